@@ -9,11 +9,11 @@
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
 
-// What a Master remembers beyond its life.
+// The state of a Master that outlives it.
 namespace sluice::elastic {
 namespace {
 
-// After so many transitions the whole state is written, so that a replay stays short.
+// After this many transitions the whole state is written, so that a replay stays short.
 constexpr int64_t kTransitionsToSave = 100'000;
 // The whole state of a job of a billion rows takes some megabytes.
 constexpr size_t kMostEntryBytes = size_t{256} << 20;
@@ -72,7 +72,7 @@ Result<Placement> Get(const PlacementSave& save) {
 }  // namespace
 
 void Master::SaveState(MasterSave* save) const {
-  // Of a suspended job somebody still has to say so: a master that takes over goes on with it.
+  // The suspension is not saved: a master that takes over continues the job.
   save->set_phase(static_cast<uint32_t>(running_phase_.value_or(phase_)));
   QueueCodec::Write(meter_.epoch_start(), save->mutable_epoch_start());
   save->set_epoch_loss(meter_.epoch_loss());
@@ -178,7 +178,7 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
       ASSIGN_OR_RETURN(placement_, Get(entry.placement()));
     }
   }
-  return has_state ? RestoreState(state, now) : Status();  // the last one says it all
+  return has_state ? RestoreState(state, now) : Status();  // the last one has the whole state
 }
 
 Status Master::RestoreState(const MasterSave& save, TimePoint now) {
@@ -250,14 +250,14 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
     if (const std::optional<Incarnation> known = pool_.members().Find(name)) {
       adopted.push_back(*known);
     } else {
-      // Given up by the master before, or of a start that it did not live to write down.
+      // Given up by the previous master, or started when it could no longer record it.
       actions_.push_back({Action::Kind::kStopWorker, name, kNobody});
     }
   }
   const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();
   std::vector<Incarnation> holders = adopted;
   holders.push_back(kEverybody);
-  // A job that was resumed from a checkpoint is in a later term than its masters.
+  // A job resumed from a checkpoint may be in a later term than its masters.
   term = std::max(term, queue_.state().term() + 1);
   queue_.TakeOver(term, holders, now);
   next_evaluation_task_ = FirstEvaluationTask(term);
@@ -265,13 +265,13 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
   meter_.StartFrom(queue_.totals(), now);
   trained_at_ = now;
   if (phase_ == Phase::kSucceeded && rounds_.has_value()) {
-    phase_ = Phase::kExporting;  // the weights were in the last master's memory
+    phase_ = Phase::kExporting;  // the weights were in the previous master's memory
   }
   if (finished()) {
     return;
   }
   if (phase_ == Phase::kEvaluating) {
-    evaluation_.Start(queue_.epoch());  // nobody has pushed meanwhile: the same weights
+    evaluation_.Start(queue_.epoch());  // no worker has pushed meanwhile: the same weights
   } else if (phase_ == Phase::kKeeping) {
     OrderKeep();
   } else if (phase_ == Phase::kComparing) {

@@ -14,14 +14,14 @@ namespace sluice::elastic {
 namespace {
 
 // How long a call for a task, a batch or a newer map may wait in the master: shorter than any
-// deadline, long enough to make asking rare.
+// deadline, long enough to make calls rare.
 constexpr double kTakeWaitSeconds = 0.2;
 constexpr double kBeginWaitSeconds = 0.2;
-// A regroup that leaves a hung member behind happens when somebody asks.
+// A regroup that leaves a hung member behind is decided during a call.
 constexpr double kMeetWaitSeconds = 0.1;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
-// What comes is small, but for weights, and those come in chunks.
+// Messages are small, except for weights, which are sent in chunks.
 constexpr ServerLimits kLimits{.name = "master",
                                .max_request_bytes = kMaxMasterMessageBytes,
                                .max_answer_bytes = kMaxMessageBytes,
@@ -280,14 +280,14 @@ class Service final : public MasterService::StreamedService {
       bytes += chunk.weights();
       digest = chunk.digest();
     }
-    // A stream that was cut off does not load.
+    // A truncated stream fails to load.
     ASSIGN_OR_RETURN(models::NetworkWeights weights, models::LoadWeights(bytes));
     RETURN_IF_ERROR(CheckDigest(DigestOf(weights), digest));
     return host_.With(
         [&](Master& master, TimePoint) { return master.Deliver(worker, std::move(weights)); });
   }
 
-  // A stranger is refused; and a caller that knows of a later master ends this one.
+  // Refuses strangers; a caller that knows of a later master ends this one.
   grpc::Status Admit(grpc::ServerContext* context) {
     const grpc::Status allowed = CheckToken(*context, key_);
     if (!allowed.ok()) {

@@ -4,8 +4,8 @@
 
 #include "elastic/master/master.h"
 
-// The master of an all-reduce job: it regroups the workers, deals the lanes of a round to
-// all of them together, and keeps the ledger by what the newest of them says.
+// The master of an all-reduce job: it regroups the workers, deals the lanes of a round to all of
+// them together, and keeps the ledger by the reports of the newest of them.
 namespace sluice::elastic {
 
 namespace {
@@ -41,7 +41,7 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
   return AnswerTo(worker);
 }
 
-// When everybody is there: what the newest says counts, and the next round is dealt.
+// When all members have arrived: the newest one's position counts, and the next round is dealt.
 void Master::Regroup(TimePoint now) {
   const std::optional<AllReduceRounds::Regrouped> regrouped = rounds_->Regroup(now);
   if (!regrouped.has_value()) {
@@ -49,7 +49,7 @@ void Master::Regroup(TimePoint now) {
   }
   if (regrouped->begins_again) {
     if (options_.checkpoint_steps > 0) {
-      // There is a better place to begin again from than the start.
+      // A checkpoint may be a better place to restart from than the beginning.
       LoseParameters(Unavailable("every worker that had the parameters was lost"));
       return;
     }
@@ -78,7 +78,7 @@ void Master::BeginAgain() {
   AddEvent("training_begins_again", "every worker that had the parameters was lost");
   queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, TimePoint{});
-  journaled_state_.clear();  // the next entry has everything
+  journaled_state_.clear();  // the next entry has the whole state
   phase_ = Phase::kTraining;
   rounds_->EndRound();
   meter_.BeginAgain();
@@ -86,7 +86,7 @@ void Master::BeginAgain() {
   early_stopping_.Restore({}, {});
 }
 
-// Sums count from the start of the round: saying them twice changes nothing.
+// Sums count from the start of the round: repeating a report changes nothing.
 void Master::Commit(const RoundPosition& position, TimePoint now) {
   if (phase_ != Phase::kTraining || !rounds_->IsOf(position)) {
     return;
@@ -135,7 +135,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       answer.work = WorldAnswer::Work::kEvaluate;
       break;
     case Phase::kExporting:
-      // The oldest; when it dies, the next regroup chooses another one.
+      // The oldest one; when it dies, the next regroup chooses another.
       answer.work =
           answer.rank == Rank::First() ? WorldAnswer::Work::kExport : WorldAnswer::Work::kWait;
       break;
@@ -158,13 +158,13 @@ Result<StepAnswer> Master::ReportStep(Incarnation worker, WorldId world, int64_t
     return FailedPrecondition("this job has no steps of a world: it has parameter servers");
   }
   if (world != rounds_->world().id || !rounds_->rendezvous().MayGo(worker)) {
-    return answer;  // it is left behind, and will notice
+    return answer;  // it is left behind, and will notice that
   }
   rounds_->Closed(closed);
   Commit(position, now);
   answer.meet = rounds_->rendezvous().ShouldConvene();
   if (world_cut_.has_value() && !world_cut_->taken && phase_ == Phase::kTraining) {
-    // The queue is where this worker is.
+    // The queue is at this worker's position.
     world_cut_->taken = true;
     SaveCut(&world_cut_->manifest);
     answer.draft = world_cut_->draft.path;

@@ -3,7 +3,7 @@
 #include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 
-// What the master of an all-reduce job remembers of its workers' regroups beyond its life.
+// The state of an all-reduce job's regroups that outlives its master.
 namespace sluice::elastic {
 namespace {
 

@@ -11,18 +11,17 @@
 namespace sluice::elastic {
 namespace {
 
-// Something did not work that may in a moment: a server that dies is heard of a little later.
+// After a failure that may be temporary: the death of a server is reported a little later.
 constexpr auto kRetryWait = std::chrono::milliseconds(20);
-// Silence, and whether there is room by now, are looked at so often; everything else wakes the
-// thread at once.
+// How often silence and room are checked; everything else wakes the thread at once.
 constexpr auto kTick = std::chrono::milliseconds(200);
 constexpr auto kWaitForRoom = std::chrono::milliseconds(200);
-// Servers that end before they have registered: so many in a row are not bad luck.
+// This many servers in a row that end before they have registered are not bad luck.
 constexpr int kFailedStarts = 8;
-// Versions of maps begin here in each term: above all that the masters before may have tried.
+// Versions of maps begin here in each term: above all that earlier masters may have tried.
 constexpr int kVersionBitsOfATerm = 32;
-// How long the end of an epoch, or of the job, waits for a server to answer or to be replaced. One
-// that only slept for a while is asked again, so often.
+// How long the end of an epoch, or of the job, waits for a server to answer or to be replaced. A
+// server that was only asleep is asked again this many times.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kAskAgain = std::chrono::milliseconds(100);
 
@@ -40,16 +39,16 @@ ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
   map_ = options.placement->map;
   next_ = options.placement->next;
   wanted_ = options.placement->wanted;
-  // The last master may have died while it installed another map, or moved partitions for one: the
-  // map that everybody went by is installed once more.
+  // The previous master may have died while it installed another map, or moved partitions for one:
+  // the map that was in use is installed once more.
   filling_ = map_.version > 0;
   for (ServerId id : options.living) {
     if (!options.placement->servers.contains(id)) {
-      strangers_.push_back(id);  // given up, and not heard of it
+      strangers_.push_back(id);  // given up, and may not know it
       continue;
     }
     const auto known = map_.servers.find(id);
-    // One that is not in the map registers again within a second.
+    // A server that is not in the map registers again within a second.
     servers_[id] = {known == map_.servers.end() ? "" : known->second, clock_.Now()};
   }
   for (const auto& [id, address] : map_.servers) {
@@ -148,7 +147,7 @@ void ParameterFleet::GiveUpSilent() {
   {
     const MutexLock lock(mutex_);
     for (const auto& [id, server] : servers_) {
-      // One that is still starting is watched by the fleet of processes, not by the clock.
+      // A server that is still starting is watched by the fleet of processes, not by the clock.
       if (!server.address.empty() &&
           SecondsBetween(server.last_contact, clock_.Now()) >= options_.silence_seconds) {
         silent.push_back(id);
@@ -252,7 +251,7 @@ Result<bool> ParameterFleet::Step() {
     return true;
   }
   if (filling_) {
-    // A move was given up: pushes must not wait for those that were to have copies.
+    // A move was given up: pushes must not wait for the servers that were to get copies.
     RETURN_IF_ERROR(Install(now, ParameterControl::Phase::kAdopt));
     return true;
   }

@@ -23,13 +23,13 @@
 namespace sluice::elastic {
 
 // Keeps a job's parameters alive: starts its servers, makes the maps, promotes the backups of a
-// server that is lost, starts and fills another in its place, moves partitions when their number
-// changes. One thread of its own does all of this, one thing after another; beside it another one
-// judges which servers live, and waits for nothing. Thread-safe.
+// lost server, starts and fills a replacement, moves partitions when the number of servers changes.
+// One thread of its own does all of this, one thing after another; a second one detects lost
+// servers, and never blocks. Thread-safe.
 //
 // A new map is installed in two rounds. FREEZE: every server stops serving, and its followers have
-// everything that it acknowledged. ADOPT: every server takes its new place. Workers are shown the
-// map after that; what they sent meanwhile they send again. A round is a few milliseconds.
+// everything that it acknowledged. ADOPT: every server takes its new role. Then workers get the
+// map; what they sent meanwhile they send again. A round takes a few milliseconds.
 class ParameterFleet {
  public:
   struct Options {
@@ -39,60 +39,62 @@ class ParameterFleet {
     JobKey key;
     Term term = Term::First();  // of the master
     double silence_seconds = kServerSilenceSeconds;
-    // What the manifests of checkpoints tell; to continue from one, its `partitions`.
+    // Their description in the manifests of checkpoints; to continue from one, its `partitions`.
     std::optional<CheckpointDirectory> checkpoints;
     std::string model;  // DescribeModel
     bool synchronous = false;
     std::string plan, data;  // CheckpointManifest's
     std::optional<CheckpointDirectory::Found> restore;
-    // Goes on from what an earlier master's fleet remembered, with the servers that live.
+    // Continues from the placement of an earlier master's fleet, with the running servers.
     std::optional<Placement> placement;
     std::vector<ServerId> living;
   };
   // Called from the fleet's own threads, without a lock.
   struct Hooks {
-    // Asks for a process that will register, or of which OnNotStarted is told. Does not wait for
+    // Requests a process, which will register, or be reported by OnNotStarted. Does not wait for
     // it.
     std::function<Status(ServerId)> start;
-    std::function<void(ServerId)> stop;  // asks for its end, and does not wait for it
+    std::function<void(ServerId)> stop;  // requests its end, without waiting
     std::function<void(const PartitionMap&)> publish;
     std::function<void(const std::string& kind, const std::string& detail)> on_event;
-    std::function<void(const Status&)> fail;  // the job cannot go on
-    // Writes the queue's position into the manifest: called while no server takes a push, so that
-    // nothing is committed by it that the parameters do not have.
+    std::function<void(const Status&)> fail;  // the job cannot continue
+    // Writes the queue's position into the manifest: called while no server accepts a push, so that
+    // the queue has committed nothing that the parameters do not contain.
     std::function<Status(CheckpointManifest*)> cut;
-    // The checkpoint that was asked for is on the disk, or will not be.
+    // The requested checkpoint is on disk, or will not be.
     std::function<void()> checkpoint_over;
-    // Keeps this beyond the master's life, before what follows from it is done. An error: another
-    // master has begun.
+    // Stores the placement so that it outlives the master, before its consequences are carried out.
+    // An error: another master has begun.
     std::function<Status(const Placement&)> remember;
   };
   ParameterFleet(const Options& options, Hooks hooks);
   ~ParameterFleet();
 
   void Start();
-  // A server is there, and says so again now and then. False: it has been given up.
+  // A server registers, and again from time to time. False: it has been given up.
   bool OnRegistered(ServerId server, const std::string& address, const std::string& node = "");
-  // Its process could not be started. Where there is no room for it, or nobody who could say so
-  // (ResourceExhausted, Unavailable), another one is asked for a little later; else the job fails.
+  // Its process could not be started. If there is no room for it, or that is unknown
+  // (ResourceExhausted, Unavailable), another one is requested a little later; otherwise the job
+  // fails.
   void OnNotStarted(ServerId server, const Status& why);
   // The process has ended, or has been given up. `why` for people.
   void OnLost(ServerId server, const std::string& why);
-  // Moves all partitions to so many servers, started or stopped as needed, while training goes on.
+  // Moves all partitions to this many servers, started or stopped as needed, while training
+  // continues.
   void SetServers(uint32_t servers);
-  // Writes a checkpoint beside the training. Servers stand still while they copy what they have in
-  // memory (parameters, slots, windows and the queue's position are one cut); they write while they
-  // serve. The event is "checkpoint_written" or "checkpoint_failed"; the job goes on either way.
-  // One that is asked for while another is under way follows it.
+  // Writes a checkpoint during the training. Servers pause while they copy their memory
+  // (parameters, slots, windows and the queue's position form one cut), and write while they serve.
+  // The event is "checkpoint_written" or "checkpoint_failed"; the job continues in either case. A
+  // request during another checkpoint is carried out after it.
   void RequestCheckpoint();
-  // No server is replaced any more.
+  // From now on no server is replaced.
   void Stop();
-  // In Hooks::fail: because the only copy of some partitions was lost.
+  // In Hooks::fail: the reason is that the only copy of some partitions was lost.
   bool lost_partitions() const { return over_; }
 
-  // The map that workers are shown; version 0 before the first.
+  // The map that workers get; version 0 before the first.
   PartitionMap map() const;
-  // Of the job as a whole, through whatever happens to servers meanwhile.
+  // For the job as a whole, even if servers are lost meanwhile.
   Result<std::string> Keep(const KeepOrder& order);
   Result<models::NetworkWeights> Collect(const models::Network& network, const std::string& digest);
 
@@ -103,12 +105,12 @@ class ParameterFleet {
     std::string node = {};
   };
   void GiveUpSilent();
-  // A server was lost since the last step began: there is something more urgent.
+  // A server was lost since the last step began, which is more urgent.
   bool Interrupted();
   void Forget(ServerId server, const std::string& why) REQUIRES(mutex_);
   void Judge(const std::stop_token& stop);
   void Work(const std::stop_token& stop);
-  // Does the next thing that is to be done. False: nothing is.
+  // Performs the next step. False: there is none.
   Result<bool> Step();
   Result<bool> StartMissing();
   Status StartServers(size_t count);
@@ -127,7 +129,7 @@ class ParameterFleet {
   Result<bool> CheckpointIfDue();
   Status TakeCut(const CheckpointDirectory::Draft& draft);
   Status SnapshotAll(const PartitionMap& map) const;
-  // With each new map, and again while there is none: a server may only have slept.
+  // Asks with each new map, and again with the same one: a server may only have been asleep.
   Status AskAll(const std::function<Status(const PartitionMap&)>& ask);
 
   Options options_;
@@ -148,14 +150,14 @@ class ParameterFleet {
   std::map<ServerId, std::string> why_lost_ GUARDED_BY(mutex_);
   Status not_started_ GUARDED_BY(mutex_);       // why servers cannot be started
   TimePoint start_after_ GUARDED_BY(mutex_){};  // there was no room
-  PartitionMap map_ GUARDED_BY(mutex_);         // that workers are shown
-  Status failed_ GUARDED_BY(mutex_);            // there will be no other map
+  PartitionMap map_ GUARDED_BY(mutex_);         // the map that workers get
+  Status failed_ GUARDED_BY(mutex_);            // there will be no further map
   int losses_ GUARDED_BY(mutex_) = 0;
   // The thread's own.
   int losses_seen_ = 0;
-  std::vector<ServerId> strangers_;  // that the last master has given up
-  bool filling_ = false;             // servers may ship to one that the map does not have
-  uint64_t version_ = 0;             // the last that was tried
+  std::vector<ServerId> strangers_;  // given up by the previous master
+  bool filling_ = false;             // servers may be shipping to one that is not in the map
+  uint64_t version_ = 0;             // the last one tried
   bool over_ = false;                // partitions are lost
   uint64_t checkpoints_written_ = 0;
   std::jthread thread_, judge_;

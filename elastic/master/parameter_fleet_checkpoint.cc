@@ -34,7 +34,7 @@ Result<bool> ParameterFleet::CheckpointIfDue() {
     }
   }
   if (!status.ok() && lost) {
-    return status;  // again, when another has taken the lost one's place
+    return status;  // again, once another has replaced the lost one
   }
   checkpoints_written_ = wanted;
   if (!status.ok()) {
@@ -42,7 +42,7 @@ Result<bool> ParameterFleet::CheckpointIfDue() {
     if (status.code() != Code::kCancelled) {
       hooks_.on_event("checkpoint_failed", status.message());
     }
-    // Servers may stand still: the same map, once more, makes them go on.
+    // Servers may be paused: the same map, installed once more, resumes them.
     RETURN_IF_ERROR(Install(map(), ParameterControl::Phase::kAdopt));
   }
   if (hooks_.checkpoint_over) {
@@ -85,7 +85,7 @@ Status ParameterFleet::TakeCut(const CheckpointDirectory::Draft& draft) {
   return Status();
 }
 
-// At the same time on all servers: they stand still meanwhile.
+// On all servers at the same time: they pause meanwhile.
 Status ParameterFleet::SnapshotAll(const PartitionMap& map) const {
   std::vector<Status> statuses(map.servers.size());
   {

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "elastic/master/parameter_fleet.h"
 
-// How one map of the partitions follows another: when a server is lost, comes, or is to go.
+// How one map of the partitions follows another: when a server is lost, joins, or is to leave.
 namespace sluice::elastic {
 
 Status ParameterFleet::TakeOver(const std::set<ServerId>& lost) {
@@ -46,7 +46,7 @@ Status ParameterFleet::Remember(const PartitionMap& map) {
   return hooks_.remember ? hooks_.remember(placement) : Status();
 }
 
-// Everyone who is wanted is there: the first map, or a better one than that which is in use.
+// All wanted servers are there: makes the first map, or a better one than the current.
 Result<bool> ParameterFleet::Rebalance() {
   std::map<ServerId, std::string> servers, nodes;
   std::vector<ServerId> spare;
@@ -75,7 +75,7 @@ Result<bool> ParameterFleet::Rebalance() {
     ++next.version;
     ASSIGN_OR_RETURN(const bool moved, Move(now, next));
     if (!moved) {
-      return true;  // first things first
+      return true;  // the more urgent first
     }
   }
   for (ServerId id : spare) {
@@ -112,7 +112,7 @@ Result<bool> ParameterFleet::Move(const PartitionMap& now, const PartitionMap& n
 Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Phase phase,
                                const std::function<Status()>& frozen) {
   PartitionMap map = wanted;
-  // A version that some servers may have seen in a try that failed is not used for another map.
+  // A version that some servers may have seen in a failed attempt is not used for another map.
   map.version = std::max(map.version, version_ + 1);
   version_ = map.version;
   std::map<ServerId, std::string> all = map.servers;
@@ -120,7 +120,7 @@ Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Pha
     const MutexLock lock(mutex_);
     for (const auto& [id, address] : map_.servers) {
       if (servers_.contains(id)) {
-        all.emplace(id, address);  // that are to leave: they stop serving
+        all.emplace(id, address);  // those that are to leave: they stop serving
       }
     }
   }
@@ -134,7 +134,7 @@ Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Pha
   for (const auto& [id, address] : map.servers) {
     RETURN_IF_ERROR(control_.Install(address, map, phase, restores ? &*options_.restore : nullptr));
   }
-  // From here on it counts: servers may drop what it does not need.
+  // From here on it is in force: servers may drop what it does not need.
   RETURN_IF_ERROR(Remember(map));
   {
     const MutexLock lock(mutex_);

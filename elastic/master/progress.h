@@ -8,12 +8,12 @@
 
 #include "elastic/ids.h"
 
-// What whoever waits for a training hears of it.
+// The progress that the caller of a training receives.
 namespace sluice::elastic {
 
 struct Progress {
   int64_t rows_done = 0;   // training rows committed, all epochs
-  int64_t rows_read = 0;   // from the database, again and again where they are not kept
+  int64_t rows_read = 0;   // from the database, including repeated reads
   int64_t rows_total = 0;  // estimated rows x epochs
   double rows_per_second = 0;
   Epoch epoch = kNoEpoch;  // current
@@ -24,11 +24,11 @@ struct Progress {
   double seconds_left = 0;
 };
 
-// At most once a second while a job runs, once at each epoch's end, and once when it fails or is
-// cancelled; from one thread at a time.
+// Called at most once a second while a job runs, once at each epoch's end, and once when it fails
+// or is cancelled; from one thread at a time.
 using ProgressCallback = std::function<void(const Progress&)>;
 
-// The event that somebody waits for the database; its detail is for whoever waits for the job.
+// The event that a process waits for the database; its detail is for the caller of the job.
 inline constexpr char kDatabaseWaits[] = "database_waits";
 
 struct EventCallback {

@@ -3,9 +3,9 @@
 namespace sluice::elastic {
 namespace {
 
-// How much the newest second counts in the rate that is shown.
+// Weight of the newest second in the displayed rate.
 constexpr double kRateWeight = 0.5;
-// Shorter than this says nothing about a rate.
+// A shorter interval does not give a meaningful rate.
 constexpr double kRateSeconds = 0.2;
 
 }  // namespace

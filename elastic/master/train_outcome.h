@@ -9,14 +9,14 @@
 
 namespace sluice::elastic {
 
-// What a training has come to.
+// The result of a training.
 struct TrainOutcome {
   models::NetworkWeights weights;
   std::vector<std::pair<std::string, double>>
       metrics;              // on the validation rows; empty without a split
   double loss = 0;          // mean training loss of the last epoch
-  uint32_t epochs = 0;      // really run (early stopping)
-  uint32_t best_epoch = 0;  // whose weights these are, where validation says it; 0: the last
+  uint32_t epochs = 0;      // actually run (early stopping)
+  uint32_t best_epoch = 0;  // the epoch of these weights, as chosen by validation; 0: the last
   // By epoch: how often the learning rate had been lowered before it.
   std::vector<uint32_t> rate_cuts;
   int64_t rows_per_epoch = 0;  // training rows; validation rows not counted

@@ -5,15 +5,15 @@
 
 namespace sluice::elastic {
 
-// Time as far as whoever judges others by their silence was awake to hear them. A process that was
-// stopped, swapped out or on a machine that slept finds when it goes on that everybody has been
-// silent for as long; their messages wait to be read. So at most kLongestStepSeconds pass from one
-// look to the next, and who judges looks more often than that. Never ahead of `clock`, which must
-// outlive it. Thread-safe.
+// Time during which a process that judges others by their silence was itself running. A process
+// that was stopped, swapped out or on a sleeping machine finds afterwards that all others seem to
+// have been silent for as long, although their messages wait to be read. So at most
+// kLongestStepSeconds pass from one reading to the next; the judging process reads more often than
+// that. Never ahead of `clock`, which must outlive it. Thread-safe.
 class WakingClock final : public Clock {
  public:
   // Heartbeats come each second, and the shortest silence that counts is three: after a sleep just
-  // before a heartbeat there is a second left to read what has come.
+  // before a heartbeat a second is left to read what has arrived.
   static constexpr double kLongestStepSeconds = 1;
   explicit WakingClock(const Clock& clock);
   TimePoint Now() const override EXCLUDES(mutex_);
@@ -21,7 +21,7 @@ class WakingClock final : public Clock {
  private:
   const Clock& clock_;
   mutable Mutex mutex_;
-  mutable TimePoint looked_ GUARDED_BY(mutex_);  // by `clock_`
+  mutable TimePoint looked_ GUARDED_BY(mutex_);  // on `clock_`
   mutable TimePoint now_ GUARDED_BY(mutex_);
 };
 

@@ -11,11 +11,11 @@
 namespace sluice::elastic {
 namespace {
 
-// The first replacements start at once; when they keep dying, each waits longer than the last.
+// The first replacements start at once; if they keep dying, each waits longer than the one before.
 constexpr int kStartsAtOnce = 4;
 constexpr double kFirstWaitSeconds = 0.1;
 constexpr double kLongestWaitSeconds = 5;
-// A fleet without room is asked again so often.
+// How often a fleet without room is asked again.
 constexpr double kRoomSeconds = 1;
 
 }  // namespace
@@ -54,7 +54,7 @@ WorkerPool::Change WorkerPool::Scale(uint32_t workers, TimePoint now,
   return change;
 }
 
-// Those that were named, then who disturbs least: who has not joined, then who has trained nothing
+// First those named, then those that cause least disturbance: not joined yet, then nothing trained
 // yet, then the youngest.
 std::vector<WorkerPool::Process> WorkerPool::Drain(size_t count,
                                                    const std::vector<std::string>& first) {
@@ -125,7 +125,7 @@ Result<std::optional<WorkerPool::Process>> WorkerPool::Replace(const Lost& lost,
     return none;
   }
   if (lost.worker.committed) {
-    // It says nothing about the chances of the next; however many at once.
+    // It says nothing about the chances of the next one, however many are lost at once.
     return std::optional(Start(now));
   }
   ++(how == ExitClass::kPreempted ? preempted_starts_ : failed_starts_);

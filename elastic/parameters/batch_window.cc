@@ -11,7 +11,7 @@ BatchWindow::Window& BatchWindow::RangeOf(Ranges* ranges, RangeId id) {
   if (is_new) {
     range->second.next = FirstBatch(id);
     if (range != ranges->begin()) {
-      // The range that this one was split off may have run on into it.
+      // The range from which this one was split off may have run on into it.
       range->second.next = std::max(FirstBatch(id), std::prev(range)->second.next);
     }
   }
@@ -44,8 +44,8 @@ BatchWindow::Verdict BatchWindow::Check(Epoch epoch, ShardId shard, BatchIndex b
   return batch < covering.next ? Verdict::kApplied : Verdict::kGap;
 }
 
-// A holder that has not heard of a split yet goes on where the new range is already known: whoever
-// comes first applies the next batch there.
+// A holder that does not know of a split yet continues after the new range is already known: the
+// first holder to arrive applies the next batch there.
 BatchWindow::Window& BatchWindow::Covering(Ranges* ranges, BatchIndex batch) {
   return std::prev(ranges->upper_bound(RangeFrom(batch)))->second;
 }
@@ -67,7 +67,8 @@ void BatchWindow::Applied(Epoch epoch, ShardId shard, BatchIndex batch, bool las
   }
   Ranges& ranges = shards_[shard];
   Covering(&ranges, batch).next = batch + 1;
-  // Where a part was split off, the shard is over when all parts are: they stay, they are few.
+  // If a part was split off, the shard is finished when all its ranges are: they are kept, since
+  // they are few.
   if (last && ranges.size() == 1 && ranges.begin()->first == RangeId::First()) {
     Finish(shard);
   }

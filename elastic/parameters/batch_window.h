@@ -9,19 +9,19 @@
 
 namespace sluice::elastic {
 
-// Which batches a parameter server has applied, so that each is applied once however often it is
-// pushed, and by whomever. A shard is one range of batches, in order, until a part of it is given
-// to another worker: then the part is a range of its own, named by its first batch, with holders of
-// its own. A server hears of it with the first push to the new range, the old holder perhaps later:
-// until then both may push the same batches, and each is applied once, from whoever comes first.
-// Remembers the current epoch only: an epoch begins when every batch of the last one has been
-// applied everywhere, so an older push can only be a repetition. Of a shard that is applied to its
-// end, in one range, a bit is all that stays: a table of a billion rows has a million shards, and
-// every partition has a window. Not thread-safe.
+// Which batches a parameter server has applied, so that each is applied once however often, and by
+// whichever worker, it is pushed. A shard is one range of batches, in order, until a part of it is
+// given to another worker: then the part is a range of its own, named by its first batch, with
+// holders of its own. A server learns of it with the first push to the new range, the old holder
+// perhaps later: until then both may push the same batches, and each batch is applied once, for the
+// first to arrive. Remembers the current epoch only: an epoch begins when every batch of the
+// previous one has been applied everywhere, so an older push can only be a repetition. Of a shard
+// that was applied to its end in one range only a bit is kept, since a table of a billion rows has
+// a million shards, and every partition has a window. Not thread-safe.
 class BatchWindow {
  public:
-  // Whether there may be such a batch: a place that is no place is never asked for. Shards are
-  // numbered from 0, and each that is finished is a bit.
+  // Limit for shard numbers, which are checked against it: shards are numbered from 0, and each
+  // finished one takes a bit.
   static constexpr int64_t kMostShards = int64_t{1} << 27;
   static bool IsPlace(ShardId shard, RangeId range, BatchIndex batch) {
     return shard >= ShardId::First() && shard < ShardId(kMostShards) && range >= RangeId::First() &&
@@ -31,18 +31,18 @@ class BatchWindow {
     kNew,      // apply it, then call Applied
     kApplied,  // acknowledge without applying
     kGap,      // a batch before it is missing: refuse
-    kFenced,   // from a lease that has been given to another worker: refuse
+    kFenced,   // from a lease that was given to another worker: refuse
   };
   Verdict Check(Epoch epoch, ShardId shard, BatchIndex batch, uint32_t attempt,
                 RangeId range = RangeId::First());
   // After kNew: the batch has been applied. Batches of one range come in order, one holder after
   // another, so a count is enough. `last`: the shard has none after it.
   void Applied(Epoch epoch, ShardId shard, BatchIndex batch, bool last = false);
-  // The batches of the range before this one are applied. kToTheEnd of a shard or an epoch that is
+  // The batches of the range before this one are applied. kToTheEnd for a shard or an epoch that is
   // over.
   BatchIndex AppliedBatches(Epoch epoch, ShardId shard, RangeId range = RangeId::First()) const;
 
-  // What is remembered, shards and ranges in ascending order.
+  // The remembered state, shards and ranges in ascending order.
   struct Shard {
     ShardId shard;
     BatchIndex next;  // the batches of the range before it are applied

@@ -9,7 +9,7 @@ void NarrowToBfloat16(std::span<const float> from, uint16_t* to) {
   for (size_t i = 0; i < from.size(); ++i) {
     const uint32_t bits = std::bit_cast<uint32_t>(from[i]);
     const uint32_t rounded = bits + 0x7FFF + ((bits >> 16) & 1);
-    // Rounding would carry some that are not numbers into an infinity or past the sign.
+    // Rounding would turn some NaNs into an infinity or change the sign.
     const uint32_t nan = bits | kQuiet;
     const bool is_nan = (bits & 0x7FFFFFFF) > kExponent;
     to[i] = static_cast<uint16_t>((is_nan ? nan : rounded) >> 16);

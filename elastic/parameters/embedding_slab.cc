@@ -12,14 +12,14 @@ namespace sluice::elastic {
 namespace {
 
 constexpr size_t kFirstBuckets = 1024;
-// Tables with so few ids get a bucket for each.
+// Tables with at most this many ids get a bucket for each.
 constexpr int64_t kDirectRows = 1 << 16;
-// Smaller tables are in the processor's caches anyway.
+// Smaller tables fit into the processor's caches.
 constexpr size_t kFarRows = 1 << 13;
-// Of a large table every row is a few misses. So rows are handled so many at a time, and each of
-// these is on its way before the first is needed.
+// Each row of a large table costs a few cache misses. So rows are handled in groups of this size,
+// whose memory is prefetched before the first row is needed.
 constexpr size_t kTogether = 32;
-// When all rows are put in again: the place of a row so far ahead.
+// When all rows are inserted again, the bucket of a row this far ahead is prefetched.
 constexpr size_t kBucketsAhead = 16;
 constexpr size_t kCacheLine = 64;
 
@@ -108,7 +108,7 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
   if (found != kEmpty) {
     return found;
   }
-  // Half full at most: probes stay short, and a row's number is less than row_mask_. A direct table
+  // At most half full: probes stay short, and a row's number is less than row_mask_. A direct table
   // has a bucket for each id and is never full.
   if (!direct_ && (ids_.size() + 1) * 2 >= index_.size()) {
     Grow();
@@ -240,7 +240,7 @@ models::NetworkWeights::Table EmbeddingSlab::Export() const {
   return table;
 }
 
-// Servers stand still meanwhile: every byte is touched once.
+// Servers pause meanwhile: every byte is read only once.
 EmbeddingSlab::Image EmbeddingSlab::Save() const {
   Image image{Pack(ids_), {}, Pack(updates_)};
   image.values.reserve(ids_.size() * stride_ * sizeof(float));

@@ -15,30 +15,29 @@
 
 namespace sluice::elastic {
 
-// The rows of one embedding table that exist here. A row is weights and optimizer slots side by
-// side in a slab; ids are found by open addressing. Not thread-safe.
+// The existing rows of one embedding table. A row is weights and optimizer slots, contiguous in a
+// slab; ids are found by open addressing. Not thread-safe.
 class EmbeddingSlab {
  public:
-  // `parts`: one of so many slabs that share the table's ids.
+  // `parts`: the number of slabs that share the table's ids.
   EmbeddingSlab(const models::EmbeddingTable& table, const models::Optimizer& optimizer,
                 uint64_t seed, uint32_t parts = 1);
   EmbeddingSlab(EmbeddingSlab&&) noexcept = default;
 
   enum class Absent : uint8_t {
-    kInitial,  // a row that does not exist has its initial value: of (seed, table, id) alone
-    kZero,     // it says nothing
+    kInitial,  // a missing row has its initial value, determined by (seed, table, id)
+    kZero,     // a missing row is zero
   };
   // Copies the weights of the rows to `values` (ids.size() x dimension); creates nothing.
   void Read(std::span<const int64_t> ids, float* values, Absent absent = Absent::kInitial) const;
-  // One optimizer step for each row (ids are distinct); rows that do not exist are created.
+  // One optimizer step for each row (ids are distinct); missing rows are created.
   void Update(std::span<const int64_t> ids, const float* gradients, float rate_scale);
   void Write(std::span<const int64_t> ids, const float* values);  // fresh slots
   // Row ids in ascending order with their weights.
   models::NetworkWeights::Table Export() const;
 
-  // The rows as they are, in the order of their creation: weights and slots side by side, and the
-  // number of steps that each has seen. Restore fails, changing nothing, when the sizes do not fit
-  // or an id comes twice.
+  // The rows in the order of their creation: weights and slots, and the number of steps of each.
+  // Restore fails, changing nothing, if the sizes do not fit or an id occurs twice.
   struct Image {          // bytes (packed_numbers.h)
     std::string ids;      // int64_t
     std::string values;   // float: stride() for each id
@@ -53,20 +52,20 @@ class EmbeddingSlab {
 
  private:
   static constexpr uint32_t kEmpty = 0xFFFFFFFF;
-  // A slab grows block by block and never moves what it has: by small blocks first, and by huge
-  // pages from four of them on, so that a fifth at most is not used yet.
+  // A slab grows block by block and never moves its rows: first by small blocks, and by huge pages
+  // once it would fill four, so that at most a fifth is unused.
   static constexpr uint32_t kNearShift = 8;  // log2 of the rows of a small block
   static constexpr uint32_t kNearPages = 4;
 
   uint32_t Find(int64_t id) const;
-  // A row that is created has no values yet.
+  // A newly created row has no values yet.
   uint32_t FindOrCreate(int64_t id);
   void Initialize(size_t first_row);  // the rows from there on
   void Insert(int64_t id, uint32_t row);
   void SetBuckets(size_t buckets);  // empties the index
   void Grow();
-  // Asks the memory for what so many rows from ids[at] on will need: their places in the index, and
-  // the rows that are at those places.
+  // Prefetches the memory for the next rows from ids[at] on: their buckets in the index, and the
+  // rows in those buckets.
   void FetchIndex(std::span<const int64_t> ids, size_t at) const;
   void FetchRows(std::span<const int64_t> ids, size_t at) const;
   size_t Bucket(int64_t id) const;
@@ -92,14 +91,14 @@ class EmbeddingSlab {
   const uint64_t seed_;
   const models::RowInitializer initializer_;
   const size_t stride_;
-  const bool direct_;  // a bucket for each id: the id is its own hash and no probe ever fails
+  const bool direct_;  // a bucket for each id: the id is its own hash and every probe succeeds
   uint32_t far_shift_ = kNearShift;  // log2 of the rows of a large block
   uint32_t near_rows_ = 0;           // in small blocks
   std::vector<HugePageBlock<float>> blocks_;
   std::vector<int64_t> ids_;       // by row
   std::vector<uint32_t> updates_;  // by row: steps so far, for bias correction
-  // Bucket -> row. A row's number needs fewer bits than a bucket's: the others have some of the
-  // id's hash, so that rows of other ids are hardly ever looked at.
+  // Bucket -> row. A row's number needs fewer bits than a bucket's: the remaining bits hold a part
+  // of the id's hash, so that rows of other ids are rarely touched.
   std::vector<uint32_t, HugePageAllocator<uint32_t>> index_;
   size_t mask_ = 0;
   uint32_t row_mask_ = 0;

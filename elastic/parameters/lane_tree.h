@@ -13,10 +13,10 @@
 
 namespace sluice::elastic {
 
-// The fixed binary tree over the lanes of a step. Leaves are lanes; at each level a node takes its
-// right neighbour. What is missing (a lane that has ended) is an empty leaf: its neighbour's sum
-// goes up unchanged. So a sum has the same bits whoever adds which part of it, and in what order
-// the parts come.
+// The fixed binary tree over the lanes of a step. Leaves are lanes; at each level a node is joined
+// with its right neighbour. A lane that has ended is an empty leaf: its neighbour's sum moves up
+// unchanged. So a sum has the same bits whichever process adds which part, and in whatever order
+// the parts arrive.
 
 // Adds the slots along the tree; the sum ends in slots[0]. `merge(Slot* left, Slot& right)`.
 // A slot may also hold the sum of a complete node, at the node's first lane, when the node's other
@@ -39,7 +39,7 @@ void AddAlongTree(std::span<std::optional<Slot>> slots, const Merge& merge) {
   }
 }
 
-// Adds consecutive lanes as they come and keeps as few sums as the tree allows: those of the
+// Adds consecutive lanes as they arrive and keeps as few sums as the tree allows: those of the
 // largest complete nodes, at most two for each level.
 template <typename Sum>
 class LaneSums {
@@ -54,11 +54,12 @@ class LaneSums {
     lanes_ = lanes;
     nodes_.clear();
   }
-  // Lanes come in ascending order without gaps; an ended lane comes as nullopt. `merge` as above.
+  // Lanes arrive in ascending order without gaps; an ended lane is nullopt. `merge` as above.
   template <typename Merge>
   void Add(uint32_t lane, std::optional<Sum> sum, const Merge& merge) {
     Push({lane, 1, std::move(sum)}, merge);
-    // Past the last lane there are only empty leaves: the node that they complete is complete.
+    // After the last lane there are only empty leaves, so the nodes that they complete are
+    // complete.
     for (uint32_t empty = lane + 1; empty >= lanes_ && empty < std::bit_ceil(lanes_); ++empty) {
       Push({empty, 1, std::nullopt}, merge);
     }

@@ -14,7 +14,7 @@ std::string Pack(const std::vector<Number>& numbers) {
   return std::string(reinterpret_cast<const char*>(numbers.data()),
                      numbers.size() * sizeof(Number));
 }
-// Copies, as bytes of a message are aligned to nothing. Fails when they are not whole numbers.
+// Copies, since the bytes of a message are not aligned. Fails if they are not whole numbers.
 template <typename Number>
 Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
   if (bytes.size() % sizeof(Number) != 0) {

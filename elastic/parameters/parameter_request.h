@@ -9,12 +9,12 @@
 
 namespace sluice::elastic {
 
-// What concerns several partitions comes partition after partition, in ascending order: chunks as
-// each partition has them, rows grouped by partition.
+// Data of several partitions are in ascending order of the partitions: chunks as each partition has
+// them, rows grouped by partition.
 struct PushRequest {
   uint64_t map_version = 0;
   std::span<const uint32_t> partitions;
-  std::span<const int64_t> versions;  // by partition: what the gradient was computed from
+  std::span<const int64_t> versions;  // by partition: from which the gradient was computed
   BatchIdentity batch;
   double weight = 0;  // sum of the batch's row weights
   bool end = false;   // synchronous: the lane has no such batch; there is no gradient
@@ -22,11 +22,12 @@ struct PushRequest {
   std::vector<RowSpan> tables;
 };
 
-// What values are pulled for.
+// The purpose of a pull.
 enum class Purpose : uint8_t {
-  kStep,        // to train the batch; synchronous: those of its step, which must be open
-  kLatest,      // to train, whatever there is now: who adds the gradients up knows the step
-  kEvaluation,  // whatever there is now; rows that were never trained are zeros, as in a prediction
+  kStep,        // to train the batch; synchronous: the values of its step, which must be open
+  kLatest,      // to train, with the current values: the code that adds the gradients knows the
+                // step
+  kEvaluation,  // the current values; rows never trained are zeros, as in a prediction
 };
 
 struct PullRequest {
@@ -35,13 +36,13 @@ struct PullRequest {
   BatchIdentity batch;  // synchronous: the step that the values are for
   Purpose purpose = Purpose::kStep;
   std::vector<std::span<const int64_t>> tables;
-  // By partition: the version of the dense values that the caller has; it gets them only when they
-  // are others. Empty: it has none.
+  // By partition: the version of the dense values that the caller has; it gets them only if they
+  // have changed. Empty: it has none.
   std::span<const int64_t> known;
   bool Knows(size_t i, int64_t version) const { return !known.empty() && known[i] == version; }
 };
 
-// Where pulled values go. Empty `dense`: not wanted.
+// Destination of pulled values. Empty `dense`: not wanted.
 struct PullTarget {
   std::span<int64_t> versions;  // by partition
   std::vector<float*> dense;    // by chunk
@@ -54,8 +55,8 @@ struct RequestCuts {
   std::vector<size_t> dense;
   std::vector<std::vector<size_t>> rows;
 };
-// InvalidArgument: an unknown row, a row in another partition's place, another shape, a gradient
-// that is not finite. `trusted`: its numbers have been looked at elsewhere.
+// InvalidArgument: an unknown row, a row in the wrong partition, another shape, a gradient that is
+// not finite. `trusted`: its numbers have already been checked.
 Result<RequestCuts> CutPush(const ParameterRules& rules, const PushRequest& request, bool trusted);
 Result<RequestCuts> CutPull(const ParameterRules& rules, const PullRequest& request);
 

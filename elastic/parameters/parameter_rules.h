@@ -19,7 +19,7 @@ class ModelSpec;
 
 namespace sluice::elastic {
 
-// Names a batch: its rows are the same for whoever computes it.
+// Names a batch: its rows are the same for every worker.
 struct BatchIdentity {
   Epoch epoch = Epoch::First();
   ShardId shard = ShardId::First();
@@ -28,15 +28,15 @@ struct BatchIdentity {
   int64_t round = 0;
   uint32_t lane = 0;
   uint32_t lanes = 0;                // 0: asynchronous
-  RangeId range = RangeId::First();  // that the lease is of
+  RangeId range = RangeId::First();  // of the lease
   bool last = false;                 // the shard has no batch after it
-  uint32_t rate_cuts = 0;            // how often the learning rate has been lowered before
+  uint32_t rate_cuts = 0;            // how often the learning rate has been lowered so far
 };
 
-// What the learning rate is multiplied by when it has been lowered so often.
+// The factor of the learning rate after that many reductions.
 float RateFactor(uint32_t rate_cuts);
 
-// Rows of one table: distinct ids, and a number for each dimension of each.
+// Rows of one table: distinct ids, and for each a number per dimension.
 struct RowSpan {
   std::span<const int64_t> ids;
   std::span<const float> values;
@@ -55,7 +55,7 @@ struct ParameterRules {
       case models::DenseTensor::Group::kStatistics:
         return *running_means.at(tensor.momentum);
       case models::DenseTensor::Group::kFrozen:
-        return *running_means.at(1);  // of which nothing is ever replaced
+        return *running_means.at(1);  // its values are never replaced
       case models::DenseTensor::Group::kDeep:
         break;
     }

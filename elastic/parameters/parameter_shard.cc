@@ -12,7 +12,7 @@
 namespace sluice::elastic {
 namespace {
 
-// The dense parameters come into being at once, with at least one value beside each.
+// The dense parameters are allocated at once, with at least one optimizer value for each.
 Status CheckMemory(const models::Network& network) {
   double bytes = 0;
   for (const models::DenseTensor& tensor : network.dense()) {
@@ -309,7 +309,7 @@ Result<ParameterShard::Kept> ParameterShard::KeepBest(uint64_t map_version, cons
   return best;
 }
 
-// What is shipped comes in the order in which it happened: the replica is where its primary was.
+// Shipped changes arrive in their original order: the replica is in the state of its primary.
 Status ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions, int64_t number) {
   const MutexLock lock(mutex_);
   for (uint32_t partition : partitions) {

@@ -16,15 +16,16 @@
 
 namespace sluice::elastic {
 
-// The partitions that one server holds, under one lock. It serves some of them, by a map that has a
-// version: a request that goes by another version is NotFound, and changes nothing. Thread-safe: a
-// gradient is applied as a whole or not at all, and a pull sees all of one or nothing of it.
+// The partitions that one server holds, under one lock. It serves some of them, according to a map
+// with a version: a request with another version is NotFound, and changes nothing. Thread-safe: a
+// gradient is applied as a whole or not at all, and a pull sees either all or nothing of it.
 class ParameterShard {
  public:
   struct Options {
     uint32_t partitions = 1;  // of the job
     bool synchronous = false;
-    bool empty = false;  // partitions come by Create and Load; else all are there and served
+    bool empty = false;  // partitions are added by Create and Load; otherwise all exist and are
+                         // served
   };
   // `base`: values to continue from.
   static Result<std::unique_ptr<ParameterShard>> Make(const models::ModelSpec& spec,
@@ -32,36 +33,37 @@ class ParameterShard {
                                                       const Options& options,
                                                       const models::NetworkWeights* base);
 
-  // Applies the batch, or finds that it has been applied before: OK both times. Errors: NotFound
-  // (the map), Aborted (the lease belongs to someone else now), InvalidArgument (unknown row, other
-  // shape, a gradient that is not finite); then nothing has changed. `applied` is called in the
-  // order in which pushes change the parameters, under the lock.
+  // Applies the batch, or finds that it has been applied before: OK in both cases. Errors: NotFound
+  // (the map), Aborted (the lease now belongs to another worker), InvalidArgument (unknown row,
+  // other shape, a gradient that is not finite); then nothing has changed. `applied` is called in
+  // the order in which pushes change the parameters, under the lock.
   Status Push(const PushRequest& request, const std::function<void()>& applied = {});
 
-  // The closed step's mean gradient, added up elsewhere (all-reduce), on a replica that holds
-  // everything. Errors as of Push.
+  // Applies the closed step's mean gradient, computed elsewhere (all-reduce), to a replica that
+  // holds everything. Errors as for Push.
   Status ApplyStep(const PushRequest& sum);
 
-  // Fills the target. In synchronous mode waits up to `wait_seconds` for the step before to close,
-  // then answers DeadlineExceeded.
+  // Fills the target. In synchronous mode waits up to `wait_seconds` for the previous step to
+  // close, then returns DeadlineExceeded.
   Status Pull(const PullRequest& request, const PullTarget& target, double wait_seconds);
 
-  // A copy of a push that another server applied, to those of its partitions that `mine` tells.
+  // A copy of a push that another server applied, for those of its partitions for which `mine` is
+  // true.
   Status PushReplica(const PushRequest& request, const std::function<bool(uint32_t)>& mine);
 
-  // Placement. What is served must be held.
+  // Placement. Served partitions must be held.
   void Serve(uint64_t map_version, std::vector<uint32_t> partitions);
   void Create(uint32_t partition, const models::NetworkWeights* base);
   void Drop(uint32_t partition);
   bool Holds(uint32_t partition) const;
-  // The partition as it is now. NotFound: it is not here.
+  // The partition's current state. NotFound: it is not here.
   Result<PartitionImage> Capture(uint32_t partition) const;
   // The bytes of a partition, in parts; `sink` gets them under the lock, so that it knows which
-  // pushes they have in them. Under the same lock `last` is called when that was all.
+  // pushes they contain. `last` is called at the end, under the same lock.
   Status Save(uint32_t partition, size_t part_bytes, const PartSink& sink,
               const std::function<Status()>& last = {}) const;
   Result<std::string> Save(uint32_t partition) const;
-  // A partition that is held keeps its place in memory.
+  // A partition that is already held keeps its place in memory.
   Status Load(uint32_t partition, ByteSource& bytes);
   Status Load(uint32_t partition, std::string_view bytes);
 
@@ -69,21 +71,21 @@ class ParameterShard {
   // only one to push.
   std::vector<const float*> LiveDense() const;
 
-  // Of the partitions that are served; NotFound when the map is another.
+  // Of the served partitions; NotFound if the map is another.
   Result<BatchIndex> AppliedBatches(uint64_t map_version, Epoch epoch, ShardId shard) const;
   int64_t version(uint32_t partition = 0) const;
   int64_t rows() const;  // of all tables and partitions
 
-  // Of the partitions that are served, which are answered as they are kept; `kept` is called under
+  // Of the served partitions, which are returned with their kept weights; `kept` is called under
   // the lock, like `applied`. Errors: NotFound (the map), those of Partition::KeepBest.
   using Kept = std::map<uint32_t, std::shared_ptr<const models::NetworkWeights>>;
   Result<Kept> KeepBest(uint64_t map_version, const KeepOrder& order,
                         const std::function<void()>& kept = {});
   Status KeepBestReplica(std::span<const uint32_t> partitions, int64_t number);
   Result<models::NetworkWeights> Export(uint64_t map_version, uint32_t partition) const;
-  // Of a shard that holds all partitions.
+  // For a shard that holds all partitions.
   Result<models::NetworkWeights> ExportAll(const models::Network& network) const;
-  // Wakes every waiting Pull, which then answers Cancelled.
+  // Wakes every waiting Pull, which then returns Cancelled.
   void Close();
 
   const ParameterRules& rules() const { return rules_; }

@@ -144,7 +144,7 @@ Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool
   const auto place = std::tie(batch.epoch, batch.round);
   const auto open = std::tie(position_.epoch, position_.round);
   if (place < open || (place == open && (position_.over || batch.batch < position_.step))) {
-    return false;  // closed with this contribution in it
+    return false;  // closed with this contribution already included
   }
   if (batch.lane >= batch.lanes || batch.lanes > kMostLanes || batch.batch < BatchIndex::First()) {
     return InvalidArgument(
@@ -158,8 +158,7 @@ Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool
     position_ = {batch.epoch, batch.round, BatchIndex::First(), false};
     step_.StartRound(batch.lanes);
   }
-  // A lane that ends says so when it has pushed its last gradient: the step of that one may be
-  // open.
+  // A lane announces its end after its last gradient, whose step may still be open.
   const BatchIndex latest = position_.step + (end ? 1 : 0);
   if (batch.lanes != step_.lanes() || batch.batch > latest) {
     return Internal(fmt::format("step {} of lane {} of {} is ahead of the open step {}",
@@ -220,8 +219,8 @@ Partition::Ready Partition::StepReady(const BatchIdentity& batch) const {
   if (place == open && batch.batch + 1 == position_.step) {
     return Ready::kBefore;
   }
-  // Values for a step that has closed long ago are asked for by a worker that is about to find out
-  // that its push is a repetition: any values do.
+  // Only a worker that will find its push to be a repetition asks for values of a step that closed
+  // long ago: any values do.
   return place < open || batch.batch <= position_.step ? Ready::kNow : Ready::kNotYet;
 }
 
@@ -292,7 +291,7 @@ models::NetworkWeights Partition::ExportLive() const {
   return weights;
 }
 
-// Whether they may be the best weights of this very partition.
+// Whether they can be the best weights of this particular partition.
 bool Partition::FitsExport(const models::NetworkWeights& weights) const {
   std::vector<size_t> sizes(rules_.tensors.size(), 0);
   for (const PartitionLayout::Chunk& chunk : chunks()) {

@@ -18,9 +18,9 @@
 namespace sluice::elastic {
 
 // One virtual partition: its chunks of the dense tensors, its rows of the tables, their optimizer
-// slots, and the memory of which batches have changed them. All of it moves together, so that a
+// slots, and the record of which batches have changed them. All of it moves together, so that a
 // batch counts once wherever the partition is. Deterministic: the same gradients in the same order
-// make the same bits. Not thread-safe. `rules` must outlive it.
+// give the same bits. Not thread-safe. `rules` must outlive it.
 class Partition {
  public:
   Partition(const ParameterRules& rules, uint32_t index);
@@ -29,35 +29,35 @@ class Partition {
   void Initialize(const models::NetworkWeights* base);
 
   // Asynchronous: whether Apply is to follow. False: the batch has been applied before. Aborted:
-  // the lease belongs to someone else; FailedPrecondition: a batch before it is missing.
+  // the lease belongs to another worker; FailedPrecondition: an earlier batch is missing.
   Result<bool> IsNew(const BatchIdentity& batch);
-  // `version`: what the gradient was computed from; s versions behind counts 1/s. `dense` as
-  // chunks().
+  // `version`: from which the gradient was computed; s versions behind, it is multiplied by 1/s.
+  // `dense` as chunks().
   void Apply(const BatchIdentity& batch, int64_t version,
              std::span<const std::span<const float>> dense, std::span<const RowSpan> tables);
 
-  // The closed step's mean gradient, added up elsewhere.
+  // Applies the closed step's mean gradient, computed elsewhere.
   void ApplyStep(const BatchIdentity& batch, std::span<const std::span<const float>> dense,
                  std::span<const RowSpan> tables) {
     Update(dense, tables, RateFactor(batch.rate_cuts));
   }
 
-  // Synchronous: takes one lane's part of a step (`end`: the lane has none, now or later), closes
-  // what is complete. True: a step or the round has closed. An error leaves all as it was.
+  // Synchronous: adds one lane's part of a step (`end`: the lane has none, now or later), and
+  // closes complete steps. True: a step or the round has closed. An error changes nothing.
   Result<bool> PushLane(const BatchIdentity& batch, double weight, bool end,
                         std::span<const std::span<const float>> dense,
                         std::span<const RowSpan> tables);
   enum class Ready {
     kNow,
-    kBefore,  // the step has closed: values from before it are kept, and are what is wanted
+    kBefore,  // the step has closed: the values from before it are kept, and are the ones needed
     kNotYet,
   };
   Ready StepReady(const BatchIdentity& batch) const;
 
   int64_t VersionOf(Ready which) const { return which == Ready::kBefore ? version_ - 1 : version_; }
 
-  // Copies values out (`dense`: empty, or a place for each chunk; one row target for each table);
-  // answers their version. `absent`: what a row is that does not exist.
+  // Copies values out (`dense`: empty, or a destination for each chunk; one row target for each
+  // table); returns their version. `absent`: the value of a missing row.
   int64_t Read(Ready which, std::span<float* const> dense,
                std::span<const std::span<const int64_t>> ids, std::span<float* const> rows,
                EmbeddingSlab::Absent absent = EmbeddingSlab::Absent::kInitial) const;
@@ -70,17 +70,17 @@ class Partition {
     return window_.AppliedBatches(epoch, shard);
   }
 
-  // The best weights so far are kept beside the live ones (early stopping goes back to them).
+  // Keeps the best weights so far in addition to the live ones (early stopping returns to them).
   // FailedPrecondition: those that were judged are gone; Aborted: a later order has been carried
-  // out. `order.versions`: none, or of every partition.
+  // out. `order.versions`: empty, or of every partition.
   Status KeepBest(const KeepOrder& order);
   std::shared_ptr<const models::NetworkWeights> best() const { return best_; }
-  // The kept ones where there are any. Chunks of one tensor end to end.
+  // The kept weights if there are any. Chunks of one tensor concatenated.
   models::NetworkWeights Export() const { return best_ != nullptr ? *best_ : ExportLive(); }
 
-  // partition_state.cc: everything above as it is now, and back from an image's bytes. A partition
-  // that is loaded goes on with the same bits. Load fails on damage, another layout or another
-  // model; then nothing has changed. Pointers to dense values stay what they are.
+  // partition_state.cc: captures everything above, and restores it from an image's bytes. A loaded
+  // partition continues with the same bits. Load fails on damage, another layout or another model;
+  // then nothing has changed. Pointers to dense values stay valid.
   PartitionImage Capture() const;
   Status Load(ByteSource& bytes);
   Status Load(std::string_view bytes);
@@ -108,21 +108,21 @@ class Partition {
   int64_t best_number_ = 0;  // of the order
 
   // Synchronous mode. Partitions close a step one after another, so a worker that takes over a lane
-  // may need the values from before the last step of one that is ahead: they are kept.
+  // may need the values from before the last step of a partition that is ahead: they are kept.
   SynchronousStep step_;
   Position position_;
   std::vector<std::vector<float>> dense_before_;
   std::vector<RowGradients> rows_before_;  // values, not gradients
 };
 
-// SHA-256 of a partition's export, and of those of all partitions, in their order: whoever keeps
-// weights says it, whoever commits them compares.
+// SHA-256 of a partition's export, and of those of all partitions, in their order: processes that
+// keep weights report it, and the commit compares it.
 std::string DigestOf(const models::NetworkWeights& part);
 std::string DigestOf(const std::vector<std::string>& parts);
-// Internal: the weights that are to be committed are not those that were judged and kept.
+// Internal: the weights to be committed are not those that were judged and kept.
 Status CheckDigest(const std::string& found, const std::string& kept);
 
-// Puts the exports of all partitions, in their order, together.
+// Joins the exports of all partitions, in their order.
 Result<models::NetworkWeights> MergePartitions(const std::vector<models::NetworkWeights>& parts,
                                                const PartitionLayout& layout,
                                                const models::Network& network);

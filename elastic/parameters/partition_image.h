@@ -13,8 +13,8 @@ namespace sluice::elastic {
 
 class PartitionStateProto;
 
-// A partition as it was at one moment. To make one is to copy memory, which is done while nobody
-// may change the partition; its bytes can be made later, beside everything else.
+// The state of a partition at one moment. Making one copies memory, while the partition must not
+// change; it can be serialised later, concurrently with other work.
 class PartitionImage {
  public:
   PartitionImage(std::unique_ptr<PartitionStateProto> state,
@@ -23,15 +23,15 @@ class PartitionImage {
   PartitionImage& operator=(PartitionImage&&) noexcept;
   ~PartitionImage();
 
-  // What Partition::Load takes, in parts. The image is empty then. ResourceExhausted: it remembers
-  // more open shards than fit a part; else what the sink says.
+  // The bytes for Partition::Load, in parts. Empties the image. ResourceExhausted: its record of
+  // open shards is larger than a part; else the sink's error.
   Status Encode(const PartSink& sink, size_t part_bytes = kMostPartBytes) &&;
-  // All of them end to end, for one that is small.
+  // All parts concatenated, for a small one.
   Result<std::string> Encode() &&;
 
  private:
   std::unique_ptr<PartitionStateProto> state_;
-  std::shared_ptr<const models::NetworkWeights> best_;  // kept, so nobody changes them
+  std::shared_ptr<const models::NetworkWeights> best_;  // kept weights, which do not change
 };
 
 }  // namespace sluice::elastic

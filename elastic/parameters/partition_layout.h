@@ -14,8 +14,8 @@ class ModelSpec;
 namespace sluice::elastic {
 
 // How a job's parameters are cut into virtual partitions: the units that are placed on servers,
-// replicated and moved. Fixed for the life of a job, the same for everyone, and independent of how
-// many servers there are. Immutable: thread-safe.
+// replicated and moved. Fixed for the life of a job, the same in every process, and independent of
+// the number of servers. Immutable: thread-safe.
 class PartitionLayout {
  public:
   // A piece of a dense tensor: the elements [begin, end).
@@ -25,8 +25,8 @@ class PartitionLayout {
     size_t end = 0;
     size_t size() const { return end - begin; }
   };
-  // One partition holds everything, uncut. With several, tensors are cut into chunks of at most
-  // 1 MiB that are dealt to the partitions in turn: however large a tensor is, every partition gets
+  // One partition holds everything, uncut. With several, tensors are cut into chunks of at most 1
+  // MiB that are dealt to the partitions in turn: however large a tensor is, every partition gets
   // an equal share of it.
   PartitionLayout(const models::Network& network, uint32_t partitions);
   PartitionLayout(const std::vector<size_t>& tensor_sizes, uint32_t partitions);
@@ -42,8 +42,8 @@ class PartitionLayout {
   std::vector<size_t> dense_sizes_;
 };
 
-// Type, optimizers, tensors and tables with their shapes: two models with the same text can load
-// each other's partitions.
+// Type, optimizers, tensors and tables with their shapes: two models with the same description can
+// load each other's partitions.
 std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network);
 
 }  // namespace sluice::elastic

@@ -19,7 +19,7 @@ std::vector<uint32_t> PlacesOf(const std::vector<ServerId>& holders, ServerId se
   return partitions;
 }
 
-// How many partitions each server is to have: those that have most now get the odd ones.
+// How many partitions each server is to have: those with the most now get the remainder.
 std::map<ServerId, size_t> Quotas(const PartitionMap& map,
                                   const std::map<ServerId, std::string>& servers) {
   std::vector<std::pair<size_t, ServerId>> by_load;

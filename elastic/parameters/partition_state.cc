@@ -63,7 +63,7 @@ bool ReadDense(const Strings& strings, const std::vector<PartitionLayout::Chunk>
   return true;
 }
 
-// Everything that grows with the model.
+// Calls the function for all data that grow with the model.
 template <typename Function>
 Status EachBlock(PartitionStateProto* proto, const Function& function) {
   const auto each_row = [&](auto* tables) -> Status {
@@ -94,7 +94,7 @@ Status EachBlock(PartitionStateProto* proto, const Function& function) {
   return function(proto->mutable_best());
 }
 
-// Makes the message empty bit by bit, so that it and its bytes are not both there.
+// Empties the message bit by bit, so that it and its bytes do not both take memory.
 Status WriteState(PartitionStateProto* state, const models::NetworkWeights* best,
                   PartWriter* writer) {
   std::deque<std::string> blocks;
@@ -116,7 +116,7 @@ Status WriteState(PartitionStateProto* state, const models::NetworkWeights* best
   return writer->Block(best != nullptr ? models::SaveWeights(*best) : "");
 }
 
-// Fields of the message that are not there, or what is wrong with the bytes.
+// Missing fields of the message, or damage to the bytes.
 Status ReadState(ByteSource& bytes, PartitionStateProto* state) {
   std::string mark(std::min<uint64_t>(PartReader::kMarkBytes, bytes.left()), '\0');
   RETURN_IF_ERROR(bytes.Read(mark.data(), mark.size()));
@@ -284,7 +284,7 @@ Status Partition::Load(ByteSource& bytes) {
     return damaged(fmt::format("is partition {} of {}; expected one of {}", proto.partition(),
                                proto.partitions(), rules_.layout.partitions()));
   }
-  // All of it is built beside what there is, and takes its place at the end.
+  // All of it is built separately, and replaces the current state at the end.
   Partition fresh(rules_, index_);
   const Status other = damaged("belongs to another model");
   if (static_cast<size_t>(proto.dense_size()) != dense_.size() ||

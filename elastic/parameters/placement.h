@@ -6,12 +6,12 @@
 
 namespace sluice::elastic {
 
-// What a parameter fleet remembers beyond the life of its master: kept in the job's journal before
-// a server is started, and before anybody goes by a map that is new.
+// The state of a parameter fleet that outlives its master: written to the job's journal before a
+// server is started, and before any process uses a new map.
 struct Placement {
   PartitionMap map;            // version 0: there is none yet
-  std::set<ServerId> servers;  // that have been started, and not been given up
-  ServerId next = 0;           // that the next one gets
+  std::set<ServerId> servers;  // started, and not given up
+  ServerId next = 0;           // number of the next one
   uint32_t wanted = 1;         // servers
   bool operator==(const Placement&) const = default;
 };

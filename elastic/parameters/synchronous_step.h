@@ -17,7 +17,7 @@ struct RowGradients {
 // More than any plan has.
 inline constexpr uint32_t kMostLanes = 1U << 16;
 
-// Adds the rows of `right`: rows that both have element by element, others after the last.
+// Adds the rows of `right`: rows that both have are added element by element, others appended.
 void MergeRows(RowGradients* left, const RowGradients& right, size_t dimension);
 
 // One lane's contribution to a step.
@@ -28,8 +28,8 @@ struct LaneGradient {
 };
 
 // The open step of a round in synchronous mode: collects one contribution from each lane and adds
-// them along a fixed binary tree over the lanes, so that the sum has the same bits whoever computed
-// which lane, and in whatever order they came. Not thread-safe.
+// them along a fixed binary tree over the lanes, so that the sum has the same bits whichever worker
+// computed which lane, and in whatever order they arrived. Not thread-safe.
 class SynchronousStep {
  public:
   // `dimensions`: of the tables.
@@ -38,16 +38,15 @@ class SynchronousStep {
   void StartRound(uint32_t lanes);
   bool Has(uint32_t lane) const;
   void Add(uint32_t lane, LaneGradient gradient);
-  void End(
-      uint32_t lane);  // the lane has nothing for this step (beyond what it has added), nor later
-  bool Complete() const;   // every lane has contributed or ended
-  bool RoundOver() const;  // every lane has ended, and none has anything in the open step
+  void End(uint32_t lane);  // the lane has nothing more for this step, nor for later ones
+  bool Complete() const;    // every lane has contributed or ended
+  bool RoundOver() const;   // every lane has ended, and none has a gradient in the open step
   // The mean gradient over the rows of all lanes; the next step opens. Call when Complete and not
   // RoundOver.
   LaneGradient Close();
   uint32_t lanes() const { return static_cast<uint32_t>(ended_.size()); }
 
-  // The open step as it is, by lane.
+  // The state of the open step, by lane.
   const std::vector<bool>& ended() const { return ended_; }
   const std::vector<std::optional<LaneGradient>>& gradients() const { return gradients_; }
   void Restore(std::vector<bool> ended, std::vector<std::optional<LaneGradient>> gradients);

@@ -17,36 +17,38 @@
 namespace sluice::elastic {
 
 // One evaluation over the validation rows of every shard. A group of shards is answered as a whole
-// and counted once, by whoever answers first; nothing is ever added twice. All answers are about
-// the same parameters: it begins anew when one comes that judges others. The last comparison of a
-// job that went on from a checkpoint is dealt out in the same way. Pure; not thread-safe.
+// and counted once, for the first worker to answer; nothing is ever added twice. All answers must
+// judge the same parameters: the evaluation begins again when one judges others. The final
+// comparison of a job resumed from a checkpoint is handed out in the same way. Pure; not
+// thread-safe.
 class EvaluationRound {
  public:
-  // Shards asked for at a time: few answers, and little to do again when a worker dies.
+  // Shards per task: few answers, and little to repeat when a worker dies.
   static constexpr int64_t kShardsPerTask = 32;
 
   EvaluationRound(int64_t shards, models::Task task, size_t outputs, double lease_seconds);
 
   void Start(Epoch epoch);
-  // These shards are read instead, and compared with what they were: tasks of Kind::kCompare.
+  // Reads these shards instead, and compares them with their earlier content: tasks of
+  // Kind::kCompare.
   void StartComparing(Epoch epoch, std::vector<ShardId> shards);
-  // `id`: one that no other task has.
+  // `id`: not used by any other task.
   std::optional<Task> Take(Incarnation owner, TaskId id, TimePoint now);
-  // False: not this worker's task (any more), or answered already.
+  // False: not this worker's task (any more), or already answered.
   Result<bool> Report(Incarnation owner, const TaskReport& report);
   void Renew(Incarnation owner, TimePoint now);
   int Release(Incarnation owner, const std::vector<TaskId>& but_for = {});
   int ExpireLeases(TimePoint now);
   bool Done() const { return groups_done_ == groups(); }
-  // Of a task that is leased; else none.
+  // For a leased task; else empty.
   std::vector<ShardId> ShardsOf(TaskId task) const;
   size_t leased() const { return leases_.size(); }
 
   const models::Metrics& metrics() const { return metrics_; }
   int64_t rows() const { return rows_; }
-  // Of the rows of all shards, as far as the answers say; 0: they do not.
+  // Of the rows of all shards, if the answers contain it; 0: they do not.
   uint64_t checksum() const { return checksum_; }
-  // Of the parameters that are judged, by partition.
+  // Of the judged parameters, by partition.
   const std::vector<int64_t>& versions() const { return versions_; }
   int repeats() const { return repeats_; }
 

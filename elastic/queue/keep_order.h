@@ -5,14 +5,14 @@
 
 namespace sluice::elastic {
 
-// Early stopping keeps the weights that an evaluation has judged, and no later moment's: this says
-// which they are.
+// Early stopping keeps exactly the weights that an evaluation has judged, not later ones: this
+// identifies them.
 struct KeepOrder {
   // Grows from order to order of one job: the epoch that was judged; in all-reduce the steps that
-  // were closed. Who has carried it out does nothing when it is said again.
+  // were closed. An order that has already been carried out is ignored.
   int64_t number = 0;
-  // By partition: the version that was judged. Empty: the training loss judged, and nobody has
-  // trained since.
+  // By partition: the version that was judged. Empty: judged by the training loss, with no training
+  // since.
   std::vector<int64_t> versions;
   bool operator==(const KeepOrder&) const = default;
 };

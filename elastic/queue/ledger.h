@@ -8,7 +8,7 @@
 
 namespace sluice::elastic {
 
-// What has been trained, held against what there is: rows by epoch and by shard. Pure; not
+// What has been trained, compared with what there is: rows by epoch and by shard. Pure; not
 // thread-safe. 16 bytes a shard.
 class Ledger {
  public:
@@ -25,7 +25,7 @@ class Ledger {
     ShardId shard;
     BatchIndex first_batch;
     BatchIndex last_batch;
-    int64_t rows = -1;  // -1: nobody could read the shard to count them
+    int64_t rows = -1;  // -1: unknown, since no worker could read the shard
   };
 
   explicit Ledger(int64_t shards);
@@ -35,19 +35,19 @@ class Ledger {
     rows_per_epoch_.push_back(0);
     missing_per_epoch_.push_back(0);
   }
-  // An error: the shard does not have the rows that it had before. `checksum` 0: not known.
+  // An error: the shard does not have the same rows as before. `checksum` 0: unknown.
   Status CheckRows(ShardId shard, int64_t rows) const;
   Status CheckChecksum(ShardId shard, uint64_t checksum) const;
-  // The rows of the shard have been read for this alone.
+  // The shard's rows have been read only to be compared.
   Status Compare(ShardId shard, uint64_t checksum) const;
   void SawChecksum(ShardId shard, uint64_t checksum);
-  // A job goes on from a checkpoint, perhaps from another database: none of its rows have been read
-  // in this life.
+  // A job resumes from a checkpoint, perhaps from another database: none of its rows have been read
+  // since.
   void ForgetReads() { read_.clear(); }
-  // Shards whose rows are known, and have not been read in this life.
+  // Shards whose rows are known, and have not been read since the job began or resumed.
   std::vector<ShardId> Unread() const;
   void ShardDone(ShardId shard, int64_t rows) { shard_rows_[shard.index()] = rows; }
-  // `committed`: rows of the shard that were trained in this epoch all the same.
+  // `committed`: rows of the shard that were nevertheless trained in this epoch.
   void Skip(const Skipped& range, int64_t committed);
 
   const Totals& totals() const { return totals_; }
@@ -57,16 +57,16 @@ class Ledger {
   // Training rows of the snapshot: known once an epoch is done.
   int64_t RowsOfSnapshot() const;
   int64_t ShardRows(ShardId shard) const { return shard_rows_[shard.index()]; }
-  // Fails unless every epoch had every row once, but for those that were skipped and named.
+  // Fails unless every epoch had every row once, except those that were skipped and named.
   Status Check() const;
-  // Of all shards: does not depend on the order in which they were read. 0: not known.
+  // Over all shards, independent of the order in which they were read. 0: unknown.
   uint64_t Checksum() const;
 
  private:
   friend class QueueCodec;
   Totals totals_;
   std::vector<int64_t> rows_per_epoch_;
-  // Rows that an epoch must lack: known rows of skipped shards, less what was trained of them.
+  // Rows that an epoch must lack: known rows of skipped shards, minus those trained.
   std::vector<int64_t> missing_per_epoch_;
   std::vector<int64_t> shard_rows_;  // -1: not known yet
   std::vector<uint64_t> checksums_;  // empty until there is one; 0: not known

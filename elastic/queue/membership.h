@@ -11,34 +11,34 @@
 
 namespace sluice::elastic {
 
-// Which workers a job has. Every started process has an incarnation of its own; one that has been
-// given up is never listened to again, even when it was only asleep. Pure; not thread-safe.
+// Which workers a job has. Every started process has an incarnation of its own; messages of one
+// that has been given up are ignored forever, even if it was only asleep. Pure; not thread-safe.
 class Membership {
  public:
   struct Worker {
     std::string name;
     Incarnation incarnation = kNobody;
-    bool joined = false;     // it has spoken
+    bool joined = false;     // it has sent a message
     bool committed = false;  // it has trained at least one batch
     TimePoint last_contact{};
   };
 
-  // `silence_seconds`: who has joined and says nothing for so long is lost.
+  // `silence_seconds`: a worker that has joined and is silent for this long is lost.
   explicit Membership(double silence_seconds) : silence_seconds_(silence_seconds) {}
 
   // A worker is about to start.
   Incarnation Expect(const std::string& name, TimePoint now);
-  // A message came. False: from nobody we know (any more).
+  // A message has arrived. False: from an unknown or removed worker.
   bool Contact(Incarnation incarnation, TimePoint now);
-  // Its work has arrived. True the first time.
+  // Its work has been committed. True the first time.
   bool Committed(Incarnation incarnation);
-  // It is gone, or given up. Answers who it was.
+  // It has ended, or has been given up. Returns its entry.
   std::optional<Worker> Remove(Incarnation incarnation);
   std::optional<Incarnation> Find(const std::string& name) const;
-  // Who has been silent for too long.
+  // Workers that have been silent for too long.
   std::vector<Worker> Silent(TimePoint now) const;
 
-  // For a master that goes on where another ended.
+  // For a master that continues from another's state.
   Incarnation next() const { return next_; }
   void Restore(Incarnation next, const std::vector<Worker>& workers);
 

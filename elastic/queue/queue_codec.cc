@@ -8,7 +8,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Raised when a field changes its meaning; fields that are added need no other format.
+// Raised when a field changes its meaning; adding fields does not change it.
 constexpr uint32_t kFormat = 1;
 
 void Put(const Ledger::Skipped& skipped, SkippedState* state) {
@@ -24,7 +24,7 @@ Ledger::Skipped Get(const SkippedState& state) {
           BatchIndex(state.last_batch()), state.rows()};
 }
 
-// Maps without an order are written in one, so that equal states are equal bytes.
+// Unordered maps are written in order, so that equal states are equal bytes.
 template <typename Map>
 auto Sorted(const Map& map) {
   std::vector<typename Map::key_type> keys;
@@ -65,7 +65,8 @@ Status CheckLedger(const LedgerState& state, const QueueSave& save) {
   return Status();
 }
 
-// What no sequence of transitions leads to: going on from it, the queue would not fit itself.
+// States that no sequence of transitions reaches: a queue that continued from them would be
+// inconsistent.
 Status CheckSave(const QueueOptions& options, const QueueSave& save) {
   RETURN_IF_ERROR(CheckLedger(save.ledger(), save));
   const int64_t lanes = options.lanes;
@@ -353,7 +354,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
 void QueueCodec::Write(const QueueRecord& record, QueueRecordState* state) {
   state->set_kind(static_cast<uint32_t>(record.kind));
   state->set_owner(record.owner.value());
-  // Two fields have a second use: of the records that have the one, none has the other.
+  // Two fields have a second use: no kind of record has both uses.
   const bool failure = record.kind == QueueRecord::Kind::kFailure;
   const bool term = record.kind == QueueRecord::Kind::kTerm;
   state->set_position(failure ? record.shard.value() : record.position.value());

@@ -8,16 +8,16 @@
 
 namespace sluice::elastic {
 
-// How a report travels, and lasts.
+// A report as a message, and in stored form.
 void ToProto(const TaskReport& report, ReportState* proto);
 TaskReport FromProto(const ReportState& proto);
 
-// A queue's state and transitions in the form that lasts.
+// The stored form of a queue's state and transitions.
 class QueueCodec {
  public:
   static void Write(const QueueState& state, QueueSave* save);
-  // Leases keep their owners, deadlines start anew. A state that was saved for other options, or
-  // that cannot be, is refused.
+  // Leases keep their owners; their deadlines start anew. A state that was saved with other
+  // options, or that is inconsistent, is refused.
   static Result<QueueState> Read(const QueueOptions& options, const QueueSave& save, TimePoint now);
   static void Write(const QueueRecord& record, QueueRecordState* state);
   static Result<QueueRecord> Read(const QueueRecordState& state);

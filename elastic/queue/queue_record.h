@@ -6,21 +6,22 @@
 
 namespace sluice::elastic {
 
-// One transition of a QueueState, with every decision in it already taken: applying it asks no
-// clock and has no choice, so that a journal of them leads any master to the same state.
+// One transition of a QueueState, with every decision already taken: applying it reads no clock and
+// makes no choice, so that a journal of them leads any master to the same state.
 struct QueueRecord {
   enum class Kind : uint8_t {
     kTake = 1,      // a task was handed out
     kProgress = 2,  // batches of a task are committed
     kFinish = 3,    // the same, and the task has ended
-    kRelease = 4,   // a lease ended without more: the rest of its range waits for another holder
-    kExpire = 5,    // a lease has run out: others may have the range, until its owner comes back
-    kRevive = 6,    // it came back first
-    kSplit = 7,     // a range ends earlier; what is left of it is a range of its own
+    kRelease = 4,   // a lease ended early: the rest of its range waits for another holder
+    kExpire = 5,    // a lease has run out: another worker may take the range, until its owner
+                    // returns
+    kRevive = 6,    // the owner returned first
+    kSplit = 7,     // a range ends earlier; the rest becomes a range of its own
     kSkip = 8,      // a range is given up
     kFailure = 9,   // code failed on a shard
     kNextEpoch = 10,
-    kTerm = 11,  // another master goes on from here
+    kTerm = 11,  // another master continues from here
   };
   Kind kind = Kind::kNextEpoch;
   Incarnation owner = kNobody;  // kTake, kFailure

@@ -10,10 +10,10 @@
 namespace sluice::elastic {
 namespace {
 
-// A retry arrives within seconds; so many tasks are not done in that time.
+// A retry arrives within seconds; fewer tasks than this are finished in that time.
 constexpr size_t kRememberedDone = 4096;
-// A new master's tasks and attempts begin far above those of the one before, whose last ones may
-// not have reached the journal.
+// A new master's tasks and attempts begin far above those of the previous one, whose last ones may
+// be missing from the journal.
 constexpr int kTaskBitsOfATerm = 40;
 constexpr int kAttemptBitsOfATerm = 20;
 
@@ -141,7 +141,7 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   }
   Range& range = found->second;
   if (record.attempt != range.attempt) {
-    // Whoever held it before is fenced off; a racing copy shares the attempt.
+    // Fences off previous holders; a racing copy shares the attempt.
     for (TaskId task : std::vector<TaskId>(range.holders)) {
       DropLease(task);
     }
@@ -197,7 +197,7 @@ Status QueueState::Progress(const QueueRecord& record, TimePoint now) {
   return Status();
 }
 
-// Sums of a report count from the start of its task, and the range remembers how far it is: of two
+// Sums of a report count from the start of its task, and the range remembers its progress: of two
 // copies of a task only what is new is added.
 void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
   TaskReport& said = lease->said;
@@ -207,7 +207,7 @@ void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
   news.rows_retried = report.rows_retried - said.rows_retried;
   const int64_t batches = report.next_batch - range->next;
   if (batches > 0) {
-    // Of two copies of a lane each computes what the other does; the sums are exact (CountedSum).
+    // Two copies of a lane compute the same; the sums are exact (CountedSum).
     news.rows = lease->rows_before + report.rows - range->rows;
     news.loss = lease->loss_before + report.loss - range->loss;
     news.weight = lease->weight_before + report.weight - range->weight;
@@ -239,7 +239,8 @@ Status QueueState::Finish(const QueueRecord& record) {
   Remember(record.said.task);
   const bool closed = record.said.end_of_shard || range.next >= range.last || options_.lanes > 0;
   if (!closed) {
-    // The budget of this task is used up, the range is not: what is left goes on at the front.
+    // The budget of this task is used up, but the range is not: the rest goes to the front of the
+    // queue.
     DropLease(record.said.task);
     return Status();
   }
@@ -386,7 +387,7 @@ void QueueState::Unlist(const Lease& lease) {
   }
 }
 
-// The range waits for another holder, unless there is a second one.
+// The range waits for another holder, unless it has a second one.
 void QueueState::DropLease(TaskId task) {
   const auto found = leases_.find(task);
   Grant(found->second, -1);

@@ -21,7 +21,7 @@
 
 namespace sluice::elastic {
 
-// So many masters a job may have: their tasks are numbered apart.
+// The maximum number of masters of a job: their tasks are numbered separately.
 inline constexpr Term kLastTerm{int64_t{1} << 20};
 
 struct QueueOptions {
@@ -30,16 +30,16 @@ struct QueueOptions {
   uint64_t seed = 0;
   bool shuffle = true;
   uint32_t lanes = 0;       // synchronous mode: shards of a round; 0 = asynchronous
-  int64_t max_batches = 0;  // stop after exactly so many (steps of a round in synchronous mode)
-  // What a task may use of max_batches at a time, so that several workers share the rest.
+  int64_t max_batches = 0;  // stop after exactly this many (steps of a round in synchronous mode)
+  // How much of max_batches a task may use at a time, so that several workers share the rest.
   int64_t batches_per_task = 64;
   double lease_seconds = 10;
   bool journal = false;  // keep the transitions for TakeJournal
 };
 
-// What a TaskQueue knows: the open ranges of the current epoch, who holds them, and the ledger. It
-// changes by QueueRecords only, and never by itself. Memory grows with the open ranges and with 16
-// bytes a shard. Not thread-safe.
+// The state of a TaskQueue: the open ranges of the current epoch, their holders, and the ledger. It
+// changes only by QueueRecords. Memory grows with the open ranges and with 16 bytes a shard. Not
+// thread-safe.
 class QueueState {
  public:
   // A range of batches of a shard, by the shard's position in the epoch's order.
@@ -54,12 +54,12 @@ class QueueState {
     BatchIndex next;       // batches before it are committed
     int64_t rows = 0;      // of [first, next)
     uint32_t attempt = 0;  // of the last holder
-    int64_t batches = 0;   // of the shard, and its rows: as a holder said; 0: nobody has read it
+    int64_t batches = 0;   // of the shard, and its rows, as reported by a holder; 0: not read yet
     int64_t shard_rows = 0;
-    // Weighted sum of the losses of [first, next), and of the weights, as the last who committed
-    // any of them has them.
+    // Weighted sum of the losses of [first, next), and of the weights, as reported by the last
+    // worker to commit any of them.
     double loss = 0, weight = 0;
-    uint32_t expiries = 0;        // leases that ran out in a row, nothing being committed
+    uint32_t expiries = 0;        // leases that ran out in a row without a commit
     std::vector<TaskId> holders;  // two when a straggler is raced
   };
   struct Lease {
