@@ -54,23 +54,23 @@ class MasterHost {
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
 
-  // What has been decided so far is in the journal when this returns OK. Who comes while another
-  // thread writes finds his part in the next group. Unavailable: the journal takes too long
+  // When this returns OK, all decisions so far are in the journal. A caller that arrives while
+  // another thread writes is served by the next group. Unavailable: the journal takes too long
   // (Master::Options::journal_seconds).
   Status Save() EXCLUDES(mutex_);
-  // Writes the journal, has done what the master wants done, passes events and progress on: of a
-  // host that no Run is under way for.
+  // Writes the journal, has the master's actions carried out, passes on events and progress: for a
+  // host without a running Run.
   void Pump();
-  // Until the job is over, cancelled by `stop`. Events and progress are passed on by this thread. A
-  // journal that takes too long ends the job.
+  // Runs until the job is over, or cancelled by `stop`. This thread passes on events and progress.
+  // A journal that takes too long ends the job.
   void Run(std::stop_token stop);
-  // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
+  // Stores the parameter fleet's state; OK when it is in the journal (or there is no journal).
   Status Remember(const Placement& placement);
   bool finished() const;
   bool suspended() const;  // and the journal was never refused
-  // An error also where the job succeeded, but another master has begun meanwhile.
+  // An error also if the job succeeded, but another master has begun meanwhile.
   Status result() const;
-  // How far a job came that has failed or was cancelled, for the progress callback.
+  // Reports the final progress of a job that has failed or was cancelled.
   void TellLastProgress();
   Status SaveCut(CheckpointManifest* manifest) const;  // as of Master; Cancelled: the job is over
 
@@ -80,7 +80,7 @@ class MasterHost {
   void Write(const std::stop_token& done) EXCLUDES(mutex_);
   template <typename Attempt>
   void Retry(double seconds, const Attempt& attempt) EXCLUDES(mutex_);
-  // Wakes those who wait for the slowest worker, where it was before.
+  // Wakes the callers that wait for the slowest worker, if it has moved.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
   Status SaveForWorker() EXCLUDES(mutex_);
   Status TakeEntry(std::string* entry, bool* anew) EXCLUDES(mutex_);
@@ -103,14 +103,14 @@ class MasterHost {
   const Handler handler_;
   const ProgressCallback& progress_;
   const EventCallback& events_;
-  TimePoint last_progress_;  // of the thread that tells
-  TimePoint last_save_{};    // of the one that writes
+  TimePoint last_progress_;  // used by the thread that reports
+  TimePoint last_save_{};    // used by the thread that writes
 
   Status saved_ GUARDED_BY(mutex_);
   std::optional<TimePoint> writing_since_ GUARDED_BY(mutex_);  // one group at a time
 
   mutable Mutex mutex_;
-  // The journal knows that it has begun, and with it how the one before was judged.
+  // The last epoch whose beginning is in the journal, and with it how the previous one was judged.
   Epoch epoch_written_ GUARDED_BY(mutex_) = Epoch::First();
   std::condition_variable changed_;
   std::condition_variable_any to_do_;  // there are actions

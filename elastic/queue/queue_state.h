@@ -66,12 +66,12 @@ class QueueState {
     Task task;
     Incarnation owner = kNobody;
     Key key;
-    int64_t rows_before = 0;  // of the range, when the task was handed out; its sums likewise
+    int64_t rows_before = 0;  // of the range, when the task was handed out; likewise its sums
     double loss_before = 0, weight_before = 0;
     TaskReport said;  // the last report
     bool expired = false;
     TimePoint since{};     // handed out; after a takeover: when the new master began
-    TimePoint progress{};  // the last news
+    TimePoint progress{};  // the last progress
   };
   struct Holder {
     TimePoint deadline{};
@@ -80,7 +80,7 @@ class QueueState {
 
   explicit QueueState(const QueueOptions& options);
 
-  // Internal when the record does not fit the state: it is from another job's journal, or damaged.
+  // Internal if the record does not fit the state: it is from another job's journal, or damaged.
   Status Apply(const QueueRecord& record, TimePoint now);
   void Renew(Incarnation owner, TimePoint now);
 
@@ -93,7 +93,7 @@ class QueueState {
   ShardPosition RoundEnd() const;
   int64_t shards_done() const { return done_; }
   int64_t batches_committed() const { return batches_committed_; }
-  int64_t steps() const;  // committed, with those of the open round
+  int64_t steps() const;  // committed, including those of the open round
   int64_t batches_granted() const { return batches_granted_; }
   TaskId next_task() const { return next_task_; }
   Term term() const { return term_; }
@@ -102,21 +102,21 @@ class QueueState {
   bool GivenUp(ShardId shard) const { return given_up_.contains(shard); }
   bool Remembers(TaskId task) const { return done_tasks_.contains(task); }
   const std::map<Key, Range>& ranges() const { return ranges_; }
-  const std::set<Key>& waiting() const { return waiting_; }  // ranges that nobody works on
+  const std::set<Key>& waiting() const { return waiting_; }  // ranges without a holder
   const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
   const std::unordered_map<Incarnation, Holder>& holders() const { return holders_; }
   const std::unordered_map<ShardId, std::vector<Incarnation>>& failures() const {
     return failures_;
   }
-  // The rows of a shard in this epoch, when `range` of it has come to its end with `rows`; nullopt
+  // The rows of a shard in this epoch, if `range` of it has come to its end with `rows`; nullopt
   // while other ranges of it are open.
   std::optional<int64_t> RowsWhenClosed(const Key& range, int64_t rows) const;
 
  private:
   friend class QueueCodec;
   struct OpenShard {
-    int64_t rows = 0;        // of ranges that are closed
-    bool cut_short = false;  // by max_batches: its rows are not known
+    int64_t rows = 0;        // of closed ranges
+    bool cut_short = false;  // by max_batches: its number of rows is unknown
     std::optional<Ledger::Skipped> skipped;
   };
   Status Take(const QueueRecord& record, TimePoint now);
@@ -162,10 +162,10 @@ class QueueState {
   std::set<Key> waiting_;
   std::unordered_map<TaskId, Lease> leases_;
   std::unordered_map<Incarnation, Holder> holders_;
-  std::unordered_map<ShardPosition, OpenShard> open_shards_;  // those in several pieces
+  std::unordered_map<ShardPosition, OpenShard> open_shards_;  // shards in several ranges
   std::unordered_set<ShardId> given_up_;
   std::unordered_map<ShardId, std::vector<Incarnation>> failures_;
-  // A client's retry is answered from here. Not saved: a takeover loses nothing by it.
+  // Answers repeated reports. Not saved: a takeover loses nothing by it.
   std::unordered_set<TaskId> done_tasks_;
   std::deque<TaskId> done_order_;
 };

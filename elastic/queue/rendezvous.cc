@@ -6,7 +6,7 @@ namespace sluice::elastic {
 
 void Rendezvous::Arrive(const Arrival& arrival, TimePoint now) {
   Worker& worker = workers_[arrival.incarnation];
-  // Asked again: the answer that let it go did not arrive.
+  // A repetition: the answer that let it go did not arrive.
   if (MayGo(arrival.incarnation) && arrival.generation < world_.generation) {
     return;
   }
@@ -67,8 +67,8 @@ bool Rendezvous::MayGo(Incarnation incarnation) const {
   return found != workers_.end() && !found->second.here && RankOf(incarnation).has_value();
 }
 
-// Members that are still at work are waited for, unless a collective has failed: then they know of
-// it when they next talk to the others, and who is silent or does not come is hung.
+// Members that are still working are waited for, unless a collective has failed: then they learn of
+// it when they next exchange data, and one that is silent or does not come is hung.
 bool Rendezvous::WaitsForMembers(TimePoint now) {
   bool waits = false;
   for (const Member& member : world_.members) {
@@ -84,7 +84,7 @@ bool Rendezvous::MayHaveNewest(const Worker& worker) const {
   return worker.may_have != kNoState && worker.may_have >= committed_;
 }
 
-// Nobody here has the newest parameters, but somebody may who is alive and not here.
+// None of the waiting workers has the newest parameters, but a running one that is not here may.
 bool Rendezvous::NewestMayCome() const {
   bool may_come = false;
   for (const auto& [incarnation, worker] : workers_) {
@@ -109,7 +109,7 @@ std::vector<Incarnation> Rendezvous::Candidates(bool with_members) const {
   if (size < std::max<uint32_t>(options_.min_members, 1)) {
     return {};
   }
-  // The oldest; among them one that has the newest parameters.
+  // The oldest; preferably one with the newest parameters.
   const auto has_newest = [&](Incarnation incarnation) {
     return workers_.at(incarnation).member.closed == newest;
   };
@@ -165,7 +165,7 @@ void Rendezvous::Form(const std::vector<Incarnation>& chosen) {
     members.push_back(worker.member);
   }
   if (newest < committed_) {
-    // The parameters died with their last holder.
+    // The parameters were lost with their last holder.
     ++world_.beginning;
     committed_ = newest = kNoState;
     for (Member& member : members) {

@@ -14,22 +14,22 @@
 
 namespace sluice::elastic {
 
-// Which workers add their gradients together. A world is a list of members with a number; it
-// changes only where its members meet: when a step has closed or a collective has failed. A pure
-// state machine; not thread-safe.
+// Which workers add their gradients together. A world is a numbered list of members; it changes
+// only when its members regroup: when a step has closed or a collective has failed. A pure state
+// machine; not thread-safe.
 class Rendezvous {
  public:
   // A worker that has no parameters yet.
   static constexpr int64_t kNoState = -1;
 
   struct Options {
-    uint32_t min_members = 1;  // with fewer, everybody waits
+    uint32_t min_members = 1;  // with fewer, all wait
     uint32_t max_members = std::numeric_limits<uint32_t>::max();
-    // The first world waits for so many, but no longer than so many seconds.
+    // The first world waits for this many members, but at most for `gather_seconds`.
     uint32_t expected_members = 1;
     double gather_seconds = 30;
-    // After a failed collective a member that does not come for so long is left behind (it may be
-    // computing), at once when another one has found it silent. It may come back like a newcomer.
+    // After a failed collective a member that does not come for this long is left behind (it may be
+    // computing); at once if another one has found it silent. It may come back as a new worker.
     double regroup_seconds = 3;
   };
   struct Member {
@@ -39,13 +39,13 @@ class Rendezvous {
     bool operator==(const Member&) const = default;
   };
   struct World {
-    WorldId id = kNoWorld;  // none: there has been none
+    WorldId id = kNoWorld;  // kNoWorld: there has been none
     // Grows with every regroup, also when the members stay the same.
     Generation generation = kNoGeneration;
     std::vector<Member> members;  // oldest first: the place is the rank
-    Rank source = Rank::First();  // a rank whose `closed` is the largest: has the newest parameters
-    int64_t closed = kNoState;    // its
-    // Grows when nobody is left who has the parameters, and everything begins again.
+    Rank source = Rank::First();  // a rank with the largest `closed`: it has the newest parameters
+    int64_t closed = kNoState;    // the source's
+    // Grows when no member with the parameters is left, and training begins again.
     int64_t beginning = 0;
   };
 
@@ -55,27 +55,27 @@ class Rendezvous {
     Incarnation incarnation = kNobody;
     std::string address;
     int64_t closed = kNoState;
-    int64_t beginning = 0;                  // that its parameters belong to
-    Generation generation = kNoGeneration;  // the last one whose outcome it knows
+    int64_t beginning = 0;                  // to which its parameters belong
+    Generation generation = kNoGeneration;  // the last one whose outcome it received
     WorldId world = kNoWorld;               // the last world that it tried to enter
     bool failed = false;                    // and could not, or left in the middle of a step
     Incarnation silent = kNobody;           // the member that was found silent
   };
-  // The worker has come to regroup and waits. Repeating it changes nothing.
+  // The worker has come to regroup and waits. Repeating the call changes nothing.
   void Arrive(const Arrival& arrival, TimePoint now);
-  // The process is gone or leaves.
+  // The process has ended or is leaving.
   void Remove(Incarnation incarnation);
-  // Regroups if everybody is there whom it waits for. True: world() holds from now on, and
-  // its members may go.
+  // Regroups if all awaited workers are here. True: world() is in force from now on, and its
+  // members may go.
   bool Convene(TimePoint now);
   // The worker may go: it is in world(), and has not come back from it.
   bool MayGo(Incarnation incarnation) const;
 
   const World& world() const { return world_; }
   std::optional<Rank> RankOf(Incarnation incarnation) const;
-  // Somebody waits whom a regroup would let in: the members are to regroup when the step closes.
+  // A worker waits that a regroup would admit: the members are to regroup when the step closes.
   bool ShouldConvene() const;
-  // What another master needs to go on.
+  // The state that another master needs to continue.
   struct Known {
     Member member;
     WorldId tried = kNoWorld;
@@ -87,10 +87,10 @@ class Rendezvous {
     std::vector<Known> workers;
   };
   Memory Remember() const;
-  // Nobody waits then: who was comes again.
+  // No worker is waiting then: those that were will come again.
   void Restore(const Memory& memory);
 
-  // Every member of the world has closed so many steps: later worlds need somebody who has.
+  // Every member of the world has closed this many steps: later worlds need a member that has, too.
   void Closed(int64_t steps) { committed_ = std::max(committed_, steps); }
 
  private:
@@ -98,14 +98,15 @@ class Rendezvous {
     Member member;
     WorldId tried = kNoWorld;  // the last world that it tried to enter
     bool here = false;         // waits to regroup
-    // It has closed no more steps than these, as far as is known; while it is in the world: any.
+    // Upper limit of the steps that it has closed, as far as known; unlimited while it is in the
+    // world.
     int64_t may_have = kNoState;
     bool failed = false;
   };
   bool WaitsForMembers(TimePoint now);
   bool NewestMayCome() const;
   bool MayHaveNewest(const Worker& worker) const;
-  // Who would be let in now, oldest first.
+  // The workers that would be admitted now, oldest first.
   std::vector<Incarnation> Candidates(bool with_members) const;
   void Form(const std::vector<Incarnation>& chosen);
 

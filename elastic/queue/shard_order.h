@@ -7,7 +7,7 @@
 namespace sluice::elastic {
 
 // A pseudo-random permutation of [0, size) for one (seed, epoch), by a Feistel network with cycle
-// walking: any position is computed on its own, so nothing of the order is kept in memory.
+// walking: each position is computed independently, so no order is kept in memory.
 class ShardOrder {
  public:
   ShardOrder(int64_t size, uint64_t seed, Epoch epoch, bool shuffle);
@@ -21,7 +21,7 @@ class ShardOrder {
   bool shuffle_;
 };
 
-// Mixes numbers into one seed; the same everywhere.
+// Mixes numbers into one seed; the same in every process.
 uint64_t MixSeeds(uint64_t a, uint64_t b, uint64_t c = 0);
 
 }  // namespace sluice::elastic

@@ -36,11 +36,12 @@ bool StalenessBound::MayBegin(Incarnation worker, int64_t pushed) {
     ++begun_;
   }
   Clock& own = training_[worker];
-  // A message that was repeated may come late.
+  // A repeated message may arrive late.
   const int64_t before = std::exchange(own.clock, std::max(own.clock, own.offset + pushed));
   const int64_t ahead = own.clock - slowest();
   if (own.clock > before) {
-    // What it has done, whatever it was told: its last batch was begun when it had one less.
+    // Measured by what it has done, not by what it was allowed: its last batch began one batch
+    // earlier.
     widest_ = std::max(widest_, ahead - 1);
   }
   return ahead <= bound_;

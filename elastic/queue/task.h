@@ -9,21 +9,22 @@
 
 namespace sluice::elastic {
 
-// What a worker is asked to do.
+// A worker's assignment.
 struct Task {
-  // kCompare: read shards, and say whether they are what they were.
+  // kCompare: read shards, and report whether they have changed.
   enum class Kind { kTrain, kEvaluate, kCompare };
 
   TaskId id = kNoTask;
   Kind kind = Kind::kTrain;
   Epoch epoch = Epoch::First();
 
-  // kTrain: the batches [first_batch, last_batch) of one shard, as far as the shard has them.
+  // kTrain: the batches [first_batch, last_batch) of one shard, as far as they exist.
   ShardId shard = ShardId::First();
   BatchIndex first_batch = BatchIndex::First();
   BatchIndex last_batch = kToTheEnd;
-  RangeId range = RangeId::First();  // that the task belongs to
-  uint32_t attempt = 1;  // grows with every new holder of this range in this epoch: fences the old
+  RangeId range = RangeId::First();  // to which the task belongs
+  uint32_t attempt = 1;  // grows with every new holder of this range in this epoch, and fences the
+                         // previous one
   // Synchronous mode: position of the shard among the `lanes` of its round. 0 lanes: asynchronous.
   int64_t round = 0;
   uint32_t lane = 0;
@@ -33,8 +34,8 @@ struct Task {
   std::vector<ShardId> shards;  // kEvaluate, kCompare
 };
 
-// What a worker says about a task. Sums count from the start of the task, so that a report that
-// arrives twice or late changes nothing.
+// A worker's report on a task. Sums count from the start of the task, so that a report that arrives
+// twice or late changes nothing.
 struct TaskReport {
   TaskId task = kNoTask;
   bool done = false;
@@ -42,32 +43,34 @@ struct TaskReport {
   BatchIndex next_batch =
       BatchIndex::First();   // every batch before it has been applied on every parameter server
   int64_t batches = 0;       // of the whole shard; 0: not read yet
-  int64_t shard_rows = 0;    // training rows of the whole shard, where `batches` is known
-  uint64_t checksum = 0;     // of the shard's rows, whatever their order; 0: not computed
+  int64_t shard_rows = 0;    // training rows of the whole shard, if `batches` is known
+  uint64_t checksum = 0;     // of the shard's rows, independent of their order; 0: not computed
   int64_t rows = 0;          // training rows of the batches [first_batch, next_batch)
   int64_t rows_read = 0;     // from the database
-  int64_t rows_retried = 0;  // found applied already, by a worker that did not live to report it
+  int64_t rows_retried = 0;  // found to be applied already, by a worker that died before reporting
+                             // it
   double loss = 0;           // weighted sum, and the sum of the weights
   double weight = 0;
   std::string metrics;              // kEvaluate: models::Metrics, serialised
-  std::vector<int64_t> versions;    // kEvaluate: of the parameters that they judge, by partition
-  std::vector<uint64_t> checksums;  // kCompare: as Task::shards
+  std::vector<int64_t> versions;    // kEvaluate: versions of the judged parameters, by partition
+  std::vector<uint64_t> checksums;  // kCompare: in the order of Task::shards
 };
 
-// A batch's sum of losses or weights as it is counted: in multiples of 2^-20, of which sums up to
-// 2^33 are exact. So a job's loss does not depend on the order in which its batches are reported.
+// A batch's sum of losses or weights in the form in which it is counted: a multiple of 2^-20, of
+// which sums up to 2^33 are exact. So a job's loss does not depend on the order in which its
+// batches are reported.
 double CountedSum(double sum);
 
-// More rows or batches than any job has, few enough that a sum of many does not overflow.
+// More rows or batches than any job has, and few enough that a sum of many does not overflow.
 inline constexpr int64_t kMostOfAnything = int64_t{1} << 48;
-// Of a report from elsewhere. InvalidArgument: counts that no job has.
+// For a report from another process. InvalidArgument: impossible counts.
 Status CheckReport(const TaskReport& report);
 
-// What the master answers to a report.
+// The master's answer to a report.
 struct LeaseStatus {
-  bool mine = true;  // false: the task belongs to someone else now; drop it
-  // Where the task ends now: a part of it may have been given to a worker that had nothing to do. A
-  // report beyond it is not counted: it has to be cut and said again.
+  bool mine = true;  // false: the task now belongs to another worker; drop it
+  // Where the task ends now: a part of it may have been given to an idle worker. A report beyond it
+  // is not counted: it has to be cut and sent again.
   BatchIndex last_batch = kToTheEnd;
 };
 

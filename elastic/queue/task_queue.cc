@@ -11,9 +11,9 @@
 namespace sluice::elastic {
 namespace {
 
-// The tasks whose durations say what is usual.
+// The tasks from which the usual duration is computed.
 constexpr size_t kRememberedSeconds = 64;
-// A lease that nobody can use in time would go round for ever: it is doubled each time.
+// A lease that is always too short would go round forever: it is doubled each time.
 constexpr uint32_t kMostDoublings = 16;
 
 }  // namespace
@@ -51,7 +51,7 @@ Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, uint32_t 
   const bool fresh = range == state_.ranges().end();
   take.batch = fresh ? kToTheEnd : range->second.last;
   if (limit != kNoLimit) {
-    // In synchronous mode the limit is the round's: steps count from the round's start.
+    // In synchronous mode the limit applies to the round: steps count from the round's start.
     const BatchIndex next =
         fresh || state_.options().lanes > 0 ? BatchIndex::First() : range->second.next;
     take.batch = std::min(take.batch, next + limit);
@@ -89,7 +89,7 @@ double TaskQueue::MedianSeconds() const {
   return *middle;
 }
 
-// The lane that the open step waits for: the one that is least far, when nothing moves.
+// The lane for which the open step waits: the one with the least progress, when nothing moves.
 std::optional<TaskId> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) const {
   std::optional<TaskId> lagging;
   BatchIndex next;
@@ -121,7 +121,7 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     const QueueState::Key key = state_.leases().at(*lane).key;
     return HandOut(owner, key, state_.ranges().at(key).attempt, kNoLimit, now);
   }
-  // The one that takes longest, by what its holder has done so far.
+  // The one with the longest remaining time, judged by its holder's progress so far.
   const double late = seconds_.empty() ? 0 : kLateFactor * MedianSeconds();
   const QueueState::Lease* slowest = nullptr;
   double longest = 0;
@@ -136,7 +136,7 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     const double elapsed = SecondsBetween(lease.since, now);
     const int64_t trained = range.next - lease.task.first_batch;
     const int64_t left = std::min(range.last, EndOf(range.batches)) - range.next;
-    // Nothing committed yet: at least as long again as it took so far.
+    // Nothing committed yet: at least as long again as it has taken so far.
     const double seconds = trained > 0 && left > 0
                                ? elapsed * static_cast<double>(left) / static_cast<double>(trained)
                                : elapsed;
@@ -211,7 +211,7 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
   QueueRecord record;
   record.said = report;
   if (lease.expired) {
-    // Its lease ran out, but nobody else has taken the rest: it goes on.
+    // Its lease ran out, but no other worker has taken the rest: it continues.
     if (BatchLimit() <= 0) {
       return Answer::kRejected;
     }
@@ -383,7 +383,8 @@ int64_t TaskQueue::ready() const {
 
 Status TaskQueue::CheckLedger() const {
   if (BudgetSpent()) {
-    return Status();  // exactly max_batches are committed; the last epoch is cut short by intent
+    return Status();  // exactly max_batches are committed; the last epoch is intentionally cut
+                      // short
   }
   return ledger().Check();
 }

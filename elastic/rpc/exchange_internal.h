@@ -11,11 +11,11 @@
 #include "elastic/rpc/links.h"
 #include "models/model.h"
 
-// After ours: gRPC brings macros that have the names of those in base/mutex.h.
+// Included after ours: gRPC defines macros with the names of those in base/mutex.h.
 #include "elastic/rpc/elastic.pb.h"
 
-// What an exchange of parameters looks like on its way: the worker's side (exchange_worker.cc) and
-// the server's (exchange_server.cc). No sockets, no threads.
+// The format of an exchange of parameters: the worker's side (exchange_worker.cc) and the server's
+// (exchange_server.cc). No sockets, no threads.
 namespace sluice::elastic {
 
 // A worker's exchange with one server.
@@ -26,31 +26,31 @@ struct ExchangePart {
   ExchangeReply reply;
 };
 
-// Cuts what a worker pushes and pulls into what each server has, and puts the answers together.
-// Remembers the dense values that came last, so that a server sends only what has changed since.
+// Splits a worker's pushes and pulls by server, and joins the answers. Remembers the dense values
+// received last, so that a server sends only those that have changed since.
 class ExchangePacker {
  public:
-  // `bf16`: weights and gradients travel as bfloat16.
+  // `bf16`: weights and gradients are sent as bfloat16.
   ExchangePacker(const models::Network& network, uint32_t partitions, bool bf16);
 
-  // What is exchanged, whoever has the partitions.
+  // The content of an exchange, whichever servers have the partitions.
   struct Work {
     std::span<const BatchPush> pushes = {};  // without a gradient: the end of a lane
     const BatchIdentity* pull = nullptr;
     Purpose purpose = Purpose::kStep;
     models::ParameterView* wanted = nullptr;
   };
-  // The requests, all but the map's version.
+  // The requests, except for the map's version.
   void Pack(const Work& work, std::span<ExchangePart* const> parts);
-  // The replies to the pull that was packed last. Fails when they do not fit it.
+  // The replies to the pull that was packed last. Fails if they do not fit it.
   Status Take(std::span<ExchangePart* const> parts, models::ParameterView* view);
-  // By partition: what Take has taken last.
+  // By partition: the versions received by the last Take.
   const std::vector<int64_t>& versions() const { return versions_; }
-  // Partitions have moved: a version of one may not mean what it did.
+  // Partitions have moved: a version of one may have another meaning.
   void Forget();
 
  private:
-  // The rows of one table in the order of their partitions: places in the batch's list.
+  // The rows of one table in the order of their partitions: indices into the batch's list.
   struct RowOrder {
     std::vector<uint32_t> places;
     std::vector<size_t> begin;  // of each partition, and the end
@@ -69,23 +69,23 @@ class ExchangePacker {
   const models::Network& network_;
   const PartitionLayout layout_;
   const bool bf16_;
-  std::vector<int64_t> versions_;  // by partition: of the dense values that were pulled last
-  std::vector<uint8_t> current_;   // by partition: a server may be told that version
+  std::vector<int64_t> versions_;  // by partition: of the dense values pulled last
+  std::vector<uint8_t> current_;   // by partition: that version may be sent to a server
   std::vector<RowOrder> pulled_;   // by table
   std::vector<std::vector<float>> dense_;
 };
 
-// A push whose numbers lie in the message, which must outlive it, or here.
+// A push whose numbers are in the message, which must outlive it, or here.
 struct UnpackedPush {
   std::vector<uint32_t> partitions;
   std::vector<std::vector<float>> widened;
   PushRequest request;
 };
-// `partitions`: what the push is about.
+// `partitions`: those concerned by the push.
 Status Unpack(const PushProto& proto, const PartitionLayout& layout,
               std::span<const uint32_t> partitions, UnpackedPush* push);
 
-// Answers a pull of these partitions; `not_open` after `wait_seconds` when its step is not open.
+// Answers a pull of these partitions; `not_open` after `wait_seconds` if its step is not open.
 Status AnswerPull(const PullProto& proto, uint64_t map_version,
                   std::span<const uint32_t> partitions, double wait_seconds, ParameterShard& shard,
                   ExchangeReply* reply);

@@ -9,7 +9,7 @@
 namespace sluice::elastic {
 namespace {
 
-// The numbers of a push: where they lie when they are floats.
+// The numbers of a push: in place if they are floats.
 Result<std::span<const float>> Numbers(const std::string& bytes, bool bf16, UnpackedPush* push) {
   if (!bf16) {
     return View<float>(bytes);
@@ -20,7 +20,7 @@ Result<std::span<const float>> Numbers(const std::string& bytes, bool bf16, Unpa
   return std::span<const float>(numbers);
 }
 
-// Room for the numbers of an answer, in the message when they travel as floats.
+// Room for the numbers of an answer, inside the message if they are sent as floats.
 class Answer {
  public:
   Answer(bool bf16, size_t count, std::string* bytes) : bytes_(bytes) {
@@ -32,7 +32,7 @@ class Answer {
     }
   }
   float* numbers() const { return numbers_; }
-  // Keeps only these ranges, ascending, and brings them into the message.
+  // Keeps only these ranges, ascending, and moves them into the message.
   void Finish(bool bf16, std::span<const std::span<const float>> kept) {
     size_t count = 0;
     for (const std::span<const float>& range : kept) {
@@ -54,7 +54,7 @@ class Answer {
   float* numbers_ = nullptr;
 };
 
-// Each once, in their order: what is for a partition is found by its place.
+// Each once, in order: a partition's data are found by its index.
 Status CheckPartitions(std::span<const uint32_t> partitions, uint32_t count) {
   for (size_t i = 0; i < partitions.size(); ++i) {
     if (partitions[i] >= count || (i > 0 && partitions[i] <= partitions[i - 1])) {
@@ -65,7 +65,8 @@ Status CheckPartitions(std::span<const uint32_t> partitions, uint32_t count) {
   return Status();
 }
 
-// Another number of partitions is another map: the worker is told to ask for the one there is.
+// A different number of partitions means a different map: the worker is told to fetch the current
+// one.
 Status CheckCount(std::span<const int64_t> versions, std::span<const uint32_t> partitions) {
   return versions.size() == partitions.size()
              ? Status()
@@ -73,7 +74,7 @@ Status CheckCount(std::span<const int64_t> versions, std::span<const uint32_t> p
                    fmt::format("{} versions of {} partitions", versions.size(), partitions.size()));
 }
 
-// Before there is room for it.
+// Before room for it is allocated.
 Status CheckAnswer(const PullProto& proto, const ParameterRules& rules,
                    std::span<const uint32_t> partitions) {
   size_t numbers = 0;

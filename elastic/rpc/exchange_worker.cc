@@ -26,7 +26,7 @@ void Append(std::span<const float> numbers, bool bf16, std::string* to) {
   NarrowToBfloat16(numbers, reinterpret_cast<uint16_t*>(to->data() + begin));
 }
 
-// Answers where the next numbers are.
+// Returns the position of the next numbers.
 const char* Copy(const char* from, bool bf16, std::span<float> to) {
   if (bf16) {
     WidenBfloat16(reinterpret_cast<const uint16_t*>(from), to);

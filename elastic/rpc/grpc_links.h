@@ -13,9 +13,9 @@
 
 namespace sluice::elastic {
 
-// A worker's links to processes of their own. Every call has a deadline; a call that does not get
-// through is repeated with the same identity, so that it counts once however often it arrives;
-// `stop` ends the repeating.
+// A worker's links to other processes. Every call has a deadline; a call that does not get through
+// is repeated with the same identity, so that it counts once however often it arrives; `stop` ends
+// the repetitions.
 class RemoteMaster : public MasterLink, public WorldLink {
  public:
   static std::unique_ptr<RemoteMaster> Connect(const std::string& address, const JobKey& key,
@@ -23,27 +23,30 @@ class RemoteMaster : public MasterLink, public WorldLink {
   // The map of the partitions. The master waits a little for one that is newer than `newer_than`;
   // version 0: the servers are not there yet, ask again.
   virtual Result<PartitionMap> Map(uint64_t newer_than) = 0;
-  // The weights to continue from, of so many bytes. NotFound: they are with those who need them.
+  // The weights to continue from, of this many bytes. NotFound: all processes that need them have
+  // them.
   virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
-  // What all workers (or parameter servers) of the job are told, a part of a ProcessConfig.
+  // The configuration shared by all workers (or parameter servers) of the job, a part of a
+  // ProcessConfig.
   virtual Result<std::string> Configure(bool server) = 0;
-  // What a heartbeat tells beside that the process lives.
+  // What a heartbeat reports in addition to being alive.
   struct Pulse {
-    std::string waits_for;                      // "": nothing new
+    std::string waits_for;                      // "": unchanged
     std::string snapshot, validation_snapshot;  // that this process keeps alive; "": none
   };
   // Thread-safe. True: the job is over.
   virtual Result<bool> Heartbeat(const Pulse& pulse) = 0;
-  // Of a parameter server: it is there, and still is. False: it has been given up.
+  // From a parameter server: it is running. False: it has been given up.
   virtual Result<bool> Register(const std::string& name, ServerId server,
                                 const std::string& address, const std::string& node = "") = 0;
 };
 
-// Where a link gets the newest map from, as RemoteMaster::Map.
+// The source of a link's newest map, like RemoteMaster::Map.
 using MapSource = std::function<Result<PartitionMap>(uint64_t newer_than)>;
 
-// Follows the map: what a server refuses, or one that is gone did not answer, is sent again to
-// whoever has the partitions now. `bf16`: weights and gradients travel as bfloat16.
+// Follows the map: requests that a server refuses, or that a lost one did not answer, are sent
+// again to the current holders of the partitions. `bf16`: weights and gradients are sent as
+// bfloat16.
 std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
                                                  const JobKey& key, const models::Network& network,
                                                  bool bf16, std::stop_token stop);

@@ -1,4 +1,4 @@
-// First: gRPC brings macros that have the names of ours.
+// First: gRPC defines macros with the names of ours.
 #include "elastic/rpc/grpc_links.h"
 
 #include "base/log.h"
@@ -74,7 +74,7 @@ class Remote final : public RemoteMaster {
   void Abandon(TaskId task) override { held_.Drop(task); }
 
   void Leave() override {
-    // Once: a process that leaves is in a hurry, and the master notices its end anyway.
+    // Once: a leaving process has little time, and the master detects its end anyway.
     grpc::ClientContext context;
     Prepare(&context, token_);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));

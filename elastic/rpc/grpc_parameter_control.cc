@@ -1,4 +1,4 @@
-// First: gRPC brings macros that have the names of ours.
+// First: gRPC defines macros with the names of ours.
 #include "elastic/rpc/parameter_control.h"
 
 #include <fmt/core.h>
@@ -28,7 +28,7 @@ InstallRequest::Phase ToProto(ParameterControl::Phase phase) {
   return InstallRequest::RELEASE;
 }
 
-// So often a call that waits looks whether there is still hope.
+// How often a waiting call checks whether it is hopeless.
 constexpr auto kLook = std::chrono::milliseconds(100);
 
 Status FromCall(const grpc::Status& status, const std::string& address) {
@@ -40,7 +40,7 @@ Status FromCall(const grpc::Status& status, const std::string& address) {
   return FromGrpc(status, name);
 }
 
-// One try: who calls knows better than this what to do when a server is gone.
+// One attempt: the caller knows better what to do when a server is gone.
 Status CallOnce(
     const JobKey& key, Term term, const std::string& address, const std::stop_token& stop,
     const std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>& call) {

@@ -1,4 +1,4 @@
-// First: gRPC brings macros that have the names of ours.
+// First: gRPC defines macros with the names of ours.
 #include "elastic/rpc/grpc_links.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kRetryWait = std::chrono::milliseconds(20);
-// While servers are waited for, the master is asked so often whether they are still the right ones.
+// While servers are awaited, how often the master is asked whether they are still the right ones.
 constexpr auto kMapCheck = std::chrono::milliseconds(500);
 
 class RemoteParameters final : public ParameterLink {
@@ -122,7 +122,7 @@ class RemoteParameters final : public ParameterLink {
     map_ = map;
   }
 
-  // True: there is a newer map. Waits a little either way.
+  // True: there is a newer map. Waits a little in either case.
   Result<bool> LookForMap(Clock::time_point give_up) {
     if (stop_.stop_requested() || Clock::now() > give_up) {
       for (const Server& server : servers_) {
@@ -159,8 +159,8 @@ class RemoteParameters final : public ParameterLink {
     return Status();
   }
 
-  // All servers at the same time; those that did not answer again and again, with the same batch: a
-  // server that has applied it already says so.
+  // Calls all servers at the same time, and repeats the calls that were not answered, with the same
+  // batch: a server that has applied it already says so.
   Status Exchange(const Work& work) {
     const auto give_up = GiveUp();
     RETURN_IF_ERROR(Build(work));

@@ -12,36 +12,37 @@
 
 namespace sluice::elastic {
 
-// A worker's way to its master: a direct call in one process, gRPC between processes. One thread.
+// A worker's connection to its master: a direct call in one process, gRPC between processes. One
+// thread.
 class MasterLink {
  public:
   struct Answer {
     enum class Kind {
       kTask,
       kNothing,   // not now: ask again
-      kFinished,  // the job is over: go home
+      kFinished,  // the job is over: exit
     };
     Kind kind = Kind::kNothing;
     Task task;
   };
   virtual ~MasterLink() = default;
 
-  // `waiting`: the worker has nothing else to do, so the call may wait a while for a task. Else it
-  // asks ahead, to read one shard while it trains on another.
+  // `waiting`: the worker is idle, so the call may wait for a task. Otherwise it asks ahead, to
+  // read one shard while it trains on another.
   virtual Result<Answer> Take(bool waiting) = 0;
   virtual Result<LeaseStatus> Report(const TaskReport& report) = 0;
-  // Bounded staleness: whether this worker, which has pushed so many batches since its start, may
-  // begin another. False, after a while: not yet, ask again.
+  // Bounded staleness: whether this worker, which has pushed this many batches since its start, may
+  // begin another. False, after a wait: not yet, ask again.
   virtual Result<bool> MayBegin(int64_t pushed) = 0;
-  // The task cannot be done: code or data are wrong. Ends the job where that is final.
+  // The task cannot be done: code or data are wrong. Ends the job if that is final.
   virtual Status Fail(const Task& task, const Status& cause) = 0;
-  // The worker does not work on the task any more, and says so when it asks for the next.
+  // The worker no longer works on the task, and reports that with its next request.
   virtual void Abandon(TaskId task) = 0;
-  // Hands everything back, before leaving.
+  // Returns all tasks before leaving.
   virtual void Leave() = 0;
 };
 
-// The tasks a worker has, as its link to the master knows them.
+// The tasks of a worker, as known to its link to the master.
 class HeldTasks {
  public:
   const std::vector<TaskId>& ids() const { return ids_; }
@@ -69,24 +70,25 @@ class HeldTasks {
 struct BatchPush {
   BatchIdentity batch;
   double weight = 0;
-  const models::ParameterView* view = nullptr;  // that it was computed from
+  const models::ParameterView* view = nullptr;  // from which it was computed
   const models::Gradient* gradient = nullptr;
 };
 
-// A worker's way to the parameters, on however many servers they are. One thread.
+// A worker's connection to the parameters, on any number of servers. One thread.
 class ParameterLink {
  public:
   virtual ~ParameterLink() = default;
 
-  // view->tables[].ids say which rows; fills the values and the dense pointers, which stay valid
-  // until the next call. DeadlineExceeded in synchronous mode: the step is not open yet,
-  // ask again.
+  // view->tables[].ids select the rows; fills in the values and the dense pointers, which stay
+  // valid until the next call. DeadlineExceeded in synchronous mode: the step is not open yet, ask
+  // again.
   virtual Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) = 0;
-  // Every server has the batch when this returns OK. Aborted: the lease is someone else's now.
+  // Every server has the batch when this returns OK. Aborted: the lease now belongs to another
+  // worker.
   virtual Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
                       const models::Gradient& gradient) = 0;
-  // Pushes all of these in their order, then pulls for what comes next; in one exchange where that
-  // is cheaper. Of several the batches are those of different lanes of one step.
+  // Pushes all of these in order, then pulls for the next batch; in one exchange if that is
+  // cheaper. Several batches belong to different lanes of one step.
   virtual Status PushAndPull(std::span<const BatchPush> pushes, const BatchIdentity& next,
                              models::ParameterView* next_view) {
     RETURN_IF_ERROR(PushAll(pushes));
@@ -100,7 +102,7 @@ class ParameterLink {
   }
   // Synchronous mode: the lane has no batch for this step.
   virtual Status PushEnd(const BatchIdentity& batch) = 0;
-  // Of the parameters that the last Pull answered, by partition.
+  // Of the parameters returned by the last Pull, by partition.
   virtual std::vector<int64_t> Versions() const = 0;
   // The batches of the shard before this one are applied on every server.
   virtual Result<BatchIndex> AppliedBatches(Epoch epoch, ShardId shard) = 0;

@@ -16,13 +16,13 @@
 
 namespace sluice::elastic {
 
-// The master's calls to the parameter servers. Each waits until it is done; one that does not get
+// The master's calls to the parameter servers. Each returns when it is done; one that does not get
 // through in time is Unavailable.
 class ParameterControl {
  public:
-  // `term`: of the master that calls; servers that know of a later one refuse (Aborted). While a
-  // placement call waits, `hopeless` is asked now and then, in the caller's thread, whether to give
-  // it up: a server that hangs is given up long before a call's deadline.
+  // `term`: of the calling master; servers that know a later one refuse (Aborted). While a
+  // placement call waits, `hopeless` is called from time to time, on the caller's thread, and
+  // decides whether to give up: a hung server is given up long before a call's deadline.
   using Hopeless = std::function<bool()>;
   ParameterControl(JobKey key, Term term, std::stop_token stop, Hopeless hopeless = {})
       : key_(std::move(key)), term_(term), stop_(std::move(stop)), hopeless_(std::move(hopeless)) {}
@@ -33,8 +33,8 @@ class ParameterControl {
   // `restore`: kCreate from this checkpoint.
   Status Install(const std::string& address, const PartitionMap& map, Phase phase,
                  const CheckpointDirectory::Found* restore = nullptr) const;
-  // Between kFreeze and kAdopt: the server remembers these partitions as they are; then it writes
-  // them, while it serves, and forgets them.
+  // Between kFreeze and kAdopt: the server keeps the state of these partitions; then it writes it,
+  // while it serves, and discards it.
   Status Snapshot(const std::string& address, const std::vector<uint32_t>& partitions) const;
   Result<std::vector<CheckpointManifest::File>> Write(const std::string& address,
                                                       const std::string& directory) const;
@@ -42,9 +42,9 @@ class ParameterControl {
   Status Fill(const std::string& address, uint32_t partition, ServerId to,
               const std::string& to_address) const;
 
-  // Every primary keeps the weights that were judged. Their digest (partition.h).
+  // Every primary keeps the weights that were judged. Returns their digest (partition.h).
   Result<std::string> Keep(const PartitionMap& map, const KeepOrder& order) const;
-  // The weights of all partitions. Internal: they are not those of `digest`; empty: any will do.
+  // The weights of all partitions. Internal: they do not match `digest`; empty: any will do.
   Result<models::NetworkWeights> Collect(const PartitionMap& map, const models::Network& network,
                                          const std::string& digest) const;
 

@@ -11,7 +11,7 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kFirstCallWait = std::chrono::milliseconds(20);
-// Short: a job stands still until everybody has found its next master.
+// Short: a job makes no progress until every process has found its next master.
 constexpr auto kLongestWait = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -208,8 +208,8 @@ Status CallWithRetry(const std::string& token, const std::string& context_name,
       context.AddMetadata(kTermKey, fmt::format("{}", fence->latest()));
     }
     if (fence != nullptr && !stop.stop_requested()) {
-      // The next master listens in a moment. A call that failed at once would leave nobody to look
-      // after the connection while this thread sleeps.
+      // The next master will listen in a moment. If the call failed at once, the connection would
+      // not be attended to while this thread sleeps.
       context.set_wait_for_ready(true);
       cancel.emplace(stop, [&context] { context.TryCancel(); });
     }

@@ -17,30 +17,30 @@
 #include "elastic/rpc/world.h"
 #include "elastic/storage/checkpoint_file_internal.h"
 
-// After ours: gRPC brings macros that have the names of those in base/mutex.h.
+// Included after ours: gRPC defines macros with the names of those in base/mutex.h.
 #include "elastic/queue/queue_codec_internal.h"
 #include "elastic/rpc/elastic.pb.h"
 #include "elastic/transport/call_internal.h"
 
-// How the engine's words travel. Included by the gRPC shells only.
+// Conversion of the engine's types to messages. Included by the gRPC shells only.
 namespace sluice::elastic {
 
-// What is around a push when it is shipped on to a replica.
+// The overhead of a push that is shipped on to a replica.
 inline constexpr int kEnvelopeBytes = 1 << 20;
-// The largest that a master is told: a piece of the weights, the metrics of a shard.
+// The largest message to a master: a piece of the weights, the metrics of a shard.
 inline constexpr int kMaxMasterMessageBytes = 64 << 20;
-// For what takes as long as a model or a partition is large.
+// For calls whose duration depends on the size of a model or a partition.
 inline constexpr auto kBulkDeadline = std::chrono::minutes(10);
 // How long a call is repeated while the other side cannot be reached.
 inline constexpr double kRetrySeconds = 30;
-// Weights travel in pieces: no message is as large as a model may be.
+// Weights are sent in pieces: no message is as large as a model may be.
 inline constexpr size_t kChunkBytes = 4U << 20;
 
 void ToProto(const Task& task, TaskProto* proto);
 Task FromProto(const TaskProto& proto);
 void ToProto(const RoundPosition& position, RoundPositionProto* proto);
 RoundPosition FromProto(const RoundPositionProto& proto);
-void ToProto(const WorldArrival& arrival, MeetRequest* proto);  // but for the incarnation
+void ToProto(const WorldArrival& arrival, MeetRequest* proto);  // except the incarnation
 WorldArrival FromProto(const MeetRequest& proto);
 void ToProto(const WorldAnswer& answer, MeetReply* proto);
 WorldAnswer FromProto(const MeetReply& proto);
@@ -50,7 +50,7 @@ BatchIdentity FromProto(const BatchProto& proto);
 void ToProto(const PartitionMap& map, PartitionMapProto* proto);
 Result<PartitionMap> FromProto(const PartitionMapProto& proto);
 
-// The numbers where they lie: a string's bytes are aligned for any number.
+// The numbers in place: a string's bytes are aligned for any number.
 template <typename Number>
 Result<std::span<const Number>> View(const std::string& bytes) {
   if (bytes.size() % sizeof(Number) != 0 ||
@@ -59,15 +59,15 @@ Result<std::span<const Number>> View(const std::string& bytes) {
   }
   return std::span(reinterpret_cast<const Number*>(bytes.data()), bytes.size() / sizeof(Number));
 }
-// Room for so many numbers in a message.
+// Room for this many numbers in a message.
 template <typename Number>
 Number* Room(size_t count, std::string* bytes) {
   bytes->resize(count * sizeof(Number));
   return reinterpret_cast<Number*>(bytes->data());
 }
 
-// AnswerCall for a call that is answered with weights, in pieces. `handle`:
-// Result<std::shared_ptr<const std::string>>(const Request&).
+// AnswerCall for a call that returns weights, in pieces. `handle`: Result<std::shared_ptr<const
+// std::string>>(const Request&).
 template <typename Request, typename Chunk, typename Handle>
 grpc::Status AnswerCall(grpc::ServerSplitStreamer<Request, Chunk>* call, const Handle& handle) {
   return ToGrpc(Guarded("a call between processes of a job", [&]() -> Status {
@@ -87,8 +87,8 @@ grpc::Status AnswerCall(grpc::ServerSplitStreamer<Request, Chunk>* call, const H
   }));
 }
 
-// Repeats `call` while the other side cannot be reached, until `stop`. `fence`, of calls to a
-// master: the call tells the latest term, and an answer with an earlier one counts as no answer.
+// Repeats `call` while the other side cannot be reached, until `stop`. `fence`, for calls to a
+// master: the call carries the latest term, and an answer with an earlier one counts as no answer.
 Status CallWithRetry(const std::string& token, const std::string& context_name,
                      const std::stop_token& stop,
                      const std::function<grpc::Status(grpc::ClientContext*)>& call,

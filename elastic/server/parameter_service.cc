@@ -18,17 +18,17 @@
 namespace sluice::elastic {
 namespace {
 
-// A pull for a step that is not open yet waits so long in the server; then the worker looks whether
-// there are lanes without a holder.
+// How long a pull for a step that is not open yet waits in the server; then the worker checks
+// whether there are lanes without a holder.
 constexpr double kStepWaitSeconds = 0.05;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
-// Pushes of several workers and what other servers ship, on their way in at the same time.
+// Pushes of several workers and shipments of other servers arriving at the same time.
 constexpr ServerLimits kLimits{.name = "parameter server",
                                .max_request_bytes = kMaxMessageBytes + kEnvelopeBytes,
                                .max_answer_bytes = kMaxMessageBytes,
                                .memory_bytes = size_t{8} * kMaxMessageBytes};
 
-// Beside training, on a thread of its own.
+// During the training, on a thread of its own.
 Result<std::vector<CheckpointManifest::File>> WriteImages(
     const std::string& draft, std::map<uint32_t, PartitionImage> images) {
   LowerPriority();
@@ -161,7 +161,7 @@ class Service final : public ParameterService::StreamedService {
     if (status.ok() && request->has_push()) {
       status = Push(*role, request->mutable_push());
     }
-    // Those that are repeated, since a later one was refused, are known and change nothing.
+    // Pushes repeated because a later one was refused are recognised and change nothing.
     for (PushProto& push : *request->mutable_further_pushes()) {
       status = status.ok() ? Push(*role, &push) : status;
     }
@@ -170,11 +170,11 @@ class Service final : public ParameterService::StreamedService {
                           shard_, reply);
     }
     if (status.ok() && request->has_push()) {
-      // Last: while the followers get the push, the pull is answered.
+      // Last, so that the pull is answered while the followers receive the push.
       status = replication_.WaitShipped();
     }
     if (status.ok()) {
-      status = CheckNotForgotten();  // it may have slept anywhere
+      status = CheckNotForgotten();  // it may have been asleep at any point
     }
     if (status.code() == Code::kNotFound) {
       reply->Clear();
@@ -217,7 +217,8 @@ class Service final : public ParameterService::StreamedService {
       return InvalidArgument(
           fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions));
     }
-    // A master that hears nothing, or of a loss, orders anew while the first call is still at it.
+    // A master that gets no answer, or learns of a loss, sends a new order while the first call is
+    // still running.
     replication_.Expect(map.version);
     const MutexLock lock(install_mutex_);
     switch (request.phase()) {
@@ -275,7 +276,7 @@ class Service final : public ParameterService::StreamedService {
                : Unavailable("this parameter server has not heard of its master for too long");
   }
 
-  // The calls of a master that has been succeeded are refused.
+  // Calls of a master that has been succeeded are refused.
   grpc::Status CheckMaster(const grpc::ServerContext& context) {
     const grpc::Status allowed = CheckToken(context, key_);
     if (allowed.ok() && !fence_.Admit(TermOf(context.client_metadata()))) {
@@ -306,7 +307,7 @@ class Service final : public ParameterService::StreamedService {
     return replication_.Adopt(map, restore, true);
   }
 
-  // Takes the push out of the message: it is shipped as it came, without a copy.
+  // Moves the push out of the message: it is shipped unchanged, without a copy.
   Status Push(const Replication::Role& role, PushProto* proto) {
     auto entry = std::make_shared<ReplicaEntry>();
     entry->mutable_partitions()->Add(role.partitions.begin(), role.partitions.end());
@@ -321,7 +322,7 @@ class Service final : public ParameterService::StreamedService {
   TermFence fence_;
   ParameterShard& shard_;
   Replication replication_;
-  // Of the steady clock, in its own unit.
+  // In ticks of the steady clock.
   std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
   std::atomic<bool> stands_still_ = false;  // between FREEZE and the next order
   Mutex install_mutex_;                     // one order at a time

@@ -11,11 +11,11 @@
 
 namespace sluice::elastic {
 
-// A parameter server's gRPC door. It serves nothing until the master installs a map.
+// A parameter server's gRPC server. It serves nothing until the master installs a map.
 class ParameterServer {
  public:
   struct Options {
-    std::string host;  // listens on a free port of it, at once
+    std::string host;  // listens on a free port of it, immediately
     JobKey key;
     ServerId self = 0;
     std::unique_ptr<models::NetworkWeights> base;  // to continue from
@@ -24,11 +24,11 @@ class ParameterServer {
   static Result<std::unique_ptr<ParameterServer>> Start(Options options, ParameterShard& shard);
   virtual ~ParameterServer() = default;
   virtual std::string address() const = 0;
-  // The master has answered what it was asked at `asked`. A server that has had no such answer for
-  // kServerSilenceSeconds may have been given up while it slept: it refuses, until the master says
-  // that it has not. One that was never answered has no master.
+  // The master has answered a request made at `asked`. A server without such an answer for
+  // kServerSilenceSeconds may have been given up while it slept: it refuses requests until the
+  // master confirms that it has not. One that was never answered has no master.
   virtual void AnsweredByMaster(std::chrono::steady_clock::time_point asked) = 0;
-  // An error: it cannot follow the servers whose partitions it is to copy, and must be replaced.
+  // An error: it cannot follow the servers whose partitions it should copy, and must be replaced.
   virtual Status health() const = 0;
 };
 

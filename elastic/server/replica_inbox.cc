@@ -13,7 +13,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Who ships faster than this replica applies is held up beyond this.
+// A server that ships faster than this replica applies has to wait beyond this.
 constexpr size_t kMostBytes = 256U << 20;
 
 }  // namespace
@@ -125,9 +125,9 @@ Status ReplicaInbox::Apply(const Shipment& shipment) {
   return Status();
 }
 
-// Between two streams there are pushes that nobody has shipped, but to the replicas of a map. What
-// was shipped whole for a map that then did not come (its master died, say) has missed them, and
-// comes whole again if it is wanted.
+// Between two streams there are pushes that were not shipped, except to the replicas of a map. A
+// partition that was shipped whole for a map that was never installed (its master died, say) has
+// missed them, and is shipped again if it is wanted.
 void ReplicaInbox::BeginStream(ServerId from) {
   const MutexLock lock(mutex_);
   for (size_t partition = 0; partition < sources_.size(); ++partition) {

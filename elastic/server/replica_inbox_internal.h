@@ -20,23 +20,23 @@ namespace sluice::elastic {
 class ReplicaEntry;
 class ReplicateRequest;
 
-// What other servers ship to this one: kept in the order in which it came, and applied by a thread
-// of its own, each entry once. Thread-safe.
+// Shipments from other servers: kept in the order of arrival, and applied by a thread of its own,
+// each entry once. Thread-safe.
 class ReplicaInbox {
  public:
   explicit ReplicaInbox(ParameterShard& shard);
   ~ReplicaInbox();
 
-  // Waits while there is much that is not applied yet. An error: this replica cannot follow any
-  // more, or is stopping.
+  // Waits while many shipments are unapplied. An error: this replica cannot follow any more, or is
+  // stopping.
   Status AwaitRoom();
-  void Put(ReplicateRequest* request);  // takes it out
+  void Put(ReplicateRequest* request);  // moves it out
   // Waits until everything that was put has been applied.
   Status AwaitApplied();
-  // By partition: whose pushes are applied, kNoServer: nobody's. A partition that is shipped whole
-  // is followed from then on.
+  // By partition: the server whose pushes are applied, kNoServer: none. A partition that is shipped
+  // whole is followed from then on.
   void SetSources(std::vector<ServerId> sources);
-  // An error: it does not follow any more, and what it holds for others is worth nothing.
+  // An error: it does not follow any more, and its copies for others are useless.
   Status broken() const;
   void Close();
 
@@ -46,7 +46,7 @@ class ReplicaInbox {
   void Work(const std::stop_token& stop);
   Status Apply(const Shipment& shipment);
   void BeginStream(ServerId from);
-  // What has not been seen on this stream, or a later one, before.
+  // Not seen before on this stream, or a later one.
   bool IsNews(ServerId from, uint64_t stream, uint64_t sequence);
   Status ApplyEntry(ServerId from, const ReplicaEntry& entry);
   Status TakePiece(ServerId from, uint32_t partition, const ReplicaEntry& entry);
@@ -61,12 +61,12 @@ class ReplicaInbox {
   bool closed_ GUARDED_BY(mutex_) = false;
   Status broken_ GUARDED_BY(mutex_);  // it does not follow any more
   std::vector<ServerId> sources_ GUARDED_BY(mutex_);
-  std::vector<ServerId> adopted_ GUARDED_BY(mutex_);  // what SetSources said
+  std::vector<ServerId> adopted_ GUARDED_BY(mutex_);  // set by SetSources
 
-  // The thread's own.
+  // Used by the thread only.
   std::map<ServerId, std::pair<uint64_t, uint64_t>> seen_;  // stream, sequence
-  std::map<uint32_t, std::deque<std::string>> pieces_;      // of a state on its way
-  std::jthread thread_;                                     // last: uses the rest
+  std::map<uint32_t, std::deque<std::string>> pieces_;      // of a state being received
+  std::jthread thread_;                                     // last: uses the members above
 };
 
 }  // namespace sluice::elastic

@@ -14,13 +14,12 @@
 namespace sluice::elastic {
 namespace {
 
-// One call ships at most so much; what comes meanwhile goes with the next.
+// The most that one call ships; later entries go with the next call.
 constexpr size_t kShipBytes = 32U << 20;
 constexpr size_t kPieceBytes = 4U << 20;
 constexpr auto kShipRetry = std::chrono::milliseconds(50);
 
-// Entries that are lent to a message, not copied: pushes are large, and nobody changes them any
-// more.
+// Entries that are lent to a message rather than copied: pushes are large, and no longer change.
 class Loan {
  public:
   Loan(const std::vector<std::shared_ptr<ReplicaEntry>>& entries, ReplicateRequest* request)
@@ -85,7 +84,7 @@ void Replication::SetRole(uint64_t map_version, std::vector<uint32_t> partitions
   changed_.notify_all();
 }
 
-// ---- What this server ships.
+// ---- Shipping to others.
 
 void Replication::Follow(ServerId server, const std::string& address) {
   std::unique_ptr<Follower>& follower = followers_[server];
@@ -94,7 +93,7 @@ void Replication::Follow(ServerId server, const std::string& address) {
     follower->sender = std::jthread([this, server, address,
                                      stream = ++streams_](const std::stop_token& stop) {
       while (!Guarded("shipping to a replica", [&] { Send(server, address, stream, stop); }).ok()) {
-        std::this_thread::sleep_for(kShipRetry);  // with memory, it goes on where it was
+        std::this_thread::sleep_for(kShipRetry);  // with more memory it continues where it was
       }
     });
   }
@@ -121,7 +120,7 @@ Status Replication::WaitShipped() {
   auto until = std::chrono::steady_clock::now() + kReplicaPatience;
   uint64_t seen = arrivals_;
   for (;;) {
-    if (arrivals_ != seen) {  // a large partition takes its time, but it moves
+    if (arrivals_ != seen) {  // a large partition takes long, but makes progress
       seen = arrivals_;
       until = std::chrono::steady_clock::now() + kReplicaPatience;
     }
@@ -161,7 +160,7 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
       for (const std::shared_ptr<ReplicaEntry>& entry : found->second->queue) {
         bytes += entry->ByteSizeLong();
         if (bytes > kShipBytes && !entries.empty()) {
-          break;  // a push that is as large as a message may be goes alone
+          break;  // a push of the maximum message size is sent alone
         }
         entries.push_back(entry);
       }
@@ -181,7 +180,7 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
       return;
     }
     if (!status.ok()) {
-      // The follower may be gone: then the master says so by a new map.
+      // The follower may be gone: then the master tells with a new map.
       changed_.wait_for(lock.native(), kShipRetry);
       continue;
     }
@@ -213,7 +212,7 @@ Status Replication::Freeze(const PartitionMap& map) {
   SetRole(map.version, {});
   MutexLock lock(mutex_);
   const auto until = std::chrono::steady_clock::now() + kReplicaPatience;
-  // What followers that are still there have not got yet was not acknowledged or is under way.
+  // Pushes that a follower has not received yet were not acknowledged or are on the way.
   while (!std::all_of(followers_.begin(), followers_.end(), [&](const auto& f) {
     return f.second->queue.empty() || !map.servers.contains(f.first);
   })) {
@@ -232,7 +231,7 @@ Status Replication::Adopt(const PartitionMap& map, const Create& create, bool an
     return Status(Code::kAborted, "an order of an older map");
   }
   {
-    // From here on servers that the map gives up are refused; what they got rid of before counts.
+    // From here on servers that the map gives up are refused; what they shipped before counts.
     const MutexLock lock(mutex_);
     map_ = map;
   }
@@ -290,7 +289,7 @@ void Replication::Release(const PartitionMap& map) {
 }
 
 Status Replication::Fill(uint32_t partition, ServerId server, const std::string& address) {
-  // The last piece is only known when there is none after it.
+  // The last piece is recognised only when none follows.
   std::shared_ptr<ReplicaEntry> held;
   bool begun = false;
   const auto put = [&](bool last) {
@@ -304,7 +303,7 @@ Status Replication::Fill(uint32_t partition, ServerId server, const std::string&
     changed_.notify_all();
     return Status();
   };
-  // Under the shard's lock: what is pushed from now on comes after the state.
+  // Under the shard's lock: later pushes come after the state.
   const PartSink sink = [&](std::string part) {
     Status status;
     if (held == nullptr) {
@@ -319,12 +318,12 @@ Status Replication::Fill(uint32_t partition, ServerId server, const std::string&
     held->set_first_piece(!std::exchange(begun, true));
     return status;
   };
-  // The last piece, too: a push that came before it would miss on the replica.
+  // The last piece, too: a push shipped before it would be lost on the replica.
   RETURN_IF_ERROR(shard_.Save(partition, kPieceBytes, sink, [&put] { return put(true); }));
   return WaitShipped();
 }
 
-// ---- What others ship to this server.
+// ---- Receiving from others.
 
 Result<bool> Replication::Receive(ReplicateRequest* request) {
   RETURN_IF_ERROR(inbox_.AwaitRoom());

@@ -20,16 +20,17 @@
 
 namespace sluice::elastic {
 
-// For what takes milliseconds; a process that hangs is the master's business.
+// For calls that take milliseconds; the master deals with processes that hang.
 inline constexpr auto kReplicaPatience = std::chrono::seconds(15);
 
-// A parameter server's place among the others: which partitions it serves, by which version of the
-// map; what it ships to the servers that follow it, and what it takes from those that it follows.
+// A parameter server's role among the others: which partitions it serves, by which version of the
+// map; what it ships to the servers that follow it, and what it receives from those that it
+// follows.
 //
 // A primary ships every push in the order in which it applied it, and acknowledges it when each of
-// its followers has it; a follower applies what it has in a thread of its own, in the same order.
+// its followers has it; a follower applies its pushes on a thread of its own, in the same order.
 // Kernels are deterministic, so their states are equal. A server that has been given up is refused
-// by those that follow it, and acknowledges nothing any more. Thread-safe.
+// by its followers, and acknowledges nothing any more. Thread-safe.
 class Replication {
  public:
   struct Options {
@@ -46,30 +47,30 @@ class Replication {
   };
   std::shared_ptr<const Role> role() const;
 
-  // Called under the shard's lock, in the order in which things happen. Followers come while the
-  // shard is locked or serves nothing.
+  // Called under the shard's lock, in the order of the changes. Followers are added while the shard
+  // is locked or serves nothing.
   void Ship(std::shared_ptr<ReplicaEntry> entry);
-  // Waits until everything that has been shipped has arrived with all followers. NotFound: this
-  // server has been given up.
+  // Waits until all shipments have arrived at all followers. NotFound: this server has been given
+  // up.
   Status WaitShipped();
 
-  // The master's orders (elastic.proto, InstallRequest), one at a time. `Expect` comes before an
-  // order has its turn: a Freeze that waits for a follower ends for a newer map.
+  // The master's orders (elastic.proto, InstallRequest), one at a time. `Expect` precedes an
+  // order's turn: a Freeze that waits for a follower ends for a newer map.
   void Expect(uint64_t map_version);
   Status Freeze(const PartitionMap& map);
-  // `create` makes a partition that is to be held and is not, or any at all (`anew`): null in all
-  // but a job's first map.
+  // `create` makes a partition that should be held and is not, or any partition (`anew`): null
+  // except for a job's first map.
   using Create = std::function<Status(uint32_t partition)>;
   Status Adopt(const PartitionMap& map, const Create& create, bool anew);
   Status CreateFresh(uint32_t partition);
   void Release(const PartitionMap& map);
   Status Fill(uint32_t partition, ServerId server, const std::string& address);
 
-  // An error: this server cannot follow those that ship to it any more.
+  // An error: this server cannot follow its primaries any more.
   Status health() const { return inbox_.broken(); }
 
-  // What another server ships. True: taken (the message is empty), and kept until it is applied.
-  // False: refused.
+  // A shipment from another server. True: accepted (the message is empty), and kept until it is
+  // applied. False: refused.
   Result<bool> Receive(ReplicateRequest* request);
 
   void Close();
@@ -95,7 +96,7 @@ class Replication {
   std::condition_variable changed_;
   std::shared_ptr<const Role> role_ GUARDED_BY(mutex_);
   PartitionMap map_ GUARDED_BY(mutex_);
-  uint64_t expected_ GUARDED_BY(mutex_) = 0;  // version of the newest map that was ordered
+  uint64_t expected_ GUARDED_BY(mutex_) = 0;  // version of the newest ordered map
   bool closed_ GUARDED_BY(mutex_) = false;
   bool given_up_ GUARDED_BY(mutex_) = false;
   uint64_t sequence_ GUARDED_BY(mutex_) = 0;

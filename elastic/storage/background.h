@@ -3,8 +3,7 @@
 namespace sluice::elastic {
 
 // From now on this thread gets a tenth of a processor that others want, and all that they leave.
-// For what is done beside training, on a thread of its own: a process that is not privileged cannot
-// take it back.
+// For work during the training on a thread of its own: an unprivileged process cannot undo it.
 void LowerPriority();
 
 }  // namespace sluice::elastic

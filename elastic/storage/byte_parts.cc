@@ -11,7 +11,7 @@
 namespace sluice::elastic {
 namespace {
 
-// No message of protobuf begins so: it is the end of a group that nobody began.
+// No protobuf message begins like this: it is the end of a group that was not begun.
 constexpr std::string_view kMark = "\x0Cslparts";
 static_assert(kMark.size() == PartReader::kMarkBytes);
 
@@ -145,7 +145,7 @@ Result<std::string> PartReader::Block(uint64_t most) {
   if (size > most || size > source_.left() + (part_.size() - offset_)) {
     return Internal(fmt::format("it is damaged: a block of {} bytes", size));
   }
-  std::string block(size, '\0');  // which are there
+  std::string block(size, '\0');  // its bytes are available
   RETURN_IF_ERROR(Read(block.data(), block.size()));
   return block;
 }

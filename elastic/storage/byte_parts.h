@@ -10,20 +10,20 @@
 
 namespace sluice::elastic {
 
-// What is larger than any message, in parts: a mark, then each part with its length and its
-// CRC-32C. A part is checked before a byte of it is used, and nothing is allocated by a length
-// that somebody says, beyond one part and what has really come.
+// Data larger than any message, in parts: a mark, then each part with its length and its CRC-32C. A
+// part is checked before its bytes are used, and a stated length never determines an allocation
+// beyond one part and the data received so far.
 
-// No part is larger, in a file or on the wire.
+// The maximum size of a part, in a file or a message.
 inline constexpr size_t kMostPartBytes = size_t{64} << 20;
-// Takes what follows: the mark and the first part, then a part with each call.
+// Receives the data: the mark and the first part, then a part with each call.
 using PartSink = std::function<Status(std::string part)>;
 
-// Bytes in their order, from a file, from memory or from messages.
+// Bytes in order, from a file, from memory or from messages.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Fills `to`. Internal: it ends before, or is damaged.
+  // Fills `to`. Internal: the data end early, or are damaged.
   virtual Status Read(char* to, size_t bytes) = 0;
   virtual uint64_t left() const = 0;
 };
@@ -38,7 +38,7 @@ class MemorySource final : public ByteSource {
   std::string_view bytes_;
 };
 
-// Lets go of each piece when it has been read.
+// Frees each piece when it has been read.
 class PiecesSource final : public ByteSource {
  public:
   explicit PiecesSource(std::deque<std::string> pieces);
@@ -51,7 +51,8 @@ class PiecesSource final : public ByteSource {
   uint64_t left_ = 0;
 };
 
-// Blocks of bytes, each with its length before it, as parts of `part_bytes` (the last is shorter).
+// Writes blocks of bytes, each preceded by its length, as parts of `part_bytes` (the last is
+// shorter).
 class PartWriter {
  public:
   PartWriter(size_t part_bytes, PartSink sink);
@@ -68,16 +69,16 @@ class PartWriter {
   size_t payload_at_ = 0;  // in part_
 };
 
-// The blocks, in the same order.
+// Reads the blocks, in the same order.
 class PartReader {
  public:
   // `source` must outlive it.
   explicit PartReader(ByteSource& source) : source_(source) {}
-  // Whether `mark`, the first kMarkBytes of a source, begins parts.
+  // Whether `mark`, the first kMarkBytes of a source, introduces parts.
   static constexpr size_t kMarkBytes = 8;
   static bool IsMark(std::string_view mark);
 
-  // After the mark. A block of more than `most` bytes is an error, too.
+  // After the mark. A block of more than `most` bytes is also an error.
   Result<std::string> Block(uint64_t most);
   // Internal: there is more.
   Status Finish() const;

@@ -91,7 +91,7 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
   return manifest;
 }
 
-// What a checkpoint was to become that was given up. Who still writes into one finds it gone.
+// Removes drafts of abandoned checkpoints. A process that still writes to one finds it gone.
 void RemoveDrafts(const std::string& path) {
   std::error_code error;
   std::vector<fs::path> drafts;
@@ -113,7 +113,7 @@ Status ReadToTheEnd(ByteSource& source) {
   return Status();
 }
 
-// Every byte is read: what is said to be whole can be loaded.
+// Reads every byte, so that a checkpoint reported as complete can be loaded.
 Result<CheckpointManifest> ReadWhole(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(fmt::format("{}/{}", path, kManifest)));
   ASSIGN_OR_RETURN(CheckpointManifest manifest, Decode(bytes));
@@ -137,7 +137,7 @@ Result<CheckpointManifest> ReadWhole(const std::string& path) {
   return manifest;
 }
 
-// One opener at a time; who has just been killed is given a moment to be gone.
+// One opener at a time; a process that was just killed gets a moment to disappear.
 bool Lock(int file) {
   const auto until = std::chrono::steady_clock::now() + kLockWait;
   while (flock(file, LOCK_EX | LOCK_NB) != 0) {
@@ -165,7 +165,7 @@ CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
           proto.bytes(),     proto.draft(), proto.digest()};
 }
 
-// Copies of a directory share it; it ends with the last of them.
+// Shared by copies of a directory; ends with the last of them.
 struct CheckpointDirectory::Opener {
   ~Opener() {
     if (lock >= 0) {
@@ -173,7 +173,7 @@ struct CheckpointDirectory::Opener {
     }
   }
   int lock = -1;
-  uint64_t last = 0;  // cut that was begun: a draft's name is never used again
+  uint64_t last = 0;  // the last cut that was begun: a draft's name is never reused
 };
 
 CheckpointDirectory::CheckpointDirectory(std::string path, uint32_t keep)
@@ -191,7 +191,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
     return FailedPrecondition(fmt::format("'{}' is not a folder", path));
   }
   CheckpointDirectory directory(path, keep);
-  // Looked at first: nothing is made, and nothing removed, in a folder that is somebody else's.
+  // Checked first: nothing is created or removed in a folder that belongs to something else.
   bool others = false;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
@@ -217,7 +217,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
     return FailedPrecondition(fmt::format("another job is writing checkpoints into '{}'", path))
         .Hint("one job at a time has a folder; SHOW JOBS lists what runs");
   }
-  RemoveDrafts(path);  // of a process that died while it wrote
+  RemoveDrafts(path);  // of a process that died while writing
   return directory;
 }
 
@@ -244,13 +244,13 @@ std::string CheckpointDirectory::PathOf(uint64_t cut) const {
 }
 
 Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
-  RemoveDrafts(path_);  // one checkpoint at a time is written: the last one has failed
+  RemoveDrafts(path_);  // one checkpoint is written at a time: the last one has failed
   const std::vector<uint64_t> cuts = Cuts();
   Draft draft;
   draft.cut = std::max(cuts.empty() ? 0 : cuts.back(), opener_->last) + 1;
   opener_->last = draft.cut;
-  // Servers may still write for a master that died: never into the draft of the next one.
-  // And its name is nobody else's: the digests of its files begin with it.
+  // Servers may still be writing for a master that died, but not into the next draft. Its name is
+  // unique: the digests of its files begin with it.
   std::random_device random;
   const uint64_t unique = uint64_t{random()} << 32 | random();
   draft.path = fmt::format("{}/{}{}-{}-{:016x}", path_, kDraft, draft.cut, getpid(), unique);
@@ -273,7 +273,7 @@ Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manife
 }
 
 Status CheckpointDirectory::Remove(uint64_t cut) const {
-  // Renamed first: what is half removed is not taken for a checkpoint.
+  // Renamed first, so that a half-removed folder is not mistaken for a checkpoint.
   const std::string old = fmt::format("{}/{}{}-old", path_, kDraft, cut);
   std::error_code error;
   fs::remove_all(old, error);
@@ -294,8 +294,8 @@ Status CheckpointDirectory::Prune() const {
   return Status();
 }
 
-// The newest last: what is left after a crash in the middle can still be continued. The job's end
-// after them: it is what tells that nobody wants that.
+// The newest last: after a crash in between, the rest can still be resumed. Then the job's number,
+// which tells that it is not needed any more.
 Status CheckpointDirectory::Clear() const {
   for (const uint64_t cut : Cuts()) {
     RETURN_IF_ERROR(Remove(cut));

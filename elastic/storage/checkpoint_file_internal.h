@@ -4,7 +4,7 @@
 
 #include "elastic/storage/checkpoint.pb.h"
 
-// A file of a checkpoint as manifests, configurations and messages name it.
+// A file of a checkpoint in manifests, configurations and messages.
 namespace sluice::elastic {
 
 void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto);

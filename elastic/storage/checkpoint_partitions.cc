@@ -11,14 +11,14 @@
 namespace sluice::elastic {
 namespace {
 
-// The same bytes have other digests in another place: files that are exchanged do not fit.
+// The same bytes have a different digest in another place, so that exchanged files are detected.
 catalog::Sha256 BeginDigest(const CheckpointManifest::File& file) {
   catalog::Sha256 digest;
   digest.Add(fmt::format("{}\n{}\n", file.draft, file.partition));
   return digest;
 }
 
-// A partition's bytes in their file, and whether they are those that were written.
+// A partition's bytes in their file; checks that they are those that were written.
 class PartitionFile final : public ByteSource {
  public:
   PartitionFile(std::string name, const CheckpointManifest::File& file)
@@ -73,7 +73,7 @@ Result<CheckpointManifest::File> CheckpointDirectory::WritePartition(const std::
   return files[0];
 }
 
-// In one file: a disk takes a file in some milliseconds, however small it is.
+// In one file, since each file costs some milliseconds, however small it is.
 Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitions(
     const std::string& draft, const Partitions& partitions) {
   std::vector<CheckpointManifest::File> files;
@@ -102,7 +102,7 @@ Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitio
 
 Result<std::unique_ptr<ByteSource>> CheckpointDirectory::OpenPartition(
     const std::string& path, const CheckpointManifest::File& file) {
-  // The name of a file in this folder, and nothing else.
+  // The name must be that of a file in this folder.
   if (file.name.empty() || file.name.find('/') != std::string::npos) {
     return Internal(fmt::format("'{}' is damaged: it names a file '{}'", path, file.name))
         .SqlState("XX001");

@@ -9,18 +9,18 @@
 
 namespace sluice::elastic {
 
-// Files that are there after a loss of power. Errors: ResourceExhausted (the disk is full),
-// PermissionDenied, Unavailable, with the path and what the system says.
+// Files that survive a power failure. Errors: ResourceExhausted (the disk is full),
+// PermissionDenied, Unavailable, with the path and the system's message.
 
 // A file that is written piece by piece. One thread.
 class DurableFile {
  public:
-  // In place of what was there.
+  // Replaces an existing file.
   static Result<DurableFile> Create(const std::string& path);
   DurableFile(DurableFile&& other) noexcept;
   ~DurableFile();
   Status Append(std::string_view bytes);
-  // It is on the disk when this returns; nothing is appended any more.
+  // The file is on disk when this returns; nothing may be appended afterwards.
   Status Finish();
 
  private:
@@ -29,16 +29,17 @@ class DurableFile {
   int descriptor_ = -1;
 };
 
-// The pieces end to end, in place of what was there; on the disk when this returns. A name that is
-// new needs SyncFolder, too.
+// Writes the concatenated pieces, replacing an existing file; on disk when this returns. A new name
+// needs SyncFolder, too.
 Status WriteDurably(const std::string& path, std::span<const std::string_view> pieces);
 // The names in a folder are on the disk when this returns.
 Status SyncFolder(const std::string& path);
-// What is at `from` is at `to` then, in place of what was there, or still at `from`.
+// Afterwards the file at `from` is at `to`, replacing an existing one, or (on failure) still at
+// `from`.
 Status RenameDurably(const std::string& from, const std::string& to);
 Result<std::string> ReadFile(const std::string& path);
 
-// What errno says of a call that has just failed: "cannot open '/a': ...".
+// An error for errno of a call that has just failed: "cannot open '/a': ...".
 Status SystemError(const std::string& what, const std::string& path);
 
 }  // namespace sluice::elastic

@@ -26,28 +26,29 @@ namespace sluice::elastic {
 namespace {
 
 constexpr int kListenBacklog = 1'024;
-// Those who have connected and said nothing yet, or find no room: more than ever connect at once,
-// and few enough to be looked at one by one.
+// Connections that have sent nothing yet, or wait for room: more than ever connect at once, and few
+// enough to be checked one by one.
 constexpr size_t kMostWaiting = 128;
 constexpr std::chrono::seconds kLongestSilence(10);
-// Long enough for others that make no call to be dropped.
+// Long enough for connections without a call to be dropped.
 constexpr std::chrono::seconds kLongestWaitForRoom(2);
-// Accepted before those who have begun to speak are looked at.
+// Accepted before those that have sent something are served.
 constexpr int kAcceptsInTurn = 64;
 constexpr int kLookMs = 1'000;
-// With no descriptor or no room left: until somebody has closed one.
+// Without a free descriptor or room: pauses until one may have been closed.
 constexpr timespec kPause{0, 20'000'000};
-// Connections that were handed on, of the process's descriptors; the rest is for databases, files
-// and the connections that this process opens itself.
+// Connections that were handed on, among the process's descriptors; the rest is for databases,
+// files and connections that this process opens itself.
 constexpr size_t kMostConnections = 10'000;
 constexpr size_t kShareOfDescriptors = 2;
-// With no room for another: longer than a connection with a call is silent, which is pinged.
+// When there is no room for another: longer than a connection with a call is silent, since those
+// are pinged.
 constexpr uint32_t kIdleMsWhenFull = 20'000;
-// The same for those that have said less than any call takes: HTTP/2's preface, settings. Who only
-// meant to be ready connects again without noticing.
+// The same for connections that have sent less than any call needs: HTTP/2's preface, settings. A
+// client that was only preparing a connection reconnects without noticing.
 constexpr uint32_t kIdleMsWithoutACall = 500;
 constexpr uint64_t kBytesOfACall = 128;
-// So many may be on their way out beyond the most that there are.
+// How many may be closing at the same time in excess of the maximum.
 constexpr int kDropsInTurn = 64;
 
 size_t MostConnections() {
@@ -63,8 +64,8 @@ uint64_t Inode(int descriptor) {
   return fstat(descriptor, &about) == 0 ? about.st_ino : 0;
 }
 
-// Whether nothing has come on a connection for so long that another may have its place; false where
-// the system does not say it.
+// Whether a connection has been silent for so long that another may replace it; false if the system
+// does not tell.
 bool MayBeDropped(int descriptor) {
   tcp_info about{};
   socklen_t size = sizeof about;
@@ -77,7 +78,7 @@ bool MayBeDropped(int descriptor) {
 }
 
 void SetOption(const Socket& socket, int level, int name, int value) {
-  // Each makes things faster or clearer, and nothing depends on it.
+  // Optional settings for speed or clarity.
   setsockopt(socket.descriptor(), level, name, &value, sizeof value);
 }
 
@@ -146,7 +147,7 @@ Status Acceptor::ListenOn(const std::string& host, const std::string& port) {
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
   Status status = Unavailable(fmt::format("{} has no address", host));
   for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    // All of a name's addresses get the port that the first one got.
+    // All of a name's addresses get the port assigned to the first one.
     in_port_t* const place = one->ai_family == AF_INET6
                                  ? &reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port
                                  : &reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port;
@@ -162,7 +163,7 @@ Status Acceptor::ListenOn(const std::string& host, const std::string& port) {
     SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     SetOption(socket, SOL_SOCKET, SO_REUSEADDR, 1);
     if (one->ai_family == AF_INET6) {
-      // "[::]" means every address; of a name the others are bound by themselves.
+      // "[::]" means every address; the other addresses of a name are bound separately.
       SetOption(socket, IPPROTO_IPV6, IPV6_V6ONLY, one->ai_next != nullptr || port_ != 0 ? 1 : 0);
     }
     if (bind(socket.descriptor(), one->ai_addr, one->ai_addrlen) != 0 ||
@@ -181,7 +182,7 @@ Status Acceptor::ListenOn(const std::string& host, const std::string& port) {
 
 Acceptor::~Acceptor() {
   const uint64_t one = 1;
-  // Fails only when the counter is full, and then it is readable already.
+  // Fails only if the counter is full, and then it is already readable.
   [[maybe_unused]] const ssize_t written = write(wake_.descriptor(), &one, sizeof one);
 }
 
@@ -210,7 +211,7 @@ void Acceptor::Run() {
     if (entries[0].revents != 0) {
       return;
     }
-    // What escapes here costs connections, not the server.
+    // An exception here costs connections, not the server.
     const Status status = Guarded("accepting connections", [&]() -> Status {
       readable.clear();
       for (size_t i = 1 + listeners_.size(); i < entries.size(); ++i) {
@@ -226,7 +227,7 @@ void Acceptor::Run() {
       return Status();
     });
     if (!status.ok() || full_) {
-      nanosleep(&kPause, nullptr);  // those who wait for room are readable all the time
+      nanosleep(&kPause, nullptr);  // connections that wait for room are always readable
     }
   }
 }
@@ -247,7 +248,7 @@ void Acceptor::AcceptFrom(const Socket& listener) {
       if (errno == EAGAIN) {
         return;
       }
-      continue;  // this one went away
+      continue;  // this one was closed
     }
     if (local_ && !IsOfOwnUser(connection)) {
       log::Warn("a process of another user was refused at a local address");
@@ -260,7 +261,7 @@ void Acceptor::AcceptFrom(const Socket& listener) {
   }
 }
 
-// `readable`: those who have said something, or are gone, in the order of waiting_.
+// `readable`: connections that have sent something or were closed, in the order of waiting_.
 void Acceptor::HandOnThoseWhoSpeak(const std::vector<bool>& readable) {
   bool room = true;
   size_t next = 0;
@@ -271,7 +272,7 @@ void Acceptor::HandOnThoseWhoSpeak(const std::vector<bool>& readable) {
       continue;
     }
     if (recv(at->socket.descriptor(), &byte, 1, MSG_PEEK) <= 0) {
-      waiting_.erase(at);  // it went away
+      waiting_.erase(at);  // it was closed
       continue;
     }
     room = room && HasRoom();

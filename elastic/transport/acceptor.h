@@ -14,31 +14,30 @@
 
 namespace sluice::elastic {
 
-// Accepts the connections of a server, on a thread of its own, and hands each on when its other end
-// has said something: who connects and is silent costs the server nothing. Of those only some are
-// kept, for some time; the next one takes the place of the oldest. With more connections than the
-// process has descriptors for, a newcomer waits a moment for one that makes no call to be closed.
-// At a local address only
-// processes of this process's own user are let in.
+// Accepts the connections of a server, on a thread of its own, and hands each on when the other end
+// has sent something, so that a silent connection costs the server nothing. Only a limited number
+// of silent ones are kept, for a limited time; a new one replaces the oldest. With more connections
+// than the process has descriptors for, a new one waits a moment for one without a call to be
+// closed. At a local address only processes of this process's own user are admitted.
 class Acceptor {
  public:
-  // Called by the acceptor's thread; owns the descriptor from then on, and closes it in the end.
+  // Called on the acceptor's thread; the callee owns the descriptor from then on and closes it.
   using HandOn = std::function<void(Socket connection)>;
 
   // `address`: "HOST:PORT" (port 0: any; a name listens on all of its addresses), "unix:PATH" or
   // "unix-abstract:NAME".
   static Result<std::unique_ptr<Acceptor>> Listen(const std::string& address);
-  ~Acceptor();  // stops accepting; what was handed on stays
+  ~Acceptor();  // stops accepting; connections that were handed on stay
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // Of "HOST:PORT"; 0 of the others.
+  // For "HOST:PORT"; 0 for the others.
   int port() const { return port_; }
-  // Connections are made by the system from Listen on, and wait for this.
+  // The system accepts connections from Listen on; they wait for this.
   void Start(HandOn hand_on);
 
  private:
-  // Recognised again after its owner has closed it and the number means another file.
+  // Recognisable after its owner has closed it and the number belongs to another file.
   struct HandedOn {
     int descriptor = -1;
     uint64_t inode = 0;
@@ -66,8 +65,8 @@ class Acceptor {
   Socket wake_;                 // an eventfd: the thread ends
   std::list<Waiting> waiting_;  // to be handed on; oldest first
   std::vector<HandedOn> handed_on_;
-  bool full_ = false;    // said once, not for each
-  std::jthread thread_;  // last: uses the rest
+  bool full_ = false;    // reported once, not for each
+  std::jthread thread_;  // last: uses the members above
 };
 
 }  // namespace sluice::elastic

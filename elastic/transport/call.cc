@@ -47,7 +47,7 @@ std::string AddressOf(const std::string& host, int port) {
 
 namespace {
 
-// Either end shows the one certificate that both trust.
+// Both ends present the same certificate, which both trust.
 std::shared_ptr<grpc::ServerCredentials> ServerCredentialsOf(const JobKey& key) {
   if (!key.encrypts()) {
     return grpc::InsecureServerCredentials();
@@ -88,19 +88,19 @@ bool IsOfThisMachine(const std::string& address) {
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const JobKey& key) {
   grpc::ChannelArguments arguments;
   if (key.encrypts()) {
-    arguments.SetSslTargetNameOverride(kJobName);  // pods have addresses, and no names
+    arguments.SetSslTargetNameOverride(kJobName);  // pods have addresses, but no names
   }
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   RefuseCompression(&arguments);
-  // Each link has a connection of its own: processes on one machine share nothing else either.
+  // Each link has a connection of its own, even between processes on one machine.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // the time for one attempt
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
   if (!IsOfThisMachine(address)) {
-    // A machine that has lost its power resets no connection: nothing else would end the calls to
-    // it before their deadlines.
+    // A machine without power resets no connection: nothing else would end the calls to it before
+    // their deadlines.
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMs);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);

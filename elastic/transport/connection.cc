@@ -25,7 +25,7 @@ int DescriptorOf(BIO* bio) {
   return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio)));
 }
 
-// OpenSSL's own writes without MSG_NOSIGNAL: a peer that has gone would end this process.
+// OpenSSL's own BIO writes without MSG_NOSIGNAL: a closed peer would end this process.
 int WriteBio(BIO* bio, const char* bytes, int count) {
   BIO_clear_retry_flags(bio);
   const ssize_t sent = send(DescriptorOf(bio), bytes, static_cast<size_t>(count), MSG_NOSIGNAL);
@@ -75,7 +75,7 @@ class Context final : public Encryption {
   ~Context() override { SSL_CTX_free(context_); }
   SSL_CTX* get() const { return context_; }
 
-  // Both ends show the one certificate that both trust.
+  // Both ends present the same certificate, which both trust.
   bool Use(const JobKey& key) {
     BIO* const certificate_text =
         BIO_new_mem_buf(key.certificate.data(), static_cast<int>(key.certificate.size()));
@@ -89,7 +89,7 @@ class Context final : public Encryption {
                       SSL_CTX_use_PrivateKey(context_, pair) == 1 &&
                       SSL_CTX_check_private_key(context_) == 1 &&
                       X509_STORE_add_cert(SSL_CTX_get_cert_store(context_), certificate) == 1 &&
-                      SSL_CTX_set_num_tickets(context_, 0) == 1;  // nobody comes again
+                      SSL_CTX_set_num_tickets(context_, 0) == 1;  // sessions are not resumed
     EVP_PKEY_free(pair);
     X509_free(certificate);
     BIO_free(key_text);
@@ -175,7 +175,7 @@ Result<Connection> Connection::Open(Socket socket, const Encryption* encryption,
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)));
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl, bio, bio);
-  // One that we make may still be in the making.
+  // An outgoing connection may still be in progress.
   if (!accepted && !WaitFor(descriptor, POLLOUT, until)) {
     return Unavailable("nobody has answered in time");
   }

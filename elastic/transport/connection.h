@@ -13,7 +13,7 @@
 
 namespace sluice::elastic {
 
-// What TLS needs of a job's key, at either end. Thread-safe.
+// The TLS context of a job's key, for either end. Thread-safe.
 class Encryption {
  public:
   // nullptr: the key does not encrypt. An error: its pair is damaged.
@@ -21,25 +21,25 @@ class Encryption {
   virtual ~Encryption() = default;
 };
 
-// A socket between two processes of a job, as it is or with TLS. Non-blocking; one thread.
+// A socket between two processes of a job, plain or with TLS. Non-blocking; one thread.
 class Connection {
  public:
   Connection();  // none
   ~Connection();
   Connection(Connection&& other) noexcept;
   Connection& operator=(Connection&& other) noexcept;
-  // `encryption` may be null, and then this waits for nothing. `accepted`: it was not made at this
-  // end. Unavailable: the other end is not one of the job, or was not heard until then.
+  // `encryption` may be null, and then this does not wait. `accepted`: the other end opened it.
+  // Unavailable: the other end does not belong to the job, or did not answer in time.
   static Result<Connection> Open(Socket socket, const Encryption* encryption, bool accepted,
                                  std::chrono::steady_clock::time_point until);
 
   bool open() const { return socket_.open(); }
   int descriptor() const { return socket_.descriptor(); }
-  // How many bytes; 0: there is no room, or nothing, for now; -1: the other end has gone. What was
-  // given to a Send that found no room is given to the next one, too.
+  // The number of bytes; 0: no room, or no data, for now; -1: the other end has closed. Data for
+  // which a Send found no room must be passed to the next one, too.
   ptrdiff_t Send(std::span<const iovec> pieces);
   ptrdiff_t Receive(std::span<std::byte> room);
-  // Something can be received that poll does not know of.
+  // Data can be received that poll does not report.
   bool holds_more() const;
 
  private:

@@ -25,7 +25,7 @@ using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
 using Memory = std::unique_ptr<BIO, Freed<BIO_free>>;
 
-// Clocks of machines differ by less.
+// Clocks of machines differ by less than this.
 constexpr long kBeforeSeconds = -24L * 3600;
 constexpr long kAfterSeconds = 10L * 365 * 24 * 3600;
 

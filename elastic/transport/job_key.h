@@ -7,7 +7,7 @@
 
 namespace sluice::elastic {
 
-// By which the processes of one job know each other, and nobody else does.
+// How the processes of one job recognise each other.
 struct JobKey {
   JobKey() = default;
   JobKey(std::string job_token)
@@ -15,19 +15,20 @@ struct JobKey {
   JobKey(const char* job_token) : token(job_token) {}  // NOLINT: the same
 
   std::string token;
-  // PEM. Both ends of a connection show this certificate, and neither takes another one; empty: on
-  // one machine nobody else can listen.
+  // PEM. Both ends of a connection present this certificate and accept no other; empty: on one
+  // machine, where nobody else can listen in.
   std::string certificate, private_key;
 
   bool encrypts() const { return !certificate.empty(); }
 };
 
-// Of a job whose processes are on several machines: a pair of its own, for ten years.
+// For a job whose processes are on several machines: with a key pair of its own, valid for ten
+// years.
 Result<JobKey> MakeJobKey(std::string token);
-// Whom the certificate names.
+// The certificate's subject.
 inline constexpr char kJobName[] = "sluice-job";
 
-// Of this program: processes of one job are of one build. Empty: it was linked without.
+// Of this program: processes of one job have the same build. Empty: it was linked without.
 const std::string& BuildId();
 
 }  // namespace sluice::elastic

@@ -14,9 +14,9 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// A reader that takes its time holds the next one up for no longer.
+// The longest that a slow reader can delay the next one.
 constexpr auto kReaderWait = std::chrono::seconds(1);
-constexpr size_t kMostReaders = 32;  // that wait; others are sent away
+constexpr size_t kMostReaders = 32;  // that wait; others are rejected
 constexpr size_t kMostRequestBytes = 8 << 10;
 
 bool WaitUntil(const Socket& reader, short what, SteadyTime until) {
@@ -26,7 +26,7 @@ bool WaitUntil(const Socket& reader, short what, SteadyTime until) {
   return left.count() > 0 && poll(&entry, 1, static_cast<int>(left.count())) > 0;
 }
 
-// As far as the end of its headers; "": it does not come to that.
+// The request up to the end of its headers; "": they do not end.
 std::string ReadRequest(const Socket& reader, SteadyTime until) {
   std::string request;
   char buffer[1024];

@@ -18,12 +18,12 @@
 
 namespace sluice::elastic {
 
-// Numbers in Prometheus' text format. Not thread-safe.
+// Metrics in Prometheus' text format. Not thread-safe.
 class MetricsText {
  public:
   enum class Kind { kCounter, kGauge };
   using Labels = std::vector<std::pair<std::string_view, std::string>>;
-  // Those of one name follow each other; the first says what it is.
+  // Metrics with the same name must be consecutive; the first one describes them.
   void Add(std::string_view name, Kind kind, std::string_view help, const Labels& labels,
            double value);
   const std::string& text() const { return text_; }
@@ -51,7 +51,7 @@ class MetricsPage {
   std::condition_variable_any came_;
   std::deque<Socket> readers_ GUARDED_BY(mutex_);
   std::jthread thread_;
-  std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the others
+  std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the members above
 };
 
 }  // namespace sluice::elastic

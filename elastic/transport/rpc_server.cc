@@ -8,16 +8,16 @@
 namespace sluice::elastic {
 namespace {
 
-// From the first byte to HTTP/2's settings, a TLS handshake included.
+// From the first byte to HTTP/2's settings, including a TLS handshake.
 constexpr int kHandshakeMs = 10'000;
-// Calls at the same time on one connection; clients of ours have a few.
+// Concurrent calls on one connection; our clients make a few.
 constexpr int kMaxStreams = 128;
 // Of a call's headers; ours are a token and a term.
 constexpr int kMaxHeaderBytes = 16 << 10;
-// Notices a client that has vanished (a pulled cable).
+// Detects a client that has vanished (a pulled cable).
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
-// Clients may ping an idle connection so often.
+// The shortest interval at which clients may ping an idle connection.
 constexpr int kLeastPingIntervalMs = 5'000;
 constexpr int kLeastPingIntervalOfOurs = 500;
 
@@ -31,8 +31,8 @@ void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(limits.max_request_bytes);
   builder->SetMaxSendMessageSize(limits.max_answer_bytes);
   builder->SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
-  // A call that announces compression is refused; one that compresses without saying so is not
-  // decompressed, and does not parse.
+  // A call that announces compression is refused; one that compresses without announcing it is not
+  // decompressed, and fails to parse.
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -46,7 +46,7 @@ void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
                                 kLeastPingIntervalMs);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.max_idle_ms);
   } else {
-    // Those who connect are ours, and ping while they wait for an answer (OpenChannel).
+    // The clients are ours, and ping while they wait for an answer (OpenChannel).
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                                 kLeastPingIntervalOfOurs);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

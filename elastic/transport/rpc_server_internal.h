@@ -11,22 +11,22 @@
 
 #include <grpcpp/grpcpp.h>
 
-// How every gRPC server of our processes is set up, since anybody may reach its address. Include it
-// after base/mutex.h: Abseil may define those macros once more, but not the other way round.
+// The common setup of all gRPC servers of our processes, since strangers may reach their addresses.
+// Include it after base/mutex.h: Abseil may redefine those macros, but not the other way round.
 namespace sluice::elastic {
 
-// What a server expects of those who call it.
+// A server's limits for its clients.
 struct ServerLimits {
   const char* name = "";  // of its resource quota
   int max_request_bytes = 0;
-  int max_answer_bytes = -1;  // -1: whatever the handlers send
-  // Of requests that are on their way in, of all connections together.
+  int max_answer_bytes = -1;  // -1: unlimited, as the handlers send
+  // For incoming requests, over all connections together.
   size_t memory_bytes = 0;
-  // Of the synchronous API: one for each call that runs. gRPC refuses a call beyond it without a
-  // word, so a limit that is told readably has to come first. 0: no limit.
+  // For the synchronous API: one for each running call. gRPC refuses further calls without a
+  // message, so a limit with a readable error has to be lower. 0: no limit.
   int max_threads = 0;
   // Ends a connection without a call, and one whose other end has vanished without closing it. 0:
-  // those who connect are ours, keep their connections, and have deadlines on their calls.
+  // the clients are ours, keep their connections, and have deadlines on their calls.
   int max_idle_ms = 0;
 };
 
@@ -34,16 +34,16 @@ struct ServerLimits {
 // gigabyte of zeros): a call with a compressed message ends with UNIMPLEMENTED.
 class RpcServer {
  public:
-  // `address` as for the Acceptor. `add_services` registers what it serves, and outlives the call
-  // only.
+  // `address` as for the Acceptor. `add_services` registers the services, and only needs to outlive
+  // the call.
   static Result<std::unique_ptr<RpcServer>> Start(
       const std::string& address, const ServerLimits& limits,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
       const std::function<void(grpc::ServerBuilder& builder)>& add_services);
-  ~RpcServer();  // as Shutdown without a grace
+  ~RpcServer();  // like Shutdown without a grace period
 
   int port() const { return port_; }
-  // Takes no more calls; cancels those that still run after so long, and waits for their handlers.
+  // Accepts no more calls; cancels those still running after `grace`, and waits for their handlers.
   // Idempotent.
   void Shutdown(std::chrono::milliseconds grace);
 
@@ -52,11 +52,11 @@ class RpcServer {
 
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
-  std::unique_ptr<Acceptor> acceptor_;  // last: it uses the others
+  std::unique_ptr<Acceptor> acceptor_;  // last: uses the members above
   int port_ = 0;
 };
 
-// The same at the other end: an answer is not decompressed either.
+// The same for a client: answers are not decompressed either.
 void RefuseCompression(grpc::ChannelArguments* arguments);
 
 }  // namespace sluice::elastic

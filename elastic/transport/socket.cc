@@ -18,7 +18,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Asked for, given as far as the system allows: fewer turns between sending and receiving.
+// Requested; the system grants what it allows: fewer alternations between sending and receiving.
 constexpr int kBufferBytes = 4 << 20;
 constexpr int kBacklog = 128;
 constexpr std::string_view kUnixPrefix = "unix:";

@@ -7,7 +7,7 @@
 
 namespace sluice::elastic {
 
-// A stream socket that is closed when it goes. Non-blocking. One thread.
+// A stream socket, closed by its destructor. Non-blocking. One thread.
 class Socket {
  public:
   Socket() = default;
@@ -20,18 +20,18 @@ class Socket {
   ~Socket();
   int descriptor() const { return descriptor_; }
   bool open() const { return descriptor_ >= 0; }
-  // Whoever gets the descriptor closes it.
+  // The receiver of the descriptor must close it.
   int Release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;
 };
 
-// Unavailable: `what`, and what the system says of the last call.
+// Unavailable: `what`, and the system's message for the last call.
 Status SystemError(const std::string& what);
 
-// Whether the process at the other end of a local connection runs as the user of this one. An
-// abstract name is listed to everybody, and nothing keeps others from connecting to it.
+// Whether the process at the other end of a local connection runs as this process's user. An
+// abstract name is visible to every process, and any of them may connect to it.
 bool IsOfOwnUser(const Socket& socket);
 
 // Where the other members of a world reach this process: "unix:NAME" in the kernel's abstract
@@ -41,12 +41,12 @@ class Listener {
   enum class Kind { kUnix, kTcp };
   // `host`: a numeric address of this machine (kTcp).
   static Result<Listener> Open(Kind kind, const std::string& host);
-  // Members that all listen on the loopback address are on one machine.
+  // If all members listen on the loopback address, they are on one machine.
   static Kind KindFor(const std::string& host);
 
   const std::string& address() const { return address_; }
   int descriptor() const { return socket_.descriptor(); }
-  // Not open when nobody is waiting, or a process of another user.
+  // Not open if no connection waits, or if it is from another user's process.
   Socket Accept() const;
 
  private:
@@ -54,7 +54,7 @@ class Listener {
   std::string address_;
 };
 
-// Connects to a Listener's address; the connection may still be in the making (poll for writing).
+// Connects to a Listener's address; the connection may still be in progress (poll for writing).
 Result<Socket> ConnectTo(const std::string& address);
 
 }  // namespace sluice::elastic

@@ -4,14 +4,14 @@
 #include "base/status.h"
 #include "elastic/transport/status.pb.h"
 
-// How a Status travels.
+// The form in which a Status is sent.
 namespace sluice::elastic {
 
 void ToProto(const Status& status, StatusProto* proto);
 Status FromProto(const StatusProto& proto);
 
-// One diagnostic, in a message that has the fields of StatusProto.Diagnostic: that one, and the one
-// that strangers are shown (sluice.v1.Diagnostic).
+// One diagnostic, in any message with the fields of StatusProto.Diagnostic: that one, and the
+// public one (sluice.v1.Diagnostic).
 template <typename Message>
 void WriteDiagnostic(const Diagnostic& diagnostic, Message* message) {
   message->set_code(static_cast<int>(diagnostic.code));
@@ -27,7 +27,7 @@ template <typename Message>
 Status ReadDiagnostic(const Message& message) {
   constexpr size_t kSqlStateLength = 5;
   Status status(ErrorCode(message.code()), message.message());
-  if (message.sqlstate().size() == kSqlStateLength) {  // else the code's own
+  if (message.sqlstate().size() == kSqlStateLength) {  // otherwise the default of the code
     status = std::move(status).SqlState(message.sqlstate());
   }
   return std::move(status)
