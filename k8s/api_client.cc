@@ -15,10 +15,10 @@
 namespace sluice::k8s {
 namespace {
 
-// Sets of connections that are kept for the next caller.
+// Sets of connections kept for the next caller.
 constexpr size_t kMostIdleSets = 4;
 
-// One request on its way to its answer.
+// One request until its answer.
 struct Errand {
   const ApiRequest* request = nullptr;
   std::string path;
@@ -27,13 +27,13 @@ struct Errand {
   TimePoint due{};
   std::string body;
   std::unique_ptr<Transfer> transfer;
-  std::optional<ApiAnswer> answer;      // the last word
-  std::optional<ApiAnswer> last_fault;  // of the attempt before
+  std::optional<ApiAnswer> answer;      // the final one
+  std::optional<ApiAnswer> last_fault;  // of the previous attempt
 };
 
 }  // namespace
 
-// What outlives a call: sets of connections that nobody uses, and the dice of the waits.
+// Kept across calls: idle sets of connections, and the random numbers of the waits.
 class ApiClient::Connections {
  public:
   explicit Connections(const ApiOptions& options)
@@ -118,7 +118,7 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
     errand.transfer.reset();
     errand.answer = FailureOf(*errand.request, fault, why);
   };
-  // An attempt has ended: that was it, or there is another one.
+  // An attempt has ended: either the request is done, or there is another attempt.
   const auto settle = [&](Errand& errand, ApiAnswer answer) {
     int attempts = errand.attempts;
     if (answer.fault == Fault::kUnauthorized) {

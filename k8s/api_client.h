@@ -19,18 +19,18 @@ namespace sluice::k8s {
 class TransferSet;
 
 struct ApiOptions {
-  double deadline_seconds = 30;    // of a call with all that is tried again
+  double deadline_seconds = 30;    // for a call including its retries
   uint64_t seed = 1;               // of the waits between attempts
   uint32_t most_connections = 16;  // of one CallAll
 };
 
-// Calls of an API server. What it cannot do now (429, with its Retry-After; 5xx; a broken
-// connection) is tried again until the deadline, creations too: see CreateAll in api_verbs.h for
-// what that means. A refused token is read anew once. Answers are at most 64 MiB. Redirects and the
-// environment's proxies are not followed. Thread-safe; a call blocks its thread only.
+// Calls to an API server. A temporary failure (429, with its Retry-After; 5xx; a broken connection)
+// is retried until the deadline, for creations too: see CreateAll in api_verbs.h for the
+// consequences. A refused token is reread once. Answers are at most 64 MiB. Redirects and the
+// environment's proxies are not followed. Thread-safe; a call blocks only its own thread.
 class ApiClient {
  public:
-  // `clock` decides about deadlines and waits.
+  // `clock` determines deadlines and waits.
   ApiClient(Credentials& credentials, ApiOptions options, const Clock& clock);
   ~ApiClient();
 
@@ -39,8 +39,8 @@ class ApiClient {
   std::vector<ApiAnswer> CallAll(const std::vector<ApiRequest>& requests,
                                  const std::stop_token& stop);
 
-  // How many calls have ended how, by verb and outcome ("ok", or FaultName), whatever was tried
-  // again meanwhile.
+  // How many calls have ended with each outcome, by verb and outcome ("ok", or FaultName), not
+  // counting retries.
   using Calls = std::map<std::pair<std::string, std::string>, uint64_t>;
   Calls calls() const EXCLUDES(mutex_);
 

@@ -11,13 +11,13 @@
 namespace sluice::k8s {
 namespace {
 
-// The first waits of a storm are short, later ones let an API server come back.
+// The first waits are short, later ones give an API server time to recover.
 constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 5;
-// A server that says 429 without saying how long.
+// For a server that answers 429 without Retry-After.
 constexpr double kDefaultRetryAfterSeconds = 1;
-// A token that was read anew and is refused again is no token.
+// A token that was reread and is refused again is invalid.
 constexpr int kMostLogins = 2;
-// Of a server's message in an error.
+// Of a server's message, in an error.
 constexpr size_t kMostMessageBytes = 2000;
 constexpr size_t kMostNameBytes = 253;
 

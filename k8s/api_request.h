@@ -25,22 +25,22 @@ struct ApiRequest {
   std::string body;
 };
 
-// The path and query behind the server's URL. An error where a name is none that Kubernetes has, so
-// that no text can reach another object than it names.
+// The path and query of the URL. An error if a name is not valid in Kubernetes, so that no text can
+// address another object than it names.
 Result<std::string> UrlPath(const ApiRequest& request);
 
 // "create pods 'w-3' in namespace 'team'"
 std::string Describe(const ApiRequest& request);
 
-// What went wrong with a call, as far as callers act differently.
+// The kinds of failures that callers distinguish.
 enum class Fault {
   kNone,
   kNotFound,
   kAlreadyExists,
-  kConflict,         // changed by somebody else meanwhile, or of another uid
+  kConflict,         // changed by another client meanwhile, or of another uid
   kForbidden,        // a right is missing
-  kQuota,            // a ResourceQuota has no more
-  kUnauthorized,     // nobody we know
+  kQuota,            // a ResourceQuota is used up
+  kUnauthorized,     // the credentials are not accepted
   kInvalid,          // the object is refused
   kGone,             // the resourceVersion, or a list's continue, is too old
   kVersionTooLarge,  // this API server has not seen that resourceVersion yet
@@ -48,7 +48,7 @@ enum class Fault {
   kServer,       // another error of the server's
   kUnreachable,  // no connection, or it broke
   kUntrusted,    // TLS: its certificate or ours
-  kDamaged,      // an answer that is none
+  kDamaged,      // an answer that cannot be understood
   kDeadline,
   kCancelled,
 };
@@ -56,20 +56,20 @@ std::string_view FaultName(Fault fault);  // for metrics: "conflict"
 
 struct ApiAnswer {
   Fault fault = Fault::kNone;
-  Status status;  // OK where there is no fault; else names verb, resource, namespace
+  Status status;  // OK if there is no fault; otherwise names verb, resource, namespace
   std::string body;
   std::optional<double> retry_after_seconds;
 
   bool ok() const { return fault == Fault::kNone; }
 };
 
-// From what the server answered; `body` may be a Status object or anything.
+// Interprets the server's answer; `body` may be a Status object or anything else.
 ApiAnswer AnswerOf(const ApiRequest& request, int http_code, std::string body,
                    std::optional<double> retry_after_seconds);
 ApiAnswer FailureOf(const ApiRequest& request, Fault fault, const std::string& why);
 
-// How long to wait before the call is made again after `attempts` of them, the last of which gave
-// `answer`; nullopt: it is not made again. `jitter`: from 0 to 1. Pure.
+// How long to wait before the call is retried after `attempts` attempts, the last of which returned
+// `answer`; nullopt: it is not retried. `jitter`: from 0 to 1. Pure.
 std::optional<double> SecondsUntilRetry(const ApiAnswer& answer, int attempts, double jitter);
 
 }  // namespace sluice::k8s

@@ -10,9 +10,9 @@
 namespace sluice::k8s {
 namespace {
 
-// A list whose `continue` ends so often is not one that a client can read.
+// A list whose `continue` expires this often cannot be read by a client.
 constexpr int kMostListings = 3;
-// Of an object that others keep changing.
+// For an object that other clients keep changing.
 constexpr int kMostChanges = 10;
 // A list of more would not fit.
 constexpr size_t kMostListed = 100'000;
@@ -120,7 +120,7 @@ std::vector<ObjectAnswer> CreateAll(ApiClient& client, const std::vector<Creatio
   }
   std::vector<ApiAnswer> calls = client.CallAll(requests, stop);
   std::vector<ApiRequest> questions;
-  std::vector<size_t> asked;  // which creation each of them is about
+  std::vector<size_t> asked;  // the creation to which each belongs
   std::vector<Object> ours;
   for (size_t i = 0; i < calls.size(); ++i) {
     Result<Object> object = ReadObject(creations[i].json, "the object to create");

@@ -10,13 +10,13 @@
 #include "k8s/api_client.h"
 #include "k8s/object.h"
 
-// What is more than one call, or has to be read out of the answer.
+// Operations of more than one call, or whose result is part of an answer.
 namespace sluice::k8s {
 
 // Objects of one kind.
 struct Selection {
   Resource resource;
-  std::string namespace_name;  // empty: of all
+  std::string namespace_name;  // empty: all namespaces
   std::string label_selector;  // empty: all
 };
 
@@ -28,8 +28,8 @@ struct Listing {
 
   bool ok() const { return fault == Fault::kNone; }
 };
-// As they are now (a consistent read), by pages of `page_size`. Where its `continue` has become too
-// old the list begins anew.
+// The current objects (a consistent read), in pages of `page_size`. If its `continue` has expired,
+// the list begins anew.
 Listing ListObjects(ApiClient& client, const Selection& selection, const std::stop_token& stop,
                     int page_size = 500);
 
@@ -44,9 +44,9 @@ ObjectAnswer GetObject(ApiClient& client, const Resource& resource,
                        const std::string& namespace_name, const std::string& name,
                        const std::stop_token& stop);
 
-// Creates the objects (JSON with metadata.name) at once. Where one is there already, because the
-// answer to our own creation was lost or because a master before us made it, it is adopted: when it
-// has every label of ours with the same value and is not being deleted. Otherwise kAlreadyExists.
+// Creates the objects (JSON with metadata.name) at once. An object that exists already, because the
+// answer to our own creation was lost or because an earlier master made it, is adopted if it has
+// every label of ours with the same value and is not being deleted. Otherwise kAlreadyExists.
 struct Creation {
   Resource resource;
   std::string namespace_name;
@@ -55,23 +55,23 @@ struct Creation {
 std::vector<ObjectAnswer> CreateAll(ApiClient& client, const std::vector<Creation>& creations,
                                     const std::stop_token& stop);
 
-// Reads the object, lets `edit` change it, and writes it back; where somebody else was faster,
-// again from the start. Unknown fields survive as far as `edit` leaves them alone. `edit` giving
-// back what it got writes nothing.
+// Reads the object, lets `edit` change it, and writes it back; if another client was faster, starts
+// again. Unknown fields survive unless `edit` removes them. If `edit` returns its input, nothing is
+// written.
 using Edit = std::function<Result<std::string>(const Object& object)>;
 ObjectAnswer ChangeObject(ApiClient& client, const Resource& resource,
                           const std::string& namespace_name, const std::string& name,
                           const Edit& edit, const std::stop_token& stop);
 
-// Applies a JSON merge patch; `subresource` "status" for what only its writer may change.
+// Applies a JSON merge patch; `subresource` "status" for fields that only its writer may change.
 ObjectAnswer PatchObject(ApiClient& client, const Resource& resource,
                          const std::string& namespace_name, const std::string& name,
                          const std::string& subresource, const std::string& patch,
                          const std::stop_token& stop);
 
-// Deletes the object, but no other one that has its name meanwhile (`uid` empty: whichever it is).
-// Its absence is success. Grace is whole seconds, and never 0: the API would then forget a pod that
-// may still run.
+// Deletes the object, but not a later one with its name (`uid` empty: any). Its absence is success.
+// The grace period is in whole seconds, and never 0: the API would then forget a pod that may still
+// run.
 struct Deletion {
   Resource resource;
   std::string namespace_name;

@@ -16,7 +16,7 @@
 namespace sluice::k8s {
 namespace {
 
-// A pod's service account, which the kubelet writes anew before it runs out.
+// A pod's service account, whose token the kubelet replaces before it expires.
 class ServiceAccount final : public LoginSource {
  public:
   explicit ServiceAccount(std::string token_file) : token_file_(std::move(token_file)) {}
@@ -95,7 +95,7 @@ Credentials::Credentials(Cluster cluster, std::string namespace_name,
       source_(std::move(source)) {}
 
 Result<Login> Credentials::Current() {
-  const MutexLock lock(mutex_);  // the others wait for the one that reads
+  const MutexLock lock(mutex_);  // the others wait for the one that is reading
   const TimePoint now = clock_.Now();
   if (login_ && (!read_again_ || now < *read_again_)) {
     return *login_;
@@ -138,7 +138,7 @@ Result<std::unique_ptr<Credentials>> CredentialsInCluster(const InClusterPlace& 
                           : fmt::format("https://{}:{}", place.host, place.port);
   ASSIGN_OR_RETURN(cluster.ca_pem, ReadCredentialFile(place.folder + "/ca.crt"));
   auto source = std::make_unique<ServiceAccount>(place.folder + "/token");
-  // A pod without a service account's token is told so now, not at its first call.
+  // Reports the missing token of a pod without a service account now, not at its first call.
   RETURN_IF_ERROR(source->Read().status());
   const Result<std::string> own = ReadTokenFile(place.folder + "/namespace");
   return std::make_unique<Credentials>(std::move(cluster), own.ok() ? *own : "default",

@@ -12,47 +12,48 @@
 
 namespace sluice::k8s {
 
-// Where an API server is and how it is recognised.
+// An API server's address and how to verify it.
 struct Cluster {
-  std::string url;          // https://[fd00::1]:6443, without a path's last slash
+  std::string url;          // https://[fd00::1]:6443, without a trailing slash
   std::string ca_pem;       // empty: the system's certificates
   std::string server_name;  // of its certificate; empty: the URL's host
-  std::string proxy;        // empty: none, whatever the environment says
+  std::string proxy;        // empty: none, regardless of the environment
   bool unverified = false;  // insecure-skip-tls-verify
 };
 
-// Who we are. Secret: never in a log or an error.
+// Our identity. Secret: never in a log or an error.
 struct Login {
   std::string token;                     // bearer; empty: none
   std::string certificate_pem, key_pem;  // empty: none
-  uint64_t reading = 0;                  // which one of this process this is
+  uint64_t reading = 0;                  // number of this reading within the process
 };
 
-// What says who we are, and when it has to be asked again.
+// The source of our identity, which says when it has to be read again.
 class LoginSource {
  public:
   struct Answer {
     Login login;
-    std::optional<double> good_for_seconds;  // nullopt: for ever
+    std::optional<double> good_for_seconds;  // nullopt: forever
   };
   virtual ~LoginSource() = default;
   virtual Result<Answer> Read() = 0;  // one call at a time
 };
 
-// An API server and who we are there, read again as it changes: tokens that Kubernetes gives to
-// pods are good for an hour or less. Thread-safe.
+// An API server and our identity there, reread as it changes: tokens that Kubernetes gives to pods
+// are valid for an hour or less. Thread-safe.
 class Credentials {
  public:
   Credentials(Cluster cluster, std::string namespace_name, std::unique_ptr<LoginSource> source,
               const Clock& clock);
 
   const Cluster& cluster() const { return cluster_; }
-  // Of our own pod or of the kubeconfig's context; "default" where nothing is said.
+  // Of our own pod or of the kubeconfig's context; "default" if unspecified.
   const std::string& namespace_name() const { return namespace_; }
 
-  // May read files or run a program. Where that fails the last one is given on while there is one.
+  // May read files or run a program. If that fails, the previous login is used while there is one.
   Result<Login> Current() EXCLUDES(mutex_);
-  // The API server has answered 401: read again at the next call, unless that was done meanwhile.
+  // The API server has answered 401: read again at the next call, unless that has been done
+  // meanwhile.
   void Refused(const Login& login) EXCLUDES(mutex_);
 
  private:
@@ -66,7 +67,7 @@ class Credentials {
   uint64_t readings_ GUARDED_BY(mutex_) = 0;
 };
 
-// What a pod finds: KUBERNETES_SERVICE_HOST and _PORT, and the folder of its service account.
+// A pod's own settings: KUBERNETES_SERVICE_HOST and _PORT, and the folder of its service account.
 struct InClusterPlace {
   std::string host, port;
   std::string folder = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -74,9 +75,9 @@ struct InClusterPlace {
 Result<std::unique_ptr<Credentials>> CredentialsInCluster(const InClusterPlace& place,
                                                           const Clock& clock);
 
-// From kubeconfig files, of which the first that has a name decides, as kubectl does. `context`
-// empty: the current one. Certificates, tokens, token files and exec plug-ins
-// (client.authentication.k8s.io v1 and v1beta1); what is of neither kind is refused.
+// From kubeconfig files, of which the first that defines a name counts, as in kubectl. `context`
+// empty: the current one. Supports certificates, tokens, token files and exec plug-ins
+// (client.authentication.k8s.io v1 and v1beta1); other kinds are refused.
 Result<std::unique_ptr<Credentials>> CredentialsFromKubeconfig(
     const std::vector<std::string>& files, const std::string& context, const Clock& clock);
 

@@ -8,13 +8,13 @@
 
 namespace sluice::k8s {
 
-// Kubernetes 1.21 and later; before 1.25 also v1beta1, which is all that 1.20 has.
+// Kubernetes 1.21 and later; before 1.25 also v1beta1, the only version of 1.20.
 inline constexpr Resource kDisruptionBudgets{"policy", "v1", "poddisruptionbudgets"};
 inline constexpr Resource kOldDisruptionBudgets{"policy", "v1beta1", "poddisruptionbudgets"};
 
-// Whoever drains nodes takes a job's parameter servers one after the other, not a primary and its
-// backup. A number, not a share: of pods that belong to no ReplicaSet Kubernetes counts nothing
-// else. `servers` is at least 2: a budget for one would stop every drain. Pure.
+// Makes a drain of nodes evict a job's parameter servers one after the other, not a primary and its
+// backup. A number, not a share, since Kubernetes counts shares only for pods of a controller.
+// `servers` is at least 2: a budget for one would block every drain. Pure.
 std::string BuildDisruptionBudget(const Resource& kind, const std::string& namespace_name,
                                   const std::string& name, const Owner& owner,
                                   const std::string& job_uid, uint32_t servers);

@@ -16,21 +16,21 @@ namespace sluice::k8s {
 
 inline constexpr Resource kEvents{"", "v1", "events"};
 
-// Events of one object, as `kubectl describe` shows them: those of one reason are one, which counts
-// them and has the last one's message. Written by a thread of its own, each at most once a second;
-// what cannot be written is lost, as they are for people. Thread-safe.
+// Events of one object, as shown by `kubectl describe`: those with the same reason are one Event
+// with a count and the last one's message. Written by a thread of its own, each at most once a
+// second; an Event that cannot be written is lost, as Events are for people. Thread-safe.
 class EventRecorder {
  public:
   struct About {
     std::string namespace_name;
     Owner object;
     std::string component;  // "sluice-master"
-    std::string instance;   // in names: who else records of the object counts apart
+    std::string instance;   // part of the names: other recorders of the object count separately
   };
   EventRecorder(ApiClient& client, About about);
-  ~EventRecorder();  // writes what there is still, once
+  ~EventRecorder();  // writes remaining Events, once
 
-  // `reason`: one word, "WorkerLost". So many reasons there are, so many Events.
+  // `reason`: one word, "WorkerLost". There is one Event per reason.
   void Record(bool warning, const std::string& reason, const std::string& message) EXCLUDES(mutex_);
 
  private:
@@ -52,7 +52,7 @@ class EventRecorder {
   std::condition_variable_any changed_;
   bool dirty_ GUARDED_BY(mutex_) = false;
   std::map<std::string, Series> series_ GUARDED_BY(mutex_);  // by reason
-  std::jthread thread_;                                      // last: uses the others
+  std::jthread thread_;                                      // last: uses the members above
 };
 
 }  // namespace sluice::k8s

@@ -22,9 +22,9 @@ extern char** environ;
 namespace sluice::k8s {
 namespace {
 
-// It may ask a browser or a cloud; a program that says nothing for so long never will.
+// It may ask a browser or a cloud; a program that prints nothing for this long never will.
 constexpr auto kPluginTime = std::chrono::seconds(60);
-// What it gives is used no longer than until so long before its end.
+// Its credentials are used only until this long before they expire.
 constexpr double kEarlySeconds = 10;
 
 std::string ExecInfo(const ExecPlugin& plugin) {
@@ -43,7 +43,7 @@ std::string ExecInfo(const ExecPlugin& plugin) {
   return ToJson(info);
 }
 
-// Our own variables, with the plug-in's instead of those of the same name.
+// Our own variables, overridden by the plug-in's.
 std::vector<std::string> EnvironmentOf(const ExecPlugin& plugin) {
   std::map<std::string, std::string> more = plugin.environment;
   more["KUBERNETES_EXEC_INFO"] = ExecInfo(plugin);
@@ -70,8 +70,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// One run of the program: what it prints, and how it ends. Killed with its children when it is
-// left.
+// One run of the program: its output and exit status. Killed with its children when this object is
+// destroyed.
 class Run {
  public:
   ~Run() {
@@ -160,7 +160,7 @@ class Run {
   int output_ = -1;
 };
 
-// Seconds from now until an RFC 3339 time; 0 where it is none.
+// Seconds from now until an RFC 3339 time; 0 if it is not valid.
 double SecondsUntil(const std::string& time) {
   std::tm parts{};
   if (strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) {

@@ -14,7 +14,7 @@ namespace {
 
 using rapidjson::Value;
 
-// Braces and brackets outside of strings, before anything is built of them.
+// Counts braces and brackets outside strings, before anything is built from them.
 bool TooDeep(std::string_view text) {
   int depth = 0;
   bool in_string = false, escaped = false;
@@ -44,7 +44,8 @@ const Value& EmptyArray() {
   return empty;
 }
 
-// Of an object that may be changed. Not by RapidJSON's iterators, whose == is ambiguous in C++20.
+// A member of an object that may be changed. Without RapidJSON's iterators, whose == is ambiguous
+// in C++20.
 Value* MemberOf(Value& object, std::string_view name) {
   return const_cast<Value*>(FindIn(object, {name}));
 }

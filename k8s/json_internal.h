@@ -11,29 +11,29 @@
 
 namespace sluice::k8s {
 
-// Nobody's objects are deeper (a CustomResourceDefinition's schema is some thirty); what walks a
-// document calls itself once for each level.
+// No real object is deeper (a CustomResourceDefinition's schema has some thirty levels); code that
+// walks a document recurses once per level.
 inline constexpr int kMostJsonDepth = 200;
 
-// `text` as one JSON object; `what` begins the error. Never recurses, never past the limit.
+// `text` as one JSON object; `what` begins the error. Never recurses, and respects the limit.
 Result<rapidjson::Document> ParseJsonObject(std::string_view text, std::string_view what);
 
 std::string ToJson(const rapidjson::Value& value);
 
-// The value behind the names, from object to object; nullptr where there is none. What has another
-// type than the one asked for counts as absent: 0, empty, nullptr.
+// The value found by following the names from object to object; nullptr if there is none. A value
+// of another type than requested counts as absent: 0, empty, nullptr.
 const rapidjson::Value* FindIn(const rapidjson::Value& value,
                                std::initializer_list<std::string_view> path);
 std::string_view TextIn(const rapidjson::Value& value,
                         std::initializer_list<std::string_view> path);
 int64_t NumberIn(const rapidjson::Value& value, std::initializer_list<std::string_view> path);
 bool TrueIn(const rapidjson::Value& value, std::initializer_list<std::string_view> path);
-// The elements; none where there is no array.
+// The elements; empty if there is no array.
 rapidjson::Value::ConstArray ArrayIn(const rapidjson::Value& value,
                                      std::initializer_list<std::string_view> path);
 
-// The same for building. `Within` gives the object behind the names, made where it is missing (or
-// is something else).
+// The same for building. `Within` returns the object found by following the names, created if it is
+// missing (or is something else).
 rapidjson::Value& Within(rapidjson::Value& value, std::initializer_list<std::string_view> path,
                          rapidjson::Document::AllocatorType& memory);
 rapidjson::Value JsonText(std::string_view text, rapidjson::Document::AllocatorType& memory);

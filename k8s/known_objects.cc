@@ -70,7 +70,7 @@ Result<std::vector<ObjectChange>> KnownObjects::OnList(std::vector<Object> objec
     std::string uid = object.uid;
     objects_[std::move(uid)] = std::move(object);
   }
-  // A list is of its version, whatever numbers mean; an event may be of any.
+  // A list has its own version, even if it cannot be compared; an event may have any.
   version_ = version;
   std::move(appeared.begin(), appeared.end(), std::back_inserter(gone));
   std::move(changed.begin(), changed.end(), std::back_inserter(gone));
@@ -91,7 +91,7 @@ std::vector<ObjectChange> KnownObjects::OnFrame(WatchFrame frame) {
   }
   if (frame.kind == WatchFrame::Kind::kDeleted) {
     if (known != objects_.end()) {
-      known->second = std::move(object);  // its end may be told by nothing else
+      known->second = std::move(object);  // nothing else may report its end
       const std::string uid = known->first;
       changes.push_back(TakeOut(uid));
     }

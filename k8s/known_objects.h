@@ -14,21 +14,21 @@ namespace sluice::k8s {
 struct ObjectChange {
   enum class Kind { kAppeared, kChanged, kGone };
   Kind kind = Kind::kAppeared;
-  Object object;  // as it is now; of kGone: as it was last seen
+  Object object;  // its current state; for kGone: as last seen
 };
 
-// The objects of one selection as far as lists and a watch have told, by uid. However often, late
-// or out of order something is told, each object appears once, changes forwards only, and is gone
-// once. Pure.
+// The objects of one selection as reported by lists and a watch, by uid. However often, late or out
+// of order something is reported, each object appears once, changes only forwards, and goes once.
+// Pure.
 class KnownObjects {
  public:
-  // Everything that exists at that version. One older than what has been seen is refused: it would
-  // bring back what is gone. The changes are in the order: gone, appeared, changed.
+  // Everything that exists at that version. A list older than what has been seen is refused: it
+  // would bring back objects that are gone. The changes are in the order: gone, appeared, changed.
   Result<std::vector<ObjectChange>> OnList(std::vector<Object> objects, const std::string& version);
-  // An event of a watch; none of kError.
+  // An event of a watch, not kError.
   std::vector<ObjectChange> OnFrame(WatchFrame frame);
 
-  // From which a watch goes on; empty: nothing was listed yet.
+  // From which a watch continues; empty: nothing was listed yet.
   const std::string& version() const { return version_; }
 
  private:
@@ -38,7 +38,7 @@ class KnownObjects {
 
   std::string version_;
   std::map<std::string, Object> objects_;  // by uid
-  // The last ones that went, of which a late event may still come.
+  // The last ones that went, for which late events may still arrive.
   std::deque<std::string> gone_;
 };
 

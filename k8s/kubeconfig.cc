@@ -16,14 +16,15 @@ struct ConfigFile {
   YAML::Node root;
 };
 
-// An entry of one of the lists, and the file that it is in: paths count from that file's folder.
+// An entry of one of the lists, with its file's folder, to which paths are relative.
 struct Entry {
   YAML::Node node;
   std::filesystem::path folder;
   std::string where;  // "user 'alice' of /home/alice/.kube/config"
 };
 
-// yaml-cpp throws where a node of another type is read; absent and of another type are one here.
+// yaml-cpp throws when a node of another type is read; here a node of another type counts as
+// absent.
 YAML::Node ChildOf(const YAML::Node& node, const std::string& name) {
   return node.IsMap() ? node[name] : YAML::Node(YAML::NodeType::Undefined);
 }
@@ -48,10 +49,10 @@ Result<Entry> Find(const std::vector<ConfigFile>& files, const std::string& list
 }
 
 std::string PathIn(const Entry& entry, const std::string& path) {
-  return (entry.folder / path).string();  // an absolute one stays what it is
+  return (entry.folder / path).string();  // an absolute path is unchanged
 }
 
-// `key`-data in base64, or the file that `key` names; empty where there is neither.
+// `key`-data in base64, or the file that `key` names; empty if neither exists.
 Result<std::string> PemOf(const Entry& entry, const std::string& key) {
   const std::string inlined = TextOf(entry.node, key + "-data");
   if (!inlined.empty()) {
@@ -61,7 +62,7 @@ Result<std::string> PemOf(const Entry& entry, const std::string& key) {
   return file.empty() ? std::string() : ReadCredentialFile(PathIn(entry, file));
 }
 
-// A user of a kubeconfig: tokens and certificates, in the file or beside it.
+// A user of a kubeconfig: tokens and certificates, in the file or in other files.
 class KubeconfigUser final : public LoginSource {
  public:
   explicit KubeconfigUser(Entry user) : user_(std::move(user)) {}
@@ -76,7 +77,7 @@ class KubeconfigUser final : public LoginSource {
     }
     const std::string token_file = TextOf(user_.node, "tokenFile");
     answer.login.token = TextOf(user_.node, "token");
-    if (!token_file.empty()) {  // which comes first, as in client-go
+    if (!token_file.empty()) {  // takes precedence, as in client-go
       ASSIGN_OR_RETURN(answer.login.token, ReadTokenFile(PathIn(user_, token_file)));
     }
     answer.good_for_seconds = kReadAgainSeconds;

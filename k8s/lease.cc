@@ -13,7 +13,7 @@
 namespace sluice::k8s {
 namespace {
 
-// For those who look at the object; nothing here decides by it.
+// For people who look at the object; nothing here depends on it.
 std::string MicroTime() {
   const int64_t now = WallMicros();
   const std::time_t seconds = now / 1'000'000;
@@ -24,7 +24,7 @@ std::string MicroTime() {
                      now % 1'000'000);
 }
 
-// The Lease with another holder, or renewed; what else is in it stays.
+// The Lease with a new holder, or renewed; other fields stay.
 Result<std::string> Renewed(const Object* lease, const LeaseClaim::Place& place,
                             const std::string& holder) {
   rapidjson::Document document;
@@ -110,7 +110,7 @@ Result<LeaseClaim::View> LeaseClaim::Write(const Object* lease, const std::strin
   View view;
   if (answer.fault == Fault::kConflict || answer.fault == Fault::kAlreadyExists ||
       answer.fault == Fault::kNotFound) {
-    held_until_.reset();  // somebody else was faster; the next round tells who
+    held_until_.reset();  // another process was faster; the next round shows which
     return view;
   }
   RETURN_IF_ERROR(answer.status);

@@ -12,33 +12,34 @@
 
 namespace sluice::k8s {
 
-// A place in a Lease object that one of several processes holds at a time. Whether its holder lives
-// is judged by our own clock, from when the object was last seen to change, never by the times in
-// it. The owner calls Round every now and then (a quarter of the duration). One thread.
+// A position, recorded in a Lease object, that one of several processes holds at a time. Whether
+// its holder is alive is judged by our own clock, from when the object was last seen to change,
+// never by the times in it. The owner calls Round regularly (every quarter of the duration). One
+// thread.
 class LeaseClaim {
  public:
   struct Place {
     std::string namespace_name;
     std::string name;
-    std::string holder;  // who we are: no other process's, ever
+    std::string holder;  // our identity, unique among all processes ever
     int duration_seconds = 8;
-    Owner owner = {};  // with which the Lease goes, where this makes it
+    Owner owner = {};  // with which the Lease is deleted, if this object creates it
   };
   struct View {
     bool ours = false;
-    std::string holder;    // empty: nobody
+    std::string holder;    // empty: free
     bool expired = false;  // the holder has not renewed it for its duration
   };
 
   LeaseClaim(ApiClient& client, Place place);
 
-  // Renews the lease where it is ours, takes it where it is free or has expired. Losing the race
-  // for it is no error.
+  // Renews the lease if it is ours, takes it if it is free or has expired. Losing the race for it
+  // is no error.
   Result<View> Round(const std::stop_token& stop);
-  // Looks only.
+  // Only looks.
   Result<View> Look(const std::stop_token& stop);
-  // Whether it is ours still, as far as that can be said without asking: whoever acts as its holder
-  // stops when it is not.
+  // Whether it is still ours, as far as that is known without a call: the holder must stop acting
+  // as such when it is not.
   bool Held() const;
   // Hands it over at once, if it is ours.
   Status Release(const std::stop_token& stop);

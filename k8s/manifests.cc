@@ -19,8 +19,8 @@ metadata:
   name: NAMESPACE
 )yaml";
 
-// Below -10 a node autoscaler neither buys a machine for a pod nor keeps one that is otherwise
-// empty, and none of them takes a place from anybody.
+// Below -10 a node autoscaler neither adds a node for a pod nor keeps one that is otherwise empty;
+// pods of these classes preempt no others.
 constexpr std::string_view kClasses = R"yaml(apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
 metadata:
@@ -38,7 +38,7 @@ preemptionPolicy: Never
 description: Workers of Sluice. They use what is idle; who needs it takes it from them.
 )yaml";
 
-// The Secrets are the installation's own: who reads the source's URL reads the database.
+// The Secrets are created by the installation: the source's URL gives access to the database.
 constexpr std::string_view kGateway = R"yaml(apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -141,7 +141,7 @@ std::string Rules(Account account, bool cluster) {
   return rules;
 }
 
-// An account, what it may do in its namespace or (`cluster`) everywhere, and that it may.
+// An account, its role in its namespace or (`cluster`) everywhere, and the binding.
 std::string RoleYaml(Account account, bool cluster) {
   constexpr std::string_view kText = R"yaml(---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -158,7 +158,8 @@ WHEREroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ROLE, name: NAME}
 subjects:
 - {kind: ServiceAccount, name: ACCOUNT, namespace: NAMESPACE}
 )yaml";
-  // What is in no namespace has the namespace in its name: two installations share a cluster.
+  // Objects without a namespace have it in their name, because two installations may share a
+  // cluster.
   return Filled(kText, {{"ROLE", cluster ? "ClusterRole" : "Role"},
                         {"NAMESPACE", "\1"},
                         {"NAME", AccountName(account) + (cluster ? "-\1" : "")},

@@ -18,9 +18,9 @@ struct Manifest {
   std::string yaml;  // one document or more, each ended by a line
 };
 
-// What a cluster needs before it trains: the kind TrainingJob, the accounts and their rights, the
-// priority classes, a gateway. Everything but the base's own kustomization.yaml, which lists them.
-// An error where a name is none that Kubernetes would take. Pure.
+// The objects that a cluster needs before it can train: the resource TrainingJob, the accounts and
+// their rights, the priority classes, a gateway. Everything except the base's own
+// kustomization.yaml, which lists them. An error if Kubernetes would not accept a name. Pure.
 Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
 std::string Kustomization(const std::vector<Manifest>& manifests,
                           const std::string& namespace_name);

@@ -10,7 +10,7 @@
 namespace sluice::k8s {
 namespace {
 
-// Fills in what every object has.
+// Fills in the fields that every object has.
 void ReadMetadata(const rapidjson::Value& value, Object& object) {
   object.name = TextIn(value, {"metadata", "name"});
   object.namespace_name = TextIn(value, {"metadata", "namespace"});
@@ -55,7 +55,8 @@ Result<ObjectPage> ReadObjectPage(std::string_view json, std::string_view what) 
   page.resource_version = TextIn(document, {"metadata", "resourceVersion"});
   page.next = TextIn(document, {"metadata", "continue"});
   const rapidjson::Value* items = FindIn(document, {"items"});
-  // An empty list is `[]`, or `null` of older servers; what has none is another object.
+  // An empty list is `[]`, or `null` from older servers; an object without resourceVersion is not a
+  // list.
   if (items == nullptr || page.resource_version.empty()) {
     return InvalidArgument(fmt::format("{} is no list", what));
   }

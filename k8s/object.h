@@ -9,7 +9,7 @@
 
 namespace sluice::k8s {
 
-// A kind of object, as URLs name it.
+// A kind of object, in the form used in URLs.
 struct Resource {
   std::string_view group;  // empty: the core's
   std::string_view version;
@@ -25,8 +25,8 @@ inline constexpr Resource kConfigMaps{"", "v1", "configmaps"};
 inline constexpr Resource kPodTemplates{"", "v1", "podtemplates"};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
 
-// One object as the API server sent it, with what every object has. The text keeps the fields that
-// nobody here knows.
+// One object as sent by the API server, with the fields that every object has. The text keeps
+// unknown fields.
 struct Object {
   std::string json;
   std::string name;
@@ -37,7 +37,7 @@ struct Object {
   bool leaving = false;  // has a deletionTimestamp
 };
 
-// `what` begins the error. An object without a name is none.
+// `what` begins the error. An object without a name is an error.
 Result<Object> ReadObject(std::string json, std::string_view what);
 
 // One page of a list.
@@ -48,8 +48,8 @@ struct ObjectPage {
 };
 Result<ObjectPage> ReadObjectPage(std::string_view json, std::string_view what);
 
-// Which of two versions of one resource is the newer one; versions that are no numbers are not told
-// apart (0). Negative: the first is older.
+// Compares two versions of one resource; versions that are not numbers are not distinguished (0).
+// Negative: the first is older.
 int CompareVersions(std::string_view one, std::string_view other);
 
 }  // namespace sluice::k8s

@@ -12,7 +12,7 @@
 namespace sluice::k8s {
 namespace {
 
-// What was refused for now is asked for again after so long.
+// How long to wait before a temporarily refused request is repeated.
 constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
 constexpr double kLongestGrace = 3600;
 // Retries wait by a clock that may not be the system's.
@@ -22,7 +22,7 @@ double RetrySeconds(int refusals) {
   return std::min(kLongestRetrySeconds, kFirstRetrySeconds * std::pow(2.0, std::min(refusals, 8)));
 }
 
-// Not for good: the fleet goes on with what it has.
+// A temporary failure: the fleet continues with the processes that it has.
 bool MayWorkLater(Fault fault) {
   switch (fault) {
     case Fault::kQuota:
@@ -33,7 +33,7 @@ bool MayWorkLater(Fault fault) {
     case Fault::kDeadline:
     case Fault::kUnauthorized:
     case Fault::kConflict:
-    case Fault::kAlreadyExists:  // one of that name is still leaving
+    case Fault::kAlreadyExists:  // an object of that name is still being deleted
       return true;
     default:
       return false;
@@ -116,7 +116,7 @@ void PodFleet::Watch(Watcher watcher) {
 
 Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   const PodIdentity identity{job_uid_, spec.role, spec.incarnation, spec.server_index};
-  // What cannot be said to Kubernetes is the caller's to know at once.
+  // Errors in the request are returned to the caller at once.
   RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
   RETURN_IF_ERROR(BuildSecret(shape_, identity, spec, SecretName(spec)).status());
   const MutexLock lock(mutex_);
@@ -143,7 +143,7 @@ Status PodFleet::Stop(const std::string& name, double grace_seconds) {
     return NotFound(fmt::format("no pod '{}' in the fleet", name));
   }
   Pod& pod = found->second;
-  if (pod.spec && !pod.creating && pod.refusals == 0) {  // nobody has asked for it yet
+  if (pod.spec && !pod.creating && pod.refusals == 0) {  // not requested yet
     Tell(pod.story.OnGone());
     pods_.erase(found);
     return OkStatus();
@@ -177,7 +177,8 @@ void PodFleet::Tell(std::vector<elastic::FleetEvent> events) {
   Changed();
 }
 
-// Its end was told. Unless its logs are of use it goes, with what runs beside it or is tried again.
+// Its end was reported. Unless its logs are useful, the pod is deleted, which also ends its
+// sidecars and the kubelet's retries.
 void PodFleet::OnEnded(Pod& pod, bool keep) {
   if (!pod.secret.empty()) {
     left_over_.push_back({kSecrets, shape_.namespace_name, std::exchange(pod.secret, {}), {}, 1});
@@ -214,7 +215,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
     pod.uid = object.uid;  // the watch was faster than the answer to the creation
   }
   if (pod.uid != object.uid) {
-    return;  // one that had the name before
+    return;  // an earlier one with the same name
   }
   pod.node = state->node;
   const bool had_ended = pod.story.ended();
@@ -223,7 +224,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
     Tell(pod.story.OnGone());
   }
   if (!had_ended && pod.story.ended()) {
-    // One that failed by itself takes nobody's place, and somebody may want to read its logs.
+    // One that failed by itself takes no other's place, and its logs may be of interest.
     OnEnded(pod, gone || (state->over && state->exit_class == elastic::ExitClass::kApplication));
   }
   if (gone) {
@@ -275,7 +276,7 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
         continue;
       }
       const Pod& pod = found->second;
-      wanted.push_back(name);  // Launch has seen that both can be built
+      wanted.push_back(name);  // Launch has checked that both can be built
       secrets.push_back({kSecrets, shape_.namespace_name,
                          BuildSecret(shape_, pod.identity, *pod.spec, pod.secret).value()});
       pods.push_back({kPods, shape_.namespace_name,
@@ -301,7 +302,7 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
 void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
   const auto found = pods_.find(name);
   if (found == pods_.end()) {
-    return;  // made, seen by the watch, and gone already
+    return;  // made, seen by the watch, and already gone
   }
   Pod& pod = found->second;
   pod.creating = false;
@@ -324,8 +325,8 @@ void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
   pods_.erase(found);
 }
 
-// Of pods whose creation had no answer, and that are to go: whether they were made. Another's pod
-// of the same name is left alone.
+// For pods whose creation had no answer and that are to be deleted: finds out whether they were
+// made. A pod of another owner with the same name is left alone.
 void PodFleet::FindUids(const std::vector<std::string>& names, const std::stop_token& stop) {
   for (const std::string& name : names) {
     PodIdentity identity;
@@ -384,7 +385,7 @@ void PodFleet::Delete(const std::vector<std::string>& names, const std::stop_tok
     if (answers[i].ok()) {
       continue;
     }
-    // A Secret stays until its owner goes.
+    // A Secret stays until its owner is deleted.
     log::Warn("kubernetes deletion failed error={}", answers[i].status.message());
     const auto found = pods_.find(deletions[i].name);
     if (found != pods_.end() && found->second.uid == deletions[i].uid) {

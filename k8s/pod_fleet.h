@@ -23,55 +23,56 @@
 
 namespace sluice::k8s {
 
-// The processes of one job as pods. It makes and deletes them, finds those of the masters before
-// it, and tells what becomes of them; nothing of it holds a pod alive, and its end stops nobody.
-// What is to be made at the same time goes out together; what the API server cannot do now, or a
-// quota forbids, is tried again and told as kWaiting, what it refuses is told as an end.
-// Thread-safe.
+// The processes of one job as pods. It creates and deletes them, finds those of earlier masters,
+// and reports their events; no pod depends on this object, and destroying it stops none. Pods to be
+// created at the same time are requested together; a request that the API server cannot serve now,
+// or that a quota forbids, is retried and reported as kWaiting, one that it refuses is reported as
+// an end. Thread-safe.
 class PodFleet final : public elastic::Fleet {
  public:
-  // A pod of the job that was there before.
+  // A pod of the job that existed before.
   struct Adopted {
     std::string name;
     PodIdentity identity;
   };
 
-  // Whether whoever this fleet is of has the say still; false: not now, ask again.
+  // Whether this fleet's owner is still in charge; false: not now, ask again.
   using MayWrite = std::function<bool(const std::stop_token& stop)>;
-  // Lists and watches the pods of the job; an error where that is not possible. `may_write` is
-  // asked before pods are made or deleted; none: always.
+  // Lists and watches the pods of the job; an error if that is not possible. `may_write` is asked
+  // before pods are created or deleted; none: always.
   static Result<std::unique_ptr<PodFleet>> Start(ApiClient& client, PodShape shape,
                                                  std::string job_uid, const std::stop_token& stop,
                                                  MayWrite may_write = {});
   ~PodFleet() override;
 
-  // Which live. They are told of as if they had been launched here.
+  // Those that are running. Their events are reported as if they had been launched here.
   std::vector<Adopted> adopted() const { return adopted_; }
-  // Where a pod is; empty: it has no node yet, or is gone.
+  // The node of a pod; empty: it has none yet, or is gone.
   std::string NodeOf(const std::string& name) const EXCLUDES(mutex_);
   std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
 
-  // Returns at once: that the pod is not made after all is an event. kAlreadyExists: the name is
-  // taken by one that has not ended.
+  // Returns at once: if the pod cannot be created after all, that is an event. kAlreadyExists: the
+  // name is taken by a process that has not ended.
   Status Launch(const elastic::ProcessSpec& spec) override EXCLUDES(mutex_);
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
-  // From one thread at a time, in the order of what happened. It may call Launch and Stop.
+  // Called from one thread at a time, in the order of the events. The watcher may call Launch and
+  // Stop.
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
  private:
   struct Pod {
     PodIdentity identity;
     PodStory story;
-    std::optional<elastic::ProcessSpec> spec = {};  // of one that is to be made
-    std::string secret = {};                        // its name; empty: of a master before us
+    std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
+    std::string secret = {};                        // its name; empty: made by an earlier master
     std::string node = {};
-    std::string uid = {};                  // empty: not made yet, as far as is known
-    std::string before = {};               // the uid of one that had the name before
-    bool creating = false;                 // the API is asked right now
-    std::optional<int> delete_grace = {};  // it is to go
-    bool deleting = false;                 // the API is asked right now, or has agreed
+    std::string uid = {};                  // empty: not created yet, as far as is known
+    std::string before = {};               // the uid of an earlier one with the same name
+    bool creating = false;                 // a request is under way
+    std::optional<int> delete_grace = {};  // it is to be deleted
+    bool deleting = false;                 // a request is under way, or was successful
     TimePoint try_again = {};
-    int refusals = 0;  // one after the other
+    int refusals = 0;  // in a row
   };
 
   PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWrite may_write);
@@ -91,7 +92,7 @@ class PodFleet final : public elastic::Fleet {
   void TryAgain(Pod& pod) REQUIRES(mutex_);
   void Changed() REQUIRES(mutex_);
   void WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) REQUIRES(mutex_);
-  // Names of pods to make (or to delete) now; waits until there are some, or something is left
+  // Names of pods to create (or to delete) now; waits until there are some, or something is left
   // over.
   std::vector<std::string> Due(bool to_make, const std::stop_token& stop) EXCLUDES(mutex_);
 

@@ -11,19 +11,19 @@
 
 namespace sluice::k8s {
 
-// Classes that `sluice k8s manifests` makes. Both lie below -10, where node autoscalers neither buy
-// a machine for a pod nor keep one: what is idle is used.
+// Classes created by `sluice k8s manifests`. Both are below -10, where node autoscalers neither add
+// a node for a pod nor keep one: pods use idle capacity.
 inline constexpr std::string_view kHighPriorityClass = "sluice-high";
 inline constexpr std::string_view kLowPriorityClass = "sluice-low";
 
-// What the processes of one role ask for, and may not pass: cpu, memory, nvidia.com/gpu.
+// Requests and limits of the processes of one role: cpu, memory, nvidia.com/gpu.
 struct PodResources {
   std::map<std::string, Quantity> requests, limits;
 
   bool operator==(const PodResources&) const = default;
 };
 
-// A PersistentVolumeClaim; nothing else: a path of the node is no user's business.
+// A PersistentVolumeClaim and nothing else: users may not mount paths of the node.
 struct PodVolume {
   std::string claim;
   std::string mount_path;
@@ -33,19 +33,19 @@ struct PodVolume {
   bool operator==(const PodVolume&) const = default;
 };
 
-// Which share of a role's pods is of the high class: 1 all, 0 none, 0.5 every second.
+// The share of a role's pods in the high class: 1 all, 0 none, 0.5 every second.
 struct PodPriority {
-  bool given = false;  // else the template's class, or the cluster's default
+  bool given = false;  // otherwise the template's class, or the cluster's default
   double high_share = 0;
 
   bool operator==(const PodPriority&) const = default;
 };
 
-// What a statement's engine.* attributes, or a TrainingJob, ask of the pods of one role.
+// The requests of a statement's engine.* attributes, or of a TrainingJob, for the pods of one role.
 struct RoleRequest {
   PodResources resources;
   PodPriority priority;
-  uint32_t pods = 1;  // so many, of which `priority` is a share
+  uint32_t pods = 1;  // of these `priority` is a share
 
   bool operator==(const RoleRequest&) const = default;
 };
@@ -58,9 +58,9 @@ struct PodRequest {
   bool operator==(const PodRequest&) const = default;
 };
 
-// The class of pod `index` of `request.pods` (later ones begin again at 0): as ElasticDL does it,
-// the share's pods lie at both ends, so that of 10 with a share of 0.5 those are 0, 1, 2, 8 and 9.
-// Empty: none is asked for.
+// The class of pod `index` of `request.pods` (later ones begin again at 0): as in ElasticDL, the
+// share's pods are at both ends, so that of 10 with a share of 0.5 they are 0, 1, 2, 8 and 9.
+// Empty: none is requested.
 std::string_view PriorityClassOf(const RoleRequest& request, uint64_t index);
 
 }  // namespace sluice::k8s

@@ -20,24 +20,24 @@ using rapidjson::Document;
 using rapidjson::Value;
 using Memory = Document::AllocatorType;
 
-// Kubernetes stores a MiB; the names and base64's padding are little.
+// Kubernetes stores a MiB; names and base64's padding take little of it.
 constexpr size_t kMostSecretBytes = (size_t{1} << 20) - 1024;
 constexpr std::string_view kSecretVolume = "sluice-process";
 constexpr std::string_view kScratchVolume = "sluice-tmp";
-constexpr int kUser = 65532;  // "nonroot" of most base images; in none of them anybody
+constexpr int kUser = 65532;  // "nonroot" in most base images; not a real user in any of them
 
 Value Text(std::string_view text, Memory& memory) {
   return JsonText(text, memory);
 }
 
-// Sets the member only where there is none.
+// Sets the member only if it is missing.
 void SetDefault(Value& object, std::string_view name, Value value, Memory& memory) {
   if (FindIn(object, {name}) == nullptr) {
     SetMember(object, name, std::move(value), memory);
   }
 }
 
-// The array of that name, made where it is missing.
+// The array of that name, created if it is missing.
 Value& ListIn(Value& object, std::string_view name, Memory& memory) {
   SetDefault(object, name, Value(rapidjson::kArrayType), memory);
   Value& list = object[std::string(name).c_str()];
@@ -47,7 +47,7 @@ Value& ListIn(Value& object, std::string_view name, Memory& memory) {
   return list;
 }
 
-// The element of that name; a new one replaces it or comes last.
+// The element of that name; a new one replaces it or is appended.
 Value& Element(Value& list, std::string_view name, Memory& memory) {
   for (Value& each : list.GetArray()) {
     if (TextIn(each, {"name"}) == name) {
@@ -85,9 +85,9 @@ bool IsExtended(const std::string& resource) {
   return resource.find('/') != std::string::npos;
 }
 
-// A process that gets no more memory than it asked for ends in a way that says so; processors that
-// nobody else wants are used, so there is no limit of those but one that was asked for. The memory
-// of `given` is the least: it grows after an end for lack of it.
+// Memory has a limit equal to the request, so that a process that exceeds it ends in a recognisable
+// way; processors have no limit unless requested, so that idle ones are used. The memory of `given`
+// is the minimum: it grows after an end for lack of memory.
 PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given) {
   PodResources resources = asked;
   const auto cpu = Quantity::OfMillis(static_cast<int64_t>(std::ceil(given.cpu * 1000)));
@@ -97,8 +97,8 @@ PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& gi
     Quantity& request = resources.requests.emplace("memory", memory).first->second;
     request = std::max(request, memory);
   }
-  // Kubernetes refuses a pod that asks for more than its limit, and of an extended resource for
-  // anything else than its limit.
+  // Kubernetes refuses a pod whose request exceeds its limit, or, for an extended resource, differs
+  // from it.
   for (auto& [name, limit] : resources.limits) {
     const auto request = resources.requests.find(name);
     if (request != resources.requests.end()) {
@@ -131,7 +131,7 @@ void SetDefaultSecurity(Value& spec, Value& container, Memory& memory) {
   Value& pod = Within(spec, {"securityContext"}, memory);
   SetDefault(pod, "runAsNonRoot", Value(true), memory);
   SetDefault(pod, "runAsUser", Value(kUser), memory);
-  SetDefault(pod, "fsGroup", Value(kUser), memory);  // who may read the Secret
+  SetDefault(pod, "fsGroup", Value(kUser), memory);  // the group that may read the Secret
   if (FindIn(pod, {"seccompProfile"}) == nullptr) {
     SetMember(Within(pod, {"seccompProfile"}, memory), "type", Text("RuntimeDefault", memory),
               memory);
@@ -157,7 +157,7 @@ void Mount(Value& spec, Value& container, std::string_view volume, std::string_v
   Element(ListIn(spec, "volumes", memory), volume, memory) = fresh;
 }
 
-// A node takes one server with it, not a primary and its backup.
+// The loss of a node takes one server, not a primary and its backup.
 void KeepApart(Value& spec, const PodIdentity& identity, Memory& memory) {
   if (identity.role != Role::kParameterServer || FindIn(spec, {"affinity"}) != nullptr) {
     return;
@@ -195,7 +195,7 @@ const RoleRequest& RequestOf(const PodShape& shape, Role role) {
   return found == shape.request.roles.end() ? none : found->second;
 }
 
-// Which of the pods of its role it is, from 0: workers are numbered as they are started.
+// The pod's index within its role, from 0: workers are numbered in the order of their start.
 uint64_t IndexOf(const PodIdentity& identity, const std::string& name) {
   if (identity.role != Role::kWorker) {
     return identity.server_index;
@@ -218,7 +218,7 @@ void SetPriority(Value& spec, const PodShape& shape, const PodIdentity& identity
   }
 }
 
-// The claims that were asked for.
+// Mounts the requested claims.
 void MountClaims(Value& spec, Value& container, const std::vector<PodVolume>& volumes,
                  Memory& memory) {
   for (size_t i = 0; i < volumes.size(); ++i) {
@@ -245,7 +245,7 @@ void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec
     arguments.PushBack(Text(fmt::format("$({})", variable), memory), memory);
   }
   SetMember(container, "args", std::move(arguments), memory);
-  // Its last lines, without the right to read logs.
+  // Reports its last lines without needing the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
   SetResources(container, ResourcesOf(RequestOf(shape, process.role).resources, process.resources),
                memory);
@@ -382,7 +382,7 @@ Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identi
 bool MountsFolder(std::string_view template_json, std::string_view folder) {
   const Result<Document> given = ParseJsonObject(template_json, "the pod template");
   if (!given.ok()) {
-    return false;  // there is none, or BuildPod says what is wrong with it
+    return false;  // there is none, or BuildPod reports what is wrong with it
   }
   for (const Value& container : ArrayIn(*given, {"spec", "containers"})) {
     if (TextIn(container, {"name"}) != kContainerName) {
@@ -411,7 +411,7 @@ Result<std::string> TemplateOf(const Object& pod_template) {
 }
 
 std::string SecretName(const elastic::ProcessSpec& process) {
-  // FNV-1a: told apart, not kept from anybody.
+  // FNV-1a: distinguishes, hides nothing.
   uint64_t hash = 14695981039346656037ULL;
   for (const std::string* const part : {&process.config, &process.secret}) {
     for (const char character : *part) {

@@ -15,16 +15,15 @@ using elastic::ExitClass;
 using elastic::FleetEvent;
 using rapidjson::Value;
 
-constexpr int kKilled = 137;         // who disappears without an end was killed
-constexpr int kCannotExecute = 126;  // a container that could not be made
+constexpr int kKilled = 137;         // a process that disappears without an end was killed
+constexpr int kCannotExecute = 126;  // a container that could not be created
 
-// What no waiting makes good. ErrImagePull and CreateContainerError may be a registry or a node
-// that hiccups; the kubelet tries again, and says BackOff where that was of no use either.
+// Waiting does not help with these. ErrImagePull and CreateContainerError may be temporary problems
+// of a registry or a node; the kubelet retries, and reports BackOff if that did not help.
 constexpr std::array<std::string_view, 4> kHopeless = {
     "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"};
 
-// Reasons of a failed pod that are somebody's wish about the node, and say nothing about the
-// process.
+// Reasons of a failed pod that concern the node, and say nothing about the process.
 constexpr std::array<std::string_view, 12> kDisplaced = {
     "Evicted",     "Preempting",   "Preempted",    "NodeLost",
     "Shutdown",    "NodeShutdown", "Terminated",   "OutOfcpu",
@@ -39,7 +38,7 @@ std::string Words(std::string_view reason, std::string_view message) {
   return message.empty() ? std::string(reason) : fmt::format("{}: {}", reason, message);
 }
 
-// The status of a container by its name; nullptr: the kubelet has said nothing of it yet.
+// The status of a container by its name; nullptr: the kubelet has not reported it yet.
 const Value* StatusOf(const Value& pod, std::string_view name) {
   for (const Value& each : ArrayIn(pod, {"status", "containerStatuses"})) {
     if (TextIn(each, {"name"}) == name) {
@@ -49,7 +48,7 @@ const Value* StatusOf(const Value& pod, std::string_view name) {
   return nullptr;
 }
 
-// A condition that has that status ("True", "False").
+// A condition with that status ("True", "False").
 const Value* ConditionOf(const Value& pod, std::string_view type, std::string_view status) {
   for (const Value& each : ArrayIn(pod, {"status", "conditions"})) {
     if (TextIn(each, {"type"}) == type && TextIn(each, {"status"}) == status) {
@@ -66,7 +65,7 @@ void End(PodState& state, int exit_code, ExitClass exit_class, std::string last_
   state.last_words = std::move(last_words);
 }
 
-// Somebody wanted the pod away: the node, the scheduler, a drain.
+// The pod was evicted: by the node, the scheduler, a drain.
 bool WasDisplaced(const Value& pod) {
   return IsOneOf(TextIn(pod, {"status", "reason"}), kDisplaced) ||
          ConditionOf(pod, "DisruptionTarget", "True") != nullptr;
@@ -80,7 +79,7 @@ void ReadTerminated(const Value& pod, const Value& terminated, PodState& state) 
   if (words.empty() && reason != "Error" && reason != "Completed") {
     words = reason;
   }
-  const bool lost = reason == "ContainerStatusUnknown";  // its node went away under it
+  const bool lost = reason == "ContainerStatusUnknown";  // its node was lost
   ExitClass exit_class = elastic::ClassifyExit(exit_code, reason == "OOMKilled");
   if (reason == "ContainerCannotRun" || reason == "StartError") {
     exit_class = ExitClass::kConfiguration;
@@ -90,7 +89,7 @@ void ReadTerminated(const Value& pod, const Value& terminated, PodState& state) 
   End(state, exit_code, exit_class, std::move(words));
 }
 
-// An init container that failed: ours never starts.
+// An init container failed: ours never starts.
 bool ReadFailedInit(const Value& pod, PodState& state) {
   for (const Value& each : ArrayIn(pod, {"status", "initContainerStatuses"})) {
     const Value* terminated = FindIn(each, {"state", "terminated"});
@@ -107,18 +106,18 @@ bool ReadFailedInit(const Value& pod, PodState& state) {
   return false;
 }
 
-// The pod is over, and of our container nobody says how.
+// The pod is over, and nothing tells how our container ended.
 void ReadFailedPod(const Value& pod, PodState& state) {
   const std::string_view reason = TextIn(pod, {"status", "reason"});
   const std::string words = Words(reason, TextIn(pod, {"status", "message"}));
   if (WasDisplaced(pod) || reason.empty()) {
     End(state, kKilled, ExitClass::kPreempted, words);
-  } else {  // DeadlineExceeded, or what an admission of the node refuses for good
+  } else {  // DeadlineExceeded, or a permanent refusal by the node's admission
     End(state, kCannotExecute, ExitClass::kConfiguration, words);
   }
 }
 
-// Why it does not run yet; an end where it never will.
+// Why it does not run yet; an end if it never will.
 void ReadWaiting(const Value& pod, const Value* container, PodState& state) {
   for (const char* const list : {"initContainerStatuses", "containerStatuses"}) {
     for (const Value& each : ArrayIn(pod, {"status", list})) {

@@ -11,24 +11,24 @@
 
 namespace sluice::k8s {
 
-// Whose calls they are: a gateway (and whoever keeps masters alive), a job's master, the controller
-// of all jobs. Workers and servers call nobody.
+// Whose calls they are: a gateway (or another process that keeps masters running), a job's master,
+// the controller of all jobs. Workers and servers make no calls.
 enum class Account { kGateway, kMaster, kController };
 // "sluice-gateway": of its service account, role and binding.
 std::string AccountName(Account account);
 
-// What an account may do to one kind of object.
+// What an account may do with one kind of object.
 struct Right {
   Resource resource;
   std::string_view subresource;  // "status"; empty: none
   std::vector<Verb> verbs;
-  bool cluster = false;  // in every namespace, or of what is in none
+  bool cluster = false;  // in every namespace, or for objects without a namespace
 };
-// All that it needs and nothing else: the manifests grant it, MissingRights looks for it.
+// All rights that it needs and no others: the manifests grant them, CheckRights verifies them.
 std::vector<Right> RightsOf(Account account);
 
-// Asks the API server about each right; an error where it cannot be asked, or kPermissionDenied
-// with every missing right in its hint: "create pods, watch pods, patch trainingjobs/status".
+// Asks the API server about each right; an error if it cannot be asked, or kPermissionDenied with
+// every missing right in its hint: "create pods, watch pods, patch trainingjobs/status".
 Status CheckRights(ApiClient& client, Account account, const std::string& namespace_name,
                    const std::stop_token& stop);
 

@@ -8,7 +8,7 @@
 
 namespace sluice::k8s {
 
-// What a Secret holds, by key. An error, which says nothing of the content, where it is damaged.
+// The content of a Secret, by key. If it is damaged, an error that reveals nothing of the content.
 Result<std::map<std::string, std::string>> SecretContent(const Object& secret);
 
 }  // namespace sluice::k8s

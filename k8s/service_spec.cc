@@ -57,7 +57,7 @@ std::string BuildJobService(const JobService& service) {
   SetMember(selector, kRoleLabel, text(elastic::RoleName(elastic::Role::kMaster)), memory);
   SetMember(selector, kIncarnationLabel, text(std::to_string(service.master)), memory);
   Value& spec = Within(json, {"spec"}, memory);
-  // A master is looked for from its first moment on, whatever a probe thinks of it.
+  // A master must be reachable from its first moment, regardless of probes.
   SetMember(spec, "publishNotReadyAddresses", Value(true), memory);
   Value port(rapidjson::kObjectType);
   SetMember(port, "port", Value(service.port), memory);

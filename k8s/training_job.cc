@@ -19,9 +19,9 @@ using rapidjson::Document;
 using rapidjson::Value;
 using Memory = Document::AllocatorType;
 
-constexpr int64_t kMostProcesses = 1024;  // as engine.max_workers
+constexpr int64_t kMostProcesses = 1024;  // as for engine.max_workers
 
-// The fields of one JSON object, each with its path; what is wrong with them goes to `errors`.
+// The fields of one JSON object, each with its path; errors in them are added to `errors`.
 class Fields {
  public:
   Fields(const Value& object, std::string path, Status* errors)
@@ -79,7 +79,7 @@ class Fields {
     }
     return TrueIn(object_, {name});
   }
-  // The object of that name; an empty one where there is none.
+  // The object of that name; an empty one if there is none.
   Fields Object(std::string_view name) const {
     const Value* value = Find(name);
     if (value != nullptr && !value->IsObject()) {
@@ -109,7 +109,7 @@ class Fields {
     std::map<std::string, Quantity> quantities;
     for (const auto& member : within.object_.GetObject()) {
       const std::string key = member.name.GetString();
-      // Kubernetes takes `cpu: 2` as well.
+      // Kubernetes also accepts `cpu: 2`.
       const std::string text = member.value.IsString()   ? member.value.GetString()
                                : member.value.IsNumber() ? ToJson(member.value)
                                                          : "";

@@ -16,9 +16,9 @@ namespace sluice::k8s {
 inline constexpr Resource kTrainingJobs{"training.sluice", "v1alpha1", "trainingjobs"};
 inline constexpr std::string_view kTrainingJobKind = "TrainingJob";
 
-// What a TrainingJob asks of the processes of one role.
+// A TrainingJob's settings for the processes of one role.
 struct ProcessesSpec {
-  std::optional<uint32_t> min, max;  // not given: the statement's; of a master: one
+  std::optional<uint32_t> min, max;  // absent: the statement's; for a master: one
   PodResources resources;
   PodPriority priority;
   std::string template_name;  // a core/v1 PodTemplate; empty: the job's
@@ -31,9 +31,9 @@ struct TrainingJobSpec {
   std::string source_secret;          // the Secret with the data source's URL
   std::string source_key = "source";  // its key
   ProcessesSpec master, workers, servers;
-  int32_t priority = 0;  // among jobs, as engine.priority
+  int32_t priority = 0;  // relative to other jobs, like engine.priority
   std::string template_name;
-  std::string image;  // by digest; empty: that of whoever starts its master
+  std::string image;  // by digest; empty: that of the process that starts its master
   std::string pull_policy;
   std::vector<PodVolume> volumes;
   bool suspend = false;
@@ -45,15 +45,15 @@ struct TrainingJobSpec {
 // Pure. Every mistake is one diagnostic that begins with its field: "spec.workers.min: ...".
 Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json);
 
-// The object as it is created, without what its spec leaves to others. Pure.
+// The object to be created, without the parts of its spec that others fill in. Pure.
 std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,
                              const TrainingJobSpec& spec,
                              const std::map<std::string, std::string>& labels = {});
 
-// Who has begun it, or is about to; empty: nobody.
+// Which gateway has begun it, or is about to; empty: none.
 std::string ClaimOf(const Object& training_job);
-// The same object, claimed for `holder` where `before` has claimed it till now (empty: nobody); as
-// it is where somebody else has. Pure.
+// The same object, claimed for `holder` if it has been claimed by `before` (empty: unclaimed);
+// unchanged if another has claimed it. Pure.
 Result<std::string> Claim(const Object& training_job, std::string_view before,
                           std::string_view holder);
 

@@ -5,8 +5,8 @@
 namespace sluice::k8s {
 namespace {
 
-// What it validates is what ParseTrainingJobSpec refuses, as far as a schema can say it. A status
-// keeps the fields that this version does not know.
+// Validates what ParseTrainingJobSpec validates, as far as a schema can express it. A status keeps
+// fields that this version does not know.
 constexpr char kBegin[] = R"yaml(apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -68,7 +68,7 @@ spec:
                   key: {type: string, default: source, minLength: 1, maxLength: 253}
 )yaml";
 
-// Of each role; what only workers and servers have stands before.
+// For each role; the parts for workers and servers only precede it.
 constexpr char kResources[] = R"yaml(                  resources:
                     type: object
                     properties:
@@ -183,7 +183,7 @@ constexpr char kEnd[] = R"yaml(              priority:
               completionTime: {type: string, format: date-time}
 )yaml";
 
-// Anchors are YAML's, but not every reader's of the many that a manifest meets: each role's schema
+// YAML has anchors, but not every program that reads a manifest supports them: each role's schema
 // is written out.
 std::string Resources() {
   std::string text = kResources;

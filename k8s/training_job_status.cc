@@ -40,7 +40,7 @@ std::vector<std::string> TextsIn(const Value& value, std::initializer_list<std::
   return texts;
 }
 
-// `name` is set to `after` where that is another value than `before`.
+// Sets `name` to `after` if that differs from `before`.
 class Patch {
  public:
   Patch() { document_.SetObject(); }
@@ -77,7 +77,7 @@ class Patch {
   void Real(std::initializer_list<std::string_view> path, std::optional<double> before,
             std::optional<double> after) {
     if (after && !std::isfinite(*after)) {
-      after.reset();  // JSON has no word for it
+      after.reset();  // JSON cannot express it
     }
     if (before != after) {
       Set(path, after ? Value(*after) : Value());
@@ -89,7 +89,7 @@ class Patch {
   bool changed_ = false;
 };
 
-// What is empty is left out: an API server that Go 1.19 has compiled takes "" for null.
+// Empty fields are omitted: an API server compiled with Go 1.19 takes "" for null.
 void SetStatusText(Value& object, std::string_view name, const std::string& text, Memory& memory) {
   if (!text.empty()) {
     SetMember(object, name, JsonText(text, memory), memory);

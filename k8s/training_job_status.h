@@ -12,11 +12,12 @@
 namespace sluice::k8s {
 
 // Types of conditions, for `kubectl wait --for=condition=Complete`.
-inline constexpr std::string_view kConditionQueued = "Queued";  // it has no place yet
+inline constexpr std::string_view kConditionQueued = "Queued";  // it is not scheduled yet
 inline constexpr std::string_view kConditionSuspended =
-    "Suspended";  // nothing of it runs, as asked for
+    "Suspended";  // no process of it runs, as requested
 inline constexpr std::string_view kConditionRunning = "Running";
-inline constexpr std::string_view kConditionDegraded = "Degraded";  // fewer workers than its least
+inline constexpr std::string_view kConditionDegraded = "Degraded";  // fewer workers than its
+                                                                    // minimum
 inline constexpr std::string_view kConditionComplete = "Complete";  // its model is stored
 inline constexpr std::string_view kConditionFailed = "Failed";
 
@@ -31,8 +32,8 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-// What the controller says: the job may have so many workers, gives up those pods first, and may
-// use those nodes (none named: all).
+// Set by the controller: the number of workers that the job may have, the pods that it gives up
+// first, and the nodes that it may use (none named: all).
 struct Grant {
   uint32_t workers = 0;
   std::vector<std::string> give_up, nodes;
@@ -57,10 +58,10 @@ struct TrainingJobStatus {
   std::optional<int64_t> version;  // of the model that was stored
   uint64_t master_number = 0;      // how many masters were started
   std::string master_pod;
-  std::optional<Grant> grant;  // the controller's alone: never in StatusPatch
+  std::optional<Grant> grant;  // set by the controller only: never in StatusPatch
   uint32_t running_workers = 0, granted_workers = 0, most_workers = 0, waiting_workers = 0;
   uint32_t running_servers = 0;
-  std::string waiting_for;  // why those that wait have no place
+  std::string waiting_for;  // why waiting pods are not scheduled
   std::optional<int64_t> percent, seconds_left;
   std::optional<double> loss, rows_per_second;
   std::vector<Scaling> scalings;  // the last kScalingsKept
@@ -70,19 +71,19 @@ struct TrainingJobStatus {
   bool operator==(const TrainingJobStatus&) const = default;
 };
 
-// Of a TrainingJob's JSON. What is missing or of another type is as if it had not been written: the
-// status is ours. An error where `json` is no object.
+// From a TrainingJob's JSON. Missing fields and fields of another type count as unset: the status
+// is ours. An error if `json` is not an object.
 Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json);
 
-// The JSON merge patch of the subresource `status` that makes `after` of `before`; nullopt: there
-// is nothing to change. It names the fields that differ, so that those of others and those that
-// nobody here knows survive.
+// The JSON merge patch of the subresource `status` that turns `before` into `after`; nullopt: there
+// is nothing to change. It contains only fields that differ, so that those of other writers and
+// unknown ones survive.
 std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
                                        const TrainingJobStatus& after);
-// The same of the controller's one field; nullopt takes the grant back.
+// The same for the controller's one field; nullopt removes the grant.
 std::string GrantPatch(const std::optional<Grant>& grant);
 
-// `since` of an unchanged status stays.
+// Keeps `since` if the status is unchanged.
 void SetCondition(TrainingJobStatus& status, std::string_view type, bool holds,
                   std::string_view reason, std::string_view message, std::string_view now);
 bool Holds(const TrainingJobStatus& status, std::string_view type);

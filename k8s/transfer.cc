@@ -12,10 +12,10 @@
 namespace sluice::k8s {
 namespace {
 
-// Of a refusal: a Status object, or a proxy's page.
+// Of a refusal's body: a Status object, or a proxy's page.
 constexpr size_t kMostRefusalBytes = size_t{64} << 10;
 constexpr long kConnectMilliseconds = 10'000;
-// The near end of a connection whose far end is gone has to notice it.
+// So that a connection whose far end has vanished is detected.
 constexpr long kKeepAliveSeconds = 30;
 
 void StartCurl() {
@@ -122,7 +122,7 @@ Transfer::Transfer(TransferSet& set, const Cluster& cluster, Login login, const 
       sink_(std::move(sink)) {
   SLUICE_CHECK(handle_ != nullptr, "libcurl has no more memory");
   std::string url = cluster.url;
-  if (!cluster.server_name.empty()) {  // the certificate's name, at the real place
+  if (!cluster.server_name.empty()) {  // the certificate's name, at the actual address
     const UrlParts parts = PartsOf(cluster.url);
     const std::string named = fmt::format("{}:{}", cluster.server_name, parts.port);
     connect_to_ = curl_slist_append(connect_to_,
@@ -135,7 +135,7 @@ Transfer::Transfer(TransferSet& set, const Cluster& cluster, Login login, const 
   curl_easy_setopt(handle_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle_, CURLOPT_PROXY,
-                   cluster.proxy.c_str());  // empty: the environment's not either
+                   cluster.proxy.c_str());  // empty: no proxy from the environment either
   curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
   curl_easy_setopt(handle_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(handle_, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);

@@ -18,10 +18,11 @@
 namespace sluice::k8s {
 
 inline constexpr size_t kMostAnswerBytes = size_t{64} << 20;
-// What waits for the network looks at its clock, which may not be the system's, at least so often.
+// How often, at least, code that waits for the network checks its clock, which may not be the
+// system's.
 inline constexpr double kLongestPollSeconds = 0.1;
 
-// curl_multi: several transfers and the connections that they use one after the other. One thread.
+// curl_multi: several transfers and their reusable connections. One thread.
 class TransferSet {
  public:
   explicit TransferSet(uint32_t most_connections);
@@ -30,7 +31,7 @@ class TransferSet {
   ~TransferSet();
 
   CURLM* handle() { return handle_; }
-  // Moves bytes, then waits until there are more, `seconds` are over or Wake was called.
+  // Moves bytes, then waits until there are more, `seconds` have passed or Wake is called.
   void Turn(double seconds);
   void Wake() { curl_multi_wakeup(handle_); }  // from any thread
   // The next transfer that has ended; nullptr: none.
@@ -43,7 +44,7 @@ class TransferSet {
 // One HTTP exchange. Leaves its set when it is destroyed.
 class Transfer {
  public:
-  // Called with bytes of a 2xx answer; false breaks it off.
+  // Called with bytes of a 2xx answer; false aborts the transfer.
   using Sink = std::function<bool(std::string_view)>;
 
   Transfer(TransferSet& set, const Cluster& cluster, Login login, const ApiRequest& request,
@@ -54,9 +55,9 @@ class Transfer {
 
   CURL* handle() const { return handle_; }
   const Login& login() const { return login_; }
-  // Of the headers, as soon as they are there; 0 before.
+  // From the headers, as soon as they have arrived; 0 before.
   int http_code() const;
-  // After it has ended as `how`. `body`: of a 2xx answer, as the sink kept it.
+  // After it has ended as `how`. `body`: of a 2xx answer, as collected by the sink.
   ApiAnswer Answer(CURLcode how, std::string body);
 
  private:
@@ -70,7 +71,7 @@ class Transfer {
   const Sink sink_;
   curl_slist* headers_ = nullptr;
   curl_slist* connect_to_ = nullptr;
-  std::string refusal_;  // the body of another answer than 2xx
+  std::string refusal_;  // the body of a non-2xx answer
   bool too_large_ = false;
 };
 

@@ -12,11 +12,11 @@
 namespace sluice::k8s {
 namespace {
 
-// Bookmarks come each minute: half as long again is not traffic that waits.
+// Bookmarks come each minute: silence half as long again is not caused by waiting traffic.
 constexpr double kSilenceSeconds = 90;
-// What no event has told is known after so long.
+// Changes that no event has reported are seen at the latest after this time.
 constexpr double kListAgainSeconds = 60;
-// After which the server ends a stream in good order; it drops what it has open at once otherwise.
+// The server ends a stream in an orderly way after this time; otherwise it cuts open ones off.
 constexpr int kStreamSeconds = 240;
 
 }  // namespace
@@ -120,13 +120,13 @@ ObjectWatch::Ending ObjectWatch::EndingOf(Fault fault, const std::string& messag
   if (fault != Fault::kGone) {
     log::Info("kubernetes watch begins anew error={}", message);
   }
-  // From the same version on, unless that is what was wrong.
+  // From the same version, unless that caused the failure.
   const bool list =
       fault == Fault::kGone || fault == Fault::kVersionTooLarge || fault == Fault::kDamaged;
   return {std::string(FaultName(fault)), list, fault != Fault::kGone};
 }
 
-// One event; false: the stream is of no more use, as `ending` says.
+// Applies one event; false: the stream is of no further use, as `ending` says.
 bool ObjectWatch::Apply(const std::string& text, Ending& ending) {
   Result<WatchFrame> frame = ReadWatchFrame(text);
   if (!frame.ok()) {

@@ -19,24 +19,27 @@ namespace sluice::k8s {
 class TransferSet;
 
 // Follows the objects of a selection: lists them, then watches over an HTTP/1.1 connection of its
-// own, and goes on by itself whatever happens to it. A version that is too old (410: as the answer,
-// as an event, in a list's pages) or too new (504) leads to a new list; a stream of which nothing
-// came for 90 s (bookmarks come each minute) is dead; each minute it lists in any case.
+// own, and recovers from any failure. A version that is too old (410: as the answer, as an event,
+// in a list's pages) or too new (504) leads to a new list; a stream that is silent for 90 s
+// (bookmarks come each minute) is dead; it lists each minute in any case.
 class ObjectWatch {
  public:
-  // One at a time: first from Start, then from the watch's thread. It must not destroy the watch.
+  // Called one at a time: first from Start, then from the watch's thread. It must not destroy the
+  // watch.
   using Listener = std::function<void(const ObjectChange&)>;
 
-  // Tells the listener what there is, then returns. What the first list meets is the error.
+  // Passes all existing objects to the listener, then returns. An error of the first list is
+  // returned.
   static Result<std::unique_ptr<ObjectWatch>> Start(ApiClient& client, Selection selection,
                                                     Listener listener, const std::stop_token& stop);
   ~ObjectWatch();  // no call of the listener afterwards
 
-  // How often it began anew since Start, by reason: "gone", "silent", "ended", ... Thread-safe.
+  // How often it has started over since Start, by reason: "gone", "silent", "ended", ...
+  // Thread-safe.
   std::map<std::string, uint64_t> restarts() const EXCLUDES(mutex_);
 
  private:
-  // What a stream's end asks for.
+  // What to do after a stream has ended.
   struct Ending {
     std::string reason;
     bool list = false;  // before the next stream
@@ -57,10 +60,10 @@ class ObjectWatch {
   const Selection selection_;
   const Listener listener_;
   const std::unique_ptr<TransferSet> set_;
-  // Touched by Start, then by the thread.
+  // Used by Start, then by the thread.
   KnownObjects known_;
   TimePoint listed_{};
-  int failures_ = 0;  // one after the other
+  int failures_ = 0;  // in a row
 
   mutable Mutex mutex_;
   std::map<std::string, uint64_t> restarts_ GUARDED_BY(mutex_);

@@ -10,7 +10,7 @@ namespace sluice::k8s {
 
 Status FrameDecoder::Feed(std::string_view bytes, std::vector<std::string>& frames) {
   RETURN_IF_ERROR(failure_);
-  size_t begin = 0;  // of what belongs to the frame and is not in it yet
+  size_t begin = 0;  // of the bytes that belong to the frame and have not been added to it
   for (size_t at = 0; at < bytes.size(); ++at) {
     const char character = bytes[at];
     if (depth_ == 0) {

@@ -10,19 +10,19 @@
 
 namespace sluice::k8s {
 
-// An object is stored in at most 1.5 MiB; what is larger is no watch.
+// An object is stored in at most 1.5 MiB; larger frames are not from a watch.
 inline constexpr size_t kMostFrameBytes = size_t{8} << 20;
 
-// Cuts a watch's bytes, however they arrive, into the JSON objects that they are. Pure; holds at
-// most kMostFrameBytes.
+// Cuts a watch's bytes, in whatever pieces they arrive, into JSON objects. Pure; holds at most
+// kMostFrameBytes.
 class FrameDecoder {
  public:
-  // Appends the objects that are whole now. An error is for good: nothing follows it.
+  // Appends the objects that are now complete. An error is final: nothing may follow it.
   Status Feed(std::string_view bytes, std::vector<std::string>& frames);
 
  private:
   Status failure_;
-  std::string frame_;  // its beginning; empty: between two
+  std::string frame_;  // its beginning; empty: between two frames
   int depth_ = 0;
   bool in_string_ = false;
   bool escaped_ = false;
@@ -31,8 +31,8 @@ class FrameDecoder {
 struct WatchFrame {
   enum class Kind { kAdded, kModified, kDeleted, kBookmark, kError };
   Kind kind = Kind::kAdded;
-  Object object;  // of a bookmark: nothing but the version
-  // Of an error: the code of its Status (410: too old a version), reason and message.
+  Object object;  // for a bookmark: only the version
+  // For an error: the code of its Status (410: the version is too old), reason and message.
   int code = 0;
   std::string reason, message;
 };

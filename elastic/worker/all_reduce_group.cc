@@ -9,7 +9,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Of what a member broadcasts.
+// Of the data that a member broadcasts.
 constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
 
 }  // namespace
@@ -88,7 +88,7 @@ Result<AllReduceGroup::Pieces> AllReduceGroup::Broadcast(
   Pieces sent, received;
   uint64_t size = 0;
   if (lacks[mesh_->rank().index()]) {
-    // In pieces, as they come: nothing is allocated by what a peer says that it will send.
+    // In pieces, as they arrive: a peer's announcement of its amount allocates nothing.
     traffic[source.index()].next = [&received, &size,
                                     begun = false]() mutable -> Result<std::span<std::byte>> {
       if (!std::exchange(begun, true)) {

@@ -18,8 +18,8 @@
 
 namespace sluice::elastic {
 
-// The workers that add their gradients together, as one of them sees them: its rank, the
-// connections to the others, and what it tells the master when they regroup. The master calls a
+// The workers that add their gradients together, from the point of view of one of them: its rank,
+// the connections to the others, and its messages to the master for a regroup. The master calls a
 // list of members a world. One thread.
 class AllReduceGroup {
  public:
@@ -31,26 +31,26 @@ class AllReduceGroup {
   };
   static Result<std::unique_ptr<AllReduceGroup>> Make(Options options);
 
-  // The group's part of what the master is told.
+  // Fills in the group's part of the message to the master.
   void Describe(Rendezvous::Arrival* arrival) const;
-  // What came of a regroup. When the members are others than before, connects to them and calls
-  // `share`, which gives them the same parameters. OK and not connected(): that failed, as a
-  // collective does.
+  // Adopts the outcome of a regroup. If the members have changed, connects to them and calls
+  // `share`, which gives all of them the same parameters. OK and not connected(): that failed, like
+  // a collective.
   Status Enter(const Rendezvous::World& formed, Rank rank, const std::stop_token& stop,
                const std::function<Status()>& share);
-  // After a failed collective: Unavailable is no reason to end, but the connections are closed at
-  // once, so that the others notice too. Other errors are answered.
+  // After a failed collective: Unavailable does not end the worker, but the connections are closed
+  // at once, so that the others notice, too. Other errors are returned.
   Status Leave(const Status& failed);
 
-  // Sends what `save` answers from the member `source` to those that lack it (by rank). Answers
-  // what came, or nothing. Unavailable: see Mesh::Exchange.
+  // Sends what `save` returns from the member `source` to those that lack it (by rank). Returns the
+  // received data, or nothing. Unavailable: see Mesh::Exchange.
   using Pieces = std::deque<std::string>;
   Result<Pieces> Broadcast(Rank source, const std::vector<bool>& lacks,
                            const std::function<Result<Pieces>()>& save);
 
   bool connected() const { return mesh_ != nullptr; }
   WorldId world() const { return world_; }
-  // Of a group that is connected.
+  // For a connected group.
   Rank rank() const { return mesh_->rank(); }
   size_t size() const { return mesh_->size(); }
   AllReduce& all_reduce() { return *all_reduce_; }
@@ -65,9 +65,9 @@ class AllReduceGroup {
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<AllReduce> all_reduce_;
   Generation generation_ = kNoGeneration;  // the last one whose outcome is known
-  WorldId world_ = kNoWorld;               // the last one that was tried
+  WorldId world_ = kNoWorld;               // the last one that was attempted
   std::vector<Incarnation> members_;       // of it, by rank
-  bool failed_ = false;                    // it was left in the middle
+  bool failed_ = false;                    // it was left in the middle of a step
   Incarnation silent_ = kNobody;           // because of this member
 };
 

@@ -6,7 +6,8 @@
 #include "elastic/worker/replica_state.h"
 #include "elastic/worker/training_loop_internal.h"
 
-// The workers are each other's servers: they regroup at the master, and train a round together.
+// The workers hold the parameters themselves: they regroup at the master, and train a round
+// together.
 namespace sluice::elastic {
 namespace {
 
@@ -62,7 +63,7 @@ class AllReduceLoop final : public TrainingLoop {
   AllReduce::Sums sums_;
   std::vector<LaneNote> notes_;
   StepSum sum_;
-  std::vector<std::vector<float>> spare_;  // memory for gradients
+  std::vector<std::vector<float>> spare_;  // gradient buffers for reuse
   models::FeatureBatch batch_;
   models::ParameterView view_;
   models::Gradient gradient_;
@@ -105,7 +106,7 @@ Status AllReduceLoop::Advance() {
   }
 }
 
-// Who has closed the newest step sends the parameters to those who have not.
+// A member that has closed the newest step sends the parameters to those that have not.
 Status AllReduceLoop::ShareState(const Rendezvous::World& formed) {
   if (formed.closed == Rendezvous::kNoState) {
     return replica_.Begin();
@@ -121,7 +122,8 @@ Status AllReduceLoop::ShareState(const Rendezvous::World& formed) {
 
 Status AllReduceLoop::EvaluateAll() {
   for (;;) {
-    // Nothing left: the others may have the last tasks, so wait for them where the members regroup.
+    // Nothing left: other workers may have the last tasks, so this one waits for them at the
+    // regroup.
     ASSIGN_OR_RETURN(const std::optional<Task> task, tasks_.Ask(false));
     if (!task.has_value()) {
       return Status();
@@ -130,7 +132,7 @@ Status AllReduceLoop::EvaluateAll() {
   }
 }
 
-// This worker's share of the round's lanes, read as far as they are not here already.
+// This worker's share of the round's lanes; reads those that are not loaded yet.
 Status AllReduceLoop::LoadLanes(const std::vector<Task>& lanes, uint32_t begin, uint32_t end) {
   std::vector<std::unique_ptr<Lease>> held = std::exchange(lanes_, {});
   for (uint32_t lane = begin; lane < end; ++lane) {
@@ -148,7 +150,7 @@ Status AllReduceLoop::LoadLanes(const std::vector<Task>& lanes, uint32_t begin, 
   return Status();
 }
 
-// The lanes are held by all together: nobody reports on their own while they read.
+// The lanes are held by all members together, so none reports individually while it reads.
 Result<std::unique_ptr<Lease>> AllReduceLoop::LoadLane(const Task& task) {
   ASSIGN_OR_RETURN(std::unique_ptr<Lease> lease, tasks_.Start(task));
   for (bool complete = false; !complete;) {
@@ -174,7 +176,7 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
   const auto [begin, end] = LanesOf(count, group_->rank(), group_->size());
   RETURN_IF_ERROR(replica_.TellWritten());
   RETURN_IF_ERROR(LoadLanes(lanes, begin, end));
-  bool regroup = false;  // rank 0 knows that somebody waits, and tells the others
+  bool regroup = false;  // rank 0 knows that a worker is waiting, and tells the others
   do {
     RETURN_IF_ERROR(tasks_.Stopped());
     RETURN_IF_ERROR(StepLanes(count));
@@ -241,7 +243,7 @@ Result<LaneNote> AllReduceLoop::StepLane(Lease* lease, std::optional<FlatGradien
   return note;
 }
 
-// The batch's gradient times the weight of its rows.
+// The batch's gradient multiplied by the weight of its rows.
 FlatGradient AllReduceLoop::Flatten(double weight) {
   const auto factor = static_cast<float>(weight);
   FlatGradient flat;
@@ -265,7 +267,7 @@ FlatGradient AllReduceLoop::Flatten(double weight) {
   return flat;
 }
 
-// The sum is complete: it changes the parameters, and the round's page of the ledger.
+// The sum is complete: updates the parameters, and the round's page of the ledger.
 Status AllReduceLoop::CloseStep(const Task& first) {
   const Status applied = replica_.Apply(sum_, first);
   if (!applied.ok()) {

@@ -4,11 +4,11 @@
 #include "base/log.h"
 #include "elastic/worker/training_loop_internal.h"
 
-// Shards are trained one after the other, at this worker's own pace.
+// Trains shards one after the other, at this worker's own pace.
 namespace sluice::elastic {
 namespace {
 
-// Rows of the next shard read at a time between two batches.
+// Rows of the next shard to read at a time between two batches.
 constexpr size_t kLoadAheadRows = 1024;
 
 class AsynchronousLoop final : public TrainingLoop {
@@ -39,7 +39,7 @@ class AsynchronousLoop final : public TrainingLoop {
   models::Network& network_;
   ParameterLink& parameters_;
   std::unique_ptr<Lease> next_;  // read while the current one is trained
-  size_t load_credit_ = 0;       // rows of next_ that training has earned
+  size_t load_credit_ = 0;       // rows of next_ that may be read for the training done
   models::FeatureBatch batch_, next_batch_;
   models::ParameterView view_, next_view_;
   models::Gradient gradient_;
@@ -49,13 +49,13 @@ Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
   if (next_ == nullptr) {
     return tasks_.Take(true);
   }
-  while (next_->rows == nullptr) {  // what training did not leave time for
+  while (next_->rows == nullptr) {  // what could not be read during training
     RETURN_IF_ERROR(tasks_.Read(next_.get(), kLoadAheadRows).status());
   }
   return std::move(next_);
 }
 
-// Finds where to go on when an earlier holder of this shard got further than it could report. In a
+// Finds where to continue if an earlier holder of this shard got further than it could report. In a
 // range that was split off, that is found push by push.
 Status AsynchronousLoop::SkipApplied(Lease* lease) {
   const Task& task = lease->task;
@@ -81,15 +81,15 @@ Status AsynchronousLoop::AskAhead() {
   return Status();
 }
 
-// Interleaves reading with training in the same thread, so that both shards are ready at about the
+// Interleaves reading with training on the same thread, so that both shards are ready at about the
 // same time and the database never waits for long.
 Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   if (next_ == nullptr || next_->rows != nullptr ||
-      tasks_.waiting_for_database()) {  // the database can be waited for later
+      tasks_.waiting_for_database()) {  // the wait for the database can happen later
     return Status();
   }
   load_credit_ +=
-      trained_rows + trained_rows / 4;  // shards differ, and validation rows come on top
+      trained_rows + trained_rows / 4;  // shards differ, and there are validation rows in addition
   if (load_credit_ < kLoadAheadRows) {
     return Status();
   }
@@ -97,7 +97,7 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   return tasks_.Read(next_.get(), kLoadAheadRows).status();
 }
 
-// Pushes the lease's next batch, and pulls for the one after it.
+// Pushes the lease's next batch, and pulls for the following one.
 Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
   const BatchIndex batch = lease.next;
   const BatchIdentity identity = lease.Identity(batch);
@@ -144,7 +144,8 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
   return tasks_.Report(lease, true).status();
 }
 
-// A server has refused a push: somebody else holds the range now, all of it or from some batch on.
+// A server has refused a push: another worker holds the range now, or a part of it from some batch
+// on.
 Status AsynchronousLoop::LoseToOthers(Lease* lease) {
   ASSIGN_OR_RETURN(const bool mine, tasks_.Report(lease, lease->done()));
   if (!mine || !lease->report.done) {
@@ -154,8 +155,8 @@ Status AsynchronousLoop::LoseToOthers(Lease* lease) {
   return Status();
 }
 
-// Begins a batch, that is pulls for it, only when the master says that the slowest worker is near
-// enough. A push and the next pull are two calls: others may wait for this very push.
+// Begins a batch, that is, pulls for it, only when the master says that the slowest worker is close
+// enough. A push and the next pull are two calls, since others may wait for this very push.
 class BoundedLink final : public ParameterLink {
  public:
   explicit BoundedLink(WorkerTasks& tasks) : tasks_(tasks), link_(tasks.parameters()) {}

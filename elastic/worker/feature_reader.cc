@@ -116,7 +116,7 @@ void FeatureReader::Split() {
   }
 }
 
-// The transform wants exactly its own columns.
+// The transform expects exactly its own columns.
 Status FeatureReader::Transform() {
   std::vector<RowBatch::Column>& columns = batch_.columns;
   const auto others = columns.begin() + static_cast<std::ptrdiff_t>(wanted_);

@@ -25,39 +25,40 @@ namespace sluice::elastic {
 
 class ReadWatch;
 
-// Turns the rows of a dataset's shards into features and labels, a piece at a time, and says which
-// of them validate. Whoever trains or scores reads his rows here. Not thread-safe.
+// Turns the rows of a dataset's shards into features and labels, a piece at a time, and decides
+// which of them are validation rows. All training and scoring reads rows through this class. Not
+// thread-safe.
 class FeatureReader {
  public:
   struct Options {
     bool with_label = true;
-    // The columns that the transform wants, by their names in this dataset; empty: by its own.
+    // The transform's columns by their names in this dataset; empty: the transform's own names.
     std::vector<std::string> names = {};
     SplitRule split = {};
-    // Further columns, which are passed through; must outlive the reader. Null: none.
+    // Further columns, passed through; must outlive the reader. Null: none.
     const catalog::CopiedColumns* copied = nullptr;
-    ReadWatch* watch = nullptr;  // is told of each read; must outlive the reader
-    // How long a read may wait for somebody else's lock (55P03); 0: until it is free.
+    ReadWatch* watch = nullptr;  // notified of each read; must outlive the reader
+    // How long a read may wait for another session's lock (55P03); 0: until it is free.
     std::chrono::milliseconds lock_wait{0};
   };
-  // `source`, `spec` and `transform` must outlive it. NotFound (42703): a column is not there.
-  // The database is not asked before Open.
+  // `source`, `spec` and `transform` must outlive it. NotFound (42703): a column does not exist.
+  // Does not query the database before Open.
   static Result<std::unique_ptr<FeatureReader>> Make(catalog::DataSource& source,
                                                      const catalog::DatasetSpec& spec,
                                                      const models::FeatureTransform& transform,
                                                      Options options);
   ~FeatureReader();
 
-  // Begins a shard, at its first row. What was read before is left as it is.
+  // Begins a shard at its first row. The rest of a previous shard is skipped.
   Status Open(ShardId shard);
   bool open() const { return stream_ != nullptr; }
-  // Reads at most `rows` rows more of the shard. False, and closed: there are none. Closed also
-  // after an error.
+  // Reads at most `rows` further rows of the shard. False: there are none, and the shard is closed,
+  // as after an error.
   Result<bool> Next(size_t rows);
   void Close();       // the shard
-  void Disconnect();  // and the connection: the next Open makes another one
+  void Disconnect();  // and the connection: the next Open makes a new one
 
-  // That have come from the database since it was made.
+  // Rows read from the database since construction.
   int64_t rows_read() const { return rows_read_; }
   // The rows of the last Next.
   size_t rows() const { return batch_.rows; }
@@ -65,7 +66,7 @@ class FeatureReader {
   models::FeatureBatch& features() { return features_; }
   void AppendTraining(models::FeatureBatch* to);
   void AppendValidation(models::FeatureBatch* to);
-  // The `i`th of the copied columns. May be swapped for another one, whose room is used again.
+  // The `i`th of the copied columns. May be swapped for another one, whose memory is reused.
   RowBatch::Column& copied(size_t i) { return batch_.columns[read_.size() + i]; }
 
  private:
@@ -81,7 +82,7 @@ class FeatureReader {
   const Options options_;
   const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
   std::vector<size_t> read_;  // of the dataset's columns: the transform's, then the split's
-  size_t wanted_ = 0;         // by the transform
+  size_t wanted_ = 0;         // number of the transform's columns
   std::optional<size_t> split_column_;  // position in read_
 
   std::unique_ptr<catalog::ShardReader> reader_;
@@ -89,9 +90,9 @@ class FeatureReader {
   RowPlaces at_;  // of the next row in the dataset
   int64_t rows_read_ = 0;
   RowBatch batch_;
-  std::vector<RowBatch::Column> others_;  // of batch_, while the transform has the rest
+  std::vector<RowBatch::Column> others_;  // columns of batch_ that the transform does not use
   models::FeatureBatch features_, part_;
-  std::vector<uint32_t> training_, validation_;  // rows of the piece, where some validate
+  std::vector<uint32_t> training_, validation_;  // rows of the piece, if some are for validation
 };
 
 }  // namespace sluice::elastic

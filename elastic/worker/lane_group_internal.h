@@ -11,7 +11,7 @@
 namespace sluice::elastic {
 
 // The batches of several lanes at one step, whose parameters are pulled and whose gradients are
-// pushed together. Its memory is used again for the next step.
+// pushed together. Its memory is reused for the next step.
 class LaneGroup {
  public:
   struct Lane {
@@ -23,7 +23,7 @@ class LaneGroup {
     models::LossSum loss;
   };
 
-  // Of what the lanes of one exchange push so much at most, but for one lane that pushes more.
+  // The most bytes that the lanes of one exchange push, unless a single lane exceeds it.
   static constexpr size_t kMostBytes = size_t{4} << 20;
 
   explicit LaneGroup(models::Network& network);
@@ -31,22 +31,22 @@ class LaneGroup {
   void Clear() { count_ = 0; }
   bool empty() const { return count_ == 0; }
   bool full() const { return count_ > 0 && bytes_ >= kMostBytes; }
-  // Gathers the lane's batch.
+  // Assembles the lane's batch.
   void Add(const Lease& lease, BatchIndex batch);
   bool Holds(TaskId task) const;
   size_t size() const { return count_; }
   Lane& lane(size_t i) { return *lanes_[i]; }
   const Lane& lane(size_t i) const { return *lanes_[i]; }
 
-  // What to pull for all of them: each row once. Gives them their parts when that was done.
+  // The pull for all of them, with each row once. Distribute gives each its part after the pull.
   models::ParameterView* Wanted();
   void Share();
-  // What they push; the pointers are good until the group changes.
+  // Their pushes; the pointers are valid until the group changes.
   std::vector<BatchPush> Pushes() const;
 
  private:
   models::Network* network_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // the first count_; the others wait to be used again
+  std::vector<std::unique_ptr<Lane>> lanes_;  // the first count_; the others are kept for reuse
   size_t count_ = 0;
   size_t dense_bytes_ = 0;
   size_t bytes_ = 0;

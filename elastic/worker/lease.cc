@@ -51,7 +51,7 @@ void Lease::Count(const models::LossSum& loss) {
 }
 
 void Lease::CutShort(BatchIndex last_batch) {
-  // None of the batches before it is the shard's last, short one.
+  // None of the batches before it is the shard's last, which may be shorter.
   const int64_t rows_before = (last_batch - task.first_batch) * static_cast<int64_t>(batch_rows);
   const double share =
       report.rows > 0 ? static_cast<double>(rows_before) / static_cast<double>(report.rows) : 0;

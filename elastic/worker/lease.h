@@ -11,19 +11,20 @@
 
 namespace sluice::elastic {
 
-// A training task that this worker holds, the rows of its shard, and what has been done of it.
+// A training task that this worker holds, the rows of its shard, and its progress.
 struct Lease {
   Task task;
-  std::shared_ptr<const ShardRows> rows;  // none before they have been read
+  std::shared_ptr<const ShardRows> rows;  // null before they have been read
   std::vector<uint32_t> order;            // of the training rows in this epoch
   size_t batch_rows = 0;
   int64_t batches = 0;           // of the shard
   BatchIndex next;               // the batch to train next
-  int64_t rows_read_before = 0;  // by the loader, when it began with this shard
+  int64_t rows_read_before = 0;  // rows that the loader had read when it began this shard
   TaskReport report;
 
   explicit Lease(Task taken);
-  // The rows are there: fixes the order of the batches. `rows_read`: for them, from the database.
+  // The rows have been read: fixes the order of the batches. `rows_read`: from the database, for
+  // them.
   void Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> row_order,
              size_t rows_per_batch, int64_t rows_read);
 
@@ -35,8 +36,8 @@ struct Lease {
   uint64_t StepSeed() const;  // of the next batch
   // The next batch has been trained.
   void Count(const models::LossSum& loss);
-  // The task ends at `last_batch` now, where more than that had been reported: what lies beyond is
-  // someone else's.
+  // The task now ends at `last_batch`, but more had been counted: batches beyond it belong to
+  // another worker.
   void CutShort(BatchIndex last_batch);
 };
 

@@ -15,10 +15,10 @@
 namespace sluice::elastic {
 namespace {
 
-// Rows asked of the database, or judged, at a time.
+// Rows read from the database, or evaluated, at a time.
 constexpr size_t kRowsAtATime = 4096;
 
-// A network's predictions by weights that lie in memory.
+// A network's predictions with weights that are in memory.
 class Predictions {
  public:
   Predictions(models::Network& network, const models::NetworkWeights& weights)

@@ -16,8 +16,8 @@ class Metrics;
 
 namespace sluice::elastic {
 
-// Finds a linear model's optimum: the rows are read shard after shard, in the shards' order, and
-// kept in memory where they are needed again. Belongs to one thread.
+// Finds a linear model's optimum: reads the rows shard after shard, in the shards' order, and keeps
+// them in memory if they are needed again. Belongs to one thread.
 class OptimumSearch {
  public:
   struct Outcome {
@@ -32,10 +32,10 @@ class OptimumSearch {
   // Everything in `job` must outlive it. `stop` ends it with Cancelled.
   OptimumSearch(const Worker::Job& job, std::stop_token stop);
 
-  // Requested: the search ends after the step that it is at.
+  // When requested, the search ends after the current step.
   void FinishOn(std::stop_token finish) { finish_ = std::move(finish); }
-  // After some rows: how many have been read. After each step: also how many training rows there
-  // are.
+  // Called after some rows with the number read so far, and after each step also with the number of
+  // training rows.
   void OnRead(std::function<void(int64_t)> on_read) { on_read_ = std::move(on_read); }
   void OnStep(std::function<void(const models::LinearOptimum::Step&, int64_t)> on_step) {
     on_step_ = std::move(on_step);

@@ -9,10 +9,10 @@
 
 namespace sluice::elastic {
 
-// Whether a thread waits for a database that does not answer. That thread says when each read
-// begins and ends; another one, which looks at regular beats, counts for how many of them the same
-// read has been under way. Beats rather than time, so that a process that was stopped blames
-// nobody.
+// Detects a thread that waits for a database that does not answer. That thread marks the beginning
+// and end of each read; another one, which looks at regular beats, counts for how many of them the
+// same read has been open. Beats rather than time, so that a process that was stopped draws no
+// false conclusion.
 class ReadWatch {
  public:
   // One read, from its construction to its destruction. `watch` may be null.
@@ -32,8 +32,8 @@ class ReadWatch {
     ReadWatch* const watch_;
   };
 
-  // What the reader waits for beside an answer (a lock, a free connection), as a line for a person;
-  // "": nothing. Any thread.
+  // What the reader waits for other than an answer (a lock, a free connection), as a line for a
+  // person; "": nothing. Any thread.
   void WaitFor(std::string what) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     waits_for_ = std::move(what);
@@ -43,8 +43,8 @@ class ReadWatch {
     return waits_for_;
   }
 
-  // The next beat, in the one thread that looks: the beats that the open read has seen before this
-  // one.
+  // The next beat, on the thread that looks: the number of beats that the open read has already
+  // seen.
   int Beat() {
     const uint64_t turns = turns_.load(std::memory_order_relaxed);
     const bool open = turns % 2 == 1;

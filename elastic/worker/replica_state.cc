@@ -14,11 +14,11 @@
 namespace sluice::elastic {
 namespace {
 
-// A replica is a shard of one partition, which has no place in any map.
+// A replica is a shard of one partition, which is in no map.
 constexpr uint64_t kReplicaMap = 0;
 constexpr uint32_t kReplicaPartition = 0;
 
-// A lane's line of the ledger as it travels.
+// The serialised form of a lane's line of the ledger.
 struct LaneLine {
   int64_t task, next_batch, rows, rows_read;
   double loss, weight;
@@ -87,7 +87,7 @@ Result<std::deque<std::string>> ReplicaState::Save() const {
 Status ReplicaState::Load(std::deque<std::string> pieces) {
   PiecesSource state(std::move(pieces));
   const Status loaded = Read(state);
-  // What a member sent is no reason to end: another one may send it right.
+  // A member's damaged data are no reason to end: another member may send them correctly.
   return loaded.ok() ? DigestKept() : Unavailable(loaded.message());
 }
 
@@ -120,7 +120,7 @@ Status ReplicaState::Read(ByteSource& state) {
   return Status();
 }
 
-// Of what came with the state.
+// Of the state that was received.
 Status ReplicaState::DigestKept() {
   kept_digest_.clear();
   if (kept_ >= 0) {

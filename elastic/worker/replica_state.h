@@ -16,35 +16,36 @@
 
 namespace sluice::elastic {
 
-// What each worker of an all-reduce has a copy of: all parameters, and where the training is. The
-// same on every member that has closed the same steps. As bytes it is what a member that joins is
-// sent, and a checkpoint's file; the position comes first. One thread.
+// The data that each worker of an all-reduce has a copy of: all parameters, and the position of the
+// training. The same on every member that has closed the same steps. Serialised, it is sent to a
+// member that joins, and is a checkpoint's file; the position comes first. One thread.
 class ReplicaState {
  public:
   // The replica's shard and the network must outlive it.
   ReplicaState(const Worker::Replica& replica, const models::Network& network)
       : replica_(replica), network_(network) {}
 
-  // Its part of what the master is told.
+  // Fills in its part of the message to the master.
   void Describe(WorldArrival* arrival) const;
-  // Aborted: the training has begun again, and this worker's weights are of the one before.
+  // Aborted: the training has begun again, and this worker's weights belong to the previous
+  // beginning.
   Status BelongTo(int64_t beginning);
-  // As every worker begins: with the checkpoint, where there is one, else with fresh parameters.
+  // The initial state: the checkpoint, if there is one, else initial parameters.
   Status Begin();
   Result<std::deque<std::string>> Save() const;
   Status Load(std::deque<std::string> pieces);
 
-  // The sum of the open step, of which `first` is the first lane. It changes the parameters where
+  // Applies the sum of the open step, whose first lane is `first`. It changes the parameters if
   // there was a gradient.
   Status Apply(const StepSum& sum, const Task& first);
-  // The weights after this step are the best so far. They are those that the replica has now, or
-  // has kept before.
+  // The weights after this step are the best so far. The replica has them now, or has kept them
+  // before.
   Status Keep(int64_t step);
   Result<models::NetworkWeights> Export() const;
 
-  // Copies the state in memory and writes it beside the training.
+  // Copies the state in memory and writes it during the training.
   Status BeginWriting(const std::string& draft);
-  // Says so when it is written.
+  // Reports when it is written.
   Status TellWritten();
 
   int64_t closed() const { return closed_; }
@@ -59,9 +60,9 @@ class ReplicaState {
   const models::Network& network_;
   int64_t beginning_ = 0;
   int64_t closed_ = Rendezvous::kNoState;  // steps
-  int64_t kept_ = -1;                      // closed steps of the weights that are kept
+  int64_t kept_ = -1;                      // closed steps of the kept weights
   std::string kept_digest_;
-  std::string draft_;  // that is being written
+  std::string draft_;  // being written
   std::future<Result<CheckpointManifest::File>> written_;
 };
 

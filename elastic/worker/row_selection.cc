@@ -97,7 +97,8 @@ std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, Epoch epoch, ShardId 
   }
   uint64_t state = MixSeeds(seed, epoch.value(), shard.index());
   for (size_t i = rows; i > 1; --i) {
-    // Multiplying a 32-bit number instead of dividing a 64-bit one: shards are far below 2^32 rows.
+    // Multiplies a 32-bit number instead of dividing a 64-bit one: shards have far fewer than 2^32
+    // rows.
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const size_t j = static_cast<size_t>(((state >> 32) * i) >> 32);
     std::swap(order[i - 1], order[j]);

@@ -9,13 +9,13 @@
 
 namespace sluice::elastic {
 
-// Rows `rows` of `from`, in that order, as a batch of their own. `out` is overwritten; its storage
-// is used again.
+// Copies the rows `rows` of `from`, in that order, into a batch. `out` is overwritten; its memory
+// is reused.
 void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows,
                 models::FeatureBatch* out);
 
-// The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or as they
-// are.
+// The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or the
+// table's.
 std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, Epoch epoch, ShardId shard,
                                bool shuffle);
 

@@ -14,18 +14,19 @@
 namespace sluice::elastic {
 namespace {
 
-// Later epochs read the rows from memory when the whole dataset fits in this; otherwise none of it
-// is kept, so that memory does not grow with the table.
+// Later epochs read the rows from memory if the whole dataset fits in this; otherwise none of it is
+// kept, so that memory does not grow with the table.
 constexpr double kKeptBytes = 256.0 * (1 << 20);
-// Validation rows kept for the evaluation at the end of the epoch; what is beyond is read again.
+// Validation rows kept for the evaluation at the end of the epoch; the rest is read again.
 constexpr size_t kKeptValidationBytes = 64U << 20;
-// Rows asked of the database at a time: a tile that stays in the cache through transform and split.
+// Rows read from the database at a time: few enough to stay in the cache through transform and
+// split.
 constexpr size_t kTileRows = 1024;
-// A database that restarts, drops a connection or is full is asked again, after 0.1 s, 0.2 s ...
+// A database that restarts, drops a connection or is full is tried again after 0.1 s, 0.2 s ...
 constexpr auto kFirstReadWait = std::chrono::milliseconds(100);
 constexpr auto kLongestReadWait = std::chrono::milliseconds(800);
-// A statement that waits for a lock is taken back after so long and asked again: nobody stands in
-// the queue for longer than he lives.
+// A statement that waits for a lock is withdrawn after this time and sent again, so that none
+// remains in the queue after its process has died.
 constexpr std::chrono::seconds kReadLockWait{2};
 
 }  // namespace
@@ -80,7 +81,7 @@ Result<bool> ShardLoader::Pump(size_t rows) {
   return complete;
 }
 
-// Nobody's mistake: a restart, a lock, a server that is full.
+// Temporary: a restart, a lock, a server that is full.
 Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   const TimePoint now = clock_.Now();
   if (!waiting()) {

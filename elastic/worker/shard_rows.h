@@ -19,30 +19,30 @@
 
 namespace sluice::elastic {
 
-// A shard as models see it: transformed, split.
+// A shard in the form that models use: transformed and split.
 struct ShardRows {
   models::FeatureBatch train;
   models::FeatureBatch validation;
   int64_t rows_read = 0;
-  // Sum over the rows of a hash of what models see of each: the same in whatever order they come.
-  // 0 where nobody will read the shard again.
+  // Sum over the rows of a hash of each row's features: independent of their order. 0 if the shard
+  // will not be read again.
   uint64_t checksum = 0;
 };
 
 // Loads shards of one dataset from its database, a piece at a time, so that one thread can train on
-// a shard while the next one streams in (a reader that sleeps slows the server down). What fits in
-// memory is kept for the later epochs. Not thread-safe.
+// a shard while the next one is loaded (a reader that sleeps slows the server down). Rows that fit
+// in memory are kept for later epochs. Not thread-safe.
 class ShardLoader {
  public:
   struct Options {
     bool all_validation = false;  // a dataset of validation rows only
     bool keep_rows = false;       // later epochs will ask for the same shards
     bool checksum = false;        // other processes may read the same shards
-    // Bytes of rows that may be kept, whatever there is of them: this process has no more memory.
+    // The most bytes of rows that may be kept: this process has no more memory.
     int64_t most_kept = std::numeric_limits<int64_t>::max();
-    ReadWatch* watch = nullptr;  // is told of each read; must outlive the loader
-    // A database that cannot be reached, has no connection left or lets nobody read for a lock is
-    // asked again for so long.
+    ReadWatch* watch = nullptr;  // notified of each read; must outlive the loader
+    // How long to retry when the database cannot be reached, has no connection left or blocks reads
+    // by a lock.
     double patience_seconds = 3;
   };
   // `transform` and `source` must outlive it.
@@ -52,20 +52,20 @@ class ShardLoader {
                                                    const SplitRule& split, const Options& options);
   ~ShardLoader();
 
-  // Begins to load a shard; the database is asked when Pump is called. One at a time.
+  // Begins to load a shard; the database is queried when Pump is called. One at a time.
   Status Start(ShardId shard);
-  // Reads about `rows` rows more. True when the shard is complete. Nothing is read, after a moment,
-  // while the database is waited for (`waiting`); the shard begins anew then.
+  // Reads about `rows` further rows. True when the shard is complete. While the database is
+  // unavailable (`waiting`) it returns after a moment without reading; then the shard begins anew.
   Result<bool> Pump(size_t rows);
-  void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends the waiting (57014)
+  void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends waits (57014)
   bool waiting() const { return waiting_since_.has_value(); }
   // The shard that Pump has completed.
   std::shared_ptr<const ShardRows> Finish();
-  // Forgets the shard that is being loaded.
+  // Abandons the shard that is being loaded.
   void Abandon();
   bool loading() const { return loading_; }
 
-  // The validation rows of a shard: kept from when it was trained on, or read again.
+  // The validation rows of a shard: kept from its training, or read again.
   Result<std::shared_ptr<const ShardRows>> Validation(ShardId shard);
   // ShardRows::checksum of the shard as it is now, or as it was read by this loader.
   Result<uint64_t> Checksum(ShardId shard);

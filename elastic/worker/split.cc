@@ -42,7 +42,8 @@ bool IsTrue(const RowBatch::Column& column, size_t row) {
   return column.NumberAt(row) != 0;
 }
 
-// Of a cell that is not NULL, in the unit of the threshold; what is no time is of long ago.
+// For a cell that is not NULL, in the unit of the threshold; text that is not a time counts as very
+// old.
 double TimeAt(const RowBatch::Column& column, size_t row,
               const std::optional<models::TimeFormat>& format) {
   const bool text = column.type == DataType::kText || column.type == DataType::kBytes;
@@ -125,7 +126,7 @@ bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size
       return false;
     case Kind::kRandom: {
       if (together_ > 0) {
-        // Of as many runs as there are folds, one after the other, each is another fold's.
+        // Runs of rows are assigned to the folds in turn.
         const uint64_t run = static_cast<uint64_t>(place) / together_;
         const uint64_t turn = models::HashInteger(seed_ ^ MixSeeds(run / folds_, 1));
         return (run + turn % folds_) % folds_ == fold_;

@@ -20,17 +20,17 @@ class ShardRange;
 
 namespace sluice::elastic {
 
-// Decides for each row of a shard whether it is a validation row: by what is in the plan and in the
-// row alone, so that everyone who reads the shard splits it the same way. Immutable, thread-safe.
+// Decides for each row of a shard whether it is a validation row, from the plan and the row alone,
+// so that every process that reads the shard splits it the same way. Immutable, thread-safe.
 class SplitRule {
  public:
   static Result<SplitRule> Make(const plan::Split& split);
 
-  // The column that the rule needs to see; empty: none.
+  // The column that the rule reads; empty: none.
   const std::string& column() const { return column_; }
   bool splits() const { return kind_ != Kind::kNone; }
-  // `place`: of the row in the dataset (PlacesOf). `column`: the rule's own, or null; its `row`th
-  // cell is the row's.
+  // `place`: of the row in the dataset (PlacesOf). `column`: the rule's column, or null; its
+  // `row`th cell belongs to the row.
   bool IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const;
 
  private:
@@ -40,23 +40,25 @@ class SplitRule {
   uint64_t seed_ = 0;
   uint64_t from_ = 0;      // hashes from it on
   uint64_t below_ = 0;     // and below it are validation
-  uint64_t together_ = 0;  // not 0: runs of so many rows are the fold_'s, of folds_
+  uint64_t together_ = 0;  // not 0: runs of this many rows are assigned to the folds_ in turn; the
+                           // fold_'s validate
   uint64_t folds_ = 1;
   uint64_t fold_ = 0;
   double threshold_ = 0;
   std::optional<models::TimeFormat> time_format_;  // of a column that is no timestamp
 };
 
-// By shard: the place in the dataset of its first row, the others follow. Where the cut counted the
-// rows, these are the rows' numbers, so that a table is split the same way however it is cut; where
-// it estimated them, they are as good as the estimates.
+// By shard: the place in the dataset of its first row; the others follow. If the cut counted the
+// rows, these are row numbers, so that a table is split the same way however it is cut; if it
+// estimated them, they are as accurate as the estimates.
 std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset);
 
-// The places of a shard's rows, in the order in which they are read.
+// The places of a shard's rows, in reading order.
 class RowPlaces {
  public:
   RowPlaces() = default;
-  // `first`: of PlacesOf; a mixed shard's pieces say where they are. `shard` must outlive it.
+  // `first`: from PlacesOf; the pieces of a mixed shard have places of their own. `shard` must
+  // outlive it.
   RowPlaces(const catalog::ShardRange& shard, int64_t first);
   int64_t Next();
 
@@ -65,7 +67,7 @@ class RowPlaces {
 
   const catalog::ShardRange* shard_ = nullptr;
   int piece_ = 0;
-  int64_t left_ = 0;  // rows of the piece, by its estimate; what is more belongs to the next one
+  int64_t left_ = 0;  // rows of the piece, by its estimate; further ones belong to the next piece
   int64_t next_ = 0;
 };
 

@@ -6,9 +6,9 @@
 #include "elastic/worker/lane_group_internal.h"
 #include "elastic/worker/training_loop_internal.h"
 
-// One or more lanes of the round are held and stepped in lockstep: batch t of every lane before
-// batch t + 1 of any, since the values for t + 1 exist only when step t has closed. What the lanes
-// push to a step, and what they need for the next, is one exchange.
+// Steps one or more lanes of the round together: batch t of every lane before batch t + 1 of any,
+// since the values for t + 1 exist only when step t has closed. The lanes' pushes for a step and
+// pulls for the next are one exchange.
 namespace sluice::elastic {
 namespace {
 
@@ -37,14 +37,15 @@ class SynchronousLoop final : public TrainingLoop {
                                     [task](const auto& lane) { return lane->task.id == task; });
     return found == lanes_.end() ? nullptr : found->get();
   }
-  // The lane's next batch; after a push of this group, the one behind it.
+  // The lane's next batch; after a push of this group, the one after it.
   static BatchIndex NextOf(const Lease& lease, const LaneGroup* pushed) {
     return pushed != nullptr && pushed->Holds(lease.task.id) ? lease.next + 1 : lease.next;
   }
   static auto StepOf(const Lease& lease, const LaneGroup* pushed) {
     return std::make_tuple(lease.task.epoch, lease.task.round, NextOf(lease, pushed));
   }
-  // A lane of a later round, left from a master that did not live to write it down, comes last.
+  // A lane of a later round, left over from a master that died before it could record it, comes
+  // last.
   Lease* First(const LaneGroup* pushed) const {
     return std::min_element(lanes_.begin(), lanes_.end(),
                             [pushed](const auto& a, const auto& b) {
@@ -58,8 +59,8 @@ class SynchronousLoop final : public TrainingLoop {
   ParameterLink& parameters_;
   std::vector<std::unique_ptr<Lease>> lanes_;
   LaneGroup group_;      // is stepped next
-  LaneGroup coming_;     // behind it
-  bool pulled_ = false;  // group_ has its values
+  LaneGroup coming_;     // after it
+  bool pulled_ = false;  // the values for group_ have been pulled
 };
 
 Status SynchronousLoop::Advance() {
@@ -80,7 +81,7 @@ Status SynchronousLoop::Advance() {
     return tasks_.Fail(first->task, stepped.status());
   }
   if (!*stepped) {
-    // Some lane of this step has nobody: it may be waiting for this very worker.
+    // Some lane of this step has no holder: it may be waiting for this very worker.
     ASSIGN_OR_RETURN(std::unique_ptr<Lease> more, tasks_.Take(true));
     if (more != nullptr) {
       lanes_.push_back(std::move(more));
@@ -90,7 +91,7 @@ Status SynchronousLoop::Advance() {
   return tasks_.TimeToReport() ? ReportAll() : Status();
 }
 
-// Takes this worker's share of the round; the master knows how many there are to share it.
+// Takes this worker's share of the round; the master knows how many workers share it.
 Status SynchronousLoop::FillLanes() {
   for (;;) {
     ASSIGN_OR_RETURN(std::unique_ptr<Lease> lease, tasks_.Take(false));
@@ -134,7 +135,7 @@ Result<bool> SynchronousLoop::StepGroup() {
   return true;
 }
 
-// Lanes may have come and gone since they were pulled for.
+// Lanes may have changed since the pull.
 bool SynchronousLoop::IsPulled() const {
   const auto step = StepOf(*First(nullptr), nullptr);
   bool same = pulled_;
@@ -158,8 +159,8 @@ Status SynchronousLoop::PullGroup() {
   return Status();
 }
 
-// Pushes the group's batches, and pulls for those that come next, in one exchange. They may be of
-// the next step, which opens when all lanes of this one are there.
+// Pushes the group's batches, and pulls for the following ones, in one exchange. These may belong
+// to the next step, which opens when all lanes of this one have been pushed.
 Status SynchronousLoop::PushAndPullNext() {
   pulled_ = false;
   Form(&group_, &coming_);
@@ -178,8 +179,8 @@ Status SynchronousLoop::PushAndPullNext() {
   return Status();
 }
 
-// The lanes that are at the first step that is left, as many as one exchange takes. None: the first
-// of them is at its end.
+// The lanes at the earliest unfinished step, as many as one exchange takes. None: the first of them
+// is at its end.
 void SynchronousLoop::Form(const LaneGroup* pushed, LaneGroup* group) const {
   group->Clear();
   const Lease* first = First(pushed);
@@ -194,7 +195,7 @@ void SynchronousLoop::Form(const LaneGroup* pushed, LaneGroup* group) const {
   }
 }
 
-// Lanes that are someone else's now are dropped.
+// Drops lanes that now belong to another worker.
 Status SynchronousLoop::ReportAll() {
   for (size_t i = 0; i < lanes_.size();) {
     ASSIGN_OR_RETURN(const bool mine, tasks_.Report(lanes_[i].get(), false));

@@ -8,7 +8,7 @@
 
 namespace sluice::elastic {
 
-// How a worker trains; the strategies differ in nothing else. One thread.
+// A strategy of a worker's training; strategies differ only in this. One thread.
 class TrainingLoop {
  public:
   virtual ~TrainingLoop() = default;
@@ -19,7 +19,7 @@ class TrainingLoop {
 
 // asynchronous_loop.cc
 std::unique_ptr<TrainingLoop> MakeAsynchronousLoop(WorkerTasks& tasks);
-// The same, but no batch begins before the slowest worker is near enough (bounded staleness).
+// The same, but no batch begins until the slowest worker is close enough (bounded staleness).
 std::unique_ptr<TrainingLoop> MakeBoundedLoop(WorkerTasks& tasks);
 // synchronous_loop.cc
 std::unique_ptr<TrainingLoop> MakeSynchronousLoop(WorkerTasks& tasks);

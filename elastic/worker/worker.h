@@ -25,9 +25,9 @@ namespace sluice::elastic {
 class TrainingLoop;
 class WorkerTasks;
 
-// Takes tasks, reads their shards, trains their batches: pull, step, push, report. The same object
-// works in the gateway's process and in a process of its own; only its links differ.
-// Belongs to one thread.
+// Takes tasks, reads their shards, trains their batches: pull, step, push, report. The same class
+// works in the gateway's process and in a process of its own; only its links differ. Belongs to one
+// thread.
 class Worker {
  public:
   struct Job {
@@ -35,15 +35,15 @@ class Worker {
     catalog::DataSource& source;
     const catalog::DatasetSpec& dataset;
     const catalog::DatasetSpec* validation = nullptr;  // validation.select
-    ReadWatch* reads = nullptr;                        // is told of each read of the database
+    ReadWatch* reads = nullptr;                        // notified of each read of the database
   };
-  // All-reduce: the parameters live in the workers, which are each other's servers.
+  // All-reduce: the workers hold the parameters themselves.
   struct Replica {
     WorldLink& link;
-    ParameterShard& shard;  // everything; `parameters` leads to it
+    ParameterShard& shard;  // holds everything; `parameters` leads to it
     std::string listen_host;
     JobKey key;
-    // A world without parameters begins with this file of a checkpoint; empty: fresh.
+    // A world without parameters starts from this file of a checkpoint; empty: initial parameters.
     std::string restore_from = {};
     CheckpointManifest::File restore_file = {};
   };
@@ -54,7 +54,7 @@ class Worker {
   ~Worker();
 
   // Works until the master says that the job is over (OK), an error ends it, or `stop` is requested
-  // (Cancelled; what was not committed is handed back). Once.
+  // (Cancelled; uncommitted work is handed back). Call once.
   Status Run(std::stop_token stop);
 
  private:

@@ -13,8 +13,8 @@
 namespace sluice::elastic {
 namespace {
 
-// Progress reaches the master so often: it bounds what is computed again when a worker dies, and
-// renews the lease long before it ends.
+// How often progress is reported to the master: it limits what is computed again when a worker
+// dies, and renews the lease long before it ends.
 constexpr double kReportSeconds = 0.1;
 // Rows predicted at a time in an evaluation.
 constexpr size_t kEvaluationRows = 4096;
@@ -52,7 +52,7 @@ Status WorkerTasks::MakeLoaders() {
     const int64_t without = job_.plan.estimated_memory_bytes() - job_.plan.estimated_kept_bytes();
     options.most_kept = std::max<int64_t>(0, job_.plan.strategy().memory_bytes() - without);
   }
-  // Others read the same shards: workers, or whoever goes on from a checkpoint.
+  // Other processes read the same shards: workers, or a job that resumes from a checkpoint.
   options.checksum =
       job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
   ASSIGN_OR_RETURN(
@@ -79,7 +79,7 @@ Status WorkerTasks::Stopped() const {
 }
 
 Status WorkerTasks::Fail(const Task& task, const Status& cause) {
-  // A stop and a lost connection are nobody's mistake: the task goes back uncharged.
+  // For a stop or a lost connection no shard is charged: the task goes back.
   if (cause.code() != Code::kCancelled && cause.code() != Code::kUnavailable) {
     const Status told = master_.Fail(task, cause);
     if (!told.ok()) {
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Lease>> WorkerTasks::Take(bool waiting) {
       return lease;
     }
     if (!waiting_for_database() && TimeToReport()) {
-      // Reading is progress, too: it renews the lease. Waiting for the database is none.
+      // Reading is progress, too, and renews the lease. Waiting for the database is not.
       lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
       ASSIGN_OR_RETURN(const bool mine, Report(lease.get(), false));
       if (!mine) {
@@ -210,12 +210,12 @@ Status WorkerTasks::Evaluate(const Task& task) {
   const int64_t read_before = loader.rows_read();
   do {
     RETURN_IF_ERROR(EvaluateOnce(task, &loader, &report));
-  } while (judged_ != report.versions);  // some were trained meanwhile
+  } while (judged_ != report.versions);  // others trained meanwhile
   report.rows_read = loader.rows_read() - read_before;
   return master_.Report(report).status();
 }
 
-// The parameters that were judged first are in the report, those that were judged last in judged_.
+// The report has the versions that were judged first, judged_ those that were judged last.
 Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report) {
   models::Metrics metrics(models::TaskOf(job_.plan.model()), network_->outputs());
   judged_.clear();

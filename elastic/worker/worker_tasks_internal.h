@@ -20,11 +20,11 @@ class Metrics;
 
 namespace sluice::elastic {
 
-// What a worker's loops have in common: tasks are asked for, their shards read, progress is
-// reported, and what is not training (evaluations, comparisons) is done on the spot. One thread.
+// Shared by a worker's loops: requests tasks, reads their shards, reports progress, and carries out
+// evaluations and comparisons at once. One thread.
 class WorkerTasks {
  public:
-  // Rows read between two looks at the stop request.
+  // Rows read between two checks of the stop request.
   static constexpr size_t kLoadRows = 4096;
 
   static Result<std::unique_ptr<WorkerTasks>> Make(const Worker::Job& job, MasterLink& master,
@@ -38,22 +38,22 @@ class WorkerTasks {
 
   // nullopt: there is none now, or the job is over. `waiting`: see MasterLink::Take.
   Result<std::optional<Task>> Ask(bool waiting);
-  // A training task, complete with its rows; other tasks are done at once. nullptr: ask again.
+  // A training task with its rows loaded; other tasks are done at once. nullptr: ask again.
   Result<std::unique_ptr<Lease>> Take(bool waiting);
   Status Judge(const Task& task);  // an evaluation or a comparison
 
   // Begins to read the task's shard, one at a time.
   Result<std::unique_ptr<Lease>> Start(Task task);
-  // About `rows` rows more. True: all are there, and the lease can be trained.
+  // Reads about `rows` further rows. True: all are there, and the lease can be trained.
   Result<bool> Read(Lease* lease, size_t rows);
   bool waiting_for_database() const { return loader_->waiting(); }
-  void Abandon();  // what is being read
+  void Abandon();  // the shard being read
 
-  // False: the task is someone else's now. It may have become shorter: then what lies beyond its
-  // new end is not reported, and it may be done.
+  // False: the task now belongs to another worker. It may have become shorter: then batches beyond
+  // its new end are not reported, and it may be done.
   Result<bool> Report(Lease* lease, bool done);
   bool TimeToReport();
-  // Tells the master why a task cannot be done, and returns why.
+  // Tells the master why a task cannot be done, and returns the reason.
   Status Fail(const Task& task, const Status& cause);
 
   models::Network& network() { return *network_; }

@@ -14,12 +14,12 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr int64_t kNano = 1'000'000'000;
-constexpr size_t kMostCharacters = 64;  // of numbers that fit, with zeros to spare
+constexpr size_t kMostCharacters = 64;  // of numbers in range, and some more zeros
 constexpr int kMostDigits = 37;         // that a Wide holds
 
 struct Suffix {
   std::string_view text;
-  int power = 0;  // of 10 or of 1024
+  int power = 0;  // exponent of 10 or of 1024
 };
 constexpr std::array kDecimalSuffixes = {
     Suffix{"n", -9}, Suffix{"u", -6}, Suffix{"m", -3}, Suffix{"", 0},   Suffix{"k", 3},
@@ -27,7 +27,7 @@ constexpr std::array kDecimalSuffixes = {
 constexpr std::array kBinarySuffixes = {Suffix{"Ki", 1}, Suffix{"Mi", 2}, Suffix{"Gi", 3},
                                         Suffix{"Ti", 4}, Suffix{"Pi", 5}, Suffix{"Ei", 6}};
 
-// How many billionths; at most 2^63 * 10^9, which is far below what a Wide holds.
+// The number of billionths; at most 2^63 * 10^9, which is far below the range of Wide.
 Wide InNanos(const Quantity& quantity) {
   return static_cast<Wide>(quantity.whole()) * kNano + quantity.nanos();
 }
@@ -43,7 +43,7 @@ std::string Digits(Wide number) {
   return negative ? "-" + text : text;
 }
 
-// What may have been meant by a suffix that is none: GB, gb, KiB, g.
+// What an invalid suffix may have been meant as: GB, gb, KiB, g.
 std::string HintOf(std::string_view number, std::string_view suffix) {
   std::string letter(suffix.substr(0, 1));
   if (suffix == "K") {
@@ -70,7 +70,7 @@ bool IsDigit(char character) {
 struct Parts {
   bool negative = false;
   Wide digits = 0;  // without the point
-  int scale = 0;    // how many of them stand behind it
+  int scale = 0;    // how many of them follow the point
   std::string_view number, suffix;
 };
 
@@ -146,7 +146,7 @@ std::optional<Unit> UnitOf(std::string_view suffix) {
 
 constexpr Wide kMostNanos = static_cast<Wide>(std::numeric_limits<int64_t>::max()) * kNano;
 
-// nullopt: past kMostNanos.
+// nullopt: exceeds kMostNanos.
 std::optional<Wide> Times(Wide number, int factor, int times) {
   for (int i = 0; i < times && number != 0; ++i) {
     if (number > kMostNanos / factor) {
@@ -242,7 +242,7 @@ Result<Quantity> ParseQuantity(std::string_view text) {
   std::optional<Wide> nanos = parts->digits;
   int tens = 9 - parts->scale + (binary ? 0 : unit->power);
   if (binary) {
-    // Not past the end of a Wide yet: a number with many digits behind the point becomes small
+    // Not beyond the range of Wide yet: a number with many digits after the point becomes small
     // again.
     while (tens < 0 && *nanos % 10 == 0 && *nanos != 0) {
       *nanos /= 10;

@@ -8,8 +8,8 @@
 
 namespace sluice::k8s {
 
-// An amount as Kubernetes writes it: 500m processors, 4Gi of memory. Exact to a billionth; two
-// quantities are equal when their values are, however they are written. A value type.
+// An amount in Kubernetes' notation: 500m processors, 4Gi of memory. Exact to a billionth; two
+// quantities are equal if their values are, however they are written. A value type.
 class Quantity {
  public:
   enum class Form { kDecimal, kBinary, kExponent };  // 1500m, 4G; 4Gi; 12e6
@@ -22,12 +22,12 @@ class Quantity {
   int64_t whole() const { return whole_; }
   int32_t nanos() const { return nanos_; }
   double AsDouble() const;
-  int64_t RoundedUp() const;  // INT64_MAX where the next whole number would be larger
+  int64_t RoundedUp() const;  // INT64_MAX if the next whole number would be larger
 
   bool operator==(const Quantity& other) const;
   bool operator<(const Quantity& other) const;
 
-  // As the API server writes it: without a fraction, the largest suffix that allows it.
+  // In the API server's canonical form: without a fraction, with the largest suffix that allows it.
   std::string ToString() const;
 
  private:
@@ -38,8 +38,8 @@ class Quantity {
   Form form_ = Form::kDecimal;
 };
 
-// What Kubernetes accepts, but for two things that it would change in silence: less than a
-// billionth, and more than 2^63-1. An error has a hint where the intention can be guessed (`4GB`).
+// Accepts what Kubernetes accepts, except for two inputs that it would change silently: less than a
+// billionth, and more than 2^63-1. An error has a hint if the intention can be guessed (`4GB`).
 Result<Quantity> ParseQuantity(std::string_view text);
 
 }  // namespace sluice::k8s
