@@ -9,11 +9,11 @@
 #include "catalog/store/sql_job_store.h"
 #include "catalog/store/sql_model_store.h"
 
-// The catalog as tables of the file itself: whoever opens it owns all of it.
+// The catalog as tables of the file itself: everyone who can open the file owns all of it.
 namespace sluice::catalog {
 namespace {
 
-// A pooled connection as the stores see it.
+// A pooled connection, in the interface of the stores.
 class SqliteStoreSession final : public SqlSession {
  public:
   explicit SqliteStoreSession(SqlitePool::Lease connection) : connection_(std::move(connection)) {}
@@ -69,7 +69,7 @@ class SqliteCatalog final : public Catalog {
  private:
   class Sessions final : public SqlDatabase {
    public:
-    // Models are written as statements write: into a write-ahead log.
+    // Models are written like other statements' results: into a write-ahead log.
     enum class For { kModels, kJobs };
     Sessions(SqliteDatabase& database, For what, std::function<std::stop_token()> stop)
         : database_(database), what_(what), stop_(std::move(stop)) {}

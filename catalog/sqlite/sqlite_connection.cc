@@ -13,16 +13,16 @@ namespace {
 
 // How long a statement waits for another connection's write lock before it gives up.
 constexpr int kBusyTimeoutMillis = 10'000;
-// Between two looks: at first as short as a small transaction.
+// Waits between attempts: at first as short as a small transaction.
 constexpr int kFirstLooks = 10;
 constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kPause{20};
-// SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
+// SQLite checks for a stop after this many virtual machine steps, some 10 microseconds.
 constexpr int kStepsBetweenChecks = 1'000;
-// A page that is read in place is a signal, which ends the process, where somebody has truncated
-// the file; one that is copied is an error, and takes no longer.
+// Reading a memory-mapped page of a file that was truncated raises a signal, which ends the
+// process; reading by copy returns an error, and is as fast.
 constexpr std::string_view kNoMemoryMap = "PRAGMA mmap_size = 0";
-// What a write-ahead log needs to be whole after a loss of power.
+// Sufficient for a write-ahead log to be complete after a power failure.
 constexpr std::string_view kEnoughForALog = "PRAGMA synchronous = NORMAL";
 
 std::string_view SqlStateOf(int code, std::string_view message) {
@@ -92,7 +92,7 @@ std::string_view SqlStateOf(int code, std::string_view message) {
   return "42000";
 }
 
-// The statement that SQLite's error offset points into, as a span of one token.
+// The place of SQLite's error offset in the statement, as a span of one token.
 Span ErrorSpan(sqlite3* handle, std::string_view sql) {
   const int64_t offset = sqlite3_error_offset(handle);
   if (offset < 0 || std::cmp_greater_equal(offset, sql.size())) {
@@ -163,7 +163,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   }
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_handler(handle, Wait, connection.get());
-  // The first thing that reads the file tells whether it is a database at all.
+  // The first read of the file shows whether it is a database at all.
   Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
   if (!read.ok()) {
     return std::move(read).Because(fmt::format("cannot open SQLite database {}", name));
@@ -216,7 +216,7 @@ Status SqliteConnection::UseWriteAheadLog() {
 }
 
 Result<bool> SqliteConnection::IsWriteAheadLog() {
-  // A connection notices with its next look at the file that another has changed the mode.
+  // A connection notices that another one has changed the mode when it next reads the file.
   RETURN_IF_ERROR(Query("SELECT 1 FROM sqlite_schema LIMIT 1", {}).status());
   ASSIGN_OR_RETURN(const SqlRows rows, Query("PRAGMA journal_mode", {}));
   return !rows.empty() && TextCell(rows[0][0]) == "wal";
@@ -230,7 +230,7 @@ Result<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
     return SyntaxError("a statement cannot hold a NULL byte")
         .At({static_cast<int64_t>(sql.find('\0')), static_cast<int64_t>(sql.find('\0')) + 1});
   }
-  const std::string text(sql);  // SQLite wants a terminator
+  const std::string text(sql);  // SQLite needs a terminator
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;
   if (text.size() > static_cast<size_t>(sqlite3_limit(handle_, SQLITE_LIMIT_SQL_LENGTH, -1))) {
@@ -264,7 +264,8 @@ Result<SqlRows> SqliteConnection::Query(std::string_view sql,
                                         const std::vector<SqlParameter>& parameters) {
   ASSIGN_OR_RETURN(const SqliteStatement statement, Prepare(sql));
   for (size_t i = 0; i < parameters.size(); ++i) {
-    // Parameters are named $1, $2 ... in both databases; one that the statement lacks is skipped.
+    // Parameters are named $1, $2 ... in both databases; those that the statement does not use are
+    // skipped.
     const int index =
         sqlite3_bind_parameter_index(statement.get(), fmt::format("${}", i + 1).c_str());
     if (index > 0) {

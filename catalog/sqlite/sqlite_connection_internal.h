@@ -10,7 +10,8 @@
 #include "base/status.h"
 #include "catalog/sql/sql_session.h"
 
-// SQLite as C++: connections and statements that close themselves, and errors as Status.
+// A C++ interface to SQLite: connections and statements that close themselves, and errors as
+// Status.
 namespace sluice::catalog {
 
 struct SqliteFinalize {
@@ -18,11 +19,11 @@ struct SqliteFinalize {
 };
 using SqliteStatement = std::unique_ptr<sqlite3_stmt, SqliteFinalize>;
 
-// Where a database lies. In-memory ones live in SQLite's memdb VFS, under a name that is unique in
-// the process, so that several connections of the process see the same one.
+// The location of a database. In-memory ones are in SQLite's memdb VFS, under a name that is unique
+// in the process, so that several connections of the process share one.
 struct SqliteLocation {
-  std::string uri;   // what sqlite3_open_v2 takes
-  std::string path;  // for people and for files beside it; "" in memory
+  std::string uri;   // the argument of sqlite3_open_v2
+  std::string path;  // for people, and for files next to it; "" in memory
   bool in_memory() const { return path.empty(); }
 };
 
@@ -49,13 +50,13 @@ class SqliteConnection final : public SqlSession {
 
   // `stop` ends whatever runs here, or waits for a lock, from now on (57014).
   void HearStop(std::stop_token stop);
-  // Readers and a writer do not wait for each other.
+  // Whether readers and a writer do not block each other.
   Result<bool> IsWriteAheadLog();
-  // From now on, for all. A read-only file, a file system without shared memory and a database that
-  // others hold keep their journal mode: datasets are staged then.
+  // Switches the database for all connections. A read-only file, a file system without shared
+  // memory and a database used by others keep their journal mode: then datasets are staged.
   Status UseWriteAheadLog();
 
-  // The first statement of `sql`; what follows it is an error. Spans are relative to `sql`.
+  // The first statement of `sql`; further text is an error. Spans are relative to `sql`.
   Result<SqliteStatement> Prepare(std::string_view sql);
   // Runs a statement that returns no rows, or whose rows do not matter.
   Status Run(std::string_view sql);
@@ -68,14 +69,14 @@ class SqliteConnection final : public SqlSession {
 
  private:
   explicit SqliteConnection(sqlite3* handle) : handle_(handle) {}
-  // Called while a lock is waited for; 0 gives up.
+  // Called while a lock is awaited; 0 gives up.
   static int Wait(void* connection, int tries);
 
   sqlite3* handle_;
   std::stop_token stop_;
 };
 
-// The cell in the class that SQLite stored it in.
+// The cell in the storage class in which SQLite stored it.
 Value SqliteCell(sqlite3_stmt* statement, int column);
 
 }  // namespace sluice::catalog

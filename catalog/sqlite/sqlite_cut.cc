@@ -9,16 +9,17 @@ namespace {
 
 constexpr int64_t kStrata = 64;
 constexpr int64_t kRowsPerProbe = 64;
-// A look takes some 10 microseconds, so a table with the oddest numbers takes a tenth of a second.
+// A probe takes some 10 microseconds, so even a table with very irregular numbers takes a tenth of
+// a second.
 constexpr int kMaxProbes = 4'096;
-// Each look reads the condition's constants anew: 100,000 of them take longer than the rows. One
-// that is longer than this is looked at in fewer places.
+// Each probe parses the condition's constants anew: 100,000 of them take longer than the rows. With
+// a longer condition there are fewer probes.
 constexpr size_t kShortCondition = 8 << 10;
-// Two looks at a part of the table that differ by less are taken for an even part.
+// If two probes of a part of the table differ by less, the part counts as even.
 constexpr double kEvenWithin = 4;
 
-// True when the SELECT calls an aggregate or window function, or one whose result may differ from
-// one call to the next.
+// True if the SELECT calls an aggregate or window function, or one whose result may differ between
+// calls.
 Result<bool> CallsUnsteadyFunction(SqliteConnection& connection, std::string_view select) {
   const std::vector<std::string> called = CalledFunctions(select, Dialect::kSqlite);
   if (called.empty()) {
@@ -31,7 +32,7 @@ Result<bool> CallsUnsteadyFunction(SqliteConnection& connection, std::string_vie
       return true;
     }
   }
-  // 0x800: deterministic. Date functions are, but 'now' is not.
+  // 0x800: deterministic. Date functions are, except with 'now'.
   ASSIGN_OR_RETURN(const int64_t unsteady,
                    connection.QueryInteger(fmt::format(
                        "SELECT count(*) FROM pragma_function_list WHERE name IN ({}) AND"
@@ -40,7 +41,7 @@ Result<bool> CallsUnsteadyFunction(SqliteConnection& connection, std::string_vie
   return unsteady > 0 || LowerAscii(select).find("'now'") != std::string::npos;
 }
 
-// True when SQLite reads exactly one table, by a rowid range.
+// True if SQLite reads exactly one table, by a rowid range.
 Result<bool> IsRowidSearch(SqliteConnection& connection, const std::string& sql) {
   const Result<SqlRows> plan = connection.Query("EXPLAIN QUERY PLAN " + sql, {});
   if (!plan.ok()) {
@@ -56,7 +57,7 @@ Result<bool> IsRowidSearch(SqliteConnection& connection, const std::string& sql)
          detail.ends_with(" USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
 }
 
-// Of `places`, those that a condition of this length leaves; at least a few.
+// The fraction of `places` that a condition of this length allows; at least a few.
 int64_t PlacesFor(const SingleTableSelect& shape, int64_t places) {
   constexpr int64_t kFewest = 4;
   const auto times = static_cast<int64_t>(shape.condition.size() / kShortCondition) + 1;
@@ -67,9 +68,9 @@ double Distance(int64_t from, int64_t to) {
   return static_cast<double>(to) - static_cast<double>(from);
 }
 
-// Estimates how many rows lie in one range after another, by looking at the first rows behind a few
-// rowids. Rowids may be dense, or spread, or both in one table: a range whose beginning and middle
-// look different is halved.
+// Estimates the number of rows in successive ranges by reading the first rows after a few rowids.
+// Rowids may be dense, or sparse, or both in one table: a range whose beginning and middle differ
+// is halved.
 class DensityProbe {
  public:
   DensityProbe(SqliteConnection& connection, const SingleTableSelect& shape, int64_t first)
@@ -92,7 +93,7 @@ class DensityProbe {
       density_.Add(end, 0);
       return OkStatus();
     }
-    if (front.seen < kRowsPerProbe || front.last >= end) {  // every row of the range was seen
+    if (front.seen < kRowsPerProbe || front.last >= end) {  // every row of the range was read
       density_.Add(end, front.kept * std::min(1.0, Distance(begin, end) /
                                                        (Distance(begin, front.last) + 1)));
       return OkStatus();
@@ -115,7 +116,7 @@ class DensityProbe {
  private:
   struct Look {
     int64_t seen = 0, first = 0, last = 0;
-    double kept = 0;  // of the rows seen, those that the condition keeps
+    double kept = 0;  // of the rows read, those that meet the condition
   };
 
   static double Density(const Look& look, int64_t from) {
@@ -144,7 +145,7 @@ class DensityProbe {
   SqliteConnection& connection_;
   const std::string sql_;
   const int64_t most_probes_;
-  SqliteStatement statement_;  // prepared by the first look
+  SqliteStatement statement_;  // prepared by the first probe
   RowDensity density_;
   int64_t probes_ = 0;
 };
@@ -163,7 +164,7 @@ Result<std::optional<RowidCut>> FindRowidCut(SqliteConnection& connection, std::
   }
   const std::string rowid = shape->Qualified("rowid");
   RowidCut cut;
-  // NOT INDEXED: an index on a column of the condition must not win over the rowid range.
+  // NOT INDEXED: an index on a column of the condition must not be preferred to the rowid range.
   cut.shard_select =
       shape->With(fmt::format("{} >= {{begin}} AND {} < {{end}}", rowid, rowid), "NOT INDEXED");
   cut.shape = std::move(*shape);
@@ -198,10 +199,10 @@ Result<std::optional<RowDensity>> ProbeRowids(SqliteConnection& connection, cons
     return std::optional<RowDensity>();
   }
   const int64_t first = *ends[0];
-  const int64_t end = *ends[1] + 1;  // FindRowidCut saw that there is such a number
+  const int64_t end = *ends[1] + 1;  // FindRowidCut has checked that there is such a number
   DensityProbe probe(connection, cut.shape, first);
   const int64_t strata = PlacesFor(cut.shape, kStrata);
-  // As doubles: rowids may span more than 64 bits can count.
+  // As doubles: the span of rowids may exceed 64 bits.
   const double width =
       (static_cast<double>(end) - static_cast<double>(first)) / static_cast<double>(strata);
   int64_t begin = first;

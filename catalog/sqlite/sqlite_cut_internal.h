@@ -17,13 +17,13 @@ struct RowidCut {
   std::string shard_select;  // with {begin} and {end}
 };
 
-// nullopt when SQLite cannot answer the SELECT for one range of rowids without looking at others,
-// or when reading it twice could give different rows.
+// nullopt if SQLite cannot answer the SELECT for a range of rowids without reading others, or if
+// reading it twice could give different rows.
 Result<std::optional<RowidCut>> FindRowidCut(SqliteConnection& connection, std::string_view select,
                                              size_t columns);
 
-// Where the rows of the SELECT lie, from a few dozen short looks at the table; nullopt when it has
-// no rows.
+// The distribution of the SELECT's rows, from a few dozen short reads of the table; nullopt if it
+// has no rows.
 Result<std::optional<RowDensity>> ProbeRowids(SqliteConnection& connection, const RowidCut& cut);
 
 Result<std::vector<ShardRange>> CutRowids(SqliteConnection& connection, const RowidCut& cut,

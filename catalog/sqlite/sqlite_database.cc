@@ -10,10 +10,10 @@
 namespace sluice::catalog {
 namespace {
 
-// Beginning a few transactions takes microseconds; a database that commits in between so often
-// makes us hold its write lock for that moment instead.
+// Beginning a few transactions takes microseconds; if the database commits in between this often,
+// we hold its write lock for that moment instead.
 constexpr int kTriesWithoutLock = 5;
-// One for the job's reader, one for what looks at the data meanwhile; more are added on demand.
+// One for the job's reader, one for other reads meanwhile; more are added on demand.
 constexpr size_t kFirstReaders = 2;
 constexpr std::chrono::seconds kMaxReaderWait{30};
 
@@ -24,7 +24,7 @@ Status BeginRead(SqliteConnection& connection) {
 }
 
 void EndTransaction(SqliteConnection& connection) {
-  connection.HearStop(std::stop_token());  // it ends also when the statement was cancelled
+  connection.HearStop(std::stop_token());  // it must end even if the statement was cancelled
   if (!connection.Idle()) {
     const Status ended = connection.Run("ROLLBACK");
     if (!ended.ok()) {
@@ -37,7 +37,7 @@ Result<int64_t> DataVersion(SqliteConnection& connection) {
   return connection.QueryInteger("PRAGMA data_version");
 }
 
-// What has a meaning in a URI must not have one in a path.
+// Escapes characters of a path that have a meaning in a URI.
 std::string UriPath(std::string_view path) {
   std::string uri;
   for (const char c : path) {
@@ -174,14 +174,14 @@ SqliteDatabase::SqliteDatabase(SqliteLocation location)
     : location_(std::move(location)),
       writers_(
           [this](const std::stop_token&) { return Connect(SqliteConnection::Access::kReadWrite); }),
-      // An in-memory database is never read under a snapshot, and memdb knows no read-only handle.
+      // An in-memory database is never read under a snapshot, and memdb has no read-only handles.
       readers_([this](const std::stop_token&) {
         return Connect(location_.in_memory() ? SqliteConnection::Access::kReadWrite
                                              : SqliteConnection::Access::kReadOnly);
       }) {}
 
 Result<std::unique_ptr<SqliteConnection>> SqliteDatabase::Connect(SqliteConnection::Access access) {
-  // First: nothing is to be created where a file was deleted.
+  // First: nothing may be created where a file was deleted.
   RETURN_IF_ERROR(place_.CheckIfOpened());
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
                    SqliteConnection::Open(location_, access));
@@ -190,7 +190,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteDatabase::Connect(SqliteConnecti
 }
 
 Result<std::unique_ptr<SqlSession>> SqliteDatabase::OpenAnew(const std::stop_token& stop) {
-  if (location_.in_memory()) {  // nobody else can get at it
+  if (location_.in_memory()) {  // no other process can reach it
     ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> again,
                      Connect(SqliteConnection::Access::kReadWrite));
     return std::unique_ptr<SqlSession>(std::move(again));

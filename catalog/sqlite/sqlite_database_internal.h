@@ -29,24 +29,24 @@ using SqlitePool = ConnectionPool<SqliteConnection>;
 // readers can join as long as the number is still the same.
 class SqliteSnapshot {
  public:
-  // `stop` ends what runs on its readers, and the waiting for one.
+  // `stop` ends what runs on its readers, and the wait for one.
   static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers, SqlitePool& writers,
                                                       std::stop_token stop);
 
-  // A reader for the caller alone; waits a while when all are taken and none can be added.
+  // A reader for the caller alone; waits a while if all are taken and none can be added.
   Result<SqlitePool::Lease> Take();
   void GiveBack(SqlitePool::Lease reader);
-  // Ends the transactions of the readers that nobody uses, and of the others when they come back.
+  // Ends the transactions of the unused readers, and of the others when they are returned.
   void Close();
 
  private:
   SqliteSnapshot(SqlitePool& pool, SqlitePool::Lease watcher, std::stop_token stop)
       : pool_(pool), stop_(std::move(stop)), watcher_(std::move(watcher)) {}
   Result<SqlitePool::Lease> NewReader();
-  // Begins a transaction on each reader, all at one state of the database; false, with none begun,
-  // when somebody committed meanwhile.
+  // Begins a transaction on each reader, all at the same state of the database; false, with none
+  // begun, if there was a commit meanwhile.
   Result<bool> TryBegin(std::vector<SqlitePool::Lease>* readers) REQUIRES(mutex_);
-  // One more reader of the same state; an empty lease when the database has moved on.
+  // One more reader of the same state; an empty lease if the database has changed.
   Result<SqlitePool::Lease> TryAdd() REQUIRES(mutex_);
 
   SqlitePool& pool_;
@@ -59,8 +59,7 @@ class SqliteSnapshot {
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 
-// The database that a SQLite data source stands for: its connections and its open snapshots.
-// Thread-safe.
+// The database behind a SQLite data source: its connections and its open snapshots. Thread-safe.
 class SqliteDatabase {
  public:
   explicit SqliteDatabase(SqliteLocation location);
@@ -68,27 +67,27 @@ class SqliteDatabase {
   const SqliteLocation& location() const { return location_; }
   SqlitePool& writers() { return writers_; }
 
-  // What ends the statement that the session runs.
+  // Ends the statement that the session runs.
   void HearStop(std::stop_token stop);
   std::stop_token stop();
-  // For the text of an extended statement, and what is written for it: hears the statement's stop.
-  // The first one turns the database into one with a write-ahead log; a plain statement changes no
-  // more than it says.
+  // For the text of an extended statement, and for writing on its behalf: obeys the statement's
+  // stop. The first one switches the database to a write-ahead log; a plain statement changes
+  // nothing of its own accord.
   Result<SqlitePool::Lease> TakeForStatement() { return TakeForStatement(stop()); }
   // The same with a stop of its own.
   Result<SqlitePool::Lease> TakeForStatement(const std::stop_token& stop);
   SqlitePool& readers() { return readers_; }
 
-  // As SqlDatabase::OpenAnew.
+  // Like SqlDatabase::OpenAnew.
   Result<std::unique_ptr<SqlSession>> OpenAnew(const std::stop_token& stop);
 
-  // Snapshots are found again by the name in DatasetSpec.snapshot.
+  // A snapshot is found again by the name in DatasetSpec.snapshot.
   std::string AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot);
   std::shared_ptr<SqliteSnapshot> FindSnapshot(const std::string& name);
   void RemoveSnapshot(const std::string& name);
 
  private:
-  // A connection, as long as the path leads to the file that was opened first.
+  // A connection, provided that the path still leads to the file that was opened first.
   Result<std::unique_ptr<SqliteConnection>> Connect(SqliteConnection::Access access);
 
   SqliteLocation location_;
@@ -102,15 +101,15 @@ class SqliteDatabase {
   std::map<std::string, std::shared_ptr<SqliteSnapshot>> snapshots_ GUARDED_BY(mutex_);
 };
 
-// Where "PATH" or ":memory:" lies. Every call for ":memory:" is a new, empty database.
+// The location of "PATH" or ":memory:". Every call for ":memory:" is a new, empty database.
 SqliteLocation LocateSqlite(std::string_view path);
-// A file beside the database, or a second in-memory database.
+// A file next to the database, or a second in-memory database.
 SqliteLocation LocateBeside(const SqliteLocation& location, std::string_view suffix);
-// The same place, opened without locks because nobody will write to it any more.
+// The same place, opened without locks because nothing will write to it any more.
 SqliteLocation Immutable(const SqliteLocation& location);
 
-// The rows of `sql`, whose columns are those of `schema`; from column `decoded` on they are copied.
-// `connection` outlives the stream.
+// The rows of `sql`, whose columns are those of `schema`; those from `decoded` on are copied.
+// `connection` must outlive the stream.
 Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection,
                                                     std::string_view sql, Schema schema,
                                                     size_t decoded, CopiedColumns::Purpose purpose);

@@ -39,7 +39,7 @@ class SnapshotDataset final : public Dataset {
   DatasetSpec spec_;
 };
 
-// A dataset whose rows were copied to a staging database, which goes with it.
+// A dataset whose rows were copied to a staging database, which is removed with it.
 class StagedDataset final : public Dataset {
  public:
   StagedDataset(std::unique_ptr<SqliteStage> stage, DatasetSpec spec)
@@ -79,7 +79,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   return std::unique_ptr<Dataset>(new StagedDataset(std::move(stage), std::move(spec)));
 }
 
-// nullptr when the SELECT cannot be cut.
+// nullptr if the SELECT cannot be cut.
 Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec spec,
                                          const DatasetOptions& options) {
   ASSIGN_OR_RETURN(const auto snapshot,
@@ -119,7 +119,7 @@ Result<std::unique_ptr<Dataset>> OpenSqliteDataset(SqliteDatabase& database, std
     ASSIGN_OR_RETURN(const Schema schema, DescribeSqliteSelect(*connection, spec.select()));
     PutSchema(schema, &spec);
     ASSIGN_OR_RETURN(const bool wal, connection->IsWriteAheadLog());
-    // A file that cannot be written has no writers, and maybe no room for a stage beside it.
+    // A file that cannot be written has no writers, and perhaps no room for a stage next to it.
     readers_hinder_writers = !wal && sqlite3_db_readonly(connection->handle(), "main") == 0;
   }
   if (!options.many_processes && !readers_hinder_writers) {

@@ -18,7 +18,7 @@ bool IsPgName(std::string_view lower) {
   return lower.starts_with("pg_") || lower == "information_schema";
 }
 
-// Functions of PostgreSQL whose name alone says so.
+// Functions that only PostgreSQL has, recognisable by their names.
 constexpr std::array<std::string_view, 9> kPgFunctions = {
     "format_type",     "current_schemas",        "obj_description",
     "col_description", "has_table_privilege",    "has_schema_privilege",

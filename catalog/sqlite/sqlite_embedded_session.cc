@@ -33,7 +33,7 @@ size_t CountPlaces(sqlite3_stmt* statement) {
 
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
  public:
-  // `written`: as the client wrote it, where that is not `sql`.
+  // `written`: as the client wrote it, if that differs from `sql`.
   SqliteEmbeddedStatement(SqliteConnection& connection, const SqliteGuard& guard,
                           SqliteStatement statement, std::string sql,
                           std::optional<std::string_view> written)
@@ -80,7 +80,7 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
         return BindAt(index, value);
       }
     }
-    return OkStatus();  // the statement leaves it out
+    return OkStatus();  // the statement does not use it
   }
 
   Result<bool> Step() override {
@@ -89,7 +89,8 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
       return false;
     }
     if (code != SQLITE_ROW) {
-      if (code == SQLITE_AUTH && !guard_.refusal().empty()) {  // of what VACUUM INTO does inside
+      if (code == SQLITE_AUTH && !guard_.refusal().empty()) {  // of a file that VACUUM INTO uses
+                                                               // internally
         return DatabaseError("42501", guard_.refusal());
       }
       if (sqlite3_extended_errcode(connection_.handle()) == SQLITE_BUSY_SNAPSHOT) {
@@ -164,7 +165,7 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   std::vector<Column> columns_;
 };
 
-// A query of the catalogs that nobody foresaw: the columns that it asks for, and no rows.
+// A query of the catalogs that is not supported: has the columns that it asks for, and no rows.
 class EmptyStatement final : public EmbeddedStatement {
  public:
   explicit EmptyStatement(std::string_view sql) {
@@ -203,9 +204,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
 
   Status Begin() {
     const SqliteGuard::Open open(guard_);
-    // Whoever waits for a lock does so without a thread.
+    // Waiting for a lock must not occupy a thread.
     sqlite3_busy_handler(connection_->handle(), nullptr, nullptr);
-    // Both main.t and public.t are the file's tables.
+    // Both main.t and public.t are tables of the file.
     sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_MAINDBNAME, "public");
     sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     return catalog_.Attach();

@@ -11,7 +11,7 @@ namespace sluice::catalog {
 namespace {
 
 constexpr size_t kSqliteBatchRows = 1'000;
-// Lets a stop_token end whatever runs on a connection, for as long as the scope lasts.
+// Lets a stop_token end whatever runs on a connection while this object exists.
 class HearsStop {
  public:
   HearsStop(SqliteConnection& connection, std::stop_token stop) : connection_(connection) {
@@ -39,7 +39,7 @@ std::string UpperFirstWords(std::string_view sql, size_t count) {
   return words;
 }
 
-// What PostgreSQL would call it, because clients look at the tag.
+// PostgreSQL's tag, because clients look at it.
 ExecuteResult Finished(sqlite3* handle, std::string_view sql, int64_t returned, bool has_rows) {
   ExecuteResult result;
   const std::string verb = UpperFirstWords(sql, 1);
@@ -66,7 +66,7 @@ class ResultSender {
                RowReceiver* receiver)
       : connection_(connection), sql_(sql), statement_(statement), receiver_(receiver) {}
 
-  // The first rows decide what a column is called, so they are held until all of them are known.
+  // The first rows determine the types of the columns, so they are held until all types are known.
   Result<int64_t> Send() {
     const int columns = sqlite3_column_count(statement_);
     std::vector<CellTypes> types(static_cast<size_t>(columns));
@@ -111,7 +111,7 @@ class ResultSender {
       column.database_type = declared == nullptr ? "" : declared;
       const std::optional<DataType> wanted = TypeOfDeclaration(column.database_type);
       column.type = wanted.value_or(types[i].type());
-      // What most cells are, because each is shown as it is stored.
+      // The type of most cells, because each is shown as it is stored.
       if (column.type == DataType::kTimestamp ||
           (types[i].seen() && !Fits(types[i], column.type))) {
         column.type = types[i].type();
@@ -124,7 +124,7 @@ class ResultSender {
     const DataType type = cells.type();
     return type == declared || declared == DataType::kText || declared == DataType::kBytes ||
            (declared == DataType::kDouble && type == DataType::kInt64) ||
-           declared == DataType::kBool;  // what is neither 0 nor 1 is shown as it is
+           declared == DataType::kBool;  // values other than 0 and 1 are shown as stored
   }
 
   Result<int64_t> SendTyped(const std::vector<CellTypes>& types,

@@ -11,8 +11,8 @@
 namespace sluice::catalog {
 namespace {
 
-// With an argument these say something of a table, or change this session or a number in the file
-// that SQLite itself does not use. Without one all PRAGMAs but those of kCommands only read.
+// With an argument these read a table's schema, or change this session or a number in the file that
+// SQLite itself does not use. Without one all PRAGMAs but those of kCommands only read.
 constexpr std::array<std::string_view, 25> kHarmless = {"table_info",
                                                         "table_xinfo",
                                                         "table_list",
@@ -72,7 +72,7 @@ int SqliteGuard::Ask(void* self, int action, const char* first, const char* seco
 int SqliteGuard::AskFor(int action, const std::string& first, const std::string& second,
                         const std::string& schema) {
   const auto changes = [&](const std::string& table) {
-    if (schema == "temp") {  // the session's own, whatever it is called
+    if (schema == "temp") {  // the session's own, whatever its name
       return SQLITE_OK;
     }
     if (IsSluices(table) || IsSluices(first)) {
@@ -118,7 +118,7 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
     case SQLITE_CREATE_TRIGGER:
     case SQLITE_DROP_INDEX:
     case SQLITE_DROP_TRIGGER:
-    case SQLITE_ALTER_TABLE:  // whose table comes second, as those of indexes and triggers do
+    case SQLITE_ALTER_TABLE:  // these have their table second, as those of indexes and triggers do
       return changes(second);
     default:
       return SQLITE_OK;

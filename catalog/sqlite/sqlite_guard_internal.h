@@ -6,17 +6,17 @@
 
 namespace sluice::catalog {
 
-// What a client's session may not do, asked by SQLite for everything that a statement would touch
-// while it is prepared: other files, extensions, PRAGMAs that harm, changes of Sluice's own tables
-// and of the catalogs made for PostgreSQL's clients. Belongs to the connection's thread; outlives
-// what the connection prepares.
+// Forbids actions to a client's session; SQLite asks it, while preparing a statement, for
+// everything that the statement would touch: other files, extensions, harmful PRAGMAs, changes of
+// Sluice's own tables and of the catalogs made for PostgreSQL's clients. Belongs to the
+// connection's thread; must outlive the statements that the connection prepares.
 class SqliteGuard {
  public:
   explicit SqliteGuard(sqlite3* connection);
   SqliteGuard(const SqliteGuard&) = delete;
   SqliteGuard& operator=(const SqliteGuard&) = delete;
 
-  // Statements of our own, as long as one lives.
+  // While one exists, our own statements may run.
   class Open {
    public:
     explicit Open(SqliteGuard& guard) : guard_(guard) { ++guard_.open_; }
@@ -28,7 +28,7 @@ class SqliteGuard {
     SqliteGuard& guard_;
   };
 
-  // What was prepared is asked for once more before it runs.
+  // Prepared statements are checked again before they run.
   void Renew();
 
   // VACUUM attaches a file of its own, which has no name.
@@ -36,7 +36,7 @@ class SqliteGuard {
     refusal_.clear();
     vacuum_ = vacuum;
   }
-  // Of the statement since Begin; "": nothing was refused.
+  // For the statement since Begin; "": nothing was refused.
   const std::string& refusal() const { return refusal_; }
 
  private:

@@ -11,8 +11,8 @@
 namespace sluice::catalog {
 namespace {
 
-// True for what the grammar takes as a type without quotes: words that are no keywords, and maybe
-// numbers in parentheses behind them.
+// True for a type that the grammar accepts without quotes: words that are not keywords, optionally
+// followed by numbers in parentheses.
 bool IsPlainType(std::string_view type) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
@@ -39,7 +39,7 @@ bool IsPlainType(std::string_view type) {
          digit(numbers[numbers.size() - 2]);
 }
 
-// " TYPE COLLATE name", or less of that: no type for a column that keeps every cell as it is.
+// " TYPE COLLATE name", or a part of that: no type for a column that keeps every cell unchanged.
 std::string Declaration(const ColumnInfo& column) {
   if (!column.declaration.has_value()) {
     const bool known =

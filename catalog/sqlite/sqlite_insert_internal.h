@@ -6,7 +6,7 @@
 
 #include "base/row_batch.h"
 
-// How rows are written to SQLite: the declared types of the columns, and the cells as bound values.
+// Writes rows to SQLite: the declared types of the columns, and the cells as bound values.
 namespace sluice::catalog {
 
 std::string SqliteTableDefinition(const std::string& quoted_table, const Schema& schema);

@@ -11,7 +11,7 @@ namespace {
 
 using TableKeys = std::map<std::string, ColumnKey>;
 
-// The columns of a table that are unique by themselves.
+// The columns of a table that are unique on their own.
 Result<TableKeys> KeysOf(SqliteConnection& connection, const std::string& table,
                          const std::string& schema) {
   const std::string place = fmt::format("{}, {}", QuoteText(table, Dialect::kSqlite),

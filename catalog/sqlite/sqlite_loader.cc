@@ -43,7 +43,7 @@ class SqliteTableLoader final : public TableLoader {
   }
 
  private:
-  SqlitePool::Lease connection_;  // ends after what runs on it
+  SqlitePool::Lease connection_;  // released after the objects that use it
   std::unique_ptr<SqlTransaction> transaction_;
   SqliteStatement insertion_;
   const std::string text_;

@@ -12,7 +12,7 @@ namespace {
 
 using ColumnTypes = std::map<std::string, uint32_t>;  // by names in lower case; 0: two differ
 
-// The statement's tokens, as the rules below ask for them.
+// The statement's tokens, with the accessors that the rules below need.
 class ParameterFinder {
  public:
   ParameterFinder(std::string_view sql, size_t count)
@@ -24,7 +24,7 @@ class ParameterFinder {
                ? LowerAscii(sql_.substr(tokens_[at].begin, tokens_[at].end - tokens_[at].begin))
                : std::string();
   }
-  // The name that stands there, in lower case; "": none does.
+  // The name at that token, in lower case; "": it is not a name.
   std::string Name(size_t at) const {
     if (at >= tokens_.size() || (tokens_[at].kind != SqlToken::Kind::kWord &&
                                  tokens_[at].kind != SqlToken::Kind::kQuotedName)) {

@@ -9,8 +9,9 @@
 
 namespace sluice::catalog {
 
-// The types of the `count` parameters of a statement, by the columns that they are compared with or
-// stored in, as PostgreSQL's clients ask for them before they send any; 0: the text does not say.
+// The types of a statement's `count` parameters, inferred from the columns with which they are
+// compared or in which they are stored, for PostgreSQL's clients, which ask before they send any;
+// 0: unknown.
 Result<std::vector<uint32_t>> SqliteParameterTypes(SqliteConnection& connection,
                                                    std::string_view sql, size_t count);
 

@@ -13,14 +13,14 @@
 namespace sluice::catalog {
 namespace {
 
-// A name is a text, and not what SQLite's NUMERIC affinity would make of "1e5".
+// A name is text; SQLite's NUMERIC affinity would turn "1e5" into a number.
 std::string StoredType(std::string_view type) {
   return type == "name"                             ? "name text"
          : type.find('[') != std::string_view::npos ? QuoteName(type)
                                                     : std::string(type);
 }
 
-// What a column has that no row says anything of: as clients expect it to be NOT NULL.
+// The value of a column for which a row has none, if clients expect it to be NOT NULL.
 std::string_view UsualValue(std::string_view type) {
   if (type == "boolean" || type == "oid" || type.starts_with("int") || type == "smallint" ||
       type == "integer" || type == "bigint" || type == "regproc" || type == "real") {
@@ -46,7 +46,7 @@ std::string MakeTable(const PgRelation& relation) {
   return fmt::format("CREATE TABLE {}.{} ({})", relation.schema, QuoteName(relation.name), columns);
 }
 
-// The relations that rows are put into whenever any is asked for.
+// The relations that are filled whenever any is requested.
 constexpr std::array<std::string_view, 20> kFilled = {
     "pg_namespace", "pg_class",      "pg_attribute", "pg_type",     "pg_index",
     "pg_database",  "pg_roles",      "pg_am",        "pg_attrdef",  "pg_constraint",
@@ -65,7 +65,7 @@ constexpr std::array<std::string_view, 8> kInformation = {
 }  // namespace
 
 Status SqlitePgCatalog::Attach() {
-  // ':memory:' could not be written where the connection only reads.
+  // ':memory:' is not writable on a read-only connection.
   RETURN_IF_ERROR(connection_.Run("ATTACH 'file::memory:?mode=memory' AS pg_catalog"));
   RETURN_IF_ERROR(connection_.Run("ATTACH 'file::memory:?mode=memory' AS information_schema"));
   return AddPgFunctions(connection_, options_);
@@ -135,7 +135,7 @@ Result<bool> SqlitePgCatalog::Refresh(int64_t version) {
   for (sqlite3_stmt* statement = sqlite3_next_stmt(connection_.handle(), nullptr);
        statement != nullptr; statement = sqlite3_next_stmt(connection_.handle(), statement)) {
     if (!loaded_.empty() && sqlite3_stmt_busy(statement) != 0) {
-      return false;  // perhaps of these very catalogs: whoever reads on reads what there was
+      return false;  // perhaps on these very catalogs: its reader continues with the old rows
     }
   }
   std::shared_ptr<const PgImage> image = shared_->Find(key);
@@ -157,12 +157,12 @@ Result<bool> SqlitePgCatalog::Refresh(int64_t version) {
 Result<std::shared_ptr<const PgImage>> SqlitePgCatalog::MakeImage(const std::string& key) {
   const std::shared_ptr<const PgImage> none;
   if (sqlite3_txn_state(connection_.handle(), "main") == SQLITE_TXN_WRITE) {
-    return none;  // what is not committed, or would not be read while its lock is held
+    return none;  // it is not committed, or could not be read while its lock is held
   }
   Result<std::unique_ptr<SqliteConnection>> own =
       SqliteConnection::Open(location_, SqliteConnection::Access::kReadOnly);
   if (!own.ok()) {
-    return none;  // the file was removed, or there is no descriptor left: it is made here
+    return none;  // the file was removed, or no descriptor is left: it is made here
   }
   sqlite3_busy_handler((*own)->handle(), nullptr, nullptr);
   SqlitePgCatalog made(**own, location_, options_, shared_);
@@ -177,7 +177,7 @@ Result<std::shared_ptr<const PgImage>> SqlitePgCatalog::MakeImage(const std::str
   }
   const Result<std::string> after = made.SchemaKey();
   if (!after.ok() || *after != key) {
-    return none;  // somebody has changed it meanwhile
+    return none;  // another connection has changed it meanwhile
   }
   ASSIGN_OR_RETURN(PgImage image, made.Image());
   auto shared = std::make_shared<const PgImage>(std::move(image));
@@ -211,14 +211,14 @@ Status SqlitePgCatalog::Load(const char* schema, std::string_view image) {
     std::memcpy(bytes, image.data(), image.size());
   }
   const auto size = static_cast<sqlite3_int64>(image.size());
-  // Takes the bytes, also where it fails.
+  // Takes ownership of the bytes, even if it fails.
   const int code =
       sqlite3_deserialize(connection_.handle(), schema, bytes, size, size,
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
   return code == SQLITE_OK ? OkStatus() : connection_.LastError("");
 }
 
-// All or nothing, whatever transaction is around it.
+// All or nothing, inside any surrounding transaction.
 Status SqlitePgCatalog::FillHere() {
   RETURN_IF_ERROR(connection_.Run("SAVEPOINT sluice_catalog"));
   const Status filled = FillAll();

@@ -12,8 +12,8 @@
 #include "catalog/sqlite/sqlite_connection_internal.h"
 #include "catalog/sqlite/sqlite_pg_images_internal.h"
 
-// pg_catalog and information_schema over SQLite: in-memory databases beside the file, attached to
-// one connection, which SQLite itself reads.
+// pg_catalog and information_schema over SQLite: in-memory databases attached to one connection, in
+// addition to the file, and queried by SQLite itself.
 namespace sluice::catalog {
 
 // A relation of PostgreSQL 15's catalogs.
@@ -24,15 +24,15 @@ struct PgRelation {
 };
 // nullptr: there is none of that name. "pg_class", "information_schema.columns".
 const PgRelation* FindPgRelation(std::string_view name);
-// Some relation has a column of that name and type.
+// Whether some relation has a column of that name and type.
 bool HasPgColumn(std::string_view name, std::string_view type);
 
 // Every function of pg_catalog that clients call.
 Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Options& options);
 
-// The oid that the row of a table, view or index in sqlite_schema has in pg_class.
+// The oid in pg_class of the first row of sqlite_schema: of a table, view or index.
 inline constexpr int64_t kFirstOid = 16384;
-// Of the primary key of a table whose rowid it is: an index that SQLite does not have.
+// For the primary key of a table whose rowid it is: an index that SQLite does not have.
 inline constexpr int64_t kRowidKeyOids = 1'000'000'000;
 inline constexpr int64_t kPublicOid = 2200;
 inline constexpr int64_t kOwnerOid = 10;
@@ -50,21 +50,21 @@ class SqlitePgCatalog {
 
   // Attaches the two databases; empty.
   Status Attach();
-  // What a statement names is there, and as the database's schema is now. True: the databases are
-  // not those that were there before.
+  // Makes the named relations available for the database's current schema. True: the databases are
+  // not the same as before.
   Result<bool> Provide(const std::vector<std::string>& relations);
-  // After a ROLLBACK: the schema may be another one under the same number.
+  // After a ROLLBACK: a different schema may have the same number.
   void Forget();
 
  private:
-  // Says all that the catalogs are made of.
+  // A text of everything from which the catalogs are made.
   Result<std::string> SchemaKey();
   Result<bool> Refresh(int64_t version);
-  // The catalogs of the schema that is committed, made on a connection of their own; nullptr: that
-  // is not `key`'s.
+  // The catalogs of the committed schema, made on a separate connection; nullptr: its key is not
+  // `key`.
   Result<std::shared_ptr<const PgImage>> MakeImage(const std::string& key);
   Result<PgImage> Image();
-  // In the place of what there was; "": an empty database.
+  // Replaces the current content; "": an empty database.
   Status Load(const char* schema, std::string_view image);
   Status FillHere();
   Status Make(const PgRelation& relation);
@@ -88,11 +88,13 @@ class SqlitePgCatalog {
   const SqliteLocation location_;
   const EmbeddedSession::Options options_;
   const std::shared_ptr<SharedCatalogs> shared_;
-  std::optional<int64_t> version_;  // of the schema when it was looked at; nullopt: not yet
-  std::string loaded_;              // the key of what is there; "": nothing is
-  bool of_transaction_ = false;     // what is there was written in a transaction, and goes with it
+  std::optional<int64_t> version_;  // of the schema when it was last read; nullopt: not yet
+  std::string loaded_;              // the key of the current content; "": none
+  bool of_transaction_ = false;     // the content was written in a transaction, and is rolled back
+                                    // with it
   int64_t next_oid_ = 0;            // of constraints and defaults
-  std::map<std::string, SqliteStatement> inserts_;  // hundreds of each, for every schema
+  std::map<std::string, SqliteStatement> inserts_;  // reused, since there are hundreds of inserts
+                                                    // for every schema
 };
 
 }  // namespace sluice::catalog

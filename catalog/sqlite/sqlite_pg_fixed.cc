@@ -6,7 +6,7 @@
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
-// What is the same whatever the database has in it: types, roles, settings.
+// Rows that do not depend on the database's content: types, roles, settings.
 namespace sluice::catalog {
 namespace {
 
@@ -17,7 +17,7 @@ struct BuiltIn {
   const char* category;
   int array;
 };
-// pg_type.dat: those that a column here may have, and what clients ask for by name.
+// pg_type.dat: the types that a column here may have, and those that clients look up by name.
 constexpr std::array kTypes = {
     BuiltIn{16, "bool", 1, "B", 1000},        BuiltIn{17, "bytea", -1, "U", 1001},
     BuiltIn{18, "char", 1, "Z", 1002},        BuiltIn{19, "name", 64, "S", 1003},
@@ -63,7 +63,7 @@ Status SqlitePgCatalog::FillFixed() {
                               int64_t{-1}, "array_in", kArrayReceive, "array_subscript_handler"}));
     }
   }
-  // By which drivers tell the types that are arrays.
+  // By which drivers recognise array types.
   RETURN_IF_ERROR(Insert("pg_proc", "oid, proname, pronamespace, proowner, prokind",
                          {kArrayReceive, "array_recv", int64_t{11}, kOwnerOid, "f"}));
   RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{2}, "heap", "t"}));

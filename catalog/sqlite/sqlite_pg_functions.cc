@@ -12,7 +12,7 @@
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
-// The functions of pg_catalog that clients call when they look around.
+// The functions of pg_catalog that clients call when they browse a database.
 namespace sluice::catalog {
 namespace {
 
@@ -31,7 +31,7 @@ bool IsNullValue(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_NULL;
 }
 
-// Functions that answer the same to everybody, whatever they are asked.
+// Functions with the same result for every session and arguments.
 struct Fixed {
   const char* name;
   const char* text;  // nullptr: NULL
@@ -86,7 +86,8 @@ constexpr std::array kFixed = {
     Fixed{"inet_client_port", nullptr},
 };
 
-// What the database itself knows: a query of one cell, with the arguments as its parameters.
+// Functions answered from the database itself: a query of one cell, with the arguments as its
+// parameters.
 struct Asked {
   const char* name;
   const char* query;
@@ -139,7 +140,7 @@ void Ask(sqlite3_context* context, int count, sqlite3_value** arguments) {
   sqlite3_stmt* raw = nullptr;
   sqlite3* connection = sqlite3_context_db_handle(context);
   if (sqlite3_prepare_v2(connection, asked->query, -1, &raw, nullptr) != SQLITE_OK) {
-    sqlite3_result_null(context);  // the relation is none that the statement has named
+    sqlite3_result_null(context);  // the statement has not named the relation
     return;
   }
   const SqliteStatement query(raw);
@@ -416,7 +417,7 @@ bool IsPlain(std::string_view text) {
   });
 }
 
-// ^name and ^(name)$, which clients ask for of every row; nullopt: it is another one.
+// ^name and ^(name)$, which clients match with every row; nullopt: another pattern.
 std::optional<bool> MatchesName(std::string_view pattern, std::string_view text) {
   if (pattern.starts_with("^(") && pattern.ends_with(")$")) {
     const std::string_view name = pattern.substr(2, pattern.size() - 4);
@@ -445,7 +446,7 @@ void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) 
       compiled = made.get();
     }
     const std::string text(TextOf(arguments[1]));
-    constexpr size_t kLongest = 10'000;  // its search goes deep into the stack
+    constexpr size_t kLongest = 10'000;  // its search recurses deeply
     if (text.size() > kLongest) {
       sqlite3_result_error(context, "the text is too long for a regular expression", -1);
       return;
@@ -536,7 +537,7 @@ Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Optio
   for (const char* name : {"pg_current_user", "pg_session_user", "pg_current_role", "pg_user"}) {
     add.AddText(name, options.user);
   }
-  add.AddText("pg_get_userbyid", options.user, 1);  // whose everything is
+  add.AddText("pg_get_userbyid", options.user, 1);  // the owner of everything
   add.AddText("pg_current_catalog", options.database);
   add.AddText("current_database", options.database);
   add.AddText("pg_current_schema", "public");

@@ -5,7 +5,7 @@
 namespace sluice::catalog {
 namespace {
 
-// A few users, and a few schemas of transactions that have not ended; some 100 KiB each.
+// For a few users, and a few schemas of unfinished transactions; some 100 KiB each.
 constexpr size_t kMostImages = 16;
 
 }  // namespace

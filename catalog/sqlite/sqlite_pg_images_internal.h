@@ -11,23 +11,22 @@
 
 namespace sluice::catalog {
 
-// The two catalogs of one schema, as SQLite writes a database into a file.
+// The two catalogs of one schema, serialised as SQLite database files.
 struct PgImage {
   std::string pg_catalog;
   std::string information_schema;
 };
 
-// To make them takes longer than most queries of them, so that the sessions of a database have the
-// same ones.
+// Making them takes longer than most queries of them, so the sessions of a database share them.
 class SharedCatalogs {
  public:
-  // nullptr: there is none of that key (SqlitePgCatalog::SchemaKey).
+  // nullptr: there is none with that key (SqlitePgCatalog::SchemaKey).
   std::shared_ptr<const PgImage> Find(std::string_view key) EXCLUDES(mutex_);
   void Keep(std::string key, std::shared_ptr<const PgImage> image) EXCLUDES(mutex_);
 
  private:
   Mutex mutex_;
-  // The one that was asked for last comes last.
+  // In the order of their last use.
   std::vector<std::pair<std::string, std::shared_ptr<const PgImage>>> images_ GUARDED_BY(mutex_);
 };
 

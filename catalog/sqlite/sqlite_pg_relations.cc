@@ -3,8 +3,8 @@
 
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
-// The columns of PostgreSQL 15's catalogs, as its own pg_attribute says, so that a query of any
-// client finds those that it names. Most of these relations have no rows here.
+// The columns of PostgreSQL 15's catalogs, from its own pg_attribute, so that queries of any client
+// find the columns that they name. Most of these relations have no rows here.
 namespace sluice::catalog {
 namespace {
 

@@ -7,7 +7,8 @@
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
-// The database's tables, views, indexes and keys, and information_schema, which is made from them.
+// The database's tables, views, indexes and keys, and information_schema, which is derived from
+// them.
 namespace sluice::catalog {
 namespace {
 
@@ -23,7 +24,7 @@ std::string KeyName(const std::string& table, const std::vector<std::string>& co
   return name + "_key";
 }
 
-// As PostgreSQL shows a name: with quotes where it needs them.
+// PostgreSQL's way of showing a name: with quotes if it needs them.
 std::string Shown(const std::string& name) {
   const bool plain =
       !name.empty() && (name[0] < '0' || name[0] > '9') &&
@@ -61,7 +62,7 @@ Status SqlitePgCatalog::FillTables() {
   RETURN_IF_ERROR(connection_.Run(
       "UPDATE pg_catalog.pg_class SET relhasindex = 1 WHERE oid IN (SELECT indrelid FROM"
       " pg_catalog.pg_index)"));
-  for (const std::vector<Value>& row : rows) {  // which name each other
+  for (const std::vector<Value>& row : rows) {  // they name each other
     if (TextCell(row[2]) == "table") {
       RETURN_IF_ERROR(FillForeignKeys(kFirstOid + IntegerCell(row[0]), TextCell(row[1])));
     }
@@ -90,7 +91,7 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
   if (!columns.ok() && columns.status().sqlstate() == "55P03") {
     return columns.status();
   }
-  // A view of tables that are gone, or a virtual table of a module that is not here, has none.
+  // A view on tables that no longer exist, or a virtual table of a missing module, has none.
   const SqlRows none;
   const SqlRows& all = columns.ok() ? *columns : none;
   int64_t number = 0;
@@ -256,7 +257,7 @@ Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
       }
       numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", IntegerCell(rows[at][7]));
     }
-    if (to.empty()) {  // it is the other table's key
+    if (to.empty()) {  // it references the other table's key
       ASSIGN_OR_RETURN(const SqlRows key,
                        connection_.Query("SELECT name FROM pragma_table_info($1, 'main') WHERE"
                                          " pk > 0 ORDER BY pk",
@@ -304,7 +305,8 @@ Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
     text += update == "NO ACTION" ? "" : " ON UPDATE " + update;
     text += removal == "NO ACTION" ? "" : " ON DELETE " + removal;
     RETURN_IF_ERROR(Insert("sluice_texts", "oid, kind, body", {con, "constraint", text}));
-    // psql asks for foreign keys where there are triggers only, as PostgreSQL checks keys by them.
+    // psql asks for foreign keys only if there are triggers, because PostgreSQL checks keys by
+    // triggers.
     RETURN_IF_ERROR(connection_.Run(
         fmt::format("UPDATE pg_catalog.pg_class SET relhastriggers = 1 WHERE oid IN ({}, {})", oid,
                     other_oid)));

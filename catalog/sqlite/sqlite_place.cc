@@ -13,11 +13,11 @@ namespace sluice::catalog {
 namespace {
 
 constexpr std::string_view kDatabaseHeader("SQLite format 3\0", 16);
-// Up to so many bytes every page is looked at, which takes a tenth of a second. A larger file is,
-// when it has become smaller: VACUUM does that, and so does whoever truncates it.
+// Files up to this size are checked page by page, which takes a tenth of a second. A larger file is
+// checked when it has become smaller, by VACUUM or by truncation.
 constexpr int64_t kBytesLookedAt = int64_t{32} << 20;
 constexpr std::string_view kDamagedPage =
-    "*** in database";  // what a page's own damage begins with
+    "*** in database";  // how SQLite's report of a damaged page begins
 
 Status NotThere(const SqliteLocation& location, std::string_view state, std::string_view what) {
   return DatabaseError(state, fmt::format("the database file {} {}", location.path, what))
@@ -26,7 +26,7 @@ Status NotThere(const SqliteLocation& location, std::string_view state, std::str
           "again");
 }
 
-// Through SQLite: closing a descriptor of our own would drop the locks that its connections hold.
+// Through SQLite: closing a descriptor of our own would release the locks of its connections.
 Status CheckHeader(SqliteConnection& connection, const SqliteLocation& location) {
   sqlite3_file* file = nullptr;
   sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
@@ -97,7 +97,7 @@ Result<std::unique_ptr<SqliteConnection>> SqlitePlace::OpenAnew(std::stop_token 
   }
   RETURN_IF_ERROR(opened.status());
   std::unique_ptr<SqliteConnection> connection = std::move(opened).value();
-  // The first pages of a new database may all be in its log still.
+  // All pages of a new database may still be in its log.
   if (file.bytes > 0) {
     RETURN_IF_ERROR(CheckHeader(*connection, location_));
   }
@@ -107,7 +107,7 @@ Result<std::unique_ptr<SqliteConnection>> SqlitePlace::OpenAnew(std::stop_token 
   }
   ASSIGN_OR_RETURN(const SqlRows rows, connection->Query("PRAGMA quick_check(1)", {}));
   const std::string found = rows.empty() ? "" : TextCell(rows[0][0]);
-  // What it says about values is between the user and the constraints.
+  // Reports about values concern only the user and the constraints.
   if (found.starts_with(kDamagedPage)) {
     return DatabaseError("XX001", fmt::format("the database file {} is damaged", location_.path))
         .Detail(found)

@@ -12,20 +12,19 @@
 
 namespace sluice::catalog {
 
-// Whether the path of a SQLite database still leads to the file that was opened there, and whether
-// that is still a database. SQLite does not notice when somebody deletes, replaces, truncates or
-// overwrites a file that it has open: what it writes then is lost with it. Thread-safe.
+// Whether the path of a SQLite database still leads to the file that was opened, and whether that
+// is still a database. SQLite does not notice when an open file is deleted, replaced, truncated or
+// overwritten: later writes are lost with it. Thread-safe.
 class SqlitePlace {
  public:
   explicit SqlitePlace(SqliteLocation location) : location_(std::move(location)) {}
 
-  // The first call says which file it is. 58P01: it is gone; 58030: another one is there, or it is
+  // The first call records the file. 58P01: it is gone; 58030: another file is there, or it is
   // empty. Costs microseconds.
   Status Check() EXCLUDES(mutex_);
   Status CheckIfOpened() EXCLUDES(mutex_);  // OK before the first Check
-  // A connection that sees what somebody would who opened the database only now, after a look at
-  // the file's header (58030) and, where that takes no more than a moment, at each of its pages
-  // (XX001).
+  // A newly opened connection, which sees the database as others do, after a check of the file's
+  // header (58030) and, if that takes only a moment, of each of its pages (XX001).
   Result<std::unique_ptr<SqliteConnection>> OpenAnew(std::stop_token stop) EXCLUDES(mutex_);
 
  private:

@@ -11,7 +11,7 @@
 namespace sluice::catalog {
 namespace {
 
-// Numbers stay numbers and text stays text, as a type; CheckAppendedCells looks at each cell.
+// By type, numbers stay numbers and text stays text; CheckAppendedCells checks each cell.
 bool Fits(DataType type, const std::string& declared) {
   const std::optional<DataType> target = TypeOfDeclaration(declared);
   const auto is_number = [](DataType t) {
@@ -71,7 +71,7 @@ Result<SqlRows> ForeignKeys(SqliteConnection& connection, const TableName& table
                           {table.name, table.schema});
 }
 
-// Deleting rows would delete or change those of another table.
+// Deleting rows would delete or change rows of another table.
 Status CheckRefill(SqliteConnection& connection, const TableName& table) {
   ASSIGN_OR_RETURN(const SqlRows keys, ForeignKeys(connection, table));
   for (const std::vector<Value>& key : keys) {
@@ -86,9 +86,9 @@ Status CheckRefill(SqliteConnection& connection, const TableName& table) {
   return OkStatus();
 }
 
-// The name that a token is, whatever its quotes; "" for what is none.
+// The name in a token, without its quotes; "" if it is not a name.
 std::string NameIn(std::string_view token, SqlToken::Kind kind) {
-  if (kind == SqlToken::Kind::kString) {  // SQLite takes 'name' as well
+  if (kind == SqlToken::Kind::kString) {  // SQLite also accepts 'name'
     return token.size() < 2 ? "" : std::string(token.substr(1, token.size() - 2));
   }
   const Result<TableName> name = ParseTableName(token, Dialect::kSqlite);
@@ -101,8 +101,8 @@ Status CannotReplace(const TableName& table, std::string_view why) {
       .Hint("drop that first, or name another table");
 }
 
-// SQLite drops a table from below whatever names it: views, triggers of other tables and virtual
-// tables over it would fail from then on. Its own triggers go with it.
+// When SQLite drops a table, objects that name it fail from then on: views, triggers of other
+// tables and virtual tables over it. Its own triggers are dropped with it.
 Status CheckReplace(SqliteConnection& connection, const TableName& table) {
   ASSIGN_OR_RETURN(const SqlRows keys, ForeignKeys(connection, table));
   if (!keys.empty()) {
@@ -152,8 +152,8 @@ Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
                           const TableName& staging, const Schema& schema) {
   ASSIGN_OR_RETURN(const std::vector<SqliteColumn> columns, ListSqliteColumns(connection, table));
   ASSIGN_OR_RETURN(const std::vector<SqliteColumn> staged, ListSqliteColumns(connection, staging));
-  // What SQLite makes of a cell is seen in a table of the same declarations, beside the cell as it
-  // is. ("ANY", which keeps it, is a type of STRICT tables only.)
+  // A table with the same declarations shows what SQLite makes of a cell, next to the original.
+  // ("ANY", which keeps it, is a type of STRICT tables only.)
   const TableName tried = NewSqliteStaging({"temp", ""});
   for (const ColumnInfo& wanted : schema.columns) {
     const SqliteColumn* column = FindColumn(columns, wanted.name);
@@ -170,7 +170,7 @@ Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
     RETURN_IF_ERROR(
         connection.Run(fmt::format("INSERT INTO {0} SELECT {1}, {1} FROM {2}", tried.Quoted(),
                                    QuoteName(wanted.name), staging.Quoted())));
-    // Without the plus, one of the two would be converted before they are compared.
+    // Without the plus, one of the two would be converted before the comparison.
     ASSIGN_OR_RETURN(const SqlRows changed,
                      connection.Query(fmt::format("SELECT quote(was), quote(became) FROM {}"
                                                   " WHERE +became IS NOT +was LIMIT 1",

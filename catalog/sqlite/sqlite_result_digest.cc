@@ -9,7 +9,7 @@
 namespace sluice::catalog {
 namespace {
 
-// One step of a hash whose every output bit hangs on every input bit.
+// One step of a hash in which every output bit depends on every input bit.
 uint64_t Mix(uint64_t hash, uint64_t word) {
   constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
   constexpr uint64_t kOther = 0xD6E8FEB86659FD93;

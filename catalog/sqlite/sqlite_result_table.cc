@@ -17,9 +17,9 @@ constexpr std::string_view kStagingPrefix = "sluice_new_";
 constexpr std::string_view kMark = "/* sluice ";
 constexpr std::string_view kMarkEnd = " */";
 
-// What the comment in a definition says.
+// The content of the comment in a definition.
 struct Mark {
-  std::string token;  // nobody else has it
+  std::string token;  // unique
   ProcessIdentity process;
 };
 
@@ -37,8 +37,9 @@ std::optional<Mark> FindMark(std::string_view definition) {
   return mark.token.empty() || words.bad() ? std::nullopt : std::optional<Mark>(std::move(mark));
 }
 
-// The mark of a definition is copied with it: by a dump, by `.schema`, by the way in which SQLite's
-// own manual alters tables. So the record says, too, which rows were written.
+// The mark is copied together with the definition: by a dump, by `.schema`, by the procedure of
+// SQLite's own manual for altering tables. So the record also identifies the rows that were
+// written.
 struct Record {
   std::string columns;
   std::string rows;
@@ -67,7 +68,7 @@ Result<std::optional<Record>> FindRecord(SqliteConnection& connection, const Tab
   return found;
 }
 
-// What stands under the name, without what the catalog knows of it.
+// The object of that name, without the catalog's record of it.
 Result<SqliteTarget> LookAt(SqliteConnection& connection, const TableName& name) {
   SqliteTarget target = {{name.schema.empty() ? "main" : LowerAscii(name.schema), name.name},
                          std::nullopt};

@@ -7,15 +7,15 @@
 #include "catalog/result_table_internal.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
 
-// Result tables in SQLite: what is there, and whether it can take the rows.
+// Result tables in SQLite: what exists, and whether it can take the rows.
 namespace sluice::catalog {
 
 struct SqliteTarget {
-  TableName name;  // with its schema, and spelled as the database does
+  TableName name;  // with its schema, in the database's spelling
   std::optional<FoundTable> found;
 };
 
-// What stands under the name; a schema that does not exist is 3F000. Reads all rows of a table that
+// The object of that name; a schema that does not exist is 3F000. Reads all rows of a table that
 // looks like one of ours.
 Result<SqliteTarget> FindSqliteTarget(SqliteConnection& connection, const TableName& name);
 // The table that was just written, for the record.
@@ -31,25 +31,26 @@ Result<std::vector<SqliteColumn>> ListSqliteColumns(SqliteConnection& connection
 // The columns of a table, as FoundTable spells them.
 Result<std::string> SqliteColumns(SqliteConnection& connection, const TableName& table);
 
-// How many rows, and a number that other rows do not have, whatever order they are in.
+// The number of rows, and a digest of them that does not depend on their order.
 Result<std::string> DigestSqliteRows(SqliteConnection& connection, const TableName& table);
 
-// What would only fail at the end, change rows of other tables, or break what names the table.
+// Checks for what would otherwise fail at the end, change rows of other tables, or break objects
+// that name the table.
 Status CheckSqliteAction(SqliteConnection& connection, const SqliteTarget& target,
                          ResultAction action, const Schema& schema);
-// A cell of the staging table that the column it is appended to would change (22003).
+// 22003 if a cell of the staging table would be changed by the column to which it is appended.
 Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
                           const TableName& staging, const Schema& schema);
-// A refilled table that has other rows than were written is 55000 with the names of its triggers.
+// If a refilled table has other rows than were written, 55000 with the names of its triggers.
 Status CheckSqliteArrived(SqliteConnection& connection, const TableName& table,
                           const TableName& staging);
 
-// A name for a staging table beside a result table, and its definition. The definition says in a
-// comment whose it is: it stays when the staging table becomes the result, and tells that from any
-// other table of its name.
+// A name for a staging table next to a result table, and its definition. A comment in the
+// definition identifies it; it stays when the staging table becomes the result, and distinguishes
+// that from any other table of its name.
 TableName NewSqliteStaging(const TableName& beside);
 std::string SqliteStagingDefinition(const TableName& staging, const Schema& schema);
-// Drops the staging tables of processes that are gone; nothing without such a comment.
+// Drops the staging tables of ended processes; only tables with such a comment.
 Status DropAbandonedStaging(SqliteConnection& connection, const std::string& in_schema);
 
 }  // namespace sluice::catalog

@@ -13,11 +13,11 @@ namespace {
 
 using Kind = SqlToken::Kind;
 
-// Of SQLite's, which PostgreSQL takes as the name of a column.
+// Keywords of SQLite that PostgreSQL accepts as the name of a column.
 const std::set<std::string, std::less<>> kKeywords = {
     "default", "table", "index", "check", "references", "constraint", "values", "unique"};
 
-// What users look at of Sluice's own tables.
+// Those of Sluice's own tables that users read.
 const std::set<std::string, std::less<>> kOwnTables = {"models", "model_versions", "jobs",
                                                        "job_events", "job_metrics"};
 
@@ -48,7 +48,7 @@ class Rewriter final : private SqliteTableRewriter {
   }
 
  private:
-  // The value of E'...', with the quotes of a plain string.
+  // The value of E'...', in the quotes of a plain string.
   void Strings(size_t at) {
     Piece& piece = pieces_[at];
     if (piece.kind == Kind::kString && (piece.text[0] == 'E' || piece.text[0] == 'e')) {
@@ -74,7 +74,7 @@ class Rewriter final : private SqliteTableRewriter {
     }
   }
 
-  // sluice.jobs, as it is called where there are schemas.
+  // sluice.jobs, the name in databases with schemas.
   void OwnTables(size_t at) {
     if (IsWord(at, "sluice") && IsSymbol(at + 1, ".") && at + 2 < pieces_.size() &&
         kOwnTables.contains(pieces_[at + 2].lower) && (at == 0 || !IsSymbol(at - 1, "."))) {
@@ -83,7 +83,7 @@ class Rewriter final : private SqliteTableRewriter {
     }
   }
 
-  // pg_catalog.f(...) is f(...); words that are functions without parentheses.
+  // pg_catalog.f(...) becomes f(...); words that are functions without parentheses.
   void CatalogNames(size_t at) {
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
         IsSymbol(at + 3, "(")) {
@@ -108,7 +108,7 @@ class Rewriter final : private SqliteTableRewriter {
     } else if (IsWord(at, "_pg_expandarray") && at >= 2 && IsSymbol(at + 1, "(")) {
       Expanded(at);
     } else if (at > 0 && IsSymbol(at - 1, ")") && IsSymbol(at, ".") && IsWord(at + 1, "x")) {
-      Drop(at, at + 2);  // (keys).x, where keys is what Expanded has made of it
+      Drop(at, at + 2);  // (keys).x, where keys was produced by Expanded
     } else if (IsWord(at, "collate") && at + 1 < pieces_.size()) {
       size_t end = at + 2;
       if (IsSymbol(at + 2, ".") && at + 3 < pieces_.size()) {
@@ -147,7 +147,7 @@ class Rewriter final : private SqliteTableRewriter {
     return std::nullopt;
   }
 
-  // Returns where to go on.
+  // Returns where to continue.
   size_t CatalogOperators(size_t at) {
     if (pieces_[at].kind == Kind::kSymbol && (pieces_[at].text == "~" || pieces_[at].text == "!") &&
         at > 0) {
@@ -169,7 +169,7 @@ class Rewriter final : private SqliteTableRewriter {
         at >= 2 && !IsWord(at + 2, "select")) {
       AnyOf(at);
     } else if (IsWord(at, "array") && IsSymbol(at + 1, "(")) {
-      // The elements of a select as an array's text.
+      // The elements of a select as the text of an array.
       const size_t close = CloseOf(at + 1);
       if (close < pieces_.size()) {
         Replace(at, "(SELECT pg_array_of(element) FROM");
@@ -226,7 +226,7 @@ class Rewriter final : private SqliteTableRewriter {
     Replace(at + 1, ", ");
   }
 
-  // ORDER BY name is the item of that name; to SQLite it may be the column of any table.
+  // ORDER BY name means the item of that name; SQLite could take it for the column of any table.
   void OrderByNames() {
     size_t at = 0;
     while (at < pieces_.size() &&
@@ -286,7 +286,7 @@ class Rewriter final : private SqliteTableRewriter {
     }
   }
 
-  // [pg_catalog.]name[(n)][\[\]] behind ::; where it ends.
+  // [pg_catalog.]name[(n)][\[\]] after ::; returns its end.
   size_t TypeEnd(size_t at, std::string* name) const {
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".")) {
       at += 2;
@@ -314,8 +314,8 @@ class Rewriter final : private SqliteTableRewriter {
     return at;
   }
 
-  // What is cast becomes what SQLite would make of it; types that it does not have are its texts.
-  // Returns the last piece of the cast.
+  // Rewrites a cast to SQLite's conversion; a type that SQLite does not have becomes text. Returns
+  // the last piece of the cast.
   size_t Cast(size_t at, bool catalog) {
     std::string type;
     const size_t end = TypeEnd(at + 2, &type);
@@ -357,7 +357,7 @@ class Rewriter final : private SqliteTableRewriter {
     Drop(at, end);
     pieces_[begin].text = before + pieces_[begin].text;
     pieces_[last].text += after;
-    MakeOperand(begin, last);  // another cast behind it takes this one as its operand
+    MakeOperand(begin, last);  // a following cast takes this one as its operand
     return end - 1;
   }
 

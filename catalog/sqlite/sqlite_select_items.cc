@@ -102,7 +102,7 @@ std::string NameAt(std::string_view sql, const std::vector<SqlToken>& tokens, si
   return plain.ok() ? plain->name : "?column?";
 }
 
-// As PostgreSQL calls an item without AS: a column, a function, a cast's column.
+// PostgreSQL's name for an item without AS: a column, a function, a cast's column.
 std::string NameOfItem(std::string_view sql, const std::vector<SqlToken>& tokens, size_t begin,
                        size_t end) {
   const auto text = [&](size_t at) {

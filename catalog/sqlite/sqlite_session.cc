@@ -12,10 +12,10 @@
 namespace sluice::catalog {
 namespace {
 
-// What a select reads, as SQLite tells it while it prepares the select.
+// What a select reads, as reported by SQLite while it prepares the select.
 struct Reads {
-  std::set<std::pair<std::string, std::string>> tables;  // "" for a schema that is not told
-  std::set<std::string> views;                           // through which it reads them
+  std::set<std::pair<std::string, std::string>> tables;  // "" if the schema is not reported
+  std::set<std::string> views;                           // through which it reads the tables
   std::set<std::string> functions;
 };
 
@@ -58,7 +58,8 @@ Status Refused(std::string_view schema, std::string_view name) {
                         schema, name));
 }
 
-// PRAGMAs that change what a select gives, and a query that answers as no session has SET them.
+// A PRAGMA that changes the result of a select, and a query that tells whether the session has SET
+// it.
 struct ReadingPragma {
   std::string_view name;
   std::string_view query;
@@ -110,7 +111,7 @@ Result<bool> HasMoreThanMain(SqliteConnection& session) {
 Status CheckNoSessionFunctions(SqliteConnection& session, std::string_view select) {
   const Result<Reads> reads = ReadsOf(session, select);
   if (!reads.ok()) {
-    return OkStatus();  // whoever describes the select says what is wrong with it
+    return OkStatus();  // describing the select reports the error
   }
   for (const char* function : {"last_insert_rowid", "changes", "total_changes"}) {
     if (reads->functions.contains(function)) {
@@ -152,8 +153,8 @@ Status CheckOnlyMain(SqliteConnection& session, std::string_view select) {
       }
       continue;
     }
-    // No column of it is read (count(*)), and SQLite does not say whose it is: the first one that
-    // it looks at is temp, then main, then the others.
+    // No column of the table is read (count(*)), and SQLite does not report its schema: the search
+    // order is temp, then main, then the others.
     ASSIGN_OR_RETURN(const SqlRows rows,
                      session.Query("SELECT l.schema FROM pragma_table_list AS l JOIN"
                                    " pragma_database_list AS d ON d.name = l.schema"

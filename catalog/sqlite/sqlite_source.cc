@@ -22,7 +22,7 @@ namespace {
 int NoteTable(void* tables, int action, const char* table, const char* /*column*/,
               const char* schema, const char* /*trigger*/) {
   if (action == SQLITE_READ && table != nullptr && *table != '\0') {
-    // Of a table without a column that matters, count(*), it knows only what was written.
+    // For a table of which no column is read, count(*), it reports only the name as written.
     static_cast<std::set<std::pair<std::string, std::string>>*>(tables)->emplace(
         schema == nullptr ? "" : schema, table);
   }
@@ -167,7 +167,7 @@ class SqliteSource final : public DataSource {
   }
 
  private:
-  // The table as the database spells it.
+  // The table in the database's spelling.
   static Result<std::optional<TableName>> Find(SqliteConnection& connection,
                                                const TableName& table) {
     ASSIGN_OR_RETURN(const SqlRows rows,
@@ -182,7 +182,7 @@ class SqliteSource final : public DataSource {
     return std::optional<TableName>({TextCell(rows[0][0]), TextCell(rows[0][1])});
   }
 
-  // SQLite names what is missing; the nearest name that exists helps more.
+  // SQLite names what is missing; the nearest existing name helps more.
   Result<Schema> WithNearestName(SqliteConnection& connection, Result<Schema> described) {
     if (described.ok() || described.status().sqlstate() != "42P01") {
       return described;
@@ -204,7 +204,7 @@ class SqliteSource final : public DataSource {
   const std::string url_;
   const std::shared_ptr<SqliteDatabase> shared_;
   SqliteDatabase& database_;
-  CatalogTables tables_{Dialect::kSqlite};  // one of them says which tables Sluice wrote
+  CatalogTables tables_{Dialect::kSqlite};  // one of them records which tables Sluice wrote
   Mutex session_mutex_;
   SqlitePool::Lease session_ GUARDED_BY(session_mutex_);
   // The session has temporary tables, or ATTACHed databases.

@@ -22,15 +22,15 @@
 namespace sluice::catalog {
 namespace {
 
-// In the header of every stage ("SlSt"); a file without it is none of ours, whatever its name.
+// In the header of every stage ("SlSt"); a file without it is not ours, whatever its name.
 constexpr int32_t kApplicationId = 0x536c5374;
 constexpr size_t kApplicationIdOffset = 68;  // https://www.sqlite.org/fileformat.html
 constexpr std::string_view kFileHeader = "SQLite format 3";
-// Others, the database's own log among them, need room as well: 2 % of the disk, at most 1 GiB.
+// Others, such as the database's own log, need room, too: 2 % of the disk, at most 1 GiB.
 constexpr int64_t kKeptFreeShare = 50;
 constexpr int64_t kMostKeptFree = int64_t{1} << 30;
 
-// Of rows that are numbered from 1.
+// For rows that are numbered from 1.
 std::vector<ShardRange> CutNumbered(int64_t rows, int64_t rows_per_shard) {
   std::vector<int64_t> keys;
   for (int64_t key = 1; key <= rows; key += rows_per_shard) {
@@ -52,7 +52,7 @@ std::string Mebibytes(int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-// A stage whose owner's lock is free.
+// Whether the file is a stage whose owner's lock is free.
 bool IsAbandonedStage(int file) {
   std::array<char, kApplicationIdOffset + sizeof(kApplicationId)> header{};
   if (flock(file, LOCK_EX | LOCK_NB) != 0 ||
@@ -120,7 +120,7 @@ Result<std::unique_ptr<SqliteStage>> SqliteStage::Create(const SqliteLocation& d
   return stage;
 }
 
-// The file has the rights of the database before anything is in it.
+// The file gets the database's access rights before anything is in it.
 Status SqliteStage::MakeFile(const SqliteLocation& database) {
   struct stat original {};
   if (stat(database.path.c_str(), &original) != 0) {
@@ -135,7 +135,7 @@ Status SqliteStage::MakeFile(const SqliteLocation& database) {
   mode_t mode = original.st_mode & (S_IRUSR | S_IWUSR | kGroup | S_IROTH | S_IWOTH);
   const uid_t owner = geteuid() == 0 ? original.st_uid : static_cast<uid_t>(-1);
   if (fchown(file_, owner, original.st_gid) != 0) {
-    mode &= ~kGroup;  // it stays with a group of this process, which is another one
+    mode &= ~kGroup;  // it keeps this process's group, which is another one
   }
   if (fchmod(file_, mode | S_IRUSR | S_IWUSR) != 0) {
     return SystemError("cannot set the rights of " + location_.path, errno);
@@ -148,7 +148,7 @@ Status SqliteStage::MakeFile(const SqliteLocation& database) {
 
 Status SqliteStage::Copy(SqliteConnection& connection, std::string_view select, size_t columns,
                          int64_t rows_per_shard) {
-  RETURN_IF_ERROR(connection.Run("BEGIN"));  // the cut and the rows are of one state
+  RETURN_IF_ERROR(connection.Run("BEGIN"));  // the cut and the rows are of the same state
   ASSIGN_OR_RETURN(const std::optional<RowidCut> cut, FindRowidCut(connection, select, columns));
   const std::string rows = cut.has_value()
                                ? WithBounds(cut->shard_select, fmt::format("{}", INT64_MIN),
@@ -187,7 +187,7 @@ Status SqliteStage::Fill(const SqliteLocation& database, std::string_view select
       connection
           ->Query(fmt::format("ATTACH {} AS stage", QuoteText(location_.uri, Dialect::kSqlite)), {})
           .status());
-  // The copy is worth nothing after a crash.
+  // The copy is useless after a crash.
   RETURN_IF_ERROR(connection->Run("PRAGMA stage.journal_mode = OFF"));
   RETURN_IF_ERROR(connection->Run("PRAGMA stage.synchronous = OFF"));
   RETURN_IF_ERROR(connection->Run(fmt::format("PRAGMA stage.application_id = {}", kApplicationId)));

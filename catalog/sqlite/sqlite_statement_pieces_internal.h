@@ -10,18 +10,18 @@
 
 namespace sluice::catalog {
 
-// A statement as its tokens, which rules replace and drop by their numbers, written out again with
-// the blanks that were between them. A number beyond the last token is one that nothing is.
-// The statement's text outlives it.
+// A statement as its tokens, which rules replace and drop by index, written out again with the
+// original blanks between them. An index past the last token denotes an empty piece.
+// The statement's text must outlive it.
 class StatementPieces {
  public:
   explicit StatementPieces(std::string_view sql);
 
-  // nullopt: nothing was changed.
+  // nullopt: unchanged.
   std::optional<std::string> Text() const;
 
  protected:
-  // A token with its text, which a rule may replace, and the blanks before it.
+  // A token with its text, which a rule may replace, and the preceding blanks.
   struct Piece {
     SqlToken::Kind kind;
     std::string text;   // as it is written out
@@ -42,7 +42,7 @@ class StatementPieces {
     return at < pieces_.size() && (pieces_[at].kind == SqlToken::Kind::kWord ||
                                    pieces_[at].kind == SqlToken::Kind::kQuotedName);
   }
-  // An operand can end with this piece: what stands behind it is an operator.
+  // An operand can end with this piece, so that an operator may follow.
   bool EndsOperand(size_t at) const;
   void Replace(size_t at, std::string text);
   void Drop(size_t begin, size_t end);
@@ -53,7 +53,7 @@ class StatementPieces {
   size_t BeforeDropped(size_t at) const;
 
   // The first piece of the operand that ends with piece `last`: a literal, a dotted name, a call, a
-  // pair of parentheses, $n, what MakeOperand has said.
+  // pair of parentheses, $n, or as set by MakeOperand.
   size_t PrimaryBegin(size_t last) const;
   void MakeOperand(size_t begin, size_t last) { operands_[last] = begin; }
 

@@ -10,8 +10,8 @@
 namespace sluice::catalog {
 namespace {
 
-// The bounds of a range in a statement that is run for one after another. They are nobody else's: a
-// select has no parameters.
+// The bounds of a range in a statement that is run for one range after another. No conflict is
+// possible: a select has no parameters.
 constexpr char kBeginParameter[] = ":sluice_begin";
 constexpr char kEndParameter[] = ":sluice_end";
 
