@@ -10,21 +10,21 @@
 
 namespace sluice::catalog {
 
-// Where the database refused a batch, as far as it says.
+// Where the database refused a batch, as far as it reports it.
 struct RefusedRow {
   std::optional<size_t> row;  // of the batch
-  std::string column;         // "" when it is not one
+  std::string column;         // "" if the error concerns no column
 };
 
-// Brings rows from outside into a table of the user's own, which Sluice does not take for a result
-// table. Everything happens in one transaction: others see the table, or its new rows, when Commit
-// has ended, and a loader that is destroyed without it leaves nothing behind. Hears the stop of the
-// statement that has begun. Not thread-safe.
+// Loads rows from outside into a table of the user, which is not a result table of Sluice.
+// Everything happens in one transaction: others see the table, or its new rows, after Commit, and a
+// loader destroyed without it leaves nothing behind. Obeys the current statement's stop. Not
+// thread-safe.
 class TableLoader {
  public:
   virtual ~TableLoader() = default;
-  // `batch` has the columns that the loader was made with; a cell that is a text is read by the
-  // database as the column's type. The first error is the last call but for the destructor.
+  // `batch` has the columns with which the loader was made; the database parses text cells as the
+  // column's type. After an error only the destructor may be called.
   virtual Status Write(const RowBatch& batch, RefusedRow* refused) = 0;
   virtual Status Commit() = 0;
 };

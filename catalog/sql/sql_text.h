@@ -10,7 +10,7 @@
 
 namespace sluice::catalog {
 
-// How quotes and comments are read: the two databases differ in E'..', $$..$$, [..], `..`.
+// Dialects differ in quotes and comments: E'..', $$..$$, [..], `..`.
 enum class Dialect : int { kPostgres = 1, kSqlite = 2 };
 
 // A token of a statement. Comments and white space are left out.
@@ -19,27 +19,27 @@ struct SqlToken {
   Kind kind = Kind::kSymbol;
   size_t begin = 0;  // half-open byte range
   size_t end = 0;
-  int depth = 0;  // of parentheses and brackets around it; they have the depth outside
+  int depth = 0;  // of surrounding parentheses and brackets; these have the outer depth
 };
 
-// Never fails: what is not closed reaches to the end, and the database will say so.
+// Never fails: an unclosed token extends to the end, and the database will report it.
 std::vector<SqlToken> TokenizeSql(std::string_view sql, Dialect dialect);
 
-// The statement without white space and semicolons around it (comments stay).
+// The statement without surrounding white space and semicolons (comments stay).
 std::string_view TrimStatement(std::string_view sql, Dialect dialect);
 
 std::string LowerAscii(std::string_view text);
 
-// 0 to 15; -1: `c` is no hexadecimal digit.
+// 0 to 15; -1: `c` is not a hexadecimal digit.
 int HexDigit(char c);
 
-// "name", with quotes inside doubled. Both databases take it.
+// "name", with inner quotes doubled. Both databases accept it.
 std::string QuoteName(std::string_view name);
-// 'text', for places where a value cannot be bound. Both databases take it.
+// 'text', for places where a value cannot be bound. Both databases accept it.
 std::string QuoteText(std::string_view text, Dialect dialect);
 
-// [schema.]table as it stands in a statement: quotes are taken off, and PostgreSQL folds what is
-// not quoted to lower case.
+// [schema.]table as written in a statement: removes quotes, and folds unquoted parts to lower case
+// for PostgreSQL.
 Result<TableName> ParseTableName(std::string_view text, Dialect dialect);
 
 }  // namespace sluice::catalog

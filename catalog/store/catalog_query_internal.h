@@ -20,7 +20,7 @@ Status StatusOf(const Result<T>& result) {
   return result.status();
 }
 
-// Done again, on other connections, where one was lost: for what may be done twice.
+// Retried on other connections if one was lost: for functions that may run twice.
 template <typename Function>
 auto Again(const Function& function) {
   constexpr int kTries = 3;
@@ -31,14 +31,15 @@ auto Again(const Function& function) {
   return result;
 }
 
-// Single statements on the catalog's tables, each on a session of its own and done again where that
-// is lost. In `sql`, {table} stands for a table of the catalog's. Thread-safe.
+// Single statements on the catalog's tables, each on a session of its own and retried if that is
+// lost. In `sql`, {table} stands for a table of the catalog. Thread-safe.
 class CatalogQuery {
  public:
   CatalogQuery(CatalogTables& tables, SqlDatabase& database)
       : tables_(tables), database_(database) {}
 
-  // No rows while the tables do not exist. `role`: its OID is the last parameter; null: of nobody.
+  // No rows while the tables do not exist. `role`: its OID is appended to the parameters; null: not
+  // restricted to a role.
   Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters,
                       RoleOid* role = nullptr);
   // All rows in one transaction. `into`: the table and its columns.

@@ -5,7 +5,7 @@
 namespace sluice::catalog {
 namespace {
 
-// The role that asks, by its number: its name may have been another's.
+// The calling role, by its OID, since its name may have been another role's.
 constexpr std::string_view kWhoeverAsks =
     "(SELECT a.oid FROM pg_catalog.pg_roles AS a WHERE a.rolname = current_user)";
 constexpr std::string_view kLogin =
@@ -14,7 +14,7 @@ constexpr std::string_view kLogin =
 // Of {models}.users.
 constexpr std::string_view kEverybodyOid = "0";
 
-// The roles that `role` is a member of, itself included; of a superuser all.
+// The roles of which `role` is a member, including itself; for a superuser all.
 std::string RolesOf(std::string_view role) {
   return fmt::format(
       "SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE"
@@ -22,15 +22,15 @@ std::string RolesOf(std::string_view role) {
       role);
 }
 
-// Superusers see also what belonged to a role that is gone.
+// Superusers also see what belonged to a dropped role.
 std::string IsSuperuser(std::string_view role) {
   return fmt::format(
       "EXISTS (SELECT FROM pg_catalog.pg_roles AS s WHERE s.oid = {} AND s.rolsuper)", role);
 }
 
-// The table that a record of {result_tables} is about, which its role may write at least. What the
-// record says counts only where the table itself says so, too (postgres_result_table.h): one who
-// writes there more than is so has not made the table Sluice's.
+// The table to which a record of {result_tables} refers, on which its role must at least have the
+// right to write. A record counts only if the table itself confirms it (postgres_result_table.h):
+// writing a false record does not turn a table into a result table.
 constexpr std::string_view kOfOwnTable =
     "EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
     " ON n.oid = c.relnamespace WHERE n.nspname = schema_name AND c.relname = table_name AND"
@@ -44,13 +44,13 @@ void AddPolicy(std::string_view name, std::string_view table, std::string_view w
       fmt::format("CREATE POLICY {} ON {} FOR {} {} ({})", name, table, what, clause, condition));
 }
 
-// The names of earlier versions are those of the roles that have them now; of one that is gone,
-// nobody's.
+// Names of earlier versions belong to the roles that have them now; those of dropped roles to
+// nobody.
 void NumberOwners(std::vector<std::string>* sql) {
   const auto run = [sql](std::string_view statement) {
     sql->push_back(fmt::format(fmt::runtime(statement), fmt::arg("login", kLogin)));
   };
-  // Policies that compare names are in the way.
+  // Policies that compare names prevent the change of the column.
   for (const std::string_view policy :
        {"seen ON {models}", "owned ON {models}", "seen ON {model_versions}",
         "owned ON {model_versions}", "seen ON {model_chunks}", "owned ON {model_chunks}",
@@ -80,7 +80,7 @@ void NumberOwners(std::vector<std::string>* sql) {
   run("ALTER TABLE {{models}} DROP COLUMN user_names");
 }
 
-// Rows of earlier versions belong to the login that brings them up to date.
+// Rows of earlier versions belong to the login that upgrades them.
 void AddOwners(std::vector<std::string>* sql) {
   for (const std::string_view table : {"{models}", "{jobs}"}) {
     sql->push_back(
@@ -93,7 +93,7 @@ void AddOwners(std::vector<std::string>* sql) {
 }  // namespace
 
 std::string OwnedBy(std::string_view role) {
-  // Itself also when it is gone: what it has begun belongs to nobody else.
+  // Includes the role itself even if it was dropped: what it has begun belongs to no other role.
   return fmt::format("(owner = {} OR owner IN ({}) OR {})", role, RolesOf(role), IsSuperuser(role));
 }
 
@@ -132,8 +132,8 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
        {"{models}", "{model_versions}", "{jobs}", "{job_events}", "{job_metrics}"}) {
     sql.push_back(fmt::format("GRANT SELECT ON {} TO PUBLIC", table));
   }
-  // Of columns, and not of the table: who may write a table may LOCK it, against everybody. A
-  // record stays that of its table.
+  // On columns rather than the table: a role that may write a table may also LOCK it, against
+  // everyone. A record cannot be moved to another table.
   sql.emplace_back("REVOKE INSERT, UPDATE ON {result_tables} FROM PUBLIC");
   sql.emplace_back(
       "GRANT SELECT, INSERT (schema_name, table_name, identity, columns, statement_kind, job,"

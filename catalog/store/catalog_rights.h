@@ -4,23 +4,23 @@
 #include <string_view>
 #include <vector>
 
-// Whose models and jobs are whose in PostgreSQL, as conditions for the stores (which ask on a
-// connection of Sluice's own login, for a role) and as row-level security for everybody else. Both
-// say the same. SQLite has no roles.
+// Ownership of models and jobs in PostgreSQL, as conditions for the stores (which query on a
+// connection of Sluice's own login, on behalf of a role) and as row-level security for all other
+// sessions. Both enforce the same rules. SQLite has no roles.
 namespace sluice::catalog {
 
-// Roles are their OIDs, as regrole: a role that gets another name keeps what it has, and one that
-// gets the name of another does not get that one's. In {models}.users 0 is everybody.
+// Roles are stored as OIDs (regrole): a renamed role keeps what it owns, and a role that gets
+// another's old name does not get that one's objects. In {models}.users 0 stands for every role.
 //
-// Conditions on rows of {models} and {jobs}; `role` is an SQL expression of the OID of the role
-// that asks. Its members see and change what a role owns; a model is seen by those in `users`, too.
+// Conditions on rows of {models} and {jobs}; `role` is an SQL expression for the OID of the calling
+// role. Members of a role see and change what it owns; a model is also visible to those in `users`.
 std::string OwnedBy(std::string_view role);
 std::string SeenBy(std::string_view role);
 
-// How the tables say whose a row is.
+// How the tables record the owner of a row.
 enum class Owners { kNotAtAll, kByName, kByOid };
 
-// Statements that give the tables their owners, and let everybody read what is theirs.
+// Statements that add owners to the tables, and let every role read its own rows.
 std::vector<std::string> RightsDefinitions(Owners owners);
 
 }  // namespace sluice::catalog

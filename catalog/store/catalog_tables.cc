@@ -68,16 +68,16 @@ constexpr std::string_view kResultTables =
     " statement_kind text NOT NULL, job bigint NOT NULL, written_micros bigint NOT NULL,"
     " written {stamp:written_micros}, PRIMARY KEY (schema_name, table_name))";
 
-// What a job has answered: see JobStore::Answer.
+// The answers of jobs: see JobStore::Answer.
 constexpr std::string_view kJobAnswers =
     "CREATE TABLE IF NOT EXISTS {job_answers} (job_id bigint PRIMARY KEY, answer {bytes} NOT NULL)";
 
-// What who runs a job keeps for those who go on with it: see JobStore::KeepRecord.
+// Records that a job's runner stores for its successors: see JobStore::KeepRecord.
 constexpr std::string_view kJobRecords =
     "CREATE TABLE IF NOT EXISTS {job_records} (job_id bigint NOT NULL, name text NOT NULL,"
     " content {bytes} NOT NULL, PRIMARY KEY (job_id, name))";
 
-// Any number; everybody who creates the tables takes the same lock.
+// Any number; every process that creates the tables takes the same lock.
 constexpr std::string_view kCreationLock = "SELECT pg_advisory_xact_lock(736811223)";
 
 void ReplaceAll(std::string* text, std::string_view from, std::string_view to) {
@@ -167,7 +167,7 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   if (exist_) {
     return true;
   }
-  // The last of those that models and jobs need.
+  // The last one of the tables for models and jobs.
   ASSIGN_OR_RETURN(const bool exist, HasTable(session, "job_runners"));
   if (!exist) {
     return false;
@@ -176,7 +176,7 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   ASSIGN_OR_RETURN(const bool current, IsCurrent(session));
   if (!current) {
     const Status updated = CreateAll(session, {kResultTables, kJobAnswers, kJobRecords});
-    // A SQLite file that may only be read shows its jobs as they are.
+    // A read-only SQLite file shows its jobs unchanged.
     if (!updated.ok() && dialect_ == Dialect::kPostgres) {
       return Status(updated).Because(
           "models and jobs get owners and answers, in tables that an earlier version of Sluice has "
@@ -237,7 +237,8 @@ Status CatalogTables::CreateAll(SqlSession& session,
 }
 
 Status CatalogTables::MakeSchema(SqlSession& session) {
-  // Asked first: CREATE SCHEMA IF NOT EXISTS wants the privilege even when there is nothing to do.
+  // Checked first: CREATE SCHEMA IF NOT EXISTS requires the privilege even if there is nothing to
+  // do.
   ASSIGN_OR_RETURN(const SqlRows schema,
                    session.Query("SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'", {}));
   if (schema.empty()) {
@@ -251,8 +252,8 @@ Status CatalogTables::MakeSchema(SqlSession& session) {
   return CheckOwners(session);
 }
 
-// Whoever owns a table may hang a trigger on it, which runs with the rights of those who write
-// there; who owns the schema may put another table in its place.
+// The owner of a table may add a trigger, which runs with the rights of the writing role; the owner
+// of the schema may replace a table.
 Status CatalogTables::CheckOwners(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
     return OkStatus();
@@ -282,7 +283,7 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
                         owner));
 }
 
-// Somebody else may have done so before we had the lock.
+// Another process may have done so before we had the lock.
 Status CatalogTables::GiveRights(SqlSession& session) {
   ASSIGN_OR_RETURN(const bool given, IsCurrent(session));
   if (given) {
@@ -292,7 +293,7 @@ Status CatalogTables::GiveRights(SqlSession& session) {
   for (const std::string& definition : RightsDefinitions(owners)) {
     RETURN_IF_ERROR(session.Query(Resolve(definition), {}).status());
   }
-  // A schema that an administrator made for us may belong to somebody else.
+  // A schema that an administrator created for us may belong to another role.
   ASSIGN_OR_RETURN(const SqlRows ours,
                    session.Query("SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'"
                                  " AND pg_has_role(nspowner, 'USAGE')",
@@ -303,8 +304,8 @@ Status CatalogTables::GiveRights(SqlSession& session) {
   return MakeStageSchema(session);
 }
 
-// Where everybody stages what has to be read twice, in tables of their own. Not where the catalog
-// is: who may create tables there could have them taken for Sluice's.
+// Where users stage rows that have to be read twice, in tables of their own. Not in the catalog's
+// schema: tables created there by users could be mistaken for Sluice's.
 Status CatalogTables::MakeStageSchema(SqlSession& session) {
   ASSIGN_OR_RETURN(const SqlRows may,
                    session.Query("SELECT 1 WHERE to_regnamespace('sluice_stage') IS NULL"

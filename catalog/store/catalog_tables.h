@@ -10,36 +10,35 @@
 
 namespace sluice::catalog {
 
-// The tables in which models and jobs live, and result tables are recorded: schema `sluice` in
+// The tables that hold models and jobs, and the records of result tables: schema `sluice` in
 // PostgreSQL, a prefix in SQLite. Thread-safe.
 class CatalogTables {
  public:
   explicit CatalogTables(Dialect dialect) : dialect_(dialect) {}
 
   Dialect dialect() const { return dialect_; }
-  // Puts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
+  // Inserts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
   std::string Resolve(std::string_view sql) const;
-  // False while nothing has been stored yet. Creates nothing; tables of an earlier version are
-  // brought up to date.
+  // False while nothing has been stored yet. Creates nothing; upgrades tables of an earlier
+  // version.
   Result<bool> Exist(SqlSession& session);
-  // Makes the tables when they do not exist, in a transaction of its own; safe when several
-  // processes do it at the same moment.
+  // Creates missing tables, in a transaction of its own; safe when several processes do it at the
+  // same time.
   Status Create(SqlSession& session);
-  // The same for the table in which result tables are recorded; databases of earlier versions have
-  // all but this one.
+  // The same for the table that records result tables, which databases of earlier versions lack.
   Result<bool> ResultTablesExist(SqlSession& session);
   Status CreateResultTables(SqlSession& session);
-  // And for the one of what jobs have answered.
+  // The same for the table of jobs' answers.
   Result<bool> AnswersExist(SqlSession& session);
 
  private:
   Result<bool> HasTable(SqlSession& session, std::string_view table);
-  // Whether everything is there that this version adds.
+  // Whether everything that this version adds exists.
   Result<bool> IsCurrent(SqlSession& session);
   static Result<Owners> OwnersNow(SqlSession& session);
   Status CreateAll(SqlSession& session, const std::vector<std::string_view>& definitions);
   Status MakeSchema(SqlSession& session);
-  // 42501: what a superuser would do there, somebody else could add to.
+  // 42501: another role could add to what a superuser would do there.
   Status CheckOwners(SqlSession& session);
   Status GiveRights(SqlSession& session);
   Status MakeStageSchema(SqlSession& session);

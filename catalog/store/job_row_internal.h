@@ -10,15 +10,15 @@
 // A job as a row of the table of jobs.
 namespace sluice::catalog {
 
-// Behind the id.
+// The columns after the id.
 inline constexpr std::string_view kJobColumns =
     "state, kind, statement, model, username, started_micros, finished_micros, rows_read,"
     " rows_trained, rows_retried, rows_skipped, error";
 
-// As they are read where jobs have owners: a user who is a role has the role's name of today.
+// The columns for reading if jobs have owners: a user who is a role has the role's current name.
 std::string JobColumns(bool have_owners);
 
-// In their order.
+// In the order of kJobColumns.
 std::vector<SqlParameter> JobParameters(const Job& job);
 // `row`: the id and kJobColumns.
 Job JobFromRow(const std::vector<Value>& row);

@@ -14,7 +14,7 @@ namespace sluice::catalog {
 class CatalogTables;
 class RoleOid;
 
-// What is read of a version; the second leaves its plan out, which may be large.
+// The columns read for a version; the second list omits its plan, which may be large.
 inline constexpr std::string_view kVersionColumns =
     "schema_name, name, version, live, type, statement, plan, metrics, job, rows_trained,"
     " lineage, weights_sha256, weights_bytes, created_micros";
@@ -25,11 +25,11 @@ inline constexpr std::string_view kVersionColumnsWithoutPlan =
 // "schema.name", or the name alone.
 std::string FullModelName(std::string_view schema, std::string_view name);
 
-// The rows of models and their versions, as one role sees them: what is looked up, locked and
-// refused in a session's transaction. Thread-safe; a session is not.
+// The rows of models and their versions as one role sees them: looks up, locks and refuses rows in
+// a session's transaction. Thread-safe; a session is not.
 class ModelRows {
  public:
-  // `role` is null where the database has no roles: everything is everybody's then.
+  // `role` is null if the database has no roles: then everything belongs to everyone.
   ModelRows(CatalogTables& tables, std::shared_ptr<RoleOid> role)
       : tables_(tables), role_(std::move(role)) {}
 
@@ -38,27 +38,28 @@ class ModelRows {
   // Statements that name tables as "{models}".
   Result<SqlRows> Ask(SqlSession& session, std::string_view sql,
                       const std::vector<SqlParameter>& parameters);
-  // The OID of who asks is the last parameter, where there are roles.
+  // The calling role's OID is appended to the parameters, if there are roles.
   Result<SqlRows> AskAsRole(SqlSession& session, std::string_view sql,
                             std::vector<SqlParameter> parameters);
   Status Run(SqlSession& session, std::string_view sql,
              const std::vector<SqlParameter>& parameters);
-  // A condition: of models that who asks may see; the role is the parameter of that number.
+  // A condition that selects the models visible to the caller; the role is the parameter of that
+  // number.
   std::string AndSeen(int parameter) const;
 
-  // The live version where none is named. NotFound says what there is.
+  // The live version if none is named. NotFound lists what exists.
   Result<ModelVersion> Find(SqlSession& session, std::string_view schema, std::string_view name,
                             std::optional<int64_t> version);
-  // The same version, whatever its name is by now; nullopt: it was dropped.
+  // The same version under its current name; nullopt: it was dropped.
   Result<std::optional<ModelVersion>> FindAgain(SqlSession& session, const ModelVersion& model);
-  // NotFound, as if it did not exist: the model is there and hidden from who asks.
+  // NotFound, as if it did not exist: the model exists but is hidden from the caller.
   Status CheckSeen(SqlSession& session, std::string_view schema, std::string_view name);
-  // 42501: the model is there and belongs to somebody else.
+  // 42501: the model exists and belongs to another role.
   Status CheckOwned(SqlSession& session, std::string_view schema, std::string_view name);
   // The model's next version, its row locked until the transaction ends; no row: there is no such
-  // model. SQLite's write lock is held anyway.
+  // model. SQLite's write lock is held in any case.
   Result<SqlRows> Lock(SqlSession& session, std::string_view schema, std::string_view name);
-  // NotFound, with the name that was perhaps meant.
+  // NotFound, with a similar name if there is one.
   Status NoModel(SqlSession& session, std::string_view schema, std::string_view name);
 
  private:

@@ -10,7 +10,7 @@
 namespace sluice::catalog {
 namespace {
 
-// Both databases move a value of this size without trouble, and a chunk more or less costs nothing.
+// Both databases handle a value of this size easily, and the number of chunks does not matter.
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
 Status Damaged(const ModelVersion& model, std::string detail) {
@@ -22,8 +22,8 @@ Status Damaged(const ModelVersion& model, std::string detail) {
       .Hint("train the model again, or restore the table model_chunks from a backup");
 }
 
-// Before anything is allocated: the chunks are numbered without a gap, and hold as many bytes as
-// the version says.
+// Checked before anything is allocated: the chunks are numbered without a gap, and have as many
+// bytes as the version states.
 Status CheckChunks(ModelRows& rows, SqlSession& session, const ModelVersion& model) {
   ASSIGN_OR_RETURN(
       const SqlRows found,
@@ -71,7 +71,7 @@ Result<std::string> ReadWeights(ModelRows& rows, SqlSession& session, const Mode
                  {model.schema, model.name, model.version, position}));
     const std::string chunk = found.empty() ? "" : TextCell(found[0][0]);
     if (chunk.empty()) {
-      break;  // the checksum tells that something is missing
+      break;  // the checksum reveals that something is missing
     }
     weights += chunk;
   }

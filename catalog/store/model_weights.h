@@ -11,12 +11,12 @@ namespace sluice::catalog {
 
 class ModelRows;
 
-// What ReadWeights says of weights that are not those that were stored.
+// The error of ReadWeights for weights that differ from those that were stored.
 inline constexpr std::string_view kDamagedWeights = "XX001";
 
 Status InsertWeights(ModelRows& rows, SqlSession& session, const ModelVersion& model,
                      std::string_view weights);
-// Checked against the size and the SHA-256 that the version records, before as much is allocated.
+// Checked against the size and the SHA-256 that the version records, before that much is allocated.
 Result<std::string> ReadWeights(ModelRows& rows, SqlSession& session, const ModelVersion& model);
 
 }  // namespace sluice::catalog

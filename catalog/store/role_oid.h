@@ -9,8 +9,8 @@
 
 namespace sluice::catalog {
 
-// The OID of the role that a catalog is for, looked up once: the role that has the name then is who
-// asks, also when it gets another name, or is dropped, while it works. Thread-safe.
+// The OID of the role on whose behalf a catalog works, looked up once: the role that has the name
+// at that time stays the caller, even if it is renamed or dropped later. Thread-safe.
 class RoleOid {
  public:
   explicit RoleOid(std::string role) : role_(std::move(role)) {}

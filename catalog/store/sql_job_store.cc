@@ -187,7 +187,7 @@ class SqlJobStore final : public JobStore {
                                        " WHERE job_id = $1"),
                        {job}));
     int64_t position = IntegerCell(end.at(0).at(0));
-    if (position > last->value_or(position)) {  // nobody else appends in this term
+    if (position > last->value_or(position)) {  // no other process appends in this term
       *last = position;
       return OkStatus();
     }
@@ -390,7 +390,8 @@ class SqlJobStore final : public JobStore {
 
  private:
   bool has_owners() const { return role_ != nullptr; }
-  // Of jobs that who asks may see; the role is the parameter of that number, behind the others.
+  // Selects the jobs visible to the caller; the role is the parameter of that number, after the
+  // others.
   std::string AndMine(int parameter) const {
     return has_owners() ? " AND " + OwnedBy(fmt::format("${}::oid", parameter)) : "";
   }
@@ -436,7 +437,7 @@ class SqlJobStore final : public JobStore {
                      .status();
   }
 
-  // What only a running job needs.
+  // Deletes what only a running job needs.
   Status Forget(SqlSession& session, int64_t job) {
     RETURN_IF_ERROR(
         session.Query(tables_.Resolve("DELETE FROM {job_runners} WHERE job_id = $1"), {job})

@@ -25,7 +25,8 @@ class SqlModelStore final : public ModelStore {
 
   Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                            bool must_be_new) override {
-    RETURN_IF_ERROR(database_->OpenAnew().status());  // or it would be stored for nobody
+    RETURN_IF_ERROR(database_->OpenAnew().status());  // otherwise it would be stored in a file that
+                                                      // is gone
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
@@ -64,7 +65,7 @@ class SqlModelStore final : public ModelStore {
     if (weights.ok() || weights.status().sqlstate() != kDamagedWeights) {
       return weights;
     }
-    // Somebody else may have renamed or dropped it since it was found.
+    // It may have been renamed or dropped since it was found.
     ASSIGN_OR_RETURN(const std::optional<ModelVersion> now, rows_.FindAgain(*session, model));
     if (!now) {
       return Status(Code::kAborted,
@@ -149,7 +150,7 @@ class SqlModelStore final : public ModelStore {
       const std::vector<SqlParameter> names = {std::string(schema), std::string(name),
                                                std::string(new_schema), std::string(new_name)};
       const std::string_view carried = rows_.has_owners() ? ", owner, users" : "";
-      // Another row, and not a changed one: the versions refer to it.
+      // Inserts a new row rather than changing one: the versions refer to it.
       ASSIGN_OR_RETURN(
           const SqlRows made,
           rows_.Ask(session,
@@ -217,7 +218,7 @@ class SqlModelStore final : public ModelStore {
     });
   }
 
-  // A server keeps what it has committed; a file is what its path leads to.
+  // A server keeps what it has committed; a file may no longer be the one at its path.
   Status ReadBack(const ModelVersion& model) {
     if (tables_.dialect() == Dialect::kPostgres) {
       return OkStatus();
@@ -227,7 +228,7 @@ class SqlModelStore final : public ModelStore {
     return ReadWeights(rows_, *session, model).status();
   }
 
-  // Runs `change` in a transaction that no other change of this model runs beside.
+  // Runs `change` in a transaction, with no concurrent change of this model.
   template <typename Function>
   Status Change(std::string_view schema, std::string_view name, const Function& change) {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
@@ -237,8 +238,8 @@ class SqlModelStore final : public ModelStore {
     }
     ASSIGN_OR_RETURN(const auto transaction,
                      SqlTransaction::Begin(*session, tables_.dialect(), true));
-    // First, so that who may not change it is not waited for; and of what they may not see they
-    // learn nothing.
+    // Checked first, so that callers without the right do not wait for the lock, and learn nothing
+    // about hidden models.
     RETURN_IF_ERROR(rows_.CheckSeen(*session, schema, name));
     RETURN_IF_ERROR(rows_.CheckOwned(*session, schema, name));
     RETURN_IF_ERROR(rows_.Lock(*session, schema, name).status());
@@ -249,8 +250,8 @@ class SqlModelStore final : public ModelStore {
 
   Result<int64_t> NextVersion(SqlSession& session, const std::string& schema,
                               const std::string& name, bool must_be_new) {
-    // A model that is renamed or dropped meanwhile leaves its name to a new one: what was trained
-    // for hours is stored all the same.
+    // If the model is renamed or dropped meanwhile, its name is free for a new model, so that the
+    // result of hours of training is stored nevertheless.
     constexpr int kAttempts = 3;
     SqlRows rows;
     for (int attempt = 0; attempt < kAttempts && rows.empty(); ++attempt) {
@@ -303,7 +304,8 @@ class SqlModelStore final : public ModelStore {
                      {std::string(schema), std::string(name), version});
   }
 
-  // Without the live version the newest one becomes live; without any the model is gone.
+  // If the live version was dropped, the newest becomes live; without any version the model is
+  // gone.
   Status AfterDrop(SqlSession& session, std::string_view schema, std::string_view name,
                    bool was_live) {
     const std::vector<SqlParameter> which = {std::string(schema), std::string(name)};

@@ -10,8 +10,8 @@ class CatalogTables;
 class RoleOid;
 class SqlDatabase;
 
-// The model store over either database, for `role` (null: the database has none). `tables` outlives
-// it.
+// The model store over either database, for `role` (null: the database has none). `tables` must
+// outlive it.
 std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
                                            std::unique_ptr<SqlDatabase> database,
                                            std::shared_ptr<RoleOid> role);
