@@ -27,7 +27,7 @@ enum class Code : int {
   kFailedPrecondition = 9,
   kAborted = 10,  // lost a race; retryable
   kUnimplemented = 12,
-  kInternal = 13,     // a bug of ours
+  kInternal = 13,     // an error in our own code
   kUnavailable = 14,  // the environment: a database or a process cannot be reached; retryable
 };
 

@@ -48,7 +48,7 @@ struct SelectStatistics {
 };
 
 struct StatisticsOptions {
-  int64_t exact_below_rows = 100'000;  // at most so many rows: read them all
+  int64_t exact_below_rows = 100'000;  // up to this many rows: read them all
   int64_t sample_rows = 1'000;         // kept in SelectStatistics::sample
   int64_t common_values = 1'000;       // per column at most
 };

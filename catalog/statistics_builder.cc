@@ -12,13 +12,13 @@ namespace {
 // them, f1 of which occurred once.
 double EstimateDistinct(double sampled, double total, double distinct, double once) {
   if (once == 0 || sampled >= total) {
-    return distinct;  // every value was seen again: there are hardly any others
+    return distinct;  // every value occurred again: there are hardly any others
   }
   const double estimate = sampled * distinct / (sampled - once + once * sampled / total);
   return std::clamp(estimate, distinct, total);
 }
 
-// What tells a long text from others: its size, and hashes of it and of its second half.
+// Distinguishes long texts: by size, and by hashes of the text and of its second half.
 std::array<uint64_t, 3> Fingerprint(std::string_view text) {
   const std::hash<std::string_view> hash;
   return {text.size(), hash(text), hash(text.substr(text.size() / 2))};
@@ -52,8 +52,8 @@ void StatisticsBuilder::Add(const RowBatch& batch) {
   rows_ += static_cast<int64_t>(batch.rows);
 }
 
-// Whenever there are too many rows, every second one goes: so the sample is spread evenly over all
-// rows without knowing how many will come.
+// When there are too many rows, every second one is dropped: so the sample is spread evenly over
+// all rows without knowing their number in advance.
 void StatisticsBuilder::AddToSample(const RowBatch& batch) {
   const auto limit = static_cast<size_t>(std::max<int64_t>(options_.sample_rows, 1));
   for (size_t row = 0; row < batch.rows; ++row) {
@@ -130,7 +130,7 @@ void StatisticsBuilder::AddColumn(const RowBatch::Column& column, size_t rows,
   }
 }
 
-// Welford's update: exact enough for any magnitude, and the same for the same order of rows.
+// Welford's update: exact enough for any magnitude, and deterministic for a given order of rows.
 void StatisticsBuilder::AddNumber(double number, ColumnCounts* counts) {
   if (!std::isfinite(number)) {
     return;
@@ -177,8 +177,8 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
   }
   statistics.average_length = present > 0 ? counts.text_bytes / present : 0;
 
-  // Most values of a column of measurements are not among its most common ones: they are not
-  // written out, nor sorted, to find that out (500 columns took seconds).
+  // Most values of a column of measurements are not among its most common ones; this is found out
+  // without formatting or sorting them (500 columns took seconds).
   std::vector<int64_t> times;
   times.reserve(counts.texts.size() + counts.integers.size() + counts.long_texts.size());
   for (const auto& [fingerprint, count] : counts.long_texts) {
@@ -193,7 +193,7 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
   const auto distinct = static_cast<double>(times.size());
   const auto once = static_cast<double>(std::count(times.begin(), times.end(), 1));
   const auto kept = static_cast<size_t>(std::max<int64_t>(options_.common_values, 0));
-  int64_t least = 0;  // that one of them has
+  int64_t least = 0;  // the lowest count among them
   if (kept > 0 && times.size() > kept) {
     const auto last = times.begin() + static_cast<std::ptrdiff_t>(kept - 1);
     std::nth_element(times.begin(), last, times.end(), std::greater<>());

@@ -13,22 +13,21 @@
 
 namespace sluice::catalog {
 
-// Cells that statistics look at, at most: so a very wide SELECT is described by fewer rows instead
-// of more time.
+// The most cells that statistics read: a very wide SELECT is described by fewer rows rather than in
+// more time.
 inline constexpr int64_t kStatisticsCells = 4'000'000;
-// Rows of a sample of a large table, and into how many places of the table they are spread.
+// Rows of a sample of a large table, and over how many places of the table they are spread.
 inline constexpr int64_t kStatisticsSampleRows = 20'000;
 inline constexpr int64_t kStatisticsSampleRanges = 128;
-// They are looked at so many at a time.
+// Rows read at a time.
 inline constexpr size_t kStatisticsBatchRows = 2'048;
-// Texts beyond this are counted, but are never among the common values: nobody's category is so
-// long.
+// Texts longer than this are counted, but never among the common values: no category is that long.
 inline constexpr size_t kLongTextBytes = 4'096;
-// Fewer rows are kept of rows with documents in them: texts of about so many bytes.
+// The size of the kept texts: fewer rows are kept if they contain documents.
 inline constexpr size_t kSampleTextBytes = size_t{32} << 20;
 
-// At most so many rows are all read: exact_below_rows, or fewer when there are many columns.
-// Depends on nothing that differs between databases.
+// Up to this many rows are all read: exact_below_rows, or fewer if there are many columns. Depends
+// on nothing that differs between databases.
 int64_t ExactRowLimit(const Schema& schema, const StatisticsOptions& options);
 
 // Turns rows into SelectStatistics. The same rows in the same order give the same numbers, bit for
@@ -39,7 +38,7 @@ class StatisticsBuilder {
 
   void Add(const RowBatch& batch);
   int64_t rows() const { return rows_; }
-  // `total_rows`: how many rows the SELECT has; `exact`: those that were added are all of them.
+  // `total_rows`: the number of rows of the SELECT; `exact`: all of them were added.
   SelectStatistics Finish(int64_t total_rows, bool exact) const;
 
  private:
@@ -54,7 +53,7 @@ class StatisticsBuilder {
     double min = 0, max = 0, mean = 0, squares = 0;
     double text_bytes = 0;
     std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> texts;
-    std::map<std::array<uint64_t, 3>, int64_t> long_texts;  // by what tells them apart
+    std::map<std::array<uint64_t, 3>, int64_t> long_texts;  // by fingerprint
     std::unordered_map<int64_t, int64_t> integers;          // doubles by their bits
   };
   void AddToSample(const RowBatch& batch);
@@ -67,7 +66,7 @@ class StatisticsBuilder {
   std::vector<ColumnCounts> columns_;
   std::vector<std::vector<Value>> sample_;
   size_t sample_bytes_ = 0;    // of its texts
-  int64_t sample_stride_ = 1;  // every so manieth row is kept
+  int64_t sample_stride_ = 1;  // one in this many rows is kept
   int64_t rows_ = 0;
 };
 

@@ -11,7 +11,6 @@
 namespace sluice::catalog {
 namespace {
 
-// Behind every block that a table can have.
 // A table that seems smaller than this part of a shard is one shard; otherwise its rows are
 // counted.
 constexpr double kSurelyOneShard = 0.25;

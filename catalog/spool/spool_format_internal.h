@@ -8,7 +8,7 @@
 #include "base/value.h"
 
 // The file: blocks, then for each block where it begins (u64), then how many blocks there are
-// (u64) and kSpoolMark. Numbers as this machine has them: nobody else reads it.
+// (u64) and kSpoolMark. Numbers in native byte order: only this machine reads it.
 //   a block:  rows (u64), for each column where it begins, counted from the block's beginning
 //             (u64), and where the last one ends; then the columns
 //   a column: a byte for each row (1: NULL), then 8 bytes for each row: the number, or where the

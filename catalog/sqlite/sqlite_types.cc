@@ -11,7 +11,7 @@
 namespace sluice::catalog {
 namespace {
 
-// Enough cells to see a column's class, few enough to cost nothing.
+// Enough cells to determine a column's type, few enough to cost nothing.
 constexpr int kTypeSampleRows = 100;
 
 bool Contains(std::string_view text, std::string_view part) {
@@ -182,8 +182,8 @@ DataType CellTypes::type() const {
 
 namespace {
 
-// " COLLATE name", where the column is one of a table that compares its texts in a way of its own;
-// what a program has made itself is not known here.
+// " COLLATE name", if the column belongs to a table that compares its texts by another collation;
+// collations defined by a program are unknown here.
 std::string CollationOf(SqliteConnection& connection, sqlite3_stmt* statement, int column) {
   const char* schema = sqlite3_column_database_name(statement, column);
   const char* table = sqlite3_column_table_name(statement, column);
@@ -211,7 +211,7 @@ Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_vi
     return InvalidArgument("expected a SELECT: this statement changes the database");
   }
   Schema schema;
-  std::vector<int> open;  // columns that only their cells can type
+  std::vector<int> open;  // columns whose type depends on their cells
   for (int i = 0; i < count; ++i) {
     const char* name = sqlite3_column_name(statement.get(), i);
     const char* declared = sqlite3_column_decltype(statement.get(), i);
@@ -275,8 +275,8 @@ void SqliteRowDecoder::Begin(RowBatch* batch, size_t capacity) {
 Status SqliteRowDecoder::Decode(sqlite3_stmt* statement, int64_t row_number, RowBatch* batch) {
   const size_t row = batch->rows;
   for (size_t i = 0; i < decoded_; ++i) {
-    // sqlite3_column_int64 and its like look the row up for every call; the value itself is ours
-    // until the next step, because the connection belongs to this thread alone.
+    // sqlite3_column_int64 and the like look up the row for every call; the value itself stays
+    // valid until the next step, because the connection belongs to this thread alone.
     sqlite3_value* cell = sqlite3_column_value(statement, static_cast<int>(i));
     if (!DecodeCell(cell, i, row, batch)) [[unlikely]] {
       RETURN_IF_ERROR(Convert(cell, i, row_number, batch));
@@ -338,7 +338,7 @@ inline bool SqliteRowDecoder::DecodeCell(sqlite3_value* cell, size_t index, size
       if (target.type != DataType::kText) {
         return false;
       }
-      // As a blob: asking for text makes SQLite copy the bytes to put a terminator behind them.
+      // As a blob: asking for text makes SQLite copy the bytes to append a terminator.
       PutText(index, row, sqlite3_value_blob(cell), static_cast<size_t>(sqlite3_value_bytes(cell)),
               batch);
       return true;
@@ -367,7 +367,7 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
   switch (column.type) {
     case DataType::kText:
     case DataType::kBytes: {
-      // Numbers become SQLite's own text of them.
+      // Numbers become SQLite's own text for them.
       const void* bytes = sqlite3_value_type(cell) == SQLITE_BLOB
                               ? sqlite3_value_blob(cell)
                               : static_cast<const void*>(sqlite3_value_text(cell));
@@ -395,7 +395,7 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
   if (integer.has_value()) {
     column.int64s[row] = *integer;
     if (column.type == DataType::kTimestamp && IsInfinite(*integer)) {
-      column.null[row] = 1;  // to whoever computes with it
+      column.null[row] = 1;  // in computations
     }
     return OkStatus();
   }

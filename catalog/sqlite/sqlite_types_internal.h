@@ -11,17 +11,18 @@
 #include "catalog/data_source.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
 
-// SQLite types every cell, we type columns: by the declared type, else by the cells themselves.
+// SQLite has a type per cell, we have one per column: the declared type, else derived from the
+// cells.
 namespace sluice::catalog {
 
-// What a declared type ("VARCHAR(8)", "INTEGER") stands for; nullopt when it says nothing.
+// The type for a declared type ("VARCHAR(8)", "INTEGER"); nullopt if it does not determine one.
 std::optional<DataType> TypeOfDeclaration(std::string_view declared);
 
-// What SQLite calls the type that a column of `type` should be declared with.
+// SQLite's name of the type with which a column of `type` should be declared.
 std::string_view SqliteTypeName(DataType type);
 
-// Finds one type that every cell given to it can take: integers, else numbers, else text; blobs
-// only among themselves.
+// Finds one type that fits all cells added to it: integers, else numbers, else text; blobs only if
+// all are blobs.
 class CellTypes {
  public:
   void Add(int storage_class);
@@ -32,17 +33,17 @@ class CellTypes {
   bool integers_ = false, reals_ = false, texts_ = false, blobs_ = false;
 };
 
-// The columns of a prepared SELECT. Those without a declared type are typed by a small sample of
-// their cells, for which the statement is run.
+// The columns of a prepared SELECT. For those without a declared type the statement is run to read
+// a small sample of their cells.
 Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_view select);
 
-// What the tables of its columns say of them.
+// Whether the columns are keys of their tables.
 Result<std::vector<ColumnKey>> SqliteKeys(SqliteConnection& connection, std::string_view select);
 
 // Puts the current row of `statement` into row `row` of `batch`, text and blob bytes into the
 // batch's arena as offsets that FinishTexts turns into views. A cell that does not fit its column's
 // type is an error that names column, value and row (`row_number` counts from 1 in the shard).
-// Columns from `decoded` on are copied: every cell has the type that it is stored with.
+// Columns from `decoded` on are copied: every cell keeps its stored type.
 class SqliteRowDecoder {
  public:
   SqliteRowDecoder(const Schema& schema, size_t decoded,
@@ -61,7 +62,7 @@ class SqliteRowDecoder {
     size_t offset = 0;
     size_t size = 0;
   };
-  // Where the cells of one column go: plain pointers, because this is the hottest loop of reading.
+  // Destination of one column's cells: plain pointers, because this is the hottest loop of reading.
   struct Target {
     DataType type = DataType::kText;
     uint8_t* null = nullptr;
@@ -69,11 +70,11 @@ class SqliteRowDecoder {
     double* doubles = nullptr;
     std::vector<TextPlace> places;
   };
-  // False when the cell is not stored in the column's own class.
+  // False if the cell is not stored in the column's own class.
   bool DecodeCell(sqlite3_value* cell, size_t column, size_t row, RowBatch* batch);
   // As it is stored.
   void CopyCell(sqlite3_value* cell, size_t column, size_t row, RowBatch* batch);
-  // The slow way, for such a cell.
+  // The slow path for such a cell.
   Status Convert(sqlite3_value* cell, size_t column, int64_t row_number, RowBatch* batch);
   void PutText(size_t column, size_t row, const void* bytes, size_t size, RowBatch* batch);
 

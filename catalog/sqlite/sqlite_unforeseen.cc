@@ -11,11 +11,11 @@
 namespace sluice::catalog {
 namespace {
 
-// Every table has these, and our catalogs do not.
+// Every table of PostgreSQL has these, and our catalogs do not.
 constexpr std::array<std::string_view, 7> kSystemColumns = {"ctid", "xmin", "xmax",    "cmin",
                                                             "cmax", "oid",  "tableoid"};
 
-// "t.x" of "no such column: t.x"; the last part of it alone unless it is wanted `qualified`.
+// "t.x" from "no such column: t.x"; only its last part unless `qualified`.
 std::string MissingName(const Status& error, bool qualified) {
   const std::string& message = error.message();
   const size_t colon = message.rfind(": ");
@@ -23,7 +23,7 @@ std::string MissingName(const Status& error, bool qualified) {
   return qualified ? name : name.substr(name.rfind('.') + 1);  // npos + 1 is the beginning
 }
 
-// What PostgreSQL's own parser says.
+// The verdict of PostgreSQL's own parser.
 Status PostgresParses(std::string_view sql) {
   PgQueryParseResult parsed = pg_query_parse(std::string(sql).c_str());
   Status status;
@@ -38,7 +38,7 @@ Status PostgresParses(std::string_view sql) {
   return status;
 }
 
-// FROM x t, or FROM (...) AS t: PostgreSQL takes t for a whole row.
+// FROM x t, or FROM (...) AS t: in PostgreSQL t stands for a whole row.
 bool IsAliasIn(std::string_view sql, std::string_view name) {
   const std::vector<SqlToken> tokens = TokenizeSql(sql, Dialect::kPostgres);
   const auto word = [&](size_t at) {

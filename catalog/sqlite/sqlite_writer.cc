@@ -36,8 +36,8 @@ Status InsertBatch(SqliteConnection& connection, const std::string& insertion,
   return transaction->Commit();
 }
 
-// A table takes a name that views of the database may know already: without this, SQLite checks
-// them all before it renames, and one that cannot be read stops it.
+// A table gets a name that views of the database may already use: without this, SQLite checks all
+// views before it renames, and fails if one cannot be read.
 class PlainRename {
  public:
   explicit PlainRename(SqliteConnection& connection) : connection_(connection) {
@@ -98,7 +98,8 @@ class SqliteTableWriter final : public TableWriter {
     if (stop.stop_requested()) {
       return Cancelled("cancelled before the result was written");
     }
-    // Before and after: what is written where nobody will look must not count as written.
+    // Before and after: data written to a file that is no longer at the path must not count as
+    // written.
     RETURN_IF_ERROR(database_.OpenAnew(database_.stop()).status());
     Status published;
     {
@@ -145,7 +146,7 @@ class SqliteTableWriter final : public TableWriter {
 
   Status Fill(const TableName& table, ResultAction action) REQUIRES(mutex_) {
     if (action == ResultAction::kRefill) {
-      // A foreign key finds the rows again at COMMIT.
+      // A foreign key is satisfied again at COMMIT.
       RETURN_IF_ERROR(connection_->Run("PRAGMA defer_foreign_keys = ON"));
       RETURN_IF_ERROR(connection_->Run("DELETE FROM " + table.Quoted()));
       ASSIGN_OR_RETURN(const int64_t left,
@@ -182,7 +183,7 @@ class SqliteTableWriter final : public TableWriter {
   std::optional<int64_t> arrived_ GUARDED_BY(mutex_);
 };
 
-// The columns that a table with this definition would have: asked of a temporary one.
+// The columns of a table with this definition, determined by a temporary table.
 Result<std::string> StagedColumns(SqliteConnection& connection, const Schema& schema) {
   const TableName table = NewSqliteStaging({"temp", ""});
   ASSIGN_OR_RETURN(const auto transaction,
@@ -194,7 +195,7 @@ Result<std::string> StagedColumns(SqliteConnection& connection, const Schema& sc
 Result<ResultPlan> Plan(SqliteConnection& connection, const ResultTable& wanted,
                         const Schema* schema) {
   ASSIGN_OR_RETURN(const SqliteTarget target, FindSqliteTarget(connection, wanted.name));
-  // What the columns have no say in comes first.
+  // First the checks that do not depend on the columns.
   ASSIGN_OR_RETURN(ResultAction action, DecideResultAction(wanted, target.found, std::nullopt));
   if (schema != nullptr) {
     ASSIGN_OR_RETURN(const std::string columns, StagedColumns(connection, *schema));

@@ -99,15 +99,15 @@ struct ScalingDecision {
   std::optional<TimePoint> look_again;  // if nothing happens before
 };
 
-// Who gets how many workers. A pure function; elastic.md section 6:
+// How many workers each job gets. A pure function:
 // 1. foreground processes come first, then, by priority and arrival, each job's servers and its
 //    smallest number of workers, all or nothing;
 // 2. the rest goes worker by worker, higher priorities first, to the job whose throughput it raises
 //    by the largest fraction, times its weight, up to its largest number or its knee: equal jobs
 //    get equal shares (proportional fairness: this maximises the sum of weight x log throughput);
-// 3. a worker that runs keeps its place before another one is started; whoever has to go is who
-//    loses the least: on a suspect node, with the least work open, the youngest.
-// A terminating process holds its place until it is gone, but the plan is made without it.
+// 3. a running worker keeps its place in preference to starting another; workers that have to go
+//    are those that lose the least: on a suspect node, with the least work open, the youngest.
+// A terminating process holds its place until it is gone, but is not part of the plan.
 ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& options,
                           const AutoscalerHistory& history, TimePoint now);
 

@@ -15,8 +15,8 @@ namespace sluice::elastic {
 
 // The fixed binary tree over the lanes of a step. Leaves are lanes; at each level a node is joined
 // with its right neighbour. A lane that has ended is an empty leaf: its neighbour's sum moves up
-// unchanged. So a sum has the same bits whichever process adds which part, and in whatever order
-// the parts arrive.
+// unchanged. So a sum has the same bits whichever process adds each part, and in whatever order the
+// parts arrive.
 
 // Adds the slots along the tree; the sum ends in slots[0]. `merge(Slot* left, Slot& right)`.
 // A slot may also hold the sum of a complete node, at the node's first lane, when the node's other
