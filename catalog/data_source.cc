@@ -9,7 +9,7 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
 
 Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_view /*statement*/,
                                     std::stop_token /*stop*/) {
-  return Unimplemented("this database has no sessions that somebody else could have open");
+  return Unimplemented("this database has no sessions that could be borrowed");
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfSession(
@@ -29,7 +29,7 @@ Status DataSource::BeginStatementAs(const StatementSession& /*session*/, std::st
 Result<std::unique_ptr<TableLoader>> DataSource::OpenLoader(const TableName& /*table*/,
                                                             const Schema& /*columns*/,
                                                             bool /*make*/) {
-  return Unimplemented("this database takes no rows from outside");
+  return Unimplemented("this database does not accept rows from outside");
 }
 
 void DataSource::HearStop(std::stop_token /*stop*/) {}

@@ -174,7 +174,7 @@ Result<std::string> UrlPath(const ApiRequest& request) {
         {"subresource", request.subresource}}) {
     if (!name.empty() && !IsName(name)) {
       return InvalidArgument(
-          fmt::format("cannot {}: the {} is none of Kubernetes'", Describe(request), what));
+          fmt::format("cannot {}: the {} is not valid in Kubernetes", Describe(request), what));
     }
   }
   if (!request.namespace_name.empty()) {

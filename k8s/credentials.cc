@@ -129,8 +129,8 @@ void Credentials::Refused(const Login& login) {
 Result<std::unique_ptr<Credentials>> CredentialsInCluster(const InClusterPlace& place,
                                                           const Clock& clock) {
   if (place.host.empty() || place.port.empty()) {
-    return FailedPrecondition("this is no pod: KUBERNETES_SERVICE_HOST and _PORT are not set")
-        .Hint("outside of a cluster give a kubeconfig");
+    return FailedPrecondition("this is not a pod: KUBERNETES_SERVICE_HOST and _PORT are not set")
+        .Hint("outside a cluster give a kubeconfig");
   }
   const bool version_6 = place.host.find(':') != std::string::npos;
   Cluster cluster;

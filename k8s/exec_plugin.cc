@@ -188,7 +188,7 @@ class ExecSource final : public LoginSource {
     if (TextIn(credential, {"kind"}) != "ExecCredential" ||
         TextIn(credential, {"apiVersion"}) != plugin_.api_version) {
       return InvalidArgument(
-          fmt::format("{} is no ExecCredential of {}", what, plugin_.api_version));
+          fmt::format("{} is not an ExecCredential of {}", what, plugin_.api_version));
     }
     if (answer.login.certificate_pem.empty() != answer.login.key_pem.empty() ||
         (answer.login.token.empty() && answer.login.key_pem.empty())) {

@@ -66,7 +66,7 @@ Result<rapidjson::Document> ParseJsonObject(std::string_view text, std::string_v
                                        document.GetErrorOffset()));
   }
   if (!document.IsObject()) {
-    return InvalidArgument(fmt::format("{} is JSON, but no object", what));
+    return InvalidArgument(fmt::format("{} is JSON, but not an object", what));
   }
   return Result<rapidjson::Document>(std::move(document));
 }

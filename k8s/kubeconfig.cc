@@ -143,7 +143,7 @@ Result<std::vector<ConfigFile>> Load(const std::vector<std::string>& paths) {
     ASSIGN_OR_RETURN(const std::string text, ReadCredentialFile(path));
     files.push_back({path, YAML::Load(text)});
     if (!files.back().root.IsMap()) {
-      return InvalidArgument(fmt::format("{} is no kubeconfig", path));
+      return InvalidArgument(fmt::format("{} is not a kubeconfig", path));
     }
   }
   if (files.empty()) {
@@ -172,7 +172,7 @@ Result<std::unique_ptr<Credentials>> Read(const std::vector<std::string>& paths,
     cluster.url.pop_back();
   }
   if (!cluster.url.starts_with("https://") && !cluster.url.starts_with("http://")) {
-    return InvalidArgument(fmt::format("server of {} is no https URL", place.where));
+    return InvalidArgument(fmt::format("server of {} is not an https URL", place.where));
   }
   ASSIGN_OR_RETURN(cluster.ca_pem, PemOf(place, "certificate-authority"));
   cluster.server_name = TextOf(place.node, "tls-server-name");
@@ -191,7 +191,7 @@ Result<std::unique_ptr<Credentials>> CredentialsFromKubeconfig(
   try {
     return Read(files, context, clock);
   } catch (const YAML::Exception& error) {
-    return InvalidArgument(fmt::format("the kubeconfig is no YAML: {}", error.what()));
+    return InvalidArgument(fmt::format("the kubeconfig is not YAML: {}", error.what()));
   }
 }
 

@@ -206,12 +206,11 @@ bool IsImageName(std::string_view name) {
 Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
   Status errors;
   if (!IsDnsLabel(options.namespace_name)) {
-    errors.Add(
-        InvalidArgument(fmt::format("'{}' is no name of a namespace", options.namespace_name))
-            .Hint("lower-case letters, digits and '-' in between, at most 63"));
+    errors.Add(InvalidArgument(fmt::format("'{}' is not a valid namespace", options.namespace_name))
+                   .Hint("lower-case letters, digits and '-' in between, at most 63"));
   }
   if (!IsImageName(options.image)) {
-    errors.Add(InvalidArgument(fmt::format("'{}' is no name of an image", options.image))
+    errors.Add(InvalidArgument(fmt::format("'{}' is not a valid image name", options.image))
                    .Hint("registry.example/sluice:1 or registry.example/sluice@sha256:..."));
   }
   RETURN_IF_ERROR(errors);

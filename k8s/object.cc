@@ -58,7 +58,7 @@ Result<ObjectPage> ReadObjectPage(std::string_view json, std::string_view what) 
   // An empty list is `[]`, or `null` from older servers; an object without resourceVersion is not a
   // list.
   if (items == nullptr || page.resource_version.empty()) {
-    return InvalidArgument(fmt::format("{} is no list", what));
+    return InvalidArgument(fmt::format("{} is not a list", what));
   }
   for (const rapidjson::Value& item : ArrayIn(document, {"items"})) {
     Object object;

@@ -124,7 +124,7 @@ Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   const auto found = pods_.find(spec.name);
   if (found != pods_.end()) {
     if (!found->second.story.ended()) {
-      return AlreadyExists(fmt::format("a pod named '{}' is there already", spec.name));
+      return AlreadyExists(fmt::format("a pod named '{}' already exists", spec.name));
     }
     // It has ended; its name is free once the API server has forgotten it.
     pod.before = found->second.uid;
@@ -195,7 +195,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
   const Result<PodState> state = ReadPodState(object.json);
   const bool gone = change.kind == ObjectChange::Kind::kGone;
   if (!identity || !state.ok()) {
-    log::Warn("kubernetes pod is none of ours name={}", object.name);
+    log::Warn("kubernetes pod is not ours name={}", object.name);
     return;
   }
   const MutexLock lock(mutex_);

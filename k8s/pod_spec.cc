@@ -331,7 +331,7 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
   for (const std::string_view part : {"metadata", "spec"}) {
     const Value* given = FindIn(pod, {part});
     if (given != nullptr && !given->IsObject()) {
-      return InvalidArgument(fmt::format("the pod template's {} is no object", part));
+      return InvalidArgument(fmt::format("the pod template's {} is not an object", part));
     }
   }
   SetMember(pod, "apiVersion", Text("v1", memory), memory);

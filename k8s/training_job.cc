@@ -50,7 +50,7 @@ class Fields {
   std::string OneOf(std::string_view name, const std::vector<std::string_view>& allowed) const {
     std::string text = Text(name);
     if (!text.empty() && std::find(allowed.begin(), allowed.end(), text) == allowed.end()) {
-      Wrong(name, fmt::format("'{}' is none of {}", text, fmt::join(allowed, ", ")));
+      Wrong(name, fmt::format("'{}' is not one of {}", text, fmt::join(allowed, ", ")));
     }
     return text;
   }

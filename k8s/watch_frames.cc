@@ -18,7 +18,7 @@ Status FrameDecoder::Feed(std::string_view bytes, std::vector<std::string>& fram
         continue;
       }
       if (character != '{') {
-        return failure_ = InvalidArgument("the watch sent something that is no JSON object");
+        return failure_ = InvalidArgument("the watch sent something that is not a JSON object");
       }
       begin = at;
       depth_ = 1;

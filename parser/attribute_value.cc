@@ -75,7 +75,7 @@ Result<AttributeValue> FoldSign(const Expression& unary) {
     value.value = negative ? -*real : *real;
     return value;
   }
-  return SyntaxError(fmt::format("'{}' needs a number behind it", unary.text))
+  return SyntaxError(fmt::format("'{}' needs a number after it", unary.text))
       .At(operand.span)
       .Hint("quote text: '...'");
 }

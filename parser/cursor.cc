@@ -72,7 +72,7 @@ Status Cursor::CountElement() {
                fmt::format("the lists of this statement have more than {} elements", kMaxElements))
         .SqlState("54000")
         .At(Peek().span)
-        .Hint("what is data belongs into a table");
+        .Hint("store data in a table");
   }
   return OkStatus();
 }

@@ -138,7 +138,7 @@ Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
                                      kMaxClauseBytes))
           .SqlState("54000")
           .At(token.span)
-          .Hint("the select may be longer; what is data belongs into a table");
+          .Hint("the select may be longer; store data in a table");
     }
     state.See(token);
   }

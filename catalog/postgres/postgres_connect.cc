@@ -268,7 +268,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
                          fmt::format("PostgreSQL let role \"{}\" in without asking for the "
                                      "password, so that nobody has checked it",
                                      PQuser(connection->handle())))
-        .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where this gateway connects from");
+        .Hint(
+            "make pg_hba.conf require passwords (scram-sha-256) where this gateway connects from");
   }
   return connection;
 }

@@ -125,7 +125,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
       }
     } else if (plan.unsteady) {
       return Status(Code::kPermissionDenied,
-                    "the select gives other rows each time it is read, and this role may not "
+                    "the select returns different rows each time it is read, and this role may not "
                     "create the staging table that would fix them")
           .Hint(
               "GRANT CREATE ON SCHEMA sluice_stage to the role, or select without random(), now() "
@@ -140,7 +140,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
 Result<std::unique_ptr<Dataset>> HoldPostgresDataset(PostgresDatabase& database,
                                                      const DatasetSpec& spec) {
   if (!spec.spool().empty()) {
-    return Status(Code::kUnimplemented, "what was read through a session is in no snapshot")
+    return Status(Code::kUnimplemented, "rows that were read through a session are in no snapshot")
         .SqlState("0A000");
   }
   DatasetSpec held = spec;

@@ -206,7 +206,7 @@ Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_v
   if (nothing.ok()) {
     return std::string();
   }
-  return nothing.sqlstate() == "0A000" ? Result<std::string>("it reads what is temporary")
+  return nothing.sqlstate() == "0A000" ? Result<std::string>("it reads something temporary")
                                        : nothing;
 }
 

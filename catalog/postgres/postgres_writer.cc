@@ -212,7 +212,7 @@ class PostgresTableWriter final : public TableWriter {
     ASSIGN_OR_RETURN(PostgresTarget locked, FindPostgresTarget(connection, wanted_.name));
     if (!locked.found || locked.found->identity != seen.found->identity ||
         locked.found->columns != seen.found->columns) {
-      return Status(Code::kAborted, "the table was changed by somebody else at the same moment")
+      return Status(Code::kAborted, "another session changed the table at the same moment")
           .SqlState("40001")
           .Hint("run the statement again");
     }

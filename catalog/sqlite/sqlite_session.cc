@@ -115,8 +115,8 @@ Status CheckNoSessionFunctions(SqliteConnection& session, std::string_view selec
   }
   for (const char* function : {"last_insert_rowid", "changes", "total_changes"}) {
     if (reads->functions.contains(function)) {
-      return Unimplemented(fmt::format("{}() tells of one connection's own statements, and others "
-                                       "read for this statement",
+      return Unimplemented(fmt::format("{}() reports on one connection's own statements, and "
+                                       "others read for this statement",
                                        function))
           .Hint(fmt::format("SELECT {}() first, and write the number", function));
     }

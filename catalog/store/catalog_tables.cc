@@ -274,7 +274,7 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
   }
   const std::string owner = TextCell(strangers[0][0]);
   return Status(Code::kPermissionDenied,
-                fmt::format("schema sluice or a table of it belongs to role {}, who could have "
+                fmt::format("schema sluice or a table of it belongs to role {}, which could have "
                             "this login run anything there",
                             owner))
       .SqlState("42501")

@@ -198,8 +198,8 @@ class SqlModelStore final : public ModelStore {
   Status ChangeUsers(std::string_view schema, std::string_view name,
                      const std::vector<std::string>& roles, std::string_view users) {
     if (!rows_.has_owners()) {
-      return Unimplemented("this database has no roles, to which the use of a model could be given")
-          .Hint("whoever may open the file may use its models");
+      return Unimplemented("this database has no roles that could be granted the use of a model")
+          .Hint("everyone who can open the file can use its models");
     }
     return Change(schema, name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(rows_.Find(session, schema, name, std::nullopt).status());

@@ -110,10 +110,11 @@ Result<std::optional<JobCheckpoints>> JobCheckpoints::Open(const plan::TrainPlan
     const uint32_t servers = plan.strategy().parameter_servers();
     if (plan.strategy().kind() == plan::Strategy::PARAMETER_SERVER &&
         servers > manifest.partitions && manifest.partitions > 1) {
-      return at(FailedPrecondition(
-                    fmt::format("engine.num_ps is {}, and the checkpoint has {} partitions",
-                                servers, manifest.partitions))
-                    .Hint(fmt::format("with at most {} servers it goes on", manifest.partitions)));
+      return at(
+          FailedPrecondition(
+              fmt::format("engine.num_ps is {}, and the checkpoint has {} partitions", servers,
+                          manifest.partitions))
+              .Hint(fmt::format("it continues with at most {} servers", manifest.partitions)));
     }
     checkpoints.damaged_ = (*found)->damaged;
     checkpoints.restore_ = *std::move(*found);

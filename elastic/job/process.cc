@@ -246,7 +246,7 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
     // Repeated for errors before the first task; the master ends the job once.
     const Status told = master->Fail(Task(), status);
     if (!told.ok()) {
-      log::Warn("the master does not hear why a worker ends: {}", told.message());
+      log::Warn("the master cannot be told why a worker ends: {}", told.message());
     }
   }
   return status;
@@ -287,7 +287,7 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
     ASSIGN_OR_RETURN(const bool wanted, master->Register(config.name(), config.server_id(),
                                                          server->address(), config.node()));
     if (!wanted) {
-      return Status(Code::kAborted, "the master has given this parameter server up");
+      return Status(Code::kAborted, "the master has given up this parameter server");
     }
     server->AnsweredByMaster(asked);
   } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));

@@ -44,7 +44,7 @@ void Master::SuspendIfDue(TimePoint now) {
   if (SecondsBetween(*suspend_since_, now) >= kSuspendSeconds) {
     AddEvent(
         "checkpoint_failed",
-        fmt::format("none could be written for {} seconds: the job goes on from the one before",
+        fmt::format("none could be written for {} seconds: the job continues from the one before",
                     kSuspendSeconds));
     EndSuspended();
   } else if (!last_checkpoint_ && checkpoints_.BeginNow(queue_.steps(), now)) {

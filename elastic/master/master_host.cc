@@ -411,7 +411,7 @@ void MasterHost::CheckJournal(TimePoint now) {
   const double limit = master_.options().journal_seconds;
   if (saved_.ok() && writing_since_.has_value() && SecondsBetween(*writing_since_, now) >= limit) {
     FailJournal(Unavailable(
-        fmt::format("the jobs database has not taken the job's journal for {} seconds", limit)));
+        fmt::format("the jobs database has not accepted the job's journal for {} seconds", limit)));
   }
 }
 

@@ -96,7 +96,7 @@ class Service final : public MasterService::StreamedService {
     return Authorized(context, call, [this](const FailRequest* request, FailReply*) {
       Status cause = FromProto(request->cause());
       if (cause.ok()) {
-        cause = Internal("a worker failed and did not say why");
+        cause = Internal("a worker failed and gave no reason");
       }
       return host_.With([&](Master& master, TimePoint now) {
         return master.Fail(Incarnation(request->incarnation()), TaskId(request->task()), cause,
@@ -267,7 +267,7 @@ class Service final : public MasterService::StreamedService {
   Result<std::shared_ptr<const std::string>> OfferedBase() {
     const MutexLock lock(mutex_);
     if (base_ == nullptr) {
-      return NotFound("the weights to continue from are with those who need them");
+      return NotFound("all processes that need the weights to continue from have them");
     }
     return base_;
   }

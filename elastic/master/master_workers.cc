@@ -47,7 +47,7 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   }
   if (pool_.open() && !finished()) {
     if (pool_.members().joined() == 0) {
-      AddEvent("degraded", "no worker is left; the job goes on when there is one");
+      AddEvent("degraded", "no worker is left; the job continues when there is one");
     }
     Replace(*lost, how, why, now);
   }

@@ -27,7 +27,7 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
   RETURN_IF_ERROR(CheckMember(worker, now));
   RETURN_IF_ERROR(CheckPosition(arrival.position));
   if (!rounds_.has_value()) {
-    return FailedPrecondition("the workers of this job do not meet: it has parameter servers");
+    return FailedPrecondition("the workers of this job do not regroup: it has parameter servers");
   }
   const Status kept = early_stopping_.CheckKept(arrival.kept, arrival.kept_digest);
   if (!kept.ok()) {
@@ -57,7 +57,7 @@ void Master::Regroup(TimePoint now) {
   }
   if (regrouped->new_world) {
     const Rendezvous::World& formed = rounds_->world();
-    DropWorldCut("the workers met anew while it was written", now);
+    DropWorldCut("the workers regrouped while it was written", now);
     AddEvent("world_formed",
              fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
                          std::max<int64_t>(formed.closed, 0)));

@@ -269,7 +269,7 @@ Status ParameterFleet::StartServers(size_t count) {
     {
       const MutexLock lock(mutex_);
       if (failed_starts_ > kFailedStarts) {
-        return FailedPrecondition("parameter servers end before they have begun");
+        return FailedPrecondition("parameter servers end before they have registered");
       }
       id = next_++;
       servers_[id] = {};

@@ -339,7 +339,7 @@ Status Partition::Load(ByteSource& bytes) {
     fresh.best_ = std::make_shared<models::NetworkWeights>(std::move(best));
   }
   if (proto.best_number() < 0) {
-    return damaged("has weights that nobody asked it to keep");
+    return damaged("has weights that it was not asked to keep");
   }
   if (!ReadWindow(proto.window(), &fresh.window_)) {
     return other;

@@ -158,7 +158,7 @@ Result<std::string> ParameterControl::Keep(const PartitionMap& map, const KeepOr
   }
   for (size_t partition = 0; partition < digests.size(); ++partition) {
     if (digests[partition].empty()) {
-      return Internal(fmt::format("nobody keeps the best weights of partition {}", partition));
+      return Internal(fmt::format("no server keeps the best weights of partition {}", partition));
     }
   }
   return DigestOf(digests);

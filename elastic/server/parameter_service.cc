@@ -273,7 +273,7 @@ class Service final : public ParameterService::StreamedService {
     const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
     return now <= trusted_until_.load()
                ? Status()
-               : Unavailable("this parameter server has not heard of its master for too long");
+               : Unavailable("this parameter server has not heard from its master for too long");
   }
 
   // Calls of a master that has been succeeded are refused.

@@ -153,7 +153,7 @@ Result<std::string> PartReader::Block(uint64_t most) {
 Status PartReader::Finish() const {
   return offset_ == part_.size() && source_.left() == 0
              ? Status()
-             : Internal("it is damaged: it goes on after its end");
+             : Internal("it is damaged: there are bytes after its end");
 }
 
 }  // namespace sluice::elastic

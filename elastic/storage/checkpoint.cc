@@ -204,8 +204,9 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
   }
   if (others && directory.Cuts().empty()) {
     return FailedPrecondition(
-               fmt::format("'{}' has files in it, and no checkpoints: it is not ours", path))
-        .Hint("name a folder that is for the checkpoints of one job alone");
+               fmt::format("'{}' has files in it, and no checkpoints: it belongs to something else",
+                           path))
+        .Hint("name a folder that is only for the checkpoints of one job");
   }
   const std::string lock = fmt::format("{}/{}", path, kLock);
   directory.opener_->lock = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -215,7 +216,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
   }
   if (!Lock(directory.opener_->lock)) {
     return FailedPrecondition(fmt::format("another job is writing checkpoints into '{}'", path))
-        .Hint("one job at a time has a folder; SHOW JOBS lists what runs");
+        .Hint("a folder is used by one job at a time; SHOW JOBS lists what runs");
   }
   RemoveDrafts(path);  // of a process that died while writing
   return directory;

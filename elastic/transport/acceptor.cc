@@ -116,7 +116,7 @@ Status Acceptor::ListenLocally(std::string_view name, bool abstract) {
   address.sun_family = AF_UNIX;
   const size_t first = abstract ? 1 : 0;  // the leading zero byte makes it an abstract name
   if (name.empty() || name.size() + 1 > sizeof(address.sun_path)) {
-    return InvalidArgument(fmt::format("'{}' is no name for a local address", name));
+    return InvalidArgument(fmt::format("'{}' is not a name for a local address", name));
   }
   std::memcpy(address.sun_path + first, name.data(), name.size());
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);

@@ -177,7 +177,7 @@ Result<Connection> Connection::Open(Socket socket, const Encryption* encryption,
   SSL_set_bio(ssl, bio, bio);
   // An outgoing connection may still be in progress.
   if (!accepted && !WaitFor(descriptor, POLLOUT, until)) {
-    return Unavailable("nobody has answered in time");
+    return Unavailable("there was no answer in time");
   }
   for (;;) {
     const int answer = accepted ? SSL_accept(ssl) : SSL_connect(ssl);
@@ -186,10 +186,10 @@ Result<Connection> Connection::Open(Socket socket, const Encryption* encryption,
     }
     const int error = SSL_get_error(ssl, answer);
     if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-      return Unavailable("the other end has not the job's key").Detail(LastError());
+      return Unavailable("the other end does not have the job's key").Detail(LastError());
     }
     if (!WaitFor(descriptor, error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, until)) {
-      return Unavailable("nobody has answered in time");
+      return Unavailable("there was no answer in time");
     }
   }
 }

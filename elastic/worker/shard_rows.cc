@@ -89,7 +89,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
     pause_ = kFirstReadWait;
   }
   if (stop_.stop_requested()) {
-    return Cancelled("the training was stopped while its database was waited for");
+    return Cancelled("the training was stopped while it waited for its database");
   }
   const double waited = SecondsBetween(*waiting_since_, now);
   if (waited >= options_.patience_seconds) {

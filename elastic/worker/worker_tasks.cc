@@ -83,7 +83,7 @@ Status WorkerTasks::Fail(const Task& task, const Status& cause) {
   if (cause.code() != Code::kCancelled && cause.code() != Code::kUnavailable) {
     const Status told = master_.Fail(task, cause);
     if (!told.ok()) {
-      log::Warn("the master does not hear of a failed task: {}", told.message());
+      log::Warn("the master cannot be told of a failed task: {}", told.message());
     }
   }
   return cause;

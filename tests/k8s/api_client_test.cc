@@ -156,7 +156,7 @@ TEST_F(ApiClientTest, ARefusedTokenIsReadAgainOnce) {
   const ApiAnswer answer = own.Call(request, {});
   EXPECT_TRUE(answer.ok()) << answer.status.ToString();
   EXPECT_THAT(own.Call({Verb::kList, kPods, "n/../m", "", "", {}, ""}, {}).status.message(),
-              HasSubstr("the namespace is none of Kubernetes'"));
+              HasSubstr("the namespace is not valid in Kubernetes"));
 }
 
 TEST_F(ApiClientTest, ACallIsCancelledWhileItWaits) {

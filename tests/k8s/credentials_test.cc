@@ -54,7 +54,7 @@ TEST_F(CredentialsTest, APodFindsItsServerTokenAndNamespace) {
 TEST_F(CredentialsTest, AMachineThatIsNoPodIsTold) {
   const auto outside = CredentialsInCluster({"", "", folder_}, clock_);
   EXPECT_EQ(outside.status().message(),
-            "this is no pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
+            "this is not a pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
   Write("ca.crt", "the CA");
   EXPECT_EQ(InCluster("10.96.0.1").status().message(),
             "cannot read " + folder_ + "/token: No such file or directory");
@@ -141,9 +141,9 @@ TEST_F(CredentialsTest, WhatAKubeconfigLacksIsNamed) {
   EXPECT_EQ(problem(kConfig, "nowhere"), "the kubeconfig has no context 'nowhere'");
   EXPECT_EQ(problem(kConfig, "there"), "the kubeconfig has no cluster 'other'");
   EXPECT_EQ(problem("[1, 2"),
-            "the kubeconfig is no YAML: yaml-cpp: error at line 1, column 1: end "
+            "the kubeconfig is not YAML: yaml-cpp: error at line 1, column 1: end "
             "of sequence flow not found");
-  EXPECT_EQ(problem("just text"), folder_ + "/config is no kubeconfig");
+  EXPECT_EQ(problem("just text"), folder_ + "/config is not a kubeconfig");
   const std::string head = R"(
 current-context: x
 contexts: [{name: x, context: {cluster: c, user: u}}]
@@ -226,7 +226,7 @@ TEST_F(ExecPluginTest, HowItFailsIsSaid) {
   EXPECT_EQ(problem("echo hello\n"),
             "what " + name + " printed is not JSON: Invalid value. at byte 0");
   EXPECT_EQ(problem("echo '{}'\n"), "what " + name +
-                                        " printed is no ExecCredential of "
+                                        " printed is not an ExecCredential of "
                                         "client.authentication.k8s.io/v1");
   EXPECT_EQ(problem("while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done\n"),
             name + " says more than 1 MiB");

@@ -55,8 +55,8 @@ TEST(Manifests, AreAsTheyWereReviewed) {
 TEST(Manifests, NamesThatAreNoneAreRefusedAtOnce) {
   const Status status = BuildManifests({"My Team", "a\nb: c"}).status();
   ASSERT_EQ(status.diagnostics().size(), 2U);
-  EXPECT_THAT(status.diagnostics()[0].message, HasSubstr("'My Team' is no name of a namespace"));
-  EXPECT_THAT(status.diagnostics()[1].message, HasSubstr("is no name of an image"));
+  EXPECT_THAT(status.diagnostics()[0].message, HasSubstr("'My Team' is not a valid namespace"));
+  EXPECT_THAT(status.diagnostics()[1].message, HasSubstr("is not a valid image name"));
   EXPECT_FALSE(BuildManifests({"", "i"}).ok());
   EXPECT_FALSE(BuildManifests({std::string(64, 'a'), "i"}).ok());
   EXPECT_FALSE(BuildManifests({"a-", "i"}).ok());

@@ -29,7 +29,7 @@ TEST(Object, WhatIsNoneIsRefused) {
   };
   EXPECT_EQ(problem(""), "the answer is not JSON: The document is empty. at byte 0");
   EXPECT_EQ(problem("<html>"), "the answer is not JSON: Invalid value. at byte 0");
-  EXPECT_EQ(problem("[]"), "the answer is JSON, but no object");
+  EXPECT_EQ(problem("[]"), "the answer is JSON, but not an object");
   EXPECT_EQ(problem("{}"), "the answer has no metadata.name");
   EXPECT_EQ(problem(R"({"metadata":"name"})"), "the answer has no metadata.name");
   EXPECT_EQ(problem(R"({"a":)" + std::string(100'000, '[')),

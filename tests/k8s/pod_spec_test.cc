@@ -106,8 +106,8 @@ TEST(PodSpec, WhatTheProtocolCannotBearIsOverruled) {
   EXPECT_THAT(pod, HasSubstr(R"("terminationGracePeriodSeconds":1)"))
       << "with 0 the API forgets a pod that may still run";
   EXPECT_THAT(pod, HasSubstr(R"("automountServiceAccountToken":false)"));
-  EXPECT_THAT(Build(Shape("[1]")), HasSubstr("the pod template is JSON, but no object"));
-  EXPECT_EQ(Build(Shape(R"({"spec":[]})")), "the pod template's spec is no object");
+  EXPECT_THAT(Build(Shape("[1]")), HasSubstr("the pod template is JSON, but not an object"));
+  EXPECT_EQ(Build(Shape(R"({"spec":[]})")), "the pod template's spec is not an object");
 }
 
 TEST(PodSpec, ServersKeepApartAndMastersMayTalkToTheApi) {

@@ -181,7 +181,7 @@ TEST(PodState, WhatIsNoPodIsRefused) {
   EXPECT_EQ(Meaning(R"({"spec":3,"status":[1]})"), "waits for the scheduler");
   EXPECT_EQ(Meaning(R"({"spec":{},"status":{"containerStatuses":{"name":"sluice"},"phase":7}})"),
             "waits for the scheduler");
-  EXPECT_EQ(Meaning("[]"), "a pod is JSON, but no object");
+  EXPECT_EQ(Meaning("[]"), "a pod is JSON, but not an object");
 }
 
 std::string Told(const std::vector<FleetEvent>& events) {

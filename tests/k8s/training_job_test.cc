@@ -100,7 +100,7 @@ TEST(TrainingJob, AMistakeIsToldWithItsField) {
        "spec.workers.priority: 'nan' is neither high nor low nor a share such as 0.5"},
       {R"("priority":1001)", "spec.priority: 1001 does not lie between -1000 and 1000"},
       {R"("imagePullPolicy":"always")",
-       "spec.imagePullPolicy: 'always' is none of Always, IfNotPresent, Never"},
+       "spec.imagePullPolicy: 'always' is not one of Always, IfNotPresent, Never"},
       {R"("volumes":{})", "spec.volumes: a list is expected"},
       {R"("volumes":[1])", "spec.volumes[0]: an object is expected"},
       {R"("volumes":[{"mountPath":"/d"}])",
@@ -123,7 +123,7 @@ TEST(TrainingJob, AllMistakesAreToldAtOnce) {
                           HasSubstr("spec.source.secretName: is missing"),
                           HasSubstr("spec.workers.min"), HasSubstr("spec.priority")));
   EXPECT_THAT(ErrorsOf("{}"), ElementsAre("spec: an object is expected"));
-  EXPECT_THAT(ErrorsOf("[]"), ElementsAre(HasSubstr("no object")));
+  EXPECT_THAT(ErrorsOf("[]"), ElementsAre(HasSubstr("not an object")));
 }
 
 TEST(TrainingJob, IsBegunByWhoClaimsItFirst) {

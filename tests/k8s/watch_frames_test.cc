@@ -32,7 +32,7 @@ TEST(FrameDecoder, StopsAtWhatIsNoWatch) {
   std::vector<std::string> frames;
   FrameDecoder page;
   EXPECT_EQ(page.Feed("<html>", frames).message(),
-            "the watch sent something that is no JSON object");
+            "the watch sent something that is not a JSON object");
   EXPECT_FALSE(page.Feed("{}", frames).ok()) << "an error is for good";
   EXPECT_EQ(FrameDecoder().Feed("{" + std::string(300, '['), frames).message(),
             "the watch sent an object nested deeper than 200 levels");

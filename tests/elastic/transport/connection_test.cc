@@ -97,7 +97,7 @@ TEST(Connection, ADifferentJobIsRefused) {
   const Ends ends = Connect(MakeJobKey("a").value(), MakeJobKey("a").value());
   EXPECT_EQ(ends.made.status().code(), Code::kUnavailable);
   EXPECT_EQ(ends.accepted.status().code(), Code::kUnavailable);
-  EXPECT_EQ(ends.made.status().message(), "the other end has not the job's key");
+  EXPECT_EQ(ends.made.status().message(), "the other end does not have the job's key");
 }
 
 TEST(Connection, WhoDoesNotEncryptIsRefused) {
