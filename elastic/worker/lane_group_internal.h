@@ -38,7 +38,7 @@ class LaneGroup {
   Lane& lane(size_t i) { return *lanes_[i]; }
   const Lane& lane(size_t i) const { return *lanes_[i]; }
 
-  // The pull for all of them, with each row once. Distribute gives each its part after the pull.
+  // Wanted: the pull for all of them, with each row once. Share: gives each its part afterwards.
   models::ParameterView* Wanted();
   void Share();
   // Their pushes; the pointers are valid until the group changes.
