@@ -266,7 +266,7 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
     // check.
     return DatabaseError("28000",
                          fmt::format("PostgreSQL let role \"{}\" in without asking for the "
-                                     "password, so that nobody has checked it",
+                                     "password, so the password was not checked",
                                      PQuser(connection->handle())))
         .Hint(
             "make pg_hba.conf require passwords (scram-sha-256) where this gateway connects from");
