@@ -42,7 +42,7 @@ class OpenFile {
   const int descriptor_;
 };
 
-// Nobody else may have put it there.
+// No other user may have created it.
 Status CheckOwner(const struct stat& facts, const std::string& path) {
   if (facts.st_uid != geteuid() && facts.st_uid != 0) {
     return FailedPrecondition(fmt::format("'{}' belongs to somebody else", path))
@@ -62,13 +62,13 @@ Status WriteAll(int descriptor, std::string_view text, const std::string& path) 
   return fsync(descriptor) == 0 ? OkStatus() : DiskFailed("write", path);
 }
 
-// What was put into the folder stays there when the machine stops.
+// Entries of the folder survive a crash of the machine from now on.
 Status SyncFolder(const std::string& folder) {
   const OpenFile opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened.ok() && fsync(opened.get()) == 0 ? OkStatus() : DiskFailed("write", folder);
 }
 
-// A file beside `path` with the text in it; its name.
+// Writes the text to a file next to `path`; returns its name.
 Result<std::string> WriteDraft(const std::string& path, std::string_view text) {
   std::string draft = path + ".XXXXXX";
   const OpenFile file(mkostemp(draft.data(), O_CLOEXEC));  // 0600

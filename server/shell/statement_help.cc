@@ -10,7 +10,7 @@ namespace {
 
 struct Topic {
   std::string_view name;
-  std::string_view example;  // one line of the overview
+  std::string_view example;  // shown in the overview
   std::string_view syntax;
 };
 
