@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kThreshold[] = "predict.threshold";
 constexpr char kClassWeight[] = "class_weight";
-// A class that is weighed more than this drowns all others.
+// A larger weight would drown all other classes.
 constexpr double kMostWeight = 1e6;
 
 double ShareOf(const std::string& name, const catalog::ColumnStatistics& statistics) {
@@ -119,7 +119,7 @@ Result<std::vector<NamedNumber>> SplitWeights(const std::string& text, Span span
   return named;
 }
 
-// The class that a user means: a boolean's may be written as one.
+// The class that the user names; a boolean's class may be written as a boolean.
 std::optional<int> FindClass(const models::LabelPlan& label, const std::string& name) {
   const std::string flag = name == "true" ? "t" : name == "false" ? "f" : name;
   for (int i = 0; i < label.classes_size(); ++i) {
