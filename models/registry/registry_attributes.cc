@@ -5,7 +5,7 @@
 namespace sluice::models {
 namespace {
 
-// More would be more connections than any database of this house is asked to serve.
+// More workers would need more connections than any supported database should serve.
 constexpr double kMostWorkers = 1024;
 
 AttributeSpec Make(AttributeType type, std::string name, AttributeDefault default_value,
@@ -25,7 +25,7 @@ AttributeSpec OrNumber(AttributeSpec spec) {
   return spec;
 }
 
-// Of every statement that can write a table.
+// For every statement that can write a table.
 std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attributes) {
   attributes.push_back(
       Flag("result.replace", false,
@@ -83,7 +83,7 @@ std::vector<AttributeSpec> ExplainAttributes() {
   });
 }
 
-// Of a training that leaves the model type open.
+// For a training that leaves the model type open.
 std::vector<AttributeSpec> AutoAttributes() {
   return {
       Number(
@@ -98,7 +98,7 @@ std::vector<AttributeSpec> AutoAttributes() {
   };
 }
 
-// Of a training that names its model type.
+// For a training that names its model type.
 std::vector<AttributeSpec> TuneAttributes() {
   return {
       Text(
@@ -178,7 +178,7 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
                                 "seed of everything random: initial weights, order, dropout"));
 }
 
-// How the pods of a job are made: ElasticDL's, as SQLFlow's statements write them.
+// How a job's pods are created: ElasticDL's attributes, as in SQLFlow's statements.
 void AppendPodAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Text("engine.template", {}, {},
                              "on pods: the PodTemplate of an administrator that they are made of"));
