@@ -124,6 +124,6 @@ def wide():
         rows, truths, 5_000, auc)
 
 
-# name: how it is made, label, metric
+# name: generator, label, metric
 KINDS = {"rare": (rare, "y", "auc"), "topics": (topics, None, "auc"), "drift": (drift, "y", "rmse"),
          "ids": (ids, "y", "auc"), "wide": (wide, "y", "auc")}

@@ -185,7 +185,7 @@ JOBS = [
     ("spam", "LABEL class", "auc", 0.99, "xgboost"),
 ]
 
-# What a careful user leaves out, on both sides: row numbers, and what sums up to the label.
+# Columns that a careful user leaves out, on both sides: row numbers, and those that sum to the label.
 LEFT_OUT = {"bank": {"id"}, "bike": {"instant", "casual", "registered"}}
 LABELS = {"census": "income", "iris": "class", "housing": "medv", "titanic": "survived", "bank": "y",
           "letter": "letter", "diamonds": "price", "bike": "cnt", "spam": "class"}
