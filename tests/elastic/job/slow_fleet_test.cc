@@ -2,7 +2,7 @@
 
 #include "tests/elastic/job/fleet_run.h"
 
-// A call of the fleet that takes long holds up what waits for it, and nothing else.
+// A slow call of the fleet holds up only what waits for it.
 namespace sluice::elastic {
 namespace {
 

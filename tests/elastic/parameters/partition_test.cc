@@ -36,7 +36,7 @@ TEST(PartitionLayout, P18_AHugeTensorIsSpreadEvenly) {
   }
 }
 
-// A hot id comes once in a batch however often it occurs, so what a server has to do is counted in
+// A hot id appears once per batch however often it occurs, so a server's load is counted in
 // distinct rows: batches of 8,192 draws from 10^6 ids by Zipf 1.2, four servers.
 TEST(PartitionLayout, P21_HotKeysDoNotOverloadAServer) {
   const PartitionLayout layout(std::vector<size_t>{}, 64);
@@ -93,7 +93,7 @@ class PartitionTest : public ::testing::Test {
     partition.Initialize(nullptr);
     return partition;
   }
-  // The spans are of its own vectors: may be moved, not copied.
+  // The spans refer to its own vectors: it may be moved, not copied.
   struct Step {
     std::vector<std::vector<float>> owned;
     std::vector<int64_t> ids;
