@@ -218,7 +218,7 @@ TEST_P(CancelTest, WaitingForAConnection) {
   const auto dataset = source().OpenDataset("SELECT id, y FROM t", {});
   ASSERT_TRUE(dataset.ok());
   std::vector<std::unique_ptr<ShardReader>> readers;
-  while (readers.size() < 30) {  // with the session's and the dataset's own, all there are
+  while (readers.size() < 30) {  // plus the session's and the dataset's own: all
     auto reader = source().OpenReader((*dataset)->spec());
     ASSERT_TRUE(reader.ok()) << reader.status().ToString();
     readers.push_back(std::move(reader).value());

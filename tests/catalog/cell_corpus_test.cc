@@ -45,7 +45,7 @@ TEST_P(CellCorpusTest, NumbersAndTimesMeanWhatPostgresSays) {
     const std::string quoted = QuoteText(cell, Dialect::kPostgres);
     ++cells;
     const std::optional<double> ours = models::ParseNumber(cell);
-    const bool hexadecimal = cell.find_first_of("xX") != std::string::npos;  // a number to C alone
+    const bool hexadecimal = cell.find_first_of("xX") != std::string::npos;  // a number only in C
     const std::optional<std::string> theirs = Ask("SELECT (" + quoted + "::float8)::text");
     if (theirs && !hexadecimal) {
       ASSERT_TRUE(ours.has_value()) << "PostgreSQL reads a number: " << cell;

@@ -141,7 +141,7 @@ class PostgresExactTest : public CopyTest {
   std::string ValueOf(const TypeValues& type, size_t row) {
     const std::string& value = type.values[row % type.values.size()];
     if (value == "pg_catalog.sum(integer)::pg_catalog.regprocedure") {
-      return "'sum(integer)'::regprocedure::oid::regproc";  // overloaded: no text names it
+      return "'sum(integer)'::regprocedure::oid::regproc";  // overloaded: its name is ambiguous
     }
     return QuoteText(value, Dialect::kPostgres) + "::" + type.type;
   }

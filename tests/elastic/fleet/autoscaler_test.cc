@@ -303,7 +303,7 @@ TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
   cluster.Run(ClusterProcess::kNone, 3, ClusterProcess::kNone, false);
   EXPECT_EQ(cluster.Decide().victims.size(), 3U);
   for (ClusterProcess& process : cluster.state.processes) {
-    process.cost = process.terminating ? 100 : 0;  // were they to stay, these would be the ones
+    process.cost = process.terminating ? 100 : 0;  // would be victims if not ending
   }
   for (int i = 0; i < 5; ++i) {
     const ScalingDecision decision = cluster.Decide();

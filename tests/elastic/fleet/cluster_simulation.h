@@ -22,7 +22,7 @@ struct ClusterFigures {
   double pending_seconds = 0;     // mean over the jobs: from arrival to the first running worker
   double jain = 0;                // of running workers, 400 to 500 s
   double jobs_below_minimum = 0;  // mean, 400 to 500 s
-  double utilisation = 0;         // of requests of what runs; case 1: 300 to 500 s, case 2: all
+  double utilisation = 0;         // by running requests; case 1: 300 to 500 s, case 2: all
   double foreground_short = 0;    // missing over wanted process-seconds, while its demand grows
   double foreground_back_seconds = 0;  // from the last growth of demand until all of it runs
 };

@@ -412,7 +412,7 @@ TEST_F(MasterScenario, K2_AWorkerThatRanOutOfMemoryIsReplacedByALargerOne) {
   for (int i = 0; i < 6; ++i) {
     const std::string name = started_.back().name;
     master_->OnExit(name, ExitClass::kOutOfMemory, "exit code 137", At(10.0 * i));
-    master_->OnExit(name, ExitClass::kOutOfMemory, "exit code 137", At(10.0 * i));  // said twice
+    master_->OnExit(name, ExitClass::kOutOfMemory, "exit code 137", At(10.0 * i));  // repeated
     master_->Tick(At(10.0 * i + 9));
     Collect();
     factors.push_back(started_.back().memory_factor);

@@ -169,7 +169,7 @@ TEST_F(PartitionTest, E6_WhatWasJudgedIsKeptAndNoLaterMoment) {
   ASSERT_TRUE(one.KeepBest({2, {2}}).ok());
   EXPECT_NE(DigestOf(one.Export()), best);
   EXPECT_EQ(one.KeepBest({1, {1}}).code(), Code::kAborted);
-  // A copy knows it, too.
+  // A copy has it, too.
   Partition copy = Fresh();
   ASSERT_TRUE(copy.Load(one.Capture().Encode().value()).ok());
   Apply(&copy, 2, 0.3F, kIds);
@@ -194,7 +194,7 @@ TEST_F(PartitionTest, DamageIsFoundAndChangesNothing) {
   EXPECT_FALSE(Partition(two, 0).Load(good).ok()) << "another layout";
 }
 
-// Many parts instead of one make the same partition, whatever pieces they come in.
+// Any number of parts of any size make the same partition.
 TEST_F(PartitionTest, PartsOfAnySizeAreTheSamePartition) {
   Partition one = Fresh();
   Apply(&one, 0, 0.3F, kIds);
@@ -225,7 +225,7 @@ TEST_F(PartitionTest, ASinkThatFailsIsAnError) {
   EXPECT_EQ(encoded.message(), "the disk is full");
 }
 
-// Until there were parts a partition was one message and its checksum.
+// Before there were parts, a partition was one message with a checksum.
 TEST_F(PartitionTest, AMessageOfEarlierCheckpointsIsRead) {
   PartitionStateProto state;
   state.set_partitions(1);
