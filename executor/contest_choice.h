@@ -13,11 +13,10 @@ namespace sluice::executor {
 
 // The candidates that make up a contest's model.
 struct ContestChoice {
-  size_t best = 0;           // the best one alone
-  double value_of_best = 0;  // in the contest's metric
-  std::vector<double>
-      weights;          // of each candidate: 1 for the best, or a blend's
-  Judgement judgement;  // of the model
+  size_t best = 0;              // the best one alone
+  double value_of_best = 0;     // in the contest's metric
+  std::vector<double> weights;  // of each candidate: 1 for the best, or a blend's
+  Judgement judgement;          // of the model
   double value = 0;
 
   // The candidates with a nonzero weight, the heaviest first.

@@ -106,7 +106,7 @@ Status TakeOver(const JobConfig::Takeover& lost, catalog::JobStore& jobs) {
                    jobs.TakeOver(lost.job(), {lost.place(), lost.pid(), lost.started()}, here));
   if (!taken) {
     return Status(Code::kAborted,
-                  fmt::format("another process goes on with job {} already", lost.job()));
+                  fmt::format("another process already continues job {}", lost.job()));
   }
   RETURN_IF_ERROR(jobs.AddEvents(lost.job(), {{WallMicros(), kTakenOverEvent,
                                                fmt::format("its process was lost: process {} on {} "

@@ -353,7 +353,7 @@ void JobRecord::HurryOnceStopped(const std::stop_token& self) {
 Status JobRecord::Finish(const Status& ended) {
   Leave();
   if (taken_over_) {
-    return Status(Code::kAborted, fmt::format("another process goes on with job {}", job_.id));
+    return Status(Code::kAborted, fmt::format("another process continues job {}", job_.id));
   }
   if (suspends_ && !ended.ok()) {
     TakePoint(true);

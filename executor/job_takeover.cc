@@ -68,10 +68,10 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
     }
     if (const auto* ended = std::get_if<JobListener::Ended>(&news)) {
       const Status why = ErrorOfAnswer(ended->answer);
-      return why.ok() ? Internal("the process that was to go on with it has done nothing") : why;
+      return why.ok() ? Internal("the process that was to continue it did nothing") : why;
     }
     if (std::holds_alternative<JobListener::Gone>(news)) {
-      return Unavailable("the process that was to go on with it has ended");
+      return Unavailable("the process that was to continue it has ended");
     }
     if (std::holds_alternative<JobListener::Nothing>(news)) {
       return Cancelled("cancelled while a process was started for the job");

@@ -23,7 +23,7 @@ LocalCluster::LocalCluster(Options options, std::unique_ptr<Room> room)
 LocalCluster::~LocalCluster() = default;
 
 Status LocalCluster::ServeRoom(const std::string& name) {
-  SLUICE_CHECK(arbiter_ != nullptr, "who asks for room grants none");
+  SLUICE_CHECK(arbiter_ != nullptr, "a cluster that asks for room elsewhere cannot grant it");
   ASSIGN_OR_RETURN(room_server_, RoomServer::Start(name, *arbiter_));
   return OkStatus();
 }

@@ -61,7 +61,7 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
     return InvalidArgument(fmt::format("{}: a cost is a number above 0 and up to {:.0f}, not '{}'",
                                        kThreshold, kMostWeight, word.substr(5)))
         .At(span)
-        .Hint(fmt::format("'cost:5': to miss '{}' costs five times as much as to name it in vain",
+        .Hint(fmt::format("'cost:5': missing a '{}' costs five times as much as a false one",
                           label.classes(1)));
   }
   const std::optional<double> number = models::ParseNumber(word);
@@ -74,8 +74,7 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
                                               "'{}'",
                                               kThreshold, *text))
       .At(span)
-      .Hint(
-          fmt::format("a row is '{}' where its probability is at least so much", label.classes(1)));
+      .Hint(fmt::format("a row is '{}' if its probability is at least that", label.classes(1)));
 }
 
 Status ReadCalibration(const AttributeSet& attributes, models::ModelSpec* model) {

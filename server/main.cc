@@ -69,11 +69,11 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(command, "--source,-d,--datasource", "source",
                 "sqlite:PATH or postgresql://user@host:port/database", common);
   AddConfigFlag(command, "--source-file", "source_file",
-                "file with the source in it, where its password is nobody's business", common);
+                "file that holds the source, which keeps its password secret", common);
   AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
                 common);
   AddConfigFlag(command, "--user", "user",
-                "who logs in to a gateway, and whose jobs they are (default: $PGUSER, $USER)",
+                "user who logs in to a gateway and owns the jobs (default: $PGUSER, $USER)",
                 common);
 }
 
@@ -177,7 +177,7 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--auth", "auth",
                 "password (default over PostgreSQL): users log in to the database; scram: the "
                 "same, but --pg never sees a password (default over SQLite with --password-file); "
-                "trust: everybody is the gateway's own login",
+                "trust: no password; all use the gateway's login",
                 line.common);
   AddConfigFlag(*serve, "--verifiers", "verifiers",
                 "with --auth scram: URL of a login that reads the roles' SCRAM verifiers "
@@ -217,9 +217,9 @@ void AddPassword(CLI::App& app, CommandLine& line) {
       "password", "Give a user a password, for a gateway over SQLite: asks twice, or reads a line");
   password->add_option("--config", line.common.config_file, "file of 'key = value' lines");
   AddConfigFlag(*password, "--password-file", "password_file",
-                "the users and what checks their passwords (~/.sluice/passwords)", line.common);
+                "file of users and password verifiers (~/.sluice/passwords)", line.common);
   password->add_option("name", line.password.name, "of the user")->required();
-  password->add_flag("--remove", line.password.remove, "the user logs in no more");
+  password->add_flag("--remove", line.password.remove, "remove the user");
   password->callback([&line] {
     line.run = [&line] {
       return WithConfig(line.common, [&line](const Config& config) {
@@ -239,7 +239,7 @@ void AddSample(CLI::App& app, CommandLine& line) {
       ->required();
   auto* const into = sample->add_option("--into", line.sample.into,
                                         "data source: sqlite:PATH or postgresql://...");
-  sample->add_option("--into-file", line.sample.into_file, "file with the data source in it")
+  sample->add_option("--into-file", line.sample.into_file, "file that holds the data source")
       ->excludes(into);
   sample->add_option("--table", line.sample.table, "name of the table (default: the kind)");
   sample->add_option("--seed", line.sample.seed, "the same seed makes the same rows")
@@ -252,14 +252,15 @@ void AddLoad(CLI::App& app, CommandLine& line) {
   CLI::App* load = app.add_subcommand("load", "Bring a CSV file into a table");
   AddCommon(*load, line.common);
   load->add_option("file", line.load.file, "UTF-8, RFC 4180; - is standard input")->required();
-  load->add_option("table", line.load.table, "made, with types told by all rows")->required();
+  load->add_option("table", line.load.table, "new table; types are inferred from all rows")
+      ->required();
   load->add_flag("--append", line.load.append,
-                 "the table is there: more rows, by the names in the header");
+                 "append to an existing table, by the names in the header");
   load->add_flag_callback(
       "--no-header", [&line] { line.load.has_header = false; }, "the first line is a row");
   load->add_option("--separator", line.separator,
-                   "one character, or tab (default: the one of , ; tab | that is there)");
-  load->add_option("--null", line.load.null_text, "what means NULL, beside an empty field");
+                   "one character, or tab (default: , ; tab or |, as in the first line)");
+  load->add_option("--null", line.load.null_text, "text that means NULL, as an empty field does");
   load->callback([&line] {
     line.run = [&line] {
       if (line.separator.size() == 1 && line.separator != "\"" && line.separator != "\n") {
@@ -329,9 +330,9 @@ void AddTrain(CLI::App& app, CommandLine& line) {
 }
 
 void AddOutputTable(CLI::App& app, OutputForm& form) {
-  CLI::Option* replace =
-      app.add_flag("--replace", form.replace,
-                   "the output may replace a table that Sluice did not write, or of other columns");
+  CLI::Option* replace = app.add_flag(
+      "--replace", form.replace,
+      "the output may replace a table of other columns, or one that Sluice did not write");
   app.add_flag("--append", form.append, "add the rows to the output's table")->excludes(replace);
 }
 

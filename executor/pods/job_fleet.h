@@ -69,9 +69,8 @@ class JobFleet final : public elastic::Fleet {
   std::vector<std::string> give_up_ GUARDED_BY(mutex_);
   bool gave_way_ GUARDED_BY(mutex_) = false;  // workers did, to servers
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, elastic::ProcessSpec> held_
-      GUARDED_BY(mutex_);                                       // held back for servers
-  std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);  // ends to report
+  std::map<std::string, elastic::ProcessSpec> held_ GUARDED_BY(mutex_);  // held back for servers
+  std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);           // ends to report
   // Last: their threads use the others.
   const std::unique_ptr<k8s::PodFleet> pods_;
   std::jthread thread_;

@@ -249,7 +249,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     }
   } else {
     // These rows cannot be read any more, so what was learnt from them is discarded.
-    job.Tell("snapshot_lost", "nobody is left who keeps the job's snapshot: it begins anew");
+    job.Tell("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
     if (!fleet.EndAdopted(job.stop_token())) {
       return Cancelled("the training was cancelled");
     }

@@ -85,7 +85,7 @@ Result<std::optional<std::string>> PacketSocket::Receive() const {
                                              : Failed("the other process");
   }
   if (size == 0) {  // empty packets are never sent
-    return Unavailable("the other process has gone");
+    return Unavailable("the other process has closed the connection");
   }
   std::string packet(std::min(static_cast<size_t>(size), kMostBytes), '\0');
   if (recv(descriptor(), packet.data(), packet.size(), MSG_DONTWAIT) < 0) {

@@ -332,7 +332,7 @@ Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& tran
   RETURN_IF_ERROR(SetFamily(spec.type(), &shape));
   if (transform.dense_columns().empty() && transform.slots().empty()) {
     return InvalidArgument(fmt::format("{} needs a feature", spec.type()))
-        .Hint("select a column beside the label");
+        .Hint("select a column in addition to the label");
   }
   if (shape.wide) {
     RETURN_IF_ERROR(AddWide(spec, transform, outputs, &shape));

@@ -70,20 +70,20 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Integer("train.epoch", {}, Between(1, 100'000),
                                 "passes over the rows; when not given, until the validation "
                                 "metric gets no better (linear models: to the least loss)"));
-  attributes->push_back(
-      Integer("train.max_steps", int64_t{0}, AtLeast(0), "stop after so many steps; 0: no limit"));
+  attributes->push_back(Integer("train.max_steps", int64_t{0}, AtLeast(0),
+                                "stop after this many steps; 0: no limit"));
   attributes->push_back(Flag("train.shuffle", true, "shuffle shards, and rows inside them"));
   attributes->push_back(
       Integer("train.early_stopping_rounds", {}, AtLeast(0),
-              "stop after so many epochs without a better validation metric; 0: off; 9 where "
+              "stop after this many epochs without a better validation metric; 0: off; 9 where "
               "train.epoch is not given and there are validation rows"));
   attributes->push_back(
       Integer("train.save_checkpoints_steps", int64_t{100}, AtLeast(1),
               "with engine.checkpoint_dir: steps between two checkpoints; more where writing one "
               "takes longer"));
-  attributes->push_back(
-      WithoutEffect(Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
-                            "taken over from SQLFlow, no effect: progress is told once a second")));
+  attributes->push_back(WithoutEffect(
+      Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
+              "taken over from SQLFlow, no effect: progress is reported once a second")));
   for (AttributeSpec& spec : TrainingAttributes()) {
     attributes->push_back(std::move(spec));
   }

@@ -64,8 +64,8 @@ std::vector<std::string> EvalMetrics() {
 void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Text("objective", {}, Objectives(task),
                              "what is minimised; chosen by the label when not given"));
-  attributes->push_back(
-      Text("eval_metric", {}, EvalMetrics(), "metric told after every round, and stopped by"));
+  attributes->push_back(Text("eval_metric", {}, EvalMetrics(),
+                             "metric reported after every round, and used to stop early"));
   attributes->push_back(Integer("num_class", {}, Between(2, kMostTreeClasses),
                                 "number of classes; counted in the data when not given"));
   attributes->push_back(
@@ -167,8 +167,8 @@ void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
       {"n_estimators"}));
   attributes->push_back(
       Integer("train.early_stopping_rounds", {}, AtLeast(0),
-              forest ? "stop after so many rounds without a better validation metric; 0: off"
-                     : "stop after so many rounds without a better validation metric; 0: off; 10 "
+              forest ? "stop after this many rounds without a better validation metric; 0: off"
+                     : "stop after this many rounds without a better validation metric; 0: off; 10 "
                        "where train.num_boost_round is not given"));
   attributes->push_back(
       WithoutEffect(Integer("train.batch_size", int64_t{-1}, AtLeast(-1),

@@ -58,7 +58,7 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
   }
   if (layout.owners_.empty()) {
     return InvalidArgument(fmt::format("{} needs a feature", spec.type()))
-        .Hint("select a column beside the label");
+        .Hint("select a column in addition to the label");
   }
   return layout;
 }

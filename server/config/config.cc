@@ -234,11 +234,11 @@ Result<Auth> AuthOf(const Config& config) {
   }
   const bool open_door = !config.pg.empty() && !IsLocalAddress(config.pg);
   if (open_door || !IsLocalAddress(config.grpc)) {
-    return Status(
-               Code::kPermissionDenied,
-               fmt::format("whoever reaches {} could use the database: SQLite has no users of its "
-                           "own, and there is no file of passwords",
-                           open_door ? config.pg : config.grpc))
+    return Status(Code::kPermissionDenied,
+                  fmt::format(
+                      "anyone who reaches {} could use the database: SQLite has no users of its "
+                      "own, and there is no password file",
+                      open_door ? config.pg : config.grpc))
         .SqlState("28000")
         .Hint(
             "make users with 'sluice password NAME', listen on 127.0.0.1, or say --auth trust "

@@ -159,7 +159,7 @@ class GrpcGatewayClient final : public GatewayClient {
     return stub_->CancelJob(&context, request, &response).ok()
                ? Cancelled("cancelled")
                : Cancelled("cancelled")
-                     .Hint(fmt::format("the gateway could not be told: job {} goes on until "
+                     .Hint(fmt::format("the gateway could not be reached: job {} continues until "
                                        "CANCEL JOB {}",
                                        job, job));
   }

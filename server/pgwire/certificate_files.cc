@@ -60,7 +60,7 @@ Result<Certificate> KeepCertificate(const std::string& folder, const std::string
     return std::move(fits)
         .Because(fmt::format("'{}'", folder))
         .Hint(fmt::format("remove {} and {} there, and a new pair is made; clients that check the "
-                          "fingerprint have to be told the new one",
+                          "fingerprint need the new one",
                           kCertificateFile, kKeyFile));
   }
   return kept;

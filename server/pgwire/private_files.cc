@@ -45,7 +45,7 @@ class OpenFile {
 // No other user may have created it.
 Status CheckOwner(const struct stat& facts, const std::string& path) {
   if (facts.st_uid != geteuid() && facts.st_uid != 0) {
-    return FailedPrecondition(fmt::format("'{}' belongs to somebody else", path))
+    return FailedPrecondition(fmt::format("'{}' belongs to another user", path))
         .Hint("remove it, or run the gateway as its owner");
   }
   return OkStatus();
@@ -126,7 +126,8 @@ Result<std::optional<std::string>> ReadPrivateFile(const std::string& path,
   if ((facts.st_mode & kOthersAnything) != 0) {
     return FailedPrecondition(fmt::format("others may read '{}': its mode is {:04o}", path,
                                           facts.st_mode & 07777U))
-        .Hint(fmt::format("chmod 600 '{}' if nobody has read it; else {}", path, kind.renewal));
+        .Hint(fmt::format("chmod 600 '{}' if no other user has read it; else {}", path,
+                          kind.renewal));
   }
   std::string text(static_cast<size_t>(facts.st_size), '\0');
   for (size_t read_bytes = 0; read_bytes < text.size();) {
@@ -153,7 +154,7 @@ Result<std::string> PutPrivateFile(const std::string& folder, const char* name,
   RETURN_IF_ERROR(SyncFolder(folder));
   ASSIGN_OR_RETURN(std::optional<std::string> there, ReadPrivateFile(path, kind));
   if (!there.has_value()) {
-    return FailedPrecondition(fmt::format("somebody has removed '{}' meanwhile", path));
+    return FailedPrecondition(fmt::format("'{}' has been removed meanwhile", path));
   }
   return *std::move(there);
 }

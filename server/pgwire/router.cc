@@ -103,8 +103,8 @@ std::optional<Route> RouteInside(std::string_view sql) {
   if (split.pieces.size() > 1) {
     return Route{
         {},
-        Unimplemented(prepares ? "a statement of Sluice is prepared by itself"
-                               : "a cursor over a statement of Sluice is declared by itself")
+        Unimplemented(prepares ? "a statement of Sluice must be prepared on its own"
+                               : "a cursor over a statement of Sluice must be declared on its own")
             .At(*inside)
             .Hint("send the statements one by one")};
   }

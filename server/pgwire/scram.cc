@@ -301,7 +301,7 @@ Result<std::string> ScramServer::Final(std::string_view message) {
   ASSIGN_OR_RETURN(const std::string_view proof_text, TakeAttribute(rest, 'p'));
   const Result<std::string> proof = KeyFromBase64(proof_text);
   if (!proof.ok() || !rest.empty() || message.back() == ',') {
-    return MalformedScram("the proof at its end is none");
+    return MalformedScram("it does not end with a proof");
   }
   if (!SameSecret(nonce, nonce_)) {
     return InvalidArgument("invalid SCRAM response")
@@ -388,7 +388,7 @@ Result<std::string> ScramClient::Final(std::string_view server_first) {
   const Result<int> iterations = iterations_text.empty() ? Result<int>(InvalidArgument("none"))
                                                          : ParseIterations(iterations_text);
   if (!salt.ok() || salt->empty() || !iterations.ok()) {
-    return MalformedScram("salt or iterations are none");
+    return MalformedScram("salt or iterations are invalid");
   }
   if (keys_.client_key.empty()) {
     if (*iterations > kMostIterations) {
@@ -422,7 +422,7 @@ Status ScramClient::Verify(std::string_view server_final) const {
   }
   if (!SameSecret(signature, ToBase64(HmacSha256(keys_.server_key, auth_message_)))) {
     return ScramRefused("the server does not prove that it knows the password")
-        .Detail("its SCRAM signature is wrong: somebody else may answer in its place");
+        .Detail("its SCRAM signature is wrong: another server may answer in its place");
   }
   return OkStatus();
 }

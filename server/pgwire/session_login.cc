@@ -281,7 +281,7 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
     // "trust", "peer" or "ident" in its pg_hba.conf: it did not verify who the user is.
     Refuse(Status(Code::kPermissionDenied,
                   fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "
-                              "so that nobody has checked it",
+                              "so the password is unverified",
                               login_.user))
                .SqlState("28000")
                .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where the gateway "

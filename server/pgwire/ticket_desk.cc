@@ -111,7 +111,7 @@ class DeskServer {
     if (login->user != visitor.startup.Find("user") ||
         login->database != visitor.startup.Find("database")) {
       return visitor.Refuse(
-          Status(Code::kPermissionDenied, "the ticket is somebody else's").SqlState("28000"));
+          Status(Code::kPermissionDenied, "the ticket belongs to another user").SqlState("28000"));
     }
     const auto backend =
         std::make_shared<BackendConnection>(context_, upstream_, tls_.get(), buffer_);

@@ -197,7 +197,7 @@ Outcome Import(ShellSession& session, std::string_view arguments) {
       load.has_header = false;
     } else if (word.starts_with("--")) {
       return session.Fail(WrongArgument(".import", "--append and --no-header, not " + word)
-                              .Hint("sluice load --help lists what there is beside"));
+                              .Hint("sluice load --help lists more options, for the command line"));
     } else {
       names.push_back(word);
     }
@@ -270,7 +270,7 @@ const std::vector<ShellCommand>& ShellCommands() {
        StatementHelpFor},
       {"\\i",
        "FILE",
-       "runs a file; \\ir: one beside the file that is being read",
+       "runs a file; \\ir: a path relative to the file that is running",
        Argument::kFile,
        {},
        Include},

@@ -99,7 +99,7 @@ std::string WhereJobLives(const plan::Plan& plan, Session& session) {
   }
   return fmt::format("Job: in {}; it outlives the gateway{}",
                      wishes.elsewhere ? session.cluster()->Describe() : "a process of its own",
-                     wishes.async      ? " and its client, who is answered at once (sluice.async)"
+                     wishes.async      ? " and its client, which is answered at once (sluice.async)"
                      : wishes.detaches ? " and its client (sluice.on_disconnect)"
                                        : ", and ends with its client");
 }

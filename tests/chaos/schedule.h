@@ -53,7 +53,7 @@ inline constexpr bool kMastersAreSucceeded = true;
 
 struct Fault {
   Moment moment = Moment::kTime;
-  double at = 0;  // kTime: in undisturbed durations, from the first process's start on
+  double at = 0;     // kTime: in undisturbed durations, from the first process's start on
   uint32_t nth = 1;  // of the other moments
   double after = 0;  // seconds after the moment
   Blow blow = Blow::kKill;
