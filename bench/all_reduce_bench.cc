@@ -1,6 +1,6 @@
-// Dense all-reduce between processes of this machine, beside Gloo's ring over its TCP transport:
-// the same sum of 16 MiB by the same four processes, in turns within one run. Also: what the fixed
-// tree over the lanes costs against plain summation.
+// Dense all-reduce between processes of this machine, compared with Gloo's ring over its TCP
+// transport: the same sum of 16 MiB by the same four processes, taking turns in one run. Also: the
+// cost of the fixed tree over the lanes compared with plain summation.
 //
 //   build/release/bench/all_reduce_bench [MiB [processes]]
 
@@ -31,7 +31,7 @@ namespace {
 constexpr int kWarmUps = 3;
 constexpr int kTurns = 5;
 constexpr int kRunsPerTurn = 6;
-// Seconds of each run by case, written by rank 0 for the process that prints.
+// Seconds of each run by case, written by rank 0 for the process that prints them.
 constexpr size_t kCases = 5;
 enum Case : size_t { kGloo, kUnix, kTcp, kUneven, kPlain };
 
@@ -61,7 +61,7 @@ struct Ours {
   StepSum sum;
   int64_t step = 0;
 
-  // One step with `per_member` nodes of the tree on each member: the sums that it cannot join.
+  // One step with `per_member` nodes of the tree on each member: sums that it cannot merge.
   void Run(uint32_t per_member) {
     const auto size = static_cast<uint32_t>(mesh->size());
     const auto rank = mesh->rank().value();
@@ -137,7 +137,7 @@ void Member(const std::string& folder, const std::vector<Listener>& local,
   }
 }
 
-// The owner's additions of one slice: along the tree, and one after another, both block by block.
+// The owner's additions for one slice: along the tree, and one after another, both block by block.
 std::pair<double, double> Additions(size_t count, size_t size) {
   constexpr size_t kBlock = 1024;
   std::vector<std::vector<float>> parts;

@@ -1,6 +1,6 @@
-// The autoscaler on the two experiments of PaddlePaddle EDL, simulated (tests/elastic/
-// cluster_simulation.h), beside what EDL's own logs show and the goal. Fixed: every job asks for
-// its largest number and waits, on the same simulated cluster.
+// The autoscaler in the two experiments of PaddlePaddle EDL, simulated (tests/elastic/
+// cluster_simulation.h), compared with EDL's own logs and with the goal. "Fixed": every job asks
+// for its largest number of workers and waits, on the same simulated cluster.
 #include <fmt/core.h>
 
 #include <chrono>

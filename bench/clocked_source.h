@@ -12,7 +12,8 @@
 
 namespace sluice {
 
-// Another source, and the time that passes in it while a statement is planned. For one thread.
+// Wraps another source and measures the time spent in it while a statement is planned. For one
+// thread.
 class ClockedSource final : public catalog::DataSource {
  public:
   explicit ClockedSource(catalog::DataSource& source) : source_(source) {}

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What the PostgreSQL door costs beside pgbouncer in session mode, in one run: medians of 5, as ratios.
+"""The cost of the PostgreSQL door compared with pgbouncer in session mode, in one run: medians of 5, as ratios.
 
-Needs pgbench, pgbouncer and psql. The three ways, direct, pgbouncer and door, take turns.
+Needs pgbench, pgbouncer and psql. Direct connections, pgbouncer and the door take turns.
 """
 import os
 import re

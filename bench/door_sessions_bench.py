@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What many sessions and small statements cost at the PostgreSQL door, beside their goals, in one run.
+"""The cost of many sessions and small statements at the PostgreSQL door, next to the goals, in one run.
 
 Needs python3-psycopg.
 """
@@ -68,7 +68,7 @@ async def all_in(address):
 
 
 def cancels(address):
-    """Statements that would run for minutes; each is cancelled after a while, and another one begins."""
+    """Runs statements that would take minutes; cancels each after a while, and begins another."""
     seconds = []
     left = threading.Semaphore(CANCELS)
 

@@ -1,5 +1,5 @@
 """Tables with a known truth, for quality_bench.py: each yields its training and test rows, and the
-figure that the function which made the labels reaches on the test rows. The same on every run."""
+figure that the true labelling function reaches on the test rows. The same on every run."""
 import math
 import random
 import time
@@ -30,7 +30,7 @@ def rmse(predicted, labels):
 
 
 def split(rows, truths, test, figure, label=-1):
-    """The last `test` rows are the test's."""
+    """Splits off the last `test` rows for testing."""
     labels = [row[label] for row in rows[-test:]]
     return rows[:-test], rows[-test:], figure(truths[-test:], labels)
 
@@ -54,7 +54,7 @@ TOPICS = ("sport", "money", "travel")
 
 
 def topics():
-    """Messages of several topics at once; each topic has words that are likelier where it is."""
+    """Messages with several topics each; each topic makes some words likelier."""
     source = random.Random(2)
     common = [f"word{i}" for i in range(600)]
     own = {topic: [f"{topic}{i}" for i in range(40)] for topic in TOPICS}
@@ -80,7 +80,7 @@ def topics():
 
 
 def drift():
-    """Hours in their order; what is asked is what comes after them, on a level that keeps rising."""
+    """Consecutive hours; the test hours come after them, on a level that keeps rising."""
     source = random.Random(3)
     rows, truths = [], []
     for i in range(20_000):
@@ -96,7 +96,7 @@ def drift():
 
 
 def ids():
-    """Customers of whom there are a million; a few hundred of them are seen often, and differ."""
+    """A million customers; a few hundred of them occur often, and differ."""
     source = random.Random(4)
     effects = {i: source.gauss(0, 1.5) for i in range(300)}
     rows, truths = [], []
@@ -124,6 +124,6 @@ def wide():
         rows, truths, 5_000, auc)
 
 
-# name: how it is made, label, metric
+# name: generator, label, metric
 KINDS = {"rare": (rare, "y", "auc"), "topics": (topics, None, "auc"), "drift": (drift, "y", "rmse"),
          "ids": (ids, "y", "auc"), "wide": (wide, "y", "auc")}

@@ -1,6 +1,6 @@
-// What a person waits for a small statement: a running gateway over gRPC, a 110-row iris-like
-// table, and parse + bind + plan alone. Prints each median beside its limit. Usage: latency_bench
-// [path of sluice] [--source URL]   (default: an SQLite file of its own)
+// Latency of small statements: a running gateway over gRPC, a 110-row iris-like table, and parse +
+// bind + plan alone. Prints each median next to its limit. Usage: latency_bench [path of sluice]
+// [--source URL] (default: an SQLite file of its own)
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ double MedianMilliseconds(int rounds, const std::function<void()>& run) {
   return sluice::Median(times);
 }
 
-// A child `sluice serve` on a free port; its first line of output names the address.
+// A child process `sluice serve` on a free port; its first line of output names the address.
 struct Gateway {
   pid_t pid = 0;
   std::string address;
@@ -120,7 +120,7 @@ void Show(const char* what, double milliseconds, double limit) {
   std::fflush(stdout);
 }
 
-// Apart: the questions to the database, but for that whether the model exists.
+// Separates the queries to the database, except the one whether the model exists.
 void ShowPlanning(sluice::catalog::DataSource& source, sluice::catalog::ModelStore& models) {
   constexpr int kRounds = 101;
   std::vector<double> own, database;

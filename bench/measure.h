@@ -9,14 +9,14 @@
 
 namespace sluice {
 
-// Wall clock of one call.
+// Wall-clock seconds of one call.
 inline double Seconds(const std::function<void()>& run) {
   const auto begin = std::chrono::steady_clock::now();
   run();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The value that so large a share of the others does not exceed (nearest rank); 0 of none.
+// The value that is not exceeded by this share of the values (nearest rank); 0 if there are none.
 inline double Quantile(std::vector<double> values, double share) {
   if (values.empty()) {
     return 0;

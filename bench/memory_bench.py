@@ -17,7 +17,7 @@ SLUICE = os.environ.get("SLUICE", os.path.join(HERE, "../build/release/server/sl
 
 
 def peak_megabytes(url, sql):
-    """Largest resident set of the shell that holds the whole gateway, or of any process it started."""
+    """Largest resident set of the shell that runs the whole gateway, or of any process that it started."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-// The value, or the end of the program with the error: a figure without its work is none.
+// Returns the value, or ends the program with the error: a benchmark must not print a figure after
+// a failure.
 template <typename T>
 T Must(Result<T> result) {
   if (!result.ok()) {

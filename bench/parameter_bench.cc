@@ -1,7 +1,7 @@
 // How fast parameters are pulled and pushed: rows of 16 floats with Adagrad, batches of 4,096 rows,
-// beside what a plain loop over the same bytes takes; then through gRPC on loopback, with and
-// without replicas, for workers that only exchange and for workers that train a small network;
-// what an exchange weighs; and what a checkpoint does to pushes. One run, one process.
+// compared with a plain loop over the same bytes; then through gRPC on loopback, with and without
+// replicas, for workers that only exchange and for workers that train a small network; the size of
+// an exchange; and the effect of a checkpoint on pushes. One run, one process.
 #include <fmt/core.h>
 #include <sched.h>
 #include <unistd.h>
@@ -86,7 +86,7 @@ class Job {
     return ParameterShard::Make(plan_.model(), *network_, {partitions, false, empty}, nullptr)
         .value();
   }
-  // One exchange of a batch: pull, then push.
+  // One exchange for a batch: pull, then push.
   void Exchange(ParameterLink& link, const std::vector<int64_t>& ids, int64_t shard,
                 int64_t batch) const {
     models::ParameterView view;
@@ -119,8 +119,8 @@ class Job {
   std::vector<std::vector<int64_t>> batches_;
 };
 
-// Reads and writes as many bytes in as many rows, one after another: a row's weights out, a
-// gradient in, weights and slot read and written.
+// Reads and writes the same bytes in the same rows, sequentially: a row's weights out, a gradient
+// in, weights and slot read and written.
 double StreamingRows() {
   std::vector<float> rows(static_cast<size_t>(kTableRows) * kDimension * 2, 0.5F);
   std::vector<float> gradients(kBatchRows * kDimension, 0.01F), out(gradients.size());
@@ -165,7 +165,7 @@ void InProcess(const Job& job) {
   print("streaming, same bytes", limit, "");
 }
 
-// Servers behind real doors, and workers that push to them at the same time.
+// Servers with real gRPC endpoints, and workers that push to them at the same time.
 double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
                    bool bf16 = false) {
   std::vector<std::unique_ptr<ParameterShard>> shards;
@@ -209,7 +209,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
   return static_cast<double>(workers) * kBatches * kBatchRows / seconds;
 }
 
-// A whole job: two workers read rows from memory, and train a network of 64 and 32 units.
+// A whole job: two workers read rows from memory and train a network with 64 and 32 units.
 double TrainedRows(bool replicas) {
   constexpr int64_t kRows = 60'000;
   constexpr uint32_t kEpochs = 4;
@@ -225,7 +225,7 @@ double TrainedRows(bool replicas) {
   return static_cast<double>(outcome->rows_trained) / seconds;
 }
 
-// In turns, so that what else the machine does falls on both.
+// The two take turns, so that other load on the machine affects both.
 void WithReplicas(const char* what, double unit, const std::function<double(bool)>& rows) {
   std::vector<double> ratios;
   double with = 0, without = 0;
@@ -240,8 +240,8 @@ void WithReplicas(const char* what, double unit, const std::function<double(bool
              with / unit, Median(ratios));
 }
 
-// The bytes of one exchange with one server: a pull and a push of 4,096 rows, and of the pull again
-// when nothing has changed.
+// The size of one exchange with one server: a pull and a push of 4,096 rows, and another pull when
+// nothing has changed.
 void Weigh(const Job& job) {
   double floats = 0;
   for (const bool bf16 : {false, true}) {
@@ -284,7 +284,7 @@ void Weigh(const Job& job) {
   }
 }
 
-// The 99th percentile of a push, without and with checkpoints that are written one after another.
+// The 99th percentile of a push, without and with checkpoints being written back to back.
 void PushesBesideCheckpoints(const Job& job) {
   namespace fs = std::filesystem;
   const fs::path path = fs::temp_directory_path() / fmt::format("sluice-bench-{}", getpid());
@@ -292,7 +292,7 @@ void PushesBesideCheckpoints(const Job& job) {
   std::map<ServerId, std::unique_ptr<ParameterServer>> doors;
   ParameterFleet* keeper = nullptr;
   std::atomic<int> written = 0;
-  std::atomic<bool> over = false;  // the last checkpoint may be cut off
+  std::atomic<bool> over = false;  // the last checkpoint may be interrupted
   ParameterFleet::Options options;
   options.servers = 2;
   options.partitions = kPartitions;

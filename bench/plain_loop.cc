@@ -1,8 +1,8 @@
-// The limit of a training from SQL: one hand-written loop that reads a table of PostgreSQL off its
-// socket, turns rows into numbers and trains one epoch, without a plan, a check or a checkpoint.
-// Prints its seconds and AUC (of every tenth row, which it does not train) beside those of
-// `sluice sql` over the same table, interleaved. Nine of ten rows are trained by both.
-// Usage: plain_loop URL TABLE LABEL [path of sluice] [rounds]. Built for this machine's processor.
+// A lower bound for training from SQL: one hand-written loop that reads a PostgreSQL table from the
+// socket, turns rows into numbers and trains one epoch, without plan, checks or checkpoints. Prints
+// its seconds and AUC (on every tenth row, which it does not train) next to those of `sluice sql`
+// over the same table, interleaved. Nine of ten rows are trained by both. Usage: plain_loop URL
+// TABLE LABEL [path of sluice] [rounds]. Built for this machine's processor.
 #include <libpq-fe.h>
 #include <sys/socket.h>
 
@@ -44,8 +44,8 @@ struct Table {
   std::string positive = {};
   int64_t pages = 0;
 };
-// A row as numbers: for each column a bucket of its own weights, and the value that they count
-// with.
+// A row as numbers: for each column, a bucket with its own weights, and the value that multiplies
+// them.
 struct Row {
   std::vector<uint32_t> bucket;
   std::vector<float> value;
@@ -111,7 +111,7 @@ class Network {  // 64 and 32 units, relu; stochastic gradient descent row by ro
     }
     return sum;
   }
-  void Learn(const Row& row, float gradient) {  // of what Score has just seen
+  void Learn(const Row& row, float gradient) {  // the row that Score has just seen
     const float step = kRate * gradient;
     std::array<float, kUnits2> d2;
     for (int v = 0; v < kUnits2; ++v) {
@@ -177,7 +177,7 @@ void Parse(const Table& table, const char* at, Row* row) {  // a DataRow's body,
   }
 }
 
-// Calls `take` with the body of each DataRow that the query answers, read straight off the socket.
+// Calls `take` with the body of each DataRow in the query's answer, read directly from the socket.
 template <typename Take>
 void Read(PGconn* connection, const std::string& sql, const Take& take) {
   if (PQsendQuery(connection, sql.c_str()) == 0 || PQflush(connection) != 0) {
@@ -189,7 +189,7 @@ void Read(PGconn* connection, const std::string& sql, const Take& take) {
     const ssize_t got =
         recv(PQsocket(connection), &buffer[have], buffer.size() - have, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-      continue;  // a client that sleeps costs the server wake-ups
+      continue;  // busy-wait: a sleeping client costs the server wake-ups
     }
     if (got <= 0) {
       Fail("the connection was lost");
@@ -217,7 +217,7 @@ void Read(PGconn* connection, const std::string& sql, const Take& take) {
   }
 }
 
-// Score and label of each row that was held back.
+// Score and label of each held-out row.
 template <typename Model>
 std::vector<std::pair<float, float>> Train(const Table& table, int64_t first_page,
                                            int64_t last_page) {
@@ -260,7 +260,7 @@ double Auc(std::vector<std::pair<float, float>> scored) {
   return pairs / (positives * below);
 }
 
-// Means, deviations and which columns are numbers, from the first rows.
+// Means, deviations and which columns are numeric, from the first rows.
 Table Look(const std::string& url, const std::string& name, const std::string& label) {
   Table table{.url = url, .name = name};
   PGconn* connection = PQconnectdb(url.c_str());
@@ -296,8 +296,7 @@ Table Look(const std::string& url, const std::string& name, const std::string& l
   return table;
 }
 
-// Seconds of the loop over so many connections, each with a half of the table and a model of its
-// own.
+// Seconds of the loop over several connections, each with its share of the table and its own model.
 template <typename Model>
 double Loop(const Table& table, int connections, double* auc) {
   std::vector<std::vector<std::pair<float, float>>> scored(static_cast<size_t>(connections));

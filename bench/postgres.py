@@ -1,5 +1,5 @@
-"""A PostgreSQL for the benchmarks: the one that SLUICE_BENCH_POSTGRES names (host:port), or one of
-our own, tuned as reference figures were (large buffers, no synchronous commit), stopped at exit."""
+"""A PostgreSQL server for the benchmarks: the one in SLUICE_BENCH_POSTGRES (host:port), or a new one,
+tuned as for the reference figures (large buffers, no synchronous commit) and stopped at exit."""
 import atexit
 import os
 import shutil
@@ -11,7 +11,7 @@ BIN = "/usr/lib/postgresql/15/bin"
 
 
 def start(*settings):
-    """Returns (host, port). Databases are made by the callers. `settings`: more of them, "name=value"."""
+    """Returns (host, port). Callers create the databases. `settings`: additional "name=value" settings."""
     given = os.environ.get("SLUICE_BENCH_POSTGRES")
     if given:
         host, port = given.rsplit(":", 1)
@@ -27,7 +27,7 @@ def start(*settings):
     quiet = {"stdout": subprocess.DEVNULL, "check": True}
     subprocess.run([*as_owner, f"{BIN}/initdb", "-D", f"{folder}/pg", "-U", "postgres", "-A", "trust",
                     "-E", "UTF8", "--locale=C.UTF-8"], **quiet)
-    # The members of one role have to say their password; everyone else is trusted.
+    # Members of one role have to give a password; all other roles are trusted.
     with open(f"{folder}/pg/pg_hba.conf", "r+") as rules:
         others = rules.read()
         rules.seek(0)

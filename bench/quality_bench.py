@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""How good the models are, on real tables, beside scikit-learn and XGBoost on the same rows, and
+"""The quality of the models on real tables, compared with scikit-learn and XGBoost on the same rows, and
 whether SQLite and PostgreSQL give the same figures.
 
 Reads the tables of a folder laid out as: census/adult.{data,test}, TABLE/{train,test}.csv for iris,
 housing, titanic, bank, letter, diamonds, bike and spam, which are loaded in the order of the files.
-Networks on small tables differ from seed to seed by far more than from library to library: there the
-medians of five seeds on each side are shown. "equal" means closer than a pair of rows or two can
-tell: 0.0005 of an AUC or an accuracy, a ten-thousandth of an RMSE. Peers are a careful user's:
+Networks on small tables vary far more between seeds than between libraries, so medians of five seeds
+on each side are shown for them. "equal" means a difference of no more than one or two rows: 0.0005 of
+an AUC or an accuracy, a ten-thousandth of an RMSE. The peers are set up as by a careful user:
 standardised, one-hot, early stopping.
-Then tables that are made here, with a known truth (generated_tables.py), by the short form: their
-goal is within 2 % of the figure that the truth itself reaches on the test rows.
---seconds: auto.seconds of the short form, where other programs take the processors beside it.
+Then generated tables with a known truth (generated_tables.py), by the short form: the goal is to be
+within 2 % of the figure that the truth itself reaches on the test rows.
+--seconds: auto.seconds of the short form, for use while other programs take processor time.
 Usage: quality_bench.py FOLDER [--sqlite-only] [--only TABLE] [--model TYPE] [--seconds N]
 """
 import argparse
@@ -100,7 +100,7 @@ def all_tables(folder, only):
 
 
 def load_in_order(cursor, name, columns, types, rows):
-    """PostgreSQL puts an inserted row where there is room for it; CREATE TABLE AS keeps an order."""
+    """PostgreSQL stores an inserted row wherever there is room; CREATE TABLE AS keeps the order."""
     defined = ", ".join(f'"{c}" {t}' for c, t in zip(columns, types))
     cursor.execute(f"CREATE TEMPORARY TABLE unordered (place integer, {defined})")
     one = "(" + ", ".join(["%s"] * (len(columns) + 1)) + ")"
@@ -185,7 +185,7 @@ JOBS = [
     ("spam", "LABEL class", "auc", 0.99, "xgboost"),
 ]
 
-# What a careful user leaves out, on both sides: row numbers, and what sums up to the label.
+# Columns that a careful user leaves out, on both sides: row numbers, and those that sum to the label.
 LEFT_OUT = {"bank": {"id"}, "bike": {"instant", "casual", "registered"}}
 LABELS = {"census": "income", "iris": "class", "housing": "medv", "titanic": "survived", "bank": "y",
           "letter": "letter", "diamonds": "price", "bike": "cnt", "spam": "class"}
@@ -206,7 +206,7 @@ def of_many_seeds(data, peer):
 
 
 def short_form(attributes, seconds):
-    """The WITH clause of a statement that names no type."""
+    """The WITH clause of a statement without a model type."""
     if seconds is not None:
         attributes = [*attributes, f"auto.seconds={seconds}"]
     return f" WITH {', '.join(attributes)}" if attributes else ""

@@ -1,5 +1,5 @@
-// What the master's queue costs: operations a second on one core, memory of a large job, and its
-// journal. Prints each figure beside its goal.
+// The cost of the master's queue: operations a second on one core, memory of a large job, and its
+// journal. Prints each figure next to its goal.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -131,7 +131,7 @@ void Journal() {
   int64_t transitions = 0;
   const double begin = Seconds();
   for (bool over = false; !over && transitions < 90'000;) {
-    // A group: what happened in a few milliseconds.
+    // A group: the transitions of a few milliseconds.
     for (Incarnation worker(1); worker <= Incarnation(options.workers); ++worker) {
       const Result<MasterLink::Answer> answer = master.Take(worker, true, {}, TimePoint{0});
       over = !answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask ||
@@ -160,7 +160,7 @@ void Journal() {
 }  // namespace
 
 int main() {
-  LargeJob();  // first: what others have freed would be used again
+  LargeJob();  // first: otherwise it would reuse memory that the others have freed
   Print("take, report, report: 8 workers", OperationsPerSecond(8, false, 1'000'000), 500'000, "/s",
         false);
   Print("take, report, report: 10,000 workers", OperationsPerSecond(10'000, false, 1'000'000),

@@ -1,7 +1,7 @@
-// Reads census-like rows from PostgreSQL and from SQLite into RowBatches, beside a bare loop over
-// the same columns: COPY TO STDOUT drained through libpq, and sqlite3_step with sqlite3_column_*.
-// Rounds are interleaved, so that a slow moment of the machine meets both; medians are printed, and
-// beside them the CPU time of this process, which other programs disturb less.
+// Reads census-like rows from PostgreSQL and from SQLite into RowBatches, compared with a bare loop
+// over the same columns: COPY TO STDOUT drained through libpq, and sqlite3_step with
+// sqlite3_column_*. Rounds are interleaved, so that a slow moment of the machine affects both;
+// prints medians, and this process's CPU time, which other programs disturb less.
 //
 // Usage: read_bench [rows] [rounds]. SLUICE_TEST_POSTGRES names a server; otherwise one is started.
 #include <fmt/core.h>
@@ -72,7 +72,7 @@ void InParallel(int threads, const std::function<void(int)>& work) {
   }
 }
 
-// Our side: every shard of the dataset, taken by whoever is free.
+// Our side: every shard of the dataset, read by whichever thread is free.
 void ReadShards(catalog::DataSource& source, const catalog::DatasetSpec& spec, int connections,
                 int64_t rows) {
   std::atomic<int> next{0};
@@ -119,8 +119,8 @@ void DrainCopy(const std::string& url, int connections, int64_t blocks) {
   });
 }
 
-// The peer on SQLite: each connection steps over its part of the table, and fetches every column
-// or (which no reader can do) none.
+// The peer on SQLite: each connection steps over its part of the table, and fetches every column,
+// or none (which no real reader can do).
 void StepRows(const std::string& path, int connections, int64_t rows, bool fetch) {
   InParallel(connections, [&](int i) {
     sqlite3* database = nullptr;
@@ -178,7 +178,7 @@ void Compare(const std::string& what, int64_t rows, int rounds, const std::funct
              Median(their.cpu) * 1e6 / count);
 }
 
-// What a statement waits for before its first row.
+// The time before a statement's first row.
 void PrintOpening(const std::string& what, catalog::DataSource& source, int rounds) {
   const auto schema = Must(source.Describe("SELECT * FROM census"));
   catalog::DatasetOptions options;

@@ -1,10 +1,10 @@
-// What the death of a process costs a running job: a real gateway (8 slots, so that four workers
-// run whatever the machine has), real processes, SIGKILL. Each figure is printed beside its limit.
+// The cost of a process's death for a running job: a real gateway (8 slots, so that four workers
+// run on any machine), real processes, SIGKILL. Each figure is printed next to its limit.
 //
 // "Training elsewhere" and "accepted again" are proven by the next end of an epoch: it cannot come
 // before every row that was handed back has been trained, or while a push is missing on a server.
-// So those figures are too long by what was left of the epoch, which is printed too; where the
-// limit is half a second, epochs are of a quarter of the rows.
+// So those figures are too high by the rest of the epoch, which is also printed; where the limit is
+// half a second, epochs have a quarter of the rows.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -52,7 +52,7 @@ void Print(const std::string& what, double figure, double limit) {
   std::fflush(stdout);
 }
 
-// The first event of a kind after a moment; nullptr: there is none.
+// The first event of a kind after a time; nullptr: there is none.
 const catalog::JobEvent* FirstAfter(const Events& events, int64_t micros, const std::string& kind) {
   for (const catalog::JobEvent& event : events) {
     if (event.micros > micros && event.kind == kind) {
@@ -113,8 +113,8 @@ class Bench {
     std::vector<int64_t> kills;  // wall clock
   };
 
-  // Trains while `disturb` is called again and again, with pauses as it says, from the first
-  // epoch's end on. It answers whether it has killed somebody.
+  // Trains while `disturb` is called repeatedly, after the pauses that it asks for, from the end of
+  // the first epoch on. It returns whether it has killed a process.
   Result<Job> Train(int64_t rows, int epochs, double pause,
                     const std::function<bool(Job&)>& disturb) {
     Job job;
@@ -168,7 +168,7 @@ class Bench {
     for (const int64_t kill : job.kills) {
       const catalog::JobEvent* back = FirstAfter(job.events, kill, "task_requeued");
       const catalog::JobEvent* end = FirstAfter(job.events, kill, "epoch_done");
-      // Otherwise it held nothing when it died.
+      // Otherwise the process held nothing when it died.
       if (back != nullptr && end != nullptr && back->micros < end->micros) {
         requeued.push_back(Seconds(kill, back->micros));
         trained.push_back(Seconds(kill, end->micros));
@@ -195,7 +195,7 @@ class Bench {
     std::mt19937_64 random(3);
     ASSIGN_OR_RETURN(
         const Job job, Train(kRows, 60, 0.4, [&](Job& now) {
-          // Not before everything is on two servers again.
+          // Not before all parameters are on two servers again.
           const Result<Events> events = EventsNow();
           const bool whole =
               now.kills.empty() ||

@@ -1,5 +1,5 @@
-// A job's master is killed (SIGKILL): how long until its successor hands out tasks and counts what
-// was trained again. Real processes over a SQLite file; a row for each mode, beside the limit.
+// A job's master is killed (SIGKILL): the time until its successor hands out tasks, and the rows
+// that are trained again. Real processes over a SQLite file; one line per mode, next to the limit.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -30,13 +30,13 @@ namespace {
 using namespace sluice;
 
 constexpr double kLimitSeconds = 2;
-constexpr int kKills = 10;  // of each mode
+constexpr int kKills = 10;  // per mode
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The successor of so many masters has written transitions of its own: tasks flow.
+// Whether the successor of this many masters has written transitions of its own: tasks flow.
 bool Flows(catalog::JobStore& jobs, int64_t job, int64_t term) {
   bool begun = false;
   const std::vector<std::string> entries = Must(jobs.Journal(job));
@@ -93,7 +93,8 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
     if (term > 1) {
       seconds.push_back(Seconds() - killed);
     }
-    // Long enough for progress to reach the gateway: masters that get nowhere end the job.
+    // Long enough for progress to reach the gateway, which ends a job whose masters achieve
+    // nothing.
     std::this_thread::sleep_for(std::chrono::milliseconds(700 + 37 * term));
     if (term <= kKills) {
       killed = Seconds();

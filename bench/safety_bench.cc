@@ -1,6 +1,7 @@
-// What it costs a job to outlive its processes: two workers and two servers train a network of 64
-// and 32 units as they are; then with a journal of the master's in SQLite; then with checkpoints
-// written all the time. In turns within one run; the ratios are of neighbours.
+// The cost of making a job survive its processes: two workers and two servers train a network with
+// 64 and 32 units, first plainly; then with a journal of the master in SQLite; then with
+// checkpoints written all the time. The variants take turns in one run; ratios are between
+// neighbouring runs.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ class Bench {
         database_(Must(catalog::OpenCatalog("sqlite:" + folder_ + "/jobs.db"))),
         rows_(SmallSource(kRows)) {}
 
-  // Rows a second; adds to `happened` what the job has written meanwhile.
+  // Rows a second; adds to `happened` what the job has written during the run.
   double Run(bool journaled, bool checkpoints, int64_t* happened) {
     plan::TrainPlan plan = TwoByTwoPlan(kEpochs, 128);
     if (checkpoints) {

@@ -1,6 +1,6 @@
 // Runs the engine's simulation over many seeds:
 //   simulation [--seeds N] [--from S] [--outages] [--early-stopping] [--delays] [--tell]
-// A seed that breaks an invariant is named; with --seeds 1 --tell its history is printed.
+// Names each seed that breaks an invariant; with --seeds 1 --tell prints its history.
 #include <fmt/core.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The PostgreSQL door over SQLite beside its peers, in one run: medians of 5, as ratios.
+"""The PostgreSQL door over SQLite compared with its peers, in one run: medians of 5, as ratios.
 
 Needs psql, sqlite3, python3-psycopg and a PostgreSQL (bench/postgres.py). Door and peers take turns.
 """
@@ -34,7 +34,7 @@ def schema():
 
 
 def psql(port, database, script, quiet=True):
-    """Seconds for a script of psql, without those of starting and connecting it."""
+    """Seconds for a psql script, without those for starting and connecting psql."""
     def seconds(text):
         begin = time.monotonic()
         subprocess.run(["psql", "-XAt", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-d", database] +
@@ -51,7 +51,7 @@ def shell(command):
 
 
 class Wire:
-    """A client that costs nothing: bytes made before, answers not looked at but for the last."""
+    """A client without costs of its own: its bytes are prepared, and it checks only the last answer."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port))

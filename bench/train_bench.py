@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Statement to committed model over census-like rows in PostgreSQL, beside what people run today.
+"""From statement to committed model over census-like rows in PostgreSQL, compared with common scripts.
 
 For each model: Sluice and the peer's script (pandas.read_sql, and its faster COPY form) in the same
-run, interleaved; wall-clock and CPU seconds, AUC on the same held-out table, and the ratios beside
+run, interleaved; wall-clock and CPU seconds, AUC on the same held-out table, and the ratios next to
 the goals. Needs python3-sklearn, python3-torch, python3-xgboost, python3-pandas, python3-psycopg2,
 python3-sqlalchemy. Usage: train_bench.py [--rows N] [--rounds N] [--only linear|dnn|xgboost]
 """

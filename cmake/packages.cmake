@@ -13,7 +13,7 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
 pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
 
-# These two come without a package file.
+# These two have no package file.
 find_library(PG_QUERY_LIBRARY pg_query REQUIRED)
 find_library(XGBOOST_LIBRARY xgboost REQUIRED)
 find_path(XGBOOST_INCLUDE_DIR xgboost/c_api.h REQUIRED)

@@ -1,4 +1,4 @@
-# The standard headers and fmt, compiled once and used by every house library.
+# The standard headers and fmt, precompiled once for all house libraries.
 if(SLUICE_PCH)
   file(WRITE ${PROJECT_BINARY_DIR}/pch.cc "")
   add_library(pch OBJECT ${PROJECT_BINARY_DIR}/pch.cc)
@@ -6,7 +6,7 @@ if(SLUICE_PCH)
   target_precompile_headers(pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 endif()
 
-# Where several files are compiled at a time, they are of one folder, and at most ten.
+# Files that are compiled together are from the same folder, at most ten.
 # sluice_unity_groups(sources...)
 function(sluice_unity_groups)
   foreach(source ${ARGN})
@@ -36,8 +36,8 @@ endfunction()
 
 add_custom_target(generated_code)
 
-# sluice_proto(name file.proto [GRPC] [DEPS other proto targets]): a library of the generated code.
-# Its headers are included by their path from the root: "planner/plan.pb.h".
+# sluice_proto(name file.proto [GRPC] [DEPS other proto targets]): a library of the generated code, whose
+# headers are included by their path from the root: "planner/plan.pb.h".
 function(sluice_proto name proto)
   cmake_parse_arguments(ARG "GRPC" "" "DEPS" ${ARGN})
   set(generated ${PROJECT_BINARY_DIR}/generated)

@@ -1,4 +1,4 @@
-# A ctest test for each suite of a GoogleTest program, written into a file that ctest includes:
+# Writes a ctest test for each suite of a GoogleTest program to a file that ctest includes:
 #   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path -P test_suites.cmake
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed
                 COMMAND_ERROR_IS_FATAL ANY)

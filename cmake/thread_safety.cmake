@@ -1,5 +1,5 @@
-# Whether locks are held where the annotations of base/mutex.h say so, which only clang checks: the
-# target `thread_safety` compiles every file that has locks, or whose header has, for their sake alone.
+# Checks that locks are held where the annotations of base/mutex.h require it, which only clang can do: the
+# target `thread_safety` compiles every file that uses locks, or whose header does, only to be checked.
 find_program(SLUICE_CLANG NAMES clang++-14 clang++)
 if(SLUICE_CLANG)
   add_custom_target(thread_safety)

@@ -36,7 +36,8 @@ class BlendScorer final : public Scorer {
     return OkStatus();
   }
 
-  // Of the members that can tell, by their weights: shares of each one's gain.
+  // Averages the importances of those members that have any, each as its shares of the gain, by the
+  // members' weights.
   Result<std::vector<Importance>> FeatureImportance() const override {
     std::map<std::string, Importance> sums;
     bool any = false;

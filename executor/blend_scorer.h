@@ -7,7 +7,7 @@
 
 namespace sluice::executor {
 
-// A stored blend: its members' scores, each times its weight, added up. Neither part is trusted.
+// A stored blend: the weighted sum of its members' scores. Neither argument is trusted.
 Result<std::unique_ptr<Scorer>> MakeBlendScorer(const models::ModelSpec& spec,
                                                 std::string_view weights);
 

@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kMostScores = size_t{1} << 24;  // 64 MB
 
-// The mean over the rows of the squared distance from what was; of several classes their sum.
+// The mean squared distance of the probabilities from the outcomes, for several classes summed over
+// them.
 double BrierScore(const ScoredRows& rows, const std::vector<float>& scores) {
   double sum = 0, weight = 0;
   for (size_t row = 0; row < rows.rows(); ++row) {
@@ -34,7 +35,7 @@ double BrierScore(const ScoredRows& rows, const std::vector<float>& scores) {
   return weight > 0 ? sum / weight : 0;
 }
 
-// Each fifth of the rows as a fit to the others makes of it: what rows to come will see.
+// Calibrates each fifth of the rows by a fit to the other fifths: an estimate for new rows.
 std::vector<float> CalibratedByOthers(const ScoredRows& rows, const std::string& method) {
   constexpr size_t kParts = 5;
   const size_t width = rows.outputs;
@@ -150,7 +151,7 @@ void CalibrateModel(const ScoredRows& rows, plan::TrainPlan* plan,
                     std::vector<std::pair<std::string, double>>* metrics) {
   models::Calibration* calibration = plan->mutable_model()->mutable_calibration();
   if (rows.rows() == 0) {
-    return;  // a validation select without rows: there are no metrics either
+    return;  // a validation select without rows; there are no metrics either
   }
   models::CalibrationFit fit(rows.outputs);
   fit.Add(rows.scores, rows.labels, rows.weights);

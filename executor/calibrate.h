@@ -18,12 +18,12 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// Rows that a model was not trained on, as it scores them.
+// Rows that a model was not trained on, with its scores.
 struct ScoredRows {
   size_t outputs = 0;
   std::vector<float> scores;  // rows x outputs
   std::vector<float> labels;
-  std::vector<float> weights;  // empty: every row weighs 1; classes are not weighed
+  std::vector<float> weights;  // empty: every row weighs 1; class weights are not applied
 
   size_t rows() const { return labels.size(); }
   void Append(const ScoredRows& other);
@@ -31,20 +31,21 @@ struct ScoredRows {
 
 bool WantsCalibration(const plan::TrainPlan& plan);
 
-// The validation rows of a model that has just been trained: all of them, or as many as may be held
-// in memory. `validation`: the rows of validation.select, or null.
+// The validation rows of a newly trained model: all of them, or as many as fit in memory.
+// `validation`: the rows of validation.select, or null.
 Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSource& source,
                                    const catalog::DatasetSpec& dataset,
                                    const catalog::DatasetSpec* validation, std::string_view weights,
                                    std::stop_token stop);
 
-// Replaces the metrics that thresholds are chosen by, and decisions told by, by those of these
-// rows.
+// Replaces the metrics that decision thresholds are chosen by, and those that depend on decisions,
+// by these rows' metrics.
 void JudgeDecisions(const plan::TrainPlan& plan, const ScoredRows& rows,
                     std::vector<std::pair<std::string, double>>* metrics);
 
-// Fits what plan.model.calibration asks for, stores it there, and replaces the metrics by those of
-// the calibrated probabilities, each row's by a fit to others.
+// Fits the calibration that plan.model.calibration asks for, stores it there, and replaces the
+// metrics by those of the calibrated probabilities, where each row is calibrated by a fit to other
+// rows.
 void CalibrateModel(const ScoredRows& rows, plan::TrainPlan* plan,
                     std::vector<std::pair<std::string, double>>* metrics);
 

@@ -31,7 +31,7 @@ models::Attribute* FindAttribute(plan::TrainPlan* plan, std::string_view name) {
 constexpr char kRounds[] = "train.num_boost_round";
 constexpr char kPatience[] = "train.early_stopping_rounds";
 
-// At most `share` of the way.
+// Limits the training to `share` of its length.
 void Shorten(double share, plan::TrainPlan* plan) {
   const auto part = [share](int64_t whole) {
     return std::max<int64_t>(1, std::llround(std::ceil(static_cast<double>(whole) * share)));
@@ -43,7 +43,7 @@ void Shorten(double share, plan::TrainPlan* plan) {
   }
 }
 
-// What the model says of the validation rows, behind what others have said of earlier folds.
+// Appends the model's scores of the validation rows to those of earlier folds.
 Status Judge(const plan::TrainPlan& plan, const std::string& weights, const TrialRows& rows,
              const std::stop_token& stop, Judgement* judgement) {
   models::ModelSpec spec = plan.model();
@@ -113,7 +113,7 @@ uint32_t BestEpoch(const elastic::TrainOutcome& outcome) {
   return std::max(1U, outcome.best_epoch > 0 ? outcome.best_epoch : outcome.epochs);
 }
 
-// So long, whatever its validation rows say.
+// Trains for this many epochs, whatever the validation rows say.
 void TrainSoLong(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan) {
   plan->clear_early_stopping();
   if (models::Attribute* rounds = FindAttribute(plan, kRounds)) {
@@ -142,8 +142,9 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
   const SteadyClock clock;
   const TimePoint started = clock.Now();
   const uint32_t folds = std::max(contest.folds(), 1U);
-  // Few rows that say when to stop say so by chance, too, and would flatter those that waver most:
-  // a fold's rows judge a model that was trained for as long as the other folds found best.
+  // With few rows, early stopping picks the best epoch partly by chance, which flatters models
+  // whose metric fluctuates most. So each fold's rows judge a model trained for as many epochs as
+  // were best on the other folds.
   const bool again = folds > 1 && plan.early_stopping().patience() > 0;
   uint32_t trainings_left = again ? 2 * folds : folds;
   const auto train = [&](const plan::TrainPlan& fold) {

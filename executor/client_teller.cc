@@ -8,7 +8,7 @@
 namespace sluice::executor {
 namespace {
 
-// A few minutes of a training's.
+// A few minutes of a training's output.
 constexpr size_t kMostUnread = 256;
 
 }  // namespace

@@ -13,19 +13,19 @@ namespace sluice::executor {
 
 class ResultSink;
 
-// Tells a statement's client of progress, and what it should know, on a thread of its own: a client
-// that does not read holds up nobody. Of what it has not read yet the oldest is dropped. Until the
-// end of Finish the sink is this object's. Thread-safe.
+// Sends progress and notices to a statement's client on a thread of its own, so that a client that
+// does not read holds up nothing. If too much is unread, the oldest is dropped. Uses the sink alone
+// until Finish returns. Thread-safe.
 class ClientTeller {
  public:
   explicit ClientTeller(ResultSink& sink);
-  ~ClientTeller();  // as Finish
+  ~ClientTeller();  // calls Finish
   ClientTeller(const ClientTeller&) = delete;
   ClientTeller& operator=(const ClientTeller&) = delete;
 
   void Tell(const elastic::Progress& progress) EXCLUDES(mutex_);
   void Notify(const std::string& notice) EXCLUDES(mutex_);
-  // Returns when everything has been told; nothing is told any more.
+  // Returns when everything has been sent; nothing is sent after that.
   void Finish() EXCLUDES(mutex_);
 
  private:

@@ -30,27 +30,28 @@ class Cluster {
  public:
   virtual ~Cluster() = default;
 
-  // A job that does not need this process any more once it has begun: `config` says what it runs.
-  // The answer tells how it goes, and that it has begun; what is wrong before is its end.
+  // Starts a job that, once begun, no longer needs this process: `config` says what it runs. The
+  // listener reports how it goes and that it has begun; an error before that is reported as its
+  // end.
   virtual Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                         const JobSecrets& secrets) = 0;
-  // Runs a training on processes, as a part of the job that this process has begun, until its model
+  // Runs a training on processes, as part of the job that this process has begun, until its model
   // is in the catalog.
   virtual Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                     const elastic::ProgressCallback& progress) = 0;
-  // A job of that runner has ended while nothing of it ran: what there is for it goes.
+  // A job with that runner has ended while none of its processes ran: deletes what remains of it.
   virtual void ForgetJob(const catalog::JobRunner& /*runner*/) {}
 
-  // What Prometheus reads of it.
+  // Adds what Prometheus reads about the cluster.
   virtual void AddMetrics(elastic::MetricsText& /*text*/) {}
 
-  // Trainings on processes are jobs of their own, whoever begins them: their processes are not on
-  // this machine.
+  // Whether trainings on processes always become jobs of their own, because their processes are not
+  // on this machine.
   virtual bool is_elsewhere() const { return false; }
 
-  // What one job may take of this machine.
+  // Memory that one job may take on this machine.
   virtual int64_t memory_bytes() const = 0;
-  // For the jobs that end while their database takes nothing.
+  // For jobs that end while their database cannot be written.
   virtual JobCloser& closer() = 0;
   // One line for people: "pods in namespace team-a".
   virtual std::string Describe() const = 0;

@@ -28,19 +28,19 @@
 namespace sluice::executor {
 namespace {
 
-// Of a contest's time so much is for trying, where what wins is trained once more.
+// Share of a contest's time for trying candidates, if the winner is trained once more.
 constexpr double kTryingShare = 0.7;
-// Of that, until which part the kinds as they are, and those on fewer columns, are to be done.
+// Shares of that time after which the plain kinds, and then those on fewer columns, are to be done.
 constexpr double kFirstShare = 0.5;
 constexpr double kSelectiveShare = 0.75;
-// Successive halving: how far each rung goes, and what share of the trials sees the next one.
+// Successive halving: the share of a full training for each rung; one in kKeptOf trials continues.
 constexpr double kRungs[] = {1.0 / 9, 1.0 / 3, 1};
 constexpr size_t kKeptOf = 3;
-// One setting may need more time than another; the last ones are then not tried.
+// A setting may take this multiple of its fair share of time; the last settings may then not be
+// tried.
 constexpr double kTimesFair = 3;
-// Of what is left of the time each kind's next model may take so much: the first ones are those
-// that most tables are learnt best by, and one that comes to its end is worth more than two that do
-// not.
+// Each kind's next model may take this share of the remaining time: the first kinds are those that
+// learn most tables best, and one finished model is worth more than two unfinished ones.
 constexpr double kShareOfFirst = 0.5;
 
 class Contest {
@@ -83,7 +83,7 @@ class Contest {
     }
     return all;
   }
-  // As it is stored.
+  // The plan that is stored.
   plan::TrainPlan PlanOf(size_t i) const {
     plan::TrainPlan plan = candidate(i).plan();
     if (trials_[i].correction != 0) {
@@ -109,7 +109,8 @@ class Contest {
     return best;
   }
 
-  // One candidate, for `seconds` at most. What must come to something is never broken off.
+  // Tries one candidate, for `seconds` at most. With `must` it is never broken off before it has a
+  // result.
   void Try(size_t i, double share, double seconds, bool must) {
     Trial trial = RunTrial(candidate(i), contest_, share, Rows(),
                            {job_.stop_token(), seconds, must}, clock_.Progress());
@@ -119,17 +120,17 @@ class Contest {
                           trial.cut_short ? ", stopped at its best so far" : "",
                           share < 1 ? fmt::format(", {:.0f} % of the way", 100 * share) : "")
             : trial.status.message();
-    if (!stopped()) {  // whoever waits hears of a candidate once, not after each rung
+    if (!stopped()) {  // report a candidate once, not after each rung
       const std::string line = fmt::format("{}: {}", candidate(i).name(), said);
       trials_[i].tried ? job_.Event("candidate", line) : job_.Tell("candidate", line);
     }
-    // A later rung that failed leaves what the earlier one has shown.
+    // If a later rung fails, keep the result of the earlier one.
     if (trial.status.ok() || !trials_[i].tried) {
       trials_[i] = std::move(trial);
     }
   }
 
-  // Networks use one processor, trees and linear models several.
+  // Networks use one processor; trees and linear models several.
   bool IsNetwork(size_t i) const {
     return candidate(i).kind() == "network" || candidate(i).kind() == "wide_deep";
   }
@@ -142,7 +143,7 @@ class Contest {
     RunLanes(others, networks, work);
   }
 
-  // All of these, until so many seconds of the contest are over.
+  // Tries these candidates until `seconds` of the contest are over.
   void TryAll(const std::vector<size_t>& which, double share, double until) {
     const bool nothing_yet = !Best(All()).has_value();
     InLanes(which, [&](const LaneTurn& turn) {
@@ -162,8 +163,9 @@ class Contest {
     return contest_.seconds() * (contest_.refits() ? kTryingShare : 1);
   }
 
-  // All candidates. Of many columns those on fewer, when trees have told of which, before a kind's
-  // further settings: what is left out of the columns counts for more than what is turned.
+  // Tries all candidates. With many columns, once trees have shown which matter, selections of
+  // fewer columns come before a kind's further settings: leaving out columns matters more than
+  // tuning.
   void TryKinds() {
     std::vector<size_t> first, selective, further;
     std::set<std::string> kinds;
@@ -175,11 +177,11 @@ class Contest {
       TryAll(All(), 1, trying_seconds());
       return;
     }
-    // Everything else waits for what trees tell of the columns.
+    // The selection depends on what trees find out about the columns.
     std::stable_partition(first.begin(), first.end(),
                           [this](size_t i) { return candidate(i).kind() == "trees"; });
     TryAll(first, 1, kFirstShare * trying_seconds());
-    if (SelectColumns(selective)) {  // which is soon done: however long the first ones took
+    if (SelectColumns(selective)) {  // quick; it gets its time however long the first ones took
       const double trying = trying_seconds();
       const double until = std::max(kSelectiveShare * trying,
                                     clock_.elapsed() + (kSelectiveShare - kFirstShare) * trying);
@@ -188,7 +190,7 @@ class Contest {
     TryAll(further, 1, trying_seconds());
   }
 
-  // False: there is nothing to select by, or hardly anything to leave out.
+  // False: there is nothing to select by, or hardly any column to leave out.
   bool SelectColumns(const std::vector<size_t>& selective) {
     std::vector<size_t> trees;
     for (const size_t i : All()) {
@@ -245,7 +247,7 @@ class Contest {
     return std::move(status).Detail(fmt::format("{}", fmt::join(why, "; ")));
   }
 
-  // Whether there is time to train one of them on all rows.
+  // Whether there is time to train this candidate on all rows.
   bool MayRefit(const Trial& trial) const {
     constexpr double kSafety = 1.2;
     const double run = std::max(1U, trial.trained.outcome.epochs);
@@ -253,8 +255,9 @@ class Contest {
     return contest_.refits() && clock_.elapsed() + kSafety * seconds <= contest_.seconds();
   }
 
-  // The members as they are to be stored. Without a time limit where there is no model of all rows
-  // otherwise: of folds, and of a sample. A search that was stopped reads no more: the last fold's.
+  // Trains the members on all rows for storing. Ignores the time limit if there is no model of all
+  // rows otherwise: with folds or a sample. A search that was stopped reads no more and stores the
+  // last fold's model.
   Result<std::vector<Trained>> Refit(const std::vector<size_t>& members) {
     const bool must = contest_.folds() > 0 || contest_.sample_rows() > 0;
     std::vector<Trained> trained(trials_.size());
@@ -297,7 +300,7 @@ class Contest {
     ASSIGN_OR_RETURN(std::vector<Trained> trained, Refit(members));
     ContestResult result;
     result.plan = std::make_unique<plan::TrainPlan>(PlanOf(members.front()));
-    if (refitted_ == members.size()) {  // nothing of the rows is left to judge by
+    if (refitted_ == members.size()) {  // all rows are trained on, so none are left for evaluation
       result.plan->clear_split();
     }
     if (members.size() == 1) {
@@ -345,7 +348,7 @@ class Contest {
     result->plan->set_optimum(false);
   }
 
-  // What each candidate was worth, into the plan that is stored; and a line for whoever waits.
+  // Records in the plan what each candidate reached, and tells the client in a line.
   void Record(const std::vector<size_t>& members, plan::TrainPlan* stored) {
     plan::Contest* table = stored->mutable_contest();
     *table = contest_;
@@ -386,7 +389,7 @@ class Contest {
   }
 
   const plan::TrainPlan& plan_;
-  plan::Contest contest_;  // of selective candidates: with the columns that were found
+  plan::Contest contest_;  // selective candidates have the columns that were found
   const TrialRows all_;
   const catalog::DatasetSpec sample_;
   JobRecord& job_;

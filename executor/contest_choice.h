@@ -11,20 +11,19 @@ class ModelSpec;
 
 namespace sluice::executor {
 
-// Which candidates of a contest make up its model.
+// The candidates that make up a contest's model.
 struct ContestChoice {
-  size_t best = 0;           // the best one alone
-  double value_of_best = 0;  // of the contest's metric
-  std::vector<double>
-      weights;          // of each candidate in the model: 1 of the best, or those of a blend
-  Judgement judgement;  // of the model
+  size_t best = 0;              // the best one alone
+  double value_of_best = 0;     // in the contest's metric
+  std::vector<double> weights;  // of each candidate: 1 for the best, or a blend's
+  Judgement judgement;          // of the model
   double value = 0;
 
-  // The candidates with a weight, the heaviest first.
+  // The candidates with a nonzero weight, the heaviest first.
   std::vector<size_t> Members() const;
 };
 
-// `best`, or a blend of the trials that came to something, where the contest blends and that is
+// `best`, or a blend of the successful trials if the contest allows blending and the blend is
 // better by more than chance.
 ContestChoice Choose(const models::ModelSpec& model, const plan::Contest& contest,
                      const std::vector<Trial>& trials, size_t best);

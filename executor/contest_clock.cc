@@ -8,7 +8,7 @@
 namespace sluice::executor {
 namespace {
 
-// A training that is asked to finish ends its epoch first.
+// A training that is asked to finish first completes its epoch.
 constexpr double kLeastGraceSeconds = 1;
 
 }  // namespace

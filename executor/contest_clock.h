@@ -10,8 +10,8 @@
 
 namespace sluice::executor {
 
-// How long a contest has run, and what whoever waits for it hears: of several trainings at once,
-// the one that speaks, with the time that is left for all of them. Thread-safe.
+// Measures a contest's time and reports its progress: of several trainings at once, that of the one
+// that reports, with the time left for all of them. Thread-safe.
 class ContestClock {
  public:
   ContestClock(double seconds, const elastic::ProgressCallback& progress)
@@ -25,12 +25,12 @@ class ContestClock {
   const elastic::ProgressCallback& progress_;
   const SteadyClock clock_;
   const TimePoint started_ = clock_.Now();
-  std::mutex mutex_;  // one thread tells at a time
+  std::mutex mutex_;  // one thread reports at a time
   TimePoint told_ = started_;
 };
 
-// The time of one training: after `seconds` it is to end with its best so far, and is broken off
-// when it has not half as long after that, unless it must come to something.
+// Time limit of one training: after `seconds` it is asked to end with its best so far; half as long
+// after that it is broken off, unless it must have a result.
 class SoftLimit {
  public:
   SoftLimit(std::stop_token outer, double seconds, bool must);

@@ -9,15 +9,14 @@ namespace sluice::executor {
 // A piece of work that begins now.
 struct LaneTurn {
   size_t item = 0;
-  double share = 1;    // of the time that is left, where all that waits is to have the same
-  bool first = false;  // of `parallel`, or where that is empty of `single`
+  double share = 1;    // of the remaining time, if all waiting work shares it equally
+  bool first = false;  // the first of `parallel`, or of `single` if that is empty
 };
 
-// Does all of it, two pieces at a time: what takes one processor (`single`)
-// beside what takes several (`parallel`), each in its order; whoever has
-// nothing left of his own helps with `single`. One at a time, `parallel` first,
-// on a machine with one processor. `work` is called from two threads and must
-// not throw; it sees for itself whether it is to stop.
+// Does all the work, two pieces at a time: work that uses one processor (`single`) next to work
+// that uses several (`parallel`), each in its order; a lane that has run out of its own work takes
+// `single`. On a machine with one processor, one piece at a time, `parallel` first. `work` is
+// called from two threads, must not throw, and checks itself whether to stop.
 void RunLanes(const std::vector<size_t>& parallel, const std::vector<size_t>& single,
               const std::function<void(const LaneTurn&)>& work);
 

@@ -13,26 +13,26 @@
 
 namespace sluice::executor {
 
-// Reads the rows of a SELECT as a model sees them, shard after shard, in this thread, from one
-// snapshot. The whole table never is in memory.
+// Reads the rows of a SELECT as features for a model, shard after shard, on the calling thread,
+// from one snapshot. Never holds the whole table in memory.
 class DatasetScan {
  public:
-  // Rows asked of the database at a time: large enough to amortise a call, small enough for the
+  // Rows fetched from the database at a time: enough to amortise a call, small enough for the
   // cache.
   static constexpr size_t kRowsPerBatch = 4096;
 
-  // `copies`: what for columns will be copied; nullopt: none are.
+  // `copies`: columns to copy to the output; nullopt: none.
   static Result<std::unique_ptr<DatasetScan>> Open(
       catalog::DataSource& source, std::string_view select, int64_t rows_per_shard,
       std::optional<catalog::CopiedColumns::Purpose> copies = std::nullopt);
   ~DatasetScan();
 
   const Schema& schema() const { return schema_; }
-  // For rows that become wide on their way: at most so many at a time.
+  // Lowers the number of rows per batch, for rows that become wide in processing.
   void set_rows_per_batch(size_t rows) { rows_per_batch_ = rows; }
-  // That have come from the database, also those that could not be used.
+  // Rows that have come from the database, including unusable ones.
   int64_t rows_read() const { return rows_read_; }
-  // Calls `visit` after each batch that was read. Stops with Cancelled when `stop` is requested.
+  // Calls `visit` after each batch. Ends with Cancelled when `stop` is requested.
   using Visitor = std::function<Status(elastic::FeatureReader& read)>;
   Status ForEach(const models::FeatureTransform& transform,
                  const elastic::FeatureReader::Options& options, const Visitor& visit,

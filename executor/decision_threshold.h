@@ -11,8 +11,8 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// The probability from which on a model of two classes says the second: as its training chose it;
-// nullopt: nobody chose, 0.5.
+// The probability from which a model of two classes predicts the second, as chosen in training;
+// nullopt: none was chosen, 0.5.
 std::optional<double> DecisionThreshold(const plan::TrainPlan& plan,
                                         const catalog::ModelVersion& version);
 

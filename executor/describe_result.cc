@@ -12,7 +12,7 @@
 namespace sluice::executor {
 namespace {
 
-// Hears what an answer looks like, and not the answer.
+// Receives the header of an answer and discards the rest.
 class HeaderSink final : public ResultSink {
  public:
   Status Header(const Schema& schema) override {
@@ -29,7 +29,7 @@ class HeaderSink final : public ResultSink {
   Schema schema_;
 };
 
-// The job's own answer, where its columns are known; else what SHOW JOB answers.
+// The columns of the job's own answer, if known; else those of SHOW JOB.
 Result<Schema> DescribeWait(const plan::JobPlan& plan, Context& context) {
   const auto jobs = context.catalog.JobsFor(context.stop);
   const auto job = jobs->Find(plan.job());
@@ -55,7 +55,7 @@ Result<Schema> DescribeResult(const plan::Plan& plan, Context& context) {
     case plan::Plan::kReport:
       return planner::ReportResult();
     case plan::Plan::kShow:
-    case plan::Plan::kDescribe: {  // these change nothing, and take no time
+    case plan::Plan::kDescribe: {  // these change nothing and are quick
       HeaderSink sink;
       RETURN_IF_ERROR(Execute(plan, context, sink));
       return sink.Take();

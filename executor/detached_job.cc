@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{200};
 
-// As JobConfig has it: what is logged here is logged there.
+// In JobConfig's form: the job logs at our level.
 int LogLevel() {
   int level = 0;
   while (level < static_cast<int>(log::Level::kOff) && !log::Enabled(log::Level(level))) {
@@ -55,7 +55,7 @@ JobConfig ConfigOf(const plan::Plan& plan, const Context& context, const Detache
   return config;
 }
 
-// A job's process, as who has started it sees it.
+// A job's process, as seen by the process that started it.
 class Attendance {
  public:
   Attendance(Context& context, ResultSink& sink) : context_(context), sink_(sink) {}
@@ -69,7 +69,7 @@ class Attendance {
     return OkStatus();
   }
 
-  // Until the job has begun; its error where it has not.
+  // Waits until the job has begun; returns the error if it has not.
   Result<int64_t> AwaitBegin() {
     bool cancelled = false;
     while (!job_.has_value() && !over_) {
@@ -98,7 +98,7 @@ class Attendance {
           Cancel();
         }
       }
-      // It does not say so itself where it was killed, or nobody listened for long.
+      // The process does not report its end if it was killed, or if no process listened for long.
       if (!answer_.has_value()) {
         RETURN_IF_ERROR(LookAtRow());
       }
@@ -132,7 +132,8 @@ class Attendance {
     }
   }
 
-  // Of a job whose process has gone: how it has ended, or who goes on with it.
+  // For a job whose process is gone: returns how it ended, or attaches to the process that
+  // continues it.
   Status LookAtRow() {
     catalog::JobStore& jobs = context_.catalog.jobs();
     ASSIGN_OR_RETURN(std::vector<TakenOver> taken, TakeOverLostJobs(context_));
@@ -153,7 +154,7 @@ class Attendance {
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
-    for (const catalog::Job& one : running) {  // somebody else has started that
+    for (const catalog::Job& one : running) {  // another process has started that one
       auto listener =
           one.id == *job_ ? ListenToJob(one.runner) : Result<std::unique_ptr<JobListener>>(nullptr);
       if (listener.ok() && *listener != nullptr) {
@@ -176,7 +177,7 @@ class Attendance {
   std::optional<std::string> answer_;
   bool over_ = false;
   bool cancelled_ = false;
-  bool ours_ = true;  // this process has started the job's, and can tell it to stop
+  bool ours_ = true;  // we started the job's process, and can tell it to stop
 };
 
 }  // namespace

@@ -25,7 +25,7 @@
 namespace sluice::executor {
 namespace {
 
-// The model's columns; the label may go by another name here than in training.
+// The model's columns; the label may have another name here than in training.
 std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& trained_label,
                                      const std::string& label) {
   std::vector<std::string> names = scorer.transform().ColumnNames(/*with_label=*/true);
@@ -33,7 +33,7 @@ std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& tr
   return names;
 }
 
-// What an EVALUATE finds.
+// The result of an EVALUATE.
 struct Found {
   models::Metrics metrics;
   models::ConfusionMatrix confusion;
@@ -70,7 +70,7 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
   };
   scan.set_rows_per_batch(scorer.rows_per_batch());
   const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
-  job.Rows(scan.rows_read(), 0);  // also of a batch that cannot be used
+  job.Rows(scan.rows_read(), 0);  // even if the batch is unusable
   RETURN_IF_ERROR(read);
   if (scan.rows_read() == 0) {
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
@@ -119,7 +119,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer,
                    Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
-  // Before there is a writer: the session's own connection does one thing at a time.
+  // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
   std::unique_ptr<catalog::TableWriter> writer;
@@ -152,9 +152,9 @@ Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context)
 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
   Schema columns;
-  if (plan.has_table()) {  // it may go on without its client
+  if (plan.has_table()) {  // the job may continue without its client
     auto known = EvaluateColumns(plan, context);
-    columns = known.ok() ? *std::move(known) : Schema();  // what is wrong becomes the job's error
+    columns = known.ok() ? *std::move(known) : Schema();  // an error here becomes the job's error
   }
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "evaluate", plan.model_name(), columns));
   context.source.HearStop(job->stop_token());

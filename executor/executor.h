@@ -22,7 +22,7 @@ namespace sluice::executor {
 
 class Cluster;
 
-// Where a statement's answer goes; each door implements it. Called from one thread at a time.
+// Receives a statement's answer; each door implements it. Called from one thread at a time.
 class ResultSink {
  public:
   virtual ~ResultSink() = default;
@@ -31,8 +31,8 @@ class ResultSink {
   virtual void Notice(const std::string& message) = 0;  // one line for a person
   virtual void Progress(const elastic::Progress& progress) = 0;
   virtual void Done(const std::string& tag) = 0;  // "TRAIN", "PREDICT 16281", "INSERT 0 3"
-  // The statement is this job, which goes on when its client goes away. A notice where nobody wants
-  // to know more of it.
+  // The statement is this job, which continues when its client disconnects. By default sends a
+  // notice.
   virtual void OutlivesClient(int64_t job);
 };
 
@@ -41,30 +41,30 @@ struct Context {
   catalog::Catalog& catalog;    // models and jobs, for that user
   std::string user;
   std::string statement;  // for the job row
-  std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
-  // Where trainings start processes; null: nowhere. Outlives the statement.
+  std::stop_token stop;   // Ctrl-C, CancelRequest, or a client that disconnects
+  // Starts the processes of trainings; null: there are none. Outlives the statement.
   Cluster* cluster = nullptr;
-  // Turns the outcome of a statement that was stopped into what it is told as; empty: as it is.
+  // Turns the outcome of a statement that was stopped into the one to report; empty: unchanged.
   std::function<Status(Status outcome)> stopped_because = {};
-  // Told the number of the statement's job once it has one; empty: nobody wants to know.
+  // Called with the number of the statement's job once it has one; may be empty.
   std::function<void(int64_t job)> on_job = {};
 
-  // The row that was made for the statement's job before; nullopt: it makes its own.
+  // An existing row for the statement's job; nullopt: the statement creates its own.
   std::optional<int64_t> job = {};
 
-  // Where jobs that are taken over may keep checkpoints; nullopt: anywhere; "": nowhere.
+  // Folder for checkpoints of jobs that are taken over; nullopt: anywhere; "": not allowed.
   std::optional<std::string> checkpoint_root = {};
 
-  // What the statement may take: the cluster's --memory-limit, or what the machine has.
+  // Memory that the statement may use: the cluster's --memory-limit, or the machine's.
   int64_t memory_bytes() const;
 };
 
-// Runs a plan. One that trains, predicts, evaluates or explains has a job's row while it runs, and
-// commits its model or table at the end or leaves nothing behind. Errors are the plan's own; a
+// Runs a plan. A plan that trains, predicts, evaluates or explains has a job's row while it runs;
+// at the end it commits its model or table, or leaves nothing behind. Errors are the plan's own; a
 // cancelled statement is Cancelled (57014).
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink);
 
-// What Execute would answer with; no columns: no rows. Trains, predicts and changes nothing.
+// The columns of Execute's answer; no columns: no rows. Trains, predicts and changes nothing.
 Result<Schema> DescribeResult(const plan::Plan& plan, Context& context);
 
 }  // namespace sluice::executor

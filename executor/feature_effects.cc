@@ -26,11 +26,11 @@ constexpr size_t kFewestRows = 100;
 constexpr int64_t kMostRowsRead = 10'000;
 constexpr size_t kSampleRowsAtATime = 2048;
 constexpr int64_t kMostWeightBytes = int64_t{64} << 20;
-// What looking may cost: products of a weight and a value; and as a share of the rows that were
-// trained, each of which costs three times what a prediction does.
+// Limits of the cost: products of a weight and a value; and a share of the trained rows, each of
+// which costs three times as much as a prediction.
 constexpr double kMostProducts = 5e9;
 constexpr double kShareOfTraining = 0.15;
-// A category of fewer rows in the sample says too little.
+// A category with fewer rows in the sample is ignored.
 constexpr size_t kFewestOfCategory = 5;
 
 size_t RowsToUse(const plan::TrainPlan& plan, int64_t rows_trained) {
@@ -47,7 +47,7 @@ struct Sample {
   bool validation = false;
 };
 
-// Rows that were not trained on, where there are enough of them.
+// Rows that were not trained on, if there are enough of them.
 Result<Sample> ReadSample(const plan::TrainPlan& plan, catalog::DataSource& source,
                           const catalog::DatasetSpec& dataset,
                           const models::FeatureTransform& transform, bool all_validation,
@@ -91,7 +91,7 @@ Result<Sample> ReadSample(const plan::TrainPlan& plan, catalog::DataSource& sour
   return sample;
 }
 
-// Tries a model with other values in a feature.
+// Evaluates a model with changed values of a feature.
 class Trials {
  public:
   Trials(Scorer& scorer, const models::ModelSpec& model, models::FeatureBatch rows)
@@ -113,7 +113,7 @@ class Trials {
   const models::FeatureBatch& rows() const { return rows_; }
   size_t outputs() const { return scorer_.outputs(); }
 
-  // Log odds of two classes, logarithms of probabilities of several, numbers else.
+  // Log odds for two classes, log probabilities for several, else numbers.
   Result<std::vector<double>> Outputs() {
     RETURN_IF_ERROR(scorer_.Score(rows_, &scores_));
     std::vector<double> outputs(scores_.begin(), scores_.end());
@@ -146,7 +146,7 @@ class Trials {
     return metrics.Value(classes_ ? "log_loss" : "mse");
   }
 
-  // Exchanges the feature's values with those of other rows; the second call puts them back.
+  // Exchanges the feature's values with those of other rows; the second call restores them.
   void Swap(size_t feature) {
     for (const models::DenseColumn& column : scorer_.transform().dense_columns()) {
       for (size_t row = 0; column.feature == feature && row < rows_.rows; ++row) {
@@ -164,8 +164,8 @@ class Trials {
     }
   }
 
-  // What one standard deviation of a number adds to the output; nullopt: it is no single number, or
-  // always the same.
+  // How much one standard deviation of a number changes the output; nullopt: it is not a single
+  // number, or is constant.
   Result<std::optional<double>> Slope(size_t feature) {
     const models::DenseColumn* found = nullptr;
     for (const models::DenseColumn& column : scorer_.transform().dense_columns()) {
@@ -199,7 +199,7 @@ class Trials {
     return std::optional(difference / count);
   }
 
-  // The values of a vocabulary that add most and least.
+  // Finds the values of a vocabulary that raise and lower the output most.
   Status FindExtremes(size_t feature, plan::FeatureEffect* effect) {
     const models::Feature& spec = model_.features().features(static_cast<int>(feature));
     const auto& slots = scorer_.transform().slots();
@@ -216,8 +216,8 @@ class Trials {
     for (const uint32_t id : ids.ids) {
       ++seen[id];
     }
-    // What a linear model adds for a value does not depend on the row: one after the other takes
-    // the place of the first row's.
+    // In a linear model, the effect of a value does not depend on the row: try each value in the
+    // first row.
     models::FeatureBatch all = std::exchange(rows_, rows_.Slice(0, 1));
     models::IdSlot& one = rows_.slots[static_cast<size_t>(slot - slots.begin())];
     double highest = 0, lowest = 0;
@@ -264,7 +264,7 @@ class Trials {
   std::vector<float> scores_;
 };
 
-// How far the feature's values spread the output: the standard deviation of what they add.
+// How far the feature's values spread the output: the standard deviation of their effects.
 Result<double> Spread(Trials& trials, size_t feature, const std::vector<double>& before) {
   trials.Swap(feature);
   const Result<std::vector<double>> after = trials.Outputs();

@@ -16,11 +16,11 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// How much each feature tells a network that has just been trained, found on a few rows: of a
-// linear model how far its values spread the prediction, and which way; of others by how much the
-// loss grows when its values are shuffled. Takes a small part of what the training took. Nothing is
-// found for trees, which know by themselves, and for models too large to be worth it. `validation`:
-// the rows of validation.select, or null.
+// How much each feature tells a newly trained network, measured on a few rows: for a linear model,
+// how far its values spread the prediction, and in which direction; for others, how much the loss
+// grows when its values are shuffled. Takes a small part of the training time. Skips trees, which
+// report importance themselves, and models for which it would cost too much. `validation`: the rows
+// of validation.select, or null.
 Result<plan::FeatureEffects> FindFeatureEffects(const plan::TrainPlan& plan,
                                                 catalog::DataSource& source,
                                                 const catalog::DatasetSpec& dataset,

@@ -10,7 +10,8 @@
 namespace sluice::executor {
 namespace {
 
-// A reader looks through so many lines, and so many rows are read once more in a moment.
+// Limits for the confusion matrix: classes that a reader can look through, and rows that are scored
+// again within a moment.
 constexpr int kFewestConfusedClasses = 3;
 constexpr int kMostConfusedClasses = 50;
 constexpr int64_t kMostConfusionRows = 200'000;

@@ -11,7 +11,7 @@
 
 namespace sluice::executor {
 
-// A model that has just been trained, and what it was made of.
+// A newly trained model, and what it was trained on.
 struct TrainedModel {
   const plan::TrainPlan& plan;
   catalog::DataSource& source;
@@ -19,13 +19,12 @@ struct TrainedModel {
   const catalog::DatasetSpec* validation = nullptr;  // the rows of validation.select
   std::string_view weights;
   int64_t rows_trained = 0;
-  const ScoredRows* held_out = nullptr;  // by folds
+  const ScoredRows* held_out = nullptr;  // scores by folds
 };
 
-// What is found out about a model before it is stored: its calibration or correction, where it
-// needs one, which classes it takes for which, and what it has learnt of its features, into `plan`;
-// `metrics` become those of the model then. Reads rows. A model is none the worse where the
-// features' part fails.
+// Completes a model before it is stored: its calibration or correction if it needs one, its
+// confusion matrix, and what it has learnt from its features go into `plan`; `metrics` are updated
+// to match. Reads rows. If the features' part fails, the model is stored without it.
 Status FinishModel(const TrainedModel& model, std::stop_token stop, plan::TrainPlan* plan,
                    std::vector<std::pair<std::string, double>>* metrics);
 

@@ -127,7 +127,7 @@ std::string WithNotices(std::string bytes, const std::map<int64_t, std::string>&
     notice->set_micros(micros);
     notice->set_text(text);
   }
-  return std::move(bytes) + further.SerializeAsString();  // a message read after another is merged
+  return std::move(bytes) + further.SerializeAsString();  // protobuf merges concatenated messages
 }
 
 std::map<int64_t, std::string> NoticesOfAnswer(const std::string& bytes) {

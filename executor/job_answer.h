@@ -13,22 +13,22 @@ namespace sluice::executor {
 class ResultRows;
 class ResultSink;
 
-// The bytes in which a job's answer is kept (catalog::JobStore::Answer), and travels from the job's
-// process to whoever waits for it.
+// The bytes of a job's answer, as stored (catalog::JobStore::Answer) and as sent from the job's
+// process to its listeners.
 std::string AnswerBytes(const ResultRows& rows, std::string_view tag);
-// Of a job that runs: the columns that it will answer with.
+// For a running job: the columns that it will answer with.
 std::string AnswerBytes(const Schema& columns);
-// Of one that has failed, or was cancelled.
+// For one that has failed or was cancelled.
 std::string AnswerBytes(const Status& failed);
 
-// Sends the rows and the tag; the job's error, as it was told, where it has failed.
+// Sends the rows and the tag; returns the job's error as recorded if it failed.
 Status SendAnswer(const std::string& bytes, ResultSink& sink);
 // No columns: none are known.
 Schema ColumnsOfAnswer(const std::string& bytes);
-// OK of one that has not failed.
+// OK unless the job failed.
 Status ErrorOfAnswer(const std::string& bytes);
 
-// The same answer, with what the job's client should know, by the time of each.
+// The same answer with notices for the job's client, keyed by their times.
 std::string WithNotices(std::string bytes, const std::map<int64_t, std::string>& notices);
 std::map<int64_t, std::string> NoticesOfAnswer(const std::string& bytes);
 

@@ -10,21 +10,21 @@
 
 namespace sluice::executor {
 
-// A job that has ended, as it is to be written down.
+// The end of a job, to be recorded.
 struct EndedJob {
-  std::string url;  // of its catalog, and the secret beside it
+  std::string url;  // URL of its catalog; its password is stored separately
   std::string secret;
   catalog::Job job;
-  std::vector<catalog::JobEvent> events;  // that could not be written, either
+  std::vector<catalog::JobEvent> events;  // that could not be written either
 };
 
-// Writes down how jobs have ended whose database could not be reached, or was locked, when they
-// did: as soon as it answers. A job that is left when this goes is RUNNING until MarkLostJobs finds
-// that its process is gone. Thread-safe.
+// Records the ends of jobs whose database could not be reached, or was locked, when they ended: as
+// soon as the database answers. A job that is still unrecorded when this object is destroyed stays
+// RUNNING until MarkLostJobs finds its process gone. Thread-safe.
 class JobCloser {
  public:
   void Close(EndedJob ended) EXCLUDES(mutex_);
-  // Until nothing is left to be written down, or `stop` is requested.
+  // Waits until everything is recorded, or `stop` is requested.
   void WaitUntilClosed(const std::stop_token& stop) EXCLUDES(mutex_);
 
  private:

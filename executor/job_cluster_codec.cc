@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, double>> ReadMetrics(
   return metrics;
 }
 
-// What is not known is something that has ended badly.
+// An unknown class counts as a failure.
 elastic::ExitClass ExitClassOf(int number) {
   return number >= 0 && number <= static_cast<int>(elastic::ExitClass::kHardware)
              ? static_cast<elastic::ExitClass>(number)

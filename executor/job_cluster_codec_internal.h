@@ -5,7 +5,7 @@
 #include "executor/job_cluster.h"
 #include "executor/job_cluster.pb.h"
 
-// How what a JobCluster is asked and tells travels.
+// Converts a JobCluster's requests and events to and from their messages.
 namespace sluice::executor {
 
 LaunchRequest ToProto(const elastic::ProcessSpec& spec);
@@ -20,7 +20,7 @@ elastic::Progress FromProto(const ProgressProto& proto);
 FinishRequest ToProto(const JobEnd& end);
 JobEnd FromProto(const FinishRequest& proto);
 
-// Of a message whose sender may be of another build, or mad: what is not known is a worker.
+// The sender may be another build, or broken: an unknown role becomes a worker.
 elastic::Role RoleOf(int number);
 
 }  // namespace sluice::executor

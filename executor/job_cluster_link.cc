@@ -20,9 +20,9 @@
 namespace sluice::executor {
 namespace {
 
-// Of what only people wait for: a gateway that takes longer is told something newer.
+// Reports are for display only: if a gateway takes longer than this, the next report is newer.
 constexpr auto kReportDeadline = std::chrono::seconds(2);
-// More than a person reads at once.
+// Limit of queued notices: more than a person reads at once.
 constexpr size_t kMostNotices = 100;
 
 class Link final : public JobClusterLink {
@@ -37,10 +37,10 @@ class Link final : public JobClusterLink {
       running_[process.name] = process.role;
     }
     Prepare(&watch_context_);
-    // It lasts as long as the job does, and ends with the gateway.
+    // The call lasts as long as the job, and ends when the gateway does.
     watch_context_.set_deadline(std::chrono::system_clock::time_point::max());
     watcher_thread_ = std::jthread([this] {
-      // An event that cannot be taken is as good as no gateway: logged there.
+      // If handling an event throws, Guarded logs it, and the gateway counts as gone.
       [[maybe_unused]] const Status heard =
           Guarded("hearing the gateway", [this] { HearEvents(); });
       OnGatewayGone();
@@ -68,7 +68,7 @@ class Link final : public JobClusterLink {
     LaunchReply reply;
     const grpc::Status answer = stub_->Launch(&context, ToProto(spec), &reply);
     if (answer.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-      // The gateway may come to it later. It does one thing after the other.
+      // The gateway may still start it later. It handles requests in order, so the stop follows.
       static_cast<void>(Stop(spec.name, 0));
     }
     if (!answer.ok()) {
@@ -133,7 +133,8 @@ class Link final : public JobClusterLink {
       Prepare(&context);
       FinishReply reply;
       const grpc::Status answer = stub_->Finish(&context, request, &reply);
-      // Stopped, or the machine slept: as long as it is there, the end of the job is its to write.
+      // The gateway was suspended, or the machine slept: while the gateway exists, it has to record
+      // the job's end.
       if (answer.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED) {
         return StatusOf(answer);
       }
@@ -142,7 +143,7 @@ class Link final : public JobClusterLink {
   }
 
  private:
-  // A gateway that is stopped, or very busy, is nobody's mistake: what was asked is asked again.
+  // A gateway that is suspended or very busy is not an error: the request is repeated.
   static Status StatusOf(const grpc::Status& answer) {
     return answer.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED
                ? Unavailable("the gateway does not answer")
@@ -183,7 +184,7 @@ class Link final : public JobClusterLink {
     }
   }
 
-  // Its processes die with it, and nobody else will say so.
+  // The gateway's processes die with it, and no other process will report that.
   void OnGatewayGone() {
     std::map<std::string, elastic::Role> lost;
     {
@@ -202,7 +203,7 @@ class Link final : public JobClusterLink {
     }
   }
 
-  // Sends what there is, then waits for more, until nothing more comes.
+  // Sends what is queued, then waits for more, until it is told to stop.
   void SendReports() {
     for (;;) {
       ReportRequest request;
@@ -231,7 +232,7 @@ class Link final : public JobClusterLink {
       }
     }
   }
-  // What is waiting is still sent: nobody sees a progress after the end.
+  // Sends what is still queued: after the job's end no progress is shown.
   void StopReports() {
     {
       const MutexLock lock(mutex_);
@@ -254,7 +255,7 @@ class Link final : public JobClusterLink {
   bool gone_ GUARDED_BY(mutex_) = false;
   std::map<std::string, elastic::Role> running_ GUARDED_BY(mutex_);
   std::condition_variable reports_changed_;
-  std::optional<elastic::Progress> progress_ GUARDED_BY(mutex_);  // to be sent, as the notices
+  std::optional<elastic::Progress> progress_ GUARDED_BY(mutex_);  // to be sent, like the notices
   std::deque<std::string> notices_ GUARDED_BY(mutex_);
   bool last_report_ GUARDED_BY(mutex_) = false;
   std::jthread reporter_, watcher_thread_;  // last: they use the rest

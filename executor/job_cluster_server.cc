@@ -17,12 +17,12 @@ namespace {
 
 using elastic::AnswerCall;
 
-// A configuration is a plan with its vocabularies.
+// Large enough for a configuration, which is a plan with its vocabularies.
 constexpr elastic::ServerLimits kLimits{.name = "cluster of a job",
                                         .max_request_bytes = elastic::kMaxMessageBytes,
                                         .max_answer_bytes = elastic::kMaxMessageBytes,
                                         .memory_bytes = size_t{1} << 30};
-// Nobody waits for an answer by then.
+// By then no caller waits for an answer.
 constexpr auto kShutdownGrace = std::chrono::milliseconds(100);
 
 class Service final : public JobClusterService::StreamedService {
@@ -82,7 +82,7 @@ class Service final : public JobClusterService::StreamedService {
       for (;;) {
         ASSIGN_OR_RETURN(const elastic::FleetEvent event, NextEvent(term));
         if (!call->Write(ToProto(event))) {
-          return Unavailable("the master went away");  // its end is an event of the cluster's
+          return Unavailable("the master went away");  // its end is reported as an event
         }
       }
     }));
@@ -96,7 +96,7 @@ class Service final : public JobClusterService::StreamedService {
   }
   void Tell(const elastic::FleetEvent& event) {
     const MutexLock lock(mutex_);
-    events_.push_back(event);  // no more than there are processes
+    events_.push_back(event);  // bounded by the number of processes
     changed_.notify_all();
   }
   void Close() {
@@ -106,7 +106,8 @@ class Service final : public JobClusterService::StreamedService {
   }
 
  private:
-  // Before the message is received. `handle`: Status(elastic::Term term, const Request&).
+  // Checks the token before the message is parsed. `handle`: Status(elastic::Term term, const
+  // Request&).
   template <typename Request, typename Reply, typename Handle>
   grpc::Status Authorized(grpc::ServerContext* context, Call<Request, Reply>* call,
                           const Handle& handle) {
@@ -156,7 +157,7 @@ class Service final : public JobClusterService::StreamedService {
   std::condition_variable changed_;
   elastic::Term term_ GUARDED_BY(mutex_) = elastic::kNoTerm;
   bool closed_ GUARDED_BY(mutex_) = false;
-  std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);  // that nobody has taken yet
+  std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);  // not fetched yet
 };
 
 class Server final : public JobClusterServer {

@@ -10,7 +10,7 @@
 
 namespace sluice::executor {
 
-// A JobCluster's gRPC server: lets in the job's present master, and nobody else. Thread-safe.
+// A JobCluster's gRPC server: accepts only the job's current master. Thread-safe.
 class JobClusterServer {
  public:
   // `address`: as elastic::Acceptor::Listen. `cluster` is called by the server's threads.
@@ -18,9 +18,10 @@ class JobClusterServer {
                                                          const std::string& token,
                                                          JobCluster& cluster);
   virtual ~JobClusterServer() = default;  // waits for the calls that still run
-  // The next master begins. Events that nobody has heard yet are dropped: it is told what lives.
+  // The next master begins. Events that were not fetched yet are dropped: the new master is told
+  // which processes live.
   virtual void BeginTerm(elastic::Term term) = 0;
-  // For the master of the present term, in this order. Returns at once.
+  // Sends the event to the current term's master; events stay in order. Returns at once.
   virtual void Tell(const elastic::FleetEvent& event) = 0;
 };
 

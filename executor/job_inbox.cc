@@ -5,7 +5,7 @@
 namespace sluice::executor {
 namespace {
 
-// More than a second's progress and notices.
+// More than a second's worth of progress and notices.
 constexpr size_t kMostOffers = 100;
 
 }  // namespace

@@ -13,26 +13,26 @@
 
 namespace sluice::executor {
 
-// What a job's thread in the gateway still has to do: what has happened in its cluster, and what
-// its master asks for. One thread does it, any thread may add to it.
+// The work queue of a job's thread in the gateway: events of its cluster, and requests of its
+// master. One thread does the work, any thread may add to it.
 class JobInbox {
  public:
   using Work = std::function<Status()>;
 
   void Put(Work work);
-  // The same for what only people wait for: dropped where too much waits already.
+  // The same for work that is only for display: dropped if too much is waiting.
   void Offer(Work work);
-  // Waits for what comes of it. Unavailable: the job is over.
+  // Waits for the result. Unavailable: the job is over.
   Status Ask(Work work);
-  // Does the next one. False: `stop` was requested, or `until` has come, before there was any.
+  // Does the next piece. False: `stop` was requested, or `until` passed, before there was any.
   bool DoNext(const std::stop_token& stop, std::chrono::steady_clock::time_point until);
-  // The job is over: nothing more is done, and nobody waits for it.
+  // The job is over: remaining work is dropped, and Ask no longer waits.
   void Close();
 
  private:
   struct Entry {
     Work work;
-    std::shared_ptr<std::promise<Status>> answer;  // null: nobody waits
+    std::shared_ptr<std::promise<Status>> answer;  // null: no caller waits
   };
   static void Refuse(const Entry& entry);
   void Add(Entry entry) EXCLUDES(mutex_);

@@ -58,7 +58,7 @@ class Speaker final : public JobSpeaker {
     }
     Say(news);
   }
-  // Who does not get it reads it in the catalog.
+  // A listener that misses it reads it from the catalog.
   void Ended(const std::string& answer) override {
     JobNews news;
     news.set_ended(answer);
@@ -82,7 +82,7 @@ class Speaker final : public JobSpeaker {
 
   void Run(const std::stop_token& end) {
     while (!end.stop_requested()) {
-      // Logged there; the job goes on.
+      // Logged by Guarded; the job continues.
       [[maybe_unused]] const Status turned =
           Guarded("telling how a job goes", [this]() -> Status { return Turn(); });
     }
@@ -121,7 +121,7 @@ class Speaker final : public JobSpeaker {
       }
     }
     if (cancel) {
-      cancelled_.request_stop();  // outside the lock: it runs the callbacks of whoever listens
+      cancelled_.request_stop();  // outside the lock: it runs the registered callbacks
     }
     return OkStatus();
   }
@@ -129,7 +129,7 @@ class Speaker final : public JobSpeaker {
   Mutex mutex_;
   PacketSocket launcher_ GUARDED_BY(mutex_);
   std::list<PacketSocket> guests_ GUARDED_BY(mutex_);
-  std::string newest_ GUARDED_BY(mutex_);  // progress, for who comes late
+  std::string newest_ GUARDED_BY(mutex_);  // progress, for listeners that connect late
   std::stop_source cancelled_;
   const PacketListener listener_;
   const PollWaker waker_;

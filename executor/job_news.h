@@ -14,22 +14,22 @@
 
 namespace sluice::executor {
 
-// What a job in a process of its own says to whoever listens on this machine: the one who has
-// started it, and those who wait for it. Thread-safe; never waits for a listener.
+// Sends news of a job in a process of its own to listeners on this machine: the process that
+// started it, and those that wait for it. Thread-safe; never waits for a listener.
 class JobSpeaker {
  public:
-  // `launcher`: the inherited end of the connection to who has started the process.
+  // `launcher`: the inherited socket to the process that started this one.
   static Result<std::unique_ptr<JobSpeaker>> Open(int launcher);
-  virtual ~JobSpeaker() = default;  // hangs up
+  virtual ~JobSpeaker() = default;  // closes the connections
   virtual void Begun(int64_t job) = 0;
   virtual void Notice(const std::string& text) = 0;
   virtual void Progress(const elastic::Progress& progress) = 0;
   virtual void Ended(const std::string& answer) = 0;  // AnswerBytes
-  // Requested when who has started the job wants it cancelled.
+  // Requested when the process that started the job cancels it.
   virtual std::stop_token cancelled() const = 0;
 };
 
-// The other end. Not thread-safe.
+// The listener's end. Not thread-safe.
 class JobListener {
  public:
   struct Begun {
@@ -38,19 +38,20 @@ class JobListener {
   struct Ended {
     std::string answer;
   };
-  struct Gone {};     // the process has ended, or hung up; what came of the job, its row says
-  struct Nothing {};  // `until` has come, or `stop` was requested
+  struct Gone {};     // the connection has ended; the job's row has the outcome
+  struct Nothing {};  // `until` has passed, or `stop` was requested
   using News = std::variant<Nothing, Begun, std::string, elastic::Progress, Ended, Gone>;
 
   virtual ~JobListener() = default;
   virtual News Next(const std::stop_token& stop, std::chrono::steady_clock::time_point until) = 0;
-  // Of who has started the process.
+  // Only for the process that started it.
   virtual void Cancel() = 0;
 };
 
-// To the process that runs a job. Unavailable: it says nothing, or not on this machine.
+// Connects to the process that runs a job. Unavailable: it sends nothing, or is not on this
+// machine.
 Result<std::unique_ptr<JobListener>> ListenToJob(const catalog::JobRunner& runner);
-// Starts a process of `binary` ("": this one) that lives on when this one ends.
+// Starts a process of `binary` ("": this one) that survives the end of this one.
 Result<std::unique_ptr<JobListener>> StartJobProcess(const std::string& binary,
                                                      const std::string& config,
                                                      const std::string& secret);

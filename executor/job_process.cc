@@ -37,7 +37,7 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.substr(0, name.find('\0')) : "";
 }
 
-// Whoever listens is told; the answer is kept.
+// Passes output to the listeners, and keeps the answer.
 class SpeakingSink final : public ResultSink {
  public:
   explicit SpeakingSink(JobSpeaker& speaker) : speaker_(speaker) {}
@@ -79,7 +79,7 @@ Result<std::unique_ptr<LocalCluster>> ClusterOf(const JobConfig& config) {
   return std::make_unique<LocalCluster>(options, std::move(room));
 }
 
-// As its log says, if it says anything.
+// Tells the client where the log is, if there is one.
 void TellOfLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobLog& job_log) {
   const std::string path = job_log.PathIfWritten();
   if (job.has_value() && !path.empty()) {
@@ -91,22 +91,22 @@ void TellOfLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobL
   }
 }
 
-// So that another process can go on with the job.
+// Stores the statement, so that another process can continue the job.
 void KeepStatement(const JobConfig& config, int64_t job, catalog::JobStore& jobs) {
   const Status kept = jobs.KeepRecord(job, kStatementRecord, config.SerializeAsString());
-  if (!kept.ok()) {  // it is lost with this process
+  if (!kept.ok()) {  // then the job is lost with this process
     log::Warn("job={} its statement is not kept: {}", job, kept.ToString());
   }
 }
 
-// Aborted: somebody else has.
+// Aborted: another process has taken it over.
 Status TakeOver(const JobConfig::Takeover& lost, catalog::JobStore& jobs) {
   const catalog::JobRunner here = ThisProcess();
   ASSIGN_OR_RETURN(const bool taken,
                    jobs.TakeOver(lost.job(), {lost.place(), lost.pid(), lost.started()}, here));
   if (!taken) {
     return Status(Code::kAborted,
-                  fmt::format("another process goes on with job {} already", lost.job()));
+                  fmt::format("another process already continues job {}", lost.job()));
   }
   RETURN_IF_ERROR(jobs.AddEvents(lost.job(), {{WallMicros(), kTakenOverEvent,
                                                fmt::format("its process was lost: process {} on {} "
@@ -124,8 +124,8 @@ bool StillRunsHere(int64_t job, catalog::JobStore& jobs) {
 
 Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeaker& speaker,
                     SpeakingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
-  // A signal is an eviction (the machine goes down): whoever has the login next goes on with the
-  // job, as after a kill.
+  // A signal means eviction (the machine goes down): the next process that has the login continues
+  // the job, as after a kill.
   const std::stop_callback evicted(stop, [] { std::_Exit(kEndedBySignal); });
   const std::stop_token ended = speaker.cancelled();
   ASSIGN_OR_RETURN(const catalog::Database database,
@@ -141,7 +141,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
   if (config.has_takeover()) {
     RETURN_IF_ERROR(TakeOver(config.takeover(), catalog->jobs()));
     begun = config.takeover().job();
-    static_cast<void>(database.source->DropLeftovers());  // of the processes before this one
+    static_cast<void>(database.source->DropLeftovers());  // of this job's earlier processes
   }
   const Status status = [&]() -> Status {
     RETURN_IF_ERROR(database.source->BeginStatementAs(session, ended));
@@ -159,7 +159,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
     return Execute(config.plan(), context, sink);
   }();
   if (config.has_takeover() && !status.ok() && StillRunsHere(*begun, catalog->jobs())) {
-    // Where it came to its end in order, its row says so already.
+    // If it ended properly, its row says so already.
     static_cast<void>(catalog->jobs().Abandon(*begun, WallMicros(), catalog::JobState::kFailed,
                                               status.ToString(), AnswerBytes(status)));
   }

@@ -24,15 +24,15 @@
 namespace sluice::executor {
 namespace {
 
-// CANCEL JOB takes under a second: half of it may pass before the job hears of it. It asks rather
-// than LISTENs, which would hold a connection of the database for each job as long as it runs.
+// CANCEL JOB takes under a second, and at most half of it is this interval. Polling needs no
+// connection; LISTEN would hold one for each job as long as it runs.
 constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
-// A look at a job shows rows that are as old at most.
+// A job's row is at most this old.
 constexpr double kRowsSeconds = 1;
-// A cancelled statement is answered within a second: so long may its job's last words take.
+// A cancelled statement is answered within a second; this is the part for its job's last writes.
 constexpr std::chrono::milliseconds kLastWords{400};
 constexpr size_t kLastNotices = 20;
-// Of what waits for a database that takes nothing, so much is kept.
+// Limit of what is kept while the database cannot be written.
 constexpr size_t kMostWaiting = 10'000;
 
 }  // namespace
@@ -69,7 +69,7 @@ JobRecord::JobRecord(catalog::Catalog& catalog, catalog::Job job, std::stop_toke
 
 JobRecord::~JobRecord() {
   if (!finished_) {
-    // Whatever brought it here may still be in the way.
+    // The reason for the destruction may prevent writing, too.
     [[maybe_unused]] const Status finished = Guarded("finishing a job", [this] {
       const Status status = Finish(Internal("the statement ended without finishing its job"));
       log::Error("job={} ended unfinished: {}", job_.id, status.ToString());
@@ -121,7 +121,7 @@ void JobRecord::SayThatItLives() {
       Guarded("saying that a job lives", [&] { return jobs_->Seen(job_.id, runner); });
   if (!ours.ok()) {
     log::Warn("job={} cannot say that it lives: {}", job_.id, ours.status().ToString());
-  } else if (!*ours) {  // it was away for so long that it was given up
+  } else if (!*ours) {  // it was silent for so long that it was given up
     log::Warn("job={} was taken over by another process", job_.id);
     taken_over_ = true;
     stop_.request_stop();
@@ -142,8 +142,8 @@ void JobRecord::LookForCancel() {
   }
 }
 
-// What could not be written now is written later; what is refused is lost: it is for people, and
-// the job itself goes on.
+// What cannot be written now is written later; what is refused is lost: it is for display, and the
+// job itself continues.
 Status JobRecord::Write() {
   const MutexLock writing(writing_);
   std::vector<catalog::JobEvent> events;
@@ -193,7 +193,7 @@ void JobRecord::ThinWhereFull(const std::vector<catalog::JobMetric>& stored) {
 }
 
 void JobRecord::Flush() {
-  static_cast<void>(Write());  // logged there
+  static_cast<void>(Write());  // errors are logged by Write
 }
 
 void JobRecord::Rows(int64_t read, int64_t trained) {
@@ -212,7 +212,7 @@ void JobRecord::Progress(const elastic::Progress& now) {
   newest_ = {{micros, step, catalog::kJobRateMetric, now.rows_per_second},
              {micros, step, catalog::kJobRowsMetric, static_cast<double>(now.rows_done)},
              {micros, step, catalog::kJobTrainersMetric, static_cast<double>(now.workers)}};
-  if (now.rows_done > 0) {  // else there is none yet
+  if (now.rows_done > 0) {  // otherwise there is nothing to record yet
     newest_.push_back({micros, step, catalog::kJobLossMetric, now.loss});
   }
 }
@@ -237,7 +237,7 @@ void JobRecord::WriteRows() {
   }
   rows_written_ = read + trained;
   const Status written = jobs_->WriteRows(job_.id, read, trained);
-  if (!written.ok()) {  // for people; the job itself goes on
+  if (!written.ok()) {  // for display only; the job continues
     log::Warn("job={} rows not recorded: {}", job_.id, written.ToString());
   }
 }
@@ -353,7 +353,7 @@ void JobRecord::HurryOnceStopped(const std::stop_token& self) {
 Status JobRecord::Finish(const Status& ended) {
   Leave();
   if (taken_over_) {
-    return Status(Code::kAborted, fmt::format("another process goes on with job {}", job_.id));
+    return Status(Code::kAborted, fmt::format("another process continues job {}", job_.id));
   }
   if (suspends_ && !ended.ok()) {
     TakePoint(true);

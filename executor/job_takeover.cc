@@ -21,7 +21,7 @@
 namespace sluice::executor {
 namespace {
 
-// A row can be written by its owner, who must not lead a gateway into other folders.
+// The owner of a row can change it, and must not make a gateway use other folders.
 Status CheckFolder(const plan::Plan& plan, const Context& context) {
   if (!context.checkpoint_root.has_value() || !plan.has_train() ||
       !plan.train().has_checkpoints()) {
@@ -59,7 +59,7 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
   secrets.set_catalog(context.catalog.secret());
   ASSIGN_OR_RETURN(std::unique_ptr<JobListener> listener,
                    context.cluster->StartJob(context, std::move(config), secrets));
-  // Until the row says who runs the job now: who looks next starts no other process.
+  // Wait until the row names its new runner, so that other processes do not start one, too.
   for (;;) {
     const JobListener::News news =
         listener->Next(context.stop, std::chrono::steady_clock::time_point::max());
@@ -68,10 +68,10 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
     }
     if (const auto* ended = std::get_if<JobListener::Ended>(&news)) {
       const Status why = ErrorOfAnswer(ended->answer);
-      return why.ok() ? Internal("the process that was to go on with it has done nothing") : why;
+      return why.ok() ? Internal("the process that was to continue it did nothing") : why;
     }
     if (std::holds_alternative<JobListener::Gone>(news)) {
-      return Unavailable("the process that was to go on with it has ended");
+      return Unavailable("the process that was to continue it has ended");
     }
     if (std::holds_alternative<JobListener::Nothing>(news)) {
       return Cancelled("cancelled while a process was started for the job");

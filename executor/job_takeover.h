@@ -11,16 +11,16 @@ namespace sluice::executor {
 
 struct Context;
 
-// A job whose process was lost, and which another one runs now.
+// A job whose process was lost, and which a new process continues.
 struct TakenOver {
   int64_t job = 0;
-  // How it goes on; an error: no process could be started for it, and it waits.
+  // Its news; an error: no process could be started, and the job waits.
   Result<std::unique_ptr<JobListener>> listener;
 };
 
-// Starts a process of its own for each of the user's jobs that wait for one (FindWaitingJobs), with
-// the user's login: from its checkpoint, where it keeps any, or else from the beginning. Of several
-// who do so at the same time one succeeds. Jobs of others stay as they are.
+// Starts a process for each of the user's jobs that wait for one (FindWaitingJobs), with the user's
+// login: it continues from the job's checkpoint if there is one, else from the beginning. If
+// several processes try this at once, one succeeds. Other users' jobs are left alone.
 Result<std::vector<TakenOver>> TakeOverLostJobs(Context& context);
 
 }  // namespace sluice::executor

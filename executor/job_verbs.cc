@@ -32,19 +32,19 @@
 namespace sluice::executor {
 namespace {
 
-// How often WAIT JOB looks at the job's row, which another process may be writing.
+// Interval at which WAIT JOB reads the job's row, which another process may be writing.
 constexpr std::chrono::milliseconds kWaitStep(200);
-// The same of one whose process says when it ends; for its events.
+// The same for a job whose process reports its end; needed for its events.
 constexpr std::chrono::milliseconds kHeardStep(1'000);
 
-// How often it looks for a job whose process was lost.
+// Interval of looking for jobs whose process was lost.
 constexpr double kLostSeconds = 2;
 
 // SHOW JOBS without a number: a screen's worth.
 constexpr int64_t kJobsShown = 20;
 
-// Jobs of processes that are gone go on, where they can, or are not shown as running any more, and
-// what those processes left behind goes. Who may only read sees them as they are.
+// Continues jobs whose processes are gone where possible, or marks them as ended, and removes what
+// those processes left behind. Users who may only read see the jobs as they are.
 void LookForLost(Context& context) {
   Status marked = TakeOverLostJobs(context).status();
   marked.Add(context.source.DropLeftovers());
@@ -53,8 +53,7 @@ void LookForLost(Context& context) {
   }
 }
 
-// What a running job waits for whose process is gone; "": its process lives, as far as one may
-// know.
+// What a running job without a process waits for; "": its process lives, as far as we can know.
 std::string WaitsFor(int64_t id, catalog::JobStore& jobs) {
   const auto waiting = FindWaitingJobs(jobs);
   for (const WaitingJob& one : waiting.ok() ? *waiting : std::vector<WaitingJob>()) {
@@ -83,7 +82,7 @@ Value TimeOrNull(int64_t micros) {
   return micros == 0 ? Value() : Value(FormatTimestamp(micros));
 }
 
-// How the job of a row has ended, where the statement stands that waits for it.
+// How the job in a row has ended, as the outcome of the statement that waits for it.
 Status OutcomeOf(const catalog::Job& job, const std::string& answer, Span span) {
   const Status kept = ErrorOfAnswer(answer);
   if (job.state == catalog::JobState::kCancelled) {
@@ -92,7 +91,7 @@ Status OutcomeOf(const catalog::Job& job, const std::string& answer, Span span) 
   if (job.state != catalog::JobState::kFailed) {
     return OkStatus();
   }
-  if (kept.ok()) {  // of an earlier version
+  if (kept.ok()) {  // in the row of an earlier version
     return Status(Code::kFailedPrecondition, fmt::format("job {} failed: {}", job.id, job.error))
         .At(span);
   }
@@ -109,7 +108,7 @@ Status OutcomeOf(const catalog::Job& job, const std::string& answer, Span span) 
   return outcome;
 }
 
-// What happens to a job, as whoever waits for it sees it.
+// The events of a job for a statement that waits for it.
 class JobWatch {
  public:
   JobWatch(const plan::JobPlan& plan, Context& context, ResultSink& sink)
@@ -170,7 +169,7 @@ class JobWatch {
     return OkStatus();
   }
 
-  // To the job's own process, once: one on this machine tells how the job goes, and when it ends.
+  // Connects to the job's own process, once: one on this machine reports progress and its end.
   void Listen() {
     if (looked_) {
       return;
@@ -190,7 +189,7 @@ class JobWatch {
     }
   }
 
-  // Until the row is to be looked at again.
+  // Waits until the row should be read again.
   void Wait() {
     const auto until = std::chrono::steady_clock::now() + (listener_ ? kHeardStep : kWaitStep);
     while (listener_ != nullptr) {
@@ -201,7 +200,7 @@ class JobWatch {
         return;
       } else if (std::holds_alternative<JobListener::Ended>(news) ||
                  std::holds_alternative<JobListener::Gone>(news)) {
-        listener_.reset();  // the row says what came of it, now or in a moment
+        listener_.reset();  // the row has the outcome, now or in a moment
         looked_ = false;
         looked_for_lost_.reset();
         return;
@@ -219,7 +218,7 @@ class JobWatch {
   ResultSink& sink_;
   const std::unique_ptr<catalog::JobStore> jobs_;
   std::unique_ptr<JobListener> listener_;
-  bool looked_ = false;  // for a process to listen to
+  bool looked_ = false;  // for a process to connect to
   const SteadyClock clock_;
   std::optional<TimePoint> looked_for_lost_;
   bool told_what_for_ = false;
@@ -249,10 +248,10 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
         .At(SpanOf(plan.place()));
   }
   RETURN_IF_ERROR(jobs->RequestCancel(job.id));
-  if (job.state == catalog::JobState::kSuspended) {  // nothing of it runs that could hear it
+  if (job.state == catalog::JobState::kSuspended) {  // no process of it runs that could be notified
     RETURN_IF_ERROR(CancelSuspended(job, context, *jobs));
   }
-  marked.Add(MarkLostJobs(*jobs));  // one without a process hears nothing
+  marked.Add(MarkLostJobs(*jobs));  // a job without a process is not notified
   if (!marked.ok()) {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
   }
@@ -261,7 +260,7 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
   return OkStatus();
 }
 
-// The last that was recorded; nothing of a job without processes.
+// The last that were recorded; nothing for a job without processes.
 std::optional<catalog::JobWorkers> LastWorkers(const std::vector<catalog::JobMetric>& metrics) {
   catalog::JobWorkers workers;
   int64_t* const values[] = {&workers.now, &workers.wanted, &workers.min, &workers.max};
@@ -277,7 +276,7 @@ std::optional<catalog::JobWorkers> LastWorkers(const std::vector<catalog::JobMet
   return any ? std::optional(workers) : std::nullopt;
 }
 
-// Whether it ever had a worker decides between one that has not begun and one that was pushed back.
+// A job that never had a worker has not begun; otherwise it has lost its workers.
 std::string ConditionOf(const catalog::JobWorkers& workers,
                         const std::vector<catalog::JobMetric>& metrics) {
   if (workers.now >= workers.min) {
@@ -289,11 +288,11 @@ std::string ConditionOf(const catalog::JobWorkers& workers,
   return begun ? "Degraded" : "Waiting";
 }
 
-// The events of pods: "NAME on NODE", and how it ended behind that.
+// The events of pods: "NAME on NODE", followed by how it ended.
 constexpr char kPodStarted[] = "pod_started";
 constexpr char kPodEnded[] = "pod_ended";
 
-// What has become of each, by its name. `over`: so is the job, and with it whoever ran still.
+// What has become of each, by name. `over`: the job has ended, and with it all pods that still ran.
 std::map<std::string, std::string> PodsOf(const std::vector<catalog::JobEvent>& events, bool over) {
   std::map<std::string, std::string> pods;
   for (const catalog::JobEvent& event : events) {
@@ -310,7 +309,7 @@ std::map<std::string, std::string> PodsOf(const std::vector<catalog::JobEvent>& 
   return pods;
 }
 
-// What the runner of a job says of where it is.
+// Where the runner of a job is.
 std::string PlaceOf(const catalog::JobRunner& runner) {
   if (runner.place.starts_with(kPodsPlace)) {
     const std::string rest = runner.place.substr(kPodsPlace.size());
@@ -321,7 +320,7 @@ std::string PlaceOf(const catalog::JobRunner& runner) {
              : "this machine";
 }
 
-// Of a job that has not ended; else nothing. `workers`: now / granted / at most.
+// For a job that has not ended. `workers`: now / granted / at most.
 struct RunsAt {
   Value place, workers;
 };

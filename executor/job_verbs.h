@@ -20,8 +20,9 @@ Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink);
 Status ShowJob(int64_t id, Span place, Context& context, ResultSink& sink);
 Schema JobColumns();  // of SHOW JOB
 
-// CANCEL JOB asks and does not wait; WAIT JOB tells how the job goes, and ends as its statement
-// does: with its row, or with its error. A job whose rows went to its client ends as SHOW JOB.
+// CANCEL JOB requests the end and does not wait; WAIT JOB reports progress, and ends like the job's
+// statement: with its row, or with its error. For a job whose rows went to its client, it answers
+// as SHOW JOB.
 Status ExecuteJob(const plan::JobPlan& plan, Context& context, ResultSink& sink);
 
 }  // namespace sluice::executor

@@ -10,7 +10,8 @@
 namespace sluice::executor {
 namespace {
 
-// Fewer rows tell less than they mislead; a model that is so far off is not mended by a factor.
+// With fewer rows the factor would mislead; a model outside these limits is too far off for a
+// factor to help.
 constexpr size_t kFewestJudgedRows = 30;
 constexpr double kMostFactor = 2;
 

@@ -9,16 +9,16 @@
 
 namespace sluice::executor {
 
-// Whether the model's predictions come back from a curve, with least squared errors on it: they
-// then lie where the middle of the labels is, below the mean that least squared errors ask for.
+// Whether predictions are transformed back from a curve on which least squared errors were fitted:
+// they then approximate the median of the labels, below the mean that minimises squared errors.
 bool WantsCorrection(const plan::TrainPlan& plan);
 
-// The factor of the predictions that leaves least squared errors; 1 where too few rows tell.
+// The factor for the predictions that minimises squared errors; 1 if there are too few rows.
 double FindCorrection(std::span<const float> predictions, std::span<const float> labels,
                       std::span<const float> weights);
 
-// Stores the factor with the plan's label, and replaces the metrics by those of what is then
-// predicted. `rows` in the label's own scale, as the model scores them without a correction.
+// Stores the factor in the plan's label, and replaces the metrics by those of the corrected
+// predictions. `rows`: in the label's own scale, as the model scores them without a correction.
 void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,
                         std::vector<std::pair<std::string, double>>* metrics);
 

@@ -17,7 +17,7 @@
 namespace sluice::executor {
 namespace {
 
-// What tells scales apart shows early, and on a part of the rows.
+// Differences between scales show early, and on a part of the rows.
 constexpr uint32_t kTrialEpochs = 10;
 constexpr int64_t kTrialRows = 50'000;
 constexpr uint32_t kFolds = 5;
@@ -37,7 +37,7 @@ plan::TrainPlan TrialPlan(const plan::TrainPlan& plan, const models::LabelPlan& 
   return trial;
 }
 
-// How the trials are judged: by the plan's own validation rows, else by folds.
+// What the trials are judged by: the plan's own validation rows, else folds.
 plan::Contest Judges(const plan::TrainPlan& plan) {
   plan::Contest contest;
   contest.set_metric("rmse");
@@ -51,7 +51,7 @@ plan::Contest Judges(const plan::TrainPlan& plan) {
   return contest;
 }
 
-// Whether the other's squared errors are less by more than they would be by chance.
+// Whether the other's squared errors are smaller by more than chance.
 bool IsBetter(const Judgement& other, const Judgement& own) {
   const size_t rows = own.labels.size();
   if (other.predictions.size() != own.predictions.size() || rows < 2) {

@@ -23,7 +23,7 @@ LocalCluster::LocalCluster(Options options, std::unique_ptr<Room> room)
 LocalCluster::~LocalCluster() = default;
 
 Status LocalCluster::ServeRoom(const std::string& name) {
-  SLUICE_CHECK(arbiter_ != nullptr, "who asks for room grants none");
+  SLUICE_CHECK(arbiter_ != nullptr, "a cluster that asks for room elsewhere cannot grant it");
   ASSIGN_OR_RETURN(room_server_, RoomServer::Start(name, *arbiter_));
   return OkStatus();
 }
@@ -41,7 +41,7 @@ Result<LocalFleet*> LocalCluster::Fleet() {
           room_->WorkerEnded(owner.job, owner.memory_bytes,
                              event.exit_class == elastic::ExitClass::kOutOfMemory);
         }
-        Forget(event.name);  // first: whoever hears of it may start another of that name at once
+        Forget(event.name);  // first, because the listener may reuse the name at once
       }
       if (owner.listener != nullptr) {
         owner.listener->on_event(event);
@@ -94,7 +94,7 @@ Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
   const bool worker = spec.role == elastic::Role::kWorker;
   if (worker) {
     owner.memory_bytes = cluster_.room_->WorkerStarted(job_);
-    if (spec.resources.memory_bytes > 0) {  // else an estimate, which makes room and binds nobody
+    if (spec.resources.memory_bytes > 0) {  // otherwise a mere estimate, not enforced
       granted.resources.memory_bytes = owner.memory_bytes;
     }
   }
@@ -136,7 +136,7 @@ LocalCluster::Share::~Share() {
   for (const std::string& name : left) {
     const Status status = cluster_.fleet_->Stop(name, 0);
     if (!status.ok()) {
-      log::Debug("ending {}: {}", name, status.message());  // it has ended by itself just now
+      log::Debug("ending {}: {}", name, status.message());  // it has just ended on its own
     }
   }
   {

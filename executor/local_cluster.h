@@ -18,25 +18,25 @@
 
 namespace sluice::executor {
 
-// This machine as a small cluster: the processes of all jobs of one gateway (or one shell). It
-// lives as long as they do; when it goes, its processes go. Starts nothing, not even a thread,
-// before the first job. Thread-safe.
+// This machine as a small cluster: the processes of all jobs of one gateway (or one shell). When it
+// is destroyed, it ends its processes. Starts nothing, not even a thread, before the first job.
+// Thread-safe.
 class LocalCluster final : public Cluster {
  public:
   struct Options {
-    std::string binary;  // that is started for every role; empty: /proc/self/exe
+    std::string binary;  // started for every role; empty: /proc/self/exe
     SlotArbiter::Options slots;
   };
   explicit LocalCluster(Options options);
-  // Whose jobs ask for room elsewhere.
+  // For jobs that ask for room elsewhere.
   LocalCluster(Options options, std::unique_ptr<Room> room);
-  ~LocalCluster() override;  // no Share is left by then
+  ~LocalCluster() override;  // every Share must be gone by then
 
-  // Grants room to jobs in processes of their own from now on: RoomNameOf. Of a cluster that grants
-  // its own.
+  // From now on grants room to jobs in processes of their own: RoomNameOf. Only for a cluster that
+  // owns its room.
   Status ServeRoom(const std::string& name);
 
-  // Called from the cluster's own threads, in the order in which things happen; must not block.
+  // Called from the cluster's own threads, in the order of events; must not block.
   struct Listener {
     std::function<void(const elastic::FleetEvent&)> on_event;
     Room::OnGrant on_grant;
@@ -47,12 +47,12 @@ class LocalCluster final : public Cluster {
    public:
     Share(LocalCluster& cluster, int64_t job, std::shared_ptr<const Listener> listener)
         : cluster_(cluster), job_(job), listener_(std::move(listener)) {}
-    ~Share();  // kills what is left of the job, and waits until it is gone
+    ~Share();  // kills the rest of the job's processes, and waits until they are gone
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
     Status Launch(const elastic::ProcessSpec& spec);
     Status Stop(const std::string& name, double grace_seconds);
-    // How the job goes with so many workers.
+    // The job's speed with this many workers.
     void Report(uint32_t workers, double rows_per_second, double rows_left);
 
    private:
@@ -60,7 +60,7 @@ class LocalCluster final : public Cluster {
     const int64_t job_;  // the arbiter's number
     const std::shared_ptr<const Listener> listener_;
   };
-  // The job waits, without a process, until it is granted workers.
+  // Registers the job, which waits without a process until workers are granted.
   Result<std::unique_ptr<Share>> Open(const Room::Request& request, Listener listener);
 
   // Cluster
@@ -81,7 +81,7 @@ class LocalCluster final : public Cluster {
   struct Owner {
     std::shared_ptr<const Listener> listener;
     int64_t job = 0;
-    int64_t memory_bytes = 0;  // of a worker, as the arbiter said
+    int64_t memory_bytes = 0;  // limit for a worker, from the arbiter
   };
   Owner OwnerOf(const std::string& name) EXCLUDES(mutex_);
   void Forget(const std::string& name) EXCLUDES(mutex_);
@@ -89,12 +89,12 @@ class LocalCluster final : public Cluster {
   const Options options_;
   JobCloser closer_;
   const std::unique_ptr<Room> room_;
-  SlotArbiter* const arbiter_ = nullptr;  // room_, where it is one
+  SlotArbiter* const arbiter_ = nullptr;  // room_ if that is an arbiter
   std::unique_ptr<RoomServer> room_server_;
   Mutex mutex_;
   std::condition_variable gone_;
   std::map<std::string, Owner> owners_ GUARDED_BY(mutex_);
-  std::unique_ptr<LocalFleet> fleet_;  // last: its thread uses the rest
+  std::unique_ptr<LocalFleet> fleet_;  // last: its thread uses the others
 };
 
 }  // namespace sluice::executor

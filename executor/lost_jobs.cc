@@ -37,7 +37,7 @@ int TakeoversInVain(const std::vector<catalog::JobEvent>& events) {
   return in_vain;
 }
 
-// What a process needs to go on with the job; nullopt: it was not kept.
+// What a process needs to continue the job; nullopt: it was not stored.
 Result<std::optional<std::string>> StatementOf(catalog::JobStore& jobs, int64_t job) {
   ASSIGN_OR_RETURN(auto records, jobs.Records(job, kStatementRecord));
   const auto statement = records.find(kStatementRecord);
@@ -50,7 +50,7 @@ Status GiveUp(catalog::JobStore& jobs, int64_t job, const Status& why) {
                       AnswerBytes(why));
 }
 
-// "step 300 in /checkpoints/m", of the last checkpoint that was written; empty: none.
+// "step 300 in /checkpoints/m" for the newest checkpoint; empty: none.
 std::string LastCheckpoint(const std::vector<catalog::JobEvent>& events) {
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     if (event->kind == "checkpoint_written") {

@@ -9,42 +9,42 @@
 
 namespace sluice::executor {
 
-// Begins JobRunner::place of a job on pods: who keeps its masters says when it is lost.
+// Prefix of JobRunner::place for a job on pods: the keeper of its masters decides when it is lost.
 inline constexpr std::string_view kPodsPlace = "pods/";
 
 // This process, as the runner of a job.
 catalog::JobRunner ThisProcess();
 
-// A running job says that it lives so often; one of another machine that has not for so much longer
-// is given up. Of this machine, the system knows which processes there are.
+// Interval at which a running job shows in its row that it lives, and the silence after which a job
+// of another machine is given up. On this machine, the system knows which processes exist.
 inline constexpr double kSeenSeconds = 10;
 inline constexpr double kUnseenSeconds = 180;
 
 // What a job in processes of its own runs (JobConfig), as a record of its row
-// (catalog::JobStore::KeepRecord): another process can go on with it.
+// (catalog::JobStore::KeepRecord), so that another process can continue it.
 inline constexpr char kStatementRecord[] = "statement";
-// So often, and no further once nothing has come of it since the last checkpoint.
+// Limit of takeovers since the last checkpoint.
 inline constexpr int kMostTakeovers = 3;
 inline constexpr const char* kTakenOverEvent = "taken_over";
 
-// A job whose process is gone, and which waits for another one.
+// A job that has lost its process and waits for another one.
 struct WaitingJob {
   catalog::Job job;
   std::string statement;  // its kStatementRecord
 };
-// What it waits for, for a person.
+// What it waits for, as text.
 std::string WhatFor(const WaitingJob& waiting);
 
-// How a job ends whose process was lost for good: with what to do about it, and from which
-// checkpoint it would go on.
+// The error of a job whose process was lost for good: with what to do about it, and the checkpoint
+// that it would continue from.
 Status LostJob(catalog::JobStore& jobs, const catalog::Job& job);
 
-// Jobs whose process is gone (killed, or its machine was) are RUNNING as far as anybody could write
-// down. Marks those that nobody can go on with FAILED, with what to do about it, and those that
-// were asked to stop CANCELLED; the others are the answer.
+// Jobs whose process was killed, or whose machine went down, are still RUNNING in the catalog.
+// Marks those that no process can continue FAILED, with what to do about it, and those that were
+// asked to stop CANCELLED; returns the others.
 Result<std::vector<WaitingJob>> FindWaitingJobs(catalog::JobStore& jobs);
 Status MarkLostJobs(catalog::JobStore& jobs);
-// Whether another process can go on with a job of that number.
+// Whether another process can continue the job with that number.
 Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job);
 
 }  // namespace sluice::executor

@@ -48,7 +48,7 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
                                   {config.catalog_url(), secrets.catalog()},
                                   config.plan().database_patience_seconds(), stop);
   if (!both.ok()) {
-    static_cast<void>(cluster->Finish({both.status()}));  // standard error says it, too
+    static_cast<void>(cluster->Finish({both.status()}));  // standard error has the error, too
     return both.status();
   }
   catalog::DataSource& source = *both->source;
@@ -67,10 +67,10 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
   const catalog::Job& row = job->job();
   const Status answered = cluster->Finish(
       {report, row.rows_read, row.rows_trained, row.rows_retried, row.rows_skipped});
-  // The gateway closes the job, or a later master goes on with it.
+  // The gateway closes the job, or a later master continues it.
   if (!answered.ok() && answered.code() != Code::kAborted) {
-    // The gateway is gone, and nobody else writes it down. Its own processes went with it, which
-    // the training may have seen first.
+    // The gateway is gone, so this process has to record the end. The gateway's processes died with
+    // it, which the training may have noticed first.
     const Code code = report.status().code();
     const bool stopped_with_it =
         (code == Code::kCancelled || code == Code::kUnavailable) && !job->cancel_requested();
@@ -82,8 +82,8 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
     }
     return job->Finish(stopped_with_it ? LostJob(catalog->jobs(), job->job()) : report.status());
   }
-  // Until the job is closed its journal lasts, and when this process dies before it has answered,
-  // another one can.
+  // The journal lasts until the job is closed, so if this process dies before it has answered, the
+  // next master can continue.
   job->Leave();
   return report.status();
 }

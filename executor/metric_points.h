@@ -10,21 +10,21 @@
 
 namespace sluice::executor {
 
-// How many points of a job's metrics there are while it runs: one a second at first; once a series
-// has kMost, every second one is dropped, and new ones come half as often, so that the whole curve
-// is kept. Pure; not thread-safe.
+// Decides which points of a job's metrics are kept while it runs: one a second at first; once a
+// series has kMost points, every second one is dropped and new ones come half as often, so the
+// whole curve is kept. Pure; not thread-safe.
 class MetricPoints {
  public:
   static constexpr int64_t kMost = 2'000;
 
   explicit MetricPoints(TimePoint now) : taken_(now) {}
 
-  // Whether a point of the training's progress is due; it is taken, and the next one is due a while
-  // later.
+  // Whether a point of the training's progress is due; if so, schedules the next one.
   bool TakeIfDue(TimePoint now);
-  // These have been stored. True: some series is full, and JobStore::ThinMetrics is to be called.
+  // These points were stored. True: some series is full, and JobStore::ThinMetrics has to be
+  // called.
   bool Stored(const std::vector<catalog::JobMetric>& points);
-  // That was done. True: some series is full still.
+  // ThinMetrics was called. True: some series is still full.
   bool Thinned();
 
  private:

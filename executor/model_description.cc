@@ -33,7 +33,7 @@ std::string CategorizerText(const models::Categorizer& categorizer) {
       return fmt::format("cross of {} into {}", categorizer.members_size(), buckets);
     case models::Categorizer::TIME_PART:
       return fmt::format("{} of the time", categorizer.time_part());
-    default:  // a plan that a newer version wrote
+    default:  // from a newer version
       return fmt::format("{} buckets", buckets);
   }
 }
@@ -68,7 +68,7 @@ std::string FeatureText(const models::Feature& feature) {
   return text;
 }
 
-// How many of the training rows lacked a value.
+// How many training rows had NULL.
 std::string NullText(const models::Feature& feature, const models::FeaturePlan& plan) {
   double share = 0;
   for (const uint32_t input : feature.inputs()) {
@@ -92,7 +92,7 @@ std::string LabelText(const models::LabelPlan& label) {
                                                             label.correction())
                                               : "");
   }
-  constexpr int kShownClasses = 10;  // a thousand classes do not help a reader
+  constexpr int kShownClasses = 10;  // more would not help a reader
   std::string text = fmt::format("{} with {} classes: ", label.column(), label.classes_size());
   for (int i = 0; i < label.classes_size() && i < kShownClasses; ++i) {
     text += (i == 0 ? "" : ", ") + label.classes(i);
@@ -108,7 +108,7 @@ std::string OptimizerText(const models::OptimizerSpec& optimizer) {
   return text;
 }
 
-// What the statement said, and what was chosen where it said nothing.
+// What the statement specified, and what was chosen where it did not.
 void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lines) {
   const models::ModelSpec& model = plan.model();
   const auto add = [lines](const char* section, std::string name, std::string value) {
@@ -119,7 +119,7 @@ void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lin
     given.insert(attribute.name());
     add("given", attribute.name(), planner::DescribeAttribute(attribute));
   }
-  if (!plan.chosen_because().empty() && !plan.has_contest()) {  // told with the candidates
+  if (!plan.chosen_because().empty() && !plan.has_contest()) {  // shown with the candidates
     add("chosen", "type", plan.chosen_because());
   }
   for (const models::Attribute& attribute : model.attributes()) {
@@ -139,7 +139,7 @@ void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lin
   if (!plan.optimum() && wide && !model.wide_optimizer().name().empty()) {
     add("chosen", deep ? "wide optimizer" : "optimizer", OptimizerText(model.wide_optimizer()));
   }
-  if (model.members_size() == 0) {  // of a blend each member has its own
+  if (model.members_size() == 0) {  // in a blend each member has its own
     for (auto& [name, what] : planner::DescribeSchedule(plan)) {
       add("chosen", name, what);
     }
@@ -151,7 +151,7 @@ std::string NumberText(double value) {
   return fmt::format("{:.6g}", value);
 }
 
-// Each beside that of the version before; those of a table of decisions are told as one.
+// Each next to that of the previous version; those in a table of decisions become one line.
 void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& plan,
                 const catalog::ModelVersion* before, std::vector<DescriptionLine>* lines) {
   if (!plan.baseline().empty()) {
@@ -176,7 +176,7 @@ void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& pla
   if (decisions.empty() || label.classes_size() != 2) {
     return;
   }
-  // Whatever the model decides from: the lines below tell of other thresholds.
+  // Whatever threshold the model uses: the lines below are for other thresholds.
   const std::string at = plan.threshold().empty() ? "" : ", decided from 0.5 on";
   const auto count = [&version](std::string_view name) {
     const auto found = std::find_if(version.metrics.begin(), version.metrics.end(),
@@ -201,7 +201,7 @@ void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& pla
   }
 }
 
-// What the rows of each class were said to be, most of them first.
+// The predicted classes for the rows of each class, most frequent first.
 void AddConfusion(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lines) {
   constexpr size_t kShown = 6;
   const models::LabelPlan& label = plan.model().features().label();
@@ -232,7 +232,7 @@ void AddConfusion(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lin
   }
 }
 
-// What the figures beside the features are.
+// The meaning of the figures next to the features.
 std::string ImportanceText(const plan::TrainPlan& plan, bool gains) {
   const plan::FeatureEffects& effects = plan.effects();
   if (gains) {
@@ -289,7 +289,7 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   if (model.features().label().kind() != models::LabelPlan::NONE) {
     add("model", "label", LabelText(model.features().label()));
   }
-  if (plan.parameter_count() > 0) {  // trees have none that could be counted beforehand
+  if (plan.parameter_count() > 0) {  // trees have none that could be counted in advance
     add("model", "parameters", fmt::format("{}", plan.parameter_count()));
   }
   if (!plan.threshold().empty()) {

@@ -21,9 +21,9 @@ struct DescriptionLine {
   std::string value;
 };
 
-// Everything that is stored about a version, for a reader. Pure.
-// `gains`: of trees, by feature its share of all that they have learnt from, where that is known.
-// `before`: the version that came before it, or null.
+// Everything that is stored about a version, for display. Pure.
+// `gains`: for trees, each feature's share of the total gain, if known. `before`: the previous
+// version, or null.
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
                                              const plan::TrainPlan& plan,
                                              const std::map<std::string, double>& gains = {},

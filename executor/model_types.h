@@ -8,8 +8,8 @@ namespace sluice::executor {
 
 class ResultSink;
 
-// SHOW MODEL TYPES and DESCRIBE MODEL TYPE t, straight from the table that also validates
-// attributes. `place`: of the name, for an error.
+// SHOW MODEL TYPES and DESCRIBE MODEL TYPE t, from the table that also validates attributes.
+// `place`: of the name, for errors.
 Status ShowModelTypes(ResultSink& sink);
 Status DescribeModelType(const std::string& name, Span place, ResultSink& sink);
 

@@ -29,7 +29,7 @@ std::string FullName(const catalog::ModelVersion& model) {
   return model.schema.empty() ? model.name : model.schema + "." + model.name;
 }
 
-// The catalog does not know where the name stood in the script.
+// The catalog does not know the name's place in the script.
 Status AtModel(Status status, const plan::ModelReference& model) {
   if (!status.ok() && !status.diagnostics().back().span.valid()) {
     return std::move(status).At(SpanOf(model.place()));
@@ -49,13 +49,13 @@ Result<catalog::ModelVersion> FindModel(const plan::ModelReference& model, Conte
   return found;
 }
 
-// What changes models would survive a ROLLBACK.
+// Changes of models would survive a ROLLBACK.
 Status CheckNoTransaction(const plan::Place& place, Context& context) {
   Status outside = context.source.CheckNoTransaction();
   return outside.ok() ? outside : std::move(outside).At(SpanOf(place));
 }
 
-// The one figure that a list shows: the first of the task, which is the one that is optimised for.
+// The one metric that a list shows: the task's first one, which is also the one that is optimised.
 Value MainMetric(const catalog::ModelVersion& model) {
   if (model.metrics.empty()) {
     return std::monostate{};
@@ -114,8 +114,8 @@ Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink
   return rows.SendTo(sink);
 }
 
-// Each feature's share of the gain of all splits. Empty where it is not known, or where the weights
-// are more than a description is worth.
+// Each feature's share of the gain of all splits. Empty if it is not known, or if loading the
+// weights would cost too much for a description.
 std::map<std::string, double> SharesOfGain(const catalog::ModelVersion& version,
                                            const plan::TrainPlan& plan, Context& context) {
   constexpr int64_t kMostBytes = int64_t{64} << 20;
@@ -126,7 +126,7 @@ std::map<std::string, double> SharesOfGain(const catalog::ModelVersion& version,
   }
   const auto scorer = Scorer::Load(context.catalog.models(), version, context.memory_bytes());
   if (!scorer.ok()) {
-    return {};  // whoever uses the model is told why
+    return {};  // statements that use the model report the error
   }
   const auto importance = (*scorer)->FeatureImportance();
   std::map<std::string, double> shares;

@@ -20,7 +20,7 @@ Status ShowModelVersions(const plan::ModelReference& model, Context& context, Re
 Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink& sink);
 Status DescribeModel(const plan::ModelReference& model, Context& context, ResultSink& sink);
 
-// Refused in a transaction: what they change would survive a ROLLBACK.
+// Refused in a transaction: the changes would survive a ROLLBACK.
 Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, ResultSink& sink);
 Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, ResultSink& sink);
 Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, ResultSink& sink);

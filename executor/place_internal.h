@@ -5,7 +5,7 @@
 
 namespace sluice::executor {
 
-// Where an error of the statement points.
+// Where an error of the statement points to.
 inline Span SpanOf(const plan::Place& place) {
   return {place.begin(), place.end()};
 }

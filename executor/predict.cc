@@ -36,7 +36,7 @@ Schema OutputColumns(const plan::PredictPlan& plan) {
 
 namespace {
 
-// What is passed through.
+// The columns that are passed through.
 Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::PredictPlan& plan) {
   catalog::CopiedColumns copied;
   copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
@@ -56,7 +56,7 @@ Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::P
   return copied;
 }
 
-// Scores batch after batch and hands the finished rows to `emit`.
+// Scores batch after batch and passes the finished rows to `emit`.
 Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const catalog::CopiedColumns& copied,
                           const Schema& schema, PredictionColumns& predictions, JobRecord& job,
                           const std::function<Status(const RowBatch&)>& emit) {
@@ -66,7 +66,7 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const catalog::Copi
   const auto visit = [&](elastic::FeatureReader& read) -> Status {
     job.Rows(scan.rows_read(), 0);
     for (size_t c = 0; c < copied.columns.size(); ++c) {
-      // The next batch gets this one's room in return.
+      // Swap buffers, so that the next batch can reuse this one's memory.
       std::swap(read.copied(c), output.columns[c]);
     }
     RETURN_IF_ERROR(scorer.Score(read.features(), &scores));
@@ -79,7 +79,7 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const catalog::Copi
   options.copied = &copied;
   scan.set_rows_per_batch(scorer.rows_per_batch());
   const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
-  job.Rows(scan.rows_read(), 0);  // also of a batch that cannot be used
+  job.Rows(scan.rows_read(), 0);  // even if the batch is unusable
   RETURN_IF_ERROR(read);
   return scan.rows_read();
 }
@@ -88,7 +88,7 @@ std::string TagOf(int64_t rows) {
   return fmt::format("PREDICT {}", rows);
 }
 
-// `rows`: of the predictions, those that have arrived.
+// `rows`: number of predictions that have arrived.
 Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& job, ResultSink& sink,
                   int64_t* rows) {
   const TimePoint started = SteadyClock().Now();
@@ -104,7 +104,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
                               plan.has_threshold() ? std::optional(plan.threshold())
                                                    : DecisionThreshold(trained, version)));
   const Schema output = OutputColumns(plan);
-  // Before there is a writer: the session's own connection does one thing at a time.
+  // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard(),
                                      plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite

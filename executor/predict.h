@@ -12,7 +12,7 @@ namespace sluice::executor {
 struct Context;
 class ResultSink;
 
-// What it writes or streams: columns as a table holds them, or as they are shown to a client.
+// The columns that it writes or streams: as stored in a table, or as shown to a client.
 Schema OutputColumns(const plan::PredictPlan& plan);
 
 // Scores every row of the select, into a table (swapped in when complete) or to the client.

@@ -19,8 +19,8 @@ class LabelPlan;
 namespace sluice::executor {
 
 // Turns scores into the columns that a PREDICT adds to each row: the predicted label in the label's
-// own type (a CSV label's as CSV text), then the extra outputs: "probability" of the second class
-// of two, else of that label; "probability_" and a class. Not thread-safe.
+// own type (for a CSV label, CSV text), then the extra outputs: "probability" is that of the second
+// of two classes, else of the predicted label; also "probability_" and a class. Not thread-safe.
 class PredictionColumns {
  public:
   static Result<PredictionColumns> Make(const plan::PredictPlan& plan,
@@ -28,7 +28,8 @@ class PredictionColumns {
                                         std::optional<double> threshold);
 
   const std::vector<ColumnInfo>& columns() const { return columns_; }
-  // Writes rows [0, rows) of its columns into `batch`, from column `first` on; the batch has room.
+  // Writes rows [0, rows) of its columns into `batch`, starting at column `first`; the batch must
+  // have room.
   void Fill(const std::vector<float>& scores, size_t rows, RowBatch* batch, size_t first);
 
  private:
@@ -40,15 +41,15 @@ class PredictionColumns {
   std::vector<ColumnInfo> columns_;
   size_t outputs_ = 1;
   std::optional<double> threshold_;  // of the second class of two; nullopt: the likelier class
-  // Of each extra output the class whose probability it is; nullopt: the second class of two, else
-  // the predicted one.
+  // For each extra output, the class whose probability it is; nullopt: the second of two classes,
+  // else the predicted one.
   std::vector<std::optional<size_t>> classes_of_outputs_;
   bool classifier_ = false;
   bool vector_ = false;
   std::vector<std::string> classes_;
-  std::vector<int64_t> class_integers_;  // where the label's type is an integer or boolean
+  std::vector<int64_t> class_integers_;  // if the label's type is integer or boolean
   std::vector<double> class_numbers_;
-  std::deque<std::string> texts_;  // what the batch's texts point into, until the next Fill
+  std::deque<std::string> texts_;  // the batch's texts point into it, until the next Fill
 };
 
 }  // namespace sluice::executor

@@ -19,9 +19,9 @@ namespace sluice::executor {
 
 struct Context;
 
-// A writer of the plan's table; before anything is read, so that what has changed since the
-// statement was planned is told now. `kind` and `job` are recorded with the table. Errors of this
-// and of the writer point at the table's name.
+// Opens a writer for the plan's table; call before reading, so that changes since planning are
+// reported now. `kind` and `job` are recorded with the table. Errors of this and of the writer
+// point at the table's name.
 Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::ResultTable& table,
                                                               const Schema& schema,
                                                               const std::string& kind, int64_t job,

@@ -19,9 +19,9 @@
 namespace sluice::executor {
 namespace {
 
-// The next gateway is found so soon.
+// Interval of looking for the next gateway.
 constexpr std::chrono::milliseconds kLookForGateway{200};
-// A gateway that is there answers at once; one that is stuck is none.
+// A live gateway answers at once; one that hangs counts as gone.
 constexpr std::chrono::seconds kAnswerPatience{5};
 
 class SocketRoomLink final : public Room {
@@ -44,7 +44,7 @@ class SocketRoomLink final : public Room {
       job_ = Job{request, std::move(on_grant), {}, {}, 0};
       answer_.reset();
     }
-    // A gateway's answer, if there is one; what it refuses is the job's error.
+    // A gateway's answer, if there is one; a refusal is the job's error.
     Result<PacketSocket> socket = PacketSocket::Connect(name_);
     MutexLock lock(mutex_);
     if (socket.ok()) {
@@ -142,7 +142,7 @@ class SocketRoomLink final : public Room {
       *state.mutable_report() = *report;
     }
     if (!socket_.Send(state.SerializeAsString()) && report == nullptr) {
-      Disconnect();  // the next connection begins with all of it
+      Disconnect();  // the next connection begins with the complete state
     }
   }
 
@@ -160,7 +160,7 @@ class SocketRoomLink final : public Room {
 
   void Run(const std::stop_token& end) {
     while (!end.stop_requested()) {
-      // Logged there; the next turn looks again.
+      // Logged by Guarded; the next turn looks again.
       [[maybe_unused]] const Status turned =
           Guarded("listening to the gateway", [this]() -> Status { return Turn(); });
     }

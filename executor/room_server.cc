@@ -24,7 +24,7 @@
 namespace sluice::executor {
 namespace {
 
-// How soon the name of a gateway that has gone is taken over.
+// Interval of trying to take over the name of a gateway that has ended.
 constexpr std::chrono::milliseconds kLookForName{500};
 
 Room::Request RequestOf(const RoomState& state) {
@@ -81,7 +81,7 @@ class SocketRoomServer final : public RoomServer {
 
   void Serve(const std::stop_token& end) {
     while (!end.stop_requested()) {
-      // What escapes is logged there, and costs no job its room.
+      // Exceptions are logged by Guarded, and no job loses its room.
       [[maybe_unused]] const Status turned =
           Guarded("granting room to jobs", [this]() -> Status { return Turn(); });
     }
@@ -115,7 +115,7 @@ class SocketRoomServer final : public RoomServer {
     return OkStatus();
   }
 
-  // False: the guest has gone.
+  // False: the guest has disconnected.
   bool Hear(Guest& guest) {
     for (;;) {
       const auto packet = guest.socket.Receive();
@@ -142,8 +142,8 @@ class SocketRoomServer final : public RoomServer {
   }
 
   bool EnterRoom(Guest& guest, const RoomState& state) {
-    // From the arbiter's thread, until it has left the room. Who takes no grant comes again and
-    // says what it has.
+    // Called on the arbiter's thread, until the guest has left the room. A guest that does not
+    // receive a grant reconnects and says what it has.
     const auto on_grant = [&socket = guest.socket](const Room::Grant& grant) {
       RoomAnswer answer;
       answer.mutable_grant()->set_workers(grant.workers);
@@ -178,7 +178,7 @@ class SocketRoomServer final : public RoomServer {
   const std::string name_;
   SlotArbiter& arbiter_;
   const PollWaker waker_;
-  PacketListener listener_;  // the thread's, as the guests are
+  PacketListener listener_;  // used by the thread, like the guests
   std::list<Guest> guests_;
   std::jthread thread_;  // last: uses the others
 };
@@ -199,7 +199,7 @@ std::string RoomNameOf(std::string_view source_url) {
   }
   std::string place = url.value().path;
   if (url.value().kind == catalog::SourceUrl::Kind::kPostgres) {
-    place = catalog::WithRole(url.value().text, "sluice");  // whoever logs in
+    place = catalog::WithRole(url.value().text, "sluice");  // the same for every login
   } else {
     std::error_code error;
     const std::filesystem::path whole = std::filesystem::weakly_canonical(place, error);

@@ -10,9 +10,9 @@ namespace sluice::executor {
 
 class SlotArbiter;
 
-// Grants room to the jobs that live in processes of their own: those that it has started, and those
-// that an earlier gateway has. Where another gateway has the name, this one takes over as soon as
-// that one goes. Thread-safe.
+// Grants room to jobs in processes of their own: those that this gateway started, and those of an
+// earlier gateway. If another gateway holds the name, this one takes over as soon as that one ends.
+// Thread-safe.
 class RoomServer {
  public:
   // `name`: RoomNameOf. `arbiter` outlives it.
@@ -21,8 +21,8 @@ class RoomServer {
 };
 
 // Where the gateway of a data source grants room to jobs in processes of their own: a name in the
-// kernel's abstract namespace, the same for every gateway that one user starts on it. "": the URL
-// is not one.
+// kernel's abstract namespace, the same for all gateways that one user starts on that source. "":
+// not a URL.
 std::string RoomNameOf(std::string_view source_url);
 
 }  // namespace sluice::executor

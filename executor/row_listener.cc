@@ -14,7 +14,7 @@
 namespace sluice::executor {
 namespace {
 
-// A row is looked at so often: by each who waits for it.
+// Interval at which each waiting statement reads the row.
 constexpr std::chrono::milliseconds kRowLook{200};
 
 class RowListener final : public JobListener {
@@ -32,7 +32,7 @@ class RowListener final : public JobListener {
     while (!stop.stop_requested() && std::chrono::steady_clock::now() < until) {
       const Result<News> news = Look();
       if (!news.ok() && !catalog::IsUnavailableForNow(news.status())) {
-        return Gone();  // who listens looks at the row then, and is told why that cannot be read
+        return Gone();  // the caller then reads the row itself, and gets the error
       }
       if (news.ok() && !std::holds_alternative<Nothing>(*news)) {
         return *news;

@@ -8,8 +8,8 @@
 
 namespace sluice::executor {
 
-// Hears of a job what its row and records say, for jobs whose processes are not on this machine:
-// how far it is, and when it ends. Cancels it there, too. `jobs` outlives it. Not thread-safe.
+// Follows a job through its row and records, for jobs whose processes are not on this machine: how
+// far it is, and when it ends. Can also cancel it there. `jobs` outlives it. Not thread-safe.
 std::unique_ptr<JobListener> ListenToRow(catalog::JobStore& jobs, int64_t job);
 
 }  // namespace sluice::executor

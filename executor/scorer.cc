@@ -20,11 +20,11 @@
 namespace sluice::executor {
 namespace {
 
-// What one batch of rows may take on its way through a model.
+// Memory for one batch of rows on its way through a model.
 constexpr size_t kBatchBytes = size_t{64} << 20;
 
-// Row positions of one embedding table by id. Small tables are indexed directly where most of their
-// rows exist: a table is as large as a plan says, and its weights as large as they are.
+// Row positions in one embedding table by id. Small tables that are mostly filled are indexed
+// directly. The sizes of table and weights come from the stored model.
 class TableIndex {
  public:
   TableIndex(const models::NetworkWeights::Table& table, int64_t rows) {
@@ -88,7 +88,7 @@ class NetworkScorer final : public Scorer {
       for (size_t i = 0; i < rows.ids.size(); ++i) {
         const int64_t found = indexes_[t].Find(rows.ids[i]);
         float* to = rows.values.data() + i * dimension;
-        if (found < 0) {  // never seen in training: says nothing, creates nothing
+        if (found < 0) {  // not seen in training: contributes nothing
           std::fill_n(to, dimension, 0.0F);
         } else {
           std::copy_n(weights_.tables[t].values.data() + static_cast<size_t>(found) * dimension,
@@ -143,7 +143,7 @@ class TreeScorer final : public Scorer {
   std::unique_ptr<models::GradientBoosting> trees_;
 };
 
-// With the probabilities that a calibration makes of the model's.
+// Applies a calibration to a model's probabilities.
 class CalibratedScorer final : public Scorer {
  public:
   CalibratedScorer(std::unique_ptr<Scorer> scorer, const models::Calibration& calibration)
@@ -166,7 +166,7 @@ class CalibratedScorer final : public Scorer {
   const models::Calibration calibration_;
 };
 
-// Metrics and predictions go by the label; a model's answer must be the label's kind of answer.
+// Metrics and predictions depend on the label, so the model's outputs must match it.
 Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
   const models::LabelPlan& label = spec.features().label();
   size_t wanted = 1;
@@ -184,8 +184,7 @@ Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
       .Hint("train the model again");
 }
 
-// With the plan's calibration, where it has one. An error where the answers are not what the plan
-// needs.
+// Adds the plan's calibration, if it has one. An error if the outputs do not fit the plan.
 Result<std::unique_ptr<Scorer>> Calibrated(const models::ModelSpec& spec,
                                            std::unique_ptr<Scorer> scorer) {
   RETURN_IF_ERROR(CheckOutputs(spec, scorer->outputs()));
@@ -225,9 +224,9 @@ Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::ModelStore& models,
                                              const catalog::ModelVersion& version,
                                              int64_t memory_bytes) {
   ASSIGN_OR_RETURN(plan::TrainPlan plan, planner::ReadStoredPlan(version.plan));
-  // Of the training: rows are judged as they are.
+  // Only for training: rows are evaluated as they are.
   plan.mutable_model()->mutable_features()->mutable_label()->clear_class_weights();
-  // The bytes, and what they become.
+  // The stored bytes and their decoded forms.
   constexpr int64_t kCopies = 3;
   if (version.weights_bytes > memory_bytes / kCopies) {
     return ResourceExhausted(

@@ -23,26 +23,26 @@ class ModelSpec;
 
 namespace sluice::executor {
 
-// A stored model, loaded and ready to score rows, whatever its family. Not thread-safe.
+// A stored model of any family, loaded and ready to score rows. Not thread-safe.
 class Scorer {
  public:
   // Loads the weights and checks them against their checksum and the model's shape.
-  // What is stored is not trusted: nothing of it makes this allocate more than a few times its own
-  // size, and a model that would not fit into `memory_bytes` is refused (53200) unread.
+  // The stored bytes are not trusted: nothing in them causes an allocation of more than a few times
+  // their own size, and a model that would not fit into `memory_bytes` is refused (53200) unread.
   static Result<std::unique_ptr<Scorer>> Load(catalog::ModelStore& models,
                                               const catalog::ModelVersion& version,
                                               int64_t memory_bytes);
-  // The same from the parts of a row: neither is trusted.
+  // The same from the parts of a row; neither is trusted.
   static Result<std::unique_ptr<Scorer>> Make(const models::ModelSpec& spec,
                                               std::string_view weights);
   virtual ~Scorer() = default;
 
   virtual const models::FeatureTransform& transform() const = 0;
   virtual size_t outputs() const = 0;
-  // How many rows to score at once: as many as a scan likes to read, or fewer where they are wide.
+  // The number of rows to score at once: a scan's usual number, or fewer if they are wide.
   size_t rows_per_batch() const;
-  // rows x outputs: probabilities of classifiers (one column when binary: that of class 1), numbers
-  // in the label's own scale otherwise.
+  // rows x outputs: for classifiers probabilities (one column for two classes: that of class 1),
+  // otherwise numbers in the label's own scale.
   virtual Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) = 0;
   // Text report of what the model learnt from: (feature, splits, gain) for trees; 0A000 otherwise.
   struct Importance {
@@ -51,7 +51,7 @@ class Scorer {
     double gain = 0;
   };
   virtual Result<std::vector<Importance>> FeatureImportance() const = 0;
-  // Of scratch, that one row takes.
+  // Scratch memory for one row.
   virtual size_t bytes_per_row() const = 0;
 };
 

@@ -12,7 +12,7 @@
 namespace sluice::executor {
 namespace {
 
-// Above what half of the features bring: noise varies less than that.
+// Multiple of the median gain: noise varies less than that.
 constexpr double kTimesMedian = 3;
 
 }  // namespace
@@ -54,7 +54,7 @@ Status KeepColumns(const std::set<std::string>& kept, plan::TrainPlan* plan) {
   const models::FeaturePlan all = *features;
   features->clear_features();
   features->clear_inputs();
-  std::map<uint32_t, uint32_t> places;  // of inputs, in `all` and now
+  std::map<uint32_t, uint32_t> places;  // of inputs: position in `all` -> position now
   for (const models::Feature& feature : all.features()) {
     const bool whole = std::all_of(
         feature.inputs().begin(), feature.inputs().end(),

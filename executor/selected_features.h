@@ -15,13 +15,12 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// The columns of the features by which trees have gained much more than by most of the others,
-// which is what chance gives; empty where that is more than half of them. `weights`: of the model
-// `trees`.
+// The columns of the features whose gain in trees is much larger than that of most others, which
+// reflects chance; empty if that is more than half of them. `weights`: of the model `trees`.
 Result<std::set<std::string>> ColumnsThatTell(const models::ModelSpec& trees,
                                               std::string_view weights);
 
-// Leaves the features of all other columns out of the plan.
+// Removes the features of all other columns from the plan.
 Status KeepColumns(const std::set<std::string>& kept, plan::TrainPlan* plan);
 
 }  // namespace sluice::executor

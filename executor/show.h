@@ -12,7 +12,7 @@ namespace sluice::executor {
 struct Context;
 class ResultSink;
 
-// SHOW MODELS, SHOW JOBS, DESCRIBE MODEL ...: what the catalog and the registry hold.
+// SHOW MODELS, SHOW JOBS, DESCRIBE MODEL ...: the contents of the catalog and the registry.
 Status ExecuteShow(const plan::ShowPlan& plan, Context& context, ResultSink& sink);
 Status ExecuteDescribe(const plan::DescribePlan& plan, Context& context, ResultSink& sink);
 

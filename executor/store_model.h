@@ -11,24 +11,24 @@
 
 namespace sluice::executor {
 
-// How long a finished training waits for its database, and who is told of it.
+// How long a finished training waits for its database, and where it reports that.
 struct StorePatience {
-  double away_seconds = 60;     // a database that cannot be reached, or has no connection left
-  double locked_seconds = 600;  // one that somebody else has locked
-  std::stop_token stop;         // ends the waiting, with nothing stored (57014)
+  double away_seconds = 60;     // for a database that cannot be reached, or has no connection left
+  double locked_seconds = 600;  // for one that another session has locked
+  std::stop_token stop;         // ends the wait, with nothing stored (57014)
   std::function<void(const std::string&)> tell;  // a line for a person, once; may be empty
 };
 
-// Stores the model of `version.job`, as ModelStore::Put, and once: a connection that is lost at
-// COMMIT says nothing about what became of it, so the model is looked for before it is stored
-// again. A training is not thrown away because its database is locked or cannot be reached: it is
-// asked again, holding nothing meanwhile.
+// Stores the model of `version.job`, as ModelStore::Put, exactly once: a connection lost at COMMIT
+// leaves the outcome unknown, so it looks for the model before storing it again. A training is not
+// thrown away because its database is locked or unreachable: it retries, and holds no locks or
+// connections meanwhile.
 Result<catalog::ModelVersion> StoreModel(catalog::ModelStore& models,
                                          const catalog::ModelVersion& version,
                                          std::string_view weights, bool must_be_new,
                                          const StorePatience& patience);
 
-// The version of that model that job `job` has stored.
+// The version of that model stored by job `job`.
 Result<std::optional<catalog::ModelVersion>> FindStored(catalog::ModelStore& models,
                                                         const std::string& schema,
                                                         const std::string& name, int64_t job);

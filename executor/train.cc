@@ -94,7 +94,7 @@ TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& o
   job.job().rows_trained = outcome.rows_trained;
   job.job().rows_retried = outcome.rows_retried;
   job.job().rows_skipped = outcome.rows_skipped;
-  // As they were stored, which is after a calibration; the loss is told beside them.
+  // As stored, that is after calibration; the loss is shown next to them.
   std::vector<std::pair<std::string, double>> metrics = version.metrics;
   std::erase_if(metrics, [](const auto& one) { return one.first == "train_loss"; });
   for (const auto& [name, value] : metrics) {
@@ -112,7 +112,7 @@ TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& o
   return report;
 }
 
-// Of the metric that the statement calls so; NULL where there were no rows to judge by.
+// The metric of this name in the statement; NULL if there were no rows to evaluate.
 Value MetricOf(const TrainReport& report, const std::string& name) {
   const std::string canonical = models::Metrics::CanonicalName(name);
   for (const auto& [known, value] : report.metrics) {
@@ -153,7 +153,7 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
   catalog::DatasetOptions options;
   options.rows_per_shard = plan.rows_per_shard();
   options.many_processes = OnProcesses(plan);
-  // Trees do not mind in which order rows come, but what they compete with does.
+  // Trees do not depend on the order of rows, but their competitors do.
   const auto& candidates = plan.contest().candidates();
   options.mixed = plan.shuffle() || std::any_of(candidates.begin(), candidates.end(),
                                                 [](const plan::Candidate& candidate) {
@@ -229,8 +229,8 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
 
 namespace {
 
-// Several models are tried, the best is committed. A search that is stopped keeps what is best so
-// far: from then on nothing waits for anybody.
+// Tries several models and commits the best. A search that is stopped keeps the best so far, and
+// from then on waits for nothing.
 Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                      const Datasets& datasets, TimePoint started,
                                      const elastic::ProgressCallback& progress) {
@@ -258,7 +258,7 @@ Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& conte
 }
 
 // Opens the dataset, trains in this process, and commits the model version in one transaction.
-// Nothing is left behind on an error.
+// Leaves nothing behind on an error.
 Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                    const elastic::ProgressCallback& progress,
                                    std::optional<elastic::JobCheckpoints> checkpoints) {
@@ -291,7 +291,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
                 job);
 }
 
-// What a process before this one has come to, which was lost before it could say so.
+// The result of an earlier process, which was lost before it could report it.
 TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
   elastic::TrainOutcome outcome;
   outcome.rows_per_epoch = version.rows_per_epoch;
@@ -308,8 +308,8 @@ TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
   return Report(std::move(version), outcome, seconds, job);
 }
 
-// In this process, or through a master process. Where there is a checkpoint, the plan is the one
-// that it was made by.
+// Trains in this process, or through a master process. If there is a checkpoint, the plan is the
+// one it was made with.
 Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context,
                                         JobRecord& job, const elastic::ProgressCallback& progress,
                                         std::optional<elastic::JobCheckpoints> checkpoints) {

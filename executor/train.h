@@ -33,7 +33,7 @@ struct Context;
 class JobRecord;
 class ResultSink;
 
-// What a training has come to, once its model version is in the catalog.
+// The result of a training whose model version is in the catalog.
 struct TrainReport {
   catalog::ModelVersion version;
   double loss = 0;   // mean training loss of the last epoch
@@ -43,18 +43,18 @@ struct TrainReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
-// What a training reads, frozen; it lasts as long as this.
+// The frozen data of a training; frozen as long as this exists.
 struct Datasets {
   std::unique_ptr<catalog::Dataset> train;
   std::unique_ptr<catalog::Dataset> validation;  // validation.select; else null
-  bool Lost() const;                             // as of Dataset
+  bool Lost() const;                             // see Dataset
 };
 Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source);
-// What is trained on; of a plan with checkpoints, its rows are counted.
+// The training dataset; if the plan has checkpoints, its rows are counted.
 Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Datasets& datasets);
 
-// Where the processes of a job run, where its master sits, and what they read: somebody who
-// outlives this master has it open.
+// Where a job's processes and its master run, and the data they read, which another process that
+// outlives this master keeps open.
 struct TrainingFleet {
   elastic::Fleet& fleet;
   const elastic::JobEndpoint& endpoint;
@@ -68,14 +68,14 @@ struct TrainingFleet {
   std::function<void()> suspended = {};
 };
 // Trains on processes, as the job's master, and commits the model version in one transaction. A
-// later master of the job (endpoint.term) goes on from the journal in the jobs database; of all of
-// them one commits the model.
+// later master of the job (endpoint.term) continues from the journal in the jobs database; only one
+// of them commits the model.
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
                                      catalog::Catalog& catalog, JobRecord& job,
                                      const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress);
 
-// A train statement from plan to answer: makes the job, trains here or through a master process,
+// A train statement from plan to answer: creates the job, trains here or through a master process,
 // sends the result row.
 Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& sink);
 

@@ -11,13 +11,13 @@ namespace sluice::executor {
 
 class JobRecord;
 
-// A training whose snapshot went with its database's connection (a restart, a failover) has nothing
-// to read any more. One with checkpoints goes on from the newest with a snapshot of its own; rows
-// that are not the same any more end it then (40001).
+// A training whose snapshot was lost with its database's connection (a restart, a failover) cannot
+// read on. One with checkpoints continues from the newest, with a new snapshot; it ends with 40001
+// if the rows have changed.
 bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job);
 // Waits until the database answers, for engine.database_patience seconds, and forgets what the
-// job's masters have written down: their processes are gone. False: it does not answer, or the
-// job was cancelled, which `report` says then.
+// job's masters have recorded: their processes are gone. False: it does not answer, or the job was
+// cancelled, as `report` then says.
 bool BackAgain(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
                Result<TrainReport>& report);
 

@@ -21,7 +21,7 @@ void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobR
 void TellCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
   const Status told =
       checkpoints.has_value() ? checkpoints->SetCommittingJob(job.id()) : OkStatus();
-  if (!told.ok()) {  // the model counts; the next run may do some of its steps again
+  if (!told.ok()) {  // only the model matters; the next run may repeat some of its steps
     job.Event("checkpoint_failed", told.message());
   }
 }
@@ -44,7 +44,7 @@ Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::Train
   if (checkpoints->committing_job().has_value()) {
     ASSIGN_OR_RETURN(const auto version, FindStored(models, plan.into_schema(), plan.into_name(),
                                                     *checkpoints->committing_job()));
-    if (version.has_value()) {  // everything was lost before they were removed
+    if (version.has_value()) {  // the process was lost before they were removed
       sink.Notice(
           fmt::format("the checkpoints in '{}' are left over from job {}, which made "
                       "version {}: they are removed, and the training begins anew",

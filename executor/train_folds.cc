@@ -21,8 +21,8 @@ namespace {
 
 using Metrics = std::vector<std::pair<std::string, double>>;
 
-// A fold's metrics after each epoch. Of epochs after its last one, which brought nothing better for
-// long, the last one's.
+// A fold's metrics after each epoch. It stops when nothing has improved for long; for epochs after
+// that, the last one's metrics count.
 class Curve {
  public:
   void Note(const elastic::Progress& progress) {
@@ -85,7 +85,7 @@ bool ChoosesThreshold(const plan::TrainPlan& plan) {
   return plan.threshold() == "f1" || plan.threshold().starts_with("cost:");
 }
 
-// What whoever waits hears: of folds + 1 trainings, which take about as long each.
+// Progress of folds + 1 trainings, which take about equally long, as one.
 class Stages {
  public:
   Stages(const elastic::ProgressCallback& progress, uint32_t folds)
@@ -153,7 +153,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
       }
       (*held_out)->Append(scored);
     }
-    if (curve.epochs() > 0) {  // else no row is in the fold
+    if (curve.epochs() > 0) {  // otherwise the fold has no rows
       curves.push_back(std::move(curve));
     }
   }

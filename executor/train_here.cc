@@ -21,7 +21,7 @@ bool IsTrees(const plan::TrainPlan& plan) {
   return type != nullptr && type->family == models::ModelFamily::kTrees;
 }
 
-// The weights of the model that USING names; they must have the new model's shape.
+// The weights of the model in USING; they must have the new model's shape.
 Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& models) {
   std::optional<int64_t> wanted;
   if (plan.base_version() != 0) {

@@ -10,20 +10,20 @@ namespace sluice::executor {
 
 struct Trained {
   elastic::TrainOutcome outcome;
-  std::string weights;  // as they are stored
-  // Rows that it was not trained on, where they are wanted.
+  std::string weights;  // in the stored form
+  // Rows that it was not trained on, if needed.
   std::optional<ScoredRows> held_out = {};
 };
 
-// What the training continues from; nullopt: it begins anew.
+// The weights that the training continues from; nullopt: it begins anew.
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
                                                       catalog::ModelStore& models);
-// What happens in a training becomes events of its job.
+// Records a training's events as its job's.
 elastic::EventCallback EventsOf(JobRecord& job);
-// One training in this process, whatever its family, without a job's row. `base_trees`: the trees
-// to continue from, or "".
+// One training in this process, of any family, without a job's row. `base_trees`: the trees to
+// continue from, or "".
 Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& base_trees = "");
-// Trains what the plan says in this process, whatever its family; stores nothing.
+// Trains the plan in this process, whatever its family; stores nothing.
 Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& source,
                           catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
                           const elastic::ProgressCallback& progress,

@@ -24,16 +24,17 @@
 namespace sluice::executor {
 namespace {
 
-// A master hands its fleet back within two seconds of SIGTERM; after this it is killed.
+// A master stops its fleet within two seconds of SIGTERM; after this time it is killed.
 constexpr double kMasterGraceSeconds = 4;
-// So many masters may be lost in a row without a row trained in between; the first is succeeded at
-// once, each next one after twice the wait. All of it is shorter than workers go on calling.
+// Limit of masters lost in a row without a row trained in between; the first is replaced at once,
+// each next one after twice the previous wait. The total is shorter than workers keep trying to
+// connect.
 constexpr int kLostMasters = 5;
 constexpr double kFirstWaitSeconds = 0.1;
 
-// The gateway's side of one job: keeps a master running until one has answered, does for it what it
-// wants of the cluster, and tells it what happens there. One thread, but for the JobCluster, whose
-// calls it takes from its inbox.
+// The gateway's side of one job: keeps a master running until one has answered, performs its
+// requests to the cluster, and reports the cluster's events to it. Single-threaded, except that
+// JobCluster's calls arrive through its inbox.
 class MasterKeeper final : public JobCluster {
  public:
   MasterKeeper(const plan::TrainPlan& plan, Context& context, JobRecord& job, LocalCluster& cluster,
@@ -45,7 +46,7 @@ class MasterKeeper final : public JobCluster {
         progress_(progress),
         endpoint_(fmt::format("job{}", job.id())),
         master_name_(endpoint_.job_name + "-master") {}
-  ~MasterKeeper() override { inbox_->Close(); }  // then nobody waits for an answer
+  ~MasterKeeper() override { inbox_->Close(); }  // then no call waits for an answer
 
   Result<TrainReport> Run() {
     ASSIGN_OR_RETURN(endpoint_.key.token, elastic::MakeJobToken());
@@ -60,7 +61,7 @@ class MasterKeeper final : public JobCluster {
         return Cancelled("the training was cancelled before there was room for it");
       }
     }
-    // Here, not in a master: they stay as they are through all masters of the job.
+    // Opened here, not in a master, so that all masters of the job read the same data.
     ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
     ASSIGN_OR_RETURN(data_, CountedSpec(plan_, datasets_));
     for (int lost = 0;; ++endpoint_.term) {
@@ -99,7 +100,7 @@ class MasterKeeper final : public JobCluster {
   Status Stop(elastic::Term term, const std::string& name, double grace_seconds) override {
     return inbox_->Ask([this, term, &name, grace_seconds] {
       RETURN_IF_ERROR(Expect(term));
-      // Not there any more: its exit has been told, or is on the way.
+      // An error means it is gone already: its exit was reported, or is about to be.
       static_cast<void>(share_->Stop(name, grace_seconds));
       return Status();
     });
@@ -163,13 +164,13 @@ class MasterKeeper final : public JobCluster {
     return listener;
   }
 
-  // No file that could be left behind, and nobody can guess the name.
+  // Neither leaves a file behind nor can be guessed.
   static Result<std::string> SecretAddress() {
     ASSIGN_OR_RETURN(const std::string secret_name, elastic::MakeJobToken());
     return fmt::format("unix-abstract:sluice-{}", secret_name);
   }
 
-  // What a master asked for before it died may come to its turn after its successor has begun.
+  // A request of a master that has died may be handled after its successor has begun.
   Status Expect(elastic::Term term) const {
     return term == endpoint_.term
                ? Status()
@@ -219,21 +220,21 @@ class MasterKeeper final : public JobCluster {
     return Status();
   }
 
-  // Until the master has exited.
+  // Works until the master has exited.
   elastic::FleetEvent Serve() {
     bool asked_to_stop = false;
     while (!master_exit_.has_value()) {
       if (!inbox_->DoNext(asked_to_stop ? std::stop_token() : job_.stop_token(), ForEver()) &&
           job_.stop_token().stop_requested() && !asked_to_stop) {
         asked_to_stop = true;
-        // Not there any more: its exit is on the way.
+        // An error means it is gone already: its exit is about to be reported.
         static_cast<void>(share_->Stop(master_name_, kMasterGraceSeconds));
       }
     }
     return *master_exit_;
   }
 
-  // Lets time pass, but for what happens to the other processes.
+  // Waits, while handling events of the other processes.
   void Wait(double seconds) {
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -276,7 +277,7 @@ class MasterKeeper final : public JobCluster {
     }
   }
 
-  // For SHOW JOB, when it has changed.
+  // Records the workers for SHOW JOB, when they have changed.
   void RecordWorkers() {
     catalog::JobWorkers workers;
     workers.now = std::count_if(living_.begin(), living_.end(), [](const auto& process) {
@@ -327,7 +328,7 @@ class MasterKeeper final : public JobCluster {
   Datasets datasets_;
   catalog::DatasetSpec data_;
   std::unique_ptr<JobClusterServer> server_;
-  std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
+  std::unique_ptr<LocalCluster::Share> share_;  // last: it ends the job's remaining processes first
 };
 
 }  // namespace

@@ -20,17 +20,17 @@
 namespace sluice::executor {
 namespace {
 
-// libxgboost reads its rows more than once (cut points first, bins second). Transformed rows up to
-// this many bytes are kept for the later passes; a larger table is read again from the same
+// libxgboost reads its rows more than once (cut points first, bins second). Up to this many bytes
+// of transformed rows are kept for the later passes; a larger table is read again from the same
 // snapshot.
 constexpr size_t kKeptBytes = 512U << 20U;
 constexpr size_t kRowsPerBatch = 8192;
 
-// The rows of one dataset as feature batches, pass after pass; validation rows go aside in the
-// first.
+// The rows of one dataset as feature batches, pass after pass; the first pass sets validation rows
+// aside.
 class FeatureRows {
  public:
-  // `on_rows`: after each batch that was read.
+  // `on_rows`: called after each batch.
   FeatureRows(int shards, std::function<void()> on_rows, std::stop_token stop)
       : shards_(shards), on_rows_(std::move(on_rows)), stop_(std::move(stop)) {}
 
@@ -82,7 +82,7 @@ class FeatureRows {
     return &end_;
   }
 
-  // What was read, into train_ and, in the first pass, validation_.
+  // Distributes the batch to train_ and, in the first pass, validation_.
   void Take() {
     rows_read_ += static_cast<int64_t>(reader_->rows());
     on_rows_();
@@ -111,7 +111,7 @@ class FeatureRows {
       if (!first_pass_) {
         return OkStatus();
       }
-      // A pass that was not finished starts over: nothing of it counts.
+      // A pass that was interrupted starts over: none of it counts.
       rows_ = 0;
       kept_.clear();
       kept_bytes_ = 0;
@@ -136,7 +136,7 @@ class FeatureRows {
   int64_t rows_read_ = 0;
 };
 
-// One batch, again and again.
+// Returns the same batch again and again.
 models::GradientBoosting::BatchSource OneBatch(const models::FeatureBatch& batch, bool* given) {
   static const models::FeatureBatch end;
   return {[&batch, given]() -> Result<const models::FeatureBatch*> {
@@ -228,7 +228,7 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
       held_out.Append(*batch);
     }
   }
-  // The split's own validation rows are complete once libxgboost has drained the training rows.
+  // The split's own validation rows are complete once libxgboost has read all training rows.
   models::FeatureBatch& validation_rows = job.validation != nullptr ? held_out : rows.validation();
   bool given = false;
   const bool has_validation = job.validation != nullptr || split.splits();
@@ -249,7 +249,7 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
   const Status trained =
       trees->Train(rows.AsSource(), validation_source, on_round, job.stop, job.finish);
   if (!trained.ok()) {
-    tell();  // how far it came
+    tell();  // report how far it came
     return trained;
   }
   if (rows.rows() == 0) {

@@ -8,7 +8,7 @@
 
 namespace sluice::executor {
 
-// Opens both; a server that is restarting, or has no connection left, is waited for.
+// Opens both; waits for a server that is restarting, or has no connection left.
 Result<catalog::Database> OpenWhenThere(const catalog::DatabaseLogin& source,
                                         const catalog::DatabaseLogin& catalog,
                                         double patience_seconds, const std::stop_token& stop);

@@ -7,7 +7,7 @@
 
 namespace sluice::models {
 
-// Numbers to bytes: whole numbers as varints, doubles as they lie in memory (little-endian).
+// Writes numbers as bytes: integers as varints, doubles as in memory (little-endian).
 class ByteWriter {
  public:
   void Whole(uint64_t value) {
@@ -28,7 +28,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// The way back. After the first read past the end every read gives 0 and ok() is false.
+// Reads them back. After the first read past the end every read returns 0 and ok() is false.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}

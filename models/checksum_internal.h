@@ -6,7 +6,7 @@
 
 namespace sluice::models {
 
-// FNV-1a over words of eight bytes: a torn or swapped chunk is found, at memory speed.
+// FNV-1a over words of eight bytes: detects torn or swapped chunks, at memory speed.
 inline uint64_t ChecksumOf(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
   size_t i = 0;

@@ -14,29 +14,28 @@ namespace sluice::models {
 
 class ModelSpec;
 
-// Finds the weights at which a linear model's loss over all rows, with a small ridge, is least:
-// squared loss of few columns by the normal equations, in one pass over the rows; any other by
-// Newton's method, whose steps are found by conjugate gradients, in many passes. Reads the rows in
-// the order in which they are given and adds up in that order: the same rows, the same bits. Not
-// thread-safe.
+// Finds the weights that minimise a linear model's loss over all rows plus a small ridge penalty:
+// squared loss with few columns by the normal equations, in one pass over the rows; any other loss
+// by Newton's method, with steps found by conjugate gradients, in many passes. Sums over the rows
+// in the given order: the same rows give the same bits. Not thread-safe.
 class LinearOptimum {
  public:
-  // Whether there is such a point, and a way to it: losses that are convex and smooth.
+  // Whether the loss is convex and smooth, so that the minimum exists and can be found.
   static bool Finds(const ModelSpec& spec);
   static Result<std::unique_ptr<LinearOptimum>> Make(const ModelSpec& spec);
   virtual ~LinearOptimum() = default;
 
-  // False: Solve reads the rows again and again.
+  // False: Solve reads the rows many times.
   virtual bool one_pass() const = 0;
 
-  // Requested: Solve ends with the weights that it has come to, those of one step at least.
+  // When requested, Solve ends with the weights reached so far, after at least one step.
   void FinishOn(std::stop_token finish) { finish_ = std::move(finish); }
 
-  // Calls the visitor with all training rows, the same ones in the same order each time.
+  // Calls the visitor with all training rows: the same ones in the same order each time.
   using Visitor = std::function<Status(const FeatureBatch&)>;
   using Pass = std::function<Status(const Visitor&)>;
-  // After each step: how many there have been, the mean loss before it, and how far the gradient
-  // has come down (from 0 to 1, where 1 is the end). An error ends the search.
+  // Called after each step: the number of steps, the mean loss before it, and how far the gradient
+  // has fallen (from 0 to 1, where 1 is the end). An error ends the search.
   struct Step {
     int number = 0;
     double loss = 0;

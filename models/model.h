@@ -15,13 +15,13 @@ namespace sluice::models {
 class ModelSpec;
 class OptimizerSpec;
 
-// A dense parameter tensor, row-major. Its initial values come from (seed, name, index) alone.
+// A dense parameter tensor, row-major. Its initial values depend only on (seed, name, index).
 struct DenseTensor {
   enum class Group {
     kDeep,        // updated by the deep optimizer
     kWide,        // updated by the wide one
-    kStatistics,  // follows what batches have, which is what a step gives as its "gradient"
-    kFrozen,      // stays as it is
+    kStatistics,  // tracks batch statistics, which a step returns as its "gradient"
+    kFrozen,      // never changes
   };
   std::string name;
   std::vector<int64_t> shape;
@@ -31,7 +31,7 @@ struct DenseTensor {
   size_t size() const;
 };
 
-// A table of rows, created when first touched; one row per id.
+// A table of rows, each created when first touched; one row per id.
 struct EmbeddingTable {
   std::string name;
   int64_t rows = 0;  // ids are [0, rows)
@@ -47,7 +47,7 @@ struct RowSet {
   std::vector<uint32_t> positions;  // for every occurrence, in slot order: index into ids
 };
 
-// The parameters as one step sees them. Pointers stay valid for the call.
+// The parameters during one step. Pointers stay valid for the call.
 struct ParameterView {
   std::vector<const float*> dense;  // one per Network::dense(), row-major
   std::vector<RowSet> tables;       // one per Network::tables(): filled by CollectIds, then pulled
@@ -65,10 +65,9 @@ struct LossSum {
   double weight = 0;
 };
 
-// Networks as pure functions of (batch, parameters): linear, deep, wide and deep, or whatever a
-// graph of operators says (ModelSpec.graph). It owns no parameters, so the same object serves a
-// local run, a worker of many, and prediction. Not thread-safe (scratch buffers inside); one per
-// thread.
+// Networks as pure functions of (batch, parameters): linear, deep, wide and deep, or a graph of
+// operators (ModelSpec.graph). They own no parameters, so the same object serves a local run, one
+// of many workers, and prediction. Not thread-safe (has scratch buffers); use one per thread.
 class Network {
  public:
   static Result<std::unique_ptr<Network>> Make(const ModelSpec& spec);
@@ -77,14 +76,14 @@ class Network {
   virtual const FeatureTransform& transform() const = 0;
   virtual const std::vector<DenseTensor>& dense() const = 0;
   virtual const std::vector<EmbeddingTable>& tables() const = 0;
-  virtual size_t outputs() const = 0;  // 1 for binary and regression, classes otherwise
+  virtual size_t outputs() const = 0;  // 1 for binary and regression, else the number of classes
   virtual int64_t parameter_count() const = 0;
-  // Of scratch that one row of a batch takes, the batch itself included.
+  // Scratch memory for one row of a batch, including the batch itself.
   virtual size_t bytes_per_row() const = 0;
 
-  // Fills view->tables[t].ids and positions with what `batch` needs.
+  // Fills view->tables[t].ids and positions with the rows that `batch` needs.
   virtual void CollectIds(const FeatureBatch& batch, ParameterView* view) = 0;
-  // Mean loss over the batch and its gradient. `step` seeds dropout: (seed, step) alone decides.
+  // Mean loss over the batch and its gradient. Dropout depends only on (seed, step).
   virtual LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
                        Gradient* gradient) = 0;
   // rows x outputs: probabilities for classifiers, numbers in the label's own scale for regressors.
@@ -92,7 +91,7 @@ class Network {
                           std::vector<float>* predictions) = 0;
 };
 
-// A trained network as bytes, and back: dense tensors and the rows of tables that exist.
+// A trained network in serialisable form: dense tensors and the existing rows of tables.
 struct NetworkWeights {
   std::vector<std::vector<float>> dense;
   struct Table {
@@ -103,7 +102,7 @@ struct NetworkWeights {
 };
 std::string SaveWeights(const NetworkWeights& weights);
 Result<NetworkWeights> LoadWeights(std::string_view bytes);
-// Fails when the weights do not have the network's shape.
+// Fails if the weights do not have the network's shape.
 Status CheckShape(const NetworkWeights& weights, const Network& network);
 
 }  // namespace sluice::models

@@ -23,7 +23,7 @@ bool IsNothing(const AttributeValue& value) {
   return std::holds_alternative<std::monostate>(value.value);
 }
 
-// null, or None as Python users write it, where it is not one of the choices (split.kind = none).
+// Whether the value is null, or None as in Python, and not one of the choices (split.kind = none).
 bool MeansNothing(const AttributeValue& value, const AttributeSpec& spec) {
   const auto* word = std::get_if<AttributeValue::Word>(&value.value);
   if (word == nullptr || LowerCase(word->text) != "none") {
@@ -129,7 +129,7 @@ Status CheckRange(const AttributeSpec& spec, double number, Span span) {
       .At(span);
 }
 
-// A closed set is matched in any case; the declared spelling is what counts.
+// Words of a closed set match in any case; the result has the declared spelling.
 Result<std::string> CheckAllowed(const AttributeSpec& spec, const std::string& text, Span span) {
   if (std::optional<std::string> choice = models::CanonicalChoice(spec, text)) {
     return std::move(*choice);
@@ -347,7 +347,7 @@ Status AttributeSet::BindOne(const parser::Attribute& attribute, const Attribute
   }
   entry.written = true;
   if (MeansNothing(attribute.value, spec) && !spec.required) {
-    return OkStatus();  // null: as if it had not been written
+    return OkStatus();  // null: as if it were absent
   }
   entry.given = true;
   entry.value_span = attribute.value.span;

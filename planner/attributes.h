@@ -14,7 +14,7 @@
 
 namespace sluice::planner {
 
-// One of a map, {'yes': 5, 'no': 1}.
+// One entry of a map, {'yes': 5, 'no': 1}.
 struct NamedNumber {
   std::string name;
   double number = 0;
@@ -25,26 +25,26 @@ struct NamedNumber {
 using TypedValue = std::variant<bool, int64_t, double, std::string, std::vector<double>,
                                 std::vector<std::string>, std::vector<NamedNumber>>;
 
-// The attributes of one statement after typing: names canonical, values typed and in range.
-// Reading one that is not declared is an error of ours; that a declared one has no value is normal.
+// A statement's attributes after typing: canonical names, values typed and in range. Reading an
+// undeclared attribute is a bug; a declared one may lack a value.
 class AttributeSet {
  public:
   struct Entry {
     const models::AttributeSpec* spec = nullptr;
-    std::optional<TypedValue> value;  // the user's, else the default, else none
-    bool written = false;             // by the user, be it as null
+    std::optional<TypedValue> value;  // the user's, else the default, if any
+    bool written = false;             // by the user, possibly as null
     bool given = false;               // by the user, with a value
     Span value_span;
   };
 
-  // Types `attributes` against what `type` declares. Every mistake is one diagnostic of the
-  // returned status: unknown name (with the nearest one), given twice, wrong type, out of range,
-  // missing although required (told at `place`). What is right is in `set` even then.
-  // `continues`: a training that goes on from a model, which brings what is required.
+  // Types `attributes` as `type` declares them. Every mistake is one diagnostic of the returned
+  // status: unknown name (with the nearest one), given twice, wrong type, out of range, a required
+  // one missing (reported at `place`). `set` has the correct ones even if there are errors.
+  // `continues`: the training continues from a model, which supplies what is required.
   static Status Bind(const models::ModelType& type, Span place,
                      const std::vector<parser::Attribute>& attributes, bool continues,
                      AttributeSet* set);
-  // The same for a statement that is not about a model type ("predict").
+  // The same for a statement without a model type ("predict").
   static Status Bind(const std::vector<models::AttributeSpec>& specs, std::string_view statement,
                      Span place, const std::vector<parser::Attribute>& attributes,
                      AttributeSet* set);
@@ -61,8 +61,8 @@ class AttributeSet {
   std::optional<std::vector<std::string>> Texts(std::string_view name) const;
   std::optional<std::vector<NamedNumber>> NamedNumbers(std::string_view name) const;
 
-  // "train.verbose: taken over from SQLFlow, no effect: ...", for each that is written and does
-  // nothing.
+  // "train.verbose: taken over from SQLFlow, no effect: ...", for each given attribute that has no
+  // effect.
   std::vector<std::string> WithoutEffect() const;
 
   // In alphabetical order.

@@ -12,7 +12,8 @@
 namespace sluice::planner {
 namespace {
 
-// The statement's label, else the model's own; it must be selected, with a type the model knows.
+// The statement's label, else the model's own; it must be selected and have a type that the model
+// accepts.
 Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& select,
                  const models::LabelPlan& learnt, std::string* label) {
   const std::string name = statement.label ? statement.label->text : learnt.column();
@@ -42,7 +43,7 @@ Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& 
   return OkStatus();
 }
 
-// Which classes are taken for which needs classes; thresholds need two of them.
+// A confusion matrix needs classes; a table of thresholds needs two of them.
 Status ReadReport(const AttributeSet& attributes, const models::LabelPlan& label,
                   plan::EvaluatePlan* plan) {
   constexpr char kReport[] = "validation.report";

@@ -57,7 +57,7 @@ const std::vector<AttributeSpec>& Attributes() {
   return specs;
 }
 
-// No solver of linear programs has "not equal", and sums are all that SQLFlow knows.
+// Solvers of linear programs have no "not equal", and SUM is the only function in SQLFlow.
 void CheckExpression(const Expression& expression, ErrorList* errors) {
   if (expression.kind == Expression::Kind::kCall && UpperCase(expression.text) != "SUM") {
     errors->Add(
@@ -78,7 +78,7 @@ void CheckExpression(const Expression& expression, ErrorList* errors) {
   }
 }
 
-// "amount(product, plant)": a value `amount` for each pair; "product": a value per product.
+// "amount(product, plant)": a value `amount` for each pair; "product": a value for each product.
 Status ReadVariables(const std::string& text, Span span, BoundOptimize* bound) {
   const size_t open = text.find('(');
   std::string list = text;
@@ -97,7 +97,7 @@ Status ReadVariables(const std::string& text, Span span, BoundOptimize* bound) {
         .Hint("write 'column' or 'value(column, column)'");
   }
   if (open == std::string::npos) {
-    // A result beside the column itself needs a name of its own only for a single column.
+    // A single column's result is stored under a name of its own, next to the column.
     bound->result_column =
         bound->variables.size() == 1 ? bound->variables[0] : bound->variables[0] + "_value";
   }

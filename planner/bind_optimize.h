@@ -12,19 +12,19 @@ class DataSource;
 
 namespace sluice::planner {
 
-// TO MAXIMIZE / TO MINIMIZE after its attributes are read.
+// TO MAXIMIZE / TO MINIMIZE with its attributes read.
 struct BoundOptimize {
-  std::vector<std::string> variables;  // the columns over which a value is sought
-  std::string result_column;           // of the value in the result table
+  std::vector<std::string> variables;  // the columns for whose combinations values are sought
+  std::string result_column;           // the value's column in the result table
   std::string variable_type;           // "Binary", "NonNegativeIntegers" ...
 };
 
-// Every mistake at once: variables or var_type missing, a type that does not exist, functions but
-// SUM, operators that no solver knows (<>), an unknown solver.
+// Reports every mistake at once: variables or var_type missing, an unknown type, functions other
+// than SUM, operators that no solver supports (<>), an unknown solver.
 Result<BoundOptimize> BindOptimize(const parser::OptimizeStatement& statement);
 
-// These, and what only the database knows: whether the SELECT runs, and has every column that is
-// named but the value that is sought.
+// Those, and checks that need the database: whether the SELECT runs, and has every column that is
+// named, except the value that is sought.
 Status CheckOptimize(const parser::OptimizeStatement& statement, catalog::DataSource& source);
 
 }  // namespace sluice::planner

@@ -20,7 +20,7 @@
 namespace sluice::planner {
 namespace {
 
-// What the prediction is called.
+// The name of the prediction's column.
 std::string ResultColumn(const parser::PredictStatement& statement, const models::LabelPlan& label,
                          const catalog::DataSource& source) {
   return statement.target
@@ -34,7 +34,7 @@ bool SameName(std::string_view a, std::string_view b) {
   return one.Find(b).has_value();
 }
 
-// A class more would be a column more, and a table has room for some 1,600.
+// Each class adds a column, and a table has room for some 1,600.
 constexpr int kMostClassColumns = 200;
 constexpr char kActual[] = "actual";
 constexpr char kOfClass[] = "probability_";
@@ -122,7 +122,7 @@ Status FillThreshold(const AttributeSet& attributes, const models::LabelPlan& la
   return OkStatus();
 }
 
-// predict.keep: which selected columns the result has; true for each where nothing is said.
+// Reads predict.keep: which selected columns the result has; all of them if it is not given.
 Status ReadKept(const AttributeSet& attributes, const BoundSelect& select,
                 std::vector<bool>* kept) {
   const auto names = attributes.Texts("predict.keep");
@@ -139,10 +139,10 @@ Status ReadKept(const AttributeSet& attributes, const BoundSelect& select,
   return errors.Take();
 }
 
-// Every selected column that is kept but the training label and the one that the prediction
-// replaces: keys first, the label as `actual`. Where names that differ in case are two columns, the
-// result would have both, and nobody could train from it or predict with it: such names are
-// refused, as they are in a SELECT.
+// Every selected column that is kept, except the training label and the one that the prediction
+// replaces: keys first, the label as `actual`. Names that differ only in case could be two columns
+// of the result, but a SELECT could not train on it or predict with it, so they are refused here,
+// too.
 Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
                        const models::LabelPlan& label, Span target, catalog::DataSource& source,
                        plan::PredictPlan* plan) {
@@ -186,7 +186,7 @@ Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
   return OkStatus();
 }
 
-// Whether a column of this type can take every class.
+// Whether a column of this type can store every class.
 bool Holds(DataType type, const models::LabelPlan& label) {
   return std::all_of(
       label.classes().begin(), label.classes().end(), [type](const std::string& name) {
@@ -209,8 +209,8 @@ bool Holds(DataType type, const models::LabelPlan& label) {
       });
 }
 
-// Classes keep the label's type (the selected one's, if the label is selected and of a type that
-// takes them); numbers are double.
+// Classes keep the label's type (that of the selected label column, if there is one that can store
+// them); numbers are double.
 DataType PredictionType(const BoundSelect& select, const models::LabelPlan& label) {
   if (label.kind() == models::LabelPlan::VECTOR) {
     return DataType::kText;

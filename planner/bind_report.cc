@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kShapExplainer = "TreeExplainer";
 constexpr std::string_view kImportanceExplainer = "XGBoostExplainer";
 
-// Of a blend, those of its members that are trees are explained.
+// Of a blend, only members that are trees can be explained.
 bool HasTrees(const models::ModelSpec& model) {
   const models::ModelType* type = models::FindModelType(model.type());
   return (type != nullptr && type->family == models::ModelFamily::kTrees) ||

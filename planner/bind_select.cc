@@ -12,7 +12,7 @@
 namespace sluice::planner {
 namespace {
 
-// Names that differ only in case count as one: a feature, a result column and a COLUMN clause find
+// Names that differ only in case count as equal: features, result columns and COLUMN clauses find
 // columns in any case.
 Status CheckDistinctNames(const Schema& schema, Span span) {
   ErrorList errors;

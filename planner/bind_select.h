@@ -14,7 +14,7 @@ class DataSource;
 
 namespace sluice::planner {
 
-// The SELECT of a statement after the database has described it.
+// A statement's SELECT with the columns that the database reports for it.
 struct BoundSelect {
   std::string text;
   Span span;
@@ -22,15 +22,15 @@ struct BoundSelect {
   ColumnIndex columns;
 };
 
-// Describes the SELECT. The database's own error points into the script; two columns of one name,
-// and a SELECT without columns, are errors.
+// Asks the database to describe the SELECT. The database's error is mapped to its place in the
+// script; two columns of one name, and a SELECT without columns, are errors.
 Result<BoundSelect> BindSelect(const parser::Select& select, catalog::DataSource& source);
 
-// The same for SQL that stands in a string (validation.select): its errors point at the string.
+// The same for SQL inside a string (validation.select): its errors point at the string.
 Result<BoundSelect> BindSelectText(std::string_view select, Span place,
                                    catalog::DataSource& source);
 
-// An identifier of the database, quoted as both dialects read it.
+// The name as a quoted identifier, which both dialects read.
 std::string QuoteIdentifier(std::string_view name);
 
 }  // namespace sluice::planner

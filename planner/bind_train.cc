@@ -69,7 +69,7 @@ void TrainBinder::BindType() {
                       .At(statement_.model_type->span)
                       .Hint(nearest ? fmt::format("did you mean '{}'?", *nearest)
                                     : "SHOW MODEL TYPES lists what there is"));
-      // The rest is held against the type that was probably meant.
+      // Check the rest against the type that was probably meant.
       bound_.type = nearest ? models::FindModelType(*nearest) : nullptr;
     }
   }
@@ -163,7 +163,7 @@ void TrainBinder::BindAttributes() {
     return;
   }
   const Span place = statement_.model_type ? statement_.model_type->span : statement_.span;
-  // The short form chooses the sizes too.
+  // The short form chooses the sizes, too.
   const bool brings_required = bound_.base.has_value() || !bound_.chosen_because.empty();
   errors_.Add(AttributeSet::Bind(*bound_.type, place, statement_.attributes, brings_required,
                                  &bound_.attributes));

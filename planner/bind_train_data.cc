@@ -13,14 +13,14 @@
 #include "planner/leaks.h"
 #include "planner/train_binder_internal.h"
 
-// What the columns of the SELECT are to a training: label, roles, features.
+// The roles of the SELECT's columns in a training: label, special roles, features.
 namespace sluice::planner {
 
 using models::ModelFamily;
 using models::ModelTask;
 
-// Text that holds numbers says what the numbers would; what has no type (SQLite) is found out where
-// it is read.
+// Text that holds numbers counts as numbers; columns without a type (SQLite) are checked when they
+// are read.
 bool TrainBinder::HoldsNumbers(size_t column) const {
   const ColumnInfo& info = bound_.select.schema.columns[column];
   const auto& sample = bound_.statistics.sample;
@@ -76,7 +76,8 @@ void TrainBinder::BindRoles() {
       bound_.type->family == ModelFamily::kTrees ? "weight_column" : "model.weight_column";
   errors_.Add(FindRole(weight, "the weight", true, bound_.features.mutable_weight_column()));
   errors_.Add(FindRole("group_column", "the group", false, bound_.features.mutable_group_column()));
-  // Marks validation rows: known in training only, so no feature. A time or a key stays one.
+  // Marks validation rows: known only in training, so it is not a feature. A time or a key remains
+  // one.
   std::string split;
   const bool marks = bound_.attributes.Text("split.kind") == "column";
   errors_.Add(FindRole("split.column",
@@ -239,7 +240,7 @@ void TrainBinder::DeriveFromBase() {
   }
 }
 
-// How the model decides, what its mistakes weigh, and what it is worth beside a guess.
+// How the model decides, how its mistakes are weighed, and what it is compared with.
 void TrainBinder::BindDecision() {
   if (!label_ || bound_.features.label().kind() == models::LabelPlan::NONE) {
     return;

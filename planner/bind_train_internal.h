@@ -17,8 +17,8 @@
 // A bound TO TRAIN; only .cc files of this folder include this.
 namespace sluice::planner {
 
-// Everything that the statement names, found; everything that the data says, derived. What the user
-// left open is chosen later (plan_train.cc).
+// Everything that the statement names, resolved, and everything derived from the data. What the
+// user left open is chosen later (plan_train.cc).
 struct BoundTrain {
   BoundSelect select;
   catalog::SelectStatistics statistics;
@@ -33,28 +33,28 @@ struct BoundTrain {
   std::vector<LeftOutColumn> left_out;
   std::map<std::string, std::string> times;  // as in DeriveReport
   std::string series;
-  std::vector<catalog::ColumnKey> keys;  // of the select's columns; empty with a base
+  std::vector<catalog::ColumnKey> keys;  // of the select's columns; empty when continuing
   std::vector<std::string> warnings;
   std::string threshold;                        // predict.threshold, checked
-  std::vector<models::LabelPlan> other_scales;  // of the label, worth a trial
+  std::vector<models::LabelPlan> other_scales;  // of the label, to be tried
   std::string baseline;
   bool must_be_new = false;
   std::optional<StoredModel> base;
 };
 
-// Reports every error of the statement at once. `known`: a statement of the same select and label,
-// whose database need not be asked again; null: there is none.
+// Reports all errors of the statement at once. `known`: a statement with the same select and label,
+// whose findings in the database are reused; null: none.
 Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
                              catalog::ModelStore& models, const BoundTrain* known = nullptr);
 
 Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,
                              catalog::DataSource& source, const Options& options);
-// The same of a further model for the rows of `first`, a plan for them.
+// The same for a further model on the rows of `first`, including its plan.
 Result<plan::TrainPlan> PlanCandidate(const parser::TrainStatement& statement,
                                       const BoundTrain& bound, const Options& options,
                                       const plan::TrainPlan& first);
-// An error where a threshold is to be chosen, or probabilities to be calibrated, and no rows will
-// be held out for it. The plan is complete, its contest included.
+// An error if a threshold is to be chosen, or probabilities calibrated, without any held-out rows.
+// The plan is complete, including its contest.
 Status CheckHeldOutRows(const BoundTrain& bound, const plan::TrainPlan& plan);
 
 }  // namespace sluice::planner

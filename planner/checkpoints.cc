@@ -15,8 +15,8 @@
 namespace sluice::planner {
 namespace {
 
-// What a training may have otherwise when it goes on from a checkpoint: its processes, and the
-// checkpoints themselves. None of it decides what the model becomes.
+// Attributes that may change when a training continues from a checkpoint: processes, and the
+// checkpoints themselves. None of them affects the resulting model.
 constexpr std::array kMayChange = {
     "engine.num_workers",
     "engine.min_workers",
@@ -39,7 +39,7 @@ bool MayChange(const models::ModelType& type, const parser::Attribute& attribute
                              std::any_of(PodAttributes().begin(), PodAttributes().end(), is));
 }
 
-// A name is of a folder in `root`, however it is spelt.
+// Names are folders inside `root`, however they are spelt.
 Result<std::string> FolderIn(const std::string& root, const std::string& name) {
   namespace fs = std::filesystem;
   if (root.empty()) {

@@ -12,8 +12,8 @@ class TrainPlan;
 
 namespace sluice::planner {
 
-// What engine.checkpoint_dir asks for, into the plan. The folder itself is looked at when the
-// statement runs. PermissionDenied: it does not lie in options.checkpoint_root.
+// Puts the request of engine.checkpoint_dir into the plan. The folder itself is checked when the
+// statement runs. PermissionDenied: it is not inside options.checkpoint_root.
 Status FillCheckpoints(const parser::TrainStatement& statement, const models::ModelType& type,
                        const AttributeSet& attributes, const Options& options,
                        plan::TrainPlan* plan);

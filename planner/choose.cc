@@ -11,46 +11,46 @@
 namespace sluice::planner {
 namespace {
 
-// Where validation rows say when to stop, a network is trained until they do, at most so often or
-// until so many rows have been trained (some ten seconds): most tables are at their best after 20
-// to 100 epochs.
+// With validation rows to stop by, a network trains at most this many epochs, or until this many
+// rows have been trained (some ten seconds): most tables are at their best after 20 to 100 epochs.
 constexpr int64_t kMostEpochs = 200;
 constexpr int64_t kMostTrainedRows = 30'000'000;
-// Where there are none: until about so many rows have been trained.
+// Without validation rows: until about this many rows have been trained.
 constexpr int64_t kWantedRows = 600'000;
-// The learning rate is lowered when so many epochs have brought nothing better, and the training
-// ends after three times as many: it has been lowered twice for nothing.
+// Epochs without improvement after which the learning rate is lowered; after three times as many,
+// when lowering it twice has not helped, the training ends.
 constexpr uint32_t kPlateau = 3;
 constexpr uint32_t kPatience = 3 * kPlateau;
 
-// Networks and linear models of fewer rows are judged by folds: a tenth of them would be noise. Of
-// fewer than these there is not one of each kind in a fold. Trees are not: five times their rounds
-// are more than a statement on a thousand rows may take.
+// Networks and linear models with fewer rows are judged by folds, since a tenth of the rows would
+// be too noisy. Below the second limit a fold may lack some kinds of rows. Trees do not use folds:
+// five times their rounds would take too long for a statement on a thousand rows.
 constexpr int64_t kFoldedRows = 4'000;
 constexpr int64_t kFewestFoldedRows = 50;
 constexpr uint32_t kFolds = 5;
-// Steps that a fold is trained for at most, and without anything better. The fewest rows are gone
-// over less often: what a network learns of them by heart helps with the rows between them, but not
-// with others (housing, whose last rows are other towns: RMSE 6.1 after 50 epochs, 9.0 after 150).
+// Limits for a fold's training steps, in all and without improvement. The smallest tables get fewer
+// passes: what a network memorises from them helps with rows similar to them, but not with others
+// (housing, whose last rows are other towns: RMSE 6.1 after 50 epochs, 9.0 after 150).
 constexpr int64_t kMostFoldSteps = 6'000;
 constexpr int64_t kFoldPatienceSteps = 400;
 constexpr int64_t kMostFoldEpochs = 300;
 constexpr int64_t kMostEpochsOfFewRows = 50;
 
-// Rows below which none is set aside: a hundred validation rows tell little, and are missed.
+// Below this number of rows none are set aside: a hundred validation rows tell little, and training
+// would miss them.
 constexpr int64_t kFewestSplitRows = 1'000;
-// A network of so few rows is trained for about so many steps, which is what suits 32,560 rows too:
-// after 200 epochs it knows housing's 400 rows by heart (RMSE 10.4, after 32 epochs 6.5).
+// A network with so few rows is trained for about this many steps, which suits 32,560 rows, too:
+// after 200 epochs it has memorised housing's 400 rows (RMSE 10.4, against 6.5 after 32 epochs).
 constexpr int64_t kWantedSteps = 400;
-// A linear model of so few rows is cheap to bring to its optimum: steps over all rows at once.
+// A linear model with so few rows is cheap to train to its optimum, in steps over all rows at once.
 constexpr uint32_t kExactEpochs = 2'000;
 constexpr int64_t kSmallTableRows = 10'000;
 constexpr double kSmallTableFraction = 0.1;
 constexpr double kFraction = 0.05;
-// What says when a network is to stop: with 1,600 rows of the census, one seed in four stops after
-// the second epoch.
+// The share of rows that decides when a network stops: with 1,600 rows of the census, one seed in
+// four stops after the second epoch.
 constexpr double kStoppingFraction = 0.1;
-// Enough for an AUC to three digits; more would only cost time and memory.
+// Enough for an AUC to three digits; more rows would only cost time and memory.
 constexpr double kMostValidationRows = 20'000;
 
 }  // namespace
@@ -93,7 +93,7 @@ Schedule ChooseFoldSchedule(int64_t rows) {
   Schedule schedule;
   schedule.batch_size = ChooseSchedule(models::ModelFamily::kDeep, rows, true, true).batch_size;
   const int64_t steps = std::max<int64_t>(rows / schedule.batch_size, 1);
-  // So few rows that 400 steps are more than 50 epochs have always had as many as that takes.
+  // With so few rows that 400 steps are more than 50 epochs, allow as many epochs as that takes.
   const int64_t most = rows < kFewestSplitRows
                            ? std::max(kMostEpochsOfFewRows, kWantedSteps / steps)
                            : kMostFoldEpochs;
@@ -175,7 +175,7 @@ Status ChooseSplit(const AttributeSet& attributes, models::ModelFamily family, i
                                   group_column))
           .Hint(fmt::format("leave split.kind out: the split is by hash of {}", group_column));
     }
-    split->set_kind(plan::Split::HASH);  // the rows of one query stay together
+    split->set_kind(plan::Split::HASH);  // the rows of one query must stay together
     split->set_column(group_column);
   } else {
     split->set_kind(plan::Split::RANDOM);

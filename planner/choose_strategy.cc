@@ -14,25 +14,25 @@ namespace sluice::planner {
 namespace {
 
 constexpr int64_t kRowsPerShard = 10'000;
-// A process holds two shards: more would cost memory, and save nothing any more.
+// A process holds two shards; larger ones would cost memory without saving time.
 constexpr int64_t kMostRowsPerShard = 30'000;
-// A table is cut into so many shards where they are shared out, so that those of a slow worker are
-// short; and each gives a step at least so many batches, since a query costs something.
+// A table that is shared out is cut into this many shards, so that a slow worker's shards are
+// short; each has at least this many batches per step, since a query costs something.
 constexpr int64_t kMostSharedShards = 64;
 constexpr int64_t kFewestBatchesPerShard = 4;
-// Micro-batches of a synchronous step: enough for eight workers, and for a loader to hold at once.
+// Micro-batches of a synchronous step: enough for eight workers, and few enough for a loader to
+// hold at once.
 constexpr uint32_t kMicroBatches = 8;
-// Up to so many rows, whatever the planner has estimated, the databases count the rows of the
-// shards (catalog::kExactCutRows); beyond, what rows a shard has depends on the cut.
+// Up to this many rows, whatever the planner has estimated, the databases count the rows of the
+// shards (catalog::kExactCutRows); above it, a shard's rows depend on how the table is cut.
 constexpr int64_t kCountedCutRows = 100'000;
 // Parameters that one server can exchange without being the bottleneck.
 constexpr int64_t kParametersPerServer = 16'000'000;
-// A worker and a server exchange the server's dense parameters in one message, and a message of
-// elastic/ (kMaxMessageBytes) holds 512 MiB; the rest of this is for rows of tables, and for
-// partitions that are not quite even.
+// A worker and a server exchange the server's dense parameters in one message, which elastic/
+// (kMaxMessageBytes) limits to 512 MiB; the rest is for rows of tables and for uneven partitions.
 constexpr int64_t kDenseBytesPerServer = int64_t{448} << 20;
 
-// Whether anything asks for processes beside the gateway's own.
+// Whether an attribute asks for processes other than the gateway's own.
 bool AsksForFleet(const AttributeSet& attributes) {
   const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
   return strategy == "parameter_server" || strategy == "allreduce" ||
@@ -41,7 +41,7 @@ bool AsksForFleet(const AttributeSet& attributes) {
          attributes.Integer("engine.num_workers").value_or(1) > 1;
 }
 
-// The fleet's bounds from what is given, checked against each other.
+// The fleet's limits as given, checked against each other.
 Status ReadWorkers(const AttributeSet& attributes, const Options& options,
                    plan::Strategy* strategy) {
   const std::optional<int64_t> asked = attributes.Integer("engine.num_workers");
@@ -78,7 +78,7 @@ void OneWorker(plan::Strategy* strategy) {
   strategy->set_micro_batches(1);
 }
 
-// A step's micro-batches decide what the model becomes, so they do not depend on the workers.
+// A step's micro-batches affect the model, so they must not depend on the workers.
 Status MakeSynchronous(const AttributeSet& attributes, uint32_t batch_size,
                        plan::Strategy* strategy, std::vector<std::string>* notes) {
   constexpr char kName[] = "engine.micro_batches";
@@ -171,7 +171,7 @@ Status ReadMode(const AttributeSet& attributes, uint32_t batch_size, plan::Strat
   return OkStatus();
 }
 
-// So few parameter servers that what each exchanges fits into a message.
+// As few parameter servers as possible, such that each one's exchange fits into a message.
 Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Strategy* strategy) {
   const bool bf16 = attributes.Text("engine.transport").value_or("float32") == "bf16";
   const int64_t bytes =
@@ -276,7 +276,7 @@ int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strate
     return std::max(kRowsPerShard / batch, int64_t{1}) * batch;
   }
   const int64_t lanes = synchronous ? strategy.micro_batches() : kMicroBatches;
-  const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard in a step
+  const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard, per step
   const int64_t rounds = std::clamp(rows / (lanes * unit * kFewestBatchesPerShard), int64_t{1},
                                     std::max<int64_t>(kMostSharedShards / lanes, 1));
   return whole((rows + lanes * rounds - 1) / (lanes * rounds), unit);

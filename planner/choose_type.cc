@@ -20,9 +20,9 @@ namespace {
 using models::ModelFamily;
 using models::ModelType;
 
-// XGBoost holds a byte per value: five million rows of twenty columns are 100 MB.
+// XGBoost holds a byte per value: five million rows of twenty columns take 100 MB.
 constexpr int64_t kMostTreeRows = 5'000'000;
-// A text column with so many values is no longer split well by trees, which see hashes of them.
+// With so many values a text column is no longer split well by trees, which see hashes of them.
 constexpr double kHugeVocabulary = 50'000;
 constexpr int64_t kHugeVocabularyRows = 1'000'000;
 
@@ -45,7 +45,7 @@ const ModelType* Type(std::string_view name) {
   return type;
 }
 
-// Several processes, which only networks are trained by.
+// Whether it asks for several processes, which only networks support.
 bool AsksForProcesses(const std::string& name, const parser::AttributeValue& value) {
   const auto* integer = std::get_if<int64_t>(&value.value);
   if (name == "engine.num_ps") {
@@ -64,7 +64,7 @@ bool AsksForProcesses(const std::string& name, const parser::AttributeValue& val
   return name == "engine.checkpoint_dir";
 }
 
-// Whether training a model of this type does what the attribute says.
+// Whether the attribute has an effect when training a model of this type.
 bool Obeys(const ModelType& type, const parser::Attribute& attribute) {
   const models::AttributeSpec* spec = models::FindAttribute(type, attribute.name.text);
   if (spec == nullptr || spec->without_effect) {
@@ -77,7 +77,7 @@ bool Knows(const ModelType& type, const parser::Attribute& attribute) {
   return models::FindAttribute(type, attribute.name.text) != nullptr;
 }
 
-// The types that may be chosen, the most wanted one first.
+// The types that may be chosen, in order of preference.
 std::vector<const ModelType*> Candidates(bool classification, bool wide_first, bool linear_first) {
   std::vector<const ModelType*> types = {
       Type("xgboost.gbtree"),
@@ -97,8 +97,7 @@ std::vector<const ModelType*> Candidates(bool classification, bool wide_first, b
   return types;
 }
 
-// What the type that is chosen must obey. An attribute or a target that no type knows is told
-// later.
+// What the chosen type must support. Attributes and targets that no type knows are reported later.
 class Demands {
  public:
   Demands(const parser::TrainStatement& statement, const std::vector<const ModelType*>& types)
@@ -136,7 +135,8 @@ class Demands {
            });
   }
 
-  // Each attribute that not every type has, with those that have it; told at the last one.
+  // Lists each attribute that not every type has, with the types that have it; reported at the last
+  // one.
   Status Conflict(const std::vector<const ModelType*>& types) const {
     std::vector<std::string> lines;
     std::vector<std::string> names;
@@ -195,8 +195,8 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
       vocabulary = std::max(vocabulary, column.distinct);
     }
   }
-  // A table of words has thousands of columns, each of which says a little: what a linear model
-  // adds up, and a tree has no room for.
+  // A table of words has thousands of columns, each with a little information: a linear model can
+  // add it up, a tree has no room for it.
   size_t texts = 0;
   for (size_t i = 0; i < schema.columns.size(); ++i) {
     texts += schema.columns[i].type == DataType::kText && schema.columns[i].name != label &&
@@ -206,7 +206,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                  : 0;
   }
   const bool words = texts > 0 && 2 * texts >= schema.columns.size() - 1;
-  // Who meets what (a user a film) is what embeddings learn, and no tree.
+  // Which pairs occur (a user and a film) is learnt by embeddings, but not by trees.
   size_t identifiers = 0;
   for (size_t i = 0; i < schema.columns.size(); ++i) {
     constexpr double kFewestIdentifiers = 100;

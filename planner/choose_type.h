@@ -16,18 +16,18 @@ namespace sluice::planner {
 
 struct ModelChoice {
   const models::ModelType* type = nullptr;
-  std::string because;  // one line for the user: what, why, and how to choose another
+  std::string because;  // one line: the choice, its reason, how to choose otherwise
   std::string shape;    // of the table: "400 rows, 4 columns, 2 classes of income"
-  // The types that are worth trying too, with `type`, the cheapest to train first; empty where the
-  // statement asks for what only some of them have.
+  // The types that are worth trying, including `type`, the cheapest to train first; empty if the
+  // statement asks for something that only some of them have.
   std::vector<const models::ModelType*> open = {};
 };
 
-// The short form's model type: one that obeys every attribute, COLUMN target and column function
-// of the statement; an error names those that no type has together. Of several that do, trees win
-// on tables of up to some millions of rows; a table that is mostly free text is for a linear model,
-// which learns its words best; one with more, or columns with huge vocabularies,
-// is for a wide-and-deep network, which learns as it streams. Pure.
+// Chooses the short form's model type: one that supports every attribute, COLUMN target and column
+// function of the statement; an error names those that no type supports together. Among several,
+// trees win on tables of up to some millions of rows; for a table of mostly free text it is a
+// linear model, which learns its words best; for a larger table, or columns with huge vocabularies,
+// a wide-and-deep network, which learns from a stream. Pure.
 Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                     const std::string& label, bool classification,
                                     double label_values, const Schema& schema,

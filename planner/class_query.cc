@@ -24,7 +24,7 @@ class Values final : public catalog::RowReceiver {
   std::set<std::string> values;
 
  private:
-  // A plain statement shows 2.50 where a training reads 2.5.
+  // A plain statement prints 2.50 where a training reads 2.5.
   std::string Format(const Value& value) const {
     const auto* text = std::get_if<std::string>(&value);
     double number = 0;
@@ -38,14 +38,14 @@ class Values final : public catalog::RowReceiver {
   const DataType type_;
 };
 
-// Comparing a row with more values takes longer than finding its own in a hash table.
+// Excluding more values than this takes longer than looking them up in a hash table.
 constexpr size_t kMostExcluded = 4;
 
-// AND column <> 'value' for each of `seen`, where they are few.
+// AND column <> 'value' for each of `seen`, if they are few.
 std::string Excluding(std::string_view column, const std::set<std::string>& seen) {
   std::string condition;
   for (const std::string& value : seen) {
-    // What a backslash in quotes means is a setting of the database.
+    // How the database reads a backslash inside quotes depends on its settings.
     if (seen.size() > kMostExcluded || value.find('\\') != std::string::npos) {
       return "";
     }
@@ -61,10 +61,10 @@ Result<std::vector<std::string>> QueryClasses(std::string_view select, const Col
                                               const std::set<std::string>& seen, size_t limit,
                                               catalog::DataSource& source) {
   const std::string name = QuoteIdentifier(column.name);
-  // SQLite's numbers in a column of texts are read as its texts of them.
+  // In SQLite, numbers in a text column are read in the form of SQLite's own text for them.
   const bool mixed = column.type == DataType::kText && source.dialect() == "sqlite";
   const std::string value = mixed ? fmt::format("CAST({} AS TEXT)", name) : name;
-  // The line breaks end a comment that the SELECT may end with.
+  // The line breaks end a comment at the end of the SELECT.
   const std::string sql = fmt::format(
       "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {2} IS NOT NULL{3} LIMIT {4}",
       value, select, name, Excluding(value, seen), limit + 1);

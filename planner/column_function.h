@@ -8,7 +8,7 @@
 
 namespace sluice::planner {
 
-// A function of COLUMN, as it is called.
+// A function of COLUMN and how to call it.
 struct ColumnFunction {
   ColumnSpec::Kind kind;
   std::string_view name;
@@ -18,7 +18,7 @@ struct ColumnFunction {
 };
 
 std::span<const ColumnFunction> ColumnFunctions();
-// Any case; nullptr when there is none.
+// Finds it in any case; nullptr if there is none.
 const ColumnFunction* FindColumnFunction(std::string_view name);
 
 }  // namespace sluice::planner

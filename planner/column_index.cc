@@ -10,9 +10,9 @@
 namespace sluice::planner {
 namespace {
 
-// Columns that a message lists when no name is near.
+// Number of columns that a message lists when no name is similar.
 constexpr size_t kMostListed = 12;
-// Of columns that a statement lacks: who has to select them wants to see them all.
+// The same for missing columns: the user has to select them all, so list them all.
 constexpr size_t kMostMissing = 100;
 
 }  // namespace

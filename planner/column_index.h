@@ -11,11 +11,11 @@
 
 namespace sluice::planner {
 
-// "column a", "columns a, b, c": for a message about all of them at once.
+// "column a", "columns a, b, c": for a message about all of them.
 std::string ListedColumns(const std::vector<std::string>& names);
 
-// The columns of a SELECT by name, in constant time: a table of ten thousand columns may have ten
-// thousand names in its COLUMN clause. The same rule as Schema::Find: the exact name, else the only
+// Finds the columns of a SELECT by name in constant time: a table of ten thousand columns may have
+// ten thousand names in its COLUMN clause. Same rule as Schema::Find: the exact name, else the only
 // one that is equal in any case. Keeps no reference to the schema.
 class ColumnIndex {
  public:
@@ -27,7 +27,7 @@ class ColumnIndex {
 
   // "no column 'clss' in the SELECT", 42703, with the nearest name.
   Status Missing(std::string_view name, Span span) const;
-  // What those columns may be called here: "is it 'class' there?", "" where no name is near.
+  // Similar names here: "is it 'class' there?", "" if no name is similar.
   std::string Nearest(const std::vector<std::string>& missing) const;
 
  private:

@@ -18,17 +18,17 @@ namespace {
 using parser::Expression;
 using Kind = ColumnSpec::Kind;
 
-// A table with more rows than this cannot be addressed by 32-bit ids.
+// A table with more rows cannot be addressed by 32-bit ids.
 constexpr int64_t kMostBuckets = std::numeric_limits<int32_t>::max() - 2;
-// An embedding wider than any that is known to help; a larger one is a slip of the pen.
+// Wider than any embedding that is known to help; larger values are typing errors.
 constexpr int64_t kWidestEmbedding = 4096;
-// Boundaries of one BUCKET; looked up by binary search, so this only bounds the plan's size.
+// Boundaries of one BUCKET; they are searched binarily, so this only limits the plan's size.
 constexpr size_t kMostBoundaries = 10'000;
 // Elements of one tensor cell, and the columns of one CROSS.
 constexpr int64_t kLargestTensor = 1'000'000;
-// Trees have a column for each; and more words than this are no language's.
+// Trees have one column for each bucket, and no language has more words.
 constexpr int64_t kMostWordBuckets = 1 << 20;
-constexpr int64_t kLongestWordRun = 5;  // longer ones hardly ever occur twice
+constexpr int64_t kLongestWordRun = 5;  // longer sequences hardly ever repeat
 constexpr size_t kMostCrossed = 10;
 
 // Reads one call; every error quotes it.
@@ -47,7 +47,7 @@ class Reader {
   }
   Result<int64_t> Size(const Expression& argument, std::string_view what, int64_t most) const;
   Result<ColumnSpec> Argument(const Expression& argument) const;
-  // The argument must be one of `kinds`.
+  // Reads an argument, which must be one of `kinds`.
   Result<ColumnSpec> Argument(const Expression& argument, std::initializer_list<Kind> kinds) const;
 
   Status ReadTensor(ColumnSpec* spec) const;
@@ -135,7 +135,7 @@ Status Reader::ReadTensor(ColumnSpec* spec) const {
   spec->name = column.name;
   spec->pattern = column.pattern;
   if (call_.args.size() > 1) {
-    // A sparse tensor's size is only the number of ids, so it may be as large as a table.
+    // A sparse tensor's size is just the number of ids, so it may be as large as a table.
     if (spec->kind == Kind::kSparse && IntegerOf(call_.args[1])) {
       ASSIGN_OR_RETURN(const int64_t size, Size(call_.args[1], "the size", kMostBuckets));
       spec->shape = {size};
@@ -222,7 +222,7 @@ Status Reader::ReadCategory(ColumnSpec* spec) const {
   return OkStatus();
 }
 
-// A tensor used as a category is CATEGORY_ID of it, as large as its shape says (or the data).
+// A tensor used as a category becomes its CATEGORY_ID, as large as its shape (or the data) says.
 ColumnSpec CategoryOfTensor(ColumnSpec tensor) {
   ColumnSpec category;
   category.kind = Kind::kCategoryId;
@@ -310,7 +310,7 @@ Status Reader::ReadEmbedding(ColumnSpec* spec) const {
                                parser::Print(call_.args[3])));
     }
     if (spec->initializer == "normal") {
-      spec->initializer.clear();  // the default's name in the plan
+      spec->initializer.clear();  // the plan leaves out the default's name
     }
   }
   return OkStatus();

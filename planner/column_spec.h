@@ -9,9 +9,8 @@
 
 namespace sluice::planner {
 
-// One COLUMN expression, typed and checked as far as that is possible before anything is known
-// about the data: what the user wants of a column. A tree: EMBEDDING holds a category, a category
-// holds a column.
+// One COLUMN expression, typed and checked as far as possible without the data: what the user wants
+// to be done with a column. A tree: EMBEDDING contains a category, a category contains a column.
 struct ColumnSpec {
   enum class Kind {
     kStar,                // *
@@ -30,7 +29,7 @@ struct ColumnSpec {
     kIndicator,           // INDICATOR(category)
     kNormalize,           // NORMALIZE(column): to [0, 1]
     kStandardize,         // STANDARDIZE(column): mean 0, deviation 1
-    kText,                // TEXT(name [, buckets [, run]]): free text as its words
+    kText,                // TEXT(name [, buckets [, run]]): the words of free text
     kLogarithm,           // LOG(column): sign(x) * log1p(|x|), then standardised
   };
   enum class ElementType { kInteger, kNumber, kText };
@@ -54,23 +53,24 @@ struct ColumnSpec {
   // name: from the data).
   int64_t buckets = 0;
 
-  uint32_t longest_run = 0;  // kText: words in a row that count as one; 0 = not given
+  uint32_t longest_run = 0;  // kText: longest sequence of words counted as one; 0 = not given
 
   uint32_t dimension = 0;  // kEmbedding
   std::string combiner;
   std::string initializer;
 
-  std::vector<ColumnSpec> inner;  // what it is applied to; kCross: its members
+  std::vector<ColumnSpec> inner;  // the arguments; kCross: its members
   Span span;
 };
 
-// The function's name as it is written: "CATEGORY_ID"; "" for kStar and kName.
+// The function's name as written: "CATEGORY_ID"; "" for kStar and kName.
 std::string_view ColumnFunctionName(ColumnSpec::Kind kind);
 
-// The column that a spec reads in the end; kCross has several, kStar none: not for those.
+// The column that a spec finally reads; not for kCross, which has several, or kStar, which has
+// none.
 const ColumnSpec& InnermostColumn(const ColumnSpec& spec);
 
-// Reads one expression of a COLUMN clause. Errors quote the call and say what it should look like.
+// Reads one expression of a COLUMN clause. Errors quote the call and show the right form.
 Result<ColumnSpec> ReadColumn(const parser::Expression& expression);
 
 }  // namespace sluice::planner

@@ -12,8 +12,8 @@ namespace sluice::planner {
 // COLUMN ... FOR target: "feature_columns" without FOR.
 std::string TargetOf(const parser::ColumnClause& clause);
 
-// Which part of a model the clause is for; `type` may be unknown (nullptr). A target that the model
-// does not have is an error with the nearest name.
+// The part of a model that the clause is for; `type` may be unknown (nullptr). A target that the
+// model lacks is an error with the nearest name.
 Result<FeaturePart> PartOfTarget(const parser::ColumnClause& clause, const models::ModelType* type);
 
 }  // namespace sluice::planner

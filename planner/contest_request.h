@@ -11,13 +11,13 @@ namespace sluice::planner {
 
 // tune.NAME = [low, high], or [one, or, another, or, a third].
 struct TunedAttribute {
-  std::string name;  // of the attribute that is tuned
+  std::string name;  // the tuned attribute
   std::vector<parser::AttributeValue> values;
   Span span;
   Span value_span;
 };
 
-// What a TRAIN says of trying several models, apart from the training itself.
+// A TRAIN's request to try several models, separated from the training itself.
 struct ContestRequest {
   parser::TrainStatement training;  // without auto.* and tune.*
   AttributeSet automatic;           // auto.*
@@ -26,8 +26,8 @@ struct ContestRequest {
   Span automatic_span;  // of the first auto.*; invalid: there is none
   Span search_span;     // of the first tune.*
 };
-// Every mistake in auto.* and tune.* that can be seen without the data is told; `request` has what
-// is right even then.
+// Reports every mistake in auto.* and tune.* that can be found without the data; `request` has the
+// correct ones even if there are errors.
 Status ReadContestRequest(const parser::TrainStatement& statement, ContestRequest* request);
 
 }  // namespace sluice::planner

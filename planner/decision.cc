@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kThreshold[] = "predict.threshold";
 constexpr char kClassWeight[] = "class_weight";
-// A class that is weighed more than this drowns all others.
+// A larger weight would drown all other classes.
 constexpr double kMostWeight = 1e6;
 
 double ShareOf(const std::string& name, const catalog::ColumnStatistics& statistics) {
@@ -61,7 +61,7 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
     return InvalidArgument(fmt::format("{}: a cost is a number above 0 and up to {:.0f}, not '{}'",
                                        kThreshold, kMostWeight, word.substr(5)))
         .At(span)
-        .Hint(fmt::format("'cost:5': to miss '{}' costs five times as much as to name it in vain",
+        .Hint(fmt::format("'cost:5': missing a '{}' costs five times as much as a false one",
                           label.classes(1)));
   }
   const std::optional<double> number = models::ParseNumber(word);
@@ -74,8 +74,7 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
                                               "'{}'",
                                               kThreshold, *text))
       .At(span)
-      .Hint(
-          fmt::format("a row is '{}' where its probability is at least so much", label.classes(1)));
+      .Hint(fmt::format("a row is '{}' if its probability is at least that", label.classes(1)));
 }
 
 Status ReadCalibration(const AttributeSet& attributes, models::ModelSpec* model) {
@@ -119,7 +118,7 @@ Result<std::vector<NamedNumber>> SplitWeights(const std::string& text, Span span
   return named;
 }
 
-// The class that a user means: a boolean's may be written as one.
+// The class that the user names; a boolean's class may be written as a boolean.
 std::optional<int> FindClass(const models::LabelPlan& label, const std::string& name) {
   const std::string flag = name == "true" ? "t" : name == "false" ? "f" : name;
   for (int i = 0; i < label.classes_size(); ++i) {

@@ -18,7 +18,7 @@ namespace {
 
 using Kind = ColumnSpec::Kind;
 
-// Longest pattern and longest name it is tried on: both come from users.
+// Limits for a pattern and the names it is tried on: both come from users.
 constexpr size_t kLongestPattern = 1000;
 
 const ColumnSpec* CrossIn(const ColumnSpec& spec) {
@@ -29,7 +29,7 @@ const ColumnSpec* CrossIn(const ColumnSpec& spec) {
   return wraps && spec.inner[0].kind == Kind::kCross ? &spec.inner[0] : nullptr;
 }
 
-// Trees have no use for these, as in SQLFlow.
+// Refuses functions that are of no use to trees, as SQLFlow does.
 Status CheckTrees(const ColumnSpec& spec) {
   if (spec.kind == Kind::kEmbedding || spec.kind == Kind::kCross ||
       spec.kind == Kind::kSequenceCategoryId || spec.kind == Kind::kWeighted) {
@@ -44,12 +44,12 @@ Status CheckTrees(const ColumnSpec& spec) {
   return OkStatus();
 }
 
-// The columns that each request is about.
+// Finds the columns that each request refers to.
 class Resolver {
  public:
   explicit Resolver(const DeriveInput& input) : input_(input) {}
 
-  // Columns of a name or pattern; a pattern passes over what is no feature.
+  // The columns that match a name or pattern; a pattern skips columns that cannot be features.
   Result<std::vector<size_t>> Columns(const ColumnSpec& column) const;
 
  private:
@@ -69,10 +69,10 @@ Result<std::vector<size_t>> Resolver::Matches(const ColumnSpec& pattern) const {
     return no_match();
   }
   std::vector<size_t> found;
-  try {  // std::regex speaks in exceptions
+  try {  // std::regex throws exceptions
     auto flags = std::regex::ECMAScript | std::regex::icase;
 #ifdef __GLIBCXX__
-    flags |= std::regex_constants::__polynomial;  // no pattern may cost exponential time
+    flags |= std::regex_constants::__polynomial;  // prevents patterns that take exponential time
 #endif
     const std::regex expression(pattern.name, flags);
     for (size_t i = 0; i < input_.schema.columns.size(); ++i) {
@@ -121,7 +121,7 @@ models::Feature::Part PartOf(FeaturePart part) {
   return models::Feature::BOTH;
 }
 
-// What is asked for, by column; crosses apart.
+// The requests by column; crosses separately.
 struct Requests {
   std::vector<std::vector<const RequestedColumn*>> by_column;
   struct Cross {

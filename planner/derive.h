@@ -34,83 +34,82 @@ struct DeriveInput {
   const catalog::SelectStatistics& statistics;
   models::ModelFamily family = models::ModelFamily::kLinear;
   std::vector<RequestedColumn> requested;
-  // Several COLUMN targets: what they do not name is no feature. Otherwise COLUMN refines, and
-  // every other selected column is a feature too (as in SQLFlow).
+  // With several COLUMN targets, columns that they do not name are not features. Otherwise COLUMN
+  // refines, and every other selected column is a feature, too (as in SQLFlow).
   bool only_requested = false;
-  // Per column: what it is instead of a feature ("the label"), or "".
+  // Per column: its other role if it cannot be a feature ("the label"), or "".
   std::vector<std::string> excluded;
-  // Per column: why it is no feature unless COLUMN names it, as the statement says, or "".
+  // Per column: the statement's reason to leave it out unless COLUMN names it, or "".
   std::vector<std::string> left_out;
-  // Per column: what its table says of it.
+  // Per column: its role in the table's keys.
   std::vector<catalog::ColumnKey> keys;
 };
 
-// A column that is no feature, and why: it has nothing that a model could learn.
+// A column that is left out because a model cannot learn from it, and the reason.
 struct LeftOutColumn {
   std::string name;
   std::string reason;
 };
 
-// What a person should know of the derivation.
+// What a user should know about the derivation.
 struct DeriveReport {
   std::vector<std::string> notes;  // decisions that may surprise
   std::vector<std::string> told;   // those that may be wrong
   std::vector<LeftOutColumn> left_out;
-  // Columns that hold times, with how these are written (InputColumn::time_format).
+  // Columns that hold times, with their format (InputColumn::time_format).
   std::map<std::string, std::string> times;
-  std::string series;  // a column of times in whose order the rows stand, or ""
+  std::string series;  // a column of times that the rows are ordered by, or ""
 };
 
-// Schema, statistics and COLUMN clauses into inputs and features of `plan`; the other fields are
-// left alone. Pure: the same statistics make the same plan, whatever the database. Features stand
-// in the order of the SELECT, those of several columns last. Columns that say nothing of rows to
-// come (keys, row numbers, constants) are left out, unless COLUMN names them or nothing else is
-// there. Every error is reported.
+// Turns schema, statistics and COLUMN clauses into inputs and features of `plan`; its other fields
+// stay as they are. Pure: the same statistics give the same plan, whatever the database. Features
+// are in the order of the SELECT, those of several columns last. Columns that say nothing about
+// future rows (keys, row numbers, constants) are left out, unless COLUMN names them or there are no
+// others. Every error is reported.
 Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, DeriveReport* report);
 
-// Whether a column of whole numbers is named as one that counts nothing: "user_id", "zip_code",
-// "store".
+// Whether the name of a column of whole numbers suggests categories rather than counts: "user_id",
+// "zip_code", "store".
 bool NamesACategory(std::string_view name);
 
-// What a model wants of its label.
+// The form of label that a model needs.
 enum class LabelUse {
   kClasses,       // a classifier: ids of classes
   kScaledNumber,  // a network's regression: (y - mean) / scale
-  kNumber,        // as it is: boosted trees, ranking
+  kNumber,        // unchanged: boosted trees, ranking
 };
 
 struct LabelInput {
   const ColumnInfo& column;
   const catalog::ColumnStatistics& statistics;
-  std::vector<std::string> sample;  // texts of the sample's cells, NULLs left out; kText only
+  std::vector<std::string> sample;  // texts of the sample's cells, without NULLs; kText only
   int64_t rows = 0;
   bool exact_rows = false;
   LabelUse use = LabelUse::kClasses;
   std::string model_type;  // for messages
   Span span;
-  // The classes where a query has found them, in any order.
+  // The classes in any order, if a query has found them.
   std::vector<std::string> classes;
   bool classes_known = false;
 };
 
-// Most classes of a classifier. A label with more is nearly always a number or an identifier, and
-// the output layer would be the largest of the model.
+// Limit of a classifier's classes. A label with more is nearly always a number or an identifier,
+// and the output layer would be the largest of the model.
 inline constexpr size_t kMostClasses = 1000;
 
-// Refuses what nobody can predict: a key, a moment, a sentence.
+// Refuses labels that cannot be predicted: a key, a point in time, a sentence.
 Status CheckLearnable(size_t label, const Schema& schema,
                       const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
                       Span span);
 
-// True when the statistics do not hold every class of the label: the caller has to ask the
+// Whether the statistics may miss classes of the label, so that the caller has to query the
 // database.
 bool NeedsClassQuery(const catalog::ColumnStatistics& statistics);
 
-// Texts are in FormatValue's form; the classes' order is numeric where all are numbers.
+// Texts are in FormatValue's form; classes are ordered numerically if all are numbers.
 Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan);
 
-// What the label itself says when nobody else does: text, truth values, two or few distinct values
-// are classes.
+// Whether the label looks like classes: text, booleans, two or few distinct values.
 bool LooksLikeClasses(const ColumnInfo& column, const catalog::ColumnStatistics& statistics,
                       int64_t rows);
 

@@ -14,13 +14,14 @@ using models::ColumnFormatKind;
 using models::Feature;
 using Kind = ColumnSpec::Kind;
 
-// Larger vocabularies cost more in every plan that travels than hashing costs in collisions.
+// Larger vocabularies cost more in every copy of the plan than hashing costs in collisions.
 constexpr size_t kLargestVocabulary = 1000;
-// Integers up to here are ids as they are; larger ones would be a table of mostly empty rows.
+// Integers up to here are used as ids directly; larger ones would make a table of mostly empty
+// rows.
 constexpr double kLargestIdentity = 1'000'000;
 constexpr uint32_t kFewestHashes = 1024;
 constexpr uint32_t kMostHashes = 1U << 20U;
-// Members of a CROSS are hashed once before they are crossed: wide enough not to collide.
+// Members of a CROSS are hashed before they are crossed, into a range wide enough not to collide.
 constexpr uint32_t kMemberHashes = 1U << 30U;
 
 }  // namespace
@@ -53,7 +54,7 @@ void FillHash(uint32_t hashes, Categorizer* categorizer) {
 void WithoutNullBucket(Categorizer* categorizer) {
   if (categorizer->null_bucket() >= 0) {
     categorizer->set_null_bucket(-1);
-    categorizer->set_buckets(categorizer->buckets() - 1);  // it is always the last
+    categorizer->set_buckets(categorizer->buckets() - 1);  // the last bucket is the one for NULL
   }
 }
 
@@ -83,7 +84,7 @@ uint32_t HashBuckets(double distinct) {
 
 uint32_t EmbeddingDimension(uint32_t buckets) {
   // 8 is enough for every column of the census (16 and 32 reach the same AUC and cost more); large
-  // hashed tables hold more to tell apart.
+  // hashed tables have more to distinguish.
   if (buckets > kLargestVocabulary + 2) {
     return 16;
   }
@@ -152,7 +153,7 @@ Status FeatureMaker::FillBuckets(const ColumnSpec& spec, const ColumnFacts& colu
   return OkStatus();
 }
 
-// EMBEDDING(name, 8), INDICATOR(name): the category is the data's own.
+// EMBEDDING(name, 8), INDICATOR(name): the category comes from the data.
 Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts& column,
                                        Feature* feature) {
   Categorizer* categorizer = feature->mutable_categorizer();
@@ -264,7 +265,7 @@ Status FeatureMaker::FillCategory(const ColumnSpec& category, const ColumnFacts&
 
 Result<Categorizer> FeatureMaker::MemberOf(const ColumnSpec& member, const ColumnFacts& column) {
   if (member.kind == Kind::kName || member.kind == Kind::kDense) {
-    Categorizer categorizer;  // any cell has a hash
+    Categorizer categorizer;  // every cell has a hash
     FillHash(kMemberHashes, &categorizer);
     return categorizer;
   }

@@ -16,18 +16,18 @@ using models::ColumnFormatKind;
 using models::Feature;
 
 constexpr double kMostVocabulary = 1000;
-// key:value cells wider than this become ids with weights instead of mostly empty floats.
+// Wider key:value cells become ids with weights instead of mostly empty floats.
 constexpr int64_t kWidestDefaultTensor = 1024;
 constexpr int64_t kMostTensorIds = 1 << 20;
-// So many distinct texts among so many rows: an identifier, of which there is nothing to learn.
+// A larger share of distinct texts means an identifier, from which nothing can be learnt.
 constexpr double kIdentifierShare = 0.95;
 constexpr int64_t kIdentifierRows = 100;
 
 struct TimePart {
   const char* name;
   uint32_t values;
-  int64_t micros;  // between which it changes
-  int64_t cycle;   // of them until it comes again
+  int64_t micros;  // unit in which it changes
+  int64_t cycle;   // number of units until it repeats
 };
 constexpr int64_t kMicrosPerHour = 3'600'000'000;
 constexpr int64_t kMicrosPerDay = 24 * kMicrosPerHour;
@@ -39,7 +39,7 @@ int64_t FloorDivide(int64_t value, int64_t by) {
   return value / by - (value % by < 0 ? 1 : 0);
 }
 
-// A part that never changes in the sample (the hour of a date) has nothing to say.
+// A part that is constant in the sample (the hour of a date) is useless.
 bool Varies(const std::vector<int64_t>& times, const TimePart& part) {
   const auto value = [&part](int64_t time) {
     const int64_t steps = FloorDivide(time, part.micros);
@@ -71,7 +71,7 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
   const bool finite = std::isfinite(facts.mean) && std::isfinite(facts.deviation) &&
                       std::isfinite(facts.min) && std::isfinite(facts.max);
   if (logarithm || !finite ||
-      !column.unit.empty()) {  // NaN and infinity count as NULL, so the sample's others decide
+      !column.unit.empty()) {  // NaN and infinity count as NULL: use the sample's others
     std::vector<double> numbers = SampleNumbers(column);
     for (double& number : numbers) {
       number = logarithm ? std::copysign(std::log1p(std::abs(number)), number) : number;
@@ -110,13 +110,13 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
     feature->set_scale(1);
     FillSpelling(column, feature);
     if (trees()) {
-      return;  // trees see the number itself, and NULL as missing
+      return;  // trees take the number itself, and NULL as missing
     }
     feature->set_logarithm(logarithm);
     const NumberFacts facts = NumbersOf(column, logarithm);
     feature->set_offset(facts.mean);
     feature->set_scale(1 / facts.deviation);
-    // Once is enough for both.
+    // One indicator is enough for both.
     feature->set_null_indicator(column.has_null() && name == column.name());
   };
   if (column.thousands == ".") {
@@ -129,7 +129,7 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
 }
 
 HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
-  // A sample of fewer tells nothing of a tail; an exponential distribution has a skewness of 2.
+  // A smaller sample says nothing about a tail; an exponential distribution has a skewness of 2.
   constexpr size_t kFewestNumbers = 200;
   constexpr double kHeavy = 4;
   constexpr double kCured = 1;
@@ -166,8 +166,8 @@ HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
   return as_logarithms < kCured ? HeavyTail::kCured : HeavyTail::kUncured;
 }
 
-// A line through a month or a grade says little; a linear model of so many rows has room for a
-// weight of each value, too. Networks and trees find out by themselves.
+// A straight line through months or grades says little, so a linear model with enough rows gets a
+// weight for each value, too. Networks and trees find this out themselves.
 bool FeatureMaker::HasFewValues(const ColumnFacts& column) const {
   constexpr double kFewestValues = 3;
   constexpr double kMostValues = 32;
@@ -187,7 +187,7 @@ void FeatureMaker::AddValues(const ColumnFacts& column, FeaturePart part) {
 }
 
 bool FeatureMaker::IsCategoryOfNumbers(const ColumnFacts& column) const {
-  constexpr double kFewestValues = 3;  // two are a number as well
+  constexpr double kFewestValues = 3;  // two values are as good as a number
   constexpr double kFewestRowsPerValue = 2;
   const catalog::ColumnStatistics& statistics = column.statistics;
   return !trees() && NamesACategory(column.name()) && statistics.has_range && statistics.min >= 0 &&
@@ -206,8 +206,8 @@ void FeatureMaker::Represent(Feature* feature, const char* combiner) const {
   }
   feature->set_representation(Feature::EMBEDDING);
   feature->set_dimension(EmbeddingDimension(feature->categorizer().buckets()));
-  // Small initial values: with a deviation of 1/sqrt(dimension) the census network reaches an AUC
-  // lower by 0.0005 to 0.001 (three seeds each).
+  // Small initial values: with a deviation of 1/sqrt(dimension), the census network's AUC is lower
+  // by 0.0005 to 0.001 (three seeds each).
   feature->set_initializer("uniform");
 }
 
@@ -234,7 +234,7 @@ void FeatureMaker::AddTextCategory(const ColumnFacts& column, FeaturePart part) 
 }
 
 std::vector<int64_t> FeatureMaker::SampleTimes(const ColumnFacts& column) const {
-  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  // PostgreSQL's infinities, and times so close to them that their days would overflow.
   constexpr int64_t kLatest = std::numeric_limits<int64_t>::max() - 400 * kMicrosPerDay;
   std::vector<int64_t> times;
   for (const std::vector<Value>& row : input_.statistics.sample) {
@@ -246,7 +246,7 @@ std::vector<int64_t> FeatureMaker::SampleTimes(const ColumnFacts& column) const 
   return times;
 }
 
-// A measure of a time as a number. `scaled`: by its mean and deviation.
+// Adds a time as a number. `scaled`: by its mean and deviation.
 void FeatureMaker::AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times,
                               const char* measure, const std::string& name, bool scaled,
                               FeaturePart part) {
@@ -304,7 +304,7 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
     categorizer->set_buckets(time_part.values + 1);
     Represent(feature, "sum");
   }
-  // What follows the seasons and the hours does so without a jump at midnight or at new year.
+  // Seasons and hours are cyclic, without a jump at midnight or at new year.
   const bool hours = Varies(times, kTimeParts[0]);
   const bool months = Varies(times, kTimeParts[2]);
   if (trees()) {
@@ -379,7 +379,7 @@ Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Spa
       AddNumber(column, part);
       return OkStatus();
     case DataType::kTimestamp:
-      break;  // is one of the times above
+      break;  // one of the times above
     case DataType::kBytes:
       return InvalidArgument(fmt::format("column '{}' is {}, which cannot be a feature",
                                          column.name(), column.info.database_type))

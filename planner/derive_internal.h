@@ -16,20 +16,20 @@
 // The derivation's shared state; only derive*.cc include this.
 namespace sluice::planner {
 
-// A vocabulary is worth its name while it knows nearly all rows; otherwise hashing loses less.
+// A vocabulary is used if it covers this share of the rows; otherwise hashing loses less.
 inline constexpr double kLeastCovered = 0.98;
 
-// One column with what the statistics say about it.
+// One column and its statistics.
 struct ColumnFacts {
   size_t index = 0;
   const ColumnInfo& info;
   const catalog::ColumnStatistics& statistics;
   TextShape shape;                // of text columns
-  bool has_blank = false;         // text: a cell of the sample is empty
-  std::optional<TimeShape> time;  // it holds times
-  bool several_units = false;     // text: numbers with different things around them
-  std::string unit;               // text: its cells are numbers with this around them
-  std::string thousands;          // text: between the thousands of its numbers (ThousandsOf)
+  bool has_blank = false;         // text: the sample has an empty cell
+  std::optional<TimeShape> time;  // set if the column holds times
+  bool several_units = false;     // text: its numbers have different units
+  std::string unit;               // text: the unit of all its numbers
+  std::string thousands;          // text: the separator of thousands in its numbers (ThousandsOf)
 
   const std::string& name() const { return info.name; }
   bool is_text() const { return info.type == DataType::kText; }
@@ -37,11 +37,11 @@ struct ColumnFacts {
     return IsNumeric(info.type) ||
            (is_text() && shape.format.kind == models::ColumnFormatKind::kNumber);
   }
-  // A blank cell among numbers is a missing one.
+  // A blank cell among numbers counts as missing.
   bool has_null() const { return statistics.null_fraction > 0 || has_blank; }
 };
 
-// Where numbers lie: finite, with a deviation that may be divided by.
+// Mean and scale of numbers: finite, and the scale is not zero.
 struct NumberFacts {
   double mean = 0;
   double deviation = 1;
@@ -49,21 +49,21 @@ struct NumberFacts {
   double max = 1;
 };
 
-// Why a column that COLUMN does not name is left out, or "". `spare`: it may be taken in after all
-// where nothing else is left to learn from.
+// Why a column that COLUMN does not name is left out, or "". `spare`: it is used after all if no
+// other feature is left.
 struct WhyLeftOut {
   std::string reason;
   bool spare = false;
 };
-// Refuses a label whose texts are numbers in another spelling, with a unit or with commas between
-// thousands, and says how to select the number.
+// Refuses a label whose texts are numbers with a unit or in an unusual spelling, such as commas
+// between thousands, and says how to select the number.
 Status CheckLabelSpelling(const LabelInput& input);
 // "id", "user_id", "userId".
 bool NamesAnIdentifier(std::string_view name);
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);
 
-// Most of the numbers lie together, and a few far away. Logarithms may bring them together; where
-// they do not (most of the numbers are 0, say), a line through them needs the numbers as well.
+// Whether most of the numbers lie close together and a few far away. Logarithms may cure that;
+// where they do not (most numbers are 0, say), a linear model needs the numbers themselves, too.
 enum class HeavyTail { kNone, kCured, kUncured };
 
 class FeatureMaker {
@@ -73,15 +73,16 @@ class FeatureMaker {
 
   ColumnFacts FactsOf(size_t column) const;
 
-  // A feature as nobody asked for it: by the column's type and statistics (derive_default.cc).
+  // Adds a feature that was not requested, by the column's type and statistics (derive_default.cc).
   Status AddDerived(const ColumnFacts& column, FeaturePart part, Span span);
-  // A feature as one COLUMN expression asks for it (derive_requested.cc).
+  // Adds the feature of one COLUMN expression (derive_requested.cc).
   Status AddRequested(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
   Status AddCross(const ColumnSpec& spec, const ColumnSpec* embedding,
                   const std::vector<size_t>& columns, FeaturePart part);
 
  private:
-  // A feature under a name of its own, reading `columns`; valid until the next one is added.
+  // Adds a feature with a unique name that reads `columns`; the pointer is valid until the next
+  // Add.
   models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
                        FeaturePart part);
   void Note(std::string note) { report_.notes.push_back(std::move(note)); }
@@ -95,13 +96,13 @@ class FeatureMaker {
   std::vector<int64_t> SampleTimes(const ColumnFacts& column) const;
   void AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times, const char* measure,
                   const std::string& name, bool scaled, FeaturePart part);
-  // Whole numbers that are names: identifiers and codes, each in many rows.
+  // Whether the whole numbers are names: identifiers and codes, each in many rows.
   bool IsCategoryOfNumbers(const ColumnFacts& column) const;
   bool HasFewValues(const ColumnFacts& column) const;
   void AddValues(const ColumnFacts& column, FeaturePart part);
   HeavyTail TailOf(const ColumnFacts& column) const;
   void AddShapedText(const ColumnFacts& column, FeaturePart part);
-  // INDICATOR or EMBEDDING, whichever suits the model.
+  // Represents it as INDICATOR or EMBEDDING, whichever suits the model.
   void Represent(models::Feature* feature, const char* combiner) const;
 
   // derive_requested.cc
@@ -115,7 +116,7 @@ class FeatureMaker {
   // derive_text.cc
   bool IsFreeText(const ColumnFacts& column) const;
   void AddWords(const ColumnFacts& column, FeaturePart part);
-  // `buckets`, `longest_run` 0: chosen.
+  // `buckets`, `longest_run`: 0 = choose.
   void FillWords(const ColumnFacts& column, int64_t buckets, uint32_t longest_run,
                  models::Feature* feature) const;
 
@@ -134,26 +135,25 @@ class FeatureMaker {
   const DeriveInput& input_;
   models::FeaturePlan& plan_;
   DeriveReport& report_;
-  std::vector<std::optional<uint32_t>> inputs_;  // by column: position in plan.inputs
+  std::vector<std::optional<uint32_t>> inputs_;  // by column: its index in plan.inputs
   std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, int> next_number_;  // by name, of those after its first
+  std::unordered_map<std::string, int> next_number_;  // by name: the next feature's number
 };
 
-// How a text column's numbers are written.
+// Records how a text column spells its numbers.
 void FillSpelling(const ColumnFacts& column, models::Feature* feature);
 
-// Categorizers; every one gives NULL a bucket of its own, and unseen values one where there are
-// any.
+// Categorizers. Each gives NULL a bucket of its own, and unseen values one where they can occur.
 void FillVocabulary(std::vector<std::string> vocabulary, models::Categorizer* categorizer);
 void FillIdentity(uint32_t ids, models::Categorizer* categorizer);
 void FillHash(uint32_t hashes, models::Categorizer* categorizer);
-// For cells that hold several ids: NULL gives none.
+// For cells that hold several ids: NULL yields none.
 void WithoutNullBucket(models::Categorizer* categorizer);
 
-// The column's values as far as the statistics know them, most frequent first, at most `limit`;
-// `covered` tells how much of the rows they make up.
+// The column's values that the statistics know, most frequent first, at most `limit`; `covered` is
+// the share of rows that have them.
 std::vector<std::string> KnownValues(const ColumnFacts& column, size_t limit, double* covered);
-// Hash buckets for so many distinct values: a power of two, about twice as many.
+// Number of hash buckets for this many distinct values: a power of two, about twice as many.
 uint32_t HashBuckets(double distinct);
 uint32_t EmbeddingDimension(uint32_t buckets);
 

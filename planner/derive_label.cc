@@ -18,9 +18,9 @@ namespace {
 
 using catalog::ColumnStatistics;
 
-// Whole numbers with at most so many distinct values look like classes to the short form.
+// Whole numbers with at most this many distinct values are classes in the short form.
 constexpr double kFewClasses = 20;
-// A label that differs in more than this share of the rows is a number or an identifier.
+// A label with a larger share of distinct values is a number or an identifier.
 constexpr double kMostDistinctShare = 0.5;
 constexpr double kMostDistinctAlways = 20;
 
@@ -47,8 +47,8 @@ std::vector<std::string> InClassOrder(std::vector<std::string> classes) {
   return classes;
 }
 
-// The one of two classes that is looked for stands second: what says yes, else the rarer one where
-// it is clearly so.
+// The second of two classes is the one of interest: the one that means yes, else the rarer one if
+// it is clearly rarer.
 void PutSoughtClassLast(const ColumnStatistics& statistics, std::vector<std::string>* classes) {
   constexpr double kClearlyRarer = 0.4;
   if (classes->size() != 2 || AllNumbers(*classes)) {
@@ -187,7 +187,7 @@ bool NeedsClassQuery(const ColumnStatistics& statistics) {
 Status CheckLearnable(size_t label, const Schema& schema,
                       const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
                       Span span) {
-  constexpr double kFewestRows = 20;   // fewer tell nothing of a column
+  constexpr double kFewestRows = 20;   // fewer say nothing about a column
   constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
   constexpr double kFewestNumberedRows = 50;
   const ColumnInfo& column = schema.columns[label];

@@ -8,17 +8,17 @@
 #include "planner/free_text.h"
 #include "planner/letter_case.h"
 
-// Columns that say nothing of rows to come.
+// Finds columns that say nothing about future rows.
 namespace sluice::planner {
 namespace {
 
-// Of fewer rows nobody can tell a row number from a measurement.
+// With fewer rows, row numbers cannot be told from measurements.
 constexpr int64_t kFewestNumberedRows = 50;
 constexpr int64_t kFewestIdentifierRows = 100;
-// Estimated numbers of distinct values are a little too small.
+// Estimated numbers of distinct values are a little too low.
 constexpr double kUniqueValues = 0.95;
-// A random sample of distinct integers never covers so much of its range, and row numbers still do
-// where most of the rows were taken away.
+// A random sample of distinct integers never covers this share of its range; row numbers do, even
+// if most of the rows were deleted.
 constexpr double kLeastOfRange = 0.2;
 constexpr double kMostlyDifferent = 0.5;
 constexpr double kFewestRowsPerId = 2;
@@ -69,7 +69,7 @@ bool IsListOfNumbers(std::string_view text) {
   return text.find_first_not_of("0123456789+-.,eE \t\n", 1) == text.size() - 1;
 }
 
-// One word without a blank, with digits in it: A-10027, 4711/2.
+// A single word with digits in it: A-10027, 4711/2.
 bool IsCode(std::string_view text) {
   text = models::TrimBlanks(text);
   return text.find_first_of(" \t\n") == std::string_view::npos &&
@@ -192,7 +192,7 @@ bool NamesACategory(std::string_view name) {
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input) {
   const catalog::ColumnStatistics& statistics = column.statistics;
   if (input.statistics.rows == 0 || column.info.type == DataType::kBytes) {
-    return {};  // bytes are an error of their own
+    return {};  // bytes have an error of their own
   }
   if (statistics.exact && statistics.null_fraction >= 1) {
     return {"NULL in every row", false};

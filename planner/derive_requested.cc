@@ -13,7 +13,7 @@ using models::Feature;
 using models::TensorFormat;
 using Kind = ColumnSpec::Kind;
 
-// Floats that one sparse tensor may take in every row; larger ones are for EMBEDDING.
+// Limit for the floats of a sparse tensor in every row; larger ones need EMBEDDING.
 constexpr int64_t kWidestRequestedTensor = 1 << 16;
 
 std::string CallOf(const ColumnSpec& spec, const ColumnFacts& column) {
@@ -38,7 +38,7 @@ Status FeatureMaker::Wrong(const ColumnSpec& spec, const ColumnFacts& column, st
       .Hint(std::move(hint));
 }
 
-// How the cells are cut: as the call says, else as the data does.
+// How the cells are split: as the call says, else as the data suggests.
 Result<TensorFormat> FeatureMaker::FormatOf(const ColumnSpec& tensor,
                                             const ColumnFacts& column) const {
   const models::ColumnFormat& found = column.shape.format;
@@ -69,7 +69,7 @@ Status FeatureMaker::AddTensor(const ColumnSpec& spec, const ColumnFacts& column
   const int64_t asked = ElementsOf(spec.shape);
   if (!column.is_text()) {
     if (spec.kind == Kind::kDense && asked <= 1 && column.is_number()) {
-      AddNumber(column, part);  // DENSE(n), DENSE(n, 1): a number is a tensor of one
+      AddNumber(column, part);  // DENSE(n), DENSE(n, 1): a single number is a tensor of size one
       return OkStatus();
     }
     return Wrong(spec, column,
@@ -123,7 +123,7 @@ Status FeatureMaker::AddTensor(const ColumnSpec& spec, const ColumnFacts& column
     *feature->mutable_format() = std::move(format);
     return OkStatus();
   }
-  // Lists of ids are a multi-hot vector; so are key:value cells too wide for floats.
+  // Lists of ids become a multi-hot vector; so do key:value cells that are too wide for floats.
   Feature* feature = Add(column.name(), {column.index}, part);
   feature->set_kind(Feature::CATEGORY);
   feature->set_representation(Feature::INDICATOR);
@@ -182,7 +182,7 @@ Status FeatureMaker::AddCategory(const ColumnSpec& spec, const ColumnFacts& colu
     feature->set_representation(Feature::INDICATOR);
     feature->set_combiner("sum");
   } else {
-    Represent(feature, "sum");  // a bare category: whatever suits the model
+    Represent(feature, "sum");  // a plain category: represent it as suits the model
   }
   return OkStatus();
 }

@@ -14,26 +14,26 @@ namespace {
 
 using models::Feature;
 
-// Most columns of names and titles have fewer, and most columns of sentences more.
+// Most columns of names and titles have fewer words, most columns of sentences more.
 constexpr double kFewestWords = 2;
-// Fewer different values are a vocabulary, whatever they look like.
+// With fewer distinct values it is a vocabulary.
 constexpr double kFewestTexts = 20;
 constexpr double kLeastDistinctShare = 0.3;
 constexpr double kMostPhrases = 1000;
 
-// Pieces that occur again, of those of texts that do not, from which they are worth reading.
+// Share of texts with repeated pieces, among unrepeated texts, above which the pieces are used.
 constexpr double kRepeatedPieces = 0.3;
 constexpr double kFewestPieces = 2;
-// What is in more of the cells is a prefix, as the A of 'A-10027'.
+// A piece in more than this share of the cells is a prefix, like the A of 'A-10027'.
 constexpr double kShareOfAFixedPiece = 0.95;
 constexpr double kUniqueShare = 0.95;
 constexpr double kFewestRowsOfPieces = 100;
 
 constexpr uint32_t kWordBuckets = 1U << 16U;
-// A column of a tree's histogram each; single words only, so that they do not collide too often.
+// Each is a column of a tree's histogram; single words only, to limit collisions.
 constexpr uint32_t kTreeWordBuckets = 1U << 12U;
 constexpr uint32_t kWordRun = 2;
-// Weights that travel with the model; rarer words have all the same.
+// Words whose weights are stored with the model; all rarer words share one weight.
 constexpr size_t kMostCommonWords = 8192;
 
 }  // namespace
@@ -64,14 +64,14 @@ bool HasRepeatedPieces(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) {
     const std::vector<std::string> words = models::WordsOf(cell);
     for (const std::string& word : std::set<std::string>(words.begin(), words.end())) {
-      if (!word.starts_with('#')) {  // how long a number is
+      if (!word.starts_with('#')) {  // its length
         ++rows_with[word];
       }
     }
   }
   const auto cell_count = static_cast<double>(cells.size());
   size_t all = 0;
-  size_t told = 0;  // by pieces that tell some rows from others
+  size_t told = 0;  // pieces that distinguish some rows from others
   for (const auto& [word, rows] : rows_with) {
     all += rows;
     const bool everywhere = static_cast<double>(rows) > kShareOfAFixedPiece * cell_count;
@@ -122,7 +122,7 @@ void FeatureMaker::FillWords(const ColumnFacts& column, int64_t buckets, uint32_
   models::FreeText* words = feature->mutable_words();
   words->set_longest_run(longest_run > 0 ? longest_run : trees() ? 1 : kWordRun);
 
-  // In how many rows of the sample each bucket is.
+  // The number of the sample's rows that have each bucket.
   std::vector<uint32_t> counts(hashes, 0);
   double cells = 0;
   for (const std::vector<Value>& row : input_.statistics.sample) {

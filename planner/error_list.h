@@ -4,8 +4,8 @@
 
 namespace sluice::planner {
 
-// Collects the errors of a statement, all of them up to a limit: who has a thousand mistakes made
-// one, and neither reading nor making the rest (nearest names cost time) would help.
+// Collects a statement's errors up to a limit: a thousand mistakes are usually one, repeated, and
+// neither reading nor creating the rest (nearest names cost time) would help.
 class ErrorList {
  public:
   static constexpr int kMostErrors = 50;
@@ -21,7 +21,7 @@ class ErrorList {
     status_.Add(status);
     ++count_;
   }
-  // Loops that make one error per element stop here.
+  // Loops that create an error per element stop here.
   bool full() const { return count_ >= kMostErrors; }
   bool empty() const { return count_ == 0; }
   Status Take() {

@@ -7,7 +7,7 @@
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 
-// Phrases that the text and the JSON of EXPLAIN share; only explain*.cc include this.
+// Phrases shared by the text and the JSON of EXPLAIN; only explain*.cc include this.
 namespace sluice::planner {
 
 struct FeatureLine {
@@ -26,9 +26,10 @@ std::string DescribeSplit(const plan::Split& split);
 // "/checkpoints/m every 100 steps, 5 kept"
 std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints);
 std::string DescribeStrategy(const plan::Strategy& strategy);
-// Whose loss a training on processes goes on after, and what happens beyond; "" in one process.
+// Which processes a training may lose and still continue, and what happens beyond that; "" in one
+// process.
 std::string DescribeSurvival(const plan::TrainPlan& plan);
-// How much of the model the same statement gives once more; "" in one process.
+// How much of the model is the same when the statement is repeated; "" in one process.
 std::string DescribeRepetition(const plan::Strategy& strategy);
 bool IsTrees(const models::ModelSpec& model);
 // The table as the user named it.

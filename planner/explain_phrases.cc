@@ -18,7 +18,7 @@ using models::Categorizer;
 using models::Feature;
 
 constexpr int kShownValues = 5;
-constexpr size_t kShownBytes = 40;  // of one value: a class may be a whole document
+constexpr size_t kShownBytes = 40;  // limit per value: a class may be a whole document
 
 std::string Shorten(const std::string& value) {
   if (value.size() <= kShownBytes) {
@@ -154,7 +154,7 @@ FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& p
 }
 
 std::string DescribeLeftOut(const plan::TrainPlan& plan) {
-  // A table may have hundreds of columns, and a client one line.
+  // A table may have hundreds of columns, and a client shows one line.
   constexpr int kShownColumns = 20;
   std::vector<std::string> columns;
   for (const plan::LeftOut& column : plan.left_out()) {

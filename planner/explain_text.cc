@@ -13,7 +13,7 @@
 namespace sluice::planner {
 namespace {
 
-// Names longer than this do not push the other columns aside.
+// Longer names do not widen their column.
 constexpr size_t kWidestName = 28;
 
 // "key       value", one line each.
@@ -77,7 +77,8 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
   }
 }
 
-// Which models are tried, and how; the rest of the plan is that of the type by the table's shape.
+// Which models are tried, and how; the rest of the plan is for the type that suits the table's
+// shape.
 void AddContest(const plan::Contest& contest, const std::string& type, Lines* lines) {
   lines->Line(
       "tries",

@@ -6,7 +6,7 @@
 
 #include "parser/ast.h"
 
-// What a literal in a COLUMN expression says.
+// The values of literals in COLUMN expressions.
 namespace sluice::planner {
 
 const parser::Expression& WithoutParentheses(const parser::Expression& expression);

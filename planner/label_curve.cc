@@ -13,7 +13,7 @@ namespace sluice::planner {
 namespace {
 
 constexpr char kLabelScale[] = "train.label_scale";
-// The exponential distribution's is 2, a symmetric one's 0.
+// The skewness of an exponential distribution is 2, of a symmetric one 0.
 constexpr double kHeavySkewness = 1.0;
 constexpr size_t kFewestSampled = 50;
 constexpr size_t kFewestDistinct = 20;
@@ -37,7 +37,7 @@ Moments MomentsOf(const std::vector<double>& numbers) {
   return moments;
 }
 
-// `scaled`: as networks learn numbers; trees learn what is on the curve.
+// `scaled`: standardised, as for networks; trees learn the value on the curve itself.
 void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sample, bool scaled,
                 models::LabelPlan* label) {
   label->set_curve(curve);

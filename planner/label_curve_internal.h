@@ -7,19 +7,19 @@
 #include "planner/attributes.h"
 #include "planner/derive.h"
 
-// On which scale a number is learnt. Only .cc files include this.
+// The scale on which a numeric label is learnt. Only .cc files include this.
 namespace sluice::planner {
 
-// The label's column in the rows that were looked at: those that are numbers.
+// The numbers in the sample's label column.
 std::vector<double> LabelSample(const std::vector<std::vector<Value>>& sample, size_t column);
 
-// Follows train.label_scale, where it is given: the label's curve, and mean and scale on it. An
-// error where the label is no number.
+// Applies train.label_scale if it is given: the label's curve, and mean and scale on it. An error
+// if the label is not a number.
 Status BindLabelCurve(const AttributeSet& attributes, const std::vector<double>& sample,
                       models::LabelPlan* label);
 
-// The label on other scales that are worth a trial: none, unless a few of its numbers are far above
-// the others, and no number is below 0.
+// The label on other scales that are worth trying: none, unless a few of its numbers are far above
+// the others, and none is below 0.
 std::vector<models::LabelPlan> OtherScales(const std::vector<double>& sample,
                                            const models::LabelPlan& label);
 

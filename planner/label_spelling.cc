@@ -9,7 +9,7 @@
 namespace sluice::planner {
 namespace {
 
-// What is written around the number of a cell, as it stands there: " kWh" of "250.8 kWh".
+// What surrounds the number in a cell, as written: " kWh" in "250.8 kWh".
 struct Around {
   std::string_view before, behind;
 };
@@ -20,7 +20,7 @@ Around AroundNumber(std::string_view cell) {
   return {cell.substr(0, begin), cell.substr(last + 1)};
 }
 
-// The unit that all cells have; "": they have none, or several.
+// The unit that all cells share; "": none, or several.
 std::string UnitOf(const std::vector<std::string>& cells) {
   std::string unit;
   for (const std::string& cell : cells) {

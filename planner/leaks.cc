@@ -16,16 +16,16 @@
 namespace sluice::planner {
 namespace {
 
-// With fewer rows, or fewer of a class, a good feature cannot be told from luck.
+// With fewer rows, or fewer per class, a good feature cannot be told from chance.
 constexpr size_t kFewestRows = 100;
 constexpr size_t kFewestOfClass = 10;
-constexpr size_t kFewestNumbers = 10;  // different labels of a regression
-// Good features of real tables reach an AUC of 0.98 and a correlation of 0.97 alone.
+constexpr size_t kFewestNumbers = 10;  // distinct labels of a regression
+// A good feature of a real table alone reaches an AUC of up to 0.98 and a correlation of 0.97.
 constexpr double kLeastAuc = 0.995;
 constexpr double kLeastCorrelation = 0.995;
 constexpr double kLeastPurity = 0.97;  // of what the most frequent class leaves open
 constexpr size_t kRowsPerValue = 5;
-constexpr double kLeastEqual = 0.99;  // rows in which a sum is the label
+constexpr double kLeastEqual = 0.99;  // share of rows in which a sum equals the label
 constexpr double kLeastTermShare = 0.05;
 constexpr size_t kMostPairedColumns = 60;
 constexpr size_t kMostWarnings = 5;
@@ -50,7 +50,7 @@ double CellNumber(const Value& cell) {
 }
 
 struct Numbers {
-  std::vector<double> values;  // one per row; NaN: none
+  std::vector<double> values;  // one per row; NaN: not a number
   bool known = false;          // nearly every cell is a number
 };
 
@@ -64,7 +64,7 @@ std::vector<double> RanksOf(const std::vector<double>& values) {
     while (end < order.size() && values[order[end]] == values[order[i]]) {
       ++end;
     }
-    for (size_t j = i; j < end; ++j) {  // equal values share the middle of their places
+    for (size_t j = i; j < end; ++j) {  // equal values share their mean rank
       ranks[order[j]] = static_cast<double>(i + end - 1) / 2;
     }
     i = end;
@@ -153,7 +153,7 @@ class LeakSearch {
 };
 
 void LeakSearch::CheckNumber(size_t column) {
-  // Ranks cost a sort of every column; what is in order is not far from a line.
+  // Ranks require sorting each column; a monotonic relation is at least roughly linear.
   constexpr double kWorthRanking = 0.3;
   const Numbers feature = Read(column);
   if (!feature.known || !label_.known) {
@@ -194,8 +194,8 @@ void LeakSearch::ReadClasses() {
   }
 }
 
-// Sorted (value, class) pairs: in how many rows the most frequent class of a value is theirs, and
-// how many values there are.
+// Sorted (value, class) pairs: the number of rows that have their value's most frequent class, and
+// the number of distinct values.
 template <typename Key>
 LeakSearch::Purity LeakSearch::PurityOf(const std::vector<std::pair<Key, int>>& sorted) const {
   Purity purity;
@@ -309,7 +309,7 @@ void LeakSearch::CheckPairs() {
           ++rows;
           const double made = kOperations[o].apply(a, b);
           equal += std::abs(made - y) <= 1e-6 * std::max(1.0, std::abs(y)) ? 1 : 0;
-          telling += y != a && y != b ? 1 : 0;  // neither alone
+          telling += y != a && y != b ? 1 : 0;  // but not one of the two alone
           if (rows == kFewestRows && equal < kFewestRows / 2) {
             break;
           }

@@ -13,12 +13,13 @@ struct LeakInput {
   const Schema& schema;
   const catalog::SelectStatistics& statistics;
   size_t label = 0;
-  bool classes = false;          // the label's values are classes, else numbers
+  bool classes = false;          // whether the label's values are classes; else numbers
   std::vector<size_t> features;  // columns that are features
 };
 
-// Features that say the label too well to be known before it: each that tells it alone, and two
-// whose sum, difference or product it is. By the sample; each a line for a person, with the figure.
+// Finds features that predict the label so well that they are probably known only after it: each
+// that does so alone, and pairs whose sum, difference or product is the label. Judged by the
+// sample; one line for each, with the figure.
 std::vector<std::string> FindLeaks(const LeakInput& input);
 
 }  // namespace sluice::planner

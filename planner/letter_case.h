@@ -6,7 +6,7 @@
 
 namespace sluice::planner {
 
-// ASCII only, as the names of both databases and of every attribute compare.
+// ASCII only, which is how both databases and attribute names compare.
 inline std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {

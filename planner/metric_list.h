@@ -9,12 +9,12 @@
 
 namespace sluice::planner {
 
-// "mean_absolute_error, AUC" into names, each as the answer's column is called: as it is written,
-// in our spelling where only the case differs. Two columns of one name become one. A metric that is
-// unknown, or that the task does not have, is an error that lists those it has.
+// Splits "mean_absolute_error, AUC" into names, each as the answer's column will be called: as
+// written, in our spelling if only the case differs. Duplicates are merged. A metric that is
+// unknown, or that the task lacks, is an error that lists the available ones.
 Result<std::vector<std::string>> ReadMetrics(std::string_view list, models::Task task, Span span);
 
-// Cuts at commas; without blanks and empty parts.
+// Splits at commas; drops blanks and empty parts.
 std::vector<std::string> SplitList(std::string_view list);
 
 }  // namespace sluice::planner

@@ -13,22 +13,21 @@ namespace {
 
 using models::ModelFamily;
 
-// Learning rates where the user names none, measured on the census: Adam 0.001 for hidden layers;
-// FTRL 0.2 reaches a logistic regression's AUC in two epochs (0.05 needs ten), and 0.05 beside a
-// network, which has to learn too.
+// Default learning rates, measured on the census: Adam 0.001 for hidden layers; FTRL 0.2 reaches a
+// logistic regression's AUC in two epochs (0.05 needs ten), and 0.05 next to a network, which has
+// to learn, too.
 constexpr double kLinearRate = 0.2;
 constexpr double kWideRate = 0.05;
 
-// Numbers, standardised, count as less than this to hidden layers, however far out they are: a
-// price of diamonds of which one is measured 40 standard deviations too high was 28 % of all
-// errors.
+// Standardised inputs of hidden layers are bounded by this, however far out they are: one diamond
+// whose size is mismeasured by 40 standard deviations caused 28 % of all errors.
 constexpr double kInputBound = 3;
 
-// Trees of which nothing is said: what reaches the best AUC in seconds.
+// Defaults for trees: the best AUC within seconds.
 constexpr int64_t kChosenRounds = 100;
 constexpr double kChosenEta = 0.1;
 constexpr int64_t kChosenPatience = 10;
-// Threads wait for each other more than they do on so few cells.
+// With fewer cells, threads spend more time waiting for each other than working.
 constexpr double kOneThreadCells = 200'000;
 
 struct OptimizerChoice {
@@ -111,7 +110,7 @@ Status FillOptimizers(const BoundTrain& bound, models::ModelSpec* spec) {
   return OkStatus();
 }
 
-// More classes in the data than the user has announced.
+// The data has more classes than the statement says.
 Status CheckClassCount(const BoundTrain& bound, std::string_view attribute) {
   const std::optional<int64_t> announced = bound.attributes.Integer(attribute);
   const models::LabelPlan& label = bound.features.label();
@@ -130,7 +129,7 @@ bool IsOfModel(std::string_view name) {
   return name.starts_with("model.") || name.starts_with("loss.");
 }
 
-// A network that is trained on keeps its structure.
+// Continuing a network's training keeps its structure.
 Status CheckSameStructure(const BoundTrain& bound, const models::ModelSpec& base) {
   Status errors;
   for (const auto& [name, entry] : bound.attributes.entries()) {
@@ -163,7 +162,7 @@ std::string LossOf(const BoundTrain& bound) {
   return label.classes_size() <= 2 ? "logistic" : "softmax";
 }
 
-// An attribute that means something only where another one has a certain value.
+// The attribute has an effect only if another one has a certain value.
 Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_view other,
                    std::string_view chosen, const std::vector<std::string>& allowed) {
   if (!bound.attributes.Given(name) ||
@@ -177,7 +176,7 @@ Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_v
       .Hint("leave it out");
 }
 
-// How many numbers a label has is seen in the data.
+// The number of values in a label is known from the data.
 Status CheckLabelDimension(const BoundTrain& bound) {
   constexpr char kName[] = "model.label_dimension";
   const models::LabelPlan& label = bound.features.label();
@@ -192,7 +191,7 @@ Status CheckLabelDimension(const BoundTrain& bound) {
       .Hint(fmt::format("write {}={}, or leave it out: the numbers are counted", kName, width));
 }
 
-// What XGBoost itself has no use for.
+// Attributes that XGBoost itself ignores.
 bool IsOfTrees(std::string_view name) {
   if (name == "train.num_boost_round" || name == "train.early_stopping_rounds") {
     return true;
@@ -314,7 +313,7 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
     choose("train.early_stopping_rounds", kChosenPatience);
   }
   const auto cells = static_cast<double>(bound.statistics.rows) * bound.features.features_size();
-  // A model to continue from may have been one of fewer rows.
+  // The model to continue from may have been trained on fewer rows.
   const bool inherited = FindIn(*attributes, "train.nthread") != nullptr;
   if (cells <= kOneThreadCells || inherited) {
     SetAttribute("train.nthread", int64_t{cells <= kOneThreadCells ? 1 : 0}, attributes);

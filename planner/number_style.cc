@@ -9,14 +9,14 @@
 namespace sluice::planner {
 namespace {
 
-// Fewer cells with a comma may be lists whose second number happens to look like decimals.
+// Fewer cells with a comma may be lists whose second number only looks like decimals.
 constexpr size_t kFewestCells = 40;
 
-// What the cells of a column have in common, if all are numbers with these separators.
+// What the cells of a column have in common if all are numbers with these separators.
 struct Evidence {
   bool all = true;
   size_t with_group = 0, with_point = 0, with_both = 0, with_neither = 0;
-  bool leading_zero = false;   // of decimals, "1,05", and of a group of three, "1.050"
+  bool leading_zero = false;   // of decimals, "1,05", or of a group of three, "1.050"
   bool trailing_zero = false;  // of decimals: "1,50"
   size_t fewest_decimals = SIZE_MAX, most_decimals = 0;
   std::set<char> last_digits;  // of decimals
@@ -69,7 +69,8 @@ std::string ThousandsOf(const std::vector<std::string>& cells) {
     return "";
   }
   const bool many = comma.with_point >= kFewestCells;
-  // Decimals are written to the last one that is not 0, or all to the same; lists are neither.
+  // Decimals are written up to the last nonzero digit, or all to the same length; lists are
+  // neither.
   const bool shortest = many && comma.with_neither > 0 && !comma.trailing_zero;
   constexpr size_t kEveryDigit = 10;
   const bool one_digit =

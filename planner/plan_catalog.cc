@@ -3,8 +3,7 @@
 #include "parser/ast.h"
 #include "planner/plan_use_internal.h"
 
-// What a statement about the catalog itself (models, jobs) says; nothing has to be looked up to
-// plan it.
+// Plans of statements about the catalog itself (models, jobs); planning needs no lookups.
 namespace sluice::planner {
 namespace {
 
@@ -104,7 +103,7 @@ Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement) 
   }
   if (statement.rename) {
     *alter.mutable_rename() = ReferenceTo(*statement.rename);
-    if (alter.rename().schema().empty()) {  // as ALTER TABLE does, which leaves it where it is
+    if (alter.rename().schema().empty()) {  // as with ALTER TABLE, the model stays in its schema
       alter.mutable_rename()->set_schema(statement.model.schema);
     }
   }

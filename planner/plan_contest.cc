@@ -16,12 +16,12 @@
 namespace sluice::planner {
 namespace {
 
-// Fewer rows are judged by folds: a tenth of them would be noise.
+// With fewer rows, models are judged by folds: a tenth of the rows would be too noisy.
 constexpr int64_t kFoldedRows = 4'000;
 constexpr uint32_t kFolds = 5;
 constexpr double kFraction = 0.1;
 constexpr double kMostValidationRows = 20'000;
-// Of more rows so many tell which candidate is best.
+// Of more rows, this many are enough to find the best candidate.
 constexpr int64_t kMostRows = 1'000'000;
 constexpr int64_t kSampleRows = 500'000;
 constexpr int64_t kTreePatience = 10;
@@ -46,8 +46,8 @@ bool IsTreeModel(const plan::TrainPlan& plan) {
   return FindIn(plan.model().attributes(), "train.num_boost_round") != nullptr;
 }
 
-// Rows that stand next to each other are often of one thing (a town, a customer, a day), and would
-// tell of each other: they are held out together. In many runs, and of each class some.
+// Adjacent rows often belong to one entity (a town, a customer, a day) and would reveal each other,
+// so they are held out together: in many runs, with some rows of each class.
 uint32_t RowsTogether(const BoundTrain& bound) {
   constexpr int64_t kMostTogether = 16;
   constexpr int64_t kFewestRuns = 25;
@@ -63,7 +63,7 @@ uint32_t RowsTogether(const BoundTrain& bound) {
   return static_cast<uint32_t>(std::max<int64_t>(together, 1));
 }
 
-// A plan made for rows of its own, now for the contest's.
+// Changes a plan with validation rows of its own to the contest's.
 void JudgeBy(const plan::Contest& contest, plan::TrainPlan* plan) {
   *plan->mutable_split() = contest.split();
   const bool folded = plan->folds() > 0;
@@ -152,7 +152,7 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
   if (!ground.bound.attributes.Given("engine.strategy")) {
     statement.attributes.push_back(MakeAttribute("engine.strategy", {std::string("local"), {}}));
   }
-  // A network of few rows has a schedule of its own, of folds.
+  // A network with few rows has a schedule of its own, for folds.
   const bool deep =
       type.family == models::ModelFamily::kDeep || type.family == models::ModelFamily::kWideDeep;
   if (!SaysItsRows(ground.bound.attributes) && !(deep && contest.folds() > 0)) {
@@ -166,7 +166,7 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
   if (own->strategy().kind() != plan::Strategy::LOCAL) {
     return Unimplemented("it takes several processes");
   }
-  own->clear_label_trials();  // other scales are candidates of their own
+  own->clear_label_trials();  // other scales become candidates
   own->set_statement(plan.statement());
   *own->mutable_given() = plan.given();
   JudgeBy(contest, own);
@@ -175,8 +175,8 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
 
 namespace {
 
-// A contest's candidates are all judged by rows that are held out, whatever the statement's own
-// choice would do alone: what is shown of that type is how it is tried.
+// All candidates of a contest are judged by held-out rows, even where the statement's own choice
+// alone would not be; show that type the way it is tried.
 void ShowAsCandidate(plan::TrainPlan* plan) {
   const plan::Contest& contest = plan->contest();
   plan->set_threshold(contest.candidates(0).plan().threshold());

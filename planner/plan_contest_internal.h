@@ -6,12 +6,12 @@
 // Trainings that try several models. Only planner.cc and plan_*.cc include this.
 namespace sluice::planner {
 
-// A TRAIN, with its contest or search where it has one.
+// Plans a TRAIN, including its contest or search if it has one.
 Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
                                 catalog::DataSource& source, catalog::ModelStore& models,
                                 const Options& options);
 
-// What further candidates are planned with.
+// The basis for planning further candidates.
 struct ContestGround {
   const ContestRequest& request;
   const BoundTrain& bound;  // the statement's own choice
@@ -19,20 +19,20 @@ struct ContestGround {
   catalog::ModelStore& models;
   const Options& options;
 };
-// A candidate of this type with these attributes beside the statement's; an error says why there
-// is none. `contest` has the validation rows; `plan`: the statement's own.
+// A candidate of this type with these attributes added to the statement's; an error says why it is
+// impossible. `contest` has the validation rows; `plan`: the statement's own.
 Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::TrainPlan& plan,
                                       const plan::Contest& contest, const models::ModelType& type,
                                       const std::vector<parser::Attribute>& settings);
-// The rows by which candidates are judged; false: there are none, as the statement says.
+// Chooses the rows by which candidates are judged; false: the statement does not allow any.
 bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan::Contest* contest);
 // auto.metric or tune.metric.
 Status FillContestMetric(const AttributeSet& attributes, const char* name,
                          const plan::TrainPlan& plan, plan::Contest* contest);
 
-// auto.*: the short form's kinds.
+// auto.*: the kinds of models for the short form.
 Status FillKinds(const ContestGround& ground, plan::TrainPlan* plan);
-// tune.*: settings of the type that is named.
+// tune.*: settings of the named type.
 Status FillSearch(const ContestGround& ground, plan::TrainPlan* plan);
 
 }  // namespace sluice::planner

@@ -19,7 +19,7 @@ constexpr int64_t kMostAutomaticRows = 1'000'000;
 constexpr double kAutomaticSeconds = 30;
 constexpr char kScaleOfLabel[] = "train.label_scale";
 
-// A kind's further settings: what a practitioner would turn first.
+// A further setting of a kind: what a practitioner would vary first.
 struct Variant {
   const char* name;
   std::vector<std::pair<const char*, parser::AttributeValue>> settings;
@@ -56,7 +56,7 @@ parser::AttributeValue Widths(const std::vector<int64_t>& widths) {
   return {list, {}};
 }
 
-// How large a tree's step is: the more work a round is, the fewer of them there is time for.
+// A tree's step size: the more work a round is, the fewer rounds there is time for.
 double StepOf(const BoundTrain& bound) {
   constexpr double kLittle = 5e5;
   constexpr double kMuch = 3e6;
@@ -66,8 +66,8 @@ double StepOf(const BoundTrain& bound) {
   return work <= kLittle ? 0.05 : work <= kMuch ? 0.08 : 0.15;
 }
 
-// The type as it is; a network of numbers with a heavy tail learns them best by their root, which
-// holds the few large ones back.
+// The type's default settings; but a network learns numbers with a heavy tail best as square roots,
+// which dampens the few large ones.
 Variant FirstOf(const ModelType& type, const BoundTrain& bound) {
   const bool deep = type.family == ModelFamily::kDeep || type.family == ModelFamily::kWideDeep;
   return deep && !bound.other_scales.empty()
@@ -75,15 +75,15 @@ Variant FirstOf(const ModelType& type, const BoundTrain& bound) {
              : Variant{"", {}};
 }
 
-// `own`: the type as it is, planned; null: it could not be.
+// `own`: the plan with default settings; null: there is none.
 std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
                                 const plan::Candidate* own) {
-  // With so few rows a weight, how much the weights are held back is what counts.
+  // With so few rows per weight, regularisation matters most.
   constexpr int64_t kFewRowsPerWeight = 30;
   const double step = StepOf(bound);
   const bool tailed = !bound.other_scales.empty();
   if (type.family == ModelFamily::kTrees) {
-    // Of few columns none can be left out of a tree.
+    // With fewer columns, trees do not sample them.
     constexpr int kSampledColumns = 8;
     const double columns = bound.features.features_size() >= kSampledColumns ? 0.8 : 1;
     const auto slower = [columns](double eta, int64_t depth) {
@@ -141,7 +141,7 @@ const plan::Candidate* FindKind(const plan::Contest& contest, const std::string&
   return nullptr;
 }
 
-// The kinds that auto.candidates names; all of `open` where it says nothing.
+// The kinds in auto.candidates; all of `open` if it is not given.
 Status ReadKinds(const ContestRequest& request, const std::vector<const ModelType*>& open,
                  const ModelType* wide, std::vector<const ModelType*>* types, bool* blends) {
   const auto asked = request.automatic.Texts("auto.candidates");
@@ -188,7 +188,7 @@ Status ReadKinds(const ContestRequest& request, const std::vector<const ModelTyp
   return OkStatus();
 }
 
-// Why the statement's own choice is trained and nothing else; "": others are tried.
+// Why only the statement's own choice is trained; "": others are tried.
 std::string WhyNot(const BoundTrain& bound, const plan::TrainPlan& plan) {
   if (bound.open_types.empty()) {
     return "the statement asks for what not every kind of model has";
@@ -205,8 +205,8 @@ std::string WhyNot(const BoundTrain& bound, const plan::TrainPlan& plan) {
   return "";
 }
 
-// Of many columns perhaps few matter: each kind again, and slow trees, on those that tell trees
-// most.
+// With many columns, perhaps only a few matter: adds each kind again, and slow trees, on the
+// columns that trees gain most by.
 void AddSelective(const BoundTrain& bound, plan::Contest* contest) {
   constexpr int kManyFeatures = 40;
   const plan::Candidate* trees = FindKind(*contest, "trees");

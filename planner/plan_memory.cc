@@ -10,10 +10,10 @@
 namespace sluice::planner {
 namespace {
 
-// Adam's two moments beside each weight, and the gradient.
+// The weight, Adam's two moments, and the gradient.
 constexpr int64_t kFloatsPerParameter = 4;
 
-// Where a reader would look for what makes a network large.
+// Place of the attribute that makes a network large.
 Span SizeSpan(const BoundTrain& bound) {
   for (const char* name : {"model.hidden_units", "model.dnn_hidden_units"}) {
     if (bound.attributes.Given(name)) {

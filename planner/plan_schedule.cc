@@ -11,7 +11,7 @@
 namespace sluice::planner {
 namespace {
 
-// What is known of the plan: its split.
+// Uses what is known of the plan: its split.
 Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
   const AttributeSet& attributes = bound.attributes;
   const bool epochs_open = !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");

@@ -17,10 +17,10 @@ namespace {
 using models::AttributeSpec;
 using models::AttributeType;
 
-// Where the ends of a range are so far apart, what counts is the order of magnitude.
+// If a range's ends differ by this factor, it is searched logarithmically.
 constexpr double kLogarithmicRange = 10;
 
-// One attribute's values: a range, or a few.
+// One attribute's values: a range, or a list.
 struct Choices {
   const AttributeSpec* spec = nullptr;
   bool range = false;
@@ -101,7 +101,7 @@ Result<Choices> ChoicesOf(const TunedAttribute& tuned, const BoundTrain& bound) 
   return choices;
 }
 
-// In [0, 1), by the seed, the trial and the attribute.
+// In [0, 1), determined by the seed, the trial and the attribute.
 double Draw(uint64_t seed, int64_t trial, const std::string& name) {
   constexpr int kBits = 53;
   const uint64_t hash = models::HashInteger(models::HashInteger(seed ^ models::HashText(name)) +
@@ -122,7 +122,7 @@ parser::AttributeValue ValueOf(const Choices& choices, double draw) {
   }
   const double value = logarithmic ? choices.low * std::pow(choices.high / choices.low, draw)
                                    : choices.low + (choices.high - choices.low) * draw;
-  // Three digits are what somebody would write.
+  // Round to three digits, as a person would write.
   const double written = models::ParseNumber(fmt::format("{:.3g}", value)).value_or(value);
   return {std::clamp(written, choices.low, choices.high), {}};
 }
@@ -186,7 +186,7 @@ Status FillSearch(const ContestGround& ground, plan::TrainPlan* plan) {
        ++draw) {
     std::vector<parser::Attribute> settings;
     std::string key;
-    for (size_t i = 0; draw > 0 && i < all.size(); ++i) {  // first: as it is without a search
+    for (size_t i = 0; draw > 0 && i < all.size(); ++i) {  // the first trial draws nothing
       parser::Attribute setting;
       setting.name.text = all[i].spec->name;
       setting.name.parts = {all[i].spec->name};

@@ -19,7 +19,7 @@
 namespace sluice::planner {
 namespace {
 
-// Whether there will be rows that the model has not been trained on: a contest judges all of its
+// Whether there will be rows that the model was not trained on: a contest judges all of its
 // candidates by such rows.
 bool HoldsRowsOut(const plan::TrainPlan& plan) {
   return plan.split().kind() != plan::Split::NONE || plan.folds() > 0 || plan.has_contest();
@@ -60,16 +60,16 @@ Status FillTimeThreshold(const BoundTrain& bound, plan::Split* split) {
   return OkStatus();
 }
 
-// The columns of a split must be named as the SELECT spells them.
+// The columns of a split in the SELECT's spelling.
 void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
   if (const auto index = bound.select.columns.Find(split->column())) {
     split->set_column(bound.select.schema.columns[*index].name);
   }
 }
 
-// The split and the folds are known: a threshold is chosen on rows that are held out.
+// Once split and folds are known: a threshold is chosen on held-out rows.
 void ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
-  // Where a class is rarer than this, 0.5 hardly ever says it.
+  // If a class is rarer than this, a threshold of 0.5 hardly ever predicts it.
   constexpr double kRareClass = 0.2;
   std::string rule = bound.threshold;
   if (rule == "auto") {
@@ -83,7 +83,7 @@ void ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
   plan->set_threshold(rule);
 }
 
-// The model knows no spans; its errors name the attribute that is wrong.
+// The model's errors have no spans but name the faulty attribute; adds that attribute's place.
 Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
   const Diagnostic& diagnostic = status.diagnostics().front();
   if (diagnostic.span.valid()) {
@@ -98,7 +98,8 @@ Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
   return Status(status).At(loss.valid() ? loss : bound.select.span);
 }
 
-// Where nothing is said of how a number with a heavy tail is learnt, trials on validation rows say.
+// If the statement does not say how a number with a heavy tail is learnt, trials on validation rows
+// decide.
 void FillLabelTrials(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   if (bound.other_scales.empty() || bound.type->family == models::ModelFamily::kTrees ||
@@ -114,7 +115,7 @@ void FillLabelTrials(const BoundTrain& bound, plan::TrainPlan* plan) {
       bound.features.label().column()));
 }
 
-// Attributes that are right, and do nothing for this training: whoever wrote them is told.
+// Attributes that are valid but have no effect on this training are reported to the user.
 void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   for (const std::string& attribute : attributes.WithoutEffect()) {
@@ -252,7 +253,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   work.rows = bound.statistics.rows;
   work.batch_size = plan->batch_size();
   work.columns = plan->model().features().features_size();
-  // How many epochs it takes until nothing improves is not known: what counts is one of them.
+  // How many epochs pass before nothing improves is not known: count one of them.
   work.epochs = plan->early_stopping().plateau() > 0 ? 1 : plan->epochs();
   work.parameters = plan->parameter_count();
   if (network != nullptr) {
@@ -278,7 +279,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   return wrong;
 }
 
-// What does not depend on where the rows are. `network` is null for trees.
+// Everything that does not depend on where the rows are. `network` is null for trees.
 Status FillTraining(const parser::TrainStatement& statement, const BoundTrain& bound,
                     const Options& options, plan::TrainPlan* plan,
                     std::unique_ptr<models::Network>* network) {

@@ -19,7 +19,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
 Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
                               catalog::DataSource& source, catalog::ModelStore& models);
 
-// About the catalog itself (plan_catalog.cc): what they name is looked up when they run.
+// Statements about the catalog itself (plan_catalog.cc): names are looked up when they run.
 plan::Plan PlanShow(const parser::ShowStatement& statement);
 plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
@@ -28,7 +28,7 @@ Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
                                   const catalog::DataSource& source);
 plan::Plan PlanJob(const parser::JobStatement& statement);
 
-// Rows of one query while a model is applied: it has no batches to align with.
+// Rows of one query when applying a model, where no batches have to be aligned.
 inline constexpr int64_t kRowsPerUseShard = 20'000;
 
 template <typename UsePlan>

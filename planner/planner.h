@@ -19,26 +19,26 @@ class Plan;
 
 namespace sluice::planner {
 
-// What a session and its machine say about every plan.
+// Settings of the session and its machine that apply to every plan.
 struct Options {
   int local_cpus = 2;
   // Rows x columns x epochs below which a training stays inside the gateway's process.
   int64_t in_process_work = 2'000'000'000;
   uint64_t default_seed = 1;
-  // What a training may take, all its processes together.
+  // Memory that a training may use, all its processes together.
   int64_t memory_bytes = std::numeric_limits<int64_t>::max();
-  // The folder that holds the folders of checkpoints; "": there are none; nullopt: whoever gives
-  // statements may use any folder, with this process's rights.
+  // The folder that contains all folders of checkpoints; "": there are none; nullopt: statements
+  // may use any folder, with this process's rights.
   std::optional<std::string> checkpoint_root;
-  // Jobs run on pods: engine.template and its like may be given.
+  // Whether jobs run on pods: engine.template and the like are allowed.
   bool pods = false;
 };
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,
-// model, split, strategy and fleet chosen where the user is silent. Every error that can be known
-// is reported at once, each with its span in the script. Reads the catalog, changes nothing. SET
-// has no plan; what is parsed but not built answers 0A000 with a hint. `models`: of whom the
-// statement runs for. Thread-safe.
+// model, split, strategy and fleet chosen where the user is silent. All errors are reported at
+// once, each with its span in the script. Reads the catalog, changes nothing. SET has no plan; what
+// is parsed but not implemented answers 0A000 with a hint. `models`: seen as the statement's user.
+// Thread-safe.
 Result<plan::Plan> MakePlan(const parser::ExtendedStatement& statement, catalog::DataSource& source,
                             catalog::ModelStore& models, const Options& options);
 

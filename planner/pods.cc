@@ -25,7 +25,7 @@ struct Piece {
   size_t offset = 0;
 };
 
-// The text of one attribute, and where its parts stand in the statement.
+// The text of one attribute, and the places of its parts in the statement.
 class PodText {
  public:
   PodText(const AttributeSet& attributes, std::string name)
@@ -38,7 +38,7 @@ class PodText {
   Piece all() const { return {text_, 0}; }
   Status Wrong(const Piece& piece, const std::string& what) const {
     Span place = literal_;
-    // Between quotes, without a quote in it: byte by byte.
+    // In quotes without escapes, the text maps to the statement byte by byte.
     if (place.valid() && place.end - place.begin == static_cast<int64_t>(text_.size()) + 2) {
       place = {literal_.begin + 1 + static_cast<int64_t>(piece.offset),
                literal_.begin + 1 + static_cast<int64_t>(piece.offset + piece.text.size())};
@@ -78,7 +78,7 @@ struct Setting {
   Piece all, key, value;
 };
 
-// key=value, with commas in between.
+// key=value, separated by commas.
 std::vector<Setting> ReadSettings(const PodText& text, const Piece& part, Status* errors) {
   std::vector<Setting> settings;
   for (const Piece& piece : Split(part, ',')) {
@@ -100,7 +100,7 @@ std::vector<Setting> ReadSettings(const PodText& text, const Piece& part, Status
   return settings;
 }
 
-// What Kubernetes calls it; nullopt: nothing that it knows.
+// Kubernetes' name for it; nullopt: unknown.
 std::optional<std::string> ResourceName(std::string_view name) {
   if (name == "gpu") {
     return "nvidia.com/gpu";
@@ -171,7 +171,7 @@ void FillPriority(const PodText& text, plan::RolePods* role, Status* errors) {
   role->set_high_share(share);
 }
 
-// Of `role`: engine.<role>_resource_request and the like.
+// For `role`: engine.<role>_resource_request and the like.
 void FillRole(const AttributeSet& attributes, const std::string& role, plan::RolePods* pods,
               Quantities* requests, Status* errors) {
   const PodText request(attributes, fmt::format("engine.{}_resource_request", role));
@@ -240,7 +240,7 @@ Status NotOnPods(const AttributeSet& attributes) {
   return errors;
 }
 
-// The worker's own figures, which the planner and the scheduler of jobs reckon with.
+// The worker's own figures, which the planner and the job scheduler use.
 void TakeWorkerFigures(const AttributeSet& attributes, const Quantities& requests,
                        plan::Strategy* strategy, Status* errors) {
   for (const auto& [name, attribute] :

@@ -11,11 +11,11 @@ class Strategy;
 
 namespace sluice::planner {
 
-// The attributes that say how the pods of a job are made, in the order in which errors name them.
+// The attributes for a job's pods, in the order in which errors name them.
 const std::vector<const char*>& PodAttributes();
 
-// What they ask for, into the plan; where jobs do not run on pods (`on_pods`), each that is given
-// is an error. Every mistake is a diagnostic of its own, at the part of the text that it is about.
+// Puts their requests into the plan; if jobs do not run on pods (`on_pods`), each given one is an
+// error. Every mistake is a diagnostic of its own, at its part of the text.
 Status FillPods(const AttributeSet& attributes, bool on_pods, plan::Strategy* strategy);
 
 }  // namespace sluice::planner

@@ -16,33 +16,33 @@ class PredictPlan;
 class TrainPlan;
 }  // namespace sluice::plan
 
-// What the answers of statements that use a model look like: the planner holds an existing table
-// against it, the executor writes it.
+// The columns of answers of statements that use a model: the planner compares existing tables with
+// them, the executor writes them.
 namespace sluice::planner {
 
-// The model, its version and job, its loss, and the metrics that the statement asks for under its
-// own names: where it says nothing, those of the task. None without validation rows.
+// The model, its version and job, its loss, and the requested metrics under the statement's names,
+// or else the task's. No metrics without validation rows.
 Schema TrainResult(const plan::TrainPlan& plan);
 
-// What a PREDICT adds to each row: the prediction, and its extra outputs.
+// The columns that a PREDICT adds to each row: the prediction, and its extra outputs.
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan);
-// The columns that are passed through, then those.
+// The columns that are passed through, followed by those.
 Schema PredictResult(const plan::PredictPlan& plan);
 
-// Canonical names of the metrics that an EVALUATE tells, and what it calls them: loss first, as
-// SQLFlow does; then those asked for, or all of the task.
+// Canonical names of the metrics in an EVALUATE's answer, and their column names: loss first, as in
+// SQLFlow; then those requested, or all of the task.
 struct ToldMetric {
   std::string column;
   std::string metric;
 };
 std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task);
-// A row of those metrics, or what plan.report asks for.
+// A row of those metrics, or the columns for plan.report.
 Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task);
 
-// Of a statement that writes a table of predictions.
+// For a statement that writes a table of predictions.
 Schema PredictTableResult();
 
-// Of TO EXPLAIN, named as SQLFlow's XGBoostExplainer names them.
+// For TO EXPLAIN, with the names of SQLFlow's XGBoostExplainer.
 Schema ReportResult();
 
 }  // namespace sluice::planner

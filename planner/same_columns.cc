@@ -19,10 +19,10 @@ namespace sluice::planner {
 namespace {
 
 struct Written {
-  std::string text;  // as the user wrote it
+  std::string text;  // as written
   Span span;
 };
-// What is asked for, by a spelling that says nothing but the meaning.
+// Requested columns, by a canonical spelling of their meaning.
 using Columns = std::map<std::string, Written>;
 
 std::string MeaningOf(const ColumnSpec& spec) {
@@ -42,7 +42,7 @@ bool IsPlain(const ColumnSpec& spec) {
   return spec.kind == ColumnSpec::Kind::kName || spec.kind == ColumnSpec::Kind::kStar;
 }
 
-// With one target COLUMN refines, and a plain name says no more than that the column is selected.
+// With one target COLUMN only refines, so a plain name just means that the column is selected.
 bool OneTarget(const std::vector<parser::ColumnClause>& clauses) {
   std::set<std::string> targets;
   for (const parser::ColumnClause& clause : clauses) {
@@ -51,7 +51,7 @@ bool OneTarget(const std::vector<parser::ColumnClause>& clauses) {
   return targets.size() <= 1;
 }
 
-// Columns that cannot be read have been told as errors.
+// Columns that cannot be read were already reported.
 Columns ColumnsOf(const std::vector<parser::ColumnClause>& clauses, bool with_plain) {
   Columns columns;
   for (const parser::ColumnClause& clause : clauses) {
@@ -76,7 +76,7 @@ std::vector<parser::ColumnClause> ReadClauses(const std::string& statement) {
   return train == nullptr ? std::vector<parser::ColumnClause>() : train->columns;
 }
 
-// A plain name that the model knows nothing of.
+// Plain names that the model does not know.
 void FindUnknownNames(const std::vector<parser::ColumnClause>& clauses,
                       const models::FeaturePlan& features, std::vector<Written>* unknown) {
   for (const parser::ColumnClause& clause : clauses) {

@@ -12,14 +12,14 @@ class TrainPlan;
 
 namespace sluice::planner {
 
-// COLUMN clauses as text, each to be parsed again: "COLUMN EMBEDDING(a, 8), b FOR target".
+// COLUMN clauses as text that can be parsed again: "COLUMN EMBEDDING(a, 8), b FOR target".
 std::vector<std::string> PrintColumns(const std::vector<parser::ColumnClause>& clauses);
 
-// The COLUMN clauses that a stored model's features come from.
+// The COLUMN clauses from which a stored model's features were made.
 std::vector<std::string> LearntColumns(const plan::TrainPlan& learnt);
 
-// Whether a statement that continues from a model asks, by COLUMN, for the features that the model
-// has: in any order, spelt in any way. An error says what differs.
+// Whether the COLUMN clauses of a statement that continues from a model ask for the model's own
+// features, in any order and spelling. An error says what differs.
 Status CheckSameColumns(const std::vector<parser::ColumnClause>& clauses,
                         const plan::TrainPlan& learnt);
 

@@ -20,7 +20,7 @@ bool KnowsNumbers(const models::Categorizer& categorizer) {
          });
 }
 
-// A number says to such a feature what the text of the number said in training.
+// Such a feature reads a number as it read the number's text in training.
 bool ReadsNumberForText(const models::Feature& feature) {
   switch (feature.kind()) {
     case models::Feature::TENSOR:
@@ -50,13 +50,13 @@ bool AllOf(const models::FeaturePlan& features, uint32_t input,
       });
 }
 
-// Whether the features read a cell of the found type as what its text, or its number, meant in
-// training. A text that turns out to be no number is an error where it is read.
+// Whether the features can read cells of the found type as they read their texts, or numbers, in
+// training. A text that is not a number is an error when it is read.
 bool Compatible(const models::FeaturePlan& features, uint32_t input, const ColumnInfo& found) {
   const auto learnt = static_cast<DataType>(features.inputs(static_cast<int>(input)).type());
   if (learnt == found.type || (IsNumeric(learnt) && IsNumeric(found.type)) ||
       found.database_type.empty()) {
-    // SQLite knows no type of an expression; its cells are read as what they should be.
+    // SQLite does not know an expression's type; its cells are read as the expected type.
     return true;
   }
   if (found.type == DataType::kText) {

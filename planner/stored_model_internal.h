@@ -11,18 +11,18 @@ namespace sluice::catalog {
 class DataSource;
 }
 
-// Models that a statement uses; only .cc files of this folder include this.
+// Finds the models that statements use; only .cc files of this folder include this.
 namespace sluice::planner {
 
 struct StoredModel {
   catalog::ModelVersion version;
-  plan::TrainPlan plan;  // what it was made of
+  plan::TrainPlan plan;  // the plan that it was made by
 };
 
-// The live version of a model, or the one that is named. NotFound (42704) names the nearest.
+// The live version of a model, or the named one. NotFound (42704) suggests the nearest.
 Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models);
 
-// The SELECT must have every column that the model's features read, with types they can read.
+// The SELECT must have every column that the model's features read, with readable types.
 // `statement` is "predict", "evaluate" ...
 Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& select,
                      std::string_view statement);

@@ -16,13 +16,13 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::io::CodedInputStream;
 
-// Of messages inside messages; a plan of ours has six.
+// Limit of nested messages; our plans have six levels.
 constexpr int kDeepestMessage = 16;
-// What every plan may take, and a larger one as a multiple of its own bytes. A vocabulary, which is
-// most of a large plan, takes five times its bytes.
+// Memory allowed for any plan; a larger plan is limited to a multiple of its own bytes. A
+// vocabulary, the largest part of a large plan, takes five times its bytes.
 constexpr int64_t kFreeBytes = int64_t{64} << 20;
 constexpr int64_t kMostTimesItsBytes = 8;
-// More than any table has columns. Features are held against each other one by one.
+// More than any table's columns. Features are compared with each other one by one.
 constexpr int kMostFeatures = 1 << 16;
 
 // Adds up what parsing would allocate, without allocating it.
@@ -39,7 +39,7 @@ class PlanWeight {
  private:
   enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
 
-  // A message or a text with its place in a repeated field; a number of a packed one.
+  // Memory of a message or a text in a repeated field; of a number in a packed one.
   static constexpr int64_t kMessage = 256;
   static constexpr int64_t kText = 48;
   static constexpr int64_t kNumber = 16;
@@ -102,7 +102,7 @@ bool IsType(int32_t type) {
          type <= static_cast<int32_t>(DataType::kBytes);
 }
 
-// What the code that reads a plan casts, and looks up, without looking.
+// Checks numbers that readers of a plan cast or use as indexes unchecked.
 Status CheckNumbers(const models::ModelSpec& model) {
   const models::FeaturePlan& features = model.features();
   if (features.features_size() > kMostFeatures || features.inputs_size() > kMostFeatures) {

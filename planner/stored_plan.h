@@ -10,10 +10,10 @@ class TrainPlan;
 
 namespace sluice::planner {
 
-// The plan that is stored beside a model. The bytes are input: whoever may write the catalog's
-// tables may have made them. They are refused (XX001) where they are no plan, where reading them
-// would take much more memory than they do, and where a number in them is not one of its type's.
-// Whether features, model and weights fit each other is said by whoever builds the model.
+// Reads the plan that is stored with a model. The bytes are not trusted: they come from the
+// catalog's tables, which others may write. They are refused (XX001) if they are malformed, if
+// reading them would take far more memory than they do, or if a number in them is out of its type's
+// range. Whether features, model and weights fit together is checked when the model is built.
 Result<plan::TrainPlan> ReadStoredPlan(std::string_view bytes);
 
 }  // namespace sluice::planner

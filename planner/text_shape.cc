@@ -48,7 +48,7 @@ std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cell
 
 std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
                               const catalog::SelectStatistics& statistics) {
-  constexpr size_t kMostUnits = 10;  // more are names
+  constexpr size_t kMostUnits = 10;  // more than this means names rather than units
   std::set<std::string> units;
   if (shape.format.kind != models::ColumnFormatKind::kText) {
     return units;
@@ -102,7 +102,7 @@ TextShape InspectText(const std::vector<std::string>& cells) {
   TextShape shape;
   shape.format = vote.Decide();
   if (shape.format.kind == models::ColumnFormatKind::kText && vote.cells() > 0) {
-    constexpr size_t kMostCounted = 100;  // of a cell: a few long ones are no column of texts
+    constexpr size_t kMostCounted = 100;  // per cell, against a few long ones
     size_t words = 0;
     for (const std::string& cell : cells) {
       words += models::CountWords(cell, kMostCounted);

@@ -9,7 +9,7 @@
 
 namespace sluice::planner {
 
-// What the cells of a text column are really made of, told from a sample of them.
+// What the cells of a text column really contain, judged by a sample.
 struct TextShape {
   models::ColumnFormat format;
   // Of all numbers in the cells (kNumber, kDenseCsv).
@@ -17,19 +17,19 @@ struct TextShape {
   double deviation = 0;
   double min = 0;
   double max = 0;
-  double words = 0;  // of a cell, on average, where it is plain text
+  double words = 0;  // average per cell of plain text
 };
 
-// What stands around the numbers of a text column of the sample, where every cell is such a number
+// The units of a text column's numbers in the sample, if every cell is a number with one
 // (UnitNumber::unit).
 std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
                               const catalog::SelectStatistics& statistics);
 
 TextShape InspectText(const std::vector<std::string>& cells);
-// Of the numbers of its cells, however they are written.
+// Computes mean and deviation of the cells' numbers, however they are written.
 void SetMoments(const std::vector<double>& numbers, TextShape* shape);
 
-// Of each number of the cells that hold `format.width` of them (kDenseCsv).
+// For each position of the numbers in cells that list `format.width` of them (kDenseCsv).
 struct NumberMoments {
   double mean = 0;
   double deviation = 0;
@@ -37,7 +37,7 @@ struct NumberMoments {
 std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cells,
                                             const models::ColumnFormat& format);
 
-// The finite numbers of one cell that lists them.
+// The finite numbers of one cell that lists several.
 std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter);
 
 }  // namespace sluice::planner

@@ -13,14 +13,14 @@ namespace {
 using models::ColumnFormatKind;
 using models::TimeFormat;
 
-// Seconds of 1990 and of 2040: what lies between, whatever its name, is hardly anything else.
+// Seconds from 1990 to 2040: numbers in this range are most likely times, whatever their name.
 constexpr double kEarliestSeconds = 631'152'000;
 constexpr double kLatestSeconds = 2'208'988'800;
-constexpr double kFewestTimes = 10;  // fewer are a code
+constexpr double kFewestTimes = 10;  // fewer values mean a code
 constexpr double kSeriesShare = 0.99;
 constexpr size_t kFewestSeriesRows = 50;
 
-// What statistics have seen of a text column.
+// A text column's values that the statistics know.
 std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics& statistics) {
   std::vector<std::string> texts = TextsOf(statistics.sample, index);
   for (const auto& [value, fraction] : statistics.columns[index].common_values) {
@@ -36,7 +36,7 @@ bool AllFit(const std::vector<std::string>& texts, TimeFormat format) {
   });
 }
 
-// The first number of each text, and the second.
+// The numbers of distinct first fields and of distinct second ones.
 size_t DistinctFields(const std::vector<std::string>& texts, size_t field) {
   std::set<std::string> values;
   for (const std::string& text : texts) {
@@ -52,8 +52,8 @@ size_t DistinctFields(const std::vector<std::string>& texts, size_t field) {
   return values.size();
 }
 
-// Both orders fit. Where one field never changes it is the day of times that are months; else
-// points and dashes stand behind a day, and a stroke behind a month.
+// Both orders fit. A field that never changes is the day, of monthly times; otherwise points and
+// dashes follow a day, and a slash follows a month.
 TimeFormat LikelierOrder(const std::vector<std::string>& texts) {
   const bool first_fixed = DistinctFields(texts, 0) == 1;
   const bool second_fixed = DistinctFields(texts, 1) == 1;
@@ -77,7 +77,7 @@ std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
   return std::nullopt;
 }
 
-// Whole numbers that are times: by their range, and for days by being none but days.
+// Whether whole numbers are times: by their range, and for days because all of them are valid days.
 std::optional<TimeShape> FindInNumbers(double min, double max, double distinct,
                                        const std::vector<double>& numbers) {
   if (distinct < kFewestTimes || numbers.empty()) {

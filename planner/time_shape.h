@@ -11,22 +11,23 @@
 
 namespace sluice::planner {
 
-// A column that holds times, whatever its type.
+// A column that holds times, of any type.
 struct TimeShape {
   models::TimeFormat format = models::TimeFormat::kIso;
-  // The data fits 12/31 and 31/12; the format is the likelier one.
+  // Both 12/31 and 31/12 fit the data; the format is the likelier one.
   bool ambiguous = false;
 };
 
-// `shape`: of a text column. By the sample and the most frequent values: every one has to fit.
+// `shape`: of a text column. Judged by the sample and the most frequent values, which all have to
+// fit.
 std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const TextShape& shape,
                                    const catalog::SelectStatistics& statistics);
 
-// Micros since 1970; nullopt: NULL, blank, or no time.
+// Microseconds since 1970; nullopt: NULL, blank, or not a time.
 std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeFormat format);
 
-// Whether the rows stand in the order of their times, no two of which are the same: a series, of
-// which the next times are asked.
+// Whether the rows are ordered by their times, all of which differ: a series, whose next values are
+// to be predicted.
 bool IsSeries(size_t index, DataType type, models::TimeFormat format,
               const catalog::SelectStatistics& statistics);
 

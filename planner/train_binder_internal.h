@@ -10,8 +10,8 @@
 // Only bind_train*.cc include this.
 namespace sluice::planner {
 
-// Binds one statement step by step; a step whose ground is missing is left out, so that each
-// mistake is told once.
+// Binds one statement step by step; a step is skipped if what it depends on is missing, so that
+// each mistake is reported once.
 class TrainBinder {
  public:
   TrainBinder(const parser::TrainStatement& statement, catalog::DataSource& source,
@@ -46,7 +46,7 @@ class TrainBinder {
   const parser::TrainStatement& statement_;
   catalog::DataSource& source_;
   catalog::ModelStore& models_;
-  const BoundTrain* known_;  // of the same select and label; null: none
+  const BoundTrain* known_;  // with the same select and label; null: none
   ErrorList errors_;
   BoundTrain bound_;
   bool has_select_ = false;
@@ -55,7 +55,7 @@ class TrainBinder {
   std::vector<RequestedColumn> requested_;
   bool only_requested_ = false;
   std::vector<std::string> excluded_;
-  std::vector<std::string> left_out_;  // per column, as features.* say
+  std::vector<std::string> left_out_;  // per column, from features.*
 };
 
 }  // namespace sluice::planner

@@ -13,44 +13,44 @@ namespace sluice::planner {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
-// The program with its libraries, and what every process of a job has: threads, connections.
+// The program with its libraries, and what every process of a job needs: threads, connections.
 constexpr double kProgramBytes = 31 * kMebibyte;
-// The database's buffers and the rows that are between it and the transform; a server's messages.
+// The database's buffers and the rows between it and the transform; a server's messages.
 constexpr double kStreamBytes = 5 * kMebibyte;
 constexpr double kMessageBytes = 2 * kMebibyte;
-// A feature plan as it comes, as it is parsed, and as the transform has it.
+// A feature plan as received, as parsed, and as the transform holds it.
 constexpr double kCopiesOfPlan = 6;
-// Vectors that grow have room that is not used yet, and have left room that is too small.
+// Growing vectors reserve room in advance, and leave behind blocks that were too small.
 constexpr double kGrowth = 1.35;
-// A row of a table: its id, the number of its steps, its places in the index; and of its block a
-// share that is not used yet.
+// A row of a table: its id, its step count, its index entries, and its share of the block's unused
+// room.
 constexpr double kBytesPerRow = 32;
 constexpr double kRowGrowth = 1.1;
-// Dense values on their way. A worker: as pulled, their gradient, the message as it is built, sent,
-// received and read (a synchronous one waits for the others meanwhile). A server: what each worker
-// pushes or pulls at the time.
+// Copies of dense values. A worker: as pulled, the gradient, and the message being built, sent,
+// received and read (in synchronous mode while waiting for the others). A server: what each worker
+// pushes or pulls at a time.
 constexpr double kDenseCopiesOfWorker = 9;
 constexpr double kDenseCopiesInLockstep = 7;
 constexpr double kDenseCopiesPerPush = 5;
-// A synchronous step: the lanes' gradients and their messages, the sums, the values before it.
+// A synchronous step: the lanes' gradients and their messages, the sums, the previous values.
 constexpr double kDenseCopiesPerLane = 2;
 constexpr double kDenseCopiesOfStep = 9;
-// All-reduce: gradient and sums of the lanes, messages of the mesh; and the whole model, by whoever
-// hands it over at the end.
+// All-reduce: gradients and sums of the lanes, messages of the mesh; and the whole model in the
+// process that hands it over at the end.
 constexpr double kDenseCopiesOfMesh = 5.5;
 constexpr double kCopiesHandedOver = 2.9;
 constexpr double kCopiesInProcess = 2;
-// libxgboost: values with their columns twice over, gradients, predictions and positions.
+// libxgboost: values with their columns twice, gradients, predictions and positions.
 constexpr double kTreeBytesPerValue = 8;
 constexpr double kTreeBytesPerRow = 32;
-// elastic/worker/shard_rows.cc: more is not kept for later epochs; but of validation rows so much.
+// Limits for rows kept for later epochs (elastic/worker/shard_rows.cc), and for validation rows.
 constexpr double kMostKept = 256 * kMebibyte;
 constexpr double kMostKeptValidation = 64 * kMebibyte;
 
 struct Parameters {
   double dense = 0;      // bytes of the dense values
   double rows = 0;       // bytes of the tables' rows
-  double optimizer = 0;  // bytes of all that is kept beside both
+  double optimizer = 0;  // bytes kept in addition to both
 };
 
 double SlotsOf(const models::OptimizerSpec& spec) {
@@ -58,11 +58,11 @@ double SlotsOf(const models::OptimizerSpec& spec) {
   return optimizer.ok() ? static_cast<double>((*optimizer)->slot_count()) : 0;
 }
 
-// Of the ids that a feature can have, those that the data has.
+// The number of a feature's possible ids that occur in the data.
 double IdsOf(const models::FeaturePlan& plan, const models::Feature& feature, double buckets,
              const Schema& columns, const catalog::SelectStatistics& statistics) {
   if (feature.format().kind() != models::TensorFormat::NONE) {
-    return buckets;  // each cell holds many
+    return buckets;  // each cell holds several
   }
   double distinct = 1;
   for (const uint32_t input : feature.inputs()) {
@@ -80,8 +80,8 @@ double IdsOf(const models::FeaturePlan& plan, const models::Feature& feature, do
   return std::min(buckets, distinct + 2);
 }
 
-// Of the rows that tables can have, the share that the data touches: those of one part of the
-// network with this dimension.
+// The share of possible table rows that the data touches, for the part of the network with this
+// dimension.
 double TouchedShare(const plan::TrainPlan& plan, const models::Network& network, bool wide,
                     uint32_t dimension, const Schema& columns,
                     const catalog::SelectStatistics& statistics) {
@@ -99,14 +99,14 @@ double TouchedShare(const plan::TrainPlan& plan, const models::Network& network,
   return all > 0 ? touched / all : 1;
 }
 
-// What an optimizer keeps beside each number of a tensor.
+// Optimizer slots per number of a tensor.
 double SlotsOf(const models::DenseTensor& tensor, double wide_slots, double deep_slots) {
   switch (tensor.group) {
     case models::DenseTensor::Group::kWide:
       return wide_slots;
     case models::DenseTensor::Group::kDeep:
       return deep_slots;
-    default:  // nothing: they do not descend
+    default:  // none: they are not trained by gradient descent
       return 0;
   }
 }
@@ -139,7 +139,7 @@ double BytesPerRow(const models::Network& network) {
          sizeof(float);
 }
 
-// A process that trains: what it has of the rows.
+// The memory for rows in a process that trains.
 TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& network) {
   const double workers = std::max<uint32_t>(1, plan.strategy().workers());
   const double per_row = BytesPerRow(network) * kGrowth;
@@ -151,13 +151,13 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
       static_cast<double>(plan.batch_size()) / lanes * static_cast<double>(network.bytes_per_row());
   double kept = 0;
   if (plan.epochs() > 1 && BytesPerRow(network) * rows <= kMostKept) {
-    // Shards are dealt anew in each epoch: a worker sees more of them every time.
+    // Shards are dealt anew in each epoch, so a worker sees more of them over time.
     kept = per_row * rows * (1 - std::pow(1 - 1 / workers, plan.epochs()));
   } else if (plan.split().kind() != plan::Split::NONE) {
     kept = std::min(kMostKeptValidation, per_row * rows * plan.split().fraction() / workers);
   }
   TrainingMemory memory;
-  // The shard at hand and the next one; half of the scratch is for what is rare (dropout).
+  // The current shard and the next one; half of the scratch is for rare uses (dropout).
   memory.worker = WholeBytes(kStreamBytes + 2 * shard * per_row + batch / 2 + kept);
   memory.kept = WholeBytes(kept);
   return memory;

@@ -16,19 +16,19 @@ class TrainPlan;
 
 namespace sluice::planner {
 
-// Memory in bytes that a training's processes have at their peak (resident, as VmHWM).
+// Peak memory in bytes of a training's processes (resident, as VmHWM).
 struct TrainingMemory {
   int64_t worker = 0;  // or the only process
-  int64_t kept = 0;    // of `worker`: rows kept for later epochs, which it can do without
+  int64_t kept = 0;    // part of `worker`: rows kept for later epochs, which are optional
   int64_t server = 0;  // a parameter server; 0: there are none
 };
 
-// A number of bytes that an integer holds, whatever a statement asks for.
+// Rounds to whole bytes within an integer's range.
 int64_t WholeBytes(double bytes);
 
-// What the processes of `plan` will take: the code, the rows in hand and those that are kept, the
-// parameters with the optimizer's values and their copies on the way. The factors were measured
-// (tests/process/memory_estimate_test.cc holds real processes against them). `plan` needs its
+// Estimates the memory of `plan`'s processes: the code, the rows in use and those that are kept,
+// the parameters with the optimizer's values and their copies in transit. The factors were measured
+// (tests/process/memory_estimate_test.cc compares them with real processes). `plan` needs its
 // model, batch size, epochs, split, strategy and rows per shard; `columns` and `statistics` are the
 // select's. Pure.
 TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::Network& network,

@@ -27,12 +27,12 @@
 #include "server/shell/shell.h"
 #include "server/statements/statement_form.h"
 
-// The command line. Each Add... describes one subcommand and, when it was the one given, leaves
-// what it has to do in `run`.
+// The command line. Each Add... describes one subcommand and stores its work in `run` if it is the
+// one given.
 namespace sluice::server {
 namespace {
 
-// What several subcommands share; `values` go over configuration file and environment.
+// Options of several subcommands; `values` override configuration file and environment.
 struct CommonFlags {
   std::string config_file;
   ConfigValues values;
@@ -53,7 +53,7 @@ struct CommandLine {
   EvaluateForm evaluate;
   std::string format = "table";  // of train, predict and evaluate
   std::function<int()> run;
-  std::optional<elastic::Role> fleet_role;  // in place of `run`
+  std::optional<elastic::Role> fleet_role;  // set instead of `run`
   std::vector<std::string> pod_place;       // of a fleet's process in a pod: PodPlace
 };
 
@@ -69,11 +69,11 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(command, "--source,-d,--datasource", "source",
                 "sqlite:PATH or postgresql://user@host:port/database", common);
   AddConfigFlag(command, "--source-file", "source_file",
-                "file with the source in it, where its password is nobody's business", common);
+                "file that holds the source, which keeps its password secret", common);
   AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
                 common);
   AddConfigFlag(command, "--user", "user",
-                "who logs in to a gateway, and whose jobs they are (default: $PGUSER, $USER)",
+                "user who logs in to a gateway and owns the jobs (default: $PGUSER, $USER)",
                 common);
 }
 
@@ -101,7 +101,7 @@ void AddFormat(CLI::App& command, std::string& format) {
       ->capture_default_str();
 }
 
-// Loads the configuration, starts the log, and goes on with it.
+// Loads the configuration, starts the log, then calls the function.
 int WithConfig(const CommonFlags& common, const std::function<int(const Config&)>& command) {
   const auto config = LoadConfig(common.config_file, common.values);
   if (!config.ok()) {
@@ -123,7 +123,7 @@ int WithConfig(const CommonFlags& common, const std::function<int(const Config&)
   return command(*config);
 }
 
-// -c and -f in the order in which they stood.
+// -c and -f in the order in which they were given.
 Status CollectScripts(const CLI::App& command, SqlOptions& options) {
   std::map<const CLI::Option*, size_t> taken;
   for (const CLI::Option* option : command.parse_order()) {
@@ -177,7 +177,7 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--auth", "auth",
                 "password (default over PostgreSQL): users log in to the database; scram: the "
                 "same, but --pg never sees a password (default over SQLite with --password-file); "
-                "trust: everybody is the gateway's own login",
+                "trust: no password; all use the gateway's login",
                 line.common);
   AddConfigFlag(*serve, "--verifiers", "verifiers",
                 "with --auth scram: URL of a login that reads the roles' SCRAM verifiers "
@@ -217,9 +217,9 @@ void AddPassword(CLI::App& app, CommandLine& line) {
       "password", "Give a user a password, for a gateway over SQLite: asks twice, or reads a line");
   password->add_option("--config", line.common.config_file, "file of 'key = value' lines");
   AddConfigFlag(*password, "--password-file", "password_file",
-                "the users and what checks their passwords (~/.sluice/passwords)", line.common);
+                "file of users and password verifiers (~/.sluice/passwords)", line.common);
   password->add_option("name", line.password.name, "of the user")->required();
-  password->add_flag("--remove", line.password.remove, "the user logs in no more");
+  password->add_flag("--remove", line.password.remove, "remove the user");
   password->callback([&line] {
     line.run = [&line] {
       return WithConfig(line.common, [&line](const Config& config) {
@@ -239,7 +239,7 @@ void AddSample(CLI::App& app, CommandLine& line) {
       ->required();
   auto* const into = sample->add_option("--into", line.sample.into,
                                         "data source: sqlite:PATH or postgresql://...");
-  sample->add_option("--into-file", line.sample.into_file, "file with the data source in it")
+  sample->add_option("--into-file", line.sample.into_file, "file that holds the data source")
       ->excludes(into);
   sample->add_option("--table", line.sample.table, "name of the table (default: the kind)");
   sample->add_option("--seed", line.sample.seed, "the same seed makes the same rows")
@@ -252,14 +252,15 @@ void AddLoad(CLI::App& app, CommandLine& line) {
   CLI::App* load = app.add_subcommand("load", "Bring a CSV file into a table");
   AddCommon(*load, line.common);
   load->add_option("file", line.load.file, "UTF-8, RFC 4180; - is standard input")->required();
-  load->add_option("table", line.load.table, "made, with types told by all rows")->required();
+  load->add_option("table", line.load.table, "new table; types are inferred from all rows")
+      ->required();
   load->add_flag("--append", line.load.append,
-                 "the table is there: more rows, by the names in the header");
+                 "append to an existing table, by the names in the header");
   load->add_flag_callback(
       "--no-header", [&line] { line.load.has_header = false; }, "the first line is a row");
   load->add_option("--separator", line.separator,
-                   "one character, or tab (default: the one of , ; tab | that is there)");
-  load->add_option("--null", line.load.null_text, "what means NULL, beside an empty field");
+                   "one character, or tab (default: , ; tab or |, as in the first line)");
+  load->add_option("--null", line.load.null_text, "text that means NULL, as an empty field does");
   load->callback([&line] {
     line.run = [&line] {
       if (line.separator.size() == 1 && line.separator != "\"" && line.separator != "\n") {
@@ -329,9 +330,9 @@ void AddTrain(CLI::App& app, CommandLine& line) {
 }
 
 void AddOutputTable(CLI::App& app, OutputForm& form) {
-  CLI::Option* replace =
-      app.add_flag("--replace", form.replace,
-                   "the output may replace a table that Sluice did not write, or of other columns");
+  CLI::Option* replace = app.add_flag(
+      "--replace", form.replace,
+      "the output may replace a table of other columns, or one that Sluice did not write");
   app.add_flag("--append", form.append, "add the rows to the output's table")->excludes(replace);
 }
 
@@ -369,7 +370,7 @@ void AddEvaluate(CLI::App& app, CommandLine& line) {
   });
 }
 
-// A fleet starts these; their configuration comes through an inherited descriptor.
+// A fleet starts these; they read their configuration from an inherited descriptor.
 void AddFleetProcesses(CLI::App& app, CommandLine& line) {
   for (const elastic::Role role :
        {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
@@ -387,8 +388,8 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line) {
       ->callback([&line] { line.run = [] { return pgwire::RunTicketDesk(); }; });
 }
 
-// SQL may hold anything, such as the password of ALTER ROLE. Where it begins in `argument`, which
-// stands behind `option`; npos: it is none.
+// SQL may hold secrets, such as the password in ALTER ROLE. Returns where SQL begins in `argument`,
+// which follows `option`; npos: nowhere.
 size_t BeginOfSql(std::string_view option, std::string_view argument) {
   for (const std::string_view takes_sql :
        {"-c", "-e", "--command", "--training_data", "--validation_data", "--prediction_data"}) {
@@ -406,7 +407,8 @@ size_t BeginOfSql(std::string_view option, std::string_view argument) {
   return std::string_view::npos;
 }
 
-// The command line, and everybody may read that of a process: what is secret in it is overwritten.
+// Takes the command line. Every user of the machine can read a process's command line, so secrets
+// in it are overwritten.
 std::vector<std::string> TakeArguments(int argc, char** argv) {
   std::vector<std::string> arguments;
   for (int i = 0; i < argc; ++i) {
@@ -426,7 +428,7 @@ std::vector<std::string> TakeArguments(int argc, char** argv) {
   return arguments;
 }
 
-// What lies in standard output's buffer may fail to be written as well.
+// Writing out the rest of standard output's buffer may fail as well.
 int FinishOutput(int exit) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
@@ -442,12 +444,12 @@ int FinishOutput(int exit) {
 }
 
 int Main(int argc, char** argv) {
-  // Passwords are in the memory of all of our processes: no other process of the user reads it, and
-  // it is in no core file.
+  // All of our processes hold passwords in memory: forbid other processes of the user to read it,
+  // and keep it out of core files.
   prctl(PR_SET_DUMPABLE, 0);
   const std::vector<std::string> arguments = TakeArguments(argc, argv);
   CLI::App app("sluice: SELECT ... LABEL column INTO model trains a model");
-  app.name("sluice");  // in the help of each command, however it was called
+  app.name("sluice");  // for the help of each command
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
   CommandLine line;
@@ -463,13 +465,13 @@ int Main(int argc, char** argv) {
   AddEvaluate(app, line);
   AddFleetProcesses(app, line);
   try {
-    // CLI11 takes them last first, and without the program.
+    // CLI11 expects them in reverse order, without the program.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (app.got_subcommand("job") ||
-      app.got_subcommand("desk")) {  // before any thread: it leaves who has started it
+      app.got_subcommand("desk")) {  // before any thread: it daemonises
     return line.run();
   }
   if (line.fleet_role) {

@@ -15,7 +15,7 @@
 namespace sluice::server {
 namespace {
 
-// What is typed is not shown, as long as one lives.
+// Hides what is typed while the object lives.
 class HiddenInput {
  public:
   HiddenInput() : hidden_(tcgetattr(STDIN_FILENO, &before_) == 0) {
@@ -37,7 +37,7 @@ class HiddenInput {
   bool hidden_;
 };
 
-// A line of standard input, without its end. 57014: Ctrl-C came first.
+// A line of standard input, without its line end. 57014: Ctrl-C came first.
 Result<std::string> ReadLine(int interrupted) {
   std::string line;
   while (true) {

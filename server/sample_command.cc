@@ -17,7 +17,7 @@
 namespace sluice::server {
 namespace {
 
-// The table's name, read as in a statement; with --replace, a table of that name is gone then.
+// Reads the table's name as a statement does; with --replace, drops an existing table of that name.
 Result<catalog::TableName> PrepareTable(const SampleOptions& options, catalog::DataSource& source) {
   ASSIGN_OR_RETURN(const parser::Name name,
                    parser::ParseName(options.table.empty() ? options.kind : options.table));

@@ -21,22 +21,24 @@ int RunServe(const Config& config) {
     return kExitStatementFailed;
   }
   if (!config.pg.empty() && !IsLocalAddress(config.pg) && (*gateway)->auth() == Auth::kTrust) {
-    Say(fmt::format(
-        "WARNING: whoever reaches {} can use the database as whom it lets in from this machine\n",
-        (*gateway)->pg_address()));
+    Say(
+        fmt::format("WARNING: anyone who reaches {} can use it as any role that the database lets "
+                    "in from this machine\n",
+                    (*gateway)->pg_address()));
   }
   if (!IsLocalAddress(config.grpc)) {
     if ((*gateway)->auth() == Auth::kTrust) {
       Say(
-          fmt::format("WARNING: whoever reaches {} can use the database: nobody is asked for a "
-                      "password\n",
+          fmt::format("WARNING: anyone who reaches {} can use the database: no password is asked "
+                      "for\n",
                       (*gateway)->address()));
     }
     if (config.tls_cert.empty()) {
-      Say(fmt::format(
-          "WARNING: without --tls-cert nothing is encrypted on {}{}\n", (*gateway)->address(),
-          (*gateway)->auth() == Auth::kTrust ? ""
-                                             : ", and passwords are taken from this machine only"));
+      Say(fmt::format("WARNING: without --tls-cert nothing is encrypted on {}{}\n",
+                      (*gateway)->address(),
+                      (*gateway)->auth() == Auth::kTrust
+                          ? ""
+                          : ", and passwords are accepted from this machine only"));
     }
   }
   std::fputs(fmt::format("gRPC on {}\n", (*gateway)->address()).c_str(), stdout);

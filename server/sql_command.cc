@@ -45,8 +45,8 @@ int RunShell(const SqlOptions& options, const Config& config, const ShellConnect
   return RunScripts(scripts, connection, shell, interrupts);
 }
 
-// HOST:PORT, USER@HOST:PORT, or sluice://USER:PASSWORD@HOST:PORT. Who says no password has it where
-// psql would look for it.
+// HOST:PORT, USER@HOST:PORT, or sluice://USER:PASSWORD@HOST:PORT. A missing password is looked up
+// where psql would look.
 GatewayClientOptions GatewayOf(const Config& config, const SqlOptions& options) {
   constexpr std::string_view kScheme = "sluice://";
   GatewayClientOptions gateway;
@@ -65,7 +65,7 @@ GatewayClientOptions GatewayOf(const Config& config, const SqlOptions& options) 
     text.remove_prefix(at + 1);
   }
   gateway.address = text;
-  // One that nobody meant for this gateway is not sent in the clear.
+  // A password that was not given for this gateway is not sent unencrypted.
   if (gateway.password.empty() && (!gateway.ca_file.empty() || IsLocalAddress(gateway.address))) {
     const size_t colon = text.rfind(':');
     gateway.password = catalog::FindClientPassword(

@@ -1,5 +1,5 @@
 -- A network with two hidden layers. Text columns become embeddings, numbers are standardised, NULLs
--- are a category of their own: nothing has to be prepared.
+-- are a category of their own: the data needs no preparation.
 
 SELECT age, education, occupation, hours, married, capital_gain, income
 FROM employee

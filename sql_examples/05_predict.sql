@@ -1,4 +1,4 @@
--- Predictions become a table (refilled in one step when it is there from before) ...
+-- Predictions go into a table (an existing one is refilled in one step) ...
 
 SELECT age, education, occupation, hours, married, capital_gain, income
 FROM employee
@@ -10,5 +10,5 @@ SELECT * FROM applicant TO PREDICT scored.income USING employee_trees;
 
 SELECT income, count(*) AS people FROM scored GROUP BY income ORDER BY income;
 
--- ... or come straight back.
+-- ... or straight to the client.
 SELECT * FROM applicant WHERE id <= 2003 TO PREDICT income USING employee_trees;

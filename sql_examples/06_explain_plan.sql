@@ -1,5 +1,4 @@
--- What would happen? EXPLAIN prints the plan: rows, features, model, split, where it would run.
--- Nothing runs.
+-- EXPLAIN prints the plan without running it: rows, features, model, split, and where it would run.
 
 EXPLAIN SELECT age, education, occupation, hours, married, capital_gain, income
 FROM employee

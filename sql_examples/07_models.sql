@@ -1,4 +1,4 @@
--- Models have versions. A new training of the same name makes a new one, which is live at once.
+-- Models have versions. Training again under the same name makes a new version, live at once.
 
 SELECT age, hours, married, income FROM employee
 TO TRAIN LinearClassifier LABEL income INTO pay;
@@ -8,7 +8,7 @@ TO TRAIN LinearClassifier LABEL income INTO pay;
 
 SHOW MODEL pay;
 
--- Back to the first one.
+-- Back to the first version.
 ALTER MODEL pay ROLLBACK;
 
 SHOW MODELS;

@@ -1,4 +1,4 @@
--- Wide and deep: a linear part that remembers, crossed columns included, and a deep part that
+-- Wide and deep: a linear part that memorises, including crossed columns, and a deep part that
 -- generalises.
 
 SELECT age, education, occupation, hours, married, capital_gain, income

@@ -5,5 +5,5 @@ TO TRAIN LinearClassifier WITH train.epoch = 2 LABEL income INTO pay;
 
 SHOW JOBS;
 
--- WAIT JOB returns when a job has ended (here: at once): with the row of its statement, or its error.
+-- WAIT JOB returns when a job has ended (here: at once), with its statement's row or its error.
 WAIT JOB 1;

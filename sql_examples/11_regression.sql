@@ -1,4 +1,5 @@
--- A number to learn makes a regression. The label is scaled for learning and back for you.
+-- Learning a number is regression. The label is scaled for learning, and predictions are scaled
+-- back.
 
 SELECT age, education, occupation, married, capital_gain, hours
 FROM employee

@@ -13,7 +13,7 @@ void AddCalls(const k8s::ApiClient& client, elastic::MetricsText& text) {
 void AddWatchRestarts(const std::map<std::string, uint64_t>& restarts, elastic::MetricsText& text) {
   for (const auto& [reason, count] : restarts) {
     text.Add("sluice_kubernetes_watch_restarts_total", elastic::MetricsText::Kind::kCounter,
-             "Watches that were begun anew, and why.", {{"reason", reason}},
+             "Watches that were restarted, by reason.", {{"reason", reason}},
              static_cast<double>(count));
   }
 }

@@ -9,7 +9,7 @@
 
 namespace sluice::executor {
 
-// What Prometheus reads of a process's use of Kubernetes.
+// Adds metrics about a process's use of Kubernetes for Prometheus.
 void AddCalls(const k8s::ApiClient& client, elastic::MetricsText& text);
 void AddWatchRestarts(const std::map<std::string, uint64_t>& restarts, elastic::MetricsText& text);
 

@@ -16,7 +16,7 @@ namespace {
 using elastic::FleetEvent;
 using elastic::Role;
 
-// Who waits for long is looked for so often; everything else wakes the thread at once.
+// Interval for reporting pods that wait for long; everything else wakes the thread at once.
 constexpr auto kPlacesLook = std::chrono::milliseconds(250);
 
 bool HasOurs(const k8s::PodFleet& pods) {
@@ -25,14 +25,14 @@ bool HasOurs(const k8s::PodFleet& pods) {
                      [](const auto& pod) { return pod.identity.role != Role::kMaster; });
 }
 
-// The last line of its last words.
+// The last line of its output.
 std::string HowItEnded(const FleetEvent& event) {
   std::string words = event.message.substr(0, event.message.find_last_not_of(" \n") + 1);
   words = words.substr(words.find_last_of('\n') + 1);
   return fmt::format("exit code {}{}{}", event.exit_code, words.empty() ? "" : ": ", words);
 }
 
-// A label: `stopped` by us, or else by itself.
+// A label: `stopped` by us, or ended on its own.
 const char* FateOf(elastic::ExitClass exit_class, bool stopped) {
   switch (exit_class) {
     case elastic::ExitClass::kOk:
@@ -48,7 +48,7 @@ const char* FateOf(elastic::ExitClass exit_class, bool stopped) {
   }
 }
 
-// Of a pod that ended though nobody of the job wanted it to.
+// For a pod that ended although the job did not stop it.
 std::string ReasonOf(const FleetEvent& event) {
   const std::string who = event.role == Role::kMaster   ? "Master"
                           : event.role == Role::kWorker ? "Worker"
@@ -79,7 +79,7 @@ FleetEvent EndOf(const std::string& name, Role role, int exit_code, elastic::Exi
 
 }  // namespace
 
-// Where there are pods of a master before this one, its servers have come before its workers.
+// If there are pods of an earlier master, the servers were made before the workers.
 JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatus& status,
                    Asked asked)
     : job_(job),
@@ -112,7 +112,7 @@ Status JobFleet::Launch(const elastic::ProcessSpec& spec) {
       Count();
       return OkStatus();
     }
-    // Before it is made: its first events may come at once.
+    // Before it is created: its first events may come at once.
     places_.OnMade(spec.name, spec.role, false);
   }
   Status launched = pods_->Launch(spec);
@@ -178,7 +178,8 @@ bool JobFleet::EndAdopted(const std::stop_token& stop) {
   return living_.empty();
 }
 
-// Where each pod is and how it ends, for SHOW JOB; what of that is remarkable, for Kubernetes.
+// Records where each pod runs and how it ends, for SHOW JOB; the unusual ends also go to
+// Kubernetes.
 void JobFleet::TellOf(const FleetEvent& event) {
   using Kind = FleetEvent::Kind;
   std::string where = event.name;
@@ -199,7 +200,7 @@ void JobFleet::TellOf(const FleetEvent& event) {
     }
   }
   if (event.kind == Kind::kStarted && event.role == Role::kMaster) {
-    return;  // it says so itself
+    return;  // it reports this itself
   }
   if (event.kind == Kind::kStarted) {
     job_.Event("pod_started", where);
@@ -226,7 +227,7 @@ void JobFleet::OnEvent(const FleetEvent& event) {
   using Kind = FleetEvent::Kind;
   TellOf(event);
   if (event.role == Role::kMaster) {
-    return;  // its own keeper looks after that one
+    return;  // its own keeper looks after that pod
   }
   Watcher watcher;
   {
@@ -290,7 +291,7 @@ void JobFleet::Proceed() {
     }
     for (const auto& [name, spec] : due) {
       places_.OnMade(name, spec.role, false);
-      const Status launched = pods_->Launch(spec);  // with the lock: nobody stops it in between
+      const Status launched = pods_->Launch(spec);  // locked: no Stop comes in between
       if (!launched.ok()) {
         constexpr int kCannotStart = 126;
         events.push_back(EndOf(name, spec.role, kCannotStart, elastic::ExitClass::kConfiguration,

@@ -21,12 +21,13 @@ namespace sluice::executor {
 class JobRecord;
 class JobStatus;
 
-// A PodFleet whose workers the job's row counts, and whose waiting it tells. Workers are made once
-// the servers have their places, and give way to servers that find none (kGranted): JobPlaces.
-// Thread-safe.
+// A PodFleet that records its workers in the job's row and reports those that wait. Workers are
+// created once the servers have their places, and give way to servers that find none (kGranted):
+// see JobPlaces. Thread-safe.
 class JobFleet final : public elastic::Fleet {
  public:
-  // How many processes the statement asks for: workers at first, at least and at most; servers.
+  // The numbers of processes that the statement asks for: workers at first, at least and at most;
+  // servers.
   struct Asked {
     uint32_t workers = 1, min = 0, max = 0, servers = 0;
   };
@@ -36,12 +37,11 @@ class JobFleet final : public elastic::Fleet {
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
-  // From now on the job is to have so many workers; where that is fewer, those of these names leave
-  // first.
+  // Sets the number of workers from now on; if it is smaller, the named ones leave first.
   void Want(uint32_t workers, std::vector<std::string> give_up) EXCLUDES(mutex_);
 
-  // Ends all that a master before this one has made, and waits until they are gone. False: `stop`
-  // was requested first.
+  // Ends all pods that an earlier master created, and waits until they are gone. False: `stop` was
+  // requested first.
   bool EndAdopted(const std::stop_token& stop) EXCLUDES(mutex_);
 
  private:
@@ -60,8 +60,8 @@ class JobFleet final : public elastic::Fleet {
   std::condition_variable_any changed_;
   Watcher watcher_ GUARDED_BY(mutex_);
   std::map<std::string, elastic::Role> living_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // told
-  std::map<std::string, std::string> nodes_ GUARDED_BY(mutex_);      // of pods that run
+  std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // reported reasons
+  std::map<std::string, std::string> nodes_ GUARDED_BY(mutex_);      // of running pods
   std::set<std::string> stopped_ GUARDED_BY(mutex_);                 // by us
   catalog::JobWorkers counted_ GUARDED_BY(mutex_) = {-1, 0, 0, 0};
   JobPlaces places_ GUARDED_BY(mutex_);
@@ -69,9 +69,8 @@ class JobFleet final : public elastic::Fleet {
   std::vector<std::string> give_up_ GUARDED_BY(mutex_);
   bool gave_way_ GUARDED_BY(mutex_) = false;  // workers did, to servers
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, elastic::ProcessSpec> held_
-      GUARDED_BY(mutex_);                                       // until servers have places
-  std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);  // ends to be told
+  std::map<std::string, elastic::ProcessSpec> held_ GUARDED_BY(mutex_);  // held back for servers
+  std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);           // ends to report
   // Last: their threads use the others.
   const std::unique_ptr<k8s::PodFleet> pods_;
   std::jthread thread_;

@@ -21,11 +21,12 @@
 namespace sluice::executor {
 namespace {
 
-// A master that was lost sooner has not been of use; so many of them in a row are no accident.
+// A master that is lost sooner than this has achieved nothing; kMostLost such masters in a row are
+// not an accident.
 constexpr double kOfUseSeconds = 20;
 constexpr int kMostLost = 8;
 constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 10;
-// Waits are by a clock that may not be the system's.
+// Waits are by a clock that need not be the system's.
 constexpr auto kKeeperLook = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -82,7 +83,7 @@ Status JobKeeper::FindJobs(const std::stop_token& stop) {
     const auto newest = kept.masters.find(kept.newest);
     kept.made = newest != kept.masters.end();
     if (!kept.made && kept.newest > 0) {
-      // It was there once, or was about to be made; who knows whether it still runs somewhere.
+      // It existed once, or was about to be created; it may still run somewhere.
       ++kept.newest;
     }
   }
@@ -140,7 +141,7 @@ void JobKeeper::OnChange(const k8s::ObjectChange& change) {
   Master& master =
       kept != jobs_.end() ? kept->second.masters[number] : strangers_[identity->job_uid][number];
   master.pod_uid = change.object.uid;
-  // What it ended with is not forgotten when it goes.
+  // Remember its exit code after the pod is gone.
   if (master.state.phase != k8s::PodState::Phase::kEnded) {
     master.state = *std::move(state);
   }
@@ -149,7 +150,7 @@ void JobKeeper::OnChange(const k8s::ObjectChange& change) {
   changed_.notify_all();
 }
 
-// Pods of masters that have ended go, too.
+// Delete pods of ended masters, too.
 JobKeeper::Need JobKeeper::NeedOfSuspended(const Kept& kept) {
   const bool left = std::any_of(kept.masters.begin(), kept.masters.end(),
                                 [](const auto& master) { return !master.second.gone; });
@@ -180,7 +181,7 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
     return Need::kMaster;
   }
   if (kept.made && found == kept.masters.end()) {
-    return Need::kNothing;  // the watch has not seen it yet
+    return Need::kNothing;  // the watch has not reported it yet
   }
   if (kept.made) {
     const Master& master = found->second;
@@ -219,7 +220,7 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
 }
 
 // Whether a Lease is renewed is judged by our own clock, from one look to the next: while the API
-// server does not answer, nobody can renew it.
+// server does not answer, no master can renew its Lease.
 void JobKeeper::LookAtLeases(const std::stop_token& stop) {
   const TimePoint now = client_.clock().Now();
   if (SecondsBetween(looked_, now) < MasterLease::kRenewSeconds) {
@@ -295,7 +296,8 @@ void JobKeeper::Run(const std::stop_token& stop) {
   }
 }
 
-// What the job's Secret says of its pods: the statement's requests, and the template by then.
+// Reads from the job's Secret what its pods look like: the statement's requests, and the template
+// of that time.
 k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& stop,
                                        k8s::PodShape& shape) {
   k8s::ObjectAnswer secret =
@@ -330,7 +332,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     job = kept.job;
     number = kept.newest;
   }
-  // First: from here on nobody is led to an earlier master.
+  // First of all: from here on the Service does not lead to an earlier master.
   k8s::ObjectAnswer led = k8s::ChangeObject(
       client_, k8s::kServices, shape_.namespace_name, job.name,
       [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
@@ -371,7 +373,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     return;
   }
   if (fault == k8s::Fault::kNotFound) {
-    // Its Service is gone, and all of it with that: somebody has deleted the job.
+    // Its Service is gone, and everything owned by it: a user has deleted the job.
     kept.hopeless = Cancelled("its objects in Kubernetes were deleted");
     return;
   }
@@ -394,7 +396,7 @@ void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {
                              MasterPodName(kept.job.name, number), master.pod_uid, 1});
       }
     }
-    kept.due = client_.clock().Now() + std::chrono::seconds(1);  // the watch tells that they go
+    kept.due = client_.clock().Now() + std::chrono::seconds(1);  // the watch reports it
   }
   for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, deletions, stop)) {
     if (!answer.ok() && !stop.stop_requested()) {
@@ -424,7 +426,7 @@ void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
   if (hopeless.has_value()) {
     given_up_(job, *hopeless);
   }
-  // With the Service goes what it owns.
+  // Deleting the Service deletes what it owns.
   all.push_back({k8s::kSecrets, shape_.namespace_name, job.secret, "", 1});
   all.push_back({k8s::kServices, shape_.namespace_name, job.name, job.service_uid, 1});
   for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, all, stop)) {

@@ -21,47 +21,46 @@
 
 namespace sluice::executor {
 
-// Keeps a master running for each job on pods of a namespace until one has ended with 0: then the
-// job's row says how it ended, and all that Kubernetes has of it goes. A master that has ended
-// otherwise, is gone, is leaving or says nothing any more (MasterLease) is followed by the next
-// one, of a higher number, which its Service leads to from then on. Holds nothing that it could not
-// find again: the jobs are the Services with their label. Several keepers do the same, as each
-// creation has one name. Thread-safe.
+// Keeps a master running for each job on pods in a namespace, until one ends with 0: then the job's
+// row says how the job ended, and its Kubernetes objects are deleted. If a master ends otherwise,
+// is gone, is being evicted or no longer renews its Lease (MasterLease), the keeper starts the next
+// one with a higher number, and points the job's Service to it. All its state can be rebuilt: the
+// jobs are the Services with their label. Several keepers can work side by side, because each
+// created object has a unique name. Thread-safe.
 class JobKeeper {
  public:
   struct Job {
     std::string uid;
-    std::string name;    // of its Service; begins its pods' names
-    std::string secret;  // which its masters mount
+    std::string name;    // of its Service; prefix of its pods' names
+    std::string secret;  // mounted by its masters
     std::string service_uid;
     std::string image;
-    int64_t number = 0;     // its row
-    k8s::Owner owner = {};  // its TrainingJob; none: of an earlier version
+    int64_t number = 0;     // number of its row
+    k8s::Owner owner = {};  // its TrainingJob; none: from an earlier version
   };
-  // Why a job gets no further master, as its row has to say: an error, or Cancelled.
+  // Called with the reason when a job gets no further master, for its row: an error, or Cancelled.
   using GivenUp = std::function<void(const Job& job, const Status& why)>;
 
-  // `shape`: where masters run; what they look like, their jobs' Secrets say. Finds the jobs that
-  // are there.
+  // `shape`: where masters run; their jobs' Secrets say how they look. Finds the existing jobs.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                   GivenUp given_up, const std::stop_token& stop);
-  ~JobKeeper();  // the jobs go on
-  // Goes on with the jobs; what is known of them by then (Suspend) is heeded.
+  ~JobKeeper();  // the jobs continue
+  // Starts working on the jobs; Suspend calls made before are respected.
   void Begin();
 
   void Keep(const Job& job) EXCLUDES(mutex_);
-  // It gets no further master, and loses the one that it has: as its row has to say, cancelled or
-  // with an error.
+  // The job gets no further master, and its current one is ended; its row records `why`, cancelled
+  // or an error.
   void GiveUp(const std::string& uid, Status why) EXCLUDES(mutex_);
   bool Keeps(const std::string& uid) EXCLUDES(mutex_);
   size_t jobs() EXCLUDES(mutex_);
   std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
-  // `wanted`: as its TrainingJob asks for; `done`: as its status says. A job that is suspended has
-  // no master.
+  // `wanted`: whether its TrainingJob asks for suspension; `done`: whether its status confirms it.
+  // A suspended job has no master.
   void Suspend(const std::string& uid, bool wanted, bool done) EXCLUDES(mutex_);
 
-  // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
-  // it leads to.
+  // The Service of a job, which carries what a keeper needs to know. `master`: the number of the
+  // master that it leads to.
   static std::string ServiceJson(const Job& job, const std::string& namespace_name, int64_t master);
 
  private:
@@ -77,16 +76,16 @@ class JobKeeper {
     bool made = false;  // the newest one
     TimePoint made_at{};
     TimePoint due{};
-    int lost = 0;  // one after the other, soon after they were made
+    int lost = 0;  // in a row, soon after they were created
     std::optional<Status> hopeless;
     bool silent = false;                      // the newest one has not renewed its Lease
-    bool suspend = false, suspended = false;  // as is asked for; as its status says
+    bool suspend = false, suspended = false;  // as requested; as its status says
   };
-  // A look at the Lease of a job's newest master.
+  // The state of the Lease of a job's newest master when last read.
   struct Look {
     int64_t master = 0;
     std::unique_ptr<k8s::LeaseClaim> claim;
-    TimePoint looked{};  // the last time that the API answered
+    TimePoint looked{};  // last time that the API answered
   };
   enum class Need { kNothing, kMaster, kClear, kEnd };
 
@@ -109,9 +108,9 @@ class JobKeeper {
   std::condition_variable_any changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, Kept> jobs_ GUARDED_BY(mutex_);  // by uid
-  // Of jobs that are not kept yet.
+  // Pods of jobs that are not known yet.
   std::map<std::string, std::map<int64_t, Master>> strangers_ GUARDED_BY(mutex_);
-  std::map<std::string, Look> looks_;  // by a job's uid; the thread's own
+  std::map<std::string, Look> looks_;  // by job uid; used by the keeper's thread only
   TimePoint looked_{};
   std::unique_ptr<k8s::ObjectWatch> watch_;
   std::jthread thread_;

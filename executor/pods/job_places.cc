@@ -84,7 +84,7 @@ std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
     }
     return std::nullopt;
   }
-  // Fewer are no matter of places.
+  // Fewer workers are not due to missing places.
   if (wants_others_ && workers_ < granted_.value_or(Placed(Role::kWorker))) {
     wants_others_ = false;
     granted_ = workers_;
@@ -92,7 +92,7 @@ std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
   }
   const uint32_t waiting = Waiting(Role::kParameterServer, kGiveWaySeconds, now);
   const uint32_t working = Placed(Role::kWorker);
-  // The last one is no help: a job needs both.
+  // Do not take the last worker: the job needs both.
   if (waiting == 0 || working <= 1 ||
       (granted_.has_value() && SecondsBetween(gave_way_, now) < kNextSeconds)) {
     return std::nullopt;

@@ -56,12 +56,12 @@ std::vector<std::string> NoNames() {
   return {};
 }
 
-// How many workers a job has: at first, and at most, as its plan says.
+// Numbers of workers of a job: initial and maximal, from its plan.
 struct WorkersAsked {
   uint32_t first = 1, most = 1;
   bool all_reduce = false;
 };
-// `before`: that the master before this one had; 0: there was none.
+// `before`: the number that the previous master had; 0: there was none.
 WorkersAsked AskedOf(const plan::Strategy& strategy, uint32_t before) {
   WorkersAsked asked;
   asked.first = std::max({1U, strategy.workers(), strategy.min_workers()});
@@ -71,8 +71,8 @@ WorkersAsked AskedOf(const plan::Strategy& strategy, uint32_t before) {
   return asked;
 }
 
-// How many a job is to have as time goes on. A grant counts up to what the spec allows; when it is
-// taken back the last number stays, until somebody scales the job.
+// The number of workers that a job should have, over time. A grant counts up to the spec's limit;
+// when it is withdrawn the last number stays, until a user scales the job.
 class WorkersWanted {
  public:
   explicit WorkersWanted(const WorkersAsked& asked)
@@ -86,7 +86,7 @@ class WorkersWanted {
       workers_ = most_;
     }
     const uint32_t workers = std::min(workers_, most_);
-    // Who trains together was decided at the beginning.
+    // The members of an all-reduce group were fixed at the beginning.
     return asked_.all_reduce ? std::min(workers, asked_.most) : workers;
   }
 
@@ -95,7 +95,7 @@ class WorkersWanted {
   uint32_t workers_, most_;
 };
 
-// Hears of them as long as this lives.
+// Receives changes of the TrainingJob while it lives.
 class HearsWishes {
  public:
   HearsWishes(JobStatus& status, JobStatus::OnWishes hears) : status_(status) {
@@ -109,7 +109,7 @@ class HearsWishes {
   JobStatus& status_;
 };
 
-// What a job reads, kept alive by this process.
+// A job's data, kept open by this process.
 struct HeldData {
   Datasets datasets;
   PodJobData data;
@@ -127,7 +127,7 @@ Result<HeldData> OpenData(const plan::TrainPlan& plan, Context& context, int64_t
   return held;
 }
 
-// What an earlier master has opened, as a worker keeps it alive; nullopt: none does.
+// The data that an earlier master opened, if a worker keeps its snapshot alive; nullopt: none does.
 Result<std::optional<HeldData>> TakeOverData(Context& context, int64_t job,
                                              const std::string& record) {
   HeldData held;
@@ -162,7 +162,7 @@ Result<std::optional<HeldData>> TakeOverData(Context& context, int64_t job,
   return std::optional<HeldData>();
 }
 
-// Writes down which snapshots the workers keep alive, each once.
+// Records which snapshots the workers keep alive, each once.
 class SnapshotBook {
  public:
   SnapshotBook(catalog::JobStore& jobs, int64_t job) : jobs_(jobs), job_(job) {}
@@ -182,7 +182,7 @@ class SnapshotBook {
     if (!kept.ok()) {
       log::Warn("job={} a snapshot is not recorded: {}", job_, kept.ToString());
       const MutexLock lock(mutex_);
-      written_.erase(snapshot);  // the next heartbeat tells it again
+      written_.erase(snapshot);  // the next heartbeat repeats it
     }
   }
 
@@ -233,7 +233,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   endpoint.term = elastic::Term(term_);
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
   std::optional<HeldData> held;
-  // What was recorded before a suspension went with those who had read it.
+  // Records made before a suspension refer to readers that are gone.
   const bool first = records.empty() || records.at(kDataRecord).empty();
   if (first) {
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
@@ -248,8 +248,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       }
     }
   } else {
-    // Nobody reads those rows any more: what was learnt from them goes with them.
-    job.Tell("snapshot_lost", "nobody is left who keeps the job's snapshot: it begins anew");
+    // These rows cannot be read any more, so what was learnt from them is discarded.
+    job.Tell("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
     if (!fleet.EndAdopted(job.stop_token())) {
       return Cancelled("the training was cancelled");
     }
@@ -265,7 +265,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   bool suspended = false;
   WorkersWanted wanted(asked);
   const HearsWishes hears(status_, [&](const JobStatus::Wishes& wishes) {
-    if (wishes.deleted) {  // whoever looks after it may not live to say so
+    if (wishes.deleted) {  // its keeper may not survive to record it
       const Status requested = jobs.RequestCancel(job.id());
       if (!requested.ok()) {
         log::Debug("job={} need not be cancelled: {}", job.id(), requested.message());
@@ -306,7 +306,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   return report;
 }
 
-// 0: this is the first master, or nobody knows.
+// 0: this is the first master, or the number is not known.
 uint32_t JobPods::WorkersBefore(const std::stop_token& stop) {
   const Result<JobStatus::Now> now = term_ > 1 ? status_.Look(stop) : NotFound("");
   return now.ok() ? now->granted_workers : 0;

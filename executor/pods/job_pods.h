@@ -14,15 +14,15 @@ class JobStatus;
 class MasterLease;
 class PodJobConfig;
 
-// The pods of one job, as the master of the job has them: in its own pod it trains on workers and
-// parameter servers that it makes, and on those that a master before it has made.
+// The pods of one job, for the job's master: in its own pod, it trains on workers and parameter
+// servers that it or an earlier master created.
 class JobPods final : public Cluster {
  public:
-  // `term`: this master's. `address`: of its pod. All outlive this.
+  // `term`: this master's. `address`: of its pod. All arguments outlive this.
   JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
           MasterLease& lease, int64_t term, std::string address);
 
-  // A job's own process begins no other.
+  // A job's own process starts no other jobs.
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                 const JobSecrets& secrets) override;
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,

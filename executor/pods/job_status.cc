@@ -21,7 +21,7 @@ namespace sluice::executor {
 namespace {
 
 constexpr auto kStatusEvery = std::chrono::seconds(1);
-// The last words of a master: its pod is kept waiting for no longer.
+// Attempts for a master's last writes: its pod must end soon.
 constexpr int kLastWrites = 5;
 constexpr auto kLastPause = std::chrono::milliseconds(300);
 
@@ -221,13 +221,13 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
       k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
   if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != uid_)) {
     Wishes gone;
-    gone.deleted = true;  // our pod goes, too
+    gone.deleted = true;  // our pod will be deleted, too
     Tell(gone);
     return OkStatus();
   }
   RETURN_IF_ERROR(found.status);
   const Result<Now> now = NowOf(found.object);
-  if (now.ok()) {  // a spec that is damaged asks for nothing
+  if (now.ok()) {  // a damaged spec requests nothing
     Tell(now->wishes);
   }
   if (!dirty) {
@@ -240,7 +240,7 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
     const MutexLock lock(mutex_);
     Fill(after, k8s::Rfc3339(WallMicros()));
   }
-  // A later master has the word.
+  // A later master writes the status now.
   const std::optional<std::string> patch = k8s::StatusPatch(before, after);
   return !patch.has_value() || before.master_number > static_cast<uint64_t>(master_)
              ? OkStatus()
@@ -254,7 +254,7 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   status.master_number = static_cast<uint64_t>(master_);
   status.master_pod = master_pod_;
   status.selector = selector_;
-  // A deadline counts from when it was resumed, as that of a Job does.
+  // The deadline counts from when the job was resumed, as in a Kubernetes Job.
   const bool resumed = ended_.id == 0 && k8s::Holds(status, k8s::kConditionSuspended);
   status.started = status.started.empty() || resumed ? now : status.started;
   if (!model_.empty()) {

@@ -23,61 +23,62 @@ namespace sluice::executor {
 
 class PodJobConfig;
 
-// What a job's master says in the status of its TrainingJob, at most once a second and for people:
-// what cannot be written is written later, and holds nobody up. What the TrainingJob asks of the
-// running job is seen as often. Of a job without one (an earlier version's) nothing. Thread-safe.
+// Writes the state of a job's master to the status of its TrainingJob, at most once a second and
+// for display: what cannot be written is written later and holds nothing up. At the same interval
+// it reads what the TrainingJob asks of the running job. Does nothing for a job without one (from
+// an earlier version). Thread-safe.
 class JobStatus {
  public:
-  // How the job's pods are, as its fleet knows them.
+  // The state of the job's pods, from its fleet.
   struct Pods {
     uint32_t workers = 0, servers = 0, waiting = 0;  // with places; without
     std::string waiting_for;
     std::optional<uint32_t> wanted = {};  // workers
     bool operator==(const Pods&) const = default;
   };
-  // What somebody may write into a TrainingJob while it runs.
+  // What users may change in a TrainingJob while it runs.
   struct Wishes {
-    bool deleted = false;  // it is gone, or is to go
+    bool deleted = false;  // deleted, or being deleted
     bool suspend = false;
     std::optional<uint32_t> most;     // spec.workers.max, as `kubectl scale` writes it
-    std::optional<k8s::Grant> grant;  // of a controller
+    std::optional<k8s::Grant> grant;  // from a controller
     bool operator==(const Wishes&) const = default;
   };
-  // Called in a thread of its own, first with what is there, and then whenever it changes. A text:
-  // why the job is not suspended although that is asked for.
+  // Called on a thread of its own, first with the current values and then whenever they change.
+  // Returns why the job is not suspended although that was requested, else "".
   using OnWishes = std::function<std::string(const Wishes& wishes)>;
 
-  // `master`: this one's number and pod. All outlive this.
+  // `master`: this one's number and pod. All arguments outlive this.
   JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t master,
             std::string master_pod);
   ~JobStatus();
 
   // What the statement asks for.
   void Asked(const std::string& model, uint32_t least, uint32_t most) EXCLUDES(mutex_);
-  // Once. nullptr: nobody wants to know any more, and nobody is being told.
+  // Sets the receiver, once. nullptr: removes it; it is not being called when this returns.
   void Hear(OnWishes hears) EXCLUDES(mutex_);
-  // As it is now. An error: the API does not answer, or there is no TrainingJob any more.
+  // The current values. An error: the API does not answer, or the TrainingJob is gone.
   struct Now {
     Wishes wishes;
-    uint32_t granted_workers = 0;  // by the master before; 0: none has said so
+    uint32_t granted_workers = 0;  // by the previous master; 0: not known
   };
   Result<Now> Look(const std::stop_token& stop);
   void OnPods(const Pods& pods) EXCLUDES(mutex_);
   void OnProgress(const elastic::Progress& progress) EXCLUDES(mutex_);
-  // One of the job's pods has started, or has ended so ("preempted").
+  // One of the job's pods has started, or has ended with this fate ("preempted").
   void OnStarted(elastic::Role role) EXCLUDES(mutex_);
   void OnEnded(elastic::Role role, const std::string& fate) EXCLUDES(mutex_);
   void OnWatchRestarts(std::map<std::string, uint64_t> restarts) EXCLUDES(mutex_);
-  // What Prometheus reads of the job.
+  // The job's metrics for Prometheus.
   std::string Metrics() EXCLUDES(mutex_);
   // An Event of the TrainingJob, for `kubectl describe`: k8s::EventRecorder.
   void Event(bool warning, const std::string& reason, const std::string& message);
-  // Writes how the job has ended, or that it is suspended, as its row says. Tries for some seconds.
+  // Writes how the job has ended, or that it is suspended, from its row. Tries for some seconds.
   void End(const catalog::Job& row) EXCLUDES(mutex_);
 
  private:
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
-  // Reads what there is, tells what it asks for, and writes what differs where that is wanted.
+  // Reads the TrainingJob, passes on its requests, and, if `dirty`, writes what differs.
   Status Write(bool dirty, const std::stop_token& stop) EXCLUDES(mutex_);
   void Fill(k8s::TrainingJobStatus& status, const std::string& now) REQUIRES(mutex_);
   void FillEnd(k8s::TrainingJobStatus& status, const std::string& now) REQUIRES(mutex_);
@@ -94,7 +95,7 @@ class JobStatus {
   uint32_t least_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0;
   Pods pods_ GUARDED_BY(mutex_);
   elastic::Progress progress_ GUARDED_BY(mutex_);
-  catalog::Job ended_ GUARDED_BY(mutex_);  // its number is 0 before
+  catalog::Job ended_ GUARDED_BY(mutex_);  // its number is 0 before the end
   std::string not_suspended_ GUARDED_BY(mutex_);
   std::map<elastic::Role, uint64_t> started_ GUARDED_BY(mutex_);
   std::map<std::pair<elastic::Role, std::string>, uint64_t> fates_ GUARDED_BY(mutex_);

@@ -10,21 +10,21 @@
 
 namespace sluice::executor {
 
-// Where a process finds Kubernetes, as its environment says.
+// Where a process finds Kubernetes, according to its environment.
 struct KubernetesPlace {
-  std::string kubeconfig;  // files, with colons between them ($KUBECONFIG); "": none
-  // Of a pod: $KUBERNETES_SERVICE_HOST and _PORT.
+  std::string kubeconfig;  // files separated by colons ($KUBECONFIG); "": none
+  // In a pod: $KUBERNETES_SERVICE_HOST and _PORT.
   std::string host, port;
 };
 
-// The API server that this process may use: of the kubeconfig, as kubectl has it, or else of the
-// cluster whose pod it is. Thread-safe, as the client is.
+// The API server that this process may use: from the kubeconfig, as in kubectl, or else of the
+// cluster that this pod is in. Thread-safe, like the client.
 class KubernetesAccess {
  public:
   static Result<std::unique_ptr<KubernetesAccess>> Open(const KubernetesPlace& place);
 
   k8s::ApiClient& client() { return *client_; }
-  // Of the kubeconfig's context, or of this pod.
+  // From the kubeconfig's context, or of this pod.
   const std::string& namespace_name() const { return credentials_->namespace_name(); }
 
  private:

@@ -42,7 +42,7 @@ bool MasterLease::Held() {
 
 void MasterLease::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    // It was not held for a while, or never: somebody may have followed us.
+    // It has lapsed, or was never held: there may be a successor.
     if (!Held() && !IsNewest(stop) && !stop.stop_requested()) {
       log::Warn("master={} does not know whether it is the newest", number_);
     }

@@ -16,23 +16,23 @@ namespace sluice::executor {
 
 class PodJobConfig;
 
-// A master's sign of life: the Lease that has its pod's name, renewed all the time. One that does
-// not renew it is followed by the next master, also where nobody can say what became of its node
+// A master's sign of life: a Lease with its pod's name, which it keeps renewing. A master that
+// stops renewing is succeeded by the next one, even if the state of its node is unknown
 // (JobKeeper). Thread-safe.
 class MasterLease {
  public:
-  // It is given up, and followed, when it has said nothing for so long.
+  // A master that has not renewed for this long is given up and succeeded.
   static constexpr int kSilenceSeconds = 8;
   static constexpr double kRenewSeconds = 2;
 
-  // `superseded`: there is a later master; called once, from a thread of its own.
+  // `superseded`: there is a later master; called once, on a thread of its own.
   MasterLease(k8s::ApiClient& client, const PodJobConfig& config, int64_t number,
               std::function<void()> superseded);
   ~MasterLease();
 
-  // Whether this is the newest master as far as anybody knows. As long as the lease is held nobody
-  // is asked; afterwards (a process that was stopped, an API server that was away) the API is, and
-  // where it does not answer nobody knows.
+  // Whether this is the newest master, as far as can be known. While the lease is held, no call is
+  // made; otherwise (after the process was suspended, or the API server was away) it asks the API,
+  // and if that does not answer, the result is not known.
   bool IsNewest(const std::stop_token& stop) EXCLUDES(mutex_);
 
  private:
@@ -46,7 +46,7 @@ class MasterLease {
   Mutex mutex_;
   std::condition_variable_any never_;
   TimePoint held_until_ GUARDED_BY(mutex_){};
-  k8s::LeaseClaim claim_;  // the thread's own
+  k8s::LeaseClaim claim_;  // used by the thread only
   std::jthread thread_;    // last: uses the others
 };
 

@@ -35,10 +35,10 @@
 namespace sluice::executor {
 namespace {
 
-// So long the TrainingJob of a statement is there to be looked at when it has ended.
+// How long a statement's TrainingJob is kept after it has ended.
 constexpr int64_t kKeptSeconds = 3600;
-// Whether a job was deleted while no gateway ran is looked for so often, once its masters have said
-// nothing for so long.
+// Interval of checking whether a job was deleted while no gateway ran, once its masters have been
+// silent for that long.
 constexpr auto kDeletedLook = std::chrono::seconds(60);
 constexpr double kSilentMicros = kUnseenSeconds * 1e6;
 
@@ -143,8 +143,7 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   return cluster;
 }
 
-// Jobs whose TrainingJobs, and all else that there was of them, were deleted while no gateway ran:
-// nobody could say so.
+// Cancels jobs whose TrainingJobs and other objects were deleted while no gateway ran to notice.
 void PodCluster::CancelDeleted() {
   if (options_.catalog_url.empty()) {
     return;
@@ -236,7 +235,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   job.user = context.user;
   job.started_micros = WallMicros();
   job.answer = AnswerBytes(planner::TrainResult(plan));
-  // Of its master: no process of ours.
+  // The master's: not a process on this machine.
   job.runner = {fmt::format("{}{}/{}", kPodsPlace, options_.namespace_name, uid), 1, 0,
                 job.started_micros};
   ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
@@ -255,7 +254,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   return ListenToRow(jobs, job.id);
 }
 
-// The TrainingJob that asks for the job, or one that says what the statement asks for.
+// The TrainingJob that asks for the job, or a new one for the statement.
 Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig& config,
                                         const std::string& name, const std::string& secret,
                                         const std::string& uid) {
@@ -294,7 +293,7 @@ Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig&
   return owner;
 }
 
-// Whoever drains nodes takes one server after the other. A job trains without that, too.
+// Drains of nodes may take only one server at a time. The job can train without this.
 void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
                                   const std::stop_token& stop) {
   if (strategy.kind() == plan::Strategy::ALL_REDUCE || strategy.parameter_servers() < 2) {
@@ -311,7 +310,7 @@ void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strateg
                stop)
                .at(0);
     if (made.fault != k8s::Fault::kNotFound) {
-      break;  // an API server before 1.21 does not know the first kind
+      break;  // an API server before 1.21 lacks the first kind
     }
   }
   if (!made.ok()) {
@@ -320,7 +319,8 @@ void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strateg
   }
 }
 
-// What was made of a job that does not begin after all. A TrainingJob of somebody else's stays.
+// Deletes what was created for a job that does not begin after all, except a TrainingJob created by
+// a user.
 void PodCluster::Forget(const JobConfig& config, const JobKeeper::Job& job) {
   std::vector<k8s::Deletion> deletions;
   if (!job.service_uid.empty()) {
@@ -430,7 +430,7 @@ std::string PodCluster::Describe() const {
   return fmt::format("pods in namespace {}", options_.namespace_name);
 }
 
-// As the job's Secret has it, where this process has not begun the job.
+// From the job's Secret if this process has not begun the job.
 PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
   {
     const MutexLock lock(mutex_);

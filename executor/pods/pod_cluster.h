@@ -19,9 +19,9 @@ class Strategy;
 
 namespace sluice::executor {
 
-// Trainings on processes as pods: each is a job of its own, whose master makes its workers and
-// parameter servers. What this process does for them is to keep their masters running (JobKeeper);
-// they go on without it, and with the next one. All else runs where `here` runs it. Thread-safe.
+// Trainings on pods: each is a job of its own, whose master creates its workers and parameter
+// servers. This process only keeps their masters running (JobKeeper); the jobs continue without it,
+// and under its successor. Everything else runs in `here`. Thread-safe.
 class PodCluster final : public Cluster {
  public:
   struct Options {
@@ -29,20 +29,20 @@ class PodCluster final : public Cluster {
     std::string image;           // of all pods
     std::string template_json;   // k8s::PodShape
     std::string priority_class;
-    // With which jobs that get no further master are closed: a gateway's own database, where it
-    // has gone on with jobs that one before it has begun.
+    // Catalog in which to close jobs that get no further master: a gateway's own database, for jobs
+    // that an earlier gateway began.
     std::string catalog_url;
-    bool on_this_machine = false;  // what "localhost" means here, it means in a pod
-    // Begins what TrainingJobs ask for that somebody else has made; none: nothing is done for them.
+    bool on_this_machine = false;  // "localhost" means the same in a pod as here
+    // Begins TrainingJobs that others have created; none: they are ignored.
     std::function<Result<int64_t>(Cluster& cluster, const TrainingJobRequest& request)> begin = {};
   };
-  // Asks the API server what jobs there are, and goes on with them.
+  // Asks the API server for existing jobs, and continues them.
   static Result<std::unique_ptr<PodCluster>> Start(std::unique_ptr<KubernetesAccess> access,
                                                    Options options, std::unique_ptr<Cluster> here);
 
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                 const JobSecrets& secrets) override;
-  // Of what cannot be a job of its own: refused.
+  // Only for work that cannot be a job of its own: refused.
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                             const elastic::ProgressCallback& progress) override;
   void ForgetJob(const catalog::JobRunner& runner) override;
@@ -58,7 +58,7 @@ class PodCluster final : public Cluster {
   };
   PodCluster(std::unique_ptr<KubernetesAccess> access, Options options,
              std::unique_ptr<Cluster> here);
-  // The template of a job's pods: that which the statement names, or ours.
+  // The template of a job's pods: the statement's, or ours.
   Result<std::string> TemplateFor(const plan::Pods& pods, const std::stop_token& stop) const;
   Status CheckFits(const Context& context, const JobConfig& config,
                    const std::string& pod_template) const;
@@ -79,7 +79,7 @@ class PodCluster final : public Cluster {
   const std::unique_ptr<Cluster> here_;
   Mutex mutex_;
   std::map<std::string, Login> logins_ GUARDED_BY(mutex_);  // by the uid of a job
-  // Last: their threads use the rest.
+  // Last: their threads use the others.
   std::unique_ptr<JobKeeper> keeper_;
   std::unique_ptr<TrainingJobs> training_jobs_;
   std::jthread janitor_;

@@ -5,29 +5,29 @@
 
 #include "k8s/pod_spec.h"
 
-// What the gateway and the masters of a job on pods agree on.
+// Conventions between the gateway and the masters of a job on pods.
 namespace sluice::executor {
 
 class PodJobConfig;
 
-// Where a master listens in its pod, and its Service leads to.
+// Port that a master listens at in its pod, and that its Service leads to.
 inline constexpr int kMasterPort = 7077;
 
-// What a master ends with when its job is suspended: none follows it until it is resumed.
+// Exit code of a master whose job is suspended: it has no successor until the job is resumed.
 inline constexpr int kSuspendedExit = 75;
 
-// Where it answers Prometheus: GET /metrics.
+// Port that serves GET /metrics to Prometheus.
 inline constexpr int kMetricsPort = 7078;
 
-// Records of the job's row (catalog::JobStore::KeepRecord), beside kStatementRecord.
+// Records of the job's row (catalog::JobStore::KeepRecord), in addition to kStatementRecord.
 inline constexpr char kDataRecord[] = "data";            // PodJobData
-inline constexpr char kSnapshotRecords[] = "snapshot/";  // and its name: HeldSnapshot
+inline constexpr char kSnapshotRecords[] = "snapshot/";  // followed by its name: HeldSnapshot
 
-// "job7-3fa9c2": begins the names of all that Kubernetes has of a job. Several databases may have a
-// job of that number.
+// "job7-3fa9c2": prefix of the names of all the job's Kubernetes objects. Jobs of several databases
+// may have the same number.
 std::string PodJobName(int64_t job, std::string_view uid);
-// With which all goes that Kubernetes has of the job when it has ended, but for its TrainingJob,
-// which owns this one.
+// The owner of all the job's Kubernetes objects, deleted when the job has ended; only the
+// TrainingJob, which owns this owner, stays.
 k8s::Owner OwnerOf(const PodJobConfig& config);
 std::string MasterPodName(std::string_view job_name, int64_t number);
 

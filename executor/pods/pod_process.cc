@@ -49,7 +49,7 @@ Result<std::string> ReadMounted(const std::string& folder, const char* name) {
   return bytes;
 }
 
-// What the master answers is in the job's row; nobody listens to it here.
+// Discards output: the job's row has the master's answer, and no client is connected here.
 class NobodyListens final : public ResultSink {
  public:
   Status Header(const Schema&) override { return OkStatus(); }
@@ -62,7 +62,7 @@ class NobodyListens final : public ResultSink {
 struct OpenJob {
   catalog::Database database;
   std::unique_ptr<catalog::Catalog> catalog;
-  catalog::JobState state = catalog::JobState::kRunning;  // as a master before this one has left it
+  catalog::JobState state = catalog::JobState::kRunning;  // as the previous master left it
   JobConfig statement;
 };
 Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets) {
@@ -86,8 +86,8 @@ Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets
   return open;
 }
 
-// False: the job has ended, or is suspended and stays so. What was recorded of the rows that a
-// suspended job read, and of its master's decisions, is over: it goes on from its checkpoint.
+// False: the job has ended, or stays suspended. Forgets the recorded rows and master's decisions of
+// a suspended job: it continues from its checkpoint.
 Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
   if (open.state != catalog::JobState::kSuspended) {
     return open.state == catalog::JobState::kRunning;
@@ -134,7 +134,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   });
   const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
                                                 [&job_status] { return job_status.Metrics(); });
-  if (!page.ok()) {  // the job does not depend on who watches it
+  if (!page.ok()) {  // the job does not depend on its metrics page
     log::Warn("job={} there are no metrics: {}", config.job(), page.status().message());
   }
   catalog::DataSource::StatementSession session;
@@ -152,8 +152,8 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   NobodyListens sink;
   const Status status = Execute(open.statement.plan(), context, sink);
   source.EndStatement();
-  static_cast<void>(source.DropLeftovers());  // of masters before this one
-  // However it ended, its row has to say so, or else the next master is needed.
+  static_cast<void>(source.DropLeftovers());  // of earlier masters
+  // However it ended, its row must say so; otherwise the next master is needed.
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   if (row.state != catalog::JobState::kRunning) {
     return EndAsRowSays(open, config, job_status);
@@ -165,8 +165,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
 int RunMasterPod(const std::string& config_bytes, const std::string& secret_bytes,
                  const PodPlace& place, const KubernetesPlace& kubernetes,
                  const std::stop_token& stop) {
-  // Whatever it is doing: what it has promised to anybody is in the journal, and what it has not
-  // the next master does.
+  // At any time: all that it has promised is in the journal, and the next master does the rest.
   const std::stop_callback evicted(stop, [] {
     std::fputs("evicted: the job goes on with the next master\n", stderr);
     std::_Exit(kEvicted);
@@ -184,12 +183,12 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
   return kNotEnded;
 }
 
-// The configuration of every process of the job, with what only this pod knows.
+// The configuration shared by the job's processes, extended by what only this pod knows.
 std::string WithPlace(std::string config, const PodPlace& place) {
   elastic::ProcessConfig here;
   here.set_listen_host(place.address);
   here.set_node(place.node);
-  return std::move(config) + here.SerializeAsString();  // a message read after another is merged
+  return std::move(config) + here.SerializeAsString();  // protobuf merges concatenated messages
 }
 
 Result<int> Run(elastic::Role role, const PodPlace& place, const KubernetesPlace& kubernetes,

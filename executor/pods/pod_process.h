@@ -7,18 +7,18 @@
 
 namespace sluice::executor {
 
-// What the arguments of a pod's process say: k8s::BuildPod.
+// The arguments of a pod's process: k8s::BuildPod.
 struct PodPlace {
-  std::string folder;   // that has the files `config` and `secret`
-  std::string address;  // of the pod
+  std::string folder;   // contains the files `config` and `secret`
+  std::string address;  // the pod's
   std::string node;
   std::string number;  // k8s::kIncarnationLabel
 };
 
-// The whole life of `sluice master | worker | ps FOLDER ADDRESS NODE NUMBER` in a pod. SIGTERM is
-// an eviction: nobody else is stopped, and a master's job goes on with the next one. Call it first
-// in main, before any thread is started. Returns the exit code; 0 of a master: its job has ended,
-// and its row says how.
+// The main function of `sluice master | worker | ps FOLDER ADDRESS NODE NUMBER` in a pod. SIGTERM
+// means eviction: no other process is stopped, and a master's job continues with the next one. Call
+// it first in main, before any thread starts. Returns the exit code; 0 from a master: its job has
+// ended, and its row says how.
 int RunPod(elastic::Role role, const PodPlace& place, const KubernetesPlace& kubernetes);
 
 }  // namespace sluice::executor

@@ -12,11 +12,12 @@ class Pods;
 
 namespace sluice::executor {
 
-// What a plan asks of a job's pods, as those are built. `workers`, `servers`: how many there are at
-// most, of which a share may be of high priority. An error where the plan is damaged.
+// A plan's requests for a job's pods, in the form that pods are built from. `workers`, `servers`:
+// largest numbers of them, of which a share may have high priority. An error if the plan is
+// damaged.
 Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, uint32_t servers);
 
-// Whether one of the volumes that the plan asks for holds the folder.
+// Whether the folder is on one of the volumes that the plan requests.
 bool AsksForFolder(const plan::Pods& pods, std::string_view folder);
 
 }  // namespace sluice::executor

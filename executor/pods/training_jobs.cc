@@ -16,7 +16,7 @@
 namespace sluice::executor {
 namespace {
 
-// A gateway that has claimed one and ended before the job had begun: another one takes it.
+// When a gateway has claimed one and ended before the job began, another takes it after this time.
 constexpr double kClaimSeconds = 30;
 constexpr double kRetrySeconds = 2;
 constexpr auto kRequestsLook = std::chrono::milliseconds(500);
@@ -138,7 +138,7 @@ bool TrainingJobs::IsToBegin(const Known& known, const k8s::TrainingJobStatus& s
                              TimePoint now) const {
   if (!hooks_.begin || known.object.labels.contains(std::string(k8s::kJobLabel)) ||
       status.job.has_value() || HasEnded(status) || now < known.due) {
-    return false;  // a gateway has made it, or has begun it
+    return false;  // created or begun by a gateway
   }
   return known.claim.empty() || known.claim == holder_ ||
          SecondsBetween(known.claimed, now) >= kClaimSeconds;
@@ -220,7 +220,7 @@ Result<TrainingJobRequest> TrainingJobs::RequestOf(const k8s::Object& object,
   return request;
 }
 
-// A gateway that ended after it had begun the job has left its Service.
+// A gateway that ended after beginning the job has left its Service.
 Result<int64_t> TrainingJobs::BeginOnce(const TrainingJobRequest& request,
                                         const std::stop_token& stop) {
   const k8s::Listing services = k8s::ListObjects(
@@ -245,7 +245,7 @@ Status TrainingJobs::Begin(const k8s::Object& object, const std::string& claim,
       stop);
   RETURN_IF_ERROR(claimed.status);
   if (claimed.object.uid != object.uid || k8s::ClaimOf(claimed.object) != holder_) {
-    return OkStatus();  // somebody else was faster
+    return OkStatus();  // another gateway was faster
   }
   ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(claimed.object.json));
   const std::string now = k8s::Rfc3339(WallMicros());

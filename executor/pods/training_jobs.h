@@ -22,29 +22,30 @@
 
 namespace sluice::executor {
 
-// A TrainingJob that somebody has made, and that nobody has begun.
+// A TrainingJob that a user has created, and no gateway has begun.
 struct TrainingJobRequest {
   std::string name, uid;
   k8s::TrainingJobSpec spec;
-  std::string source_url;  // of its Secret
+  std::string source_url;  // from its Secret
 };
 
-// The TrainingJobs of a namespace. Begins those that nobody has begun, one gateway each; writes
-// into the status what is wrong with one; says which are gone, suspended or late; deletes those
-// that have ended long ago. Thread-safe.
+// The TrainingJobs of a namespace. Begins new ones, each on one gateway; writes errors into their
+// status; reports which are deleted, suspended or late; deletes those that ended long ago.
+// Thread-safe.
 class TrainingJobs {
  public:
   struct Hooks {
-    // Begins the job, and answers with its number. Unavailable: it is tried again later.
+    // Begins the job, and returns its number. Unavailable: try again later.
     std::function<Result<int64_t>(const TrainingJobRequest& request)> begin;
-    // Somebody has deleted it. `job_uid`: by which the job's pods are labelled.
+    // A user has deleted it. `job_uid`: the label of the job's pods.
     std::function<void(const std::string& job_uid)> deleted;
-    // Whether it is asked for, and whether its master says that it is so; of each change.
+    // Whether suspension is requested, and whether its master's status confirms it; called on each
+    // change.
     std::function<void(const std::string& job_uid, bool wanted, bool done)> suspended;
     // It has run for longer than its activeDeadlineSeconds.
     std::function<void(const std::string& job_uid, int64_t seconds)> late;
   };
-  // `holder`: who we are, no other process's name. Tells `deleted` of nothing from before.
+  // `holder`: unique name of this process. Does not report deletions from before.
   static Result<std::unique_ptr<TrainingJobs>> Start(k8s::ApiClient& client,
                                                      std::string namespace_name, std::string holder,
                                                      Hooks hooks, const std::stop_token& stop);
@@ -55,9 +56,9 @@ class TrainingJobs {
   struct Known {
     k8s::Object object;
     std::string claim;    // ClaimOf
-    TimePoint claimed{};  // seen first
+    TimePoint claimed{};  // when first seen
     TimePoint due{};
-    TimePoint ended{};  // seen first
+    TimePoint ended{};  // when first seen
   };
 
   TrainingJobs(k8s::ApiClient& client, std::string namespace_name, std::string holder, Hooks hooks);
@@ -80,8 +81,8 @@ class TrainingJobs {
   std::jthread thread_;
 };
 
-// Says in its status that a job was given up, where its master is not there to say so. `reason`: a
-// word, of the condition.
+// Records in its status that a job was given up, when its master is not there to do so. `reason`:
+// one word, for the condition.
 Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name,
                        const k8s::Owner& job, const std::string& reason, const std::string& why);
 

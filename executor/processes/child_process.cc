@@ -27,12 +27,12 @@
 namespace sluice::executor {
 namespace {
 
-// Both are a few kilobytes, plans with large vocabularies a few megabytes; base weights travel in
-// the configuration of a parameter server.
+// Both are a few kilobytes, or a few megabytes for plans with large vocabularies; a parameter
+// server's configuration includes base weights.
 constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
-// A preempted process has to be gone within two seconds, whatever call it is stuck in.
+// A preempted process must be gone within two seconds, whatever call blocks it.
 constexpr double kStopSeconds = 1.5;
-// A job has its end to write down.
+// A job needs time to record its end.
 constexpr double kJobStopSeconds = 10;
 constexpr int kPreempted = 143;
 constexpr int kApplicationError = 1;
@@ -67,7 +67,7 @@ Result<std::string> ReadPrefixed(int descriptor) {
   return text;
 }
 
-// Waits for a signal in a thread of its own, so that no handler runs anywhere.
+// Waits for signals on a thread of its own, so that no signal handler runs.
 class SignalThread {
  public:
   explicit SignalThread(double stop_seconds) : stop_seconds_(stop_seconds) {
@@ -77,7 +77,7 @@ class SignalThread {
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     thread_ = std::jthread([this](const std::stop_token& done) {
       if (!Guarded("waiting for signals", [&] { Wait(done); }).ok()) {
-        _exit(kPreempted);  // nobody could stop it any more
+        _exit(kPreempted);  // it could not be stopped any more
       }
     });
   }
@@ -95,7 +95,7 @@ class SignalThread {
         waited += 0.05;
       }
       if (waited > stop_seconds_) {
-        _exit(kPreempted);  // stuck in a call that does not hear of the stop
+        _exit(kPreempted);  // blocked in a call that ignores the stop
       }
     }
   }
@@ -106,15 +106,15 @@ class SignalThread {
   std::jthread thread_;
 };
 
-// The memory limit of a local process makes allocations fail: its exit says so.
+// A local process's memory limit makes allocations fail; report that in the exit code.
 void ExitOutOfMemory() {
   constexpr char kText[] = "out of memory\n";
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
   _exit(elastic::kOutOfMemoryExit);
 }
 
-// The memory limit of a process counts what its threads might use of their stacks: eight megabytes
-// each would be all that there is for a worker. None of them needs more than this.
+// A process's memory limit counts the full size of its threads' stacks: eight megabytes each would
+// use up a worker's limit. No thread needs more than this.
 void KeepStacksSmall() {
   constexpr size_t kStackBytes = size_t{1} << 20;
   pthread_attr_t attributes;
@@ -127,8 +127,8 @@ void KeepStacksSmall() {
   }
 }
 
-// A master ends its fleet in good order, the others have nothing to lose. The parent may have died
-// before the kernel was told.
+// A master stops its fleet properly; the others have nothing to lose. The parent may have died
+// before the death signal was set.
 void DieWithParent(elastic::Role role) {
   const int signal = role == elastic::Role::kMaster ? SIGTERM : SIGKILL;
   if (prctl(PR_SET_PDEATHSIG, signal) != 0) {
@@ -137,7 +137,7 @@ void DieWithParent(elastic::Role role) {
   pollfd launcher{kLauncherDescriptor, 0, 0};
   if (poll(&launcher, 1, 0) > 0 && (launcher.revents & POLLHUP) != 0) {
     kill(getpid(),
-         signal);  // the process: what `raise` sends to this thread, no other can wait for
+         signal);  // to the process: no other thread could receive what `raise` sends to this one
   }
 }
 

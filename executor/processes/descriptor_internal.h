@@ -7,7 +7,7 @@
 
 namespace sluice::executor {
 
-// An open file descriptor, closed at the end.
+// An open file descriptor, closed on destruction.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -18,24 +18,25 @@ class Descriptor {
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
   void Close() { *this = Descriptor(); }
-  // Out of the low numbers, which a child gets its own descriptors under: no dup2 between them may
-  // overwrite another.
+  // Moves it above the low numbers that a child's descriptors get, so that no dup2 among them
+  // overwrites another.
   void MoveUp();
 
  private:
   int fd_ = -1;
 };
 
-// Both ends are closed in children unless handed to them; the reading end does not block.
+// Both ends are closed in children unless passed to them; the reading end does not block.
 struct Pipe {
   Descriptor read, write;
 };
 Result<Pipe> MakePipe();
 
-// Memory as a file, positioned at its start. Unlike a pipe it takes any size at once.
+// An in-memory file with this content, positioned at its start. Unlike a pipe it takes any size at
+// once.
 Result<Descriptor> MakeMemory(const char* name, std::string_view bytes);
 
-// ResourceExhausted with what the system says about errno.
+// ResourceExhausted with the system's message for errno.
 Status SystemError(std::string_view what);
 
 }  // namespace sluice::executor

@@ -28,8 +28,7 @@ Result<PacketSocket> StartDetached(const std::string& binary, const std::string&
   }
   posix_spawn_file_actions_adddup2(&actions, inherited.get(), kConfigDescriptor);
   posix_spawn_file_actions_adddup2(&actions, pair.theirs.descriptor(), kLauncherDescriptor);
-  // What else is open here is this process's own: a listener that a child kept would be nobody's to
-  // close.
+  // Close all other descriptors in the child: a listener that it inherited would never be closed.
   posix_spawn_file_actions_addclosefrom_np(&actions, kLauncherDescriptor + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -48,7 +47,7 @@ Result<PacketSocket> StartDetached(const std::string& binary, const std::string&
     return FailedPrecondition(fmt::format("the process of a job cannot be started from {}: {}",
                                           program, std::strerror(failed)));
   }
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {  // it goes at once: BecomeDetached
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {  // it exits at once: BecomeDetached
   }
   return std::move(pair.ours);
 }

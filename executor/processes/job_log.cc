@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostLogBytes = size_t{1} << 20;
 constexpr std::chrono::hours kKept{24 * 7};
 
-// "": it cannot be made, or somebody else has made it.
+// "": it cannot be created, or another user has created it.
 std::string PrivateFolder() {
   std::error_code error;
   const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
@@ -25,7 +25,7 @@ std::string PrivateFolder() {
     return "";
   }
   std::string folder = (temporary / fmt::format("sluice-{}", geteuid())).string();
-  mkdir(folder.c_str(), S_IRWXU);  // it may be there already
+  mkdir(folder.c_str(), S_IRWXU);  // it may exist already
   struct stat found = {};
   const bool ours = lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
                     found.st_uid == geteuid() && (found.st_mode & (S_IRWXG | S_IRWXO)) == 0;
@@ -52,7 +52,7 @@ JobLog::JobLog(log::Level level) {
   }
   RemoveOld(folder);
   std::string path = fmt::format("{}/job-{}.log", folder, getpid());
-  unlink(path.c_str());  // of a process that had the number before
+  unlink(path.c_str());  // left by an earlier process with the same id
   const int file =
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) {

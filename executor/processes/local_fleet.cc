@@ -56,7 +56,7 @@ LocalFleet::~LocalFleet() {
 
 void LocalFleet::Wake() const {
   const uint64_t one = 1;
-  // A full counter has woken the thread already.
+  // A full counter has already woken the thread.
   [[maybe_unused]] const ssize_t ignored = write(wake_, &one, sizeof(one));
 }
 
@@ -66,7 +66,7 @@ void LocalFleet::Watch(Watcher watcher) {
 }
 
 // The kernel ties a child's death signal to the thread that started it, so the fleet's own thread,
-// which lives as long as the fleet, starts them all.
+// which lives as long as the fleet, starts all of them.
 Status LocalFleet::Launch(const elastic::ProcessSpec& spec) {
   Order order;
   order.spec = spec;
@@ -157,7 +157,7 @@ void LocalFleet::Emit(const elastic::FleetEvent& event) {
   }
 }
 
-// The process has ended: collects what it said last, and how it ended.
+// The process has ended: collects its last output and its exit status.
 void LocalFleet::Reap(const std::string& name) {
   std::unique_ptr<LocalProcess> process;
   elastic::FleetEvent event;
@@ -165,7 +165,7 @@ void LocalFleet::Reap(const std::string& name) {
     const MutexLock lock(mutex_);
     process = std::move(processes_.at(name));
     processes_.erase(name);
-    // Until here the number belonged to this process, even when it was dead.
+    // Until this call the process id stays reserved, even though the process is dead.
     siginfo_t how{};
     while (waitid(P_PID, static_cast<id_t>(process->pid), &how, WEXITED) != 0 && errno == EINTR) {
     }
@@ -213,7 +213,7 @@ void LocalFleet::KillOverdue() {
 
 void LocalFleet::Loop() {
   for (;;) {
-    // What escapes is logged there; what it was about is still to be read at the next turn.
+    // Exceptions are logged by Guarded; the next turn reads the pending data.
     const Result<bool> goes_on = Guarded("watching processes", [this] { return Turn(); });
     if (goes_on.ok() && !*goes_on) {
       return;
@@ -230,7 +230,7 @@ Result<bool> LocalFleet::Turn() {
       return false;
     }
     for (const auto& [name, process] : processes_) {
-      // Exit last: by then everything that it wrote has been read.
+      // The exit comes last: by then all of its output has been read.
       for (const Descriptor* one : {&process->error, &process->pidfd}) {
         if (one->open()) {
           watched.push_back({one->get(), POLLIN, 0});

@@ -15,15 +15,15 @@ namespace sluice::executor {
 
 struct LocalProcess;
 
-// Processes of our own binary on this machine as a fleet. One thread starts and watches them all
-// (pidfd and pipes, no signals, no polling); processes die with it. Thread-safe.
+// A fleet of processes of our own binary on this machine. One thread starts and watches them all
+// (pidfd and pipes, no signals, no polling); the processes die with it. Thread-safe.
 class LocalFleet final : public elastic::Fleet {
  public:
   struct Options {
     std::string binary;  // empty: /proc/self/exe
   };
   static Result<std::unique_ptr<LocalFleet>> Make(Options options);
-  ~LocalFleet() override;  // kills what still runs, and waits until it is gone
+  ~LocalFleet() override;  // kills those that still run, and waits until they are gone
 
   Status Launch(const elastic::ProcessSpec& spec) override;
   Status Stop(const std::string& name, double grace_seconds) override;
@@ -56,7 +56,7 @@ class LocalFleet final : public elastic::Fleet {
   bool stopping_ GUARDED_BY(mutex_) = false;
   Watcher watcher_ GUARDED_BY(mutex_);
   std::deque<Order> orders_ GUARDED_BY(mutex_);
-  // Entries are made and erased by the fleet's thread only.
+  // Entries are inserted and erased by the fleet's thread only.
   std::map<std::string, std::unique_ptr<LocalProcess>> processes_ GUARDED_BY(mutex_);
 
   std::jthread thread_;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern "C" {  // glibc 2.36 forgot to say so itself
+extern "C" {  // missing in glibc 2.36's headers
 #include <sys/pidfd.h>
 }
 
@@ -23,11 +23,10 @@ extern char** environ;  // NOLINT: POSIX declares it nowhere
 namespace sluice::executor {
 namespace {
 
-// The last lines of a process's standard error: enough for a stack of errors, bounded whatever it
-// writes.
+// The tail of a process's standard error that is kept: enough for a stack of errors.
 constexpr size_t kErrorBytes = 4096;
 
-// What the process asks for of the kernel from now on: heap and stacks, not files that it maps.
+// Limits the memory that the process allocates from now on: heap and stacks, not mapped files.
 Status LimitMemory(pid_t pid, int64_t bytes) {
   const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
   return prlimit(pid, RLIMIT_DATA, &limit, nullptr) == 0
@@ -62,7 +61,8 @@ Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& bin
   posix_spawn_file_actions_adddup2(&actions, life.read.get(), kLauncherDescriptor);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, kLauncherDescriptor + 1);
-  // A process group of its own: Ctrl-C at the shell reaches the gateway, which stops its fleet.
+  // A process group of its own: Ctrl-C at the shell reaches only the gateway, which stops its
+  // fleet.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -13,29 +13,29 @@
 
 namespace sluice::executor {
 
-// What ReadInheritedConfig reads, in memory that only the child can reach; unlike a pipe it takes
-// any size at once.
+// The input of ReadInheritedConfig, in memory that only the child can access; unlike a pipe it
+// takes any size at once.
 Result<Descriptor> MakeInherited(const std::string& config, const std::string& secret);
 
 // A process that a LocalFleet has started, and the descriptors between the two. Nothing here
-// blocks. Belongs to the fleet's thread, but for what the fleet's mutex guards.
+// blocks. Belongs to the fleet's thread, except for what the fleet's mutex guards.
 struct LocalProcess {
   // Starts `binary` with the role's name as its only argument. Its death signal is tied to the
-  // thread that calls.
+  // calling thread.
   static Result<std::unique_ptr<LocalProcess>> Spawn(const std::string& binary,
                                                      const elastic::ProcessSpec& spec);
 
-  // Keeps the last lines of what it wrote to standard error.
+  // Keeps the last lines of its standard error.
   void ReadError();
 
   std::string name;
   elastic::Role role = elastic::Role::kWorker;
   pid_t pid = -1;
   Descriptor pidfd, error;
-  Descriptor life;  // a pipe that tells the process that we have died
+  Descriptor life;  // a pipe by which the process notices that we have died
   std::string last_error;
   std::optional<TimePoint> kill_at;
-  bool stopped = false;  // by us: whatever its exit looks like, it is no failure
+  bool stopped = false;  // by us, so its exit is never a failure
 };
 
 }  // namespace sluice::executor

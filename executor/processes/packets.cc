@@ -18,7 +18,7 @@ namespace sluice::executor {
 namespace {
 
 constexpr int kBacklog = 64;
-// An answer of one row with long texts; what is longer is read from the catalog.
+// Enough for an answer of one row with long texts; longer ones are read from the catalog.
 constexpr size_t kMostBytes = size_t{1} << 20;
 constexpr int kType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
@@ -38,7 +38,7 @@ Result<socklen_t> AddressOf(const std::string& name, Address* address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// An abstract name is listed to everybody, and nothing keeps others from taking it.
+// All users can see an abstract name, and any of them can bind it.
 bool IsOurUsers(int descriptor) {
   ucred peer{};
   socklen_t size = sizeof(peer);
@@ -78,14 +78,14 @@ bool PacketSocket::Send(std::string_view packet) const {
 }
 
 Result<std::optional<std::string>> PacketSocket::Receive() const {
-  // The size of the next packet, whatever the room for it.
+  // The size of the next packet, even if it exceeds the buffer.
   const ssize_t size = recv(descriptor(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
   if (size < 0) {
     return errno == EAGAIN || errno == EINTR ? Result<std::optional<std::string>>(std::nullopt)
                                              : Failed("the other process");
   }
-  if (size == 0) {  // nobody sends an empty one
-    return Unavailable("the other process has gone");
+  if (size == 0) {  // empty packets are never sent
+    return Unavailable("the other process has closed the connection");
   }
   std::string packet(std::min(static_cast<size_t>(size), kMostBytes), '\0');
   if (recv(descriptor(), packet.data(), packet.size(), MSG_DONTWAIT) < 0) {
@@ -150,7 +150,7 @@ Result<PollWaker> PollWaker::Make() {
 
 void PollWaker::Wake() const {
   const uint64_t one = 1;
-  // A full counter has woken the thread already.
+  // A full counter has already woken the thread.
   [[maybe_unused]] const ssize_t ignored = write(descriptor(), &one, sizeof(one));
 }
 
@@ -173,7 +173,7 @@ void PollForReading(const std::vector<int>& descriptors,
     timeout =
         static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
   }
-  poll(polled.data(), polled.size(), timeout);  // whoever waits looks again
+  poll(polled.data(), polled.size(), timeout);  // the caller looks again
 }
 
 }  // namespace sluice::executor

@@ -12,22 +12,22 @@
 
 namespace sluice::executor {
 
-// One end of a connection of whole packets between two processes of one user on this machine.
-// Sending never blocks. Any thread may send while one receives.
+// One end of a packet connection between two processes of the same user on this machine. Sending
+// never blocks. Any thread may send while one receives.
 class PacketSocket {
  public:
   PacketSocket() = default;
   explicit PacketSocket(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  // Unavailable: nobody listens under the name, or a process of another user.
+  // Unavailable: no process listens under the name, or one of another user.
   static Result<PacketSocket> Connect(const std::string& name);
 
   bool open() const { return descriptor_.open(); }
   int descriptor() const { return descriptor_.get(); }
-  // False: the other end has gone, or takes no more now.
+  // False: the other end is closed, or its buffer is full.
   bool Send(std::string_view packet) const;
-  // nullopt: there is nothing yet. Unavailable: the other end has gone.
+  // nullopt: nothing has arrived. Unavailable: the other end is closed.
   Result<std::optional<std::string>> Receive() const;
-  // The other end sees that this one has gone.
+  // Closes the connection for both ends.
   void HangUp() const;
 
  private:
@@ -42,12 +42,12 @@ Result<PacketPair> MakePacketPair();
 class PacketListener {
  public:
   PacketListener() = default;
-  // A name in the kernel's abstract namespace, which goes with the listener. AlreadyExists: it is
+  // Listens under a name in the kernel's abstract namespace, until destroyed. AlreadyExists: it is
   // taken.
   static Result<PacketListener> Open(const std::string& name);
   bool open() const { return descriptor_.open(); }
   int descriptor() const { return descriptor_.get(); }
-  // Not open when nobody is waiting, or a process of another user.
+  // Returns a closed socket if no client waits, or if it is another user's.
   PacketSocket Accept() const;
 
  private:
@@ -66,7 +66,7 @@ class PollWaker {
   Descriptor descriptor_;
 };
 
-// Waits until one of them can be read (or has gone), or `until` has come; nullopt: for ever.
+// Waits until one of them is readable (or closed), or until `until`; nullopt: for ever.
 void PollForReading(const std::vector<int>& descriptors,
                     std::optional<std::chrono::steady_clock::time_point> until);
 

@@ -8,7 +8,7 @@
 namespace sluice::executor {
 namespace {
 
-constexpr double kNewRateWeight = 0.5;  // against what was measured with as many workers before
+constexpr double kNewRateWeight = 0.5;  // against earlier rates for that many workers
 
 SlotArbiter::Options Whole(SlotArbiter::Options options) {
   const RoomSize size = WithMachine(RoomSize{options.slots, options.memory_bytes});
@@ -96,7 +96,7 @@ void SlotArbiter::Report(int64_t job, uint32_t workers, double rows_per_second, 
   const MutexLock lock(mutex_);
   Job& known = jobs_.at(job);
   known.rows_left = rows_left;
-  // The first second with another number of workers is neither the one nor the other.
+  // The first second with a new number of workers belongs to neither number.
   const bool steady = known.last_reported == workers && workers == known.grant.workers;
   known.last_reported = workers;
   if (steady && workers > 0 && rows_per_second > 0) {
@@ -127,7 +127,7 @@ void SlotArbiter::Run(const std::stop_token& stop) {
       changed_.wait(lock.native(), stop, due);
     }
     dirty_ = false;
-    // Logged there; the next change, or the next look, decides anew.
+    // Logged by Guarded; the next change, or the next look, decides again.
     [[maybe_unused]] const Status decided =
         Guarded("granting workers", [this]() NO_THREAD_SAFETY_ANALYSIS { Decide(); });
   }
@@ -151,8 +151,8 @@ elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
   return one;
 }
 
-// The machine as a cluster of one node. A worker that was granted and does not run yet holds its
-// place; one that runs beyond its job's grant is on its way out.
+// The machine as a cluster of one node. A granted worker that does not run yet holds its place; one
+// that runs beyond its job's grant is about to leave.
 elastic::ClusterState SlotArbiter::Describe() const {
   elastic::ClusterState state;
   state.nodes = Nodes();

@@ -18,9 +18,9 @@
 
 namespace sluice::executor {
 
-// Who of a gateway's jobs may have how many workers on this machine: the autoscaler of elastic/,
-// asked again whenever something happens (a job comes or goes, a worker starts or ends, a rate is
-// measured), never on a timer but for the ones that the autoscaler sets. Thread-safe.
+// Distributes this machine's workers among a gateway's jobs, with the autoscaler of elastic/, which
+// is consulted whenever something happens (a job comes or goes, a worker starts or ends, a rate is
+// measured); the only timers are those that the autoscaler sets. Thread-safe.
 class SlotArbiter final : public Room {
  public:
   struct Options {
@@ -39,15 +39,15 @@ class SlotArbiter final : public Room {
   void Report(int64_t job, uint32_t workers, double rows_per_second, double rows_left) override;
   int64_t memory_bytes() const override { return options_.memory_bytes; }
 
-  // What a job in a process of its own has.
+  // What a job in a process of its own already has.
   struct Standing {
-    std::vector<int64_t> live;  // workers that run, by the memory that they may use
+    std::vector<int64_t> live;  // running workers, by their memory limits
     int out_of_memory = 0;
     uint32_t granted = 0;
   };
-  // One that an earlier arbiter has granted its workers: it has them, whatever the room.
+  // Enters a job that an earlier arbiter has granted its workers: it keeps them, even without room.
   int64_t Return(const Request& request, const Standing& standing, OnGrant on_grant);
-  // Its workers, in place of WorkerStarted and WorkerEnded.
+  // Sets its workers, instead of WorkerStarted and WorkerEnded.
   void SetWorkers(int64_t job, const Standing& standing);
 
  private:
@@ -56,10 +56,10 @@ class SlotArbiter final : public Room {
     OnGrant on_grant;
     TimePoint arrival{};
     Grant grant;
-    bool started = false;         // its servers hold their memory
-    std::multiset<int64_t> live;  // workers that run, by the memory that they may use
+    bool started = false;         // its servers occupy their memory
+    std::multiset<int64_t> live;  // running workers, by their memory limits
     int out_of_memory = 0;
-    uint32_t last_reported = 0;  // workers of the last report
+    uint32_t last_reported = 0;  // number of workers in the last report
     std::map<uint32_t, double> rates;
     std::optional<double> rows_left;
   };
@@ -71,8 +71,8 @@ class SlotArbiter final : public Room {
   void Decide() REQUIRES(mutex_);
   void Run(const std::stop_token& stop);
   void Changed() REQUIRES(mutex_);
-  // What was measured beside other jobs than now says little: a job would stay small for ever that
-  // once had to share the machine.
+  // Rates measured next to a different set of jobs mean little: a job that once had to share the
+  // machine would stay small for ever.
   void ForgetRates() REQUIRES(mutex_);
 
   const Options options_;
@@ -84,7 +84,7 @@ class SlotArbiter final : public Room {
   std::map<int64_t, Job> jobs_ GUARDED_BY(mutex_);
   elastic::AutoscalerHistory history_ GUARDED_BY(mutex_);
   std::optional<TimePoint> look_again_ GUARDED_BY(mutex_);
-  std::jthread thread_;  // last: ends before the members it uses go; runs from the first job on
+  std::jthread thread_;  // last: ends before members that it uses; runs from the first job on
 };
 
 }  // namespace sluice::executor

@@ -19,18 +19,17 @@ namespace sluice::models {
 namespace {
 
 constexpr int kMostAdditions = 40;
-// What weighs less costs more time than it is worth.
+// Members with a smaller weight cost more time than they are worth.
 constexpr double kLeastWeight = 0.04;
-// Of the error that a mean of so many rows has by itself. The gain is found on rows that the
-// weights do not come from, and errs to neither side: a little doubt is what the further models
-// cost.
+// In standard errors of the mean over the rows. The gain is measured on rows that the weights were
+// not fitted on, so it is unbiased; this small margin is for the cost of the further models.
 constexpr double kStandardErrors = 0.5;
 constexpr double kLeastProbability = 1e-6;
-// Of numbers, so many rows at either end gain or lose no more than the next one does: a single row
-// far out may hold a tenth of all squared errors, and would decide.
+// For numbers, gains and losses beyond this quantile at either end are clipped: a single outlier
+// may hold a tenth of all squared errors and would decide.
 constexpr double kFarOut = 0.005;
 
-// Of a prediction only so much counts: for classes the probability of the true one.
+// Keeps only what the loss of a prediction needs: for classes, the probability of the true one.
 class Losses {
  public:
   explicit Losses(const BlendRows& rows) : classes_(rows.task != Task::kRegression) {
@@ -58,7 +57,7 @@ class Losses {
   size_t width() const { return width_; }
   size_t models() const { return said_.size(); }
   const std::vector<float>& said(size_t model) const { return said_[model]; }
-  // Of a row, where `said` is what is said of it.
+  // The loss of a row with the outputs `said`.
   double At(size_t row, const float* said) const {
     const double weight = weights_.empty() ? 1 : static_cast<double>(weights_[row]);
     if (classes_) {
@@ -164,7 +163,7 @@ std::vector<double> WithoutFarOut(std::vector<double> gains) {
   return gains;
 }
 
-// Whether their mean is, by more than chance.
+// Whether their mean is positive by more than chance.
 bool IsAboveZero(const std::vector<double>& gains) {
   const auto n = static_cast<double>(gains.size());
   if (n < 2) {
@@ -176,8 +175,8 @@ bool IsAboveZero(const std::vector<double>& gains) {
   return sum / n > kStandardErrors * std::sqrt(variance / n) && sum > 0;
 }
 
-// Whether the best model's loss is above the blend's, row by row, where the weights come from
-// the other half of the rows.
+// Whether the best model's loss is larger than the blend's, row by row, with weights fitted on the
+// other half of the rows.
 bool IsBetter(const Losses& losses, size_t best) {
   const std::vector<double> weights[] = {FindWeights(losses, best, Rows::kEven),
                                          FindWeights(losses, best, Rows::kOdd)};
@@ -198,7 +197,7 @@ bool IsBetter(const Losses& losses, size_t best) {
   return IsAboveZero(losses.classes() ? std::move(gains) : WithoutFarOut(std::move(gains)));
 }
 
-// Where a member's input stands in the blend's list.
+// Identifies a member's input in the blend's list.
 using InputKey = std::tuple<std::string, int32_t, std::string>;
 
 InputKey KeyOf(const InputColumn& input) {
@@ -263,7 +262,7 @@ ModelSpec JoinModels(const std::vector<std::pair<const ModelSpec*, double>>& mem
   for (const auto& [member, weight] : members) {
     BlendMember* joined = blend.add_members();
     *joined->mutable_model() = *member;
-    joined->mutable_model()->clear_calibration();  // of what they say together, if at all
+    joined->mutable_model()->clear_calibration();  // the blend has its own, if any
     joined->set_weight(weight);
     ReadInputsOf(blend, joined->mutable_model());
   }

@@ -17,7 +17,7 @@ class ModelSpec;
 // The type of a blend's ModelSpec; no type of the registry.
 inline constexpr char kBlendType[] = "blend";
 
-// What several models say of the same rows, and what is true of them.
+// Several models' predictions of the same rows, and the true labels.
 struct BlendRows {
   Task task = Task::kBinary;
   size_t outputs = 1;
@@ -26,22 +26,23 @@ struct BlendRows {
   std::span<const float> weights;                   // of the rows; empty: all weigh 1
 };
 struct Blend {
-  std::vector<double> weights;  // per model, adding up to 1; 0: not in it
-  // Whether it is better than model `best` on rows that its weights were not found on, by more than
-  // chance. By log loss for classes, squared error for numbers.
+  std::vector<double> weights;  // per model, summing to 1; 0: not in the blend
+  // Whether it beats model `best` by more than chance on rows that its weights were not fitted on.
+  // By log loss for classes, squared error for numbers.
   bool better = false;
 };
-// Models are added one by one, each as often as it helps, to the one that is best by itself.
+// Greedy selection: starts with the single best model and adds models one by one, each as often as
+// it helps.
 Blend FitBlend(const BlendRows& rows, size_t best);
 // The predictions of the blend: rows x outputs.
 std::vector<float> BlendPredictions(const BlendRows& rows, const std::vector<double>& weights);
 
-// The spec of a blend of these models, the heaviest first: the members read one list of inputs, and
-// features, label and seed are those of the first. None of them is a blend itself.
+// The spec of a blend of these models, the heaviest first: the members share one list of inputs;
+// features, label and seed come from the first. None of them may be a blend itself.
 ModelSpec JoinModels(const std::vector<std::pair<const ModelSpec*, double>>& members);
 // Stored weights.
 std::string PackBlend(const std::vector<std::string>& members);
-// `count` members. InvalidArgument: the bytes are not those of a blend of so many.
+// `count` members. InvalidArgument: not the bytes of a blend with that many members.
 Result<std::vector<std::string_view>> UnpackBlend(std::string_view bytes, size_t count);
 
 }  // namespace sluice::models

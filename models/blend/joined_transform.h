@@ -8,11 +8,11 @@
 
 namespace sluice::models {
 
-// The features of several transforms side by side. Immutable; Apply is thread-safe.
+// The features of several transforms, next to each other. Immutable; Apply is thread-safe.
 class JoinedTransform final : public FeatureTransform {
  public:
-  // `members` (at least one) outlive it, and want the same columns in the same order. Labels,
-  // weights and groups are those of the first.
+  // `members` (at least one) outlive it, and require the same columns in the same order. Labels,
+  // weights and groups come from the first.
   explicit JoinedTransform(std::vector<const FeatureTransform*> members);
 
   std::vector<std::string> ColumnNames(bool with_label) const override;
@@ -22,7 +22,7 @@ class JoinedTransform final : public FeatureTransform {
   size_t dense_width() const override { return dense_width_; }
   size_t label_width() const override { return members_.front()->label_width(); }
 
-  // What member `i` sees of rows that Apply has made. `part` is overwritten; without labels.
+  // Extracts member `i`'s part of rows from Apply. `part` is overwritten; without labels.
   void Part(const FeatureBatch& rows, size_t i, FeatureBatch* part) const;
 
  private:

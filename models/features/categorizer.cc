@@ -21,7 +21,7 @@ bool IsText(DataType type) {
   return type == DataType::kText || type == DataType::kBytes;
 }
 
-// Rows that got kNoId lose it: the slot then says where each row's ids end.
+// Removes kNoId from the slot, which then records where each row's ids end.
 void DropAbsent(IdSlot* slot, size_t rows) {
   uint32_t kept = 0;
   slot->ends.resize(rows);
@@ -58,7 +58,7 @@ Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::stri
   }
   made.null_id_ = spec.null_bucket() < 0 ? kNoId : static_cast<uint32_t>(spec.null_bucket());
   made.oov_id_ = spec.oov_bucket() < 0 ? kNoId : static_cast<uint32_t>(spec.oov_bucket());
-  // Values never fall into the buckets of NULL and of unseen values where those stand at the end.
+  // If the buckets of NULL and of unseen values are at the end, values never fall into them.
   made.value_buckets_ = made.buckets_;
   while (made.value_buckets_ > 1 &&
          (made.value_buckets_ - 1 == made.null_id_ || made.value_buckets_ - 1 == made.oov_id_)) {
@@ -133,8 +133,8 @@ uint32_t CellCategorizer::OfIdentity(double value) const {
              : oov_id_;
 }
 
-// A number hashes as the text that FormatValue makes of it, so that a column may change between
-// bigint, double and text without changing the model's view of it.
+// A number hashes like the text that FormatValue makes of it, so a column may change between
+// bigint, double and text without changing the model's ids.
 uint32_t CellCategorizer::OfHash(int64_t value) const {
   char text[24];
   const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
@@ -155,7 +155,7 @@ uint32_t CellCategorizer::OfFlag(bool value) const {
   return number ? OfHash(int64_t{value}) : OfHash(std::string_view(value ? "t" : "f"));
 }
 
-// As a value of the learnt type would hash, where the text spells one: "1.0" as 1.
+// Hashes a text that spells a value of the learnt type like that value: "1.0" as 1.
 uint32_t CellCategorizer::OfHashedText(std::string_view text) const {
   if (learnt_ == DataType::kTimestamp) {
     const std::optional<int64_t> micros = ParseTimestamp(text);
@@ -192,7 +192,7 @@ uint32_t CellCategorizer::OfBucket(double value) const {
 
 uint32_t CellCategorizer::OfTime(int64_t micros) const {
   using std::chrono::floor;
-  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  // PostgreSQL's infinities, and times so close to them that their days would overflow.
   constexpr int64_t kDay = 86'400'000'000;
   if (micros < std::numeric_limits<int64_t>::min() + kDay ||
       micros > std::numeric_limits<int64_t>::max() - kDay) {

@@ -17,15 +17,15 @@ namespace sluice::models {
 
 class Categorizer;
 
-// One column to ids: every kind of Categorizer but CROSS. Immutable.
+// Converts one column to ids, with any kind of Categorizer except CROSS. Immutable.
 class CellCategorizer {
  public:
-  // `learnt`: the column's type when the model was trained; its cells may be of another by now.
+  // `learnt`: the column's type when the model was trained; its cells may have another type now.
   static Result<CellCategorizer> Make(const Categorizer& spec, std::string column, DataType learnt,
                                       std::string_view time_format = "");
 
   uint32_t buckets() const { return buckets_; }
-  // One id per row, from the whole cell; none where NULL or an unseen value has no bucket.
+  // One id per row, from the whole cell; no id if NULL or an unseen value has no bucket.
   Status Apply(const RowBatch::Column& column, size_t rows, IdSlot* slot) const;
   // The ids of all elements of a text cell that holds a tensor; `weighted`: with their weights.
   Status ApplyTensor(const RowBatch::Column& column, size_t rows, const CellLayout& layout,
@@ -59,11 +59,11 @@ class CellCategorizer {
   uint32_t OfIdentityText(std::string_view text) const;
   uint32_t OfBucket(double value) const;
   uint32_t OfTime(int64_t micros) const;
-  // A blank cell of what was a number is what a file import makes of a missing value.
+  // A blank cell of a numeric column is how file imports store a missing value.
   bool IsMissing(std::string_view text) const {
     return IsNumeric(learnt_) && TrimBlanks(text).empty();
   }
-  // The id of one element; false when an index or a number was expected and is not there.
+  // The id of one element; false if it should be an index or a number and is not.
   bool ElementId(std::string_view element, uint32_t* id) const;
 
   std::string column_;

@@ -10,8 +10,8 @@
 namespace sluice::models {
 namespace {
 
-constexpr size_t kMostCrossed = 8;  // columns; more never meet often enough to learn from
-// Ids of one row in a cross of lists; the product of a few long lists would fill the memory.
+constexpr size_t kMostCrossed = 8;  // combinations of more columns occur too rarely to learn from
+// Limit of ids per row in a cross of lists; the product of a few long lists would fill the memory.
 constexpr size_t kMostCrossIds = 4096;
 
 uint64_t Chain(uint64_t hash, uint32_t id) {
@@ -30,7 +30,7 @@ Result<CategoryFeature::Member> CategoryFeature::MakeMember(const FeaturePlan& p
       member.categorizer,
       CellCategorizer::Make(spec, column.name(), static_cast<DataType>(column.type()),
                             spec.kind() == Categorizer::TIME_PART ? column.time_format() : ""));
-  // In a cross a vocabulary takes the whole cell; indices, hashes and buckets take its elements.
+  // In a cross, a vocabulary takes the whole cell; indices, hashes and buckets take its elements.
   const bool whole_cell = feature.inputs_size() > 1 && (spec.kind() == Categorizer::VOCABULARY ||
                                                         spec.kind() == Categorizer::TIME_PART);
   member.tensor = feature.format().kind() != TensorFormat::NONE && !whole_cell;
@@ -132,7 +132,7 @@ void CategoryFeature::CrossSingles(size_t rows, const std::vector<IdSlot>& ids,
   }
 }
 
-// Every combination of one id of each member, as TensorFlow's crossed column does.
+// Every combination of one id of each member, as in TensorFlow's crossed column.
 Status CategoryFeature::CrossLists(size_t rows, const std::vector<IdSlot>& ids,
                                    IdSlot* slot) const {
   slot->ids.clear();
@@ -160,7 +160,7 @@ Status CategoryFeature::CrossLists(size_t rows, const std::vector<IdSlot>& ids,
         hash = Chain(hash, ids[i].ids[at[i]]);
       }
       slot->ids.push_back(static_cast<uint32_t>(hash % hash_buckets_));
-      for (size_t i = members; i-- > 0;) {  // the last member turns fastest
+      for (size_t i = members; i-- > 0;) {  // the last member varies fastest
         if (++at[i] < ids[i].End(row)) {
           break;
         }

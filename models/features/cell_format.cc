@@ -9,7 +9,7 @@
 namespace sluice::models {
 namespace {
 
-// A sparse tensor with more columns than this is a column of long numbers, not of indices.
+// A sparse tensor with more columns than this is really a column of long numbers.
 constexpr int64_t kLargestIndex = int64_t{1} << 31;
 
 bool IsBlank(char c) {
@@ -27,7 +27,7 @@ size_t CountDigits(std::string_view text) {
   return count;
 }
 
-// Length of the number without exponent at the start of `text`; 0 when there is none.
+// Length of the number without exponent at the start of `text`; 0 if there is none.
 size_t PlainNumberLength(std::string_view text) {
   size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   const size_t whole = CountDigits(text.substr(at));
@@ -78,7 +78,7 @@ bool ReadCsv(std::string_view cell, CellFormat* format) {
     }
     NoteIndex(element, format);
     ++format->elements;
-    cell = TrimBlanks(cell);  // so that "1,2, " ends after its last comma
+    cell = TrimBlanks(cell);  // so that "1,2, " ends at its last comma
   }
   return format->elements >= 2;
 }
@@ -260,7 +260,7 @@ void FormatVote::Add(std::string_view cell) {
       break;
     case CellKind::kKeyValue:
       ++key_values_;
-      // One pair alone has no delimiter that could be seen.
+      // A single pair shows no delimiter.
       by_blanks_ = by_blanks_ || (elements > 1 && format.delimiter == ' ');
       by_commas_ = by_commas_ || (elements > 1 && format.delimiter == ',');
       break;
@@ -293,7 +293,7 @@ ColumnFormat FormatVote::Decide() const {
     format.width = max_index_ + 1;
     return format;
   }
-  // A single number is a csv of one where other cells have more.
+  // A single number is a list of one if other cells have more.
   if (csvs_ > 0 && csvs_ + numbers_ == cells_) {
     if (fewest_elements_ == most_elements_) {
       format.kind = ColumnFormatKind::kDenseCsv;

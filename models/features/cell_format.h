@@ -6,36 +6,35 @@
 #include <string_view>
 #include <vector>
 
-// What the texts of a column hold. Pure functions: the planner votes over a sample with them.
+// The formats of texts in a column. Pure functions: the planner applies them to a sample.
 namespace sluice::models {
 
-// A number as any cell writes one: blanks around it, a sign, decimals, an exponent, "nan", "inf".
-// nullopt for anything else (the empty text included).
+// A number as written in a cell: surrounding blanks, a sign, decimals, an exponent, "nan", "inf"
+// are allowed. nullopt for anything else (including the empty text).
 std::optional<double> ParseNumber(std::string_view text);
 std::optional<int64_t> ParseInteger(std::string_view text);
 // ISO 8601 "2014-04-01", "2014-04-01 12:30[:45[.123456]]" with ' ' or 'T' between, and an optional
 // zone (Z, +02, -05:30); micros since 1970-01-01 UTC.
 std::optional<int64_t> ParseTimestamp(std::string_view text);
 std::string_view TrimBlanks(std::string_view text);
-// The number that a text means as a category: "1", "1.50" and "1e3" do; "007", "+1" and " 1" are
-// names of their own, and so are "nan" and "inf".
+// The number that a text means as a category: "1", "1.50" and "1e3" are numbers; "007", "+1" and "
+// 1" are distinct names, and so are "nan" and "inf".
 std::optional<double> ParseCategoryNumber(std::string_view text);
-// "t", "true", "f", "false", in any case.
+// "t", "true", "f", "false", in upper or lower case.
 std::optional<bool> ParseFlag(std::string_view text);
 
-// "$1,234.50", "12 kg", "3.5%": a number with something around it that is none, and commas between
-// thousands. `unit`: what stands before and behind, in lower case and without blanks, with # for
-// the number: "$#", "#kg".
+// "$1,234.50", "12 kg", "3.5%": a number with other text around it, and commas between thousands.
+// `unit`: that text, in lower case and without blanks, with # in the number's place: "$#", "#kg".
 struct UnitNumber {
   double number = 0;
   std::string unit;
 };
 std::optional<UnitNumber> ParseUnitNumber(std::string_view text);
-// Of numbers with nothing around them, and commas between their thousands: "1,234.5".
+// The unit of bare numbers with commas between their thousands: "1,234.5".
 inline constexpr std::string_view kThousandsUnit = "#";
 
-// A number with `group` between its thousands, where there is anything, and `point` before its
-// decimals: "1.234,5" with '.' and ','. nullopt for anything else, an exponent among it.
+// A number with `group` between its thousands, if separated, and `point` before its decimals:
+// "1.234,5" with '.' and ','. nullopt for anything else, including exponents.
 std::optional<double> ParseGroupedNumber(std::string_view text, char group, char point);
 
 enum class CellKind {
@@ -51,13 +50,13 @@ struct CellFormat {
   CellKind kind = CellKind::kPlain;
   size_t elements = 0;     // kCsv: numbers; kKeyValue: pairs
   bool indices = false;    // kNumber, kCsv, kKeyValue: all (keys) are integers >= 0
-  int64_t max_index = -1;  // the largest of them, where `indices`
+  int64_t max_index = -1;  // the largest of them, if `indices`
   char delimiter = ',';    // kKeyValue: ' ' or ','
 };
 
 CellFormat InferFormat(std::string_view cell);
 
-// With the delimiters given, keys may be words and values may be left out: "k:1.0,b:3.3", "k".
+// With these delimiters, keys may be words and values may be left out: "k:1.0,b:3.3", "k".
 bool IsKeyValue(std::string_view cell, std::string_view delimiter,
                 std::string_view key_value_delimiter);
 
@@ -79,9 +78,10 @@ struct ColumnFormat {
   int64_t max_index = -1;
 };
 
-// Votes over the cells of one column. One cell that fits no tensor makes the column text: a format
-// that only most rows have would stop the training at the first row that lacks it. Blank cells do
-// not vote. A column where no cell has two pairs is text, not key:value (times such as 12:30).
+// Finds the format of a column from its cells. One cell that does not fit a tensor makes the column
+// text, because a format that only most rows have would stop the training at the first other row.
+// Blank cells do not vote. A column without any cell of two pairs is text, not key:value (it may be
+// times such as 12:30).
 class FormatVote {
  public:
   void Add(std::string_view cell);

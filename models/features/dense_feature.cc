@@ -11,7 +11,7 @@ namespace sluice::models {
 namespace {
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
-// One text cell with more floats than this is not a feature but a file.
+// A text cell with more floats is not a feature but a file.
 constexpr uint32_t kWidestTensor = 1U << 20;
 
 float ToFloat(double value) {
@@ -63,7 +63,7 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::strin
     }
     dense.values_ = feature.width();
     ASSIGN_OR_RETURN(dense.layout_, CellLayout::Make(feature.format()));
-    // An absent index is 0 for a network; XGBoost takes it as missing, as its own sparse input.
+    // An absent index is 0 for a network; XGBoost takes it as missing, as in its own sparse input.
     dense.absent_ = dense.trees_ ? kMissing : dense.Scaled(0);
   }
   return dense;
@@ -104,7 +104,7 @@ void DenseFeature::Fill(const RowBatch::Column& column, size_t rows, float* out,
     }
     return;
   }
-  // The common case without branches. x - x is 0 only where x is finite.
+  // Fast path for the common case, without branches. x - x is 0 only if x is finite.
   const double offset = offset_;
   const double scale = scale_;
   for (size_t row = 0; row < rows; ++row, out += stride) {
@@ -130,7 +130,7 @@ Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, flo
                                 size_t stride) const {
   for (size_t row = 0; row < rows; ++row, out += stride) {
     const std::string_view cell = column.null[row] != 0 ? std::string_view() : column.texts[row];
-    // A blank cell is what a file import makes of a missing value.
+    // A blank cell is how file imports store a missing value.
     if (TrimBlanks(cell).empty()) {
       WriteMissing(out);
       continue;
@@ -269,7 +269,7 @@ Status DenseFeature::ApplyTensors(const RowBatch::Column& column, size_t rows, f
 
 double DenseFeature::TimeValue(const RowBatch::Column& column, size_t row) const {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  // PostgreSQL's infinities, and times so close to them that their days would overflow.
   constexpr int64_t kMargin = 400LL * 86'400'000'000;
   std::optional<int64_t> micros;
   if (column.type == DataType::kText || column.type == DataType::kBytes) {

@@ -12,7 +12,7 @@ namespace sluice::models {
 
 class Feature;
 
-// A NUMERIC or TENSOR feature: one input column to `width()` floats of every row. Immutable.
+// A NUMERIC or TENSOR feature: converts one input column to `width()` floats per row. Immutable.
 class DenseFeature {
  public:
   static Result<DenseFeature> Make(const Feature& feature, const std::string& column,
@@ -26,7 +26,7 @@ class DenseFeature {
 
  private:
   float Scaled(double value) const;
-  // What the feature takes of a time; NaN where the cell is none.
+  // The feature's measure of a time; NaN if the cell is not a time.
   double TimeValue(const RowBatch::Column& column, size_t row) const;
   Status ApplyTimes(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
   Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
@@ -52,12 +52,12 @@ class DenseFeature {
   TimeFormat time_format_ = TimeFormat::kIso;
   TimeMeasure time_measure_ = TimeMeasure::kMicros;
   std::string unit_;    // of numbers in texts
-  char thousands_ = 0;  // what stands between them; 0: plain numbers
+  char thousands_ = 0;  // separator of their thousands; 0: plain numbers
   bool flag_ = false;   // texts may be "t", "true" ...
   double offset_ = 0;
   double scale_ = 1;
   size_t values_ = 1;  // floats without the indicator
-  float absent_ = 0;   // what an index that is not in a sparse cell becomes
+  float absent_ = 0;   // value of an index that a sparse cell lacks
   CellLayout layout_;
 };
 

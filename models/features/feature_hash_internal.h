@@ -5,8 +5,9 @@
 #include <cstring>
 #include <string_view>
 
-// Text as two machine words plus a 64-bit hash, in wyhash's manner (public domain): short texts are
-// read whole, without a loop. Inline because vocabulary look-ups are the hot path of Apply.
+// Text as two machine words plus a 64-bit hash, in the manner of wyhash (public domain): short
+// texts are read whole, without a loop. Inline because vocabulary look-ups are the hot path of
+// Apply.
 namespace sluice::models {
 
 static_assert(std::endian::native == std::endian::little, "hashes are stored with models");
@@ -31,7 +32,7 @@ inline uint64_t ReadWord4(const char* bytes) {
   return word;
 }
 
-// Longest text whose two words and length hold every byte of it.
+// Longest text that is fully determined by its two words and length.
 constexpr size_t kInlineTextBytes = 16;
 
 struct TextWords {
@@ -39,7 +40,8 @@ struct TextWords {
   uint64_t second = 0;
 };
 
-// Requires text.size() <= kInlineTextBytes; different texts of one length have different words.
+// Requires text.size() <= kInlineTextBytes; different texts of the same length have different
+// words.
 inline TextWords ReadShortText(std::string_view text) {
   const size_t size = text.size();
   const char* bytes = text.data();

@@ -14,7 +14,7 @@
 namespace sluice::models {
 namespace {
 
-// A row of more floats than this is no row of a table; batches of it would not fit a worker.
+// Limit of floats per row; batches of wider rows would not fit a worker.
 constexpr size_t kWidestRow = 1U << 22;
 
 class PlanTransform final : public FeatureTransform {
@@ -43,7 +43,7 @@ class PlanTransform final : public FeatureTransform {
   std::vector<SlotColumn> slot_columns_;
   size_t scratch_slots_ = 0;
   LabelReader label_;
-  std::string label_column_;          // "" where there is none
+  std::string label_column_;          // "" if there is none
   std::vector<float> class_weights_;  // empty: all classes weigh 1
   std::string weight_column_;
   std::string group_column_;

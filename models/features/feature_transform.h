@@ -23,7 +23,7 @@ struct IdSlot {
   size_t End(size_t row) const { return ends.empty() ? row + 1 : ends[row]; }
 };
 
-// What models see of rows. Plain numbers; the same for training and prediction.
+// Rows as models receive them: plain numbers, the same for training and prediction.
 struct FeatureBatch {
   size_t rows = 0;
   size_t dense_width = 0;
@@ -34,29 +34,29 @@ struct FeatureBatch {
                                 // when the batch has no label
   std::vector<float> weights;   // empty: every row weighs 1
   std::vector<int64_t> groups;  // ranking: query id per row; empty otherwise
-  std::vector<IdSlot> scratch;  // of FeatureTransform::Apply, kept to be reused
+  std::vector<IdSlot> scratch;  // of FeatureTransform::Apply, kept for reuse
 
-  // Rows [begin, end) as a batch of their own.
+  // Rows [begin, end) as a separate batch.
   FeatureBatch Slice(size_t begin, size_t end) const;
   void Append(const FeatureBatch& other);
   void Clear();
   size_t Bytes() const;
 };
 
-// Where a dense feature of the plan lives in FeatureBatch::dense.
+// The place of a dense feature of the plan in FeatureBatch::dense.
 struct DenseColumn {
   size_t feature = 0;  // position in FeaturePlan.features
   size_t offset = 0;
-  size_t width = 1;  // with the NULL indicator as the last one, if there is one
+  size_t width = 1;  // includes the NULL indicator, if any, as the last one
   bool in_wide = true;
   bool in_deep = true;
 };
 
-// Where a categorical feature's ids live, and how large their table is.
+// The place of a categorical feature's ids, and the size of their table.
 struct SlotColumn {
   size_t feature = 0;
   uint32_t buckets = 0;
-  bool embedding = false;  // else indicator
+  bool embedding = false;  // false: indicator
   uint32_t dimension = 0;
   std::string combiner;
   std::string initializer;
@@ -64,8 +64,8 @@ struct SlotColumn {
   bool in_deep = true;
 };
 
-// Applies a FeaturePlan to rows. One code for training and for prediction. Immutable after Make;
-// Apply is thread-safe (scratch space lives in `out`).
+// Applies a FeaturePlan to rows, with the same code for training and prediction. Immutable after
+// Make; Apply is thread-safe (scratch space is in `out`).
 class FeatureTransform {
  public:
   enum class Target {
@@ -73,18 +73,18 @@ class FeatureTransform {
     kTrees,    // raw numbers, NULL -> NaN
   };
 
-  // Fails when the plan is inconsistent (a proto from elsewhere): never crashes on one.
+  // Fails if the plan is inconsistent, which a stored one may be; never crashes on one.
   static Result<std::unique_ptr<FeatureTransform>> Make(const FeaturePlan& plan, Target target);
   virtual ~FeatureTransform() = default;
 
-  // The columns that Apply wants in its RowBatch, by position: the plan's inputs, then the label,
-  // weight and group columns that are asked for. `with_label` false: prediction.
+  // The columns that Apply expects in its RowBatch, in order: the plan's inputs, then those of the
+  // label, weight and group columns that are needed. `with_label` false: prediction.
   virtual std::vector<std::string> ColumnNames(bool with_label) const = 0;
 
   // `batch` has exactly ColumnNames(with_label), in that order, with any numeric type where the
   // plan says numeric (a text cell that should be a number is an error that names column and row).
-  // NaN and infinity in a number count as NULL; a NULL label, a label outside the classes, a NaN
-  // label is an error that names the column and the value. `out` is overwritten.
+  // NaN and infinity in a number count as NULL; a label that is NULL, NaN or not one of the classes
+  // is an error that names the column and the value. `out` is overwritten.
   virtual Status Apply(const RowBatch& batch, bool with_label, FeatureBatch* out) const = 0;
 
   virtual const std::vector<DenseColumn>& dense_columns() const = 0;
@@ -93,7 +93,7 @@ class FeatureTransform {
   virtual size_t label_width() const = 0;
 };
 
-// The hash behind HASH and CROSS: 64 bits, the same on every machine. Source: wyhash-style mixing.
+// The hash for HASH and CROSS: 64 bits, the same on every machine. Source: wyhash-style mixing.
 uint64_t HashText(std::string_view text);
 uint64_t HashInteger(uint64_t value);
 

@@ -10,7 +10,7 @@
 namespace sluice::models {
 namespace {
 
-// Class ids travel as floats, which hold integers exactly up to here.
+// Class ids are stored as floats, which represent integers exactly up to here.
 constexpr int kMostLabelClasses = 1 << 24;
 constexpr int kClassesShown = 5;
 
@@ -18,7 +18,7 @@ bool IsText(const RowBatch::Column& column) {
   return column.type == DataType::kText || column.type == DataType::kBytes;
 }
 
-// nullopt: text that is no number. The cell must not be NULL.
+// nullopt: the text is not a number. The cell must not be NULL.
 std::optional<double> NumberOf(const RowBatch::Column& column, size_t row) {
   return IsText(column) ? ParseNumber(column.texts[row])
                         : std::optional<double>(column.NumberAt(row));
@@ -85,7 +85,7 @@ Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) con
   }
   Status status =
       BadCell(column_, row, value, fmt::format("the label is none of the classes {}", known));
-  // A plan without common values would have every class in it: the row is new, or misspelt.
+  // Either the class is misspelt, or the row has one that training did not see.
   const std::optional<std::string> nearest = NearestName(value, classes);
   return nearest.has_value() ? std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest))
                              : std::move(status).Hint("leave such rows out by WHERE");

@@ -14,7 +14,7 @@ namespace sluice::models {
 
 class LabelPlan;
 
-// The label column to floats: class ids, scaled numbers, or vectors of them. Immutable.
+// Converts the label column to floats: class ids, scaled numbers, or vectors of them. Immutable.
 class LabelReader {
  public:
   static Result<LabelReader> Make(const LabelPlan& plan);
@@ -41,7 +41,7 @@ class LabelReader {
 // The weight of every row: finite, not negative, not NULL.
 Status ReadWeights(const std::string& name, const RowBatch::Column& column, size_t rows,
                    std::vector<float>* weights);
-// A number per row that is equal where the group's cells are equal.
+// A number per row that is equal for rows with equal group cells.
 Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_t rows,
                   std::vector<int64_t>* groups);
 

@@ -11,7 +11,7 @@ namespace sluice::models {
 namespace {
 
 constexpr uint32_t kWidestLabel = 1U << 16;
-// Beyond, a float is infinite: what a diverged network learns is finite all the same.
+// Beyond this a float would be infinite; keeps the predictions of a diverged network finite.
 constexpr double kLargestLogarithm = 80;
 constexpr double kMostCorrection = 100;
 

@@ -8,7 +8,7 @@ namespace sluice::models {
 
 class LabelPlan;
 
-// Large numbers are drawn together where a few of them would else be most of the loss.
+// Curves that compress large numbers, so that a few of them do not dominate the loss.
 enum class LabelCurve { kStraight, kRoot, kLogarithm };
 
 // A number is learnt as (curve(y) - mean) / scale.
@@ -16,22 +16,22 @@ struct LabelScale {
   double mean = 0;
   double scale = 1;  // never 0
   LabelCurve curve = LabelCurve::kStraight;
-  double correction = 1;  // of predictions
+  double correction = 1;  // factor for predictions
 
   double Learnt(double number) const;
-  double Restored(double learnt) const;  // the other way
+  double Restored(double learnt) const;  // The inverse.
   double Predicted(double learnt) const { return Restored(learnt) * correction; }
 };
 
-// With the sign of `number`.
+// Keeps the sign of `number`.
 double Bend(LabelCurve curve, double number);
 
-// One for each number that the label holds; none for classes. Fails when the plan, which may come
-// from a stored model, has other counts, or numbers that cannot scale.
+// One for each number in the label; none for classes. Fails if the plan, which may come from a
+// stored model, has other counts, or scales that are not usable.
 Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label);
 
-// From the scale that a batch's labels have to the label's own: rows x label width, in place.
-// `label` is one that LabelScales accepts.
+// Converts in place from the scale of a batch's labels to the label's own: rows x label width.
+// LabelScales must have accepted `label`.
 void RestoreLabelScale(const LabelPlan& label, std::vector<float>* labels);
 
 }  // namespace sluice::models

@@ -9,13 +9,13 @@
 
 namespace sluice::models {
 
-// Sees to it that the rows of each query of a ranking stand together: one that comes back after
+// Checks that the rows of each query in a ranking are adjacent: a query that reappears after
 // another one would count as two.
 class QueryOrder {
  public:
-  // `column` is the one that says which query, for the error.
+  // `column` names the query column in the error.
   explicit QueryOrder(std::string column);
-  // Whether the next row begins a query. InvalidArgument: that query's rows ended before.
+  // Whether the next row begins a query. InvalidArgument: that query's rows had already ended.
   Result<bool> Begins(int64_t query);
 
  private:

@@ -8,7 +8,7 @@
 namespace sluice::models {
 namespace {
 
-constexpr size_t kLongestQuote = 60;  // bytes of a cell that an error repeats
+constexpr size_t kLongestQuote = 60;  // limit for a cell quoted in an error
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Result<CellLayout> CellLayout::Make(const TensorFormat& format) {
     }
   } else {
     layout.delimiter = format.delimiter();
-    // A csv format that says nothing means commas; blanks have to be asked for by " ".
+    // A csv format without a delimiter uses commas; blanks have to be requested by " ".
     if (layout.delimiter.empty()) {
       layout.delimiter = ",";
     }
@@ -42,7 +42,7 @@ Status BadCell(std::string_view column, size_t row, std::string_view cell,
                std::string_view problem) {
   size_t cut = std::min(cell.size(), kLongestQuote);
   while (cut < cell.size() && cut > 0 && (static_cast<unsigned char>(cell[cut]) & 0xC0) == 0x80) {
-    --cut;  // not inside of a UTF-8 character
+    --cut;  // not inside a UTF-8 character
   }
   return InvalidArgument(fmt::format("column '{}': {}: '{}{}'", column, problem,
                                      cell.substr(0, cut), cut < cell.size() ? "..." : ""))

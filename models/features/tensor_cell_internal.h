@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "models/features/cell_format.h"
 
-// Walks over the elements of one text cell that holds a tensor.
+// Reads the elements of a text cell that holds a tensor.
 namespace sluice::models {
 
 class TensorFormat;
@@ -26,8 +26,8 @@ class CellCursor {
   CellCursor(std::string_view cell, const CellLayout& layout)
       : rest_(TrimBlanks(cell)), delimiter_(layout.delimiter) {}
 
-  // The next element without blanks around it; false at the end. One delimiter after the last
-  // element is ignored; an empty element between two delimiters is handed out as empty.
+  // The next element without surrounding blanks; false at the end. One delimiter after the last
+  // element is ignored; an empty element between two delimiters is returned as empty.
   bool Next(std::string_view* element) {
     if (rest_.empty()) {
       return false;
@@ -50,7 +50,7 @@ class CellCursor {
   std::string_view delimiter_;
 };
 
-// "key:value" cut in two; false, and value empty, without a delimiter.
+// Splits "key:value"; false, with an empty value, if there is no delimiter.
 inline bool SplitPair(std::string_view element, const CellLayout& layout, std::string_view* key,
                       std::string_view* value) {
   const size_t cut = element.find(layout.key_value_delimiter);

@@ -13,7 +13,7 @@
 namespace sluice::models {
 namespace {
 
-constexpr uint32_t kLongestRun = 5;  // longer ones hardly ever occur twice
+constexpr uint32_t kLongestRun = 5;  // longer sequences hardly ever repeat
 
 bool IsWeight(float weight) {
   return std::isfinite(weight) && weight >= 0;

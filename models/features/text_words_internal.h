@@ -12,7 +12,7 @@ namespace sluice::models {
 
 class Feature;
 
-// A CATEGORY feature over cells of free text: the buckets of their words, with weights. Immutable.
+// A CATEGORY feature over free text: the buckets of a cell's words, with weights. Immutable.
 class WordFeature {
  public:
   static Result<WordFeature> Make(const Feature& feature, std::string column);

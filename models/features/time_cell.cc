@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000;
 constexpr int64_t kDay = 86'400 * kSecond;
-// 9999-12-31: what is later is no time, whatever it may be.
+// 9999-12-31: later values are not times.
 constexpr double kLatestSeconds = 253'402'300'799.0;
 
 constexpr std::pair<TimeFormat, std::string_view> kFormats[] = {{TimeFormat::kIso, ""},
@@ -37,7 +37,7 @@ constexpr std::string_view kMonths[] = {"january",   "february", "march",    "ap
 constexpr std::string_view kWeekdays[] = {"monday", "tuesday",  "wednesday", "thursday",
                                           "friday", "saturday", "sunday"};
 
-// Walks over the text of one time.
+// Scans the text of one time.
 class TimeText {
  public:
   explicit TimeText(std::string_view text) : rest_(TrimBlanks(text)) {}
@@ -87,7 +87,7 @@ class TimeText {
     return word;
   }
 
-  // Four digits, or two of 1969 to 2068.
+  // Four digits, or two for 1969 to 2068.
   std::optional<int> Year() {
     size_t digits = 0;
     const std::optional<int> year = Number(2, 4, &digits);
@@ -97,7 +97,7 @@ class TimeText {
     return digits == 4 ? *year : *year + (*year >= 69 ? 1900 : 2000);
   }
 
-  // Exactly so many, whatever follows.
+  // Exactly `count` digits, whatever follows.
   std::optional<int> Digits(size_t count) {
     int value = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -110,7 +110,7 @@ class TimeText {
     return value;
   }
 
-  // "12:30", "12:30:45.123456" as micros; 60 seconds are a leap second's.
+  // "12:30", "12:30:45.123456" as microseconds; second 60 is a leap second.
   std::optional<int64_t> Clock(size_t fewest_hour_digits) {
     const std::optional<int> hour = Number(fewest_hour_digits, 2);
     std::optional<int> minute;
@@ -144,7 +144,7 @@ class TimeText {
     return ((*hour * 60 + *minute) * 60 + *second) * kSecond + fraction;
   }
 
-  // "", "Z", "+02", "+0230", "-05:30" as micros east of UTC.
+  // "", "Z", "+02", "+0230", "-05:30" as microseconds east of UTC.
   std::optional<int64_t> Zone() {
     constexpr int kMostHours = 15;  // PostgreSQL's limit
     if (rest_.empty() || Take('Z')) {
@@ -260,7 +260,7 @@ std::optional<int64_t> NamedDate(TimeText* text) {
   return Midnight(text->Year(), month, day);
 }
 
-// What stands behind the date: nothing, or a clock.
+// Adds what follows the date: nothing, or a time of day.
 std::optional<int64_t> AddClock(int64_t midnight, TimeText* text) {
   if (text->AtEnd()) {
     return midnight;

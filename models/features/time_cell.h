@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-// Times as people and programs write them, and what a model takes of them. Pure.
+// Times in the formats that people and programs write, and the measures that models take of them.
+// Pure.
 namespace sluice::models {
 
 enum class TimeFormat {
@@ -18,30 +19,30 @@ enum class TimeFormat {
   kSeconds,     // since 1970
   kMillis,      // since 1970
 };
-// As InputColumn::time_format spells it: "" is kIso.
+// By the spelling in InputColumn::time_format; "" is kIso.
 std::optional<TimeFormat> FindTimeFormat(std::string_view name);
 std::string_view TimeFormatName(TimeFormat format);
-// How such a time looks, for messages: "31/12/2020".
+// An example of the format, for messages: "31/12/2020".
 std::string_view TimeFormatExample(TimeFormat format);
 
-// Micros since 1970-01-01 UTC. Days may have one digit and years two (1969 to 2068); behind a date
-// may stand a clock, with AM or PM and a zone.
+// Microseconds since 1970-01-01 UTC. Days may have one digit and years two (1969 to 2068); a date
+// may be followed by a time of day, with AM or PM and a zone.
 std::optional<int64_t> ParseTime(std::string_view text, TimeFormat format);
-// Of a cell that is a number: kSeconds, kMillis, kCompact; nullopt for other formats.
+// For a cell that is a number: kSeconds, kMillis, kCompact; nullopt for other formats.
 std::optional<int64_t> TimeOfNumber(double number, TimeFormat format);
 
-// What a NUMERIC feature takes of a time.
+// The measure of a time that a NUMERIC feature uses.
 enum class TimeMeasure {
   kMicros,     // since 1970
   kDays,       // since 1970, with a fraction
   kYear,       // 2020
   kDayOfYear,  // 1 to 366
-  kYearSine,   // the place in the year as a point on a circle
+  kYearSine,   // the time of year as a point on a circle
   kYearCosine,
-  kDaySine,  // the place in the day
+  kDaySine,  // the time of day
   kDayCosine,
 };
-// As Feature::time_part spells it: "" is kMicros.
+// By the spelling in Feature::time_part; "" is kMicros.
 std::optional<TimeMeasure> FindTimeMeasure(std::string_view name);
 double MeasureTime(int64_t micros, TimeMeasure measure);
 

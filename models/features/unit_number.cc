@@ -17,7 +17,7 @@ bool IsNumberDigit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "$", "EUR ": a letter stands before a number only as the code of a currency. "A12" is a name.
+// "$", "EUR ": before a number, letters are only accepted as a currency's code. "A12" is a name.
 bool IsPrefix(std::string_view text) {
   bool letters = false;
   for (const char c : text) {

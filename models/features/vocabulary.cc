@@ -13,12 +13,12 @@
 namespace sluice::models {
 namespace {
 
-// Half-empty tables: one or two probes on average.
+// Tables are half empty: one or two probes on average.
 uint64_t TableSize(size_t entries) {
   return std::bit_ceil(std::max<uint64_t>(4, entries * 2));
 }
 
-// The 64-bit integer that is written exactly as `text`, if there is one.
+// The 64-bit integer whose canonical spelling is `text`, if any.
 std::optional<int64_t> CanonicalInteger(const std::string& text) {
   int64_t value = 0;
   const char* end = text.data() + text.size();
@@ -98,10 +98,10 @@ uint32_t Vocabulary::FindAny(std::initializer_list<std::string_view> spellings) 
   return kNoId;
 }
 
-// Under each number the text that FormatValue makes of it, else the first other spelling; under 1
-// and 0 the flags, where there is nothing but flags.
+// Maps each number to the text that FormatValue makes of it, or else to its first other spelling;
+// maps 1 and 0 to flags if there are only flags.
 void Vocabulary::IndexNumbers() {
-  constexpr double kPlainIntegers = 9e15;  // up to here a double is the integer that it looks like
+  constexpr double kPlainIntegers = 9e15;  // up to here doubles represent integers exactly
   std::map<int64_t, uint32_t> integers;
   std::map<int64_t, uint32_t> doubles;
   const auto bits_of = [](double value) { return std::bit_cast<int64_t>(value + 0.0); };

@@ -13,11 +13,11 @@
 
 namespace sluice::models {
 
-// "No id": the cell gives nothing, or is not in the vocabulary.
+// "No id": the cell yields none, or is not in the vocabulary.
 constexpr uint32_t kNoId = UINT32_MAX;
 
-// From 64-bit keys to ids: a plain array where the keys lie close together, open addressing
-// otherwise. Immutable after Build.
+// Maps 64-bit keys to ids: a plain array if the keys are close together, else open addressing.
+// Immutable after Build.
 class IntegerIndex {
  public:
   void Build(const std::vector<std::pair<int64_t, uint32_t>>& entries);
@@ -47,16 +47,16 @@ class IntegerIndex {
   uint64_t mask_ = 0;
 };
 
-// Position of a value in a list of texts, for cells of any type: a number is found under the text
-// that FormatValue makes of it, without making it, or else under another spelling of it ("1.50"),
-// and a flag under "t", "true" or "1". Immutable after Build; thread-safe.
+// Maps values to their positions in a list of texts, for cells of any type: a number is found by
+// the text that FormatValue would make of it, without making it, or by another spelling ("1.50"),
+// and a flag by "t", "true" or "1". Immutable after Build; thread-safe.
 class Vocabulary {
  public:
-  // `learnt`: the type of the column that the texts come from. Fails on a text that occurs twice.
+  // `learnt`: the type of the column that the texts come from. Fails if a text occurs twice.
   Status Build(std::vector<std::string> texts, DataType learnt);
   const std::vector<std::string>& texts() const { return texts_; }
 
-  // kNoId when absent.
+  // kNoId if absent.
   uint32_t FindText(std::string_view text) const {
     if (text.size() <= kInlineTextBytes) {
       const TextWords words = ReadShortText(text);
@@ -79,12 +79,12 @@ class Vocabulary {
   }
   uint32_t FindFlag(bool value) const { return value ? true_id_ : false_id_; }
   uint32_t FindTimestamp(int64_t micros) const;
-  // The cell of a text column: as it stands, or else as a value of the learnt type ("1.0" for 1).
+  // A cell of a text column: as it is, or else as a value of the learnt type ("1.0" for 1).
   uint32_t FindTextCell(std::string_view text) const {
     const uint32_t id = FindText(text);
     return id != kNoId || learnt_ == DataType::kText ? id : FindSpelling(text);
   }
-  // Any cell but NULL.
+  // Any cell except NULL.
   uint32_t FindCell(const RowBatch::Column& column, size_t row) const;
 
  private:

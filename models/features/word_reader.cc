@@ -7,10 +7,10 @@
 namespace sluice::models {
 namespace {
 
-constexpr size_t kLongestPlainNumber = 4;  // years, and amounts that occur again
+constexpr size_t kLongestPlainNumber = 4;  // years, and amounts that repeat
 constexpr size_t kLongestNumberTold = 12;
 
-// One character and how many bytes it takes; what is not UTF-8 is taken byte by byte.
+// One character and its length in bytes; invalid UTF-8 is read byte by byte.
 char32_t ReadCharacter(std::string_view text, size_t at, size_t* bytes) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const unsigned char first = byte(0);
@@ -53,8 +53,8 @@ void Put(char32_t character, std::string* word) {
   }
 }
 
-// Latin, Greek and Cyrillic; other scripts have no case, or are read as they are. Not by the
-// machine's locale: a model means the same everywhere.
+// For Latin, Greek and Cyrillic; other scripts have no case, or are left unchanged. Independent of
+// the machine's locale: a model must mean the same everywhere.
 char32_t LowerCharacter(char32_t c) {
   if ((c >= U'A' && c <= U'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7) ||
       (c >= 0x391 && c <= 0x3A9) || (c >= 0x410 && c <= 0x42F)) {
@@ -84,7 +84,7 @@ bool IsMoney(char32_t c) {
   return c == U'$' || (c >= 0xA2 && c <= 0xA5) || (c >= 0x20A0 && c <= 0x20CF);
 }
 
-// Scripts that are written without blanks between words.
+// Scripts without blanks between words.
 bool IsIdeograph(char32_t c) {
   return (c >= 0x3040 && c <= 0x30FF) || (c >= 0x3400 && c <= 0x9FFF) ||
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x20000 && c <= 0x3FFFF);
@@ -100,7 +100,7 @@ bool IsLetter(char32_t c) {
   return !sign;
 }
 
-// Hands each word to `take`, with whether it is a number; stops when that says false.
+// Passes each word to `take`, with whether it is a number; stops when `take` returns false.
 template <typename Take>
 void ForEachWord(std::string_view text, Take take) {
   std::string word;

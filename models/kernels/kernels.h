@@ -5,7 +5,7 @@
 
 namespace sluice::models {
 
-// C[m x n] (+)= A[m x k] B[k x n], all floats in memory of the caller. B and C are row-major; A is
+// C[m x n] (+)= A[m x k] B[k x n], all floats in the caller's memory. B and C are row-major; A is
 // addressed by two strides, so that A and its transpose need no copy.
 struct GemmShape {
   size_t m = 0, n = 0, k = 0;
@@ -14,8 +14,8 @@ struct GemmShape {
   size_t c_stride = 0;
 };
 
-// Initial values are made so many blocks of so many at a time: enough for any register, and for
-// several chains of operations to overlap.
+// Initial values are generated in kInitialBlocks blocks of kInitialValues: enough for any register,
+// and for several chains of operations to overlap.
 constexpr size_t kInitialValues = 16;
 constexpr size_t kInitialBlocks = 4;
 
@@ -36,9 +36,9 @@ struct FtrlStep {  // learning_rate_power = -1/2
   float inverse_rate, l1, twice_l2, twice_shrinkage, beta, gradient_scale;
 };
 
-// The inner loops, compiled once per instruction set; the best set that the processor has is chosen
-// at run time. The sets with fused multiply-add give the same bits as each other: every output is
-// one chain of operations in a fixed order, however wide the registers are. Thread-safe, no state.
+// The inner loops, compiled once per instruction set; the best set for the processor is chosen at
+// run time. The sets with fused multiply-add give the same bits: every output is one chain of
+// operations in a fixed order, however wide the registers are. Thread-safe, no state.
 struct Kernels {
   const char* name;
 
@@ -51,7 +51,7 @@ struct Kernels {
   void (*transpose)(size_t rows, size_t columns, const float* from, size_t from_stride, float* to,
                     size_t to_stride);
   // dots[r] = bias + the dot product of row r and `weights`: 16 running sums (column modulo 16),
-  // added up by halves, whatever the registers' width.
+  // added pairwise by halves, whatever the registers' width.
   void (*row_dots)(size_t rows, size_t columns, const float* values, size_t stride,
                    const float* weights, float bias, float* dots);
   // sums[j] = sum over rows, first row first.
@@ -59,7 +59,7 @@ struct Kernels {
 
   // In place. exp is within 2 units of the last place; arguments beyond +-87 are clamped.
   void (*exp)(float* values, size_t n);
-  // Within 2 units of the last place; of negative numbers NaN, of 0 minus infinity.
+  // Within 2 units of the last place; NaN for negative numbers, minus infinity for 0.
   void (*log)(float* values, size_t n);
   void (*erf)(float* values, size_t n);
   void (*relu)(float* values, size_t n);
@@ -68,7 +68,7 @@ struct Kernels {
   void (*tanh)(float* values, size_t n);
   void (*sigmoid)(float* values, size_t n);
   void (*gelu)(const float* inputs, float* outputs, size_t n);
-  // gradient *= derivative, told from the activation's output (gelu: from its input).
+  // gradient *= derivative, computed from the activation's output (gelu: from its input).
   void (*relu_gradient)(const float* outputs, float* gradient, size_t n);
   void (*leaky_relu_gradient)(const float* outputs, float* gradient, size_t n);
   void (*elu_gradient)(const float* outputs, float* gradient, size_t n, float scale, float alpha);
@@ -76,9 +76,9 @@ struct Kernels {
   void (*sigmoid_gradient)(const float* outputs, float* gradient, size_t n);
   void (*gelu_gradient)(const float* inputs, float* gradient, size_t n);
 
-  // powers[i] = bases[i] to the power of exponents[i], by way of exp and log, so that the error
-  // grows with the logarithm of the result: 2e-7 times it. A negative base has powers of whole
-  // exponents.
+  // powers[i] = bases[i] to the power of exponents[i], computed with exp and log, so the error
+  // grows with the logarithm of the result: 2e-7 times that. A negative base requires an integer
+  // exponent.
   void (*pow)(const float* bases, const float* exponents, float* powers, size_t n);
 
   // losses[i] = log(1 + exp(-|z|)) + max(z, 0) - z y; probabilities[i] = 1 / (1 + exp(-z)).
@@ -95,7 +95,7 @@ struct Kernels {
 
   // kInitialBlocks blocks of kInitialValues random values, each block from the counters
   // [first_pair, first_pair + kInitialValues / 2) of a key: between -limit and limit, or normal.
-  // The same bits in every set: nothing is fused.
+  // The same bits in every set: no operation is fused.
   void (*uniforms)(uint64_t key, const uint64_t* first_pairs, float limit, float* values);
   void (*normals)(uint64_t key, const uint64_t* first_pairs, float stddev, float* values);
 
@@ -121,7 +121,7 @@ struct Kernels {
 
 // The best for this processor.
 const Kernels& ActiveKernels();
-// All that this processor can run, best first.
+// All sets that this processor can run, best first.
 struct KernelSets {
   const Kernels* sets[3] = {};
   size_t count = 0;

@@ -3,7 +3,7 @@
 #include "models/kernels/kernels.h"
 #include "models/kernels/vector_internal.h"
 
-// Activations, losses and moves of rows. Included only by kernels_<set>.cc: see vector_internal.h.
+// Activations, losses and row copies. Included only by kernels_<set>.cc: see vector_internal.h.
 namespace sluice::models {
 namespace {
 
@@ -42,7 +42,7 @@ inline Vector LogPolynomial(Vector f) {
   return y;
 }
 
-// log(1 + e) for e in [0, 1] (Cephes logf): above sqrt(2) - 1 the half of 1 + e is taken.
+// log(1 + e) for e in [0, 1] (Cephes logf): above sqrt(2) - 1, uses half of 1 + e.
 inline Vector Log1pOfUnit(Vector e) {
   const Vector above = e - Broadcast(0.41421356237f);
   const Vector f = SelectPositive(above, MultiplyAdd(e, Broadcast(0.5f), Broadcast(-0.5f)), e);
@@ -53,9 +53,9 @@ inline Vector Log1pOfUnit(Vector e) {
   return SelectPositive(above, Add(y, Broadcast(0.693147180559945f)), y);
 }
 
-// Cephes logf: below sqrt(1/2) the double of the mantissa is taken.
+// Cephes logf: below sqrt(1/2), uses twice the mantissa.
 inline Vector LogOf(Vector x) {
-  const Vector denormal = Broadcast(1.17549435e-38f) - x;  // positive where it is one
+  const Vector denormal = Broadcast(1.17549435e-38f) - x;  // positive if it is one
   const Vector normal = SelectPositive(denormal, x * Broadcast(4294967296.0f), x);
   const Vector mantissa = MantissaOf(normal);
   const Vector below = Broadcast(0.707106781186547524f) - mantissa;
@@ -74,7 +74,7 @@ inline Vector LogOf(Vector x) {
   return SelectPositive(x, y, undefined);
 }
 
-// N. Juffa's polynomials: of x near 0, of log(1 - erf(|x|)) elsewhere.
+// N. Juffa's polynomials: in x near 0, of log(1 - erf(|x|)) elsewhere.
 inline Vector ErfOf(Vector x) {
   const Vector magnitude = Absolute(x);
   const Vector square = x * x;
@@ -85,7 +85,7 @@ inline Vector ErfOf(Vector x) {
   low = MultiplyAdd(low, square, Broadcast(-3.76125336e-1f));
   low = MultiplyAdd(low, square, Broadcast(1.28379166e-1f));
   low = MultiplyAdd(low, x, x);
-  const Vector t = Min(Broadcast(10.0f), magnitude);  // there it is 1; NaN stays
+  const Vector t = Min(Broadcast(10.0f), magnitude);  // beyond, it is 1; NaN is kept
   const Vector t_square = t * t;
   Vector high = MultiplyAdd(Broadcast(-1.72853470e-5f), t, Broadcast(3.83197126e-4f));
   const Vector next = MultiplyAdd(Broadcast(-3.88396438e-3f), t, Broadcast(2.42546219e-2f));
@@ -137,7 +137,7 @@ inline Vector TanhOf(Vector x) {
   return SelectPositive(magnitude - Broadcast(0.625f), with_sign, small);
 }
 
-// The tanh form of GELU: within 5e-4 of the one with erf.
+// The tanh form of GELU: within 5e-4 of the erf form.
 constexpr float kGeluFactor = 0.7978845608f;  // sqrt(2 / pi)
 constexpr float kGeluCubic = 0.044715f;
 
@@ -270,7 +270,7 @@ void Logistic(const float* logits, const float* labels, float* losses, float* pr
   }
 }
 
-// Moves of rows: the compiler turns a loop of known width into whole registers.
+// Row copies: the compiler turns a loop of known width into whole registers.
 struct Copy {
   static void Move(const float* from, float* to) { *to = *from; }
 };

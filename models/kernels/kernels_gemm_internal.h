@@ -7,11 +7,11 @@
 namespace sluice::models {
 namespace {
 
-// How a block of C starts.
+// The initial value of a block of C.
 enum class Start { kZero, kBias, kAdd };
 
-// Rows x vectors of C that are held in registers. AVX-512 has 32 registers, the others 16; what is
-// left holds a row of B and one broadcast of A.
+// Rows x vectors of C held in registers. AVX-512 has 32 registers, the others 16; the remaining
+// ones hold a row of B and one broadcast of A.
 #if defined(__AVX512F__)
 constexpr size_t kPanelVectors = 4;
 constexpr size_t kTallRows = 12;  // for panels of at most two vectors
@@ -21,12 +21,12 @@ constexpr size_t kTallRows = 6;
 #endif
 constexpr size_t kBlockRows = 6;
 constexpr size_t kPanelColumns = kPanelVectors * kLanes;
-// Rows of B that are walked before the next: their panel (256 KiB with AVX-512) stays in the
-// second-level cache however many rows the batch has. Does not change a bit of the result, since
-// the sums go on where they stopped.
+// Rows of B that are processed before the next ones: their panel (256 KiB with AVX-512) stays in
+// the second-level cache however many rows the batch has. The result is the same to the bit, since
+// the sums continue where they stopped.
 constexpr size_t kBlockDepth = 1024;
 
-// One block of kRows x kVectors vectors. The last vector has `last` lanes when kPartial.
+// One block of kRows x kVectors vectors. The last vector has `last` lanes if kPartial.
 template <size_t kRows, size_t kVectors, bool kPartial>
 void Block(const GemmShape& s, const float* a, const float* b, const float* bias, float* c,
            Start start, size_t last) {
@@ -130,7 +130,7 @@ void GemmFrom(const GemmShape& shape, const float* a, const float* b, const floa
               Start start) {
   GemmShape block = shape;
   size_t k = 0;
-  do {  // once even when k == 0: C still starts from 0 or from the bias
+  do {  // at least once, even if k == 0: C still has to start from 0 or the bias
     block.k = shape.k - k < kBlockDepth ? shape.k - k : kBlockDepth;
     for (size_t j = 0; j < shape.n; j += kPanelColumns) {
       const size_t columns = shape.n - j < kPanelColumns ? shape.n - j : kPanelColumns;
@@ -151,7 +151,7 @@ void GemmAdd(const GemmShape& shape, const float* a, const float* b, float* c) {
   GemmFrom(shape, a, b, nullptr, c, Start::kAdd);
 }
 
-// Sixteen values in registers: a quarter of the time of one by one.
+// Sixteen values in registers: takes a quarter of the time of copying one by one.
 inline void TransposeSquare(const float* from, size_t from_stride, float* to, size_t to_stride) {
   const __m128 a = _mm_loadu_ps(from);
   const __m128 b = _mm_loadu_ps(from + from_stride);

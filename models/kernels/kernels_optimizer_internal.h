@@ -3,8 +3,8 @@
 #include "models/kernels/kernels.h"
 #include "models/kernels/vector_internal.h"
 
-// Update rules. Plain loops that the compiler vectorises: no operation is fused or reordered here,
-// so every instruction set gives the same bits. Included only by kernels_<set>.cc.
+// Update rules. Plain loops that the compiler vectorises: no operation is fused or reordered, so
+// every instruction set gives the same bits. Included only by kernels_<set>.cc.
 namespace sluice::models {
 namespace {
 
@@ -102,7 +102,7 @@ void Nadam(float* __restrict values, float* __restrict slots, const float* __res
   }
 }
 
-// Slots: mean of squares, then the mean when centred, then the momentum when there is one.
+// Slots: mean of squares, then the mean if centred, then the momentum if there is one.
 template <bool kCentered, bool kMomentum>
 void RmspropLoop(float* __restrict values, float* __restrict slots,
                  const float* __restrict gradient, size_t n, const RmspropStep& step) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // Random values from counters. Included by initialize.cc for the mixer, and by kernels_<set>.cc,
-// which are compiled with their own flags: nothing of the standard library may be included here.
+// which are compiled with special flags: do not include anything from the standard library here.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +17,8 @@ constexpr uint64_t kCounterStep = 0x9e3779b97f4a7c15u;
 constexpr float kLn2 = 0.693147180559945309F;
 constexpr float kHalfPi = 1.57079632679489662F;
 
-// SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit of the input moves every bit of the
-// output, so that counters can be its input.
+// SplitMix64's finaliser (Steele, Lea, Flood 2014): every input bit affects every output bit, so
+// counters are suitable as input.
 inline uint64_t MixBits(uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9u;
@@ -32,7 +32,7 @@ inline uint64_t MixBits(uint64_t x) {
 inline void RandomBits(uint64_t key, const uint64_t* first_pairs, uint64_t* bits) {
   for (size_t block = 0; block < kInitialBlocks; ++block) {
     const uint64_t start = key + (first_pairs[block] + 1) * kCounterStep;
-    // Left as a loop: of repeated statements the compiler makes shorter vectors.
+    // Kept as a loop: from unrolled statements the compiler makes shorter vectors.
 #pragma GCC unroll 1
     for (size_t i = 0; i < kBlockPairs; ++i) {
       bits[block * kBlockPairs + i] = MixBits(start + i * kCounterStep);
@@ -46,8 +46,8 @@ inline int32_t Right(uint64_t bits) {
   return static_cast<int32_t>(bits);
 }
 
-// What follows has no branch, no call and no fused operation, so that the compiler makes vectors of
-// it and their width changes nothing.
+// The code below has no branch, call or fused operation, so the compiler vectorises it and the
+// vector width does not change the result.
 
 // [-1, 1].
 inline float Signed(int32_t bits) {
@@ -55,7 +55,7 @@ inline float Signed(int32_t bits) {
 }
 
 // ln x for normal x: x = 2^e m with m about 1, and ln m = 2 atanh((m - 1) / (m + 1)), whose series
-// is within a float's precision after the fifth term.
+// is exact to a float's precision after the fifth term.
 inline float Log(float x) {
   constexpr int32_t kRootHalf = 0x3f3504f3;  // the bits of sqrt(1/2), the smallest m
   constexpr int32_t kMantissa = 0x007fffff;
@@ -100,7 +100,7 @@ inline void Normals(uint64_t key, const uint64_t* first_pairs, float stddev, flo
     // (0, 1]: never less than 2^-32, so that the radius is at most 6.7.
     const float uniform = (static_cast<float>(Left(bits[i]) & 0x7fffffff) + 0.5F) * 0x1p-31F;
     const float radius = stddev * __builtin_sqrtf(-2.0F * Log(uniform));
-    // The whole turn by its half, where the series are good.
+    // Computed from half of the full turn, where the series are accurate.
     const float half = Signed(Right(bits[i])) * (kHalfPi);
     const float sine = Sine(half);
     values[2 * i] = radius * (1.0F - 2.0F * sine * sine);

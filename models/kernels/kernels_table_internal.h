@@ -2,7 +2,7 @@
 
 #include "models/kernels/kernels.h"
 
-// What each kernels_<set>.cc defines, and the table that it fills from its own copy of the loops.
+// What each kernels_<set>.cc defines: the table of its own copies of the loops.
 namespace sluice::models {
 
 const Kernels& Avx512Kernels();

@@ -1,9 +1,9 @@
 #pragma once
 
-// The registers of the instruction set that the including file is compiled for, behind one set of
-// names. Included only by kernels_<set>.cc, which are compiled with their own flags: nothing of the
-// standard library may be included here, since the linker could then keep a copy of an inline
-// function that the processor at hand cannot run.
+// The registers of the instruction set that the including file is compiled for, under common names.
+// Included only by kernels_<set>.cc, which are compiled with special flags: do not include anything
+// from the standard library here, since the linker could then keep a copy of an inline function
+// that the actual processor cannot run.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@ inline Vector Min(Vector a, Vector b) {
 inline Vector Max(Vector a, Vector b) {
   return _mm512_max_ps(a, b);
 }
-// yes where x > 0, else no.
+// yes if x > 0, else no.
 inline Vector SelectPositive(Vector x, Vector yes, Vector no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), no, yes);
 }

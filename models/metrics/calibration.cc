@@ -10,7 +10,7 @@
 namespace sluice::models {
 namespace {
 
-// Scores are gathered by their log odds: finer than any calibration is.
+// Scores are grouped by their log odds, more finely than any calibration needs.
 constexpr double kMostLogOdds = 16;
 constexpr size_t kBins = 2048;
 constexpr int kMostPoints = 1 << 16;
@@ -30,7 +30,7 @@ double Sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-// Of rows with about one score.
+// Rows with approximately the same score.
 struct Point {
   double score = 0;
   double positive = 0;
@@ -53,8 +53,8 @@ double Weight(const std::vector<Point>& points) {
   return sum;
 }
 
-// Platt 1999 by Newton's method (Lin, Lin and Weng 2007), on log odds. The targets are drawn in
-// from 0 and 1 by what one row more of each kind would be.
+// Platt 1999 by Newton's method (Lin, Lin and Weng 2007), on log odds. The targets are moved away
+// from 0 and 1 as if there were one more row of each class.
 void FitPlatt(const std::vector<Point>& points, CalibrationCurve* curve) {
   const double positives = Positives(points);
   const double negatives = Weight(points) - positives;
@@ -111,7 +111,7 @@ void FitPlatt(const std::vector<Point>& points, CalibrationCurve* curve) {
   curve->set_offset(offset);
 }
 
-// Neighbours that are out of order are made one (pool adjacent violators).
+// Merges neighbours that are out of order (pool adjacent violators).
 void FitIsotonic(const std::vector<Point>& points, CalibrationCurve* curve) {
   struct Block {
     double first = 0, last = 0;
@@ -129,7 +129,7 @@ void FitIsotonic(const std::vector<Point>& points, CalibrationCurve* curve) {
       blocks.back().weight += top.weight;
     }
   }
-  // Nothing is certain after so many rows.
+  // This many rows justify no probability closer to 0 or 1.
   const double least = 0.5 / (Weight(points) + 1);
   const auto add = [&](double score, double rate) {
     curve->add_scores(score);

@@ -10,20 +10,20 @@ namespace sluice::models {
 
 class Calibration;
 
-// Fits the probabilities of a classifier to how often what it says is so. Of several classes each
-// against the others. Not thread-safe.
+// Fits a classifier's probabilities to observed frequencies; with several classes, each against the
+// others. Not thread-safe.
 class CalibrationFit {
  public:
-  // `outputs`: of the model for each row: one of two classes.
+  // `outputs`: number per row; one for two classes.
   explicit CalibrationFit(size_t outputs);
   ~CalibrationFit();
 
-  // Rows that the model was not trained on, as Metrics::Add.
+  // Rows that the model was not trained on, as for Metrics::Add.
   void Add(std::span<const float> predictions, std::span<const float> labels,
            std::span<const float> weights);
 
-  // Fills in the curves of `method`: "platt" or "isotonic". The curve of a class that the rows do
-  // not tell from the others is the identity.
+  // Fills in the curves of `method`: "platt" or "isotonic". The curve is the identity for a class
+  // whose scores do not separate it from the others in these rows.
   void Fit(Calibration* calibration) const;
 
  private:
@@ -36,11 +36,12 @@ class CalibrationFit {
   std::vector<std::vector<Bin>> bins_;  // by output, by score
 };
 
-// What is stored may come from elsewhere: whether it fits a model of so many outputs.
+// Checks that a calibration, which may come from a stored model, fits a model with this many
+// outputs.
 Status CheckCalibration(const Calibration& calibration, size_t outputs);
 
-// From scores to probabilities, rows x outputs, in place. Without curves: nothing is done.
-// `calibration` is one that CheckCalibration accepts.
+// Converts scores to probabilities in place, rows x outputs. Does nothing without curves.
+// CheckCalibration must have accepted `calibration`.
 void Calibrate(const Calibration& calibration, size_t outputs, std::span<float> scores);
 
 }  // namespace sluice::models

@@ -9,19 +9,19 @@
 
 namespace sluice::models {
 
-// Which classes are taken for which. Not thread-safe.
+// Counts actual against predicted classes. Not thread-safe.
 class ConfusionMatrix {
  public:
-  // `outputs`: of the model for each row; of one, two classes are told apart, the second from
-  // `threshold` on (0.5).
+  // `outputs`: number per row; with one there are two classes, the second from `threshold` on
+  // (0.5).
   ConfusionMatrix(size_t outputs, std::optional<double> threshold);
 
-  // As Metrics::Add.
+  // As for Metrics::Add.
   void Add(std::span<const float> predictions, std::span<const float> labels,
            std::span<const float> weights);
 
-  // The weight of the rows, by actual and predicted class; of two classes all four cells, else
-  // those that occur.
+  // The weight of the rows by actual and predicted class; all four cells for two classes, else the
+  // cells that occur.
   const std::map<std::pair<uint32_t, uint32_t>, double>& cells() const { return cells_; }
 
  private:

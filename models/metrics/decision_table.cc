@@ -9,7 +9,7 @@
 namespace sluice::models {
 namespace {
 
-// Where a class is rare, what matters happens below the half.
+// For a rare class, the interesting thresholds are below one half.
 constexpr double kThresholds[] = {0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9};
 
 std::string NameAt(std::string_view prefix, double threshold) {

@@ -7,24 +7,24 @@
 
 namespace sluice::models {
 
-// What comes of saying the second of two classes from a probability on: weights of rows.
+// The outcome of predicting the second of two classes from a given probability on: weights of rows.
 struct Decision {
   double threshold = 0;
   double true_positives = 0, false_positives = 0, true_negatives = 0, false_negatives = 0;
 
-  double precision() const;  // 0 where no row is taken
+  double precision() const;  // 0 if no row is taken
   double recall() const;     // 0 without positives
   double f1() const;
-  double taken() const;  // share of all rows that are said to be of the second class
+  double taken() const;  // share of all rows predicted to be of the second class
 };
 
-// The metrics of a binary task that a table of decisions is made of, to be asked of
+// The metrics of a binary task that a decision table is made from, to be requested from
 // Metrics::Values; the first four are the counts of the confusion matrix.
 std::vector<std::string> DecisionMetrics();
-// Whether it is one of the others: of use in a table only.
+// Whether it is one of the others, which are useful only in a table.
 bool IsDecisionMetric(std::string_view name);
 
-// At some ten probabilities, ascending; empty where `metrics` holds no such counts.
+// At some ten probabilities, ascending; empty if `metrics` lacks those counts.
 std::vector<Decision> DecisionTable(const std::vector<std::pair<std::string, double>>& metrics);
 
 }  // namespace sluice::models

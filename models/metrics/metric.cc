@@ -12,8 +12,8 @@
 namespace sluice::models {
 namespace {
 
-constexpr uint64_t kFormat = 1;  // first number of the bytes; changes with the layout
-// As large as a header may claim before the bytes are believed.
+constexpr uint64_t kFormat = 1;  // first number of the serialised bytes; changes with the layout
+// Limit for a count in the header, before the bytes are checked.
 constexpr uint64_t kMostOutputs = 1U << 20;
 
 size_t StandardMetrics(Task task) {
@@ -127,7 +127,7 @@ void MergeNumbers(const NumberSums& from, NumberSums* to) {
 }
 
 void MergeRanking(RankingSums from, RankingSums* to) {
-  // Shards are cut between queries, so an open one does not go on in the other part.
+  // Shards are cut between queries, so an open query does not continue in the other part.
   CloseQuery(&from);
   CloseQuery(to);
   to->ndcg += from.ndcg;

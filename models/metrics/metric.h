@@ -16,17 +16,17 @@ class ModelSpec;
 
 enum class Task { kBinary, kMulticlass, kRegression, kRanking };
 
-// What a model learns, and so which metrics judge it: its objective says that it ranks, else its
-// label says what it is.
+// The task of a model, which determines its metrics: ranking if its objective says so, else by its
+// label.
 Task TaskOf(const ModelSpec& model);
 
-// Every metric of a task, accumulated batch by batch, mergeable across shards in any order, with
-// memory that does not depend on the rows. AUC and PR-AUC are exact while there are few distinct
-// scores, then from a histogram that refines where scores are (error <= 1e-4).
-// binary: auc, pr_auc, log_loss, accuracy, precision, recall, f1, calibration (mean score / base
-// rate); multiclass: accuracy, log_loss, macro precision/recall/f1, auc (macro one-vs-rest, up to
-// 100 classes); regression: rmse, mae, r2, mse, mape (percent, over labels that are not 0);
-// ranking: ndcg (gain 2^label - 1; 1 for a query without a relevant row).
+// All metrics of a task, accumulated batch by batch, mergeable across shards in any order, in
+// memory that does not depend on the number of rows. AUC and PR-AUC are exact while there are few
+// distinct scores, then from a histogram that refines where scores are (error <= 1e-4). binary:
+// auc, pr_auc, log_loss, accuracy, precision, recall, f1, calibration (mean score / base rate);
+// multiclass: accuracy, log_loss, macro precision/recall/f1, auc (macro one-vs-rest, up to 100
+// classes); regression: rmse, mae, r2, mse, mape (percent, over labels that are not 0); ranking:
+// ndcg (gain 2^label - 1; 1 for a query without a relevant row).
 // Not thread-safe.
 class Metrics {
  public:
@@ -37,12 +37,12 @@ class Metrics {
 
   // predictions: rows x outputs as from Network::Predict; labels: rows (class ids or numbers, in
   // the label's own scale), or rows x outputs for vector labels; weights: rows, or empty; groups:
-  // the query of every row for ranking (empty: all rows are one query). Rows of one query stand
-  // together, also across calls.
+  // the query of every row for ranking (empty: all rows are one query). The rows of a query are
+  // adjacent, also across calls.
   void Add(std::span<const float> predictions, std::span<const float> labels,
            std::span<const float> weights, std::span<const int64_t> groups = {});
-  // Of two classes the second is said from this probability on; before any row is added. Metrics
-  // that go by decisions count so, and it is not serialised. Otherwise 0.5.
+  // Predict the second of two classes from this probability on; the default is 0.5. Call before any
+  // row is added. Affects metrics that depend on decisions; it is not serialised.
   void DecideFrom(double threshold);
   void Merge(const Metrics& other);
   std::string Serialize() const;
@@ -50,18 +50,18 @@ class Metrics {
 
   // The standard metrics of the task in a stable order; NaN where undefined (AUC of one class).
   std::vector<std::pair<std::string, double>> Values() const;
-  // And those of `further`, by their canonical names, that are not among them.
+  // Followed by those of `further`, by their canonical names, that are not among them.
   std::vector<std::pair<std::string, double>> Values(const std::vector<std::string>& further) const;
-  // One of Names(task), also those that Values leaves out; NaN for any other name.
+  // One of Names(task), including those that Values leaves out; NaN for any other name.
   double Value(std::string_view canonical_name) const;
   double rows() const;
 
-  // SQLFlow's spellings ("Accuracy", "AUC", "accuracy_score") to ours; empty when unknown.
+  // Converts SQLFlow's spellings ("Accuracy", "AUC", "accuracy_score") to ours; empty if unknown.
   static std::string CanonicalName(std::string_view name);
-  // What may be asked for: the metrics of Values first.
+  // All metrics that can be requested: those of Values first.
   static std::vector<std::string> Names(Task task);
-  // The metric whose value is the threshold of least cost, where a missed positive costs so much
-  // and a false one 1.
+  // The metric whose value is the threshold of least cost, if a missed positive costs this much and
+  // a false one 1.
   static std::string CostThresholdName(std::string_view cost);
   static bool HigherIsBetter(std::string_view canonical_name);
 

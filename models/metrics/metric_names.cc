@@ -12,7 +12,7 @@ struct Spelling {
   std::string_view name;
 };
 
-// TensorFlow's, scikit-learn's and XGBoost's names, as SQLFlow takes them.
+// TensorFlow's, scikit-learn's and XGBoost's names, as in SQLFlow.
 constexpr Spelling kSpellings[] = {
     {"accuracy", "accuracy"},
     {"accuracyscore", "accuracy"},

@@ -11,13 +11,13 @@
 
 namespace sluice::models {
 
-// Before the cost of a missed positive: the threshold of least cost.
+// Prefix before the cost of a missed positive: names the threshold of least cost.
 inline constexpr std::string_view kCostThreshold = "cost_threshold:";
-// Before a threshold: how many rows are rightly, and wrongly, positive from it on.
+// Prefixes before a threshold: names the weight of true, and of false, positives from it on.
 inline constexpr std::string_view kTruePositivesFrom = "true_positives@";
 inline constexpr std::string_view kFalsePositivesFrom = "false_positives@";
 
-// Sums from which every classification metric follows. Binary is the case of two classes.
+// Sums that all classification metrics are computed from. Binary is the case of two classes.
 struct ClassSums {
   struct Class {
     double hits = 0;       // weight of rows predicted as this class and of this class
@@ -31,7 +31,7 @@ struct ClassSums {
   std::vector<ScoreHistogram> curves;  // binary: one; multiclass: one per class, or none
 };
 
-// Of one predicted number.
+// For one predicted number.
 struct NumberSums {
   double weight = 0;
   double absolute = 0, squared = 0, error = 0;
@@ -42,7 +42,7 @@ struct NumberSums {
 struct RankingSums {
   double ndcg = 0;
   double queries = 0;
-  bool open = false;  // the query whose rows may go on in the next call
+  bool open = false;  // a query that may continue in the next call
   int64_t group = 0;
   std::vector<std::pair<float, float>> rows;  // of the open query: score, label
 };

@@ -9,12 +9,12 @@
 namespace sluice::models {
 namespace {
 
-// Probabilities are floats: closer to 0 or 1 than this is rounding, not confidence.
+// Probabilities are floats: a value closer to 0 or 1 than this is rounding, not confidence.
 constexpr double kLeastProbability = 1e-7;
 constexpr size_t kBinaryBins = size_t{1} << 17;  // 5 MB at most, 0.5 MB serialised
 constexpr size_t kClassBins = size_t{1} << 12;
 constexpr size_t kMostCurves = 100;  // classes with a curve each: 16 MB
-// Rows of one query that are held until it ends; a longer one is measured in pieces.
+// Rows of one query that are kept until it ends; a longer query is measured in pieces.
 constexpr size_t kLongestQuery = size_t{1} << 20;
 
 double LogLoss(double probability) {
@@ -55,7 +55,7 @@ Metrics::State::State(Task task_of_it, size_t outputs_of_it)
 void Metrics::State::AddBinary(std::span<const float> predictions, std::span<const float> labels,
                                std::span<const float> weights) {
   for (size_t row = 0; row < labels.size(); ++row) {
-    // Two outputs are the probabilities of both classes.
+    // With two outputs, the last one is the positive class's probability.
     const float score = predictions[row * outputs + outputs - 1];
     const double probability = static_cast<double>(score);
     const double w = WeightOf(weights, row);
@@ -187,7 +187,7 @@ double Metrics::State::ClassValue(std::string_view name) const {
   for (const ClassSums::Class& one : classes.classes) {
     hits += one.hits;
     chance += one.predicted / weight * (one.actual / weight);
-    // As scikit-learn's macro average: classes that occur neither as label nor as prediction are
+    // As in scikit-learn's macro average, classes that occur neither as label nor as prediction are
     // left out.
     if (one.predicted > 0 || one.actual > 0) {
       seen += 1;
@@ -304,7 +304,7 @@ double ValueOf(const NumberSums& numbers, std::string_view name) {
 
 }  // namespace
 
-// Several numbers: the average of each one's own value, as scikit-learn does.
+// With several numbers, the average of their values, as in scikit-learn.
 double Metrics::State::NumberValue(std::string_view name) const {
   double sum = 0, known = 0;
   for (const NumberSums& one : numbers) {

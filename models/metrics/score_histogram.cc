@@ -10,7 +10,7 @@ namespace sluice::models {
 namespace {
 
 constexpr size_t kFirstSlots = 256;
-// A double counts rows exactly up to here.
+// Doubles represent row counts exactly up to here.
 constexpr double kLargestCount = 9e15;
 
 bool IsCount(double weight) {
@@ -24,7 +24,7 @@ ScoreHistogram::ScoreHistogram(size_t most_bins) : most_bins_(most_bins), slots_
 uint32_t ScoreHistogram::KeyOf(float score) {
   constexpr uint32_t kHalf = std::bit_cast<uint32_t>(0.5F);
   if (!(score > 0)) {
-    return 0;  // NaN too
+    return 0;  // also for NaN
   }
   if (score <= 0.5F) {
     return std::bit_cast<uint32_t>(score);
@@ -58,8 +58,7 @@ void ScoreHistogram::Put(const Bin& bin) {
 }
 
 void ScoreHistogram::Rebuild(size_t slots, unsigned shift) {
-  // In the order of the keys, so that sums do not depend on the order of arrival more than they
-  // have to.
+  // In the order of the keys, so that sums depend as little as possible on the order of arrival.
   const std::vector<Bin> bins = Sorted();
   const unsigned more = shift - shift_;
   slots_.assign(slots, Bin());
@@ -88,7 +87,7 @@ void ScoreHistogram::Merge(const ScoreHistogram& other) {
     Rebuild(slots_.size(), other.shift_);
   }
   for (Bin bin : other.Sorted()) {
-    bin.key >>= shift_ - other.shift_;  // Put may join more bins on the way
+    bin.key >>= shift_ - other.shift_;  // Put may merge more bins meanwhile
     Put(bin);
   }
 }

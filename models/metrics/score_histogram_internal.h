@@ -9,14 +9,14 @@
 
 namespace sluice::models {
 
-// A metric that these rows do not define.
+// The value of a metric that is undefined for these rows.
 inline constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Weights of positive and negative rows by score in [0, 1]. Bins are leading bits of the score's
 // floating-point form (of 1 - score in the upper half), so they are fine wherever the scores are,
-// near 0 and 1 too. Every distinct score has its own bin until there are more than `most_bins`;
-// then neighbours are joined pairwise, as often as needed. The result depends on the set of scores
-// alone, not on the order of Add and Merge.
+// also near 0 and 1. Every distinct score has its own bin until there are more than `most_bins`;
+// then neighbours are merged pairwise, as often as needed. The result depends only on the set of
+// scores, not on the order of Add and Merge.
 class ScoreHistogram {
  public:
   explicit ScoreHistogram(size_t most_bins);
@@ -26,16 +26,16 @@ class ScoreHistogram {
 
   double Auc() const;               // NaN unless both classes occur
   double AveragePrecision() const;  // NaN without positives
-  // The score from which on rows are best taken as positive: between that score and the next lower
-  // one. With a cost (of a positive that is missed, where a negative taken in costs 1) by the least
-  // cost; with none by F1, whose value is `f1`. NaN without positives.
+  // The best score from which on rows are taken as positive: between that score and the next lower
+  // one. With a cost (of a missed positive, where a false one costs 1) it minimises the cost;
+  // without one it maximises F1, whose value is `f1`. NaN without positives.
   struct Cut {
     double threshold = kNotANumber;
     double f1 = kNotANumber;
   };
   Cut BestF1() const { return BestCut(0); }
   Cut LeastCost(double cost) const { return BestCut(cost); }
-  // The weight of rows whose score is at least so much.
+  // The weight of rows whose score is at least this.
   struct Taken {
     double positive = 0;
     double negative = 0;
@@ -63,7 +63,7 @@ class ScoreHistogram {
   std::vector<Bin> Sorted() const;
 
   size_t most_bins_;
-  unsigned shift_ = 0;  // low bits left off every key
+  unsigned shift_ = 0;  // low bits dropped from every key
   size_t size_ = 0;
   std::vector<Bin> slots_;  // open addressing, at most half full
 };

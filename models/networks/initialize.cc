@@ -20,7 +20,7 @@ uint64_t KeyOf(uint64_t seed, std::string_view name) {
   return key;
 }
 
-// "uniform:0.25" and "normal:0.1" carry their own parameter.
+// The parameter in "uniform:0.25" or "normal:0.1", else `otherwise`.
 double ParameterOr(std::string_view text, double otherwise) {
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) {

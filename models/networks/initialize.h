@@ -8,14 +8,14 @@
 
 namespace sluice::models {
 
-// Initial values of one parameter, addressed, not walked: (seed, name, place) alone decides each,
-// not who asks first, when, or on how many servers. The same bits on every machine of one
-// architecture. "normal" and "uniform" mean what they say; the normal values lie within 6.7
-// standard deviations. Thread-safe: it has no state but its key.
+// Initial values of one parameter, with random access: they depend only on (seed, name, place), not
+// on the order or time of requests, or the number of servers. The same bits on all machines of one
+// architecture. Normal values lie within 6.7 standard deviations. Thread-safe: no state besides its
+// key.
 class Initializer {
  public:
-  // `initializer`: a name with its parameter ("uniform:0.25"); empty: normal with `stddev`.
-  // fan_in and fan_out are for glorot and he.
+  // `initializer`: a name with its parameter ("uniform:0.25"); empty: normal with `stddev`. fan_in
+  // and fan_out are for glorot and he.
   struct Shape {
     double fan_in = 1;
     double fan_out = 1;
@@ -26,8 +26,8 @@ class Initializer {
 
   // The values at the places [2 x first_pair, 2 x first_pair + values.size()).
   void Fill(uint64_t first_pair, std::span<float> values) const;
-  // The same for each of the rows: `size` values to rows[i] from firsts[i] on. Much faster than row
-  // by row.
+  // The same for each row: `size` values to rows[i], starting at places firsts[i]. Much faster than
+  // row by row.
   void Fill(std::span<const uint64_t> firsts, size_t size, float* const* rows) const;
 
  private:
@@ -37,14 +37,14 @@ class Initializer {
   uint64_t key_ = 0;
 };
 
-// The tensor as a whole.
+// Fills the whole tensor.
 void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> values);
 
-// The rows of one table.
+// Initial values of the rows of one table.
 class RowInitializer {
  public:
   RowInitializer(const EmbeddingTable& table, uint64_t seed);
-  // The table's dimension of values to each of rows[0, ids.size()).
+  // Writes the values (table's dimension each) to rows[0, ids.size()).
   void Fill(std::span<const int64_t> ids, float* const* rows) const;
   void Fill(int64_t id, std::span<float> values) const {
     float* const row = values.data();
@@ -54,7 +54,7 @@ class RowInitializer {
  private:
   Initializer values_;
   size_t dimension_ = 0;
-  uint64_t pairs_ = 0;  // of places that a row has for itself: none belongs to two rows
+  uint64_t pairs_ = 0;  // pairs of places per row; no two rows share any
 };
 
 }  // namespace sluice::models

@@ -34,7 +34,7 @@ void LinearForm::Load(const std::vector<double>& weights) {
   }
 }
 
-// Where the row of each id of the batch stands in the whole table.
+// Maps each id of the batch to its row in the whole table.
 void LinearForm::Place(const TableUse& use, const FeatureBatch& batch, RowSet* rows) const {
   rows->positions.clear();
   for (const SlotUse& slot : use.slots) {
@@ -134,7 +134,7 @@ NetworkWeights LinearForm::Export(const std::vector<double>& weights) const {
                                                tables_[t] + static_cast<size_t>(id) * outputs_);
       const auto end = begin + static_cast<std::ptrdiff_t>(outputs_);
       if (std::all_of(begin, end, [](double weight) { return weight == 0; })) {
-        continue;  // in no row
+        continue;  // does not occur in any row
       }
       table.ids.push_back(id);
       std::transform(begin, end, std::back_inserter(table.values),
@@ -174,14 +174,14 @@ void LinearEquations::CollectCells(const FeatureBatch& batch, size_t row) {
       const double divisor = use.combiner == Combiner::kMean    ? sum
                              : use.combiner == Combiner::kSqrtn ? std::sqrt(squares)
                                                                 : 1;
-      for (size_t i = first; i < cells_.size(); ++i) {  // as TableColumns
+      for (size_t i = first; i < cells_.size(); ++i) {  // see TableColumns
         cells_[i].value *= divisor == 0 ? 0 : 1 / divisor;
       }
     }
   }
 }
 
-// What dense columns have to do with each other.
+// Adds the products of dense columns with each other.
 void LinearEquations::AddDense(const FeatureBatch& batch) {
   const float* input = batch.dense.data() + shape_.wide_dense.runs.front().from;
   const size_t stride = batch.dense_width;
@@ -195,8 +195,8 @@ void LinearEquations::AddDense(const FeatureBatch& batch) {
     }
     right = weighted_.data();
   }
-  // A kernel adds up floats. Over more rows at once it would be off by more than the ridge, and
-  // columns that are sums of others (the year, beside the year of a date) would have no solution.
+  // A kernel sums floats. Over more rows at once the error would exceed the ridge, and columns that
+  // are sums of others (such as a year and the year of a date) would have no solution.
   constexpr size_t kRowsAtOnce = 256;
   for (size_t begin = 0; begin < batch.rows; begin += kRowsAtOnce) {
     const size_t rows = std::min(kRowsAtOnce, batch.rows - begin);
@@ -250,7 +250,7 @@ void LinearEquations::Add(const FeatureBatch& batch) {
   rows_ += static_cast<int64_t>(batch.rows);
 }
 
-// Cholesky's upper factor of the matrix with the ridge; false: it is not positive definite.
+// The upper Cholesky factor of the matrix with the ridge; false: it is not positive definite.
 bool LinearEquations::Factorize(double ridge, std::vector<double>* upper) const {
   const size_t n = columns_;
   std::vector<double>& factor = *upper;
@@ -279,7 +279,7 @@ bool LinearEquations::Factorize(double ridge, std::vector<double>* upper) const 
 }
 
 Result<std::vector<double>> LinearEquations::Solve(double ridge) const {
-  // Sums of floats: of columns that say the same, rounding may leave less than the ridge holds up.
+  // Sums are floats: for redundant columns, rounding errors may exceed the ridge, so increase it.
   constexpr double kMore = 10;
   const size_t n = columns_;
   std::vector<double> factor;

@@ -7,25 +7,25 @@
 #include "base/status.h"
 #include "models/networks/network_internal.h"
 
-// A linear model's rows as a matrix that is never written out. Only linear_*.cc include this.
+// A linear model's rows as a matrix that is never materialised. Only linear_*.cc include this.
 namespace sluice::models {
 
-// The columns: dense ones, biases, the rows of the tables; `outputs` weights for each.
+// The columns: dense ones, biases, the rows of the tables; each has `outputs` weights.
 class LinearForm {
  public:
   LinearForm(NetworkShape shape, size_t outputs);
 
   const NetworkShape& shape() const { return shape_; }
-  size_t size() const { return size_; }  // all weights
+  size_t size() const { return size_; }  // number of weights
   bool IsBias(size_t weight) const { return weight >= bias_ && weight < bias_ + outputs_; }
 
-  // The weights that Multiply goes by.
+  // The weights for Multiply.
   void Load(const std::vector<double>& weights);
   // logits (rows x outputs) = the rows times the weights.
   void Multiply(const FeatureBatch& batch, float* logits);
   // sums += the rows, transposed, times `values` (rows x outputs).
   void AddTransposed(const FeatureBatch& batch, const float* values, std::vector<double>* sums);
-  // The same with the square of each cell.
+  // The same with each cell squared.
   void AddSquaresTransposed(const FeatureBatch& batch, const float* values,
                             std::vector<double>* sums);
   NetworkWeights Export(const std::vector<double>& weights) const;
@@ -49,10 +49,10 @@ class LinearEquations {
   LinearEquations(const NetworkShape& shape, size_t outputs);
   void Add(const FeatureBatch& batch);
   int64_t rows() const { return rows_; }
-  // The weights, in LinearForm's order. A larger ridge is taken where this one is too small for
-  // the rounding in the sums.
+  // The weights, in LinearForm's order. Uses a larger ridge if this one is too small for the
+  // rounding errors in the sums.
   Result<std::vector<double>> Solve(double ridge) const;
-  // Of the rows, by their labels' scale.
+  // Of the rows, in their labels' scale.
   double MeanLoss(const std::vector<double>& weights) const;
 
  private:
@@ -60,7 +60,7 @@ class LinearEquations {
     size_t column = 0;
     double value = 0;
   };
-  // The cells of a row that are not in dense columns: the bias, and its ids.
+  // The cells of a row outside the dense columns: the bias, and its ids.
   void CollectCells(const FeatureBatch& batch, size_t row);
   void AddDense(const FeatureBatch& batch);
   bool Factorize(double ridge, std::vector<double>* upper) const;

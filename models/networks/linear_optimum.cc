@@ -15,15 +15,15 @@
 namespace sluice::models {
 namespace {
 
-// Up to so many columns the normal equations are cheaper than passes over the rows.
+// Up to this many columns the normal equations are cheaper than passes over the rows.
 constexpr size_t kMostEquations = 1'000;
-// A penalty of half the squared weights beside the sum of the rows' losses. Of classes as much as a
-// row says, so that categories of few rows stay near 0; of numbers just so much that columns that
-// repeat each other share a weight, and a straight line is found as it is.
+// Penalty: half of this times the squared weights, added to the sum of the rows' losses. For
+// classes it weighs like one row, so that rare categories stay near 0; for numbers it is just
+// enough for redundant columns to share a weight, and a straight line is still found exactly.
 constexpr double kClassRidge = 1.0;
 constexpr double kNumberRidge = 0.01;
-// The search ends when the gradient is so much smaller than it was at the beginning: what is left
-// changes no metric's first five digits.
+// The search ends when the gradient has shrunk by this factor; the rest does not change the first
+// five digits of any metric.
 constexpr double kGradientLeft = 1e-5;
 constexpr int kMostSteps = 60;
 constexpr int kMostConjugateSteps = 100;
@@ -39,13 +39,13 @@ double Dot(const Vector& a, const Vector& b) {
   return sum;
 }
 
-// What one kind of loss needs to know of a row: residual = slope of its loss by each logit, and how
-// the residuals change along a direction.
+// The derivatives of one kind of loss for a row: residual = slope by each logit, and how the
+// residuals change along a direction.
 class RowLoss {
  public:
   RowLoss(Loss::Kind kind, size_t outputs) : kind_(kind), n_(outputs) {}
 
-  // Sum of weighted losses at the logits; `state` (one per logit) gets what Bend needs,
+  // Sum of weighted losses at the logits; `state` (one per logit) receives what Bend needs,
   // `residuals` the slopes, unless they are null.
   double At(const FeatureBatch& batch, const float* logits, float* state, float* residuals) {
     const size_t count = batch.rows * n_;
@@ -83,7 +83,7 @@ class RowLoss {
     return sum;
   }
 
-  // In place: from the change of the logits to that of the residuals.
+  // In place: converts a change of the logits to the change of the residuals.
   void Bend(const FeatureBatch& batch, const float* state, float* change) const {
     for (size_t r = 0; r < batch.rows; ++r) {
       const float weight = batch.weights.empty() ? 1.0F : batch.weights[r];
@@ -102,7 +102,7 @@ class RowLoss {
     }
   }
 
-  // Of each logit by itself: how its residual changes with it.
+  // For each logit separately: the derivative of its residual.
   void Curvature(const FeatureBatch& batch, const float* state, float* curvature) const {
     for (size_t r = 0; r < batch.rows; ++r) {
       const float weight = batch.weights.empty() ? 1.0F : batch.weights[r];
@@ -164,14 +164,14 @@ class LinearSearch final : public LinearOptimum {
  private:
   Result<Found> SolveEquations(const Pass& pass, const StepCallback& on_step);
   Result<Found> Descend(const Pass& pass, const StepCallback& on_step);
-  // Logits, states, residuals' gradient and the preconditioner at `at_`.
+  // Computes logits, states, the residuals' gradient and the preconditioner at `at_`.
   Status LookAround(const Pass& pass, bool again);
   Status Curve(const Pass& pass, const Vector& direction, Vector* out);
   Result<Vector> FindDirection(const Pass& pass, double tolerance);
   Result<bool> Go(const Pass& pass, const Vector& direction);
   Status CheckRows(size_t row, const FeatureBatch& batch) const;
   double Penalty(const Vector& weights) const;
-  // As Loss counts it: squared errors whole.
+  // As in Loss: squared errors are not halved.
   double MeanLoss() const {
     return weight_ > 0 ? (kind_ == Loss::Kind::kSquared ? 2 : 1) * sum_ / weight_ : 0;
   }
@@ -185,8 +185,8 @@ class LinearSearch final : public LinearOptimum {
   const size_t n_;
 
   Vector at_, gradient_, diagonal_;
-  double sum_ = 0;                                // of the rows' weighted losses at at_
-  double weight_ = 0;                             // of all rows
+  double sum_ = 0;                                // sum of the rows' weighted losses at at_
+  double weight_ = 0;                             // total weight of the rows
   std::vector<float> logits_, states_, changes_;  // n_ per row, in the order of the pass
   size_t rows_ = 0;
 };
@@ -268,8 +268,8 @@ Status LinearSearch::Curve(const Pass& pass, const Vector& direction, Vector* ou
   return OkStatus();
 }
 
-// Newton's direction, as far as it is worth its passes: conjugate gradients, each column scaled by
-// its own curvature.
+// Newton's direction, as precisely as it is worth the passes: conjugate gradients, with each column
+// scaled by its own curvature.
 Result<Vector> LinearSearch::FindDirection(const Pass& pass, double tolerance) {
   const size_t size = form_.size();
   Vector direction(size, 0), residual(size), scaled(size), search(size), curved;
@@ -298,15 +298,15 @@ Result<Vector> LinearSearch::FindDirection(const Pass& pass, double tolerance) {
     }
     error = next;
     if (ShouldFinish()) {
-      break;  // it leads down as far as it goes
+      break;  // the direction found so far leads downhill, too
     }
   }
   return direction;
 }
 
-// As far along the direction as the loss becomes less. False: nowhere.
+// Moves along the direction as far as the loss decreases. False: it does not.
 Result<bool> LinearSearch::Go(const Pass& pass, const Vector& direction) {
-  constexpr double kEnough = 1e-4;  // of what the slope promises
+  constexpr double kEnough = 1e-4;  // share of the decrease that the slope predicts
   changes_.resize(logits_.size());
   form_.Load(direction);
   size_t row = 0;
@@ -370,7 +370,7 @@ Result<LinearOptimum::Found> LinearSearch::Descend(const Pass& pass, const StepC
                      FindDirection(pass, std::min(kCoarsest, std::sqrt(left))));
     ASSIGN_OR_RETURN(const bool further, Go(pass, direction));
     if (!further) {
-      break;  // as near as the numbers can tell
+      break;  // as close as floating-point precision allows
     }
   }
   Found found;

@@ -201,7 +201,7 @@ void Loss::ComputeLogistic(size_t rows, const float* logits, const float* labels
 
 namespace {
 
-// So that no exponential overflows.
+// Prevents overflow of the exponentials.
 void SubtractLargest(float* row, size_t n) {
   const float largest = *std::max_element(row, row + n);
   for (size_t o = 0; o < n; ++o) {
@@ -245,7 +245,7 @@ void Loss::ComputeSoftmax(size_t rows, const float* logits, const float* labels,
 
 namespace {
 
-// Loss and slope of one output.
+// Loss and slope for one output.
 struct LossAndSlope {
   float loss = 0;
   float slope = 0;
@@ -274,7 +274,8 @@ LossAndSlope LogCoshOf(float error) {
   return {size + std::log1p(std::exp(-2.0f * size)) - 0.69314718f, std::tanh(error)};
 }
 
-// Rates beyond exp(+-30) times the mean are a diverged network's; the bound keeps the loss finite.
+// Rates beyond exp(+-30) times the mean come from a diverged network; the bound keeps the loss
+// finite.
 constexpr float kLargestLogRate = 30.0f;
 
 // Poisson learns log(y / unit).

@@ -14,8 +14,8 @@ namespace sluice::models {
 class LabelPlan;
 class ModelSpec;
 
-// What training minimises, and how a network's outputs become predictions. Not thread-safe
-// (scratch space inside).
+// The function that training minimises, and the conversion of a network's outputs to predictions.
+// Not thread-safe (has scratch space).
 class Loss {
  public:
   enum class Kind {
@@ -30,8 +30,8 @@ class Loss {
     kPoisson,  // numbers; Poisson learns log(y / mean), the others (y - mean) / scale
   };
 
-  // ModelSpec.loss, in our names or Keras's, any case; "" = by the label. Fails when the loss does
-  // not fit the label.
+  // ModelSpec.loss, by our names or Keras's, in any case; "" = chosen by the label. Fails if the
+  // loss does not fit the label.
   static Result<Loss> Make(const ModelSpec& spec);
 
   Kind kind() const { return kind_; }
@@ -54,7 +54,7 @@ class Loss {
   size_t outputs_ = 1;
   float delta_ = 1;                 // Huber, in units of the label's scale
   bool never_negative_ = false;     // LabelPlan.never_negative
-  std::vector<LabelScale> scales_;  // numbers: one per output; what the batches hold
+  std::vector<LabelScale> scales_;  // for numbers: one per output; the scale of labels in batches
   std::vector<float> losses_;       // one per logit; softmax: one per row
   std::vector<float> exponents_;
 };

@@ -12,7 +12,7 @@
 namespace sluice::models {
 namespace {
 
-// Of all tables together: 256 MiB. Beyond, the ids of a batch are hashed.
+// Limit for all tables together: 256 MiB. Beyond it, a batch's ids are hashed.
 constexpr int64_t kMostStampsTogether = 1 << 25;
 
 class NetworkOfParts final : public Network {
@@ -49,7 +49,7 @@ class NetworkOfParts final : public Network {
                   std::vector<float>* predictions) override;
 
  private:
-  // Columns of the batch as a matrix of their own: the batch's memory where it has that form.
+  // Columns of the batch as a separate matrix; uses the batch's memory directly if possible.
   const float* WideInput(const FeatureBatch& batch, size_t* stride);
   void ForwardWide(const FeatureBatch& batch, const ParameterView& view);
   void BoundInputs(size_t rows, float* input) const;
@@ -64,9 +64,9 @@ class NetworkOfParts final : public Network {
   NetworkShape shape_;
   Loss loss_;
   uint64_t seed_;
-  size_t wide_bias_ = 0;  // position among the tensors; the wide kernel, if any, is the one before
+  size_t wide_bias_ = 0;  // position among the tensors; the wide kernel, if any, comes right before
 
-  // Scratch of the batch at hand.
+  // Scratch for the current batch.
   std::vector<IdNumbering> numbering_;  // one per table
   std::vector<LayerStack> layers_;      // one when there is a deep part
   TableColumns columns_;
@@ -76,7 +76,7 @@ class NetworkOfParts final : public Network {
 };
 
 int64_t NetworkOfParts::parameter_count() const {
-  // In doubles: a plan from elsewhere may name more than an integer holds.
+  // As doubles: a stored plan may contain numbers that overflow an integer.
   double count = 0;
   for (const DenseTensor& tensor : shape_.dense) {
     count += static_cast<double>(tensor.size());
@@ -92,9 +92,9 @@ size_t NetworkOfParts::bytes_per_row() const {
   size_t floats = transform_->dense_width() + shape_.wide_dense.width + shape_.input_width() +
                   4 * loss_.outputs();
   for (const size_t width : shape_.hidden_units) {
-    floats += 4 * width;  // values and gradient, with dropout as many again
+    floats += 4 * width;  // values and gradient, and the same again for dropout
   }
-  for (size_t t = 0; t < shape_.tables.size(); ++t) {  // each id may be another row
+  for (size_t t = 0; t < shape_.tables.size(); ++t) {  // each id may touch a different row
     floats += shape_.uses[t].slots.size() * (shape_.tables[t].dimension + 4);
   }
   return floats * sizeof(float);

@@ -10,7 +10,7 @@
 #include "models/features/feature_transform.h"
 #include "models/model.h"
 
-// The parts that a Network is made of. Only network*.cc and graph_network.cc include this.
+// The parts of a Network. Only network*.cc and graph_network.cc include this.
 namespace sluice::models {
 
 class ModelSpec;
@@ -20,24 +20,24 @@ enum class Activation { kRelu, kTanh, kSigmoid, kElu, kLeakyRelu, kSelu, kGelu }
 
 // One feature's share of a table: its id i is the table's row offset + i.
 struct SlotUse {
-  size_t slot = 0;  // position in FeatureBatch::slots
+  size_t slot = 0;  // index in FeatureBatch::slots
   int64_t offset = 0;
   uint32_t buckets = 0;
   Combiner combiner = Combiner::kSum;
-  size_t column = 0;  // embeddings: where its values begin in the network's input
+  size_t column = 0;  // embeddings: its first column in the network's input
 };
 
 struct TableUse {
   enum class Kind {
     kWide,       // a weight per output
     kEmbedding,  // a part of the first layer's input
-    kIndicator,  // rows of the first layer's weights: a multi-hot input that is never written out
+    kIndicator,  // rows of the first layer's weights: a multi-hot input that is never materialised
   };
   Kind kind = Kind::kWide;
   std::vector<SlotUse> slots;
 };
 
-// A run of neighbouring columns of FeatureBatch::dense, and where it goes.
+// A run of adjacent columns of FeatureBatch::dense, and their destination.
 struct DenseRun {
   size_t from = 0;
   size_t to = 0;
@@ -49,7 +49,7 @@ struct DenseInput {
   size_t width = 0;
 };
 
-// What a ModelSpec comes down to: sizes, places and names.
+// The structure that a ModelSpec determines: sizes, places and names.
 struct NetworkShape {
   bool wide = false;
   bool deep = false;
@@ -71,18 +71,18 @@ struct NetworkShape {
 Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& transform,
                              size_t outputs);
 
-// That values can be made by it: see Initializer. `of` is for the message.
+// Checks that Initializer knows the name. `of` is for the message.
 Status CheckInitializer(std::string_view name, std::string_view of);
 
-// Gives each distinct id of a batch a number, in order of first occurrence.
+// Numbers the distinct ids of a batch, in order of first occurrence.
 class IdNumbering {
  public:
-  // `stamps`: the most that it may take, which are 8 bytes each.
+  // `stamps`: the largest number of stamps it may use, 8 bytes each.
   IdNumbering(int64_t rows, int64_t stamps);
   int64_t stamps() const { return by_stamp_ ? rows_ : 0; }
-  // Forgets all ids; room for as many as may come before the next Start.
+  // Forgets all ids; reserves room for this many until the next Start.
   void Start(size_t occurrences);
-  // Appends to `ids` what has not been seen since Start.
+  // Appends to `ids` those that were not seen since Start.
   void Number(const std::vector<uint32_t>& slot_ids, const SlotUse& use, std::vector<int64_t>* ids,
               uint32_t* positions);
 
@@ -107,7 +107,7 @@ class IdNumbering {
   std::vector<Entry> entries_;  // open addressing, a power of two
 };
 
-// Moves between a table's pulled rows and the columns of a matrix, for every slot of the table.
+// Copies between a table's pulled rows and the columns of a matrix, for every slot of the table.
 class TableColumns {
  public:
   // to += rows (indicator, wide) or to = rows (embedding, at each slot's column).
@@ -118,31 +118,31 @@ class TableColumns {
                 const float* gradient, size_t stride, float* rows);
 
  private:
-  // The factor of every id, or nullptr when all are 1.
+  // The factor of every id, or nullptr if all are 1.
   const float* Factors(const IdSlot& slot, Combiner combiner, size_t rows);
   std::vector<float> factors_;
 };
 
-// The hidden layers and the output layer of the deep part, with their activations of one batch.
+// The deep part's hidden layers and output layer, with their activations for one batch.
 class LayerStack {
  public:
-  // `first_tensor` is the position of the first layer's kernel among the network's dense tensors.
+  // `first_tensor`: the index of the first layer's kernel among the network's dense tensors.
   LayerStack(const NetworkShape& shape, size_t outputs, size_t first_tensor);
 
-  // The first layer's input, rows x input_width, to be filled before Forward.
+  // The first layer's input, rows x input_width; fill it before Forward.
   float* Input(size_t rows);
-  // First half: the first layer before its activation; indicator rows are added to it.
+  // First half: the first layer before its activation; the caller adds indicator rows to it.
   float* FirstLayer(size_t rows, const ParameterView& view);
   size_t first_width() const { return layers_.front().width; }
-  // Second half: adds the outputs to `logits`. Dropout when `train`.
+  // Second half: adds the outputs to `logits`. Uses dropout if `train`.
   void Forward(size_t rows, const ParameterView& view, bool train, uint64_t seed, uint64_t step,
                float* logits);
-  // From the logits' gradient: the gradients of the layers; FirstGradient and InputGradient are
+  // Computes the layers' gradients from the logits' gradient; FirstGradient and InputGradient stay
   // valid until the next call.
   void Backward(size_t rows, const ParameterView& view, const float* logits_gradient,
                 Gradient* gradient);
   const float* FirstGradient() const { return layers_.front().gradient.data(); }
-  // Of the embeddings' columns only: rows x embedding_width.
+  // For the embeddings' columns only: rows x embedding_width.
   const float* InputGradient() const { return input_gradient_.data(); }
 
  private:

@@ -156,7 +156,7 @@ void LayerStack::KernelGradient(const Layer& layer, const float* inputs, size_t 
   const Kernels& kernels = ActiveKernels();
   if (layer.inputs > 0) {
     float* to = gradient->dense[layer.kernel].data();
-    if (layer.width == 1) {  // as a row: a column of width one would leave the registers empty
+    if (layer.width == 1) {  // as a row: as a column of width one it would not fill the registers
       const GemmShape shape = {1, layer.inputs, rows, rows, 1, input_stride, layer.inputs};
       kernels.gemm(shape, gradient_of_outputs, inputs, to);
     } else {

@@ -10,7 +10,7 @@ namespace sluice::models {
 class Loss;
 class ModelSpec;
 
-// Linear, deep, wide and deep: told apart by the name of the spec's type.
+// Linear, deep, or wide and deep, depending on the name of the spec's type.
 Result<std::unique_ptr<Network>> MakeNetworkOfParts(const ModelSpec& spec,
                                                     std::unique_ptr<FeatureTransform> transform,
                                                     Loss loss);

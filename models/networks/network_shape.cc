@@ -12,15 +12,15 @@
 namespace sluice::models {
 namespace {
 
-// Features of up to so many ids share a table, so that there are few tables to pull; larger ones
-// have their own, so that the shared one stays small enough for a stamp per row.
+// Features with up to this many ids share a table, so that there are few tables to pull; larger
+// ones have their own, so that the shared one stays small enough for a stamp per row.
 constexpr uint32_t kLargestShared = 1 << 16;
 constexpr int64_t kLargestSharedTable = 1 << 20;
-// Wider layers than this are a mistake in the statement (a kernel of 2^36 weights), not a network.
+// A wider layer is a mistake in the statement (a kernel of 2^36 weights).
 constexpr double kWidestLayer = 1 << 18;
 constexpr int kMostLayers = 64;
 
-// An attribute by its name behind "model.", with or without the "dnn_" of the combined types.
+// An attribute by its name after "model.", with or without the "dnn_" of the combined types.
 const Attribute* FindModelAttribute(const ModelSpec& spec, std::string_view name) {
   for (const Attribute& attribute : spec.attributes()) {
     std::string_view own = attribute.name();
@@ -40,7 +40,7 @@ Status Wrong(const Attribute& attribute, std::string_view expected) {
   return InvalidArgument(fmt::format("attribute {} must be {}", attribute.name(), expected));
 }
 
-// The model types are told apart by name, so that a spec from a plan needs nothing else.
+// Model types are distinguished by name, so that a plan's spec is sufficient.
 Status SetFamily(const std::string& type, NetworkShape* shape) {
   const std::string_view name = std::string_view(type).substr(type.rfind('.') + 1);
   const auto is = [name](std::string_view prefix) { return name.starts_with(prefix); };
@@ -166,7 +166,7 @@ void AddTensor(std::string name, std::vector<size_t> shape, bool wide, std::stri
   network->dense.push_back(std::move(tensor));
 }
 
-// Puts a feature's rows behind those of the last table of the same make, or into a new table.
+// Appends a feature's rows to the last table of the same kind, or creates a new table.
 void AddSlot(const EmbeddingTable& make, TableUse::Kind kind, SlotUse use,
              const std::string& feature, NetworkShape* shape) {
   if (use.buckets <= kLargestShared) {
@@ -184,7 +184,7 @@ void AddSlot(const EmbeddingTable& make, TableUse::Kind kind, SlotUse use,
     }
   }
   EmbeddingTable table = make;
-  table.name += feature;  // the first one's, where it is shared
+  table.name += feature;  // a shared table has the first one's name
   table.rows = use.buckets;
   shape->tables.push_back(std::move(table));
   shape->uses.push_back({kind, {use}});
@@ -251,7 +251,7 @@ Status AddEmbeddings(const ModelSpec& spec, const FeatureTransform& transform,
   return OkStatus();
 }
 
-// Indicators first need to be counted: they are inputs of the first layer like any other.
+// Indicators are counted first: they are inputs of the first layer like any other.
 void AddIndicators(const ModelSpec& spec, const FeatureTransform& transform, size_t count,
                    const std::string& initializer, NetworkShape* shape) {
   for (size_t s = 0; count > 0 && s < transform.slots().size(); ++s) {
@@ -291,8 +291,8 @@ Status AddDeep(const ModelSpec& spec, const FeatureTransform& transform, size_t 
   if (inputs == 0) {
     return InvalidArgument(fmt::format("no feature goes into the deep part of {}", spec.type()));
   }
-  // Glorot, Bengio 2010, over the inputs that are not zero: an indicator counts once, however many
-  // values it may take.
+  // Glorot, Bengio 2010, counting only inputs that are not zero: an indicator counts once, however
+  // many values it may have.
   const double limit = std::sqrt(6.0 / static_cast<double>(inputs + shape->hidden_units.front()));
   const std::string first = fmt::format("uniform:{:.9g}", limit);
   AddIndicators(spec, transform, indicators, first, shape);
@@ -332,7 +332,7 @@ Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& tran
   RETURN_IF_ERROR(SetFamily(spec.type(), &shape));
   if (transform.dense_columns().empty() && transform.slots().empty()) {
     return InvalidArgument(fmt::format("{} needs a feature", spec.type()))
-        .Hint("select a column beside the label");
+        .Hint("select a column in addition to the label");
   }
   if (shape.wide) {
     RETURN_IF_ERROR(AddWide(spec, transform, outputs, &shape));

@@ -9,7 +9,7 @@
 namespace sluice::models {
 namespace {
 
-// Up to here a table has a stamp per row (8 bytes each); beyond, the ids of a batch are hashed.
+// Up to this size a table has a stamp per row (8 bytes each); beyond it, a batch's ids are hashed.
 constexpr int64_t kMostStamps = 1 << 20;
 
 }  // namespace
@@ -28,7 +28,7 @@ void IdNumbering::Start(size_t occurrences) {
     stamps_.resize(static_cast<size_t>(rows_));
     return;
   }
-  // At most half full, so that probes stay short.
+  // At most half full, so that probe sequences stay short.
   const size_t wanted = std::bit_ceil(std::max<size_t>(2 * occurrences, 16));
   if (entries_.size() < wanted) {
     entries_.assign(wanted, Entry{});
@@ -68,7 +68,7 @@ void IdNumbering::NumberByHash(const std::vector<uint32_t>& slot_ids, int64_t of
   const int shift = 64 - std::countr_zero(entries_.size());
   for (size_t i = 0; i < slot_ids.size(); ++i) {
     const int64_t id = offset + slot_ids[i];
-    // Fibonacci hashing: the high bits of the product are well mixed even for neighbouring ids.
+    // Fibonacci hashing: the high bits of the product are well mixed even for consecutive ids.
     size_t at = (static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15u) >> shift;
     while (entries_[at].stamp.round == round_ && entries_[at].id != id) {
       at = (at + 1) & mask;
@@ -106,7 +106,7 @@ const float* TableColumns::Factors(const IdSlot& slot, Combiner combiner, size_t
     } else if (combiner == Combiner::kSqrtn) {
       divisor = std::sqrt(squares);
     }
-    // Weights that cancel out leave no mean to speak of: the row counts as empty.
+    // Weights that sum to zero have no mean, so the row counts as empty.
     const float scale = divisor == 0 ? 0.0f : 1.0f / divisor;
     for (size_t i = begin; i < end; ++i) {
       factors_[i] *= scale;

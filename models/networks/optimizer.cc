@@ -29,7 +29,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// The arguments of one optimizer by name, defaults filled in and ranges checked.
+// One optimizer's arguments by name, with defaults filled in and ranges checked.
 using Arguments = std::map<std::string, double>;
 
 Result<double> ArgumentValue(const Attribute& attribute) {
@@ -95,8 +95,8 @@ void Fill(std::span<float> slots, float value) {
   std::fill(slots.begin(), slots.end(), value);
 }
 
-// 1 - beta^t for the last (beta, t) asked for: the rows of one step all ask for the same, and a
-// power costs as much as the update of a row.
+// 1 - beta^t, cached for the last (beta, t): all rows of a step need the same value, and a power
+// costs as much as the update of a row.
 double OneMinusPower(double beta, int64_t step) {
   struct Last {
     double beta = -1;
@@ -195,8 +195,8 @@ double NadamMomentum(double beta_1, int64_t step) {
   return beta_1 * (1.0 - 0.5 * std::pow(0.96, 0.004 * static_cast<double>(step)));
 }
 
-// The product is built up from the last step asked for, always in the same order of factors, so
-// that the value does not depend on who asked before.
+// The product is extended from the last step that was requested, always in the same order of
+// factors, so that the value does not depend on earlier calls.
 NadamSchedule NadamScheduleAt(double beta_1, int64_t step) {
   // Below this the product no longer changes 1 - product.
   constexpr double kVanished = 1e-18;
@@ -310,7 +310,7 @@ class Ftrl final : public Optimizer {
     Fill(slots.subspan(0, n), start_);
     Fill(slots.subspan(n), 0);
   }
-  // The z whose closed form gives the value back.
+  // Finds the z for which the closed form gives the value.
   void Adopt(const float* values, std::span<float> slots, size_t n) const override {
     const auto start = AsFloat(std::pow(static_cast<double>(start_), power_));
     const float curvature = (start + step_.beta) * step_.inverse_rate + step_.twice_l2;
@@ -319,8 +319,8 @@ class Ftrl final : public Optimizer {
       slots[n + i] = -values[i] * curvature - edge;
     }
   }
-  // The rate decides how all of z is read, not this step alone: a smaller rate would shrink every
-  // weight at once. So a stale gradient counts less instead.
+  // The rate scales all of z, not only this step: a smaller rate would shrink every weight at once.
+  // Scale down a stale gradient instead.
   void Update(float* values, float* slots, const float* gradient, size_t n, int64_t,
               float rate_scale) const override {
     FtrlStep step = step_;

@@ -13,10 +13,10 @@ namespace sluice::models {
 
 class OptimizerSpec;
 
-// One update rule for dense spans and for single embedding rows. A parameter and its slots lie side
-// by side: values[0, n), then slot_count() x n slot values. Pure: no state inside. Thread-safe.
-// SGD, Momentum, Nesterov, Adagrad, Adam, AMSGrad, Adamax, Nadam, RMSprop, Adadelta, Ftrl, to the
-// published formulas (named in optimizer.cc); spelled as Keras does, any case.
+// An update rule for dense spans and single embedding rows. A parameter and its slots are adjacent:
+// values[0, n), then slot_count() x n slot values. Pure: no internal state. Thread-safe. SGD,
+// Momentum, Nesterov, Adagrad, Adam, AMSGrad, Adamax, Nadam, RMSprop, Adadelta, Ftrl, by the
+// published formulas (cited in optimizer.cc); spelled as in Keras, in any case.
 class Optimizer {
  public:
   static Result<std::unique_ptr<Optimizer>> Make(const OptimizerSpec& spec);
@@ -24,8 +24,8 @@ class Optimizer {
 
   virtual size_t slot_count() const = 0;
   virtual void InitializeSlots(std::span<float> slots, size_t n) const = 0;
-  // Fits fresh slots to values that were trained elsewhere (a model to continue from): rules that
-  // compute a value from its slots alone (Ftrl) would forget it at their first step.
+  // Initialises slots for values that were trained elsewhere (a model to continue from): rules that
+  // compute a value from its slots alone (Ftrl) would lose the value at their first step.
   virtual void Adopt(const float* values, std::span<float> slots, size_t n) const;
   // One step. `step` counts from 1 (bias correction); rate_scale multiplies the learning rate
   // (1 / staleness in asynchronous mode).
@@ -33,12 +33,12 @@ class Optimizer {
                       float rate_scale) const = 0;
 };
 
-// new = momentum x old + (1 - momentum) x what a step gives, whatever the rate and the staleness:
-// not a descent, but what a batch had. For DenseTensor::Group::kStatistics; nobody chooses it by
-// name.
+// new = momentum x old + (1 - momentum) x the step's value, whatever the rate and the staleness: a
+// running mean of batch statistics instead of a descent. For DenseTensor::Group::kStatistics; it
+// cannot be chosen by name.
 std::unique_ptr<Optimizer> MakeRunningMean(float momentum);
 
-// Names and the arguments with defaults of every optimizer, for the registry and the binder.
+// Names, arguments and defaults of all optimizers, for the registry and the binder.
 struct OptimizerArgument {
   std::string name;
   double default_value = 0;

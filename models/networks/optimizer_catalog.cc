@@ -3,13 +3,13 @@
 namespace sluice::models {
 namespace {
 
-// Ranges shared by several rules. Rates of zero train nothing; an epsilon of zero divides by zero
+// Ranges shared by several rules. A rate of zero trains nothing; an epsilon of zero divides by zero
 // for a parameter whose gradient is always zero.
 constexpr double kSmallestRate = 1e-12;
 constexpr double kLargestRate = 1000;
 constexpr double kSmallestEpsilon = 1e-12;
 constexpr double kLargestEpsilon = 10;
-constexpr double kLargestDecay = 0.9999999;  // a moving average needs a way out
+constexpr double kLargestDecay = 0.9999999;  // a moving average must forget at some rate
 constexpr double kLargestStrength = 1e6;
 
 OptimizerArgument Rate(double value) {

@@ -10,7 +10,7 @@ class RunningMean final : public Optimizer {
   void InitializeSlots(std::span<float> /*slots*/, size_t /*n*/) const override {}
   void Update(float* values, float* /*slots*/, const float* gradient, size_t n, int64_t /*step*/,
               float /*rate_scale*/) const override {
-    if (momentum_ == 1) {  // also where the step gives what is not a number
+    if (momentum_ == 1) {  // needed because the step's value may be NaN
       return;
     }
     for (size_t i = 0; i < n; ++i) {

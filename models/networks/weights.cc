@@ -30,7 +30,7 @@ void AppendArray(const std::vector<T>& values, std::string* out) {
   out->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// Reads forward and never past the end, whatever the counts say.
+// Reads forward and never past the end, whatever the counts are.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -67,7 +67,7 @@ Status Damaged(std::string_view what) {
       .Hint("train the model again, or roll back to an older version");
 }
 
-// What a count of records may be at most: even an empty one has its own counts.
+// Limits a count of records: even an empty record has its own counts.
 constexpr size_t kLeastTensor = sizeof(uint64_t);
 constexpr size_t kLeastTable = 2 * sizeof(uint64_t);
 

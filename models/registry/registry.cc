@@ -29,7 +29,7 @@ struct KnownMistake {
   std::string_view hint;
 };
 
-// Names that SQLFlow's documents, TensorFlow or XGBoost know, and where the thing lives here.
+// Names from SQLFlow's documents, TensorFlow or XGBoost, and their equivalents here.
 constexpr KnownMistake kKnownMistakes[] = {
     {"booster", "the model type names the booster: xgboost.gbtree, xgboost.dart, xgboost.gblinear"},
     {"sketch_eps", "use max_bin, about 1 / sketch_eps"},
@@ -138,7 +138,7 @@ std::optional<std::string> CanonicalChoice(const AttributeSpec& spec, std::strin
     if (takes_number && at != std::string_view::npos &&
         SameName(std::string_view(choice).substr(0, choice.size() - 2), text.substr(0, at))) {
       const std::string_view number = text.substr(at + 1);
-      // A trailing '-' is XGBoost's own: lists without a relevant row count 0 instead of 1.
+      // A trailing '-' is XGBoost's notation: lists without a relevant row count as 0 instead of 1.
       const size_t digits = number.find_first_not_of("0123456789.");
       if (!number.empty() && digits != 0 &&
           (digits == std::string_view::npos || number.substr(digits) == "-")) {

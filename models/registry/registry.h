@@ -14,8 +14,8 @@ std::string_view AttributeTypeName(AttributeType type);  // "integer", "list of 
 using AttributeDefault =
     std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<double>>;
 
-// One attribute, declared once: the binder validates with it, DESCRIBE MODEL TYPE prints it, the
-// reference page is made of it.
+// One attribute, declared once: the binder validates with it, DESCRIBE MODEL TYPE prints it, and
+// the reference page is generated from it.
 struct AttributeSpec {
   std::string name;  // "model.hidden_units", "eta", "train.epoch"
   AttributeType type = AttributeType::kText;
@@ -25,9 +25,9 @@ struct AttributeSpec {
   // kText: closed set, any case; empty = any. An entry "ndcg@n" takes any number after the '@'.
   std::vector<std::string> allowed;
   bool or_number = false;            // kText: a number may stand there without quotes
-  bool or_map = false;               // kText: a map from names to numbers may, {'yes': 5, 'no': 1}
+  bool or_map = false;               // kText: so may a map to numbers, {'yes': 5, 'no': 1}
   std::vector<std::string> aliases;  // n_estimators for train.num_boost_round
-  // Taken over, so that SQLFlow's statements run, and nothing else: who writes it is told so.
+  // Accepted so that SQLFlow's statements run, but without effect; the user is told.
   bool without_effect = false;
   std::string doc;  // one line
 };
@@ -48,21 +48,21 @@ struct ModelType {
 };
 
 const std::vector<ModelType>& ModelTypes();
-// By name or alias, any case; nullptr when unknown.
+// By name or alias, in any case; nullptr if unknown.
 const ModelType* FindModelType(std::string_view name);
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);
 // Attributes of statements other than train ("predict", "evaluate", "explain"): predict.*,
-// evaluate's validation.metrics, explain's summary.*, result.* of all; and of trainings that try
-// several models ("auto", "tune"); empty for any other kind.
+// evaluate's validation.metrics, explain's summary.*, and result.* of all; and of trainings that
+// try several models ("auto", "tune"); empty for any other kind.
 const std::vector<AttributeSpec>& StatementAttributes(std::string_view statement_kind);
 
-// What to say about an attribute that `type` does not have: the same name under its right prefix
-// ("hidden_units" -> "did you mean 'model.hidden_units'?"), where the thing lives instead
-// ("booster"), or the nearest name; "" when there is nothing to say.
+// The hint for an attribute that `type` lacks: the same name with the right prefix ("hidden_units"
+// -> "did you mean 'model.hidden_units'?"), the equivalent elsewhere ("booster"), or the nearest
+// name; "" if there is none.
 std::string UnknownAttributeHint(const ModelType& type, std::string_view name);
 
 // The spelling in `spec.allowed` that `text` means ("adam" -> "Adam", "NDCG@10" -> "ndcg@10");
-// `text` itself when the set is open; nullopt when it is outside a closed set.
+// `text` itself if the set is open; nullopt if it is not in a closed set.
 std::optional<std::string> CanonicalChoice(const AttributeSpec& spec, std::string_view text);
 
 }  // namespace sluice::models

@@ -5,7 +5,7 @@
 namespace sluice::models {
 namespace {
 
-// More would be more connections than any database of this house is asked to serve.
+// More workers would need more connections than any supported database should serve.
 constexpr double kMostWorkers = 1024;
 
 AttributeSpec Make(AttributeType type, std::string name, AttributeDefault default_value,
@@ -25,7 +25,7 @@ AttributeSpec OrNumber(AttributeSpec spec) {
   return spec;
 }
 
-// Of every statement that can write a table.
+// For every statement that can write a table.
 std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attributes) {
   attributes.push_back(
       Flag("result.replace", false,
@@ -39,14 +39,14 @@ std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attri
 std::vector<AttributeSpec> PredictAttributes() {
   return WithResultAttributes({
       Text("predict.extra_outputs", {}, {},
-           "further columns beside the prediction (a comma list): probability of the second class "
+           "further columns next to the prediction (a comma list): probability of the second class "
            "of two, else of the predicted one; probabilities, one column per class; "
            "probability_CLASS"),
       OrNumber(Text("predict.threshold", {}, {},
                     "the probability from which on a row is of the second class of two; as the "
                     "training chose it when not given, else 0.5")),
       List(AttributeType::kTextList, "predict.keep", {}, {},
-           "the selected columns that the result has beside the prediction; all when not given"),
+           "the selected columns that the result has next to the prediction; all when not given"),
       WithoutEffect(Integer("predict.batch_size", {}, AtLeast(1),
                             "taken over from SQLFlow, no effect: batches are chosen")),
       WithoutEffect(WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
@@ -83,7 +83,7 @@ std::vector<AttributeSpec> ExplainAttributes() {
   });
 }
 
-// Of a training that leaves the model type open.
+// For a training that leaves the model type open.
 std::vector<AttributeSpec> AutoAttributes() {
   return {
       Number(
@@ -98,7 +98,7 @@ std::vector<AttributeSpec> AutoAttributes() {
   };
 }
 
-// Of a training that names its model type.
+// For a training that names its model type.
 std::vector<AttributeSpec> TuneAttributes() {
   return {
       Text(
@@ -106,7 +106,8 @@ std::vector<AttributeSpec> TuneAttributes() {
           "how tune.ATTRIBUTE=[low, high], or [one, or, another], is searched: all trials in full, "
           "or first a ninth of the way, the best third of them a third of it, and the rest in "
           "full"),
-      Integer("tune.trials", int64_t{20}, Between(1, 1000), "so many settings are tried at most"),
+      Integer("tune.trials", int64_t{20}, Between(1, 1000),
+              "the largest number of settings to try"),
       Number("tune.seconds", 300.0, Between(0.1, 1e6), "the search takes no longer"),
       Text("tune.metric", {}, {},
            "the metric by which they are judged; log_loss of classes, rmse of numbers when not "
@@ -135,9 +136,9 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
       Integer("engine.num_workers", {}, Between(1, kMostWorkers), "workers to start with"),
       {"train.num_workers"}));
   attributes->push_back(Integer("engine.min_workers", {}, Between(1, kMostWorkers),
-                                "the job goes on while so many workers are left"));
+                                "the job continues while at least this many workers are left"));
   attributes->push_back(Integer("engine.max_workers", {}, Between(1, kMostWorkers),
-                                "the job grows to at most so many workers"));
+                                "the largest number of workers that the job grows to"));
   attributes->push_back(
       WithAliases(Integer("engine.num_ps", {}, Between(0, kMostWorkers), "parameter servers"),
                   {"train.num_ps"}));
@@ -170,7 +171,7 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
            "a folder for checkpoints of this training, one training's alone: the same statement, "
            "run again after everything was lost, goes on from the newest; not for boosted trees"));
   attributes->push_back(Integer("engine.keep_checkpoint_max", int64_t{5}, Between(0, 1'000'000),
-                                "so many checkpoints are kept while the training runs; 0: all"));
+                                "checkpoints that are kept while the training runs; 0: all"));
   attributes->push_back(Integer("engine.database_patience", int64_t{60}, Between(0, 86'400),
                                 "seconds for which a training waits for a database that restarts, "
                                 "has no connection left, or lets nobody read for a lock"));
@@ -178,7 +179,7 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
                                 "seed of everything random: initial weights, order, dropout"));
 }
 
-// How the pods of a job are made: ElasticDL's, as SQLFlow's statements write them.
+// How a job's pods are created: ElasticDL's attributes, as in SQLFlow's statements.
 void AppendPodAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Text("engine.template", {}, {},
                              "on pods: the PodTemplate of an administrator that they are made of"));
@@ -249,8 +250,9 @@ AttributeSpec WithoutEffect(AttributeSpec spec) {
 
 std::vector<AttributeSpec> TrainingAttributes() {
   std::vector<AttributeSpec> attributes = {
-      WithoutEffect(Integer("train.verbose", int64_t{0}, Between(0, 2),
-                            "taken over from SQLFlow, no effect: progress is told once a second")),
+      WithoutEffect(
+          Integer("train.verbose", int64_t{0}, Between(0, 2),
+                  "taken over from SQLFlow, no effect: progress is reported once a second")),
       WithoutEffect(
           Flag("train.disk_cache", false,
                "taken over from SQLFlow, no effect: rows are kept in memory, within bounds")),

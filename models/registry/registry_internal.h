@@ -9,7 +9,7 @@
 
 #include "models/registry/registry.h"
 
-// How the tables of the registry are written down. Only registry*.cc include this.
+// Helpers to write down the registry's tables. Only registry*.cc include this.
 namespace sluice::models {
 
 struct Range {
@@ -35,9 +35,9 @@ AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases);
 AttributeSpec Required(AttributeSpec spec);
 AttributeSpec WithoutEffect(AttributeSpec spec);
 
-bool SameName(std::string_view a, std::string_view b);  // any case
+bool SameName(std::string_view a, std::string_view b);  // ignores case
 
-// What every training has: train.*, validation.*, split.*, engine.*.
+// The attributes of every training: train.*, validation.*, split.*, engine.*.
 std::vector<AttributeSpec> TrainingAttributes();
 std::vector<ModelType> NetworkTypes();
 std::vector<ModelType> TreeTypes();

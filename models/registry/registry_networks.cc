@@ -10,7 +10,7 @@
 namespace sluice::models {
 namespace {
 
-// A layer wider than this is a slip of the keyboard: its weights would not fit any worker here.
+// A wider layer is a typing error: its weights would not fit any worker here.
 constexpr double kWidestLayer = 65'536;
 constexpr double kMostNetworkClasses = 100'000;
 
@@ -28,7 +28,7 @@ AttributeSpec OptimizerName(const std::string& name, const std::string& part,
               fmt::format("optimizer of the {}; {} when not given", part, chosen));
 }
 
-// "learning rate (Adam 0.001, SGD 0.01)": what an argument is when the user does not give it.
+// "learning rate (Adam 0.001, SGD 0.01)": an argument's defaults, for the help text.
 std::string DefaultsOf(const std::string& argument) {
   std::string text;
   for (const OptimizerDescription& optimizer : Optimizers()) {
@@ -43,8 +43,8 @@ std::string DefaultsOf(const std::string& argument) {
   return text;
 }
 
-// Every argument of any optimizer, once; which of them the chosen optimizer takes is checked where
-// the name is known.
+// Every argument of any optimizer, once; whether the chosen optimizer takes it is checked when the
+// name is known.
 void AppendOptimizerArguments(const std::string& prefix, std::vector<AttributeSpec>* attributes) {
   std::map<std::string, size_t> position;
   for (const OptimizerDescription& optimizer : Optimizers()) {
@@ -70,20 +70,20 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Integer("train.epoch", {}, Between(1, 100'000),
                                 "passes over the rows; when not given, until the validation "
                                 "metric gets no better (linear models: to the least loss)"));
-  attributes->push_back(
-      Integer("train.max_steps", int64_t{0}, AtLeast(0), "stop after so many steps; 0: no limit"));
+  attributes->push_back(Integer("train.max_steps", int64_t{0}, AtLeast(0),
+                                "stop after this many steps; 0: no limit"));
   attributes->push_back(Flag("train.shuffle", true, "shuffle shards, and rows inside them"));
   attributes->push_back(
       Integer("train.early_stopping_rounds", {}, AtLeast(0),
-              "stop after so many epochs without a better validation metric; 0: off; 9 where "
+              "stop after this many epochs without a better validation metric; 0: off; 9 where "
               "train.epoch is not given and there are validation rows"));
   attributes->push_back(
       Integer("train.save_checkpoints_steps", int64_t{100}, AtLeast(1),
               "with engine.checkpoint_dir: steps between two checkpoints; more where writing one "
               "takes longer"));
-  attributes->push_back(
-      WithoutEffect(Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
-                            "taken over from SQLFlow, no effect: progress is told once a second")));
+  attributes->push_back(WithoutEffect(
+      Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
+              "taken over from SQLFlow, no effect: progress is reported once a second")));
   for (AttributeSpec& spec : TrainingAttributes()) {
     attributes->push_back(std::move(spec));
   }
@@ -136,7 +136,7 @@ void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attribu
 }
 
 // The default is wide enough for tables of some dozen columns (letters of 16 numbers: 0.945 of 26
-// classes right, 0.915 with [64, 32]), and a million rows a second still.
+// classes right, 0.915 with [64, 32]), and still trains a million rows a second.
 AttributeSpec HiddenUnits(const std::string& name) {
   return List(AttributeType::kIntegerList, name, std::vector<double>{128, 64},
               Between(1, kWidestLayer), "width of each hidden layer, first to last: [64, 32]");
@@ -184,7 +184,7 @@ ModelType Deep(bool classification) {
   return type;
 }
 
-// The model zoo's network: as DNN*, but its hidden layers have a default.
+// The model zoo's network: like DNN*, but its hidden layers have a default.
 ModelType ZooDeep(bool classification) {
   ModelType type = Deep(classification);
   type.name = "sqlflow_models." + type.name;

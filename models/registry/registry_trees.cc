@@ -9,7 +9,7 @@ enum class Booster { kTree, kDart, kLinear };
 
 constexpr double kMostRounds = 100'000;      // ten times the longest run worth its time
 constexpr double kMostTreeClasses = 10'000;  // one tree per class and round
-constexpr double kDeepestTree = 64;          // 0: no limit but max_leaves
+constexpr double kDeepestTree = 64;          // 0: limited by max_leaves only
 
 std::vector<std::string> Objectives(ModelTask task) {
   std::vector<std::string> classification = {"binary:hinge", "binary:logistic", "binary:logitraw",
@@ -64,8 +64,8 @@ std::vector<std::string> EvalMetrics() {
 void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Text("objective", {}, Objectives(task),
                              "what is minimised; chosen by the label when not given"));
-  attributes->push_back(
-      Text("eval_metric", {}, EvalMetrics(), "metric told after every round, and stopped by"));
+  attributes->push_back(Text("eval_metric", {}, EvalMetrics(),
+                             "metric reported after every round, and used to stop early"));
   attributes->push_back(Integer("num_class", {}, Between(2, kMostTreeClasses),
                                 "number of classes; counted in the data when not given"));
   attributes->push_back(
@@ -120,7 +120,7 @@ void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
       Number("min_child_weight", 1.0, AtLeast(0), "least sum of hessians in a leaf"));
   attributes->push_back(
       Number("max_delta_step", 0.0, AtLeast(0), "largest step of a leaf; 0: no limit"));
-  // XGBoost takes (0, 1]; no one means less than a ten-thousandth of the rows or columns.
+  // XGBoost accepts (0, 1]; less than a ten-thousandth of the rows or columns is surely a mistake.
   const Range share = Between(1e-4, 1);
   attributes->push_back(
       Number("subsample", forest ? 0.8 : 1.0, share, "share of the rows that a tree sees"));
@@ -167,8 +167,8 @@ void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
       {"n_estimators"}));
   attributes->push_back(
       Integer("train.early_stopping_rounds", {}, AtLeast(0),
-              forest ? "stop after so many rounds without a better validation metric; 0: off"
-                     : "stop after so many rounds without a better validation metric; 0: off; 10 "
+              forest ? "stop after this many rounds without a better validation metric; 0: off"
+                     : "stop after this many rounds without a better validation metric; 0: off; 10 "
                        "where train.num_boost_round is not given"));
   attributes->push_back(
       WithoutEffect(Integer("train.batch_size", int64_t{-1}, AtLeast(-1),
@@ -206,12 +206,12 @@ ModelType Trees(std::string name, Booster booster, ModelTask task, bool forest, 
   }
   AppendTraining(forest, &type.attributes);
   if (forest) {
-    // scikit-learn's wrapper of XGBoost has these for its forests.
+    // The values that scikit-learn's wrapper of XGBoost uses for its forests.
     SetDefault(&type, "eta", 1.0);
     SetDefault(&type, "reg_lambda", 1e-5);
   }
   if (booster == Booster::kLinear) {
-    SetDefault(&type, "reg_lambda", 0.0);  // XGBoost's own for gblinear
+    SetDefault(&type, "reg_lambda", 0.0);  // XGBoost's own default for gblinear
   }
   return type;
 }

@@ -47,12 +47,12 @@ class XgboostModel final : public GradientBoosting {
   Result<std::vector<Importance>> FeatureImportance() const override;
 
  private:
-  // A booster over `matrices` that goes on from the loaded model, if there is one.
+  // A booster over `matrices` that continues from the loaded model, if there is one.
   Result<BoosterHolder> MakeBooster(const std::vector<void*>& matrices) const;
   Status RunRounds(const std::vector<void*>& matrices,
                    const std::function<void(const Round&)>& progress, const std::stop_token& stop,
                    const std::stop_token& finish);
-  // The metrics after a round; those of the training rows are `train`'s unless `with_train`.
+  // The metrics after a round; those of the training rows come from `train` unless `with_train`.
   Status Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
                   RoundMetrics* train, RoundMetrics* all) const;
   Status KeepRounds(int count);
@@ -109,17 +109,17 @@ Status XgboostModel::Train(const BatchSource& train, const BatchSource& validati
   ASSIGN_OR_RETURN(BoosterHolder booster, MakeBooster(matrices));
   booster_ = std::move(booster);
   RETURN_IF_ERROR(RunRounds(matrices, progress, stop, finish));
-  // Without the matrices' caches, which the booster would keep as long as it lives.
+  // Without the matrices' caches, which the booster would otherwise keep.
   ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
-  // Numbers that overflowed would be found at the first prediction otherwise.
+  // Otherwise overflowed numbers would be found only at the first prediction.
   RETURN_IF_ERROR(CheckBooster(bytes, parameters_, layout_.columns())
                       .Because("XGBoost made a model that it could not predict from"));
   return LoadRaw(bytes);
 }
 
-// The metrics of the training rows cost a quarter of a round on a million rows. So they are told
-// every round up to this many rows, and every tenth for ten times as many; the first and the last
-// round always.
+// The metrics of the training rows cost a quarter of a round on a million rows. So they are
+// computed every round up to this many rows, and every tenth round up to ten times as many; in the
+// first and the last round always.
 constexpr uint64_t kRowsToldEveryRound = 100'000;
 
 Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
@@ -185,7 +185,7 @@ Status XgboostModel::KeepRounds(int count) {
   int rounds = 0;
   RETURN_IF_ERROR(CheckXgboost(XGBoosterBoostedRounds(booster_.get(), &rounds), "training"));
   if (count >= rounds || parameters_.booster == BoostingParameters::Booster::kLinear) {
-    return OkStatus();  // a linear model has no rounds to take back
+    return OkStatus();  // a linear model has no rounds to undo
   }
   void* kept = nullptr;
   RETURN_IF_ERROR(
@@ -274,7 +274,7 @@ Status XgboostModel::PredictInPlace(const FeatureBatch& batch, const float** sco
   return CheckShape(shape, dimensions, batch.rows);
 }
 
-// A linear booster reads matrices only.
+// A linear booster reads only matrices.
 Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scores) {
   RETURN_IF_ERROR(rows_.Fill(batch));
   void* handle = nullptr;
@@ -312,7 +312,7 @@ Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<float>* pred
   return TakeScores(scores, batch.rows, predictions);
 }
 
-// libxgboost's answer has the shape that is read from it.
+// Checks that libxgboost's result has the expected shape.
 Status XgboostModel::CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const {
   size_t count = 1;
   for (bst_ulong i = 0; i < dimensions; ++i) {
@@ -328,7 +328,7 @@ Status XgboostModel::TakeScores(const float* scores, size_t rows,
   const size_t raw = parameters_.raw_outputs;
   if (raw == parameters_.outputs) {
     predictions->assign(scores, scores + rows * raw);
-  } else {  // two classes of multi:softprob: the second one's probability
+  } else {  // two classes of multi:softprob: take the second one's probability
     predictions->resize(rows);
     for (size_t r = 0; r < rows; ++r) {
       (*predictions)[r] = scores[r * raw + 1];
@@ -355,7 +355,7 @@ Result<std::map<std::string, double>> XgboostModel::Scores(const char* type) con
   RETURN_IF_ERROR(CheckXgboost(XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
                                                      &features, &dimensions, &shape, &scores),
                                "scoring features"));
-  // A linear model of several classes has a weight per class.
+  // A linear model with several classes has a weight per class.
   const size_t per_column = dimensions > 1 ? static_cast<size_t>(shape[1]) : 1;
   std::map<std::string, double> sums;
   for (size_t i = 0; i < names; ++i) {
@@ -404,7 +404,7 @@ void BoosterFree::operator()(void* handle) const {
 }
 
 Result<std::unique_ptr<GradientBoosting>> GradientBoosting::Make(const ModelSpec& spec) {
-  // libxgboost would write its warnings to the process's standard output.
+  // libxgboost would print its warnings to the process's standard output.
   RETURN_IF_ERROR(CheckXgboost(XGBRegisterLogCallback(IgnoreLog), "starting"));
   ASSIGN_OR_RETURN(BoostingParameters parameters, ParametersOf(spec));
   ASSIGN_OR_RETURN(auto transform,

@@ -22,16 +22,16 @@ class ModelSpec;
 // Not thread-safe; libxgboost uses its own threads (attribute nthread).
 class GradientBoosting {
  public:
-  // Hands out the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass.
+  // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass.
   struct BatchSource {
     std::function<Result<const FeatureBatch*>()> next;
     std::function<Status()> rewind;
   };
   struct Round {
     int round = 0, rounds = 0;
-    int best = 0;  // of the rounds so far, where early stopping judges them; 0: it does not
+    int best = 0;  // of the rounds so far, if there is early stopping; else 0
     // "train-logloss", "validation-auc": those of the training rows first. On tables of more than
-    // 100,000 rows those may be some rounds old.
+    // 100,000 rows those may be from some rounds ago.
     std::vector<std::pair<std::string, double>> metrics;
   };
 
@@ -39,11 +39,11 @@ class GradientBoosting {
   virtual ~GradientBoosting() = default;
   virtual const FeatureTransform& transform() const = 0;  // Target::kTrees
   virtual size_t outputs() const = 0;
-  // Of scratch that predicting one row takes, the row itself included.
+  // Scratch memory for predicting one row, including the row itself.
   virtual size_t bytes_per_row() const = 0;
 
   // Trains all rounds; `validation` may be empty (no next). Calls `progress` after every round.
-  // `finish`, requested, ends it with the rounds that there are, or the best of them.
+  // When `finish` is requested, ends with the rounds trained so far, or the best of them.
   virtual Status Train(const BatchSource& train, const BatchSource& validation,
                        const std::function<void(const Round&)>& progress, std::stop_token stop,
                        std::stop_token finish = {}) = 0;

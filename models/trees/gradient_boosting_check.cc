@@ -8,17 +8,17 @@
 #include "models/trees/gradient_boosting_internal.h"
 #include "models/trees/ubjson_reader_internal.h"
 
-// libxgboost takes a saved model on trust: an index that is out of range is a crash, there or at
-// the first prediction. So every number that it will use as an index, a size or a divisor is
-// checked against what the plan says before libxgboost sees the bytes.
+// libxgboost trusts a saved model: an index out of range crashes it, when loading or at the first
+// prediction. So every number that it will use as an index, a size or a divisor is checked against
+// the plan before libxgboost sees the bytes.
 namespace sluice::models {
 namespace {
 
-// Growing goes on from a tree by recursion; no tree that was grown is as deep.
+// Training that continues from a tree recurses into it; no grown tree is as deep as this.
 constexpr int32_t kDeepestTree = 1 << 14;
-// Of parameters in an object, and of attributes: libxgboost writes about twenty at most.
+// Limit of parameters in an object, and of attributes: libxgboost writes about twenty at most.
 constexpr int kMostParameters = 256;
-// How libxgboost writes the split of a node that pruning has taken out.
+// libxgboost's mark in the split of a node that was pruned.
 constexpr uint32_t kDeletedSplit = 0x7fffffffU;
 
 template <typename T>
@@ -30,7 +30,7 @@ std::optional<T> ParseWhole(std::string_view text) {
              : std::nullopt;
 }
 
-// The arrays of one tree, as they lie in the bytes.
+// The arrays of one tree, as views into the bytes.
 struct TreeArrays {
   std::string_view base_weights, loss_changes, split_conditions, sum_hessian;
   std::string_view left_children, right_children, parents, split_indices;
@@ -98,7 +98,7 @@ class BoosterCheck {
       in_.Fail(std::string(what));
     }
   }
-  // A tree's fault.
+  // Reports a fault of a tree.
   void RequireIn(const TreeArrays& tree, bool holds, std::string_view what) {
     if (!holds) {
       in_.Fail(fmt::format("tree {}: {}", tree.id, what));
@@ -112,7 +112,7 @@ class BoosterCheck {
   bool learner_ = false;
   bool booster_ = false;
   bool objective_ = false;
-  int sizes_ = 0;  // of the parameters that ModelParameters must have seen
+  int sizes_ = 0;  // number of parameters that ModelParameters must have found
   size_t trees_ = 0;
   size_t tree_groups_ = 0;
   std::optional<int32_t> declared_trees_;
@@ -153,7 +153,7 @@ void BoosterCheck::Learner() {
       attributes = true;
       Texts([](std::string_view, std::string_view) {});
     } else if (name == "feature_names" || name == "feature_types") {
-      Nothing();  // we give columns no names
+      Nothing();  // we do not name columns
     } else if (name == "gradient_booster") {
       GradientBooster();
     } else if (name == "learner_model_param") {
@@ -168,7 +168,7 @@ void BoosterCheck::Learner() {
 }
 
 void BoosterCheck::ModelParameters() {
-  // What libxgboost calls classes is 0 unless the objective is one of several classes.
+  // libxgboost's number of classes is 0 unless the objective has several classes.
   const size_t classes = parameters_.objective.starts_with("multi:") ? groups() : 0;
   Texts([&](std::string_view name, std::string_view text) {
     if (name == "num_feature") {
@@ -309,7 +309,7 @@ void BoosterCheck::Tree(size_t position) {
     if (name == "base_weights") {
       take(&tree.base_weights, 'd', sizeof(float));
     } else if (name == "categories" || name == "categories_nodes") {
-      // For trees an id is a number like any other: nothing is ever split by category.
+      // For our trees an id is a number like any other: no split is by category.
       Require(in_.Typed('l', sizeof(int32_t)).empty(), "it splits by categories");
     } else if (name == "categories_segments" || name == "categories_sizes") {
       Require(in_.Typed('L', sizeof(int64_t)).empty(), "it splits by categories");
@@ -411,7 +411,7 @@ void BoosterCheck::CheckTree(const TreeArrays& tree) {
 }
 
 void BoosterCheck::CheckNode(const TreeArrays& tree, int32_t node) {
-  if (tree.Left(node) < 0) {  // a leaf; libxgboost looks at both children
+  if (tree.Left(node) < 0) {  // a leaf; libxgboost reads both of its children
     for (const int32_t child : {tree.Left(node), tree.Right(node)}) {
       RequireIn(tree, child == -1, fmt::format("node {} has no child {}", node, child));
     }

@@ -16,12 +16,12 @@
 #include "models/features/query_order.h"
 #include "models/trees/gradient_boosting.h"
 
-// Between our batches and libxgboost. Only gradient_boosting*.cc include this.
+// Converts between our batches and libxgboost. Only gradient_boosting*.cc include this.
 namespace sluice::models {
 
 class ModelSpec;
 
-// libxgboost's handles, freed as they should be.
+// Deleters for libxgboost's handles.
 struct MatrixFree {
   void operator()(void* handle) const;
 };
@@ -31,10 +31,10 @@ struct BoosterFree {
 using MatrixHandle = std::unique_ptr<void, MatrixFree>;
 using BoosterHolder = std::unique_ptr<void, BoosterFree>;
 
-// Status of a call: libxgboost's own words, without its file names and stack.
+// The status of a call: libxgboost's message without its file names and stack.
 Status CheckXgboost(int code, std::string_view doing);
 
-// What a ModelSpec says, in libxgboost's terms.
+// A ModelSpec in libxgboost's terms.
 struct BoostingParameters {
   enum class Booster { kTree, kDart, kLinear };
   Booster booster = Booster::kTree;
@@ -47,41 +47,41 @@ struct BoostingParameters {
   int training_threads = 0;  // the same, while it trains
   bool raw_values = false;   // the method needs numbers, not bins
   bool ranking = false;
-  bool has_missing = false;  // beside NULL, this number is missing
+  bool has_missing = false;  // this number counts as missing, in addition to NULL
   float missing = 0;
   size_t classes = 0;      // 0: numbers
-  size_t raw_outputs = 1;  // what libxgboost predicts per row
-  size_t outputs = 1;      // what we do: two classes are one probability
+  size_t raw_outputs = 1;  // libxgboost's outputs per row
+  size_t outputs = 1;      // ours: two classes become one probability
   double label_mean = 0;   // batches hold (y - mean) / scale; trees learn y
   double label_scale = 1;
-  std::optional<LabelScale> curve;  // trees learn what the batches hold, and are taken back from it
+  std::optional<LabelScale> curve;  // trees learn on it, and predictions are restored
   std::string label;                // for messages
   std::string group_column;
 };
 Result<BoostingParameters> ParametersOf(const ModelSpec& spec);
 
-// Whether libxgboost can load these bytes, its own UBJSON, and predict `columns` columns from them
-// without harm: they may have been damaged, or made by somebody. Time and memory follow their size.
+// Whether libxgboost can safely load these bytes, its own UBJSON, and predict `columns` columns
+// from them: they may be damaged or forged. Takes time and memory in proportion to their size.
 Status CheckBooster(std::string_view bytes, const BoostingParameters& parameters, size_t columns);
 
-// Memory as libxgboost wants to be told of it: JSON like numpy's __array_interface__. columns == 0:
-// one dimension. `type` is "<f4", "<u4" or "<u8".
+// Describes memory to libxgboost: JSON like numpy's __array_interface__. columns == 0: one
+// dimension. `type` is "<f4", "<u4" or "<u8".
 std::string ArrayInterface(const void* data, size_t rows, size_t columns, std::string_view type);
 template <typename T>
 std::string VectorInterface(const std::vector<T>& values, std::string_view type) {
   return ArrayInterface(values.data(), values.size(), 0, type);
 }
 
-// Where each feature goes among libxgboost's columns. A category is one column that holds its id:
-// with ids by falling frequency that costs no time and next to no AUC (measured: README.md). Only
-// cells with several ids, and categories of a linear booster, get a column per id.
+// Maps features to libxgboost's columns. A category is one column that holds its id: with ids by
+// descending frequency that costs no time and next to no AUC (measured: README.md). Only cells with
+// several ids, and categories of a linear booster, get a column per id.
 class ColumnLayout {
  public:
   static Result<ColumnLayout> Make(const ModelSpec& spec, const FeatureTransform& transform,
                                    bool linear);
   size_t columns() const { return owners_.size(); }
   bool sparse() const { return sparse_; }
-  // Of the feature that a column belongs to.
+  // The feature that a column belongs to.
   const std::string& feature(size_t column) const { return names_[owners_[column]]; }
 
   struct Slot {
@@ -101,18 +101,18 @@ class ColumnLayout {
 };
 
 // Rows in a form that libxgboost reads in place: dense with NaN for missing, or compressed rows.
-// The addresses inside the texts are valid until the next Fill.
+// The addresses in the texts are valid until the next Fill.
 class RowMatrix {
  public:
   RowMatrix(const ColumnLayout* layout, const BoostingParameters* parameters)
       : layout_(layout), parameters_(parameters) {}
-  // Fails on a cell with several ids where the plan foresaw one.
+  // Fails on a cell with several ids if the plan expects one.
   Status Fill(const FeatureBatch& batch);
-  // Adds the rows to those that are there: for methods that need all numbers at once.
+  // Adds rows to the existing ones, for methods that need all numbers at once.
   Status Append(const FeatureBatch& batch);
 
   size_t rows() const { return rows_; }
-  // JSON as numpy's __array_interface__.
+  // JSON like numpy's __array_interface__.
   std::string Dense() const;
   std::string RowEnds() const;
   std::string Columns() const;
@@ -132,7 +132,7 @@ class RowMatrix {
   std::vector<std::pair<uint32_t, float>> row_;  // scratch: one row's entries
 };
 
-// The sizes of the queries of a ranking, from rows of one query that stand together.
+// The sizes of a ranking's queries, from rows where each query's are adjacent.
 class QueryGroups {
  public:
   explicit QueryGroups(std::string column) : order_(std::move(column)) {}
@@ -151,10 +151,10 @@ using RoundMetrics = std::vector<std::pair<std::string, double>>;
 // From libxgboost's line: "[3]\ttrain-logloss:0.51\tvalidation-logloss:0.53".
 RoundMetrics ParseRoundMetrics(std::string_view line);
 
-// The best round so far by the last metric of the validation rows, as xgb.train chooses it.
+// The best round so far by the last metric of the validation rows, as in xgb.train.
 class BestRound {
  public:
-  explicit BestRound(int patience) : patience_(patience) {}  // 0: never stops, notes nothing
+  explicit BestRound(int patience) : patience_(patience) {}  // 0: never stops, records nothing
   // Whether training should stop.
   bool Note(int round, const RoundMetrics& metrics);
   std::optional<int> round() const { return best_ ? std::optional(round_) : std::nullopt; }
@@ -165,8 +165,8 @@ class BestRound {
   std::optional<double> best_;
 };
 
-// Reads `source` to its end, as often as libxgboost wants, into a matrix of bins (or of numbers).
-// `reference` gives the bins of another matrix; nullptr: own bins.
+// Reads `source` to its end, as often as libxgboost asks for it, into a matrix of bins (or of
+// numbers). `reference`: use the bins of that matrix; nullptr: compute new bins.
 Result<MatrixHandle> BuildMatrix(const GradientBoosting::BatchSource& source,
                                  const ColumnLayout& layout, const BoostingParameters& parameters,
                                  void* reference, std::string_view what, std::stop_token stop);

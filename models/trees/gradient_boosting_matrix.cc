@@ -12,7 +12,7 @@
 namespace sluice::models {
 namespace {
 
-// Every push is several parallel loops, whose threads wait for each other.
+// Each push runs several parallel loops, whose threads wait for each other.
 constexpr size_t kRowsPerPush = 1 << 16;
 
 std::string BuildSettings(const BoostingParameters& parameters) {
@@ -20,7 +20,7 @@ std::string BuildSettings(const BoostingParameters& parameters) {
                      parameters.max_bin);
 }
 
-// The labels in their own scale.
+// Appends the labels in their own scale.
 void AppendLabels(const FeatureBatch& batch, const BoostingParameters& parameters,
                   std::vector<float>* labels) {
   const bool scaled = parameters.label_mean != 0 || parameters.label_scale != 1;
@@ -32,8 +32,8 @@ void AppendLabels(const FeatureBatch& batch, const BoostingParameters& parameter
   }
 }
 
-// Hands a source's batches to libxgboost, which calls back from C: every error is kept aside and
-// looks like the end of the rows.
+// Passes a source's batches to libxgboost, which calls back from C: every error is stored and looks
+// like the end of the rows.
 class MatrixFeed {
  public:
   MatrixFeed(const GradientBoosting::BatchSource& source, const ColumnLayout& layout,
@@ -45,7 +45,7 @@ class MatrixFeed {
         matrix_(&layout, &parameters),
         groups_(parameters.group_column) {}
 
-  // Whether there is a first batch; it is the first that Next hands out.
+  // Whether there is a first batch; Next returns it first.
   Result<bool> HasRows() {
     ASSIGN_OR_RETURN(first_, source_.next());
     return first_->rows > 0;
@@ -57,8 +57,8 @@ class MatrixFeed {
   static int NextOf(void* self) { return static_cast<MatrixFeed*>(self)->NextForXgboost(); }
   static void ResetOf(void* self) { static_cast<MatrixFeed*>(self)->Reset(); }
 
-  // libxgboost resets before its first pass and after its last one, too: the source is told only
-  // where rows that have been read are wanted again.
+  // libxgboost also resets before its first pass and after its last one: rewind the source only if
+  // rows that have been read are requested again.
   void Reset() {
     ended_ = false;
     must_rewind_ = must_rewind_ || reading_;
@@ -169,7 +169,7 @@ int MatrixFeed::NextForXgboost() {
   return status_.ok() ? 1 : 0;
 }
 
-// A weight belongs to a query in a ranking, not to a row.
+// In a ranking a weight belongs to a query, not to a row.
 Status MatrixFeed::SetGroups(void* handle) const {
   if (!parameters_.ranking) {
     return OkStatus();
@@ -193,7 +193,7 @@ Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
   const int code = XGQuantileDMatrixCreateFromCallback(this, proxy, reference, ResetOf, NextOf,
                                                        BuildSettings(parameters_).c_str(), &handle);
   MatrixHandle matrix(code == 0 ? handle : nullptr);
-  RETURN_IF_ERROR(status_);  // the reason of whatever libxgboost made of rows that ended early
+  RETURN_IF_ERROR(status_);  // the cause, if the rows ended early
   RETURN_IF_ERROR(CheckXgboost(code, "binning the rows"));
   RETURN_IF_ERROR(SetGroups(matrix.get()));
   return matrix;

@@ -13,7 +13,7 @@
 namespace sluice::models {
 namespace {
 
-// OpenMP ends the process when it cannot start as many.
+// OpenMP aborts the process if it cannot start that many.
 constexpr int kMostThreads = 256;
 
 std::string Lower(std::string_view text) {
@@ -44,7 +44,7 @@ double NumberOf(const Attribute& attribute) {
                                                        : attribute.number();
 }
 
-// The model's type decides booster and forest; SQLFlow's xgboost. prefix may be there or not.
+// The model's type determines booster and forest; SQLFlow's xgboost. prefix is optional.
 struct Type {
   std::string name;  // lower case, no prefix
   bool forest = false;
@@ -116,7 +116,7 @@ Status CheckObjective(const Type& type, const LabelPlan& label, BoostingParamete
   return OkStatus();
 }
 
-// Attributes that are ours, or that follow from the rest of the spec, and do not go to libxgboost.
+// Attributes that are ours, or follow from the rest of the spec, and are not passed to libxgboost.
 bool IsOurs(const std::string& name) {
   static const std::vector<std::string> kOurs = {
       "objective", "num_class",    "importance_type", "silent",  "verbosity",  "weight_column",
@@ -126,7 +126,7 @@ bool IsOurs(const std::string& name) {
          std::find(kOurs.begin(), kOurs.end(), name) != kOurs.end();
 }
 
-// Several metrics may be named: "auc, logloss".
+// There may be several metrics: "auc, logloss".
 void AddMetrics(std::string_view names, BoostingParameters* parameters) {
   size_t begin = 0;
   while (begin < names.size()) {
@@ -178,7 +178,7 @@ class ParameterReader {
   void Set(std::string name, std::string value) const {
     out_->settings.emplace_back(std::move(name), std::move(value));
   }
-  // What libxgboost's sklearn wrapper sets for a forest, unless the user says otherwise.
+  // Sets what libxgboost's sklearn wrapper sets for a forest, unless the user has given it.
   void SetUnlessGiven(std::initializer_list<const char*> names, const char* value) const {
     if (Find(names) == nullptr) {
       Set(*names.begin(), value);
@@ -217,7 +217,7 @@ void SetBooster(const Type& type, const ParameterReader& reader, BoostingParamet
     parameters->booster = Booster::kLinear;
     parameters->raw_values = true;
     reader.Set("booster", "gblinear");
-    // shotgun, libxgboost's default, races: the same seed would give other models.
+    // shotgun, libxgboost's default, has data races: the same seed would give different models.
     reader.SetUnlessGiven({"updater"}, "coord_descent");
     return;
   }
@@ -250,7 +250,8 @@ void SetOutputs(const LabelPlan& label, BoostingParameters* parameters) {
   }
 }
 
-// A curve draws distances together: not what counts and rates, or logarithms of them, are about.
+// A curve compresses distances, which makes no sense for objectives on counts and rates, or their
+// logarithms.
 Status SetCurve(const LabelPlan& label, BoostingParameters* parameters) {
   if (label.kind() != LabelPlan::NUMBER || label.curve() == LabelPlan::STRAIGHT) {
     return OkStatus();

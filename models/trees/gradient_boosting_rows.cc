@@ -10,7 +10,7 @@
 namespace sluice::models {
 namespace {
 
-// libxgboost keeps a histogram per column and node: more columns than this would not fit.
+// libxgboost keeps a histogram per column and node: more columns would not fit in memory.
 constexpr size_t kMostColumns = 1 << 20;
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
@@ -58,7 +58,7 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
   }
   if (layout.owners_.empty()) {
     return InvalidArgument(fmt::format("{} needs a feature", spec.type()))
-        .Hint("select a column beside the label");
+        .Hint("select a column in addition to the label");
   }
   return layout;
 }
@@ -132,7 +132,7 @@ Status RowMatrix::AppendSparse(const FeatureBatch& batch) {
         }
       }
     }
-    // libxgboost wants each column once, in order; an id that occurs twice counts twice.
+    // libxgboost requires each column once, in order; values of a repeated id are added.
     std::sort(row_.begin(), row_.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [column, value] : row_) {

@@ -11,15 +11,15 @@
 namespace sluice::models {
 
 // Reads UBJSON as libxgboost writes it, which is also all that libxgboost reads without running
-// past the end: members of an object in ascending order, arrays with their length in front, typed
-// arrays of d, U, l and L. The caller says what comes next, so nothing recurses by what the bytes
-// say. After the first thing that is out of place ok() is false, and every read gives 0 or "".
+// past the end: members of an object in ascending order, arrays preceded by their length, typed
+// arrays of d, U, l and L. The caller says what comes next, so the bytes cannot cause recursion.
+// After the first error ok() is false, and every read returns 0 or "".
 class UbjsonReader {
  public:
   explicit UbjsonReader(std::string_view bytes) : rest_(bytes) {}
 
   bool ok() const { return ok_; }
-  // What was out of place first.
+  // The first error.
   const std::string& problem() const { return problem_; }
   bool AtEnd() const { return rest_.empty(); }
   void Fail(std::string problem) {
@@ -44,7 +44,7 @@ class UbjsonReader {
       member(name);
     }
   }
-  // Calls element(index) for each element; it reads the value. The length of the array.
+  // Calls element(index) for each element, to read the value. Returns the array's length.
   template <typename Element>
   size_t Array(Element element) {
     Expect('[');
@@ -115,7 +115,7 @@ class UbjsonReader {
       Fail(rest_.empty() ? "it ends early" : std::string("'") + c + "' is missing");
     }
   }
-  // A length behind its 'L', of elements of at least `width` bytes that the rest has room for.
+  // A length after its 'L', of elements of at least `width` bytes, checked against the bytes left.
   size_t Length(size_t width) {
     Expect('L');
     const auto length = BigEndian<int64_t>();

@@ -19,14 +19,14 @@ namespace sluice::server {
 namespace {
 
 constexpr int64_t kMostStatements = 1'000;  // each holds a thread and a database connection
-constexpr int64_t kMostSlots = 1'024;       // larger numbers are typing errors
+constexpr int64_t kMostSlots = 1'024;       // larger numbers are taken for typing errors
 constexpr int64_t kMostTimeoutSeconds = 24 * 60 * 60;
 constexpr int64_t kMostMebibytes = int64_t{1} << 30;
 
 struct Key {
   const char* name;
   std::string Config::*text = nullptr;
-  int64_t Config::*number = nullptr;  // where there is no text
+  int64_t Config::*number = nullptr;  // null where the value is a text
   int64_t least = 0, most = 0;
 };
 constexpr Key kKeys[] = {
@@ -62,7 +62,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// In place of `source`: what stands on a command line is listed to everybody.
+// Replaces `source`: every user of the machine can list a process's command line.
 constexpr std::string_view kSourceFile = "source_file";
 
 Status ReadSourceFile(const std::string& path, Config& config) {
@@ -125,7 +125,7 @@ Status ReadFile(const std::string& path, Config& config) {
   return OkStatus();
 }
 
-// Of a user who has named none: less, else more, where they are.
+// Used when the user has named no pager: less, or else more, where installed.
 constexpr std::string_view kUsualPager =
     "for pager in less more cat; do command -v $pager >/dev/null && exec $pager; done";
 
@@ -133,8 +133,8 @@ const char* Environment(const std::string& name) {
   return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before any thread
 }
 
-// $PGUSER, as psql would log in; or $USER, or where that is not set (containers) the name of the
-// process's user.
+// $PGUSER, as in psql; else $USER; where that is not set (containers), the name of the process's
+// user.
 std::string LoginName() {
   for (const char* name : {"PGUSER", "USER"}) {
     if (const char* user = Environment(name)) {
@@ -208,7 +208,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   if (const char* source_file = Environment("SLUICE_SOURCE_FILE")) {
     RETURN_IF_ERROR(ReadSourceFile(source_file, config));
   }
-  // The processes of a job inherit the environment, and get what they need otherwise.
+  // A job's processes inherit the environment; they get the source in another way.
   unsetenv("SLUICE_SOURCE");  // NOLINT(concurrency-mt-unsafe): before any thread
   for (const auto& [key, value] : flags) {
     RETURN_IF_ERROR(SetKey(config, key, value, "command line"));
@@ -234,11 +234,11 @@ Result<Auth> AuthOf(const Config& config) {
   }
   const bool open_door = !config.pg.empty() && !IsLocalAddress(config.pg);
   if (open_door || !IsLocalAddress(config.grpc)) {
-    return Status(
-               Code::kPermissionDenied,
-               fmt::format("whoever reaches {} could use the database: SQLite has no users of its "
-                           "own, and there is no file of passwords",
-                           open_door ? config.pg : config.grpc))
+    return Status(Code::kPermissionDenied,
+                  fmt::format(
+                      "anyone who reaches {} could use the database: SQLite has no users of its "
+                      "own, and there is no password file",
+                      open_door ? config.pg : config.grpc))
         .SqlState("28000")
         .Hint(
             "make users with 'sluice password NAME', listen on 127.0.0.1, or say --auth trust "
@@ -291,7 +291,7 @@ void LetThreadsSleep(char** argv) {
   if (Environment(kPolicy) != nullptr || Environment("GOMP_SPINCOUNT") != nullptr) {
     return;
   }
-  // By its own path: a process is listed by the name that it was started by.
+  // Start it by its own path: process listings show the path that a process was started with.
   std::array<char, PATH_MAX> path{};
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size() - 1);
   if (size > 0 &&

@@ -6,8 +6,8 @@
 namespace sluice::server {
 namespace {
 
-// A worker of a small fleet gets by with some 30. With fewer, processes wait for connections that
-// nobody can open.
+// A worker of a small fleet needs some 30. Below this limit processes would wait for connections
+// that cannot be opened.
 constexpr rlim_t kFewestDescriptors = 64;
 
 }  // namespace

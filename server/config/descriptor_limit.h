@@ -4,8 +4,8 @@
 
 namespace sluice::server {
 
-// Connections, databases and the pipes of processes: as many descriptors as the system allows, for
-// this process and those that it starts. ResourceExhausted: too few for any training.
+// Raises the limit of file descriptors (connections, databases, pipes) as far as the system allows,
+// for this process and its children. ResourceExhausted: too few for any training.
 Status RaiseDescriptorLimit();
 
 }  // namespace sluice::server

@@ -33,7 +33,7 @@ Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, boo
   auto cluster = std::make_unique<executor::LocalCluster>(ClusterOptions(config));
   const std::string room = executor::RoomNameOf(config.source);
   const Status served = of_gateway && !room.empty() ? cluster->ServeRoom(room) : OkStatus();
-  if (!served.ok()) {  // its jobs take what the machine has
+  if (!served.ok()) {  // its jobs may take the whole machine
     log::Warn("jobs of other processes are granted no room: {}", served.ToString());
   }
   if (config.cluster != "kubernetes") {

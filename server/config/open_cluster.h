@@ -14,9 +14,9 @@ struct TrainingJobRequest;
 
 namespace sluice::server {
 
-// Where the jobs of this process get their processes from, as the configuration says.
-// `of_gateway`: jobs that live in processes of their own ask it for room, too.
-// `begin`: how a gateway begins a TrainingJob that somebody else has made; none: it does not.
+// Where this process's jobs get their processes from, according to the configuration.
+// `of_gateway`: jobs that run in processes of their own also ask this cluster for room.
+// `begin`: how a gateway begins a TrainingJob that another process has created; none: it cannot.
 using BeginRequest = std::function<Result<int64_t>(executor::Cluster& cluster,
                                                    const executor::TrainingJobRequest& request)>;
 Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway,

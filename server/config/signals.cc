@@ -37,13 +37,13 @@ WakeEvent::~WakeEvent() {
 
 void WakeEvent::Raise() {
   const uint64_t one = 1;
-  // Fails only when the counter is full, and then it is readable already.
+  // Fails only when the counter is full, and then it is already readable.
   [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);
 }
 
 void WakeEvent::Clear() {
   uint64_t count = 0;
-  // Fails only when nothing was raised.
+  // Fails only when it was not raised.
   [[maybe_unused]] const ssize_t size = read(descriptor_, &count, sizeof count);
 }
 
@@ -76,7 +76,7 @@ void SignalThread::Run() {
     }
     signalfd_siginfo info{};
     if (ready[0].revents != 0 && read(arrivals, &info, sizeof info) == sizeof info) {
-      // Logged there; the next signal may find more memory.
+      // Logged by the handler; the next signal may find more memory.
       [[maybe_unused]] const Status handled =
           Guarded("handling a signal", [&] { handler_(static_cast<int>(info.ssi_signo)); });
     }
@@ -116,7 +116,7 @@ void Interrupts::OnSignal(int signal) {
     script = script_;
   }
   if (running) {
-    script.request_stop();  // outside the lock: it runs the callbacks of whoever listens
+    script.request_stop();  // outside the lock: it runs the registered callbacks
   } else {
     wake_.Raise();
   }

@@ -44,8 +44,8 @@ class SignalThread {
   std::jthread thread_;
 };
 
-// Ctrl-C for the shell: while a script runs it stops the script, at the prompt it makes
-// wake_descriptor() readable. SIGTERM and SIGHUP do the same and ask the shell to end. Thread-safe.
+// Ctrl-C in the shell: stops the script that is running; at the prompt it makes wake_descriptor()
+// readable. SIGTERM and SIGHUP do the same and also ask the shell to end. Thread-safe.
 class Interrupts {
  public:
   Interrupts();
@@ -56,7 +56,7 @@ class Interrupts {
   void EndScript();
 
   int wake_descriptor() const { return wake_.descriptor(); }
-  // Forgets what was signalled at the prompt.
+  // Forgets a signal that came at the prompt.
   void ClearWake() { wake_.Clear(); }
   bool terminate_requested() const;
 

@@ -16,7 +16,7 @@ uint32_t Character(std::string_view text, size_t i, size_t length) {
   return c;
 }
 
-// Shown, they do something else than take a place in the line.
+// Printed, they do something other than take a place in the line.
 bool IsControl(uint32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || c == 0x200B || c == 0x200E ||
          c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x2069) ||
@@ -56,7 +56,7 @@ size_t CharacterLength(std::string_view text, size_t i) {
       return 0;
     }
   }
-  // Over-long forms, surrogates and what lies past U+10FFFF.
+  // Over-long forms, surrogates and code points beyond U+10FFFF.
   if ((lead == 0xE0 && byte(i + 1) < 0xA0) || (lead == 0xED && byte(i + 1) > 0x9F) ||
       (lead == 0xF0 && byte(i + 1) < 0x90) || (lead == 0xF4 && byte(i + 1) > 0x8F)) {
     return 0;

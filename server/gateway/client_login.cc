@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-// Of a login; PostgreSQL's own limit for a password on its way is below this.
+// Longest login; PostgreSQL's own limit for a password in a message is lower.
 constexpr size_t kMostBytes = 4'096;
 
 std::string EncodeBase64(std::string_view bytes) {
@@ -57,8 +57,8 @@ Status NoLogin(std::string message, std::string hint) {
       .Hint(std::move(hint));
 }
 
-// As other doors write it: "ipv4:10.0.0.1:5000" -> "10.0.0.1", "ipv6:%5B::1%5D:5000" -> "::1",
-// "unix:..." -> "[local]".
+// The address as the other doors write it: "ipv4:10.0.0.1:5000" -> "10.0.0.1",
+// "ipv6:%5B::1%5D:5000" -> "::1", "unix:..." -> "[local]".
 std::string AddressOf(const std::string& peer) {
   if (peer.rfind("ipv", 0) != 0) {
     return "[local]";
@@ -118,8 +118,8 @@ Result<Login> ReadSqlflowLogin(const std::string& data_source, const std::string
   const Result<catalog::SourceUrl> parsed = catalog::ParseSourceUrl(data_source);
   const bool postgres = parsed.ok() && parsed->kind == catalog::SourceUrl::Kind::kPostgres;
   if (!postgres || catalog::WithRole(parsed->text, "u") != catalog::WithRole(served, "u")) {
-    // The rest of what the client sent may hold a password; and who has not logged in is not told
-    // what is served.
+    // Do not repeat what the client sent: it may hold a password. Do not name the served source
+    // either: this client has not logged in.
     return InvalidArgument(
                fmt::format("create DB failed: this gateway serves another database than "
                            "the client's '{}:...'",

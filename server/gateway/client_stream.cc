@@ -12,10 +12,11 @@
 namespace sluice::server {
 namespace {
 
-// Not yet written, of one client. A message of rows is about a megabyte; a longer one may be alone.
+// Limit for one client's unwritten messages. A message of rows is about a megabyte; a longer one is
+// accepted when the queue is empty.
 constexpr size_t kQueueBytes = 4 << 20;
 constexpr size_t kQueueNotices = 1'000;
-// While the last messages are written.
+// Interval between looks at the client while the last messages are written.
 constexpr std::chrono::milliseconds kLookInterval(200);
 
 }  // namespace
@@ -84,7 +85,7 @@ bool ClientStream::IsGone() {
   if (late) {
     log::Warn("a client is cut off: it took no message for {} seconds", seconds_);
     LoseClient();
-    call_.cut_off();  // outside the lock: whatever it calls
+    call_.cut_off();  // outside the lock: it runs arbitrary code
   }
   return late || call_.is_gone();
 }

@@ -15,36 +15,36 @@
 
 namespace sluice::server {
 
-// What a script says to its client, written by a thread of its own: nothing of a job waits for who
-// does not read. Rows wait, with a bounded queue; progress and notices do not. A client that takes
-// no message for some time is cut off. Thread-safe.
+// Writes a script's output to its client on a thread of its own, so that a client that does not
+// read never holds up a job. Rows wait in a bounded queue; progress and notices never wait. A
+// client that accepts no message for some time is cut off. Thread-safe.
 class ClientStream {
  public:
   using Message = std::unique_ptr<google::protobuf::Message>;
   struct Call {
-    // Blocks until the client has room; false: it is gone. Called by the stream's thread only.
+    // Blocks until the client has room; false: the client is gone. Called by the stream's thread
+    // only.
     std::function<bool(const google::protobuf::Message& message)> write;
     // Ends the call: a blocked `write` returns.
     std::function<void()> cut_off;
     std::function<bool()> is_gone;
   };
-  // `seconds`: a client that takes longer for one message is cut off.
+  // `seconds`: a client that takes longer than this for one message is cut off.
   ClientStream(Call call, const Clock& clock, double seconds);
-  ~ClientStream();  // waits for the write that is under way, and drops the rest
+  ~ClientStream();  // waits for the write in progress and drops the rest
   ClientStream(const ClientStream&) = delete;
   ClientStream& operator=(const ClientStream&) = delete;
 
-  // Waits while there is much that is not written yet. Fails when the client is gone.
+  // Waits while too much is unwritten. Fails when the client is gone.
   Status Send(Message message);
-  // For a person; dropped when the client lags far behind. Never waits.
+  // A notice for a person; dropped when the client lags far behind. Never waits.
   void Tell(Message notice);
-  // Takes the place of progress that is not written yet. Never waits.
+  // Replaces progress that has not been written yet. Never waits.
   void Show(Message progress);
   // Waits until everything is written, or the client is gone.
   void Drain();
 
-  // To be asked again and again while the script runs, from any thread: cuts the client off when it
-  // is time.
+  // Call repeatedly while the script runs, from any thread: it cuts the client off when it is time.
   bool IsGone();
 
  private:

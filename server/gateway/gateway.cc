@@ -1,7 +1,7 @@
 #include "server/gateway/gateway.h"
 
-// Before gRPC's headers: Abseil may define the annotation macros of base/mutex.h once more, but not
-// the other way round.
+// Include before gRPC's headers: Abseil tolerates that the annotation macros of base/mutex.h are
+// already defined, but not the reverse.
 #include "server/gateway/gateway_scripts.h"
 
 #include <fmt/core.h>
@@ -35,16 +35,18 @@
 namespace sluice::server {
 namespace {
 
-// Beyond the scripts: job calls, health checks, and the threads that gRPC polls with. gRPC refuses
-// calls at its limit without a word, so our own readable refusal has to come first.
+// Threads in addition to the scripts': job calls, health checks, and the threads that gRPC polls
+// with. At its limit gRPC refuses calls without a message, so our own, readable refusal has to come
+// first.
 constexpr int kSpareThreads = 16;
-// A script of parser::kMaxScriptBytes and what surrounds it.
+// A script of parser::kMaxScriptBytes and the message around it.
 constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 << 20);
-// Of requests that are on their way in: a few of the longest scripts, or any number of usual ones.
+// For incoming requests: enough for a few scripts of the greatest length, or any number of usual
+// ones.
 constexpr size_t kRequestMemory = size_t{512} << 20;
-// A shell that sits at its prompt for longer connects again without noticing.
+// A shell that stays at its prompt for longer reconnects without the user noticing.
 constexpr int kMaxIdleMs = 5 * 60'000;
-// For running calls to tell their clients that they were cancelled.
+// Time for running calls to tell their clients that they were cancelled.
 constexpr std::chrono::seconds kShutdownGrace(2);
 
 Result<std::string> ReadPem(const std::string& path) {
@@ -106,8 +108,8 @@ class GrpcGateway final : public Gateway {
     return OkStatus();
   }
 
-  // A door without a certificate makes one; where that cannot be kept, clients of this machine come
-  // in without.
+  // A door without a certificate makes its own; where that cannot be stored, clients on this
+  // machine connect without TLS.
   Status KeepOwnCertificate(const Config& config, pgwire::Door::Options* options) {
     if (!options->tls_cert.empty()) {
       return OkStatus();
@@ -186,7 +188,7 @@ class GrpcGateway final : public Gateway {
   const std::unique_ptr<grpc::Service> sqlflow_service_;
   std::unique_ptr<elastic::RpcServer> server_;
   std::string address_;
-  // After Shutdown what runs ends first: it speaks to the door.
+  // Shutdown first ends the running scripts, which use the door.
   std::unique_ptr<pgwire::Door> door_;
   const std::unique_ptr<pgwire::StatementService> wire_statements_;
   std::string fingerprint_;

@@ -9,26 +9,26 @@
 namespace sluice::server {
 
 // A running gateway: sluice.v1.Gateway and proto.SQLFlow on one address, with gRPC's health and
-// reflection services. One thread per script, at most config.max_statements at a time; the next one
-// is refused with a readable RESOURCE_EXHAUSTED.
+// reflection services. One thread per script, at most config.max_statements at a time; further
+// scripts are refused with a readable RESOURCE_EXHAUSTED.
 class Gateway {
  public:
   static Result<std::unique_ptr<Gateway>> Start(const Config& config);
-  virtual ~Gateway() = default;  // as Shutdown
-  // "127.0.0.1:50051", with the port that was taken where port 0 was asked for.
+  virtual ~Gateway() = default;  // calls Shutdown
+  // "127.0.0.1:50051", with the actual port where port 0 was asked for.
   virtual const std::string& address() const = 0;
-  // The same of the PostgreSQL door; "": there is none.
+  // The PostgreSQL door's address, in the same form; "": there is none.
   virtual std::string pg_address() const = 0;
-  // Of the certificate that it has made for itself; "": it was given one, or has none.
+  // Fingerprint of the certificate that it made for itself; "": it was given one, or has none.
   virtual const std::string& pg_fingerprint() const = 0;
-  // Whom it lets in.
+  // How clients are authenticated.
   virtual Auth auth() const = 0;
   // Cancels the running scripts and waits for them to end. Idempotent.
   virtual void Shutdown() = 0;
 };
 
-// What a superuser runs in the database for a gateway with `auth` scram whose own login is no
-// superuser.
+// The statements that a superuser runs in the database for a gateway with `auth` scram whose own
+// login is not a superuser.
 Result<std::string> SetupStatements(const Config& config);
 
 }  // namespace sluice::server

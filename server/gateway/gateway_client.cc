@@ -26,9 +26,9 @@ namespace sluice::server {
 namespace {
 
 constexpr std::chrono::seconds kConnectDeadline(5);
-// A training may take days; what notices a dead gateway is the keepalive.
+// A training may take days; keepalive detects a dead gateway.
 constexpr std::chrono::hours kScriptDeadline(24 * 30);
-// Behind the last message.
+// For the call's status, after the last message.
 constexpr std::chrono::seconds kStatusDeadline(5);
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& ca_file) {
@@ -45,7 +45,8 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
   return grpc::SslCredentials(options);
 }
 
-// What the gateway itself says of a call that failed; nullopt: it was not reached, or is older.
+// The gateway's own error for a failed call; nullopt: it was not reached, or is too old to send
+// one.
 std::optional<Status> SaidByGateway(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto said = metadata.find(kErrorMetadata);
@@ -128,7 +129,7 @@ class GrpcGatewayClient final : public GatewayClient {
       if (failure.ok()) {
         failure = updates_.Apply(update, sink);
         if (!failure.ok()) {
-          context.TryCancel();  // the rows cannot be shown, or it was the last update
+          context.TryCancel();  // the rows cannot be shown, or this was the last update
         }
       }
     }
@@ -158,13 +159,13 @@ class GrpcGatewayClient final : public GatewayClient {
     return stub_->CancelJob(&context, request, &response).ok()
                ? Cancelled("cancelled")
                : Cancelled("cancelled")
-                     .Hint(fmt::format("the gateway could not be told: job {} goes on until "
+                     .Hint(fmt::format("the gateway could not be reached: job {} continues until "
                                        "CANCEL JOB {}",
                                        job, job));
   }
 
-  // A message that cannot be read ends the reading as the last one does; but then the call's status
-  // never comes.
+  // A message that cannot be parsed ends the reading just as the last one does, but then the call's
+  // status never comes.
   static grpc::Status Finish(grpc::ClientReader<v1::RunUpdate>& reader,
                              grpc::ClientContext& context) {
     std::mutex mutex;

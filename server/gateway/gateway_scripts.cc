@@ -16,8 +16,8 @@
 namespace sluice::server {
 namespace {
 
-// The synchronous API tells of a lost client only when asked; a fifth of the second within which a
-// cancelled statement has to end.
+// The synchronous API reports a lost client only when asked; a cancelled statement has to end
+// within a second, of which this is a fifth.
 constexpr std::chrono::milliseconds kClientCheckInterval(200);
 
 Status ApplySettings(const std::vector<std::string>& settings, Session& session) {
@@ -35,14 +35,14 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
   return OkStatus();
 }
 
-// Each role's own folder, whatever its name is at the time: who goes on from a checkpoint gets what
-// it has learnt.
+// Each role has its own folder, named after its id because a role can be renamed: resuming from a
+// checkpoint reveals what it has learnt.
 Result<std::string> CheckpointsOf(catalog::Catalog& catalog, const std::string& root) {
   if (root.empty()) {
     return std::string();
   }
   ASSIGN_OR_RETURN(const std::string id, catalog.PrincipalId());
-  return id.empty() ? root : fmt::format("{}/role-{}", root, id);  // SQLite's users own it all
+  return id.empty() ? root : fmt::format("{}/role-{}", root, id);  // SQLite has no users
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ void GatewayScripts::WatchClients(const std::stop_token& end) {
       script_began_.wait(lock.native(), end,
                          [this]() NO_THREAD_SAFETY_ANALYSIS { return !running_.empty(); });
     }
-    // Logged there; it is tried again in a moment.
+    // Logged by the callee; the next round tries again.
     [[maybe_unused]] const Status looked =
         Guarded("looking after the clients", [this] { CancelForGoneClients(); });
     MutexLock lock(mutex_);
@@ -222,7 +222,7 @@ void GatewayScripts::CancelForGoneClients() {
     }
   }
   for (std::stop_source& stop : gone) {
-    stop.request_stop();  // outside the lock: it runs the callbacks of whoever listens
+    stop.request_stop();  // outside the lock: it runs the registered callbacks
   }
 }
 

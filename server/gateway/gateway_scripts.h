@@ -30,8 +30,8 @@ class MetricsText;
 
 namespace sluice::server {
 
-// The scripts that a gateway runs: admits them, gives each a session, and cancels it when its
-// client goes away or the gateway ends. Both services run through it. Thread-safe.
+// The scripts that a gateway runs: admits each, gives it a session, and cancels it when its client
+// goes away or the gateway ends. Both services run their scripts through it. Thread-safe.
 class GatewayScripts {
  public:
   GatewayScripts(std::unique_ptr<SourcePool> sources, std::unique_ptr<executor::Cluster> cluster,
@@ -39,47 +39,47 @@ class GatewayScripts {
   ~GatewayScripts();
 
   SourcePool& sources() const { return *sources_; }
-  // Whether what clients send is encrypted on its way, wherever they are.
+  // Whether clients' data is encrypted on its way, even from other machines.
   bool encrypted() const { return encrypted_; }
 
   struct Script {
     const std::string& text;
     Login login;
-    std::string user;  // that its jobs show where nobody logs in; "": the gateway's own
+    std::string user;  // that its jobs show where no login is required; "": the gateway's own
     const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
     // The client's own session of the database; null: it has none.
     const catalog::SessionLink* database_session = nullptr;
     bool in_transaction = false;  // that session is inside a transaction block
     std::function<void(const SessionSettings&)> on_settings = {};
-    // The client has a transaction open, of which this is no part.
+    // The client has an open transaction, which this script does not take part in.
     bool beside_transaction = false;
   };
   struct Client {
-    // Whether its client has gone (rather than cancelled). Asked again and again, from other
+    // Whether the client has disconnected (rather than cancelled). Called repeatedly, from other
     // threads, while the script runs.
     std::function<bool()> is_gone;
-    // The same for a door that knows at once.
+    // The same for a door that notices at once.
     std::stop_token stop = {};
-    // Told how the script ended, before anybody gets its place.
+    // Called with the script's outcome before its place is given to another script.
     std::function<void(const Status& status)> ended;
   };
-  // What a script of one statement would answer with, as DescribeScript says.
+  // The columns of a script with one statement, see DescribeScript.
   Result<Schema> Describe(const Script& script, const Client& client);
-  // What escapes from the script is its error, too.
+  // An exception in the script becomes its error.
   Status Run(const Script& script, const Client& client, executor::ResultSink& sink,
              const StatementObserver& observer);
 
-  // Somebody has logged in: jobs that have waited for that go on. Never waits; `login` is kept no
-  // longer than that takes.
+  // A user has logged in: jobs that waited for this login continue. Never waits; `login` is kept
+  // only until they do.
   void LoggedIn(const Login& login) { lost_jobs_->LoggedIn(login); }
 
-  // A client that takes longer for one message is cut off.
+  // A client that takes longer than this for one message is cut off.
   double write_seconds() const { return write_seconds_; }
 
-  // What Prometheus reads of it.
+  // Adds what Prometheus reads about the scripts.
   void AddMetrics(elastic::MetricsText& text) EXCLUDES(mutex_);
 
-  // Stops what runs; later scripts are refused.
+  // Stops the running scripts; later ones are refused.
   void Shutdown();
 
  private:
@@ -87,7 +87,7 @@ class GatewayScripts {
     const Client* client = nullptr;
     std::stop_source stop;
   };
-  // Left when it goes, however that comes.
+  // Given back on every way out.
   class Place {
    public:
     Place(GatewayScripts& scripts, std::list<Running>::iterator at) : scripts_(&scripts), at_(at) {}
@@ -104,7 +104,7 @@ class GatewayScripts {
   };
 
   Result<Place> Admit(const Client& client);
-  // Admits the script, gives it a session, and does `work` in it.
+  // Admits the script, gives it a session, and does `work` in that.
   using Work = std::function<Status(Session& session, SourcePool::Lease& source)>;
   Status InSession(const Script& script, const Client& client, const Work& work);
   Status InSessionAdmitted(const Script& script, const Client& client, const std::stop_token& stop,
@@ -125,7 +125,7 @@ class GatewayScripts {
   std::condition_variable_any script_began_;
   std::list<Running> running_ GUARDED_BY(mutex_);
   bool shut_down_ GUARDED_BY(mutex_) = false;
-  std::jthread watcher_;                 // ends before the members it uses go
+  std::jthread watcher_;                 // ends before the members that it uses are destroyed
   std::unique_ptr<LostJobs> lost_jobs_;  // the same
 };
 

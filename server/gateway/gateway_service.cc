@@ -1,5 +1,5 @@
-// Before gRPC's headers: Abseil may define the annotation macros of base/mutex.h once more, but not
-// the other way round.
+// Include before gRPC's headers: Abseil tolerates that the annotation macros of base/mutex.h are
+// already defined, but not the reverse.
 #include "server/gateway/gateway_scripts.h"
 
 #include <memory>
@@ -21,12 +21,13 @@
 namespace sluice::server {
 namespace {
 
-// Text for who shows it as it is; the error itself, for our own client, beside it.
+// The status carries text for clients that show it as it is, and the error itself for our own
+// client.
 grpc::Status ToGrpc(grpc::ServerContext* context, const Status& status) {
   if (status.ok()) {
     return grpc::Status::OK;
   }
-  // They travel in an HTTP/2 trailer, which peers limit to 8 KB in all.
+  // These travel in an HTTP/2 trailer, which peers limit to 8 KB in all.
   constexpr size_t kLongestMessage = 3'000;
   constexpr size_t kLongestError = 2'000;  // base64 makes it a third longer
   const std::string error = ErrorToWire(status, "").SerializeAsString();
@@ -84,7 +85,7 @@ class StreamSink final : public executor::ResultSink {
     const auto* set = std::get_if<parser::SetStatement>(&statement);
     setting_ = set == nullptr ? "" : parser::Print(statement);
   }
-  // Nobody to tell of a lost client: the script is cancelled by then.
+  // The result is ignored: when the client is lost, the script has been cancelled.
   void Ended(std::string_view sql, double seconds) {
     if (!setting_.empty()) {
       auto update = std::make_unique<v1::RunUpdate>();
@@ -192,7 +193,7 @@ class GatewayService final
       response->set_wants_login(scripts_.sources().auth() != Auth::kTrust);
       if (response->wants_login()) {
         if (login.role.empty()) {
-          return OkStatus();  // a stranger, who learns no more
+          return OkStatus();  // an unknown client learns nothing more
         }
         RETURN_IF_ERROR(scripts_.sources().Acquire(login).status());
       }

@@ -7,7 +7,7 @@
 #include "server/config/terminal.h"
 #include "server/gateway/client_stream_internal.h"
 
-// After ours: Abseil may define the annotation macros of base/mutex.h once more.
+// Include after our own headers: Abseil tolerates macros of base/mutex.h that are already defined.
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/service_type.h>
 #include <grpcpp/support/sync_stream.h>
@@ -16,7 +16,7 @@ namespace sluice::server {
 
 class GatewayScripts;
 
-// A call that streams `Update`s, for its ClientStream; both are the handler's own.
+// A call that streams `Update`s, for its ClientStream; the handler owns both arguments.
 template <typename Request, typename Update>
 ClientStream::Call CallOf(grpc::ServerContext* context,
                           grpc::ServerSplitStreamer<Request, Update>* call) {
@@ -26,8 +26,8 @@ ClientStream::Call CallOf(grpc::ServerContext* context,
           [context] { context->TryCancel(); }, [context] { return context->IsCancelled(); }};
 }
 
-// A message that cannot be read is gRPC's INTERNAL, unless who answers the call reads it himself:
-// then a script that is not UTF-8 goes to the parser, which says so with its place.
+// gRPC answers a message that it cannot parse with INTERNAL, unless the handler parses it itself.
+// Here it does, so that a script that is not UTF-8 reaches the parser, which reports the place.
 template <typename Request, typename Update>
 Status ReadRequest(grpc::ServerSplitStreamer<Request, Update>* call, Request* request,
                    const std::string& (Request::*script)() const) {
@@ -37,7 +37,7 @@ Status ReadRequest(grpc::ServerSplitStreamer<Request, Update>* call, Request* re
   return InvalidArgument("the request cannot be read: its texts are to be UTF-8").SqlState("22021");
 }
 
-// The two doors over the same scripts. `scripts` outlives them.
+// The two gRPC services over the same scripts. `scripts` outlives them.
 std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts);
 std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts);
 

@@ -8,7 +8,7 @@
 namespace sluice::server {
 namespace {
 
-// What a session has SET travels with each of its scripts.
+// A session's SET statements travel with each of its scripts.
 constexpr size_t kMostSettings = 1'000;
 
 }  // namespace
@@ -51,7 +51,7 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
     case v1::RunUpdate::kError:
       return ErrorFromWire(update.error());
     case v1::RunUpdate::UPDATE_NOT_SET:
-      break;  // an update that a newer gateway knows
+      break;  // an update from a newer gateway
   }
   return OkStatus();
 }

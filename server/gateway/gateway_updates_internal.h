@@ -14,20 +14,19 @@ class ResultSink;
 
 namespace sluice::server {
 
-// What a gateway sends, which may be anything, into a sink; and what it asks a session to remember.
-// One thread.
+// Passes a gateway's updates, which are not trusted, to a sink, and keeps what the gateway asks the
+// session to remember. One thread.
 class GatewayUpdates {
  public:
-  // Fails with what the gateway says went wrong, when it sends what does not fit, and with what the
-  // sink says.
+  // Fails with the gateway's error, with the sink's, or when an update does not fit the one before.
   Status Apply(const v1::RunUpdate& update, executor::ResultSink& sink);
   void EndScript() {
     schema_.reset();
     outliving_job_.reset();
   }
-  // The running statement is this job, which does not end with the call.
+  // The running statement is this job, which continues when the call ends.
   const std::optional<int64_t>& outliving_job() const { return outliving_job_; }
-  // SET statements, to be sent along with the next script.
+  // SET statements to send along with the next script.
   const std::vector<std::string>& settings() const { return settings_; }
 
  private:

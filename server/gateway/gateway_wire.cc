@@ -10,13 +10,14 @@
 namespace sluice::server {
 namespace {
 
-// gRPC's own default limit for a message is 4 MB, and a client sees its first rows earlier.
+// gRPC's default limit for a message is 4 MB, and a smaller one shows a client its first rows
+// earlier.
 constexpr size_t kMessageBytes = 1 << 20;
-// Rows without a column have no bytes.
+// Needed because rows without columns have no bytes.
 constexpr size_t kMessageRows = 1 << 20;
-// More than any database has in a table or a query.
+// More than any database allows in a table or a query.
 constexpr int kMostColumns = 1 << 16;
-// Of one script: a statement has a few.
+// Limit for one script: a statement has only a few.
 constexpr int kMostDiagnostics = 1'000;
 
 bool HoldsTexts(DataType type) {
@@ -35,7 +36,7 @@ size_t RowBytes(const RowBatch& batch, size_t row) {
   return bytes;
 }
 
-// The lists of a v1::Column that cells need.
+// The lists of a v1::Column that are needed for its cells.
 struct Lists {
   bool integers = false;
   bool doubles = false;
@@ -64,7 +65,7 @@ void ColumnToWire(const RowBatch::Column& column, size_t begin, size_t end, v1::
     }
   }
   for (size_t r = begin; r < end; ++r) {
-    // A NULL cell of a RowBatch holds whatever was there before: send nothing of it.
+    // A NULL cell of a RowBatch holds stale data: send nothing of it.
     const bool null = column.null[r] != 0;
     const DataType type = null ? column.type : column.TypeAt(r);
     if (nulls) {
@@ -93,7 +94,7 @@ Status Malformed(std::string_view what) {
   return Unavailable(fmt::format("the gateway sent {}", what));
 }
 
-// True when every cell of the column is there.
+// True when the message has every cell of the column.
 bool Fits(const v1::Column& wire, DataType header, size_t count) {
   const auto fits = [count](size_t size) { return size == 0 || size == count; };
   Lists lists;

@@ -9,20 +9,20 @@
 #include "elastic/job/training_job.h"
 #include "server/gateway/gateway.pb.h"
 
-// Between the house's types and those of gateway.proto.
+// Converts between our types and those of gateway.proto.
 namespace sluice::server {
 
-// Each side notices another that vanished without closing its connection (a pulled cable).
+// Keepalive: each side notices when the other has vanished without closing (a pulled cable).
 inline constexpr int kKeepaliveMs = 10'000;
 inline constexpr int kKeepaliveTimeoutMs = 5'000;
 
 v1::Header HeaderToWire(const Schema& schema);
 Result<Schema> HeaderFromWire(const v1::Header& header);
 
-// Cuts the batch into messages of about a megabyte, far below every client's limit, and hands each
+// Cuts the batch into messages of about a megabyte, far below every client's limit, and passes each
 // to `send`.
 Status RowsToWire(const RowBatch& batch, const std::function<Status(v1::Rows&&)>& send);
-// The batch's texts point into `rows`. Fails when the message does not fit the schema.
+// The texts of the batch point into `rows`. Fails when the message does not fit the schema.
 Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch);
 
 v1::Progress ProgressToWire(const elastic::Progress& progress);

@@ -11,7 +11,8 @@
 namespace sluice::server {
 namespace {
 
-// One query of each database; nobody waits for it, as who looks at a job looks for itself.
+// One query to each database; nothing waits for it, since statements about a job look for
+// themselves.
 constexpr std::chrono::seconds kLook{5};
 
 }  // namespace
@@ -25,8 +26,8 @@ LostJobs::~LostJobs() = default;
 
 void LostJobs::LoggedIn(const Login& login) {
   const MutexLock lock(mutex_);
-  // The database of the gateway's own URL may go by its name, too. Once: whatever comes of it, the
-  // next look says whether anybody still waits.
+  // The gateway's own URL may name the same database, too. Erase once, whatever comes of it: the
+  // next look finds out whether a job still waits.
   if (waited_for_.erase({login.database, login.role}) + waited_for_.erase({"", login.role}) > 0) {
     logins_.push_back(login);
     changed_.notify_all();

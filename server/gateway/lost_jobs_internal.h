@@ -15,12 +15,11 @@
 
 namespace sluice::server {
 
-// Sees to it that jobs go on whose process was lost, in the databases that a gateway has opened: at
-// once where nobody is asked for a password (Auth::kTrust), else when their owner logs in.
-// Thread-safe.
+// Resumes jobs whose process was lost, in the databases that a gateway has opened: at once where no
+// login is required (Auth::kTrust), else when their owner logs in. Thread-safe.
 class LostJobs {
  public:
-  // In a session of that login: executor::TakeOverLostJobs.
+  // Runs executor::TakeOverLostJobs in a session of that login.
   using GoOn = std::function<Status(const Login& login, const std::stop_token& stop)>;
   LostJobs(const SourcePool& sources, GoOn go_on);
   ~LostJobs();
@@ -30,7 +29,7 @@ class LostJobs {
  private:
   using Owner = std::pair<std::string, std::string>;  // database and role
   void Run(const std::stop_token& end) EXCLUDES(mutex_);
-  // Their owners.
+  // Owners of the jobs that wait for a login.
   std::set<Owner> FindWaiting() const;
   Login LoginOf(const Owner& owner) const;
 
@@ -39,7 +38,7 @@ class LostJobs {
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::set<Owner> waited_for_ GUARDED_BY(mutex_);
-  std::vector<Login> logins_ GUARDED_BY(mutex_);  // of those, since it looked last
+  std::vector<Login> logins_ GUARDED_BY(mutex_);  // logins among those owners since the last look
   std::jthread thread_;                           // last: uses the others
 };
 

@@ -1,5 +1,5 @@
-// Before gRPC's headers: Abseil may define the annotation macros of base/mutex.h once more, but not
-// the other way round.
+// Include before gRPC's headers: Abseil tolerates that the annotation macros of base/mutex.h are
+// already defined, but not the reverse.
 #include "server/gateway/gateway_scripts.h"
 
 #include <fmt/core.h>
@@ -93,8 +93,8 @@ std::string AffectedText(const std::string& tag) {
   return fmt::format("{} {} affected", count, count == 1 ? "row" : "rows");
 }
 
-// Puts a script's answers into SQLFlow's responses: head and rows, messages, and an eoe after every
-// statement: its clients drop the first response of another kind that follows rows.
+// Turns a script's answers into SQLFlow's responses: head and rows, messages, and an eoe after
+// every statement, because its clients drop the first response of another kind after rows.
 class SqlflowSink final : public executor::ResultSink {
  public:
   explicit SqlflowSink(ClientStream& stream) : stream_(stream) {}
@@ -105,7 +105,7 @@ class SqlflowSink final : public executor::ResultSink {
     if (!training_) {
       return SendHead();
     }
-    return OkStatus();  // after the message, see Rows
+    return OkStatus();  // it comes after the message, see Rows
   }
 
   Status Rows(const RowBatch& batch) override {
@@ -141,7 +141,7 @@ class SqlflowSink final : public executor::ResultSink {
     auto response = std::make_unique<proto::Response>();
     response->mutable_eoe()->set_sql(sql.data(), sql.size());
     response->mutable_eoe()->set_spent_time_seconds(std::llround(seconds));
-    // Nobody to tell of a lost client: the script is cancelled by then.
+    // The result is ignored: when the client is lost, the script has been cancelled.
     std::ignore = stream_.Send(std::move(response));
   }
 
@@ -181,7 +181,7 @@ Status CheckSource(const std::string& wanted, const std::string& served) {
   if (wanted.empty() || catalog::WithoutSecrets(wanted) == served) {
     return OkStatus();
   }
-  // The rest of what the client sent may hold a password.
+  // Do not repeat the rest of what the client sent: it may hold a password.
   const std::string scheme = wanted.substr(0, wanted.find(':'));
   return InvalidArgument(
              fmt::format("create DB failed: this gateway serves {} only, not the client's '{}:...'",
@@ -189,7 +189,7 @@ Status CheckSource(const std::string& wanted, const std::string& served) {
       .Hint("leave the client's data source empty ($SQLFLOW_DATASOURCE)");
 }
 
-// SQLFlow's clients know the code UNKNOWN only, and show its text as it is.
+// SQLFlow's clients know only the code UNKNOWN, and show its text as it is.
 grpc::Status ToUnknown(const Status& status, const std::string& script) {
   if (status.ok()) {
     return grpc::Status::OK;
@@ -198,7 +198,7 @@ grpc::Status ToUnknown(const Status& status, const std::string& script) {
   return {grpc::StatusCode::UNKNOWN, RenderWithCaret(status, script).substr(0, kLongestMessage)};
 }
 
-// Number of events that a client has seen; it sends back what it got.
+// Number of events that a client has seen; the client sends back the value that it was given.
 size_t SeenEvents(const proto::FetchRequest& request) {
   size_t seen = 0;
   const std::string& text = request.step_id();
@@ -246,9 +246,8 @@ class SqlflowService final
   }
 
  private:
-  // The user and password in the data source that the client names, or else those of the call.
-  // Every script of this gateway runs on its own source: a client that names another one has to
-  // know.
+  // The user and password from the data source that the client names, or else from the call. All
+  // scripts run on this gateway's own source, so a client that names another one gets an error.
   Result<Login> LoginOf(const grpc::ServerContext& context, const std::string& data_source) {
     const std::string& served = scripts_.sources().url();
     if (scripts_.sources().auth() == Auth::kTrust) {
@@ -266,7 +265,7 @@ class SqlflowService final
                      context.peer(), scripts_.encrypted());
   }
 
-  // What happened to a job since the client asked last; eof when it has ended.
+  // The job's events since the client's last call; eof when the job has ended.
   Status FetchJob(const proto::FetchRequest& request, const Login& login,
                   proto::FetchResponse* response) {
     int64_t id = 0;

@@ -35,7 +35,7 @@ class WireStatements final : public pgwire::StatementService {
           };
           GatewayScripts::Client client = ClientOf(request);
           client.ended = ended;
-          static_cast<void>(scripts_.Run(script, client, *sink, {}));  // `ended` has heard of it
+          static_cast<void>(scripts_.Run(script, client, *sink, {}));  // `ended` receives it
         });
   }
 
@@ -62,13 +62,13 @@ class WireStatements final : public pgwire::StatementService {
   }
 
  private:
-  // The session has logged in: a failure now is nobody's guess.
+  // This session is already logged in, so a failure is not a wrong password.
   static Login LoginOf(const pgwire::SessionLogin& login) {
     return {login.user, login.password, "", login.database, login.desk.host, login.desk.port};
   }
   static GatewayScripts::Script ScriptOf(const pgwire::StatementRequest& request) {
     const pgwire::SessionLogin& login = request.login;
-    if (request.session.host.empty()) {  // the database has no users; the door may have had some
+    if (request.session.host.empty()) {  // the database has no users; the door may
       GatewayScripts::Script script{request.statement.text, {}, login.user};
       script.login.proven = true;
       script.settings = &request.settings;

@@ -13,7 +13,8 @@ bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Digits of a whole number without a leading zero, from `text` on; their count, 0: none.
+// Number of digits of the whole number at the front of `text`, without leading zeros; 0: none
+// there.
 size_t WholeDigits(std::string_view text) {
   size_t count = 0;
   while (count < text.size() && IsDigit(text[count])) {
@@ -28,7 +29,7 @@ bool SameText(std::string_view text, std::string_view lower) {
   });
 }
 
-// `count` digits at `at`, as a number; -1: something else stands there.
+// The number in the `count` digits at `at`; -1: they are not all digits.
 int Digits(std::string_view text, size_t at, size_t count) {
   int number = 0;
   if (at + count > text.size()) {
@@ -43,7 +44,7 @@ int Digits(std::string_view text, size_t at, size_t count) {
   return number;
 }
 
-// YYYY-MM-DD, a day that exists.
+// YYYY-MM-DD, and the day exists.
 bool IsDate(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
     return false;
@@ -73,7 +74,7 @@ bool IsZone(std::string_view text) {
          (short_form || text.size() == minutes_at + 2);
 }
 
-// The zone of YYYY-MM-DD[T ]HH:MM[:SS[.ssssss]][zone]; nullopt: no such text.
+// The zone of YYYY-MM-DD[T ]HH:MM[:SS[.ssssss]][zone]; nullopt: the text is not a timestamp.
 std::optional<std::string_view> ZoneOfTimestamp(std::string_view text) {
   if (text.size() < 16 || !IsDate(text.substr(0, 10)) || (text[10] != ' ' && text[10] != 'T') ||
       text[13] != ':') {
@@ -179,7 +180,7 @@ bool IsMissingMark(std::string_view text) {
 
 void ColumnGuess::See(std::string_view text) {
   if (!integer_ && !number_ && !flag_ && !date_ && !timestamp_) {
-    return;  // a text whatever follows
+    return;  // text, whatever follows
   }
   if (IsMissingMark(text)) {
     ++marks_;
@@ -187,7 +188,7 @@ void ColumnGuess::See(std::string_view text) {
   }
   any_ = true;
   integer_ = integer_ && ReadInteger(text).has_value();
-  // Whole numbers beyond 64 bits are kept as they are.
+  // Whole numbers beyond 64 bits stay text.
   number_ = number_ && (integer_ || (ReadNumber(text).has_value() &&
                                      (text.size() < 19 || text.find_first_of(".eE") != text.npos)));
   flag_ = flag_ && ReadFlag(text).has_value();
@@ -195,7 +196,7 @@ void ColumnGuess::See(std::string_view text) {
   if (timestamp_) {
     const auto zone = IsDate(text) ? std::string_view() : ZoneOfTimestamp(text);
     (zone.value_or("").empty() ? without_zone_ : with_zone_) = true;
-    // A database would read the same text in two ways.
+    // A database would interpret the same text in two ways.
     timestamp_ = zone.has_value() && !(with_zone_ && without_zone_);
   }
 }

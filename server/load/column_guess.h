@@ -12,24 +12,24 @@ namespace sluice::server {
 // What a column of a text file holds.
 enum class GuessedType { kText, kInteger, kNumber, kFlag, kDate, kTimestamp, kTimestampWithZone };
 
-// Whole numbers as a database writes them: 007 and +5 are names of something. nullopt beyond 64
-// bits, too.
+// Whole numbers as a database writes them; 007 and +5 are rather names of something. nullopt also
+// beyond 64 bits.
 std::optional<int64_t> ReadInteger(std::string_view text);
-// A decimal number, with or without an exponent; never 007, +5, a hexadecimal one or an infinity.
+// A decimal number, with or without an exponent; but not 007, +5, hexadecimal or infinite.
 std::optional<double> ReadNumber(std::string_view text);
-std::optional<bool> ReadFlag(std::string_view text);  // true, false in any case
-// What files write for a value that is not there: NA, NULL, NaN, ? and the like, also "".
+std::optional<bool> ReadFlag(std::string_view text);  // true, false in upper or lower case
+// Common spellings of a missing value in files: NA, NULL, NaN, ? and the like, also "".
 bool IsMissingMark(std::string_view text);
 
-// The type of a column by all of its cells. Not thread-safe.
+// Finds the type of a column from all of its cells. Not thread-safe.
 class ColumnGuess {
  public:
   // A cell that is not NULL.
   void See(std::string_view text);
-  // The narrowest type that holds all cells; marks of missing values count as NULL where the others
-  // are no texts.
+  // The narrowest type that holds all cells; marks of missing values count as NULL unless the
+  // column is text.
   GuessedType type() const;
-  // Cells that are NULL if the type is not text.
+  // Number of cells that become NULL unless the type is text.
   int64_t marks() const { return marks_; }
 
  private:

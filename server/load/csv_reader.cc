@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Of the first line, what separates its fields.
+// The separator of the fields in the first line.
 char FindSeparator(std::string_view text) {
   constexpr std::string_view kCandidates = ",;\t|";
   size_t counts[kCandidates.size()] = {};
@@ -78,7 +78,7 @@ Status CsvReader::Start() {
   return OkStatus();
 }
 
-// More of the file behind what the buffer holds of the record.
+// Reads more of the file, behind the part of the record that is in the buffer.
 Status CsvReader::Fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, size_ - begin_);
@@ -117,12 +117,12 @@ void CsvReader::AddField(size_t begin, size_t end, bool quoted, size_t doubled) 
       unquoted_ += buffer_[i];
       i += buffer_[i] == '"' ? 1 : 0;
     }
-    field.text = std::string_view(buffer_.data(), end - begin - doubled);  // its size counts
+    field.text = std::string_view(buffer_.data(), end - begin - doubled);  // only its size counts
   }
   fields_.push_back(field);
 }
 
-// The record from begin_ on, as far as the buffer holds all of it.
+// Parses the record at begin_, as far as the buffer holds it.
 Result<CsvReader::Outcome> CsvReader::Parse() {
   fields_.clear();
   unquoted_.clear();
@@ -197,7 +197,7 @@ Result<CsvReader::Outcome> CsvReader::Parse() {
   return Outcome::kRecord;
 }
 
-// What no database could keep.
+// Refuses bytes that no database could store.
 Status CsvReader::CheckBytes() const {
   const std::string_view record(buffer_.data() + begin_, end_ - begin_);
   const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80 && c != '\0'; };

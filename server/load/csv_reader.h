@@ -10,7 +10,7 @@
 
 namespace sluice::server {
 
-// A place in a file as an editor counts: both from 1, the column in characters.
+// A place in a file as an editor counts: from 1, columns in characters.
 struct FilePlace {
   int64_t line = 1;
   int64_t column = 1;
@@ -19,24 +19,24 @@ struct FilePlace {
 struct CsvField {
   std::string_view text;  // without its quotes; valid until the next record is read
   bool quoted = false;
-  size_t offset = 0;  // of its first byte in the record as it is written
+  size_t offset = 0;  // offset of its first byte in the record as written
 };
 
-// Records of a CSV file by RFC 4180: quotes, doubled quotes and ends of lines inside them, LF or
-// CRLF behind a record. A byte order mark and empty lines are left out. Memory does not depend on
-// the file's size, only on its largest record. Not thread-safe.
+// Reads the records of a CSV file by RFC 4180: quotes, doubled quotes and line ends inside them, LF
+// or CRLF after a record. Skips a byte order mark and empty lines. Memory does not depend on the
+// file's size, only on its longest record. Not thread-safe.
 class CsvReader {
  public:
-  // Longest record: a quote that nobody closes ends here and not with the machine's memory.
+  // Longest record, so that a quote that is never closed does not exhaust the memory.
   static constexpr size_t kMaxRecordBytes = size_t{64} << 20;
 
-  // `name` is for messages. `separator` 0: the one of , ; tab and | that the first line has most
-  // of. The file outlives the reader and is read from where it stands.
+  // `name` is for messages. `separator` 0: whichever of , ; tab and | is most frequent in the first
+  // line. The file outlives the reader and is read from its current position.
   CsvReader(std::FILE* file, std::string name, char separator);
 
-  // The next record; no fields at the end of the file. 22P04: what is wrong, with its place.
+  // The next record; no fields at the end of the file. 22P04: malformed; the error names the place.
   Result<const std::vector<CsvField>*> Next();
-  // Of the first record on: an empty line is a record with one empty field.
+  // Call before the first record: from then on an empty line is a record with one empty field.
   void KeepEmptyLines() { keep_empty_lines_ = true; }
 
   char separator() const { return separator_; }
@@ -44,7 +44,7 @@ class CsvReader {
   int64_t line() const { return line_; }
   // Where a field of the last record begins.
   FilePlace PlaceOf(const CsvField& field) const { return PlaceAt(field.offset); }
-  // Bytes of the file that have been read into records.
+  // Bytes of the file that have been consumed as records.
   int64_t bytes_read() const { return bytes_before_ + static_cast<int64_t>(end_); }
 
   // "people.csv:17:5: message", 22P04.
@@ -64,12 +64,12 @@ class CsvReader {
   char separator_;
   bool keep_empty_lines_ = false;
   bool started_ = false;
-  bool at_end_ = false;  // of the file: nothing will follow what the buffer holds
+  bool at_end_ = false;  // of the file: the buffer holds all that is left
 
   std::vector<char> buffer_;
   size_t size_ = 0;   // bytes of the file in the buffer
   size_t begin_ = 0;  // of the record
-  size_t end_ = 0;    // behind the record and its end of line
+  size_t end_ = 0;    // after the record and its line end
   int64_t bytes_before_ = 0;
   int64_t line_ = 1;
   int64_t next_line_ = 1;

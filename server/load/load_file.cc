@@ -102,7 +102,7 @@ Status LoadFile::ReadHeader(const std::function<std::string(std::string_view)>& 
     if (!options_.has_header || name.empty()) {
       name = fmt::format("column_{}", i + 1);
     } else if (IsPlainName(name)) {
-      name = fold(name);  // so that nobody has to write it in quotes
+      name = fold(name);  // so that the name needs no quotes in statements
     }
     const auto [twin, fresh] = known.emplace(LowerAscii(name), i);
     if (!fresh) {

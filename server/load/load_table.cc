@@ -21,8 +21,8 @@ namespace sluice::server {
 namespace {
 
 constexpr size_t kBatchRows = 10'000;
-constexpr size_t kBatchCells = 400'000;  // of a wide table, fewer rows
-constexpr size_t kMostShown = 12;        // columns that a line for a person names
+constexpr size_t kBatchCells = 400'000;  // fewer rows if the table is wide
+constexpr size_t kMostShown = 12;        // columns that a notice names
 constexpr double kSecondsBetweenProgress = 0.2;
 
 class TableLoad {
@@ -83,7 +83,7 @@ class TableLoad {
     return row;
   }
 
-  // Back to the first row.
+  // Returns to the first row.
   Status Rewind() {
     looked_at_ = 0;
     begin_time_ = clock_.Now();
@@ -215,7 +215,7 @@ class TableLoad {
         break;
     }
     const size_t begin = arena_.size();
-    arena_ += field.text;  // never grows: WriteRows has looked
+    arena_ += field.text;  // within its capacity, which WriteRows has checked
     column.texts[row] = std::string_view(arena_).substr(begin);
     return OkStatus();
   }

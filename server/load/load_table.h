@@ -18,23 +18,23 @@ namespace sluice::server {
 
 class LoadTarget;
 
-// Which file goes into which table, and how it is read.
+// Which file is loaded into which table, and how the file is read.
 struct LoadOptions {
   std::string file;     // "-": standard input
-  std::string table;    // as it would stand in a statement
-  bool append = false;  // the table is there already
+  std::string table;    // as written in a statement
+  bool append = false;  // the table exists already
   bool has_header = true;
-  char separator = 0;  // 0: of , ; tab and | the one that the first line has most of
-  std::optional<std::string> null_text = {};  // a field without quotes that means NULL, beside ""
+  char separator = 0;  // 0: whichever of , ; tab and | is most frequent in the first line
+  std::optional<std::string> null_text = {};  // an unquoted field that means NULL, as "" does
 };
 
-// Brings a CSV file into a table, in one transaction: a new one, whose types are told by all rows,
-// or more rows for one that is there, whose columns the header names. Errors have the file's name,
-// line and column; nothing is left behind then. Tells progress and what was made; ends with Done.
-// 25001 inside a transaction of the session.
+// Loads a CSV file in one transaction, into a new table whose types are inferred from all rows, or
+// as more rows of an existing table, whose columns the header names. Errors name the file, line and
+// column, and leave nothing behind. Reports progress and what was made; ends with Done. 25001:
+// called inside a transaction of the session.
 Status LoadTable(const LoadOptions& options, catalog::DataSource& source,
                  const std::stop_token& stop, executor::ResultSink& sink);
-// The same for a database that is not ours to connect to.
+// The same for a database that we cannot connect to ourselves.
 Status LoadTableByScript(const LoadOptions& options, LoadTarget& target,
                          const std::stop_token& stop, executor::ResultSink& sink);
 

@@ -23,9 +23,9 @@ namespace sluice::server {
 class LoadTarget {
  public:
   virtual ~LoadTarget() = default;
-  // A name that was written without quotes, as the database reads it.
+  // The name as the database interprets it when it is written without quotes.
   virtual std::string Fold(std::string_view name) const = 0;
-  // Whether it takes texts for columns of all types, and tells where one is wrong.
+  // Whether it accepts texts for columns of all types, and reports the place of a wrong one.
   virtual bool ReadsTexts() const = 0;
   virtual Result<std::optional<catalog::TableName>> Find(const catalog::TableName& table) = 0;
   virtual Result<Schema> Columns(const catalog::TableName& table) = 0;
@@ -34,14 +34,14 @@ class LoadTarget {
   virtual std::vector<std::string> TakeNotices() = 0;
 };
 
-// A text as a literal of SQL.
+// The text as an SQL literal.
 std::string SqlLiteral(std::string_view text);
 
-// Runs a script of SQL and hands its answers to the sink.
+// Runs an SQL script and passes its answers to the sink.
 using RunSql = std::function<Status(const std::string& script, executor::ResultSink& sink)>;
 
-// A database behind something that only runs scripts: the rows go there as one script of INSERTs in
-// a transaction, of at most parser::kMaxScriptBytes. `run` outlives it.
+// A database that can be reached only by running scripts: the rows go there as one script of
+// INSERTs in a transaction, of at most parser::kMaxScriptBytes. `run` outlives it.
 std::unique_ptr<LoadTarget> MakeScriptTarget(const RunSql& run, bool postgres);
 
 }  // namespace sluice::server

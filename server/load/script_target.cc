@@ -13,9 +13,9 @@ namespace sluice::server {
 namespace {
 
 constexpr size_t kRowsOfInsert = 500;
-constexpr size_t kEndBytes = 64;  // of what ends the script
+constexpr size_t kEndBytes = 64;  // reserved for the end of the script
 
-// Hears the columns of an answer.
+// Receives the columns of an answer.
 class ColumnsSink final : public executor::ResultSink {
  public:
   Status Header(const Schema& schema) override {
@@ -107,7 +107,7 @@ class ScriptTarget final : public LoadTarget {
     }
     return folded;
   }
-  bool ReadsTexts() const override { return false; }  // what is wrong has no place there
+  bool ReadsTexts() const override { return false; }  // an error has no place there
   Result<std::optional<catalog::TableName>> Find(const catalog::TableName& table) override {
     const Result<Schema> columns = Columns(table);
     if (!columns.ok() && columns.status().sqlstate() != "42P01") {

@@ -11,8 +11,8 @@ namespace sluice::server::pgwire {
 namespace {
 
 constexpr size_t kMostDimensions = 6;  // MAXDIM
-// A numeric of ten bytes may have 131,072 digits; so much more than its bytes an array's text has
-// at most.
+// A numeric of ten bytes may have 131,072 digits; this limits how much longer an array's text may
+// be than its bytes.
 constexpr size_t kMostMoreText = size_t{64} << 20U;
 
 Status MalformedArray() {
@@ -99,7 +99,8 @@ class ArrayTextReader {
     return true;
   }
 
-  // "{...}" at a depth: all at one depth have one length, and only the deepest have elements.
+  // "{...}" at a depth: all levels of one depth have the same length, and only the deepest hold
+  // elements.
   bool ReadLevel(size_t depth) {
     SkipBlanks();
     if (depth == kMostDimensions || !Take('{')) {
@@ -251,7 +252,7 @@ Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes) {
     dimension.size = reader.Int32();
     dimension.lower = reader.Int32();
     int32_t upper = 0;
-    // Each element takes a length at least.
+    // Each element takes at least the bytes of its length.
     if (!reader.ok() || dimension.size < 0 ||
         __builtin_add_overflow(dimension.lower, dimension.size, &upper) ||
         __builtin_mul_overflow(count, static_cast<size_t>(dimension.size), &count) ||

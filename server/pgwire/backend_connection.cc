@@ -44,7 +44,7 @@ void ConnectUnix(const Upstream& upstream, const std::function<void(int)>& then)
   then(descriptor);
 }
 
-// What SCRAM binds to; nullopt: the certificate has nothing for it.
+// The channel binding for SCRAM; nullopt: the certificate offers none.
 std::optional<std::string> PeerEndPoint(SSL* ssl) {
   X509* const certificate = SSL_get1_peer_certificate(ssl);
   std::optional<std::string> end_point = CertificateEndPoint(certificate);
@@ -159,7 +159,7 @@ void BackendConnection::WaitToRead() {
 }
 
 void BackendConnection::Read() {
-  // Whose TLS it will be is not known before this one byte has come.
+  // Until this one byte has come, it is not known whether TLS follows.
   const bool tls_answer = asked_for_tls_;
   const ssize_t got = channel_->Read(buffer_.data(), tls_answer ? 1 : buffer_.size());
   if (got < 0) {
@@ -170,7 +170,7 @@ void BackendConnection::Read() {
     const std::string_view bytes(buffer_.data(), static_cast<size_t>(got));
     if (tls_answer) {
       TakeTlsAnswer(bytes);
-      return;  // which waits for what comes next
+      return;  // which waits for more
     }
     Take(bytes);
   }
@@ -215,7 +215,7 @@ void BackendConnection::Take(std::string_view bytes) {
   }
 }
 
-// What is said here fits into a socket's buffer, but for TLS's own needs.
+// These messages fit into a socket's buffer, even with TLS's overhead.
 void BackendConnection::Send(std::string_view bytes) {
   if (!bytes.empty() && !channel_->Write(bytes)) {
     CannotConnect("the server closed the connection");

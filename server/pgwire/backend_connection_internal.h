@@ -14,26 +14,26 @@
 
 namespace sluice::server::pgwire {
 
-// Connects to the server behind the door and logs in, until it is ready for a first statement.
-// Belongs to the I/O thread; lives until it has called back or was closed.
+// Connects to the server behind the door and logs in, up to its first ReadyForQuery. Belongs to the
+// I/O thread; lives until it has called back or was closed.
 class BackendConnection final : public std::enable_shared_from_this<BackendConnection> {
  public:
   struct Outcome {
-    Status status;        // the server cannot be reached, or does not answer as one does
-    std::string refusal;  // or it has refused: its own ErrorResponse, whole
-    // Or it is ready, and nothing that it has sent is unread:
+    Status status;        // the server cannot be reached, or is no PostgreSQL
+    std::string refusal;  // or the server's whole ErrorResponse, if it refused
+    // Or the channel, if the server is ready; everything that it sent has been read.
     std::unique_ptr<Channel> channel = nullptr;
     std::unique_ptr<BackendLogin> login = nullptr;
   };
   using Then = std::function<void(Outcome)>;
 
-  // `tls`: for connections to the server. `buffer`: of whoever reads on this thread.
+  // `tls`: for connections to the server. `buffer`: shared by all readers on this thread.
   BackendConnection(boost::asio::io_context& context, const Upstream& upstream, SSL_CTX* tls,
                     std::vector<char>& buffer);
 
-  // `then` is called once, perhaps before this returns.
+  // `then` is called once, possibly before this returns.
   void Start(StartupMessage startup, BackendSecret secret, Then then);
-  // `then` is not called any more.
+  // `then` is not called after this.
   void Close();
 
  private:
@@ -56,15 +56,15 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   boost::asio::ip::tcp::resolver resolver_;
   StartupMessage startup_;
   BackendSecret secret_;
-  Then then_;  // null: over
+  Then then_;  // null: already called
   std::unique_ptr<Channel> channel_;
   std::unique_ptr<BackendLogin> login_;
   bool asked_for_tls_ = false;  // and not answered yet
-  bool bound_ = false;          // to the server's certificate
+  bool bound_ = false;          // with channel binding to the server's certificate
 };
 
-// Asks the server to cancel what runs on a back end, on a connection of its own, as the protocol
-// wants it. Nobody hears how that went.
+// Asks the server to cancel what runs on a back end, over a connection of its own, as the protocol
+// requires. The outcome is not reported.
 void CancelBackend(boost::asio::io_context& context, const Upstream& upstream, uint32_t process,
                    uint32_t key);
 

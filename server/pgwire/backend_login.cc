@@ -12,7 +12,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// What a server says before it is ready; a few hundred bytes usually.
+// Limit for what a server sends before it is ready; usually a few hundred bytes.
 constexpr size_t kMaxGreeting = size_t{1} << 20;
 
 Status NotPostgres() {

@@ -14,15 +14,15 @@
 
 namespace sluice::server::pgwire {
 
-// What a user logs in with: the password, or the keys that a SCRAM authentication has left.
+// A user's credentials: the password, or the keys from a SCRAM authentication.
 struct BackendSecret {
   std::string password;
   std::optional<ScramKeys> keys;  // in place of the password
 };
 
-// Logs in to a back end as the user: from the start-up message to its first ReadyForQuery. Answers
-// whatever the server asks for that a password answers: SCRAM-SHA-256, MD5, the password itself
-// (LDAP, PAM), nothing. With keys it answers SCRAM-SHA-256 alone. Pure; belongs to one thread.
+// Logs in to a back end as the user: from the start-up message to the first ReadyForQuery. Answers
+// every request that a password can answer: SCRAM-SHA-256, MD5, the clear password (LDAP, PAM),
+// none. With keys it answers SCRAM-SHA-256 only. Pure; belongs to one thread.
 class BackendLogin {
  public:
   enum class State {
@@ -31,25 +31,25 @@ class BackendLogin {
     kRefused,  // in the server's words
   };
 
-  // `startup`: as the client sent it. `private_line`: the password itself may be told. `nonce`:
-  // random, printable ASCII without commas.
+  // `startup`: as the client sent it. `private_line`: the connection is private, so that the clear
+  // password may be sent. `nonce`: random, printable ASCII without commas.
   BackendLogin(StartupMessage startup, BackendSecret secret, bool private_line, std::string nonce);
   ~BackendLogin();
 
   // The first bytes to send.
   std::string Begin() const;
-  // The hash of the server's certificate (TlsServerEndPointOfDer), where there is TLS; before
-  // FromServer.
+  // The hash of the server's certificate (TlsServerEndPointOfDer), if the connection has TLS. Call
+  // before FromServer.
   void BindTo(std::string channel) { channel_binding_ = std::move(channel); }
-  // What the server says; returns what it is answered. Nothing comes behind ReadyForQuery.
+  // Takes bytes from the server; returns the answer to them. The bytes end with ReadyForQuery.
   Result<std::string> FromServer(std::string_view bytes);
 
   State state() const { return state_; }
-  // The server wanted to see that the user knows the password.
+  // Whether the server asked for a proof that the user knows the password.
   bool asked() const { return asked_; }
-  // kRefused: the server's ErrorResponse, whole.
+  // kRefused: the server's whole ErrorResponse.
   const std::string& refusal() const { return refusal_; }
-  // kReady: what it said of itself, and its notices, as messages for the client.
+  // kReady: the server's parameters and notices, as messages for the client.
   const std::string& greeting() const { return greeting_; }
   const std::map<std::string, std::string>& parameters() const { return parameters_; }
   uint32_t process() const { return process_; }

@@ -98,7 +98,8 @@ std::string HexOf(std::string_view bytes) {
   return text;
 }
 
-// False: the text is none of the type. The type is one whose binary form is known, and no array.
+// False: the text is not a value of the type, which must have a binary form known here and not be
+// an array.
 bool AppendScalar(uint32_t oid, std::string_view text, std::string* out) {
   const auto put = [out](const auto& number, size_t bytes) {
     if (number.has_value()) {

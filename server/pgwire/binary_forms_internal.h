@@ -8,15 +8,15 @@
 
 #include "base/status.h"
 
-// The two forms of PostgreSQL's values, text and binary, and the way between them. Sources:
-// PostgreSQL 15's manual, and what its server sends and takes, which the tests compare with.
+// The text and binary forms of PostgreSQL's values, and conversion between them. Sources:
+// PostgreSQL 15's manual, and what its server sends and accepts, which the tests compare with.
 namespace sluice::server::pgwire {
 
-// Appends the binary form, without a length, of a value whose text is as PostgreSQL shows it
-// (DateStyle ISO). 22P03: it is no such text. The type has a binary form.
+// Appends the binary form, without a length, of a value whose text PostgreSQL printed (DateStyle
+// ISO). 22P03: not such a text. The type must have a binary form.
 Status AppendBinary(uint32_t oid, std::string_view text, std::string* out);
-// A text that PostgreSQL reads back as that value, under any settings. 22P03, 22008: these are no
-// such bytes.
+// A text that PostgreSQL reads back as that value, under any settings. 22P03, 22008: the bytes are
+// not a value of the type.
 Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes);
 
 Status NotOfType(uint32_t oid);  // 22P03
@@ -25,11 +25,11 @@ Status NotOfType(uint32_t oid);  // 22P03
 void AppendInt16(int16_t number, std::string* out);
 void AppendInt32(int32_t number, std::string* out);
 void AppendInt64(int64_t number, std::string* out);
-// Takes numbers and bytes off the front of a value.
+// Reads numbers and bytes from the front of a value.
 class BinaryReader {
  public:
   explicit BinaryReader(std::string_view bytes) : rest_(bytes) {}
-  // 0 where there are too few bytes; then nothing more is ok().
+  // 0 if too few bytes are left; then ok() stays false.
   int16_t Int16() { return static_cast<int16_t>(Take(2)); }
   int32_t Int32() { return static_cast<int32_t>(Take(4)); }
   int64_t Int64() { return static_cast<int64_t>(Take(8)); }
@@ -44,10 +44,10 @@ class BinaryReader {
   bool ok_ = true;
 };
 
-// As the server shows them: the fewest digits that give the number back.
+// As the server prints them: the fewest digits that give the number back.
 std::string DoubleText(double number);
 std::string FloatText(float number);
-// nullopt: no number. Infinities and NaN are PostgreSQL's.
+// nullopt: not a number. Infinities and NaN are spelled as in PostgreSQL.
 std::optional<double> ParseDoubleText(std::string_view text);
 std::optional<float> ParseFloatText(std::string_view text);
 
@@ -57,18 +57,18 @@ Result<std::string> TextOfNumeric(std::string_view bytes);
 // Days and microseconds since 2000-01-01; the largest and the smallest number are infinite.
 inline constexpr int64_t kMicrosFrom1970To2000 = 946'684'800'000'000;
 std::optional<int32_t> ParsePostgresDate(std::string_view text);
-// A zone in the text is taken off.
+// A zone in the text is subtracted.
 std::optional<int64_t> ParsePostgresTimestamp(std::string_view text);
-// Within what the server takes.
+// Whether the server accepts the date.
 bool IsPostgresDate(int32_t days);
 bool IsPostgresTimestamp(int64_t micros);
 std::string PostgresDateText(int32_t days);
-// "2000-01-01 00:00:00.5 BC", with "+00" behind the time where there is a zone.
+// "2000-01-01 00:00:00.5 BC", with "+00" after the time if there is a zone.
 std::string PostgresTimestampText(int64_t micros, bool zone);
 
 struct ClockTime {
   int64_t micros = 0;
-  int32_t seconds_west = 0;  // of UTC
+  int32_t seconds_west = 0;  // seconds west of UTC
 };
 std::optional<ClockTime> ParsePostgresTime(std::string_view text);
 bool IsPostgresTime(const ClockTime& time);
@@ -81,7 +81,7 @@ struct Interval {
 };
 // IntervalStyle postgres.
 std::optional<Interval> ParsePostgresInterval(std::string_view text);
-// Read back in any IntervalStyle. Not of the least number of microseconds.
+// Can be read back in any IntervalStyle. Not defined for the smallest number of microseconds.
 std::string PostgresIntervalText(const Interval& interval);
 
 // An array of any type; its elements as texts.
@@ -90,10 +90,10 @@ struct ArrayValue {
     int32_t size = 0;
     int32_t lower = 1;
   };
-  std::vector<Dimension> dimensions;  // none: it is empty
+  std::vector<Dimension> dimensions;  // none: the array is empty
   std::vector<std::optional<std::string>> elements;
 };
-// "{1,NULL,"a b"}", "[0:1]={1,2}". 22P02: it is none.
+// "{1,NULL,"a b"}", "[0:1]={1,2}". 22P02: not an array.
 Result<ArrayValue> ParseArrayText(std::string_view text);
 std::string ArrayText(const ArrayValue& array);
 Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes);

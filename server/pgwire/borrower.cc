@@ -46,7 +46,7 @@ void Borrower::Read() {
     }
     session_->FromBorrower({buffer_.data(), static_cast<size_t>(got)});
     if (session_ != nullptr && session_->writing_server()) {
-      return;  // goes on when the back end has taken it
+      return;  // continues when the back end has taken it
     }
     if (channel_->drained()) {
       break;
@@ -94,7 +94,7 @@ void LendTo(SessionHouse& house, Visitor visitor) {
             .SqlState("28000"));
   }
   WireSession* const session = found->second;
-  house.loans.erase(found);  // good for once
+  house.loans.erase(found);  // it can be used only once
   const auto borrower =
       std::make_shared<Borrower>(*session, house.buffer, std::move(visitor.channel));
   borrower->Send(session->Greeting());

@@ -10,11 +10,11 @@ namespace sluice::server::pgwire {
 
 class WireSession;
 
-// A statement that borrows its session's back end, and is handed it as it is. Belongs to the I/O
-// thread.
+// The connection of a statement that has borrowed its session's back end; bytes are passed through
+// unchanged. Belongs to the I/O thread.
 class Borrower final : public std::enable_shared_from_this<Borrower> {
  public:
-  // `buffer`: of whoever reads on this thread.
+  // `buffer`: shared by all readers on this thread.
   Borrower(WireSession& session, std::vector<char>& buffer, std::unique_ptr<Channel> channel);
 
   void Wait();
@@ -27,7 +27,7 @@ class Borrower final : public std::enable_shared_from_this<Borrower> {
 
   std::vector<char>& buffer_;
   const std::unique_ptr<Channel> channel_;
-  WireSession* session_;  // until it is closed
+  WireSession* session_;  // null after Close
   bool reading_ = false;
   bool writing_ = false;
 };

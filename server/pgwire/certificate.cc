@@ -55,7 +55,7 @@ std::string Written(BIO* bio) {
   return {data, static_cast<size_t>(size)};
 }
 
-// Nobody is asked for a key's passphrase.
+// Do not prompt for a key's passphrase.
 int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*user*/) {
   return -1;
 }
@@ -128,7 +128,7 @@ bool SetNames(X509* certificate, const std::string& host) {
 }
 
 bool SetValidity(X509* certificate, int64_t now_seconds) {
-  // A day before, for clocks that are late.
+  // Valid from a day ago, for clients whose clocks are slow.
   return ASN1_TIME_set(X509_getm_notBefore(certificate), now_seconds - kDaySeconds) != nullptr &&
          ASN1_TIME_set(X509_getm_notAfter(certificate), now_seconds + kValidSeconds) != nullptr;
 }

@@ -6,8 +6,8 @@
 
 #include "base/status.h"
 
-// The certificate that a door without one makes for itself. Pure but for the random numbers that
-// keys are made of; thread-safe.
+// The certificate that a door without one creates for itself. Pure except for the random numbers
+// that keys are made from; thread-safe.
 namespace sluice::server::pgwire {
 
 // Both as PEM.
@@ -19,18 +19,18 @@ struct Certificate {
 Result<std::string> MakePrivateKey();  // EC P-256
 
 // A self-signed certificate for `host` (a name or an address), localhost, 127.0.0.1 and ::1, valid
-// for ten years from `now_seconds` (since 1970). It certifies nobody else. 22023: no host's name.
+// for ten years from `now_seconds` (since 1970). It cannot sign others. 22023: not a host name.
 Result<std::string> CertifyKey(std::string_view key, std::string_view host, int64_t now_seconds);
 
-// The two belong together and are valid at `now_seconds`. 55000: not so.
+// OK if the two belong together and are valid at `now_seconds`, else 55000.
 Status CheckCertificate(const Certificate& certificate, int64_t now_seconds);
 
-// SHA-256 as people compare it: "AB:CD:...".
+// SHA-256 in the form that people compare: "AB:CD:...".
 Result<std::string> CertificateFingerprint(std::string_view certificate);
 
-// What a SCRAM authentication over TLS binds to (RFC 5929, tls-server-end-point): the certificate's
-// hash, by the digest it was signed with, or SHA-256 in place of MD5 and SHA-1. As PEM, and as DER
-// for the peer of a connection. 0A000: it was signed without a digest (Ed25519).
+// SCRAM's channel binding over TLS (RFC 5929, tls-server-end-point): the certificate's hash, by the
+// digest it was signed with, or SHA-256 instead of MD5 and SHA-1. From PEM, and from DER for a
+// connection's peer. 0A000: it was signed without a digest (Ed25519).
 Result<std::string> TlsServerEndPoint(std::string_view certificate);
 Result<std::string> TlsServerEndPointOfDer(std::string_view der);
 

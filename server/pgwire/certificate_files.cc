@@ -24,7 +24,7 @@ Result<Certificate> KeepCertificate(const std::string& folder, const std::string
   RETURN_IF_ERROR(PrepareFolder(folder, kPair));
   const std::string certificate_path = folder + "/" + kCertificateFile;
   const std::string key_path = folder + "/" + kKeyFile;
-  // In this order: who makes a pair puts down the key first.
+  // Read in this order: a process that creates a pair writes the key first.
   ASSIGN_OR_RETURN(std::optional<std::string> certificate,
                    ReadPrivateFile(certificate_path, kPair));
   ASSIGN_OR_RETURN(std::optional<std::string> key, ReadPrivateFile(key_path, kPair));
@@ -60,7 +60,7 @@ Result<Certificate> KeepCertificate(const std::string& folder, const std::string
     return std::move(fits)
         .Because(fmt::format("'{}'", folder))
         .Hint(fmt::format("remove {} and {} there, and a new pair is made; clients that check the "
-                          "fingerprint have to be told the new one",
+                          "fingerprint need the new one",
                           kCertificateFile, kKeyFile));
   }
   return kept;

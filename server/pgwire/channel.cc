@@ -16,7 +16,7 @@ using boost::asio::posix::stream_descriptor;
 
 namespace {
 
-// As much as a server sends at a time: behind less there is nothing, mostly.
+// As much as a server sends at a time; after a shorter read there is usually nothing left.
 constexpr ssize_t kShortRead = ssize_t{8} << 10;
 
 }  // namespace

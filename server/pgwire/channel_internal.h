@@ -15,8 +15,8 @@
 
 namespace sluice::server::pgwire {
 
-// One connection of the door's: a socket, with TLS on it or not. Nothing blocks; what cannot be
-// written now is kept and written when there is room. Belongs to the I/O thread.
+// One connection of the door: a socket, with or without TLS. Nothing blocks; bytes that cannot be
+// written now are kept and written when there is room. Belongs to the I/O thread.
 class Channel final : public ByteLink {
  public:
   Channel(boost::asio::io_context& context, int descriptor);
@@ -24,26 +24,28 @@ class Channel final : public ByteLink {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // From now on what is sent and received is TLS's. `server`: whose side this is.
+  // From now on, bytes are sent and received through TLS. `server`: whether this is the server's
+  // side.
   void StartTls(SSL_CTX* context, bool server, const std::string& host = "");
   bool tls() const { return ssl_ != nullptr; }
   SSL* ssl() const { return ssl_.get(); }
 
-  // Reads what is there, at most `size` bytes. 0: nothing now. Negative: the end, or an error.
+  // Reads what is there, at most `size` bytes. 0: nothing now. Negative: end of the stream, or an
+  // error.
   ssize_t Read(char* bytes, size_t size) override;
-  // The last Read has brought little: another one would be for nothing, mostly.
+  // The last Read returned little, so another one would probably return nothing.
   bool drained() const override { return drained_; }
-  // Sends, or keeps what there is no room for. False: the connection is broken.
+  // Sends the bytes, or keeps those that there is no room for. False: the connection is broken.
   bool Write(std::string_view bytes) override;
   size_t unsent() const override { return unsent_.size() - sent_; }
 
-  // `then` is called once, with false where the connection is broken. One at a time.
+  // `then` is called once, with false if the connection is broken. One wait at a time.
   void WaitReadable(std::function<void(bool ok)> then) override;
-  // Until everything kept has been sent.
+  // Waits until everything kept has been sent.
   void WaitSent(std::function<void(bool ok)> then) override;
-  // It has said its last word, read or not.
+  // Whether the peer has closed its end, even if unread bytes remain.
   bool PeerIsGone();
-  // Until the peer is gone, whatever it has sent before.
+  // Waits until the peer is gone, whatever it sent before.
   void Close() override;
   bool closed() const { return !descriptor_.is_open(); }
   int native_handle() { return descriptor_.native_handle(); }
@@ -52,7 +54,7 @@ class Channel final : public ByteLink {
   struct SslFree {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
-  // Sends from the front of `bytes`; how much, or negative.
+  // Sends from the front of `bytes`; returns how many were sent, or a negative number.
   ssize_t Send(std::string_view bytes);
 
   boost::asio::posix::stream_descriptor descriptor_;
@@ -63,8 +65,8 @@ class Channel final : public ByteLink {
   bool waits_for_peer_ = false;  // TLS has to read before it can write
 };
 
-// What a SCRAM authentication over TLS binds to (certificate.h, TlsServerEndPointOfDer); nullopt:
-// no certificate, or one with nothing to bind to.
+// SCRAM's channel binding over TLS (certificate.h, TlsServerEndPointOfDer); nullopt: no
+// certificate, or one that offers none.
 std::optional<std::string> CertificateEndPoint(const X509* certificate);
 
 }  // namespace sluice::server::pgwire

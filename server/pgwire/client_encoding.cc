@@ -34,7 +34,7 @@ bool IsAscii(std::string_view text) {
   return all < 0x80;
 }
 
-// Where the text cannot be converted further; npos: all of it is in `out`.
+// Returns where the text cannot be converted further; npos: all of it is in `out`.
 size_t Convert(const char* from, const char* to, std::string_view text, std::string* out) {
   const iconv_t converter = iconv_open(to, from);
   if (converter == iconv_t(-1)) {  // NOLINT: what iconv_open says
@@ -42,7 +42,7 @@ size_t Convert(const char* from, const char* to, std::string_view text, std::str
   }
   constexpr size_t kLongest = 4;  // bytes of a character
   out->resize(text.size() * kLongest);
-  std::string input(text);  // iconv wants it writable
+  std::string input(text);  // iconv's parameter is not const
   char* in_at = input.data();
   size_t in_left = input.size();
   char* out_at = out->data();

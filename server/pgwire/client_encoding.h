@@ -9,23 +9,22 @@
 
 namespace sluice::server::pgwire {
 
-// An encoding of a client's (client_encoding) other than UTF-8, of one byte a character and with
-// ASCII in its lower half; what we say and understand is UTF-8. Converts as the C library does.
-// Thread-safe.
+// A client's encoding (client_encoding) other than UTF-8, of one byte per character, with ASCII in
+// its lower half; internally all text is UTF-8. Converts as the C library does. Thread-safe.
 class ClientEncoding {
  public:
-  // `name`: PostgreSQL's. nullopt: it is none of those.
+  // `name`: PostgreSQL's. nullopt: not such an encoding.
   static std::optional<ClientEncoding> Find(std::string_view name);
 
   const std::string& name() const { return name_; }
-  // 22021: it is no text of this encoding.
+  // 22021: the text is not valid in this encoding.
   Result<std::string> ToUtf8(std::string_view text) const;
-  // 22P05: a character that the encoding does not have. `text`: UTF-8.
+  // 22P05: the encoding lacks a character. `text`: UTF-8.
   Result<std::string> FromUtf8(std::string_view text) const;
-  // '?' in the place of such characters.
+  // '?' replaces characters that the encoding lacks.
   std::string FromUtf8Lossy(std::string_view text) const;
-  // Whole messages of ours to a client: names of columns, errors, notices and notifications. Rows
-  // (DataRow) are as they were.
+  // Encodes whole messages to a client: column names, errors, notices and notifications. Rows
+  // (DataRow) are left unchanged.
   std::string Encoded(std::string_view messages) const;
 
  private:

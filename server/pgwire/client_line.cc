@@ -5,7 +5,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// Enough to keep a connection busy; a session takes no more memory than this for rows.
+// Enough to keep a connection busy; a session uses no more memory than this for rows.
 constexpr size_t kMostOnItsWay = size_t{1} << 20;
 
 }  // namespace

@@ -10,28 +10,29 @@
 
 namespace sluice::server::pgwire {
 
-// Carries what a statement says, from its own thread to the I/O thread, which has the client. A
+// Carries a statement's output from its own thread to the I/O thread, which writes to the client. A
 // client that does not read holds up rows, but neither progress nor anything else. Thread-safe.
 class ClientLine {
  public:
-  // Hands something to the I/O thread; called under no lock.
+  // Passes a function to the I/O thread; called without a lock.
   using Post = std::function<void(std::function<void()>)>;
   struct Client {
     std::function<void(std::string bytes)> says;
     std::function<void()> suspended;
   };
-  // `client`: called by the I/O thread; not after Close.
+  // `client`: called on the I/O thread, and not after Close.
   ClientLine(Post post, Client client);
 
-  // The statement's side.
-  // Waits while much is on its way. False: nobody listens any more.
+  // For the statement's thread.
+  // Waits while too much is unsent. False: the client is gone.
   bool Send(std::string bytes) EXCLUDES(mutex_);
   // Never waits: dropped when the client lags behind.
   void Tell(std::string bytes) EXCLUDES(mutex_);
-  // Waits until the client wants more; how many rows at most (0: all). Negative: none any more.
+  // Waits until the client asks for more; returns how many rows at most (0: all), or a negative
+  // number if it wants none.
   int64_t Suspend() EXCLUDES(mutex_);
 
-  // The I/O thread's.
+  // For the I/O thread.
   void Taken(size_t bytes) EXCLUDES(mutex_);
   void Resume(uint32_t max_rows) EXCLUDES(mutex_);
   void Close() EXCLUDES(mutex_);

@@ -52,7 +52,7 @@ const BuiltInType* FindByName(std::string_view name) {
   return found == std::end(kBuiltInTypes) ? nullptr : found;
 }
 
-// "8", "10,2": as the type keeps it. -1: it keeps none, or this is none.
+// "8", "10,2" as the type stores it. -1: the type has no modifier, or the text is not one.
 int32_t ModifierOf(uint32_t oid, std::string_view text) {
   int32_t numbers[2] = {0, 0};
   size_t count = 0;
@@ -157,7 +157,7 @@ bool IsText(uint32_t oid) {
     case kBpcharOid:
     case kNameOid:
     case kJsonOid:
-    case kJsonbOid:  // behind a byte of ASCII
+    case kJsonbOid:  // after one byte of ASCII
       return true;
     default:
       return false;

@@ -6,7 +6,7 @@
 #include "base/row_batch.h"
 #include "catalog/sql/sql_text.h"
 
-// PostgreSQL's types as a client knows them: by object identifiers.
+// PostgreSQL's types by object identifiers, as clients know them.
 namespace sluice::server::pgwire {
 
 // Built-in types, whose identifiers never change (pg_type.dat).
@@ -38,35 +38,35 @@ enum TypeOid : uint32_t {
   kJsonbOid = 3802,
 };
 
-// What RowDescription says of a column's type.
+// A column's type as RowDescription reports it.
 struct ColumnType {
   uint32_t oid = kTextOid;
   int16_t bytes = -1;     // pg_type.typlen
   int32_t modifier = -1;  // as pg_attribute.atttypmod
 };
 
-// The type of a column of a result: PostgreSQL's own where database_type names a built-in one, else
-// that of its DataType; a type of the user's is text. SQLite's declarations say nothing of what the
-// cells are, so there the DataType alone counts.
+// The type of a result's column: PostgreSQL's own if database_type names a built-in one, else that
+// of its DataType; a user-defined type is text. SQLite's declarations do not determine the cells'
+// types, so there only the DataType counts.
 ColumnType ColumnTypeOf(const ColumnInfo& column, catalog::Dialect dialect);
 
 struct BuiltInType {
   uint32_t oid = 0;
-  uint32_t array_oid = 0;  // of the type's arrays
+  uint32_t array_oid = 0;  // of arrays of the type
   int16_t bytes = -1;
-  std::string_view name;    // as format_type has it
-  std::string_view quoted;  // behind pg_catalog.
+  std::string_view name;    // as format_type prints it
+  std::string_view quoted;  // after pg_catalog.
   bool binary = true;       // its binary form is known here
 };
-// nullptr: not known, or an array's.
+// nullptr: not known, or an array type.
 const BuiltInType* FindBuiltInType(uint32_t oid);
-// The type of an array's elements; nullptr: not known, or no array's.
+// The type of an array's elements; nullptr: not known, or not an array type.
 const BuiltInType* FindElementType(uint32_t array_oid);
 
-// The binary form of the type is its text, in the client's encoding.
+// Whether the type's binary form is its text, in the client's encoding.
 bool IsText(uint32_t oid);
 
-// Cells of the type can be sent, and parameters read, in binary.
+// Whether cells of the type can be sent, and parameters read, in binary.
 bool HasBinaryForm(uint32_t oid);
 
 }  // namespace sluice::server::pgwire

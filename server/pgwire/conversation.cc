@@ -8,7 +8,7 @@
 #include "parser/parser.h"
 #include "server/pgwire/prepared_text.h"
 
-// What the client says.
+// The client's messages.
 namespace sluice::server::pgwire {
 
 Conversation::Conversation(Host& host, std::map<std::string, std::string> parameters,
@@ -21,7 +21,7 @@ Conversation::Conversation(Host& host, std::map<std::string, std::string> parame
 void Conversation::FindEncoding() {
   const auto client = parameters_.find("client_encoding");
   backend_encoding_ = client == parameters_.end() ? "" : client->second;
-  // A server that does not know what its texts are does not convert them.
+  // A server that does not know its texts' encoding does not convert them.
   const auto server = parameters_.find("server_encoding");
   const bool converts = server == parameters_.end() || server->second != "SQL_ASCII";
   encoding_ = converts ? ClientEncoding::Find(backend_encoding_) : std::nullopt;
@@ -54,10 +54,10 @@ void Conversation::ProcessHeld() {
   held_ = bytes.substr(Consume(bytes));
 }
 
-// Returns how much of it is done with.
+// Returns how many bytes are done with.
 size_t Conversation::Consume(std::string_view bytes) {
   size_t at = 0;
-  size_t pass = 0;  // from here on what was seen is passed on
+  size_t pass = 0;  // everything seen from here on is to be passed on
   const auto flush = [&] {
     if (at > pass) {
       host_.ToServer(bytes.substr(pass, at - pass));
@@ -140,7 +140,7 @@ Conversation::Wish Conversation::WishFor(char type) const {
   }
 }
 
-// The message is passed on: what will it be answered with?
+// Records which answer to expect for a message that is passed on.
 void Conversation::Account(char type) {
   switch (type) {
     case 'Q':
@@ -194,7 +194,7 @@ bool Conversation::Take(char type, std::string_view body) {
       return true;
     default:
       if (!IsOwn(type, body)) {
-        if (type == 'B') {  // in the place of a portal that was ours
+        if (type == 'B') {  // it replaces a portal of ours
           BodyReader reader(body);
           portals_.erase(std::string(reader.String()));
         }
@@ -209,7 +209,7 @@ bool Conversation::Take(char type, std::string_view body) {
   }
 }
 
-// Close of a prepared statement of ours that the database has, too: it is forgotten here.
+// Close of a prepared statement of ours that the database has, too: forget it here.
 bool Conversation::ClosesInDatabase(std::string_view body) {
   BodyReader reader(body);
   const char kind = reader.Byte();
@@ -245,9 +245,9 @@ bool Conversation::TakeQuery(std::string_view body) {
   return true;
 }
 
-// Statements of one Query are one transaction, unless they say otherwise themselves.
+// The statements of one Query are one transaction, unless they say otherwise themselves.
 void Conversation::QueueParts(const std::vector<Part>& parts) {
-  // Rows that are kept need a transaction to go with.
+  // Kept rows need a surrounding transaction.
   const auto keeps = [](const Part& part) {
     return part.kind == Part::Kind::kOurs && part.inside.has_value();
   };
@@ -331,7 +331,7 @@ std::optional<Route> Conversation::RouteOf(std::string_view sql) const {
   return route;
 }
 
-// Of the prepared statements that are ours it knows those that PREPARE has made; "": all.
+// The database has those of our prepared statements that PREPARE created; "": all.
 bool Conversation::HasInDatabase(std::string_view name) const {
   const auto known = statements_.find(name);
   return name.empty() || known == statements_.end() || known->second.in_database;

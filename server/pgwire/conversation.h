@@ -18,23 +18,23 @@
 
 namespace sluice::server::pgwire {
 
-// A statement of ours that a client wants run, or described.
+// A statement of ours that a client wants to run, or to have described.
 struct OwnStatement {
   std::string text;  // with the values of its parameters
   std::vector<uint16_t> result_formats;
   bool describe_rows = false;  // simple protocol: the rows come with their description
-  uint32_t max_rows = 0;       // 0: all; else it is suspended after so many
-  // Of the texts in its rows; nullopt: UTF-8.
+  uint32_t max_rows = 0;       // 0: all; else the statement is suspended after so many
+  // Encoding of the texts in its rows; nullopt: UTF-8.
   std::optional<ClientEncoding> encoding = std::nullopt;
 };
 
-// A logged-in client and its back end: copies what is the database's from one to the other, and
-// answers what is ours in its place, so that each sees a server, or a client, that keeps the
-// protocol. Pure: bytes come in by FromClient and FromServer, and go out through the host, whole
-// messages or parts of them, in order. Belongs to one thread.
+// Connects a logged-in client with its back end: passes the database's messages from one to the
+// other, and answers statements of ours itself, so that each side sees a peer that keeps to the
+// protocol. Pure: bytes come in through FromClient and FromServer, and go out through the host as
+// whole messages or parts of them, in order. Belongs to one thread.
 //
-// How the two are kept apart: a statement of ours begins when the back end has answered all that
-// was sent to it before. Until it has ended no further message of the client is looked at.
+// How the two are kept apart: a statement of ours begins when the back end has answered everything
+// sent to it before. Until the statement has ended, no further message of the client is read.
 class Conversation {
  public:
   class Host {
@@ -43,84 +43,85 @@ class Conversation {
     virtual void ToClient(std::string_view bytes) = 0;
     virtual void ToServer(std::string_view bytes) = 0;
     virtual void ToBorrower(std::string_view bytes) = 0;
-    // Whatever runs on the back end is to end.
+    // Cancels whatever runs on the back end.
     virtual void CancelServer() = 0;
-    // Answered by Says, and then by Suspended or Ended. The back end is idle; `transaction`: inside
-    // a transaction block.
+    // Answered by Says, then by Suspended or Ended. The back end is idle; `transaction`: it is
+    // inside a transaction block.
     virtual void Run(const OwnStatement& statement, bool transaction) = 0;
     // Answered by Described.
     virtual void Describe(const OwnStatement& statement, bool transaction) = 0;
-    // A statement that was suspended goes on, with another limit, or is given up.
+    // Resumes a suspended statement with another limit, or gives it up.
     virtual void Resume(uint32_t max_rows) = 0;
     virtual void GiveUp() = 0;
-    // SET sluice.name = value: whether it may be.
+    // Whether SET sluice.name = value is allowed.
     virtual Status CheckSetting(std::string_view set) = 0;
-    // The client is done, or does not keep to the protocol.
+    // The client is done, or has violated the protocol.
     virtual void Close() = 0;
   };
 
-  // `parameters`: what the back end has said of itself at the start (ParameterStatus).
-  // `dialect`: the back end's.
+  // `parameters`: what the back end reported at the start (ParameterStatus). `dialect`: the back
+  // end's.
   Conversation(Host& host, std::map<std::string, std::string> parameters,
                catalog::Dialect dialect = catalog::Dialect::kPostgres);
 
   void FromClient(std::string_view bytes);
   void FromServer(std::string_view bytes);
 
-  // So much of what the client has sent waits for a statement of ours to end.
+  // Bytes from the client that wait for a statement of ours to end.
   size_t held_bytes() const { return blocked() ? held_.size() : 0; }
   bool statement_runs() const { return running_; }
-  // Of the back end: I, T, E.
+  // Of the back end: I, T or E.
   char status() const { return status_; }
   const std::map<std::string, std::string>& parameters() const { return parameters_; }
-  // What its client_encoding is now: while it is lent, UTF8.
+  // Its current client_encoding: UTF8 while it is lent.
   const std::string& backend_encoding() const { return backend_encoding_; }
 
-  // Of the statement that Run began. `bytes`: whole messages.
+  // Output of the statement that Run began. `bytes`: whole messages.
   void Says(std::string_view bytes);
   void Suspended();
-  // Its error, told here, or OK when CommandComplete has been said.
+  // The statement's error, reported to the client here; or OK, after CommandComplete.
   void Ended(const Status& status);
-  // From now until TakeBack, or its end, the statement has the back end's connection for itself:
-  // what the back end says goes to the borrower.
+  // From now until TakeBack, or the statement's end, the statement has the back end's connection to
+  // itself: what the back end sends goes to the borrower.
   void Lend();
   void FromBorrower(std::string_view bytes);
   void TakeBack();
-  // No columns: it answers without rows.
+  // No columns: the statement returns no rows.
   void Described(const Result<std::vector<WireColumn>>& columns);
 
  private:
   enum class Wish { kPass, kWhole, kDrop };
-  // What the client hears of an answer; kRow: its errors and notices, as its first row is for us.
+  // Which part of an answer the client receives; kRow: errors and notices, while its first row is
+  // for us.
   enum class Hears { kAll, kAllButReady, kErrors, kRow, kNothing };
-  // What the back end still has to answer: a message of this type.
+  // A message of this type, which the back end has yet to answer.
   struct Expected {
     char type;
     Hears hears = Hears::kAll;
   };
-  // What has to be done one after another, each when the back end has answered everything.
+  // Steps to do one after another, each when the back end has answered everything before it.
   struct Step {
     enum class Kind {
-      kOwn,         // a message of the extended protocol that is ours
-      kForward,     // statements of the database, out of a script that has some of ours
-      kRun,         // a statement of ours out of a script
-      kKeep,        // the same, with its rows for what the database has around it
-      kPrepare,     // PREPARE name AS a statement of ours, out of a script
-      kPrepared,    // the database has taken PREPARE, too
-      kInDatabase,  // so it has of the prepared statement `text`
-      kExecute,     // EXECUTE of such a one
-      kForget,      // the database has forgotten the prepared statement `text`; "": all
-      kAsk,         // `text`, of our own, to the database
-      kAskRow,      // the same; its row is ours
-      kGive,        // `text`, to the database; the client hears the answer
-      kSet,         // SET sluice.name out of a script
-      kBegin,       // a transaction for the script
-      kCommit,      // its end
-      kRollback,    // its other end
-      kSync,        // Sync, where a transaction of ours has to end first
-      kSay,         // `text` to the client
-      kError,       // `error`, of a script that cannot be read
-      kReady,       // a script's end
+      kOwn,         // a message of the extended protocol, for a statement of ours
+      kForward,     // statements of the database, from a script that has some of ours
+      kRun,         // a statement of ours from a script
+      kKeep,        // the same, but its rows are kept for the database's statement around it
+      kPrepare,     // PREPARE name AS a statement of ours, from a script
+      kPrepared,    // PREPARE, after the database has prepared its counterpart
+      kInDatabase,  // marks the prepared statement `text` as being in the database
+      kExecute,     // EXECUTE of a prepared statement of ours
+      kForget,      // the database has deallocated the prepared statement `text`; "": all
+      kAsk,         // sends `text`, of our own, to the database
+      kAskRow,      // the same; we read its row
+      kGive,        // sends `text` to the database; the client receives the answer
+      kSet,         // SET sluice.name from a script
+      kBegin,       // begins a transaction for the script
+      kCommit,      // commits it
+      kRollback,    // rolls it back
+      kSync,        // Sync, after ending a transaction of ours
+      kSay,         // sends `text` to the client
+      kError,       // sends `error`, of a script that cannot be read
+      kReady,       // end of a script
     };
     Kind kind;
     char type = 0;             // kOwn
@@ -128,7 +129,7 @@ class Conversation {
     Span span = {};            // of the script: kForward, kRun, kKeep, kPrepare, kExecute, kSet
     Span inside = {};          // kKeep, kPrepare: the statement of ours
     bool transaction = false;  // kForward: begins one
-    bool asked = false;        // kOwn, kExecute: the database has been, and `answer_` is for it
+    bool asked = false;        // kOwn, kExecute: `answer_` is the database's
     Status error = {};
   };
   struct DescribedTarget {
@@ -137,10 +138,10 @@ class Conversation {
   };
   struct Prepared {
     std::string text;
-    std::vector<uint32_t> types;          // of its parameters, as Parse said; 0: it did not
-    std::vector<std::string> type_names;  // as PREPARE said
-    std::optional<Span> inside;           // the statement of ours in a cursor or COPY
-    bool in_database = false;             // one of that name computes its arguments there
+    std::vector<uint32_t> types;          // types of its parameters, from Parse; 0: not given
+    std::vector<std::string> type_names;  // types of its parameters, from PREPARE
+    std::optional<Span> inside;           // the statement of ours inside a cursor or COPY
+    bool in_database = false;             // it has one that computes the arguments
     std::string OwnText() const;          // the statement of ours
   };
   struct Portal {
@@ -157,7 +158,7 @@ class Conversation {
   size_t Consume(std::string_view bytes);
   Wish WishFor(char type) const;
   void Account(char type);
-  // A whole message: false when it is the database's.
+  // Takes a whole message; false: it is for the database.
   bool Take(char type, std::string_view body);
   bool TakeQuery(std::string_view body);
   bool TakeParse(std::string_view body);
@@ -165,7 +166,7 @@ class Conversation {
   bool ClosesInDatabase(std::string_view body);
   std::optional<Route> RouteOf(std::string_view sql) const;
   bool IsOwn(char type, std::string_view body) const;
-  // What the client has said, and what the back end understands now.
+  // The client's text in UTF-8, and the encoding that the back end uses now.
   Result<std::string> Utf8Of(std::string_view text) const;
   Result<std::string> ForServer(std::string_view utf8) const;
   void SeeParameter(std::string_view body);
@@ -173,7 +174,7 @@ class Conversation {
   static bool Borrows(const Step& step);
   bool SwitchEncoding(bool borrows);
   void QueueParts(const std::vector<Part>& parts);
-  // Steps were queued.
+  // Starts on steps that were queued.
   void Begin();
   void Advance();
   void Perform(const Step& step);
@@ -188,7 +189,7 @@ class Conversation {
   void CloseOwn(std::string_view body);
   void Forward(const Span& span);
   void BeginOwn(const OwnStatement& statement);
-  // A cursor's or COPY's rows, to be kept and then given to the database.
+  // The rows of a cursor or COPY, kept until they are given to the database.
   struct Keeping {
     KeptRows rows;
     std::string before, after;  // of the database's statement around it
@@ -225,7 +226,8 @@ class Conversation {
   void DropPortals();
   void ProtocolError(std::string_view message);
   void SeeTag(std::string_view body);
-  // A message of the server; `body` of Z, S and C only. False: the client does not hear of it.
+  // Reads a message from the server; `body` for Z, S and C only. False: do not pass it to the
+  // client.
   bool SeeServer(char type, std::string_view body);
   void SeeLent(char type, std::string_view message);
   bool SeeReady(char status);
@@ -238,51 +240,51 @@ class Conversation {
   Host& host_;
   std::map<std::string, std::string> parameters_;
   const catalog::Dialect dialect_;
-  bool readable_ = true;  // what a text means here is what it means there
-  // The client's; nullopt: UTF-8, or one that is not converted.
+  bool readable_ = true;  // our lexer reads a text as the database does
+  // The client's; nullopt: UTF-8, or one that the server does not convert.
   std::optional<ClientEncoding> encoding_;
   std::string backend_encoding_;
-  int switched_ = 0;  // so often has the back end been asked for another encoding than the client's
+  int switched_ = 0;  // how often the back end was asked for an encoding other than the client's
   bool closed_ = false;
 
   // From the client.
   std::string held_;
-  size_t wanted_ = 0;       // of held_, before there is anything to do with it
-  size_t client_left_ = 0;  // of a message that is being passed on or dropped
+  size_t wanted_ = 0;       // bytes of held_ needed before the next message can be read
+  size_t client_left_ = 0;  // bytes left of a message that is being passed on or dropped
   bool client_drops_ = false;
 
   // From the back end.
   std::string server_held_;  // the beginning of a message
   size_t server_left_ = 0;
   bool server_drops_ = false;
-  std::string said_;  // by a statement of ours, in the middle of a message of the back end
+  std::string said_;  // our output, until a back end's message ends
   char status_ = 'I';
   std::deque<Expected> expected_;
   bool copying_in_ = false;
 
-  // A loan of the back end.
+  // State of a loan of the back end.
   bool lent_ = false;
   std::string borrower_held_;  // the beginning of a message
   size_t borrower_left_ = 0;
   bool borrower_copies_ = false;  // it owes the back end a CopyDone
-  int borrowers_queries_ = 0;     // that have not been answered with ReadyForQuery
+  int borrowers_queries_ = 0;     // not yet answered with ReadyForQuery
 
-  // The extended protocol's messages up to Sync.
+  // The group: the extended protocol's messages up to Sync.
   bool group_open_ = false;    // something has been passed on since the last Sync
-  bool group_dirty_ = false;   // it was executed
-  bool group_failed_ = false;  // what follows is skipped
+  bool group_dirty_ = false;   // something in it was executed
+  bool group_failed_ = false;  // it failed: everything up to Sync is skipped
   bool flushed_ = false;
 
   std::deque<Step> steps_;
   bool running_ = false;    // a statement of ours
   bool in_script_ = false;  // simple protocol
-  bool wrapped_ = false;    // the transaction block was begun for a script or a pipeline, by us
-  std::string script_;      // what places in errors point into
-  int64_t place_ = 0;       // of the statement that runs, in script_
-  BoundText bound_;         // its text with the values of its parameters
+  bool wrapped_ = false;    // we began the transaction block, for a script or a pipeline
+  std::string script_;      // text that places in errors refer to
+  int64_t place_ = 0;       // place of the running statement, in script_
+  BoundText bound_;         // its text with its parameters' values
   std::optional<DescribedTarget> describing_;
   std::optional<Keeping> keeping_;
-  int kept_ = 0;  // so many times
+  int kept_ = 0;  // number of times
   std::optional<AnsweredRow> answer_;
   std::string running_portal_;
 

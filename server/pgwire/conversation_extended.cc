@@ -8,7 +8,7 @@
 #include "server/pgwire/prepared_text.h"
 #include "server/pgwire/sql_words_internal.h"
 
-// The extended protocol's messages where they are ours: Parse, Bind, Describe, Execute, Close.
+// The extended protocol's messages for statements of ours: Parse, Bind, Describe, Execute, Close.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -29,7 +29,7 @@ Status Conversation::NoPrepared(std::string_view name) {
   return NotFound(fmt::format("prepared statement \"{}\" does not exist", name)).SqlState("26000");
 }
 
-// Whether it is a statement, whatever its parameters are.
+// Checks that the text is a statement, whatever its parameters are.
 Status Conversation::CheckText(std::string_view text, const std::vector<uint32_t>& types) {
   const Result<BoundText> unbound = BindText(text, types, {}, nullptr);
   if (!unbound.ok()) {
@@ -40,7 +40,7 @@ Status Conversation::CheckText(std::string_view text, const std::vector<uint32_t
 
 void Conversation::PerformOwn(const Step& step) {
   if (group_failed_) {
-    return;  // skipped, as what follows until Sync
+    return;  // skipped, like everything up to Sync
   }
   place_ = 0;
   switch (step.type) {
@@ -61,8 +61,8 @@ void Conversation::PerformOwn(const Step& step) {
   }
 }
 
-// What a pipeline has done so far is seen by the statement, and is one transaction with it. True:
-// that one has to begin first.
+// The statement sees what its pipeline has done so far, and is in one transaction with it. True:
+// that transaction has to be begun first.
 bool Conversation::BeginForPipeline(const Step& again) {
   if (status_ != 'I' || wrapped_) {
     return false;
@@ -195,8 +195,8 @@ void Conversation::BindOwn(const Step& step) {
   Reply(reply);
 }
 
-// Parameters of types, or in forms, that are not known here: the database shows them as text, and
-// says what the types are called. What it has done for that in no transaction ends at once.
+// For parameters whose types or formats are not known here, asks the database for their texts and
+// their types' names. Outside a transaction, this query's effects end at once.
 void Conversation::AskForTexts(const std::vector<size_t>& which, const Prepared& prepared,
                                const BindMessage& message, Step again) {
   again.asked = true;
@@ -297,7 +297,7 @@ void Conversation::Described(const Result<std::vector<WireColumn>>& columns) {
   ProcessHeld();
 }
 
-// Without columns: it answers without rows, or those that it has are told when it is executed.
+// No columns: the statement returns no rows, or its columns are reported when it is executed.
 void Conversation::ReplyDescription(const std::vector<WireColumn>& columns) {
   const std::optional<DescribedTarget> target = std::exchange(describing_, std::nullopt);
   std::string reply;
@@ -341,7 +341,7 @@ void Conversation::ExecuteOwn(std::string_view body) {
     running_ = true;
     return host_.Resume(message->max_rows);
   }
-  // Rows that are kept need a transaction to go with, too.
+  // Kept rows need a surrounding transaction, too.
   if ((group_dirty_ || portal.inside.has_value()) &&
       BeginForPipeline({.kind = Step::Kind::kOwn, .type = 'E', .text = std::string(body)})) {
     return;

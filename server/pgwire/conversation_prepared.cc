@@ -9,9 +9,9 @@
 #include "server/pgwire/prepared_text.h"
 #include "server/pgwire/sql_words_internal.h"
 
-// Prepared statements of ours in SQL. The database has one of the same name and with as many
-// parameters, which answers with them: it checks and computes the arguments of EXECUTE, as
-// whatever else it is asked in this session.
+// Prepared statements of ours in SQL. The database prepares a statement of the same name with as
+// many parameters, which returns them: so the database checks and computes EXECUTE's arguments, as
+// it does for other statements of this session.
 namespace sluice::server::pgwire {
 
 void Conversation::PrepareOwn(const Step& step) {
@@ -62,18 +62,18 @@ void Conversation::ForgetPrepared(std::string_view name) {
   }
 }
 
-// `execute`: in script_. Then `again` is performed, with the answer.
+// `execute`: place in script_. Performs `again` once the answer is there.
 void Conversation::AskForArguments(const Span& execute, Step again) {
   const std::string_view script = script_;
   const std::string_view text = TextOf(script, execute);
   const std::optional<ExecuteText> read = ReadExecuteText(text);
   const auto prepared = read.has_value() ? statements_.find(read->name) : statements_.end();
-  if (prepared == statements_.end()) {  // the script has forgotten it
+  if (prepared == statements_.end()) {  // the script has deallocated it
     return Fail(NoPrepared(read.has_value() ? read->name : ""));
   }
   again.asked = true;
   steps_.push_front(std::move(again));
-  // At its own place, for the places in the database's errors.
+  // Sent at its own place, so that the places in the database's errors are right.
   const auto begin = static_cast<size_t>(execute.begin + read->begin);
   steps_.push_front({.kind = Step::Kind::kAskRow,
                      .text = Blanks(script.substr(0, begin)) +
@@ -86,7 +86,7 @@ void Conversation::AskForArguments(const Span& execute, Step again) {
   }
 }
 
-// The statement that EXECUTE means, with the arguments that the database has answered.
+// The statement that EXECUTE names, with the arguments from the database's answer.
 Result<BoundText> Conversation::ExecutedText(const Span& execute) {
   const std::optional<AnsweredRow> arguments = std::exchange(answer_, std::nullopt);
   const std::string_view text = TextOf(script_, execute);

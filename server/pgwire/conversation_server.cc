@@ -3,14 +3,14 @@
 
 #include "server/pgwire/conversation.h"
 
-// What the back end says.
+// The back end's messages.
 namespace sluice::server::pgwire {
 namespace {
 
-// A row that is ours has the values of one statement's parameters; a longer one is not taken.
+// Limit for a row that we read: it has the parameters of one statement.
 constexpr size_t kMostAnswerBytes = size_t{16} << 20;
-// Of a column in RowDescription, around the OID of its type: table and number; size, modifier and
-// format.
+// Bytes of a RowDescription column before its type's OID (table and number) and after it (size,
+// modifier, format).
 constexpr size_t kColumnPlaceBytes = 6;
 constexpr size_t kColumnFormBytes = 8;
 constexpr std::string_view kClientEncoding("client_encoding\0", 16);
@@ -55,7 +55,7 @@ void Conversation::FromServer(std::string_view bytes) {
       return ProtocolError("the server does not keep to the protocol");
     }
     const size_t body = length - kLengthBytes;
-    if ((type == 'd' || type == 'D') && PassesRows()) {  // nearly all that it says
+    if ((type == 'd' || type == 'D') && PassesRows()) {  // nearly all of the traffic
       const size_t part = std::min(kHeaderBytes + body, bytes.size() - at);
       server_drops_ = false;
       server_left_ = kHeaderBytes + body - part;
@@ -136,7 +136,7 @@ bool Conversation::SeeServer(char type, std::string_view body) {
     case 'G':
       copying_in_ = true;
       if (!expected_.empty() && expected_.front().type == 'E') {
-        // A Sync that the server meets while it copies does nothing.
+        // A server ignores a Sync that it receives during a COPY.
         const auto next = std::next(expected_.begin());
         expected_.erase(next, std::find_if(next, expected_.end(), [](const Expected& expected) {
                           return expected.type != 'S';
@@ -148,7 +148,7 @@ bool Conversation::SeeServer(char type, std::string_view body) {
   }
 }
 
-// Rows, and lines of COPY, go on as they are.
+// Rows, and lines of COPY, pass unchanged.
 bool Conversation::PassesRows() const {
   return lent_ || expected_.empty() || expected_.front().hears == Hears::kAll ||
          expected_.front().hears == Hears::kAllButReady;
@@ -183,7 +183,7 @@ void Conversation::TakeAnswer(char type, std::string_view body) {
   }
 }
 
-// Without a Sync behind it the back end does not say how a transaction block stands.
+// Until a Sync, the back end does not report the state of the transaction block.
 void Conversation::SeeTag(std::string_view body) {
   if (expected_.empty() || expected_.front().type != 'E') {
     return;
@@ -197,7 +197,7 @@ void Conversation::SeeTag(std::string_view body) {
   }
 }
 
-// The client's encoding is what it was while the back end has another for our sake.
+// While the back end uses another encoding for our sake, the client's encoding stays as it was.
 void Conversation::SeeParameter(std::string_view body) {
   BodyReader reader(body);
   const std::string name(reader.String());
@@ -211,7 +211,7 @@ void Conversation::SeeParameter(std::string_view body) {
   FindEncoding();
 }
 
-// `message`: of Z, S, A and E, whole.
+// `message`: whole, for Z, S, A and E.
 void Conversation::SeeLent(char type, std::string_view message) {
   switch (type) {
     case 'Z':
@@ -224,7 +224,7 @@ void Conversation::SeeLent(char type, std::string_view message) {
       break;
     case 'E':
       if (IsFatal(message.substr(std::min(message.size(), kHeaderBytes)))) {
-        Says(message);  // nobody hears more of this session
+        Says(message);  // no one else receives this session's output
       }
       break;
     case 'S':
@@ -297,7 +297,7 @@ void Conversation::TakeBack() {
   }
 }
 
-// The answer to the message that is due, if that is one of `types`.
+// Answers the message that is due, if its type is one of `types`.
 bool Conversation::Answered(std::string_view types) {
   if (expected_.empty()) {
     return true;
@@ -329,12 +329,12 @@ bool Conversation::SeeReady(char status) {
 bool Conversation::SeeError() {
   copying_in_ = false;
   if (expected_.empty()) {
-    return true;  // the server ends the connection
+    return true;  // the server closes the connection
   }
   const Hears hears = expected_.front().hears;
   const char type = expected_.front().type;
   if (type != 'Q' && type != 'F') {
-    // It skips all that comes until Sync.
+    // The server skips everything up to Sync.
     while (!expected_.empty() && expected_.front().type != 'S') {
       expected_.pop_front();
     }
@@ -342,13 +342,13 @@ bool Conversation::SeeError() {
   }
   if (hears == Hears::kRow ||
       ((type == 'Q' || type == 'F') && (hears == Hears::kAllButReady || hears == Hears::kErrors))) {
-    // The rest of the script, or of the pipeline, does not run. ReadyForQuery is still to come.
+    // The rest of the script or pipeline does not run. ReadyForQuery is still to come.
     AbortFailed();
   }
   return hears != Hears::kNothing;
 }
 
-// The database has said an error, which has failed its own block.
+// After an error from the database, which has already failed its own block.
 void Conversation::AbortFailed() {
   steps_.clear();
   if (!in_script_) {

@@ -4,19 +4,19 @@
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/sql_words_internal.h"
 
-// What is done about statements of ours, one step after another.
+// Performs the steps for statements of ours, one after another.
 namespace sluice::server::pgwire {
 namespace {
 
-// Fails wherever it runs inside a transaction block, and with it the block.
+// Fails in any transaction block, and thereby fails the block.
 constexpr std::string_view kFailBlock = "ROLLBACK TO SAVEPOINT sluice_statement_failed";
-// A prepared statement that nobody has: binding it fails what has come since the last Sync.
+// A prepared statement that does not exist: binding it fails everything since the last Sync.
 constexpr std::string_view kNoStatement = "sluice statement failed";
 
 }  // namespace
 
 void Conversation::Begin() {
-  // What has been sent without a Sync may not have been answered yet.
+  // What was sent without a Sync may be unanswered still.
   if (group_open_ && !flushed_ && !expected_.empty()) {
     std::string flush;
     AppendMessage(flush, 'H', {});
@@ -47,8 +47,8 @@ bool Conversation::Borrows(const Step& step) {
          (step.kind == Step::Kind::kOwn && (step.type == 'E' || step.type == 'D'));
 }
 
-// Who borrows the back end talks UTF-8 with it; what the client hears of it is in its own encoding.
-// True: it has been asked for another. A request may be cancelled with what ran before.
+// A borrower uses UTF-8 with the back end; the client receives its output in its own encoding.
+// True: another encoding was requested. The request may be cancelled together with what ran before.
 bool Conversation::SwitchEncoding(bool borrows) {
   constexpr int kMostRequests = 5;
   const bool wants_utf8 = encoding_.has_value() && borrows;
@@ -73,7 +73,7 @@ void Conversation::Perform(const Step& step) {
       break;
     case Step::Kind::kForward:
       Forward(step.span);
-      wrapped_ = wrapped_ && !step.transaction;  // from here on it is the script's own
+      wrapped_ = wrapped_ && !step.transaction;  // from here on the transaction is the script's own
       break;
     case Step::Kind::kRun: {
       OwnStatement statement;
@@ -167,7 +167,7 @@ void Conversation::KeepStep(const Step& step) {
   Keep(statement, step.span, step.inside);
 }
 
-// `whole`, `inside`: of script_.
+// `whole`, `inside`: places in script_.
 void Conversation::Keep(const OwnStatement& statement, const Span& whole, const Span& inside) {
   const std::string_view script = script_;
   const std::string_view before = TextOf(script, {whole.begin, inside.begin});
@@ -180,11 +180,11 @@ void Conversation::Keep(const OwnStatement& statement, const Span& whole, const 
                      std::string(TextOf(script, {inside.end, whole.end}))};
   BeginOwn(statement);
   if (!running_) {
-    keeping_.reset();  // the transaction has failed before
+    keeping_.reset();  // the transaction had failed before
   }
 }
 
-// The database makes a table of them, and reads that in the place of our statement.
+// The database creates a table of the rows, and reads that instead of running our statement.
 void Conversation::GiveKept(const Keeping& keeping) {
   if (!keeping.rows.has_columns()) {
     return Fail(SyntaxError("the statement answers without rows"));
@@ -208,14 +208,14 @@ void Conversation::AskOurs(std::string_view sql, Hears hears) {
   host_.ToServer(query);
 }
 
-// Places in the database's errors count from the script's beginning.
+// Places in the database's errors are counted from the beginning of the script.
 void Conversation::Forward(const Span& span) {
   AskOurs(Blanks(std::string_view(script_).substr(0, static_cast<size_t>(span.begin))) +
               std::string(TextOf(script_, span)),
           Hears::kAllButReady);
 }
 
-// A pipeline has come to its end, and with it the transaction that we began in it.
+// At the end of a pipeline, ends the transaction that we began in it.
 void Conversation::Sync() {
   std::string sync;
   AppendMessage(sync, 'S', {});
@@ -256,8 +256,8 @@ void Conversation::BeginOwn(const OwnStatement& statement) {
   host_.Run(encoded, status_ == 'T');
 }
 
-// For the back end the session is idle while a statement of ours runs. It counts the time of that
-// (idle_in_transaction_session_timeout) from ReadyForQuery to the next message, whatever that is.
+// To the back end the session is idle while a statement of ours runs. Any message resets its
+// idle_in_transaction_session_timeout, which counts from ReadyForQuery.
 void Conversation::KeepAwake() {
   std::string flush;
   AppendMessage(flush, 'H', {});
@@ -285,7 +285,7 @@ void Conversation::Says(std::string_view bytes) {
   host_.ToClient(bytes);
 }
 
-// Its rows are more than are kept.
+// There are more rows than are kept.
 void Conversation::GiveUpKeeping(const Status& error) {
   keeping_.reset();
   host_.GiveUp();
@@ -321,7 +321,7 @@ void Conversation::Ended(const Status& status) {
     portal->second.suspended = false;
   }
   if (!std::exchange(running_, false)) {
-    return;  // it was suspended: nobody waits for its answer
+    return;  // it was suspended: no answer is due
   }
   TakeBack();
   const BoundText bound = std::exchange(bound_, {});
@@ -335,7 +335,7 @@ void Conversation::Ended(const Status& status) {
   ProcessHeld();
 }
 
-// An error of ours has the effect of one of the database's.
+// An error of ours has the same effect as one of the database's.
 void Conversation::Fail(const Status& error) {
   std::string bytes;
   AppendError(bytes, error, script_, place_);
@@ -360,7 +360,7 @@ void Conversation::Fail(const Status& error) {
   }
 }
 
-// What is left of a script does not run.
+// The rest of a script does not run.
 void Conversation::AbortScript() {
   steps_.clear();
   if (wrapped_) {

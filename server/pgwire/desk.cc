@@ -10,7 +10,7 @@ namespace sluice::server::pgwire {
 namespace {
 
 constexpr size_t kMaxHandshakeBytes = size_t{10} << 10;
-constexpr const char* kPort = "5432";  // a name only
+constexpr const char* kPort = "5432";  // only part of the name
 
 bool IsThisUser(int descriptor) {
   ucred peer = {};
@@ -19,7 +19,7 @@ bool IsThisUser(int descriptor) {
          peer.uid == geteuid();
 }
 
-// A visitor until the token has been shown. Lives in what it waits for.
+// A visitor who has not shown the token yet. Kept alive by what it waits for.
 class Handshake final : public std::enable_shared_from_this<Handshake> {
  public:
   Handshake(std::shared_ptr<const Desk::Host> host, std::vector<char>& buffer,
@@ -52,7 +52,7 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
     }
   }
 
-  // False: it is over.
+  // False: it has ended.
   bool TakeStartup() {
     if (held_.size() < kLengthBytes) {
       return true;

@@ -12,30 +12,30 @@
 
 namespace sluice::server::pgwire {
 
-// Somebody who has come in at a desk and said as whom.
+// A client that has connected to a desk and sent its start-up message.
 struct Visitor {
   StartupMessage startup;
-  std::string token;  // in the place of a password
+  std::string token;  // sent as the password
   std::unique_ptr<Channel> channel;
 
-  // Shows them out. For one who has not been handed on.
+  // Sends the error and disconnects. For a visitor who has not been handed on.
   void Refuse(const Status& status);
 };
 
-// Where processes of this one's own user connect as to a PostgreSQL server: an abstract Unix
-// socket. Belongs to the I/O thread.
+// Where processes of the same user connect as to a PostgreSQL server: an abstract Unix socket.
+// Belongs to the I/O thread.
 class Desk {
  public:
   struct Host {
     std::function<void(Visitor visitor)> enters;
-    // Somebody wants ended what runs on a back end.
+    // A request to cancel what runs on a back end.
     std::function<void(uint32_t process, uint32_t key)> cancels;
   };
-  // `name`: as libpq's host, behind an '@'. `buffer`: of whoever reads on this thread.
+  // `name`: libpq's host, starting with '@'. `buffer`: shared by all readers on this thread.
   Desk(boost::asio::io_context& context, std::vector<char>& buffer, std::string name, Host host);
   Status Listen();
   void Close();
-  // As libpq has them.
+  // In libpq's form.
   const std::string& name() const { return name_; }
   static const char* Port();
 

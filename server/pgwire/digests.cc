@@ -76,7 +76,7 @@ Result<std::string> FromBase64(std::string_view text) {
   for (const char c : text) {
     const size_t digit = kBase64Digits.find(c);
     if (digit == std::string_view::npos) {
-      break;  // '=' at the end; all else does not come back below
+      break;  // '=' at the end; the comparison below refuses anything else
     }
     group = (group << 6U | static_cast<uint32_t>(digit)) & 0xFFFFFFU;
     if (++digits % 4 != 1) {

@@ -5,20 +5,20 @@
 
 #include "base/status.h"
 
-// Digests over OpenSSL, and base64, for the files of this folder.
+// Digests with OpenSSL, and base64, for this folder's files.
 namespace sluice::server::pgwire {
 
 inline constexpr size_t kSha256Bytes = 32;
 
 std::string Sha256Of(std::string_view bytes);
 std::string HmacSha256(std::string_view key, std::string_view text);
-// In time that does not depend on where they differ.
+// Compares in time that does not depend on where the two differ.
 bool SameSecret(std::string_view a, std::string_view b);
-// Overwrites it.
+// Overwrites the secret.
 void Forget(std::string* secret);
 
 std::string ToBase64(std::string_view bytes);
-// Nothing but the one text that ToBase64 makes of some bytes.
+// Accepts only the text that ToBase64 makes.
 Result<std::string> FromBase64(std::string_view text);
 
 }  // namespace sluice::server::pgwire

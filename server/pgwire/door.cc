@@ -23,17 +23,17 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// What one read may bring; all sessions share it.
+// Size of one read; all sessions share the buffer.
 constexpr size_t kReadBytes = size_t{64} << 10;
 
-// What SCRAM binds to; nullopt: no certificate, or one with nothing to bind to.
+// SCRAM's channel binding; nullopt: no certificate, or one that offers none.
 std::optional<std::string> EndPointOf(SSL_CTX* context) {
   return context == nullptr ? std::nullopt : CertificateEndPoint(SSL_CTX_get0_certificate(context));
 }
 
 class WireDoor final : public Door {
  public:
-  // What a door is made of beside its sockets.
+  // What a door consists of, apart from its sockets.
   struct Parts {
     StatementService& service;
     LoginThrottle& throttle;
@@ -44,7 +44,7 @@ class WireDoor final : public Door {
     std::optional<std::string> end_point;
     TlsContext client_tls;
     std::unique_ptr<TicketDesk> tickets;  // with a server's verifiers
-    std::string embedded;                 // sqlite:PATH, in the place of a server
+    std::string embedded;                 // sqlite:PATH, instead of a server
   };
   explicit WireDoor(Parts parts)
       : server_tls_(std::move(parts.server_tls)),
@@ -118,7 +118,7 @@ class WireDoor final : public Door {
   void Serve() {
     pthread_setname_np(pthread_self(), "pg door");
     while (!context_.stopped()) {
-      // What escapes from one session's work must not cost the others theirs.
+      // An exception in one session's work must not end the others.
       [[maybe_unused]] const Status served =
           Guarded("serving the PostgreSQL door", [this] { context_.run(); });
     }
@@ -127,7 +127,7 @@ class WireDoor final : public Door {
   const TlsContext server_tls_;
   const TlsContext client_tls_;
   const std::unique_ptr<TicketDesk> tickets_;
-  SessionHouse house_;  // outlives the sessions, which live in what the context waits for
+  SessionHouse house_;  // outlives the sessions, which what waits in the context keeps alive
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       context_.get_executor()};

@@ -13,37 +13,38 @@ namespace sluice::server::pgwire {
 
 class StatementService;
 
-// What a door asks of who comes in.
+// How a door authenticates its clients.
 enum class ClientLogin {
-  kTrusted,   // nothing: the server lets in whom it wants
+  kTrusted,   // not at all: the server decides
   kPassword,  // the password, which the server checks
-  kScram,     // a proof that the client knows the password, by what the server keeps of it
+  kScram,     // SCRAM, checked against the server's verifiers
 };
 
 // The PostgreSQL door: listens, and serves every session on one thread of its own.
 class Door {
  public:
   struct Options {
-    // HOST:PORT, port 0 takes a free one; or /FOLDER:PORT for the Unix socket that clients look for
-    // there. Several with commas.
+    // HOST:PORT, where port 0 takes a free one; or /FOLDER:PORT for the Unix socket where clients
+    // look for it. Several are separated by commas.
     std::string address;
-    std::string source;    // the PostgreSQL server behind it, as a URL; or sqlite:PATH
+    std::string source;    // URL of the PostgreSQL server behind it; or sqlite:PATH
     std::string tls_cert;  // PEM files; both or none
     std::string tls_key;
     ClientLogin client_login = ClientLogin::kPassword;
     std::string verifiers;      // kScram: the URL of Verifiers::Open; "": `source`
-    std::string password_file;  // the same over SQLite
+    std::string password_file;  // the same for SQLite
   };
-  // `service` lasts until Shutdown, `throttle`, which other doors may share, as long as the door.
-  // Errors: the address is taken, a file is no certificate.
+  // `service` lasts until Shutdown; `throttle`, which other doors may share, as long as the door.
+  // Errors: the address is taken, or a file is not a certificate.
   static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service,
                                              LoginThrottle& throttle);
   virtual ~Door() = default;
 
-  // As in Options, with the ports that were taken.
+  // As in Options, with the actual ports.
   virtual const std::string& address() const = 0;
-  // Ends every session, in words that clients know, and asks the service for nothing more. What the
-  // service has begun may still speak to this object until it goes. Idempotent; of one thread.
+  // Ends every session with an error that clients understand, and calls the service no more.
+  // Statements that the service has begun may still write to this object until it is destroyed.
+  // Idempotent; called by one thread.
   virtual void Shutdown() = 0;
 };
 

@@ -9,9 +9,9 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// They are held in memory until the statement has ended: whoever wants more writes them to a table.
+// Rows are held in memory until the statement has ended; for more, users write them to a table.
 constexpr size_t kMostBytes = size_t{256} << 20;
-// Of one INSERT.
+// Size of one INSERT.
 constexpr size_t kListBytes = size_t{256} << 10;
 constexpr uint32_t kNull = 0xffffffffU;
 
@@ -62,8 +62,8 @@ Status KeptRows::TakeColumns(std::string_view body) {
   for (uint16_t left = reader.Uint16(); left > 0 && reader.ok(); --left) {
     Column column;
     column.name = catalog::QuoteName(reader.String());
-    reader.Uint32();  // table
-    reader.Uint16();  // its column
+    reader.Uint32();  // table's OID
+    reader.Uint16();  // column's number
     const uint32_t oid = reader.Uint32();
     const BuiltInType* known = FindBuiltInType(oid);
     column.type = dialect_ == catalog::Dialect::kPostgres ? TypeName(oid)
@@ -117,14 +117,14 @@ std::string KeptRows::Table() const {
 std::vector<std::string> KeptRows::Statements() const {
   std::vector<std::string> statements;
   std::string columns;
-  for (size_t i = 0; i < columns_.size(); ++i) {  // whose names may come twice
+  for (size_t i = 0; i < columns_.size(); ++i) {  // names may repeat
     columns += fmt::format("{}c{} {}", i == 0 ? "" : ", ", i + 1, columns_[i].type);
   }
   const std::string name = Table().substr(Table().find('.') + 1);
   if (dialect_ == catalog::Dialect::kPostgres) {
     statements.push_back(
         fmt::format("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DROP", name, columns));
-  } else {  // a table does not go with its transaction there, so the one before goes now
+  } else {  // there a table outlives its transaction, so drop the previous one now
     if (number_ > 1) {
       statements.push_back(fmt::format("DROP TABLE IF EXISTS temp.sluice_rows_{}", number_ - 1));
     }

@@ -9,23 +9,23 @@
 
 namespace sluice::server::pgwire {
 
-// The rows that a statement of ours has answered with, kept for the database, which is to read them
-// from a temporary table that goes with the transaction. Pure; not thread-safe.
+// Keeps the rows that a statement of ours returns for the database, which reads them from a
+// temporary table that is dropped with the transaction. Pure; not thread-safe.
 class KeptRows {
  public:
-  // `number`: no other table of the transaction has it.
+  // `number`: unique among the tables of the transaction.
   explicit KeptRows(int number, catalog::Dialect dialect = catalog::Dialect::kPostgres)
       : number_(number), dialect_(dialect) {}
 
-  // What the statement says, as whole messages with rows in text format. Returns what the client is
-  // to hear of it, its notices. 54000: more rows than are kept.
+  // Takes the statement's output as whole messages, with rows in text format. Returns the part for
+  // the client: notices. 54000: more rows than are kept.
   Result<std::string> Take(std::string_view messages);
 
-  // It has said which columns its rows have.
+  // Whether the columns of the rows are known.
   bool has_columns() const { return !columns_.empty(); }
-  // The statements that make and fill the table, each of a size that a server likes.
+  // The statements that create and fill the table, each of a moderate size.
   std::vector<std::string> Statements() const;
-  // SELECT of all of them.
+  // A SELECT of all rows.
   std::string Select() const;
 
  private:
@@ -40,7 +40,7 @@ class KeptRows {
   int number_;
   catalog::Dialect dialect_;
   std::vector<Column> columns_;
-  std::vector<std::string> values_;  // "(...), (...)", lists of some size
+  std::vector<std::string> values_;  // "(...), (...)", lists of limited size
   size_t bytes_ = 0;
 };
 

@@ -19,9 +19,9 @@ namespace {
 using boost::asio::generic::stream_protocol;
 using boost::asio::ip::tcp;
 
-// Clients that have connected and are not taken yet.
+// Connected clients that are not accepted yet.
 constexpr int kBacklog = 1024;
-// After an accept that failed (no descriptors left), so that it does not spin.
+// Pause after an accept that failed (no descriptors left), to avoid spinning.
 constexpr std::chrono::milliseconds kAcceptPause(100);
 
 Status CannotListen(const std::string& address, std::string_view why) {
@@ -29,7 +29,7 @@ Status CannotListen(const std::string& address, std::string_view why) {
       .Hint("is the port taken?");
 }
 
-// Whether a socket file is what a process has left behind that is gone.
+// Whether a socket file was left behind by a process that has ended.
 bool NobodyListens(const std::string& file) {
   sockaddr_un address = {};
   if (file.size() >= sizeof(address.sun_path)) {
@@ -47,7 +47,7 @@ bool NobodyListens(const std::string& file) {
 
 }  // namespace
 
-// Outlives the listener where an accept is on its way.
+// Outlives the listener while an accept is pending.
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
   State(boost::asio::io_context& context, Accepted then)
       : acceptor(context), pause(context), accepted(std::move(then)) {}
@@ -159,7 +159,7 @@ Result<std::unique_ptr<Listener>> Listener::Open(boost::asio::io_context& contex
   }
   std::string taken = address;
   if (local) {
-    constexpr mode_t kEverybody = 0777;  // who comes in has to log in
+    constexpr mode_t kEverybody = 0777;  // every client has to log in
     chmod(file.c_str(), kEverybody);
   } else {
     const stream_protocol::endpoint own = state->acceptor.local_endpoint(error);

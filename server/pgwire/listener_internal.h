@@ -11,26 +11,26 @@
 
 namespace sluice::server::pgwire {
 
-// One address that clients come in by: HOST:PORT, or /FOLDER:PORT for the Unix socket
+// One address that the door listens at: HOST:PORT, or /FOLDER:PORT for the Unix socket
 // /FOLDER/.s.PGSQL.PORT. Belongs to the I/O thread.
 class Listener {
  public:
   struct Client {
-    int descriptor = -1;  // the receiver's
-    bool local = false;   // of this machine
+    int descriptor = -1;  // owned by the receiver
+    bool local = false;   // on this machine
     std::string address;  // without the port
   };
   using Accepted = std::function<void(Client)>;
-  // Port 0 of a host takes a free one. A socket file that nobody listens at any more is replaced.
-  // Errors: the address is taken, or is none.
+  // With a host, port 0 takes a free port. A socket file that no process listens at is replaced.
+  // Errors: the address is taken, or malformed.
   static Result<std::unique_ptr<Listener>> Open(boost::asio::io_context& context,
                                                 const std::string& address, Accepted accepted);
-  // Accepts no more, and takes its socket file away.
+  // Stops accepting, and removes its socket file.
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // With the port that was taken.
+  // With the actual port.
   const std::string& address() const { return address_; }
 
  private:

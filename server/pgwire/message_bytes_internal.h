@@ -6,7 +6,7 @@
 
 #include "server/pgwire/messages.h"
 
-// What messages are written of.
+// Helpers to write messages.
 namespace sluice::server::pgwire {
 
 inline void AppendUint16(std::string& out, uint16_t number) {
@@ -19,7 +19,7 @@ inline void AppendString(std::string& out, std::string_view text) {
   out.push_back('\0');
 }
 
-// Writes the length of a message when it goes.
+// Writes a message's length when destroyed.
 class OpenMessage {
  public:
   OpenMessage(std::string& out, char type) : out_(out) {

@@ -13,7 +13,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// From this power of ten on the server writes an exponent.
+// From this power of ten on, the server writes an exponent.
 constexpr int kFirstDoubleExponent = 15;
 constexpr int kFirstFloatExponent = 6;
 constexpr int kLastExponent = -5;
@@ -72,21 +72,21 @@ std::optional<Float> ParseFloat(std::string_view text) {
   return number;
 }
 
-// A numeric's digits are four decimal ones.
+// Each digit of a numeric holds four decimal digits.
 constexpr size_t kDigitsOfGroup = 4;
 constexpr int kBase = 10'000;
 constexpr uint16_t kNegative = 0x4000;
 constexpr uint16_t kNumericNan = 0xC000;
 constexpr uint16_t kNumericInfinity = 0xD000;
 constexpr uint16_t kNumericMinusInfinity = 0xF000;
-constexpr size_t kScaleOfInfinity = 32;         // as the server sends it; it means nothing
+constexpr size_t kScaleOfInfinity = 32;         // as the server sends it; without meaning
 constexpr int kMostScale = 0x3FFF;              // NUMERIC_DSCALE_MAX
-constexpr size_t kMostNumericDigits = 150'000;  // 131072 before the point, 16383 behind it
+constexpr size_t kMostNumericDigits = 150'000;  // 131072 before the point, 16383 after it
 constexpr int kMostExponent = 400;              // of a double
 
 struct Decimal {
   bool negative = false;
-  std::string whole;     // digits without zeros in front
+  std::string whole;     // digits without leading zeros
   std::string fraction;  // as many as are shown
 };
 
@@ -98,7 +98,7 @@ bool TakeDigits(std::string_view& text, std::string* digits) {
   return digits->size() <= kMostNumericDigits;
 }
 
-// Puts the point `exponent` places further to the right.
+// Moves the point `exponent` places to the right.
 void Shift(int exponent, Decimal* decimal) {
   std::string& from = exponent > 0 ? decimal->fraction : decimal->whole;
   for (int i = 0; i < std::abs(exponent); ++i) {

@@ -19,7 +19,7 @@ bool HasNoType(uint32_t oid) {
   return oid == kUnspecifiedOid || oid == kUnknownOid;
 }
 
-// The parameter's value, which is not NULL, as a text that PostgreSQL reads.
+// The value of a parameter that is not NULL, as a text that PostgreSQL reads.
 Result<std::string> TextOfParameter(const BoundParameter& parameter) {
   std::string text(*parameter.value);
   if (parameter.binary) {
@@ -38,7 +38,7 @@ Result<std::string> TextOfParameter(const BoundParameter& parameter) {
   return text;
 }
 
-// "pg_catalog.int4"; "" where the statement decides.
+// "pg_catalog.int4"; "" if the statement determines the type.
 Result<std::string> TypeNameOf(uint32_t oid, std::string_view given) {
   if (!given.empty()) {
     return std::string(given);
@@ -77,7 +77,7 @@ std::optional<Number> ReadWhole(std::string_view text) {
   return number;
 }
 
-// What PostgreSQL takes for a boolean: the beginnings of words.
+// PostgreSQL accepts prefixes of words as booleans.
 std::optional<bool> ReadBool(std::string_view text) {
   const std::string word = catalog::LowerAscii(TrimAscii(text));
   if (word == "1" || word == "on") {
@@ -104,7 +104,7 @@ Status NoSuchValue(std::string_view type, std::string_view text) {
 
 using AttributeContent = decltype(parser::AttributeValue::value);
 
-// The value of a type that is no array's.
+// The value of a scalar type.
 Result<AttributeContent> ScalarAttribute(uint32_t oid, const std::string& text) {
   switch (oid) {
     case kBoolOid:
@@ -126,7 +126,7 @@ Result<AttributeContent> ScalarAttribute(uint32_t oid, const std::string& text) 
       if (const auto whole = ReadWhole<int64_t>(text); whole.has_value() && oid == kNumericOid) {
         return AttributeContent(*whole);
       }
-      if (const auto number = ReadWhole<double>(text)) {  // NaN and infinities in any case
+      if (const auto number = ReadWhole<double>(text)) {  // also NaN, infinity in any case
         return AttributeContent(*number);
       }
       return NoSuchValue("double precision", text);

@@ -22,11 +22,11 @@ struct CharRange {
 // RFC 3454, C.1.2, as the server has it: spaces that are mapped to ' '.
 constexpr CharRange kSpaces[] = {{0x00A0, 0x00A0}, {0x1680, 0x1680}, {0x2000, 0x200B},
                                  {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
-// RFC 3454, B.1: what is mapped to nothing.
+// RFC 3454, B.1: characters that are mapped to nothing.
 constexpr CharRange kNothing[] = {{0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x1806, 0x1806},
                                   {0x180B, 0x180D}, {0x200C, 0x200D}, {0x2060, 0x2060},
                                   {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}};
-// What nothing is done to, wherever it stands, and what is read from left to right.
+// Characters that stay unchanged wherever they stand, and are read from left to right.
 constexpr CharRange kLeftToRight[] = {
     {0x0020, 0x007E}, {0x00A1, 0x00A7}, {0x00A9, 0x00A9}, {0x00AB, 0x00AC}, {0x00AE, 0x00AE},
     {0x00B0, 0x00B1}, {0x00B6, 0x00B7}, {0x00BB, 0x00BB}, {0x00BF, 0x0131}, {0x0134, 0x013E},
@@ -37,9 +37,9 @@ constexpr CharRange kLeftToRight[] = {
     {0x2010, 0x2010}, {0x2012, 0x2016}, {0x2018, 0x2023}, {0x2030, 0x2032}, {0x20A0, 0x20A7},
     {0x20A9, 0x20AF}, {0x3001, 0x301D}, {0x3041, 0x3096}, {0x30A1, 0x30FA}, {0x30FC, 0x30FC},
     {0x4E00, 0x9FA5}, {0xAC00, 0xD7A3}};
-// The same, from right to left: where both directions meet it may be forbidden.
+// The same for right to left; a text that mixes directions may be forbidden.
 constexpr CharRange kRightToLeft[] = {{0x05D0, 0x05EA}, {0x0621, 0x063A}, {0x0641, 0x064A}};
-// Not assigned in Unicode 3.2: a password with one of them is taken as it stands.
+// Not assigned in Unicode 3.2: a password with such a character is used unchanged.
 constexpr CharRange kEmoji[] = {{0x1F300, 0x1FAFF}};
 
 template <size_t kCount>
@@ -105,7 +105,7 @@ Result<std::string> PreparePassword(std::string_view password) {
     return Among(kSpaces, c) || Among(kNothing, c) || Among(kLeftToRight, c) ||
            Among(kRightToLeft, c);
   });
-  // Whether it is forbidden or not then makes no difference where nothing is mapped.
+  // If nothing was mapped, it makes no difference whether the password is forbidden.
   if (!known || (right_to_left && prepared != password)) {
     return Unimplemented("the password has characters that this gateway cannot prepare for SCRAM")
         .Detail(

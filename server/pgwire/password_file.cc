@@ -15,7 +15,7 @@ namespace sluice::server::pgwire {
 namespace {
 
 constexpr std::string_view kSecretComment = "# of users who are not here: ";
-constexpr size_t kMostNameBytes = 63;  // as PostgreSQL's roles have at most
+constexpr size_t kMostNameBytes = 63;  // the limit of PostgreSQL's role names
 constexpr PrivateKind kPasswords = {
     .what = "passwords",
     .renewal = "give its users new passwords",
@@ -23,7 +23,7 @@ constexpr PrivateKind kPasswords = {
     .most_bytes = size_t{1} << 20,
 };
 
-// Takes "..." off the front of a line, and the blanks before it; nullopt: it is not there.
+// Takes leading blanks and "..." off the front of a line; nullopt: there is no quoted text.
 std::optional<std::string> TakeQuoted(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   if (!line.starts_with('"')) {
@@ -57,7 +57,7 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// nullopt: there is none.
+// nullopt: the file does not exist.
 Result<std::optional<PasswordFile>> ReadPasswordFile(const std::string& path) {
   ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadPrivateFile(path, kPasswords));
   if (!text.has_value()) {
@@ -77,7 +77,7 @@ Result<PasswordFile> NeedPasswordFile(const std::string& path) {
   return *std::move(file);
 }
 
-// One who is not there gets one that no password fits.
+// An unknown user gets a verifier that no password fits.
 ScramVerifier VerifierOf(const PasswordFile& file, std::string_view secret, std::string_view name) {
   const auto found = file.users.find(name);
   Result<ScramVerifier> verifier = found == file.users.end()
@@ -94,7 +94,7 @@ class FileVerifiers final : public Verifiers {
  public:
   explicit FileVerifiers(std::string path) : path_(std::move(path)) {}
 
-  // On the thread that asks: it is a small file of this machine.
+  // On the calling thread: it is a small local file.
   void Find(std::string role, Then then) override {
     const Result<PasswordFile> file = NeedPasswordFile(path_);
     if (!file.ok()) {
@@ -108,7 +108,7 @@ class FileVerifiers final : public Verifiers {
 
  private:
   const std::string path_;
-  const std::string secret_ = RandomToken();  // of a file that somebody else has written
+  const std::string secret_ = RandomToken();  // for a file that another program has written
 };
 
 }  // namespace

@@ -10,32 +10,32 @@
 #include "server/pgwire/verifiers.h"
 
 // The users of a database that has none of its own (SQLite), in a file that `sluice password`
-// writes: a line for each, "name" "SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey" (as
-// pgbouncer's auth_file has it; a quote in a name is doubled), and comments behind '#'.
+// writes: one per line, "name" "SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey" (the format of
+// pgbouncer's auth_file; a quote in a name is doubled), and comments after '#'.
 namespace sluice::server::pgwire {
 
 struct PasswordFile {
-  // By the user's name; as they stand in the file.
+  // Lines of the file, by user name.
   std::map<std::string, std::string, std::less<>> users;
-  // What those who are not here are answered with (MockScramVerifier); kept, so that they look the
-  // same after the gateway was started again.
+  // Makes the verifiers for unknown users (MockScramVerifier); stored, so that they stay the same
+  // when the gateway restarts.
   std::string secret;
 };
 
-// 22023, with the line's number: it is no such file.
+// 22023, with the line number: malformed.
 Result<PasswordFile> ParsePasswordFile(std::string_view text);
 std::string PrintPasswordFile(const PasswordFile& file);
 
-// Gives a user a password, in place of one that there was; the file and its folder (0600, 0700) are
-// made where there are none. What is wrong with the file is as in private_files.h; 22023: an empty
-// name or password; 0A000: PreparePassword.
+// Sets a user's password, replacing any earlier one; creates the file and its folder (0600, 0700)
+// if necessary. Errors of the file as in private_files.h; 22023: an empty name or password; 0A000:
+// see PreparePassword.
 Status SetPassword(const std::string& path, const std::string& name, std::string_view password);
-// 42704: there is no such user.
+// 42704: no such user.
 Status RemovePassword(const std::string& path, const std::string& name);
 
-// Read again for each login, so that who is added comes in at once.
+// Reads the file for each login, so that a new user can log in at once.
 Result<std::unique_ptr<Verifiers>> OpenPasswordFile(const std::string& path);
-// Whether it is the user's password. Takes some milliseconds, whether or not there is such a user.
+// Whether it is the user's password. Takes some milliseconds, whether or not the user exists.
 Result<bool> IsPassword(const std::string& path, const std::string& name,
                         std::string_view password);
 

@@ -53,8 +53,8 @@ class Reader {
     return name.empty() ? std::nullopt : std::optional(name);
   }
 
-  // What stands between parentheses, cut at its commas; nothing where none opens. nullopt: they are
-  // not closed.
+  // The items between parentheses, separated by commas; nothing if there is no parenthesis.
+  // nullopt: it is not closed.
   std::optional<std::vector<Span>> List() {
     SkipBlanks();
     std::vector<Span> list;
@@ -124,7 +124,7 @@ class Reader {
   size_t at_ = 0;
 };
 
-// A constant of SQL as a parameter that a driver would have sent; nullopt: it is none.
+// An SQL constant as a parameter such as a driver sends; nullopt: not a constant.
 std::optional<std::pair<uint32_t, std::optional<std::string>>> Constant(std::string_view text) {
   if (EqualsWord(text, "NULL")) {
     return std::pair(kUnspecifiedOid, std::nullopt);
@@ -148,7 +148,7 @@ std::optional<std::pair<uint32_t, std::optional<std::string>>> Constant(std::str
                 : std::nullopt;
 }
 
-// As the value of an attribute: a constant as it was written, or else what it was computed to.
+// As an attribute's value: a constant as written, anything else as computed.
 Result<std::string> AttributeText(std::string_view argument, const BoundParameter& computed,
                                   const ParameterPlace& place) {
   const auto constant = Constant(argument);
@@ -265,7 +265,7 @@ Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uin
     return Status(substituted.status()).At(argument);
   }
   BoundText bound = *std::move(substituted);
-  // What is not an argument's is the EXECUTE's.
+  // Everything but the arguments maps to the EXECUTE.
   const std::string_view explain = sql.substr(0, static_cast<size_t>(execute.begin));
   const auto shift = static_cast<int64_t>(explain.size());
   const std::vector<ParameterPlace> places = FindParameters(prepared);

@@ -42,10 +42,10 @@ class OpenFile {
   const int descriptor_;
 };
 
-// Nobody else may have put it there.
+// No other user may have created it.
 Status CheckOwner(const struct stat& facts, const std::string& path) {
   if (facts.st_uid != geteuid() && facts.st_uid != 0) {
-    return FailedPrecondition(fmt::format("'{}' belongs to somebody else", path))
+    return FailedPrecondition(fmt::format("'{}' belongs to another user", path))
         .Hint("remove it, or run the gateway as its owner");
   }
   return OkStatus();
@@ -62,13 +62,13 @@ Status WriteAll(int descriptor, std::string_view text, const std::string& path) 
   return fsync(descriptor) == 0 ? OkStatus() : DiskFailed("write", path);
 }
 
-// What was put into the folder stays there when the machine stops.
+// Entries of the folder survive a crash of the machine from now on.
 Status SyncFolder(const std::string& folder) {
   const OpenFile opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return opened.ok() && fsync(opened.get()) == 0 ? OkStatus() : DiskFailed("write", folder);
 }
 
-// A file beside `path` with the text in it; its name.
+// Writes the text to a file next to `path`; returns its name.
 Result<std::string> WriteDraft(const std::string& path, std::string_view text) {
   std::string draft = path + ".XXXXXX";
   const OpenFile file(mkostemp(draft.data(), O_CLOEXEC));  // 0600
@@ -126,7 +126,8 @@ Result<std::optional<std::string>> ReadPrivateFile(const std::string& path,
   if ((facts.st_mode & kOthersAnything) != 0) {
     return FailedPrecondition(fmt::format("others may read '{}': its mode is {:04o}", path,
                                           facts.st_mode & 07777U))
-        .Hint(fmt::format("chmod 600 '{}' if nobody has read it; else {}", path, kind.renewal));
+        .Hint(fmt::format("chmod 600 '{}' if no other user has read it; else {}", path,
+                          kind.renewal));
   }
   std::string text(static_cast<size_t>(facts.st_size), '\0');
   for (size_t read_bytes = 0; read_bytes < text.size();) {
@@ -153,7 +154,7 @@ Result<std::string> PutPrivateFile(const std::string& folder, const char* name,
   RETURN_IF_ERROR(SyncFolder(folder));
   ASSIGN_OR_RETURN(std::optional<std::string> there, ReadPrivateFile(path, kind));
   if (!there.has_value()) {
-    return FailedPrecondition(fmt::format("somebody has removed '{}' meanwhile", path));
+    return FailedPrecondition(fmt::format("'{}' has been removed meanwhile", path));
   }
   return *std::move(there);
 }

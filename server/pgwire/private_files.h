@@ -6,30 +6,30 @@
 
 #include "base/status.h"
 
-// Files with secrets in them, which nobody but their owner reads or puts there. 55000, with what
-// would be right: a file or folder is not so. 58030: the disk does not let us.
+// Files with secrets, which only their owner may read or create. 55000, with what would be right: a
+// file or folder has other rights. 58030: the disk refuses.
 namespace sluice::server::pgwire {
 
-// What is said of a file that is not as it should be.
+// How errors name a file.
 struct PrivateKind {
   std::string_view what;     // "a certificate or a key"
-  std::string_view renewal;  // of one that may have been read: "remove it, and ..."
-  std::string_view secret;   // that the folder holds: "the gateway's private key"
+  std::string_view renewal;  // what to do with one that others may have read: "remove it, and ..."
+  std::string_view secret;   // what the folder holds: "the gateway's private key"
   size_t most_bytes = 0;
 };
 
-// Made, for its owner alone, where there is none; not the one that it is in.
+// Creates the folder for its owner alone if necessary, but not its parent.
 Status PrepareFolder(const std::string& folder, const PrivateKind& kind);
-// nullopt: there is none.
+// nullopt: the file does not exist.
 Result<std::optional<std::string>> ReadPrivateFile(const std::string& path,
                                                    const PrivateKind& kind);
-// The file appears with all of the text, unless there is one by now; what there is then.
+// Creates the file with the whole text, unless it exists by then; returns the file's content.
 Result<std::string> PutPrivateFile(const std::string& folder, const char* name,
                                    std::string_view text, const PrivateKind& kind);
-// The file has all of the text from now on, in the place of what there was.
+// Replaces the file by one with the whole text.
 Status ReplacePrivateFile(const std::string& path, std::string_view text);
 
-// Of several processes that change the files of a folder one at a time does, as long as it has one.
+// Lets one process at a time change a folder's files, while it exists.
 class FolderLock {
  public:
   static Result<FolderLock> Take(const std::string& folder);

@@ -10,7 +10,7 @@ namespace {
 template <typename Number>
 Number Random() {
   Number number = 0;
-  // Never less: so few bytes come at once.
+  // Never fewer: so few bytes come at once.
   SLUICE_CHECK(getrandom(&number, sizeof(number), 0) == sizeof(number), "no random numbers");
   return number;
 }

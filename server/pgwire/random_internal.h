@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-// Random numbers that nobody can guess.
+// Random numbers that cannot be guessed.
 namespace sluice::server::pgwire {
 
 std::string RandomToken();  // 64 hexadecimal digits

@@ -14,13 +14,13 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// Each statement of ours has one of these.
+// Every statement of ours has one of these words.
 constexpr std::array<std::string_view, 10> kOurWords = {
     "TO", "LABEL", "TRAIN", "MODEL", "MODELS", "JOB", "JOBS", "CANCEL", "WAIT", "SLUICE"};
 
 bool IsOurWord(std::string_view word) {
   if (Upper(word.front()) == 'L' && NearestName(word, {"LABEL"}).has_value()) {
-    return true;  // a slip of the pen, which the splitter tells with what was meant
+    return true;  // a misspelling; the splitter's error suggests the right word
   }
   return std::any_of(kOurWords.begin(), kOurWords.end(),
                      [word](std::string_view ours) { return EqualsWord(word, ours); });
@@ -36,7 +36,7 @@ bool MayBeOurs(std::string_view sql) {
 
 namespace {
 
-// Without the FOR READ ONLY of a cursor (libpqxx) behind it.
+// Without a trailing FOR READ ONLY of a cursor (libpqxx).
 Span WithoutReadOnly(std::string_view sql, Span query) {
   constexpr std::array<std::string_view, 3> kReadOnly = {"FOR", "READ", "ONLY"};
   size_t found = 0;
@@ -57,8 +57,8 @@ Span WithoutReadOnly(std::string_view sql, Span query) {
                                    : query;
 }
 
-// What a statement of the database has inside that may be ours; nullopt: it is none of those that
-// have. psql sends DECLARE when FETCH_COUNT is set.
+// The inner statement, which may be ours, of one of the database's statements; nullopt: it can have
+// none. psql sends DECLARE when FETCH_COUNT is set.
 std::optional<Span> InsideOf(std::string_view statement) {
   const std::string_view first = FirstWord(statement);
   if (EqualsWord(first, "COPY")) {
@@ -80,19 +80,19 @@ std::optional<Span> InsideOf(std::string_view statement) {
                    WithoutReadOnly(statement, Trimmed(statement, begin, statement.size())));
 }
 
-// Where a statement of the database has one of ours inside; nullopt: it has not.
+// The route for a database statement with one of ours inside; nullopt: it has none.
 std::optional<Route> RouteInside(std::string_view sql) {
   const std::optional<Span> inside = InsideOf(sql);
   if (!inside.has_value()) {
     return std::nullopt;
   }
-  // What stands before is blank, so that places are those of the whole.
+  // The text before it is blanked, so that places are those in the whole text.
   const std::string blanked =
       std::string(static_cast<size_t>(inside->begin), ' ') + std::string(TextOf(sql, *inside));
   const parser::SplitScript split = parser::Split(blanked);
   if (split.pieces.empty() && !split.error.ok() &&
       !split.error.message().starts_with("unterminated")) {
-    return Route{{}, split.error};  // a slip in one of ours
+    return Route{{}, split.error};  // a misspelling in one of ours
   }
   if (std::all_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {
         return piece.kind == parser::Piece::Kind::kPlain;
@@ -103,8 +103,8 @@ std::optional<Route> RouteInside(std::string_view sql) {
   if (split.pieces.size() > 1) {
     return Route{
         {},
-        Unimplemented(prepares ? "a statement of Sluice is prepared by itself"
-                               : "a cursor over a statement of Sluice is declared by itself")
+        Unimplemented(prepares ? "a statement of Sluice must be prepared on its own"
+                               : "a cursor over a statement of Sluice must be declared on its own")
             .At(*inside)
             .Hint("send the statements one by one")};
   }
@@ -115,7 +115,7 @@ std::optional<Route> RouteInside(std::string_view sql) {
   return Route{{part}, OkStatus()};
 }
 
-// What may be about prepared statements of ours.
+// Whether the text may refer to prepared statements of ours.
 bool UsesPrepared(std::string_view sql) {
   constexpr std::array<std::string_view, 3> kWords = {"EXECUTE", "DEALLOCATE", "DISCARD"};
   return std::any_of(kWords.begin(), kWords.end(), [sql](std::string_view word) {
@@ -137,7 +137,7 @@ std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prep
   parser::SplitScript split = parser::Split(sql);
   Route route;
   bool ours = false;
-  std::map<std::string, bool> changed;  // by the script so far: whether it is ours
+  std::map<std::string, bool> changed;  // names so far: is it ours?
   bool all_forgotten = false;
   const auto is_ours = [&](const std::string& name) {
     const auto here = changed.find(name);
@@ -194,7 +194,7 @@ std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prep
     route.parts.push_back(part);
   }
   if (!split.error.ok()) {
-    // A string that does not end, say: the database's own words fit its own text.
+    // For example an unterminated string: the database's own error fits its own text best.
     if (!ours && split.error.message().starts_with("unterminated")) {
       return std::nullopt;
     }

@@ -9,23 +9,24 @@
 
 #include "base/status.h"
 
-// Whose is a statement: the database's or ours?
+// Decides which statements are the database's and which are ours.
 namespace sluice::server::pgwire {
 
-// What of a script runs where. Consecutive statements of the database are one part.
+// A part of a script and where it runs. Consecutive statements of the database are one part.
 struct Part {
   enum class Kind {
     kPlain,  // the database's
     kOurs,
     kSet,      // SET sluice.name: checked here, kept by the database
     kPrepare,  // PREPARE name AS a statement of ours: `inside`
-    kExecute,  // EXECUTE name, of such a statement
-    kForget,   // DEALLOCATE `name`, DISCARD ALL (""): perhaps of such a statement
+    kExecute,  // EXECUTE name, of a prepared statement of ours
+    kForget,   // DEALLOCATE `name`, DISCARD ALL (""): possibly of one of ours
   };
   Kind kind = Kind::kPlain;
-  Span span;  // in the script
-  // kOurs inside of DECLARE ... CURSOR FOR or COPY (...) TO: the statement of ours itself. What
-  // stands around it is the database's, for its rows. The script has nothing else.
+  Span span;  // place in the script
+  // kOurs inside DECLARE ... CURSOR FOR or COPY (...) TO: the statement of ours itself. The
+  // statement around it goes to the database, with the rows of ours. Such a script has no other
+  // statement.
   std::optional<Span> inside;
   bool transaction = false;  // kPlain: begins with BEGIN or START
   std::string name = {};     // kForget
@@ -33,26 +34,25 @@ struct Part {
 
 struct Route {
   std::vector<Part> parts;
-  Status error;  // of a statement of ours: nothing of the script runs
+  Status error;  // of a statement of ours: then nothing of the script runs
 };
 
-// False for nearly all that the database understands itself: no word of ours stands in the text
-// outside of strings, quoted names and comments. One pass, no memory.
+// False for nearly everything that the database understands itself: no keyword of ours stands in
+// the text outside strings, quoted names and comments. One pass, no allocation.
 bool MayBeOurs(std::string_view sql);
 
-// nullopt: the whole script is the database's, also where it cannot be read here: then the database
-// says best what is wrong with it. `is_prepared`: whether a name, as EXECUTE has it, is that of a
-// statement of ours when the script begins; none is where it is empty. Linear in the script.
-// Thread-safe.
+// nullopt: the whole script is the database's. So it is when it cannot be read here: the database
+// has the better error. `is_prepared`: whether a name in EXECUTE is that of a statement of ours
+// when the script begins; empty: none is. Linear in the script. Thread-safe.
 using IsPrepared = std::function<bool(std::string_view name)>;
 std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prepared = nullptr);
 
-// What stands before a cursor's SELECT says DECLARE, and not WITH HOLD: the cursor goes with its
+// Whether the text before a cursor's SELECT is DECLARE without WITH HOLD: the cursor ends with its
 // transaction.
 bool DeclaresForTransaction(std::string_view before);
 
-// Whether a text means here what it means to the back end, which has said so much of itself: no
-// encoding that hides ASCII in its bytes, no backslashes in plain strings.
+// Whether we can read texts as the back end with these parameters does: its encoding does not use
+// ASCII bytes inside characters, and plain strings have no backslash escapes.
 bool IsReadable(const std::map<std::string, std::string>& parameters);
 
 }  // namespace sluice::server::pgwire

@@ -14,10 +14,9 @@
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr int kUsualIterations = 4096;  // what PostgreSQL makes verifiers with
+constexpr int kUsualIterations = 4096;  // PostgreSQL's number for new verifiers
 constexpr size_t kUsualSaltBytes = 16;
-// A password is hashed so often at most: about a second. A server that asks for more would hold up
-// whoever logs in.
+// Limit of iterations, about a second: a server that asks for more would hold up the login.
 constexpr int kMostIterations = 1'000'000;
 constexpr std::string_view kEndPointBinding = "tls-server-end-point";
 
@@ -40,7 +39,7 @@ Status CheckScramSize(std::string_view message) {
   return OkStatus();
 }
 
-// Takes "<name>=<value>" and the comma behind it off the front of a message.
+// Takes "<name>=<value>" and the comma after it off the front of a message.
 Result<std::string_view> TakeAttribute(std::string_view& message, char name) {
   if (message.size() < 2 || message[0] != name || message[1] != '=') {
     return MalformedScram(fmt::format("attribute '{}' is expected", name));
@@ -52,7 +51,7 @@ Result<std::string_view> TakeAttribute(std::string_view& message, char name) {
   return value;
 }
 
-// Steps over extensions, which are letters that nobody has to know, up to the attribute `until`.
+// Skips extensions, which are optional attributes, up to the attribute `until`.
 Status SkipExtensions(std::string_view& message, char until) {
   while (!message.empty() && message.front() != until) {
     const char name = message.front();
@@ -95,7 +94,7 @@ std::string Xor(std::string_view a, std::string_view b) {
   return result;
 }
 
-// Of the other end, for a message.
+// Text from the peer, made safe to print.
 std::string ScramPrintable(std::string_view text) {
   std::string printable(text);
   for (char& c : printable) {
@@ -104,7 +103,7 @@ std::string ScramPrintable(std::string_view text) {
   return printable;
 }
 
-// What begins a client's messages: whether, and to what, it binds.
+// The start of a client's messages: whether, and to what, it binds.
 std::string Gs2Header(std::string_view flag) {
   return std::string(flag) + ",,";
 }
@@ -174,7 +173,7 @@ std::string MakeScramVerifier(std::string_view password, std::string_view salt) 
 }
 
 bool FitsScramVerifier(const ScramVerifier& verifier, std::string_view password) {
-  // A password that cannot be prepared is none that a verifier was made of.
+  // No verifier can have been made from a password that cannot be prepared.
   const Result<std::string> prepared = PreparePassword(password);
   const ScramKeys keys = DeriveScramKeys(prepared.ok() ? *prepared : std::string(password),
                                          verifier.salt, verifier.iterations);
@@ -202,7 +201,7 @@ std::vector<std::string_view> ScramServer::mechanisms() const {
   return {kScramSha256};
 }
 
-// The same cases, and the same words, as the server's own.
+// The same cases, with the same texts, as in PostgreSQL.
 Status ScramServer::ReadBinding(char flag, std::string_view mechanism,
                                 std::string_view binding_type) const {
   const bool plus = mechanism == kScramSha256Plus;
@@ -262,7 +261,7 @@ Result<std::string> ScramServer::ReadFirst(std::string_view mechanism, std::stri
   if (rest.starts_with("m=")) {
     return Unimplemented("client requires an unsupported SCRAM extension");
   }
-  // The role is the start-up message's.
+  // The role from the start-up message counts.
   ASSIGN_OR_RETURN([[maybe_unused]] const std::string_view role, TakeAttribute(rest, 'n'));
   ASSIGN_OR_RETURN(const std::string_view nonce, TakeAttribute(rest, 'r'));
   if (!IsNonce(nonce)) {
@@ -302,7 +301,7 @@ Result<std::string> ScramServer::Final(std::string_view message) {
   ASSIGN_OR_RETURN(const std::string_view proof_text, TakeAttribute(rest, 'p'));
   const Result<std::string> proof = KeyFromBase64(proof_text);
   if (!proof.ok() || !rest.empty() || message.back() == ',') {
-    return MalformedScram("the proof at its end is none");
+    return MalformedScram("it does not end with a proof");
   }
   if (!SameSecret(nonce, nonce_)) {
     return InvalidArgument("invalid SCRAM response")
@@ -313,7 +312,7 @@ Result<std::string> ScramServer::Final(std::string_view message) {
       fmt::format("{},{},{}", client_first_bare_, server_first_,
                   message.substr(0, proof_begins - 1));  // without the comma before the proof
   std::string key = Xor(*proof, HmacSha256(verifier_.stored_key, auth_message));
-  // The same work for a role that does not exist.
+  // Do the same work for a role that does not exist.
   const bool right = SameSecret(Sha256Of(key), verifier_.stored_key) && !verifier_.mock;
   if (!right) {
     Forget(&key);
@@ -362,7 +361,7 @@ Result<ScramClient::Begin> ScramClient::First(const std::vector<std::string>& of
     return Unimplemented("the server offers no SASL mechanism that is known here")
         .Hint("known are SCRAM-SHA-256 and, with TLS, SCRAM-SHA-256-PLUS");
   }
-  client_first_bare_ = "n=,r=" + nonce_;  // the server takes the start-up message's role
+  client_first_bare_ = "n=,r=" + nonce_;  // the server uses the role from the start-up message
   begin.message = gs2_header_ + client_first_bare_;
   if (begin.mechanism == kScramSha256Plus) {
     gs2_header_ += *channel_binding_;
@@ -389,7 +388,7 @@ Result<std::string> ScramClient::Final(std::string_view server_first) {
   const Result<int> iterations = iterations_text.empty() ? Result<int>(InvalidArgument("none"))
                                                          : ParseIterations(iterations_text);
   if (!salt.ok() || salt->empty() || !iterations.ok()) {
-    return MalformedScram("salt or iterations are none");
+    return MalformedScram("salt or iterations are invalid");
   }
   if (keys_.client_key.empty()) {
     if (*iterations > kMostIterations) {
@@ -423,7 +422,7 @@ Status ScramClient::Verify(std::string_view server_final) const {
   }
   if (!SameSecret(signature, ToBase64(HmacSha256(keys_.server_key, auth_message_)))) {
     return ScramRefused("the server does not prove that it knows the password")
-        .Detail("its SCRAM signature is wrong: somebody else may answer in its place");
+        .Detail("its SCRAM signature is wrong: another server may answer in its place");
   }
   return OkStatus();
 }

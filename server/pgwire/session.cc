@@ -8,15 +8,15 @@
 #include "server/pgwire/session_internal.h"
 #include "server/pgwire/wire_sink.h"
 
-// A session's client: how it comes in, what it says and hears.
+// The client's side of a session: connecting, reading and writing.
 namespace sluice::server::pgwire {
 namespace {
 
 constexpr std::chrono::seconds kLoginPatience(10);
-// So much of what the client says is taken while a statement of ours runs: enough to see it go.
+// Bytes read from the client while a statement of ours runs: enough to notice that it disconnects.
 constexpr size_t kMaxHeldBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kLookAfterClient(1);
-// Reads of one connection before others have their turn.
+// Consecutive reads of one connection before others have their turn.
 constexpr int kReadsInARow = 8;
 
 }  // namespace
@@ -82,11 +82,11 @@ void WireSession::ReadClient() {
     }
     TakeFromClient({house_.buffer.data(), static_cast<size_t>(got)});
     if (writing_server_ || state_ == State::kConnecting || state_ == State::kVerifier) {
-      return;  // goes on when what it has said has been passed on
+      return;  // continues when the bytes have been passed on
     }
     if (conversation_ != nullptr && conversation_->held_bytes() > kMaxHeldBytes) {
       WatchClient();
-      return;  // goes on when the statement has ended
+      return;  // continues when the statement has ended
     }
     if (client_.drained()) {
       break;
@@ -95,7 +95,7 @@ void WireSession::ReadClient() {
   WaitForClient();
 }
 
-// A client of which nothing is read for now is looked after by the clock.
+// While nothing is read from a client, a timer checks whether it is still there.
 void WireSession::WatchClient() {
   watch_.expires_after(kLookAfterClient);
   watch_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
@@ -171,7 +171,7 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
   request.gone = gone_.get_token();
   EndLoan();
   if (embedded_ != nullptr) {
-    return request;  // nobody borrows a back end that is no server
+    return request;  // only a server's back end can be borrowed
   }
   token_ = RandomToken();
   house_.loans[token_] = this;

@@ -7,7 +7,7 @@
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 
-// A session's back end.
+// The back end's side of a session.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -46,7 +46,7 @@ void WireSession::ReadServer() {
     conversation_->FromServer({house_.buffer.data(), static_cast<size_t>(got)});
     WaitForClient();
     if (writing_client_ || (borrower_ != nullptr && borrower_->writing())) {
-      return;  // goes on when whom it is for has taken it
+      return;  // continues when the receiver has taken it
     }
     if (server_->drained()) {
       break;

@@ -29,7 +29,7 @@ namespace sluice::server::pgwire {
 class WireSession;
 class Borrower;
 
-// What the sessions of a door share. Belongs to the I/O thread.
+// State shared by all sessions of a door. Belongs to the I/O thread.
 struct SessionHouse {
   boost::asio::io_context& context;
   StatementService& service;
@@ -38,21 +38,21 @@ struct SessionHouse {
   const ClientLogin client_login;
   Verifiers* verifiers = nullptr;  // kScram only
   SSL_CTX* server_tls = nullptr;   // null: the door has no certificate
-  // What SCRAM binds to; nullopt: no certificate, or nothing to bind to.
+  // SCRAM's channel binding; nullopt: no certificate, or it offers none.
   std::optional<std::string> end_point;
-  SSL_CTX* client_tls = nullptr;  // towards the server behind it
-  std::vector<char> buffer;       // what is read is worked on at once
-  // By the number that the client knows its back end by.
+  SSL_CTX* client_tls = nullptr;  // for connections to the server behind it
+  std::vector<char> buffer;       // what is read is processed before the next read
+  // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
-  // By the secret of the statement that may borrow their back end.
+  // By the secret of the statement that may borrow the session's back end.
   std::map<std::string, WireSession*> loans = {};
-  catalog::SessionLink link = {};        // where that is done; without the secret
-  TicketDesk* tickets = nullptr;         // kScram before a server only
-  EmbeddedDatabase* embedded = nullptr;  // in the place of a server
+  catalog::SessionLink link = {};        // where statements borrow it; without the secret
+  TicketDesk* tickets = nullptr;         // kScram with a server only
+  EmbeddedDatabase* embedded = nullptr;  // instead of a server
   SteadyClock clock = {};
 };
 
-// A visitor whose token is a session's gets its back end; cancels what runs on one.
+// Gives a visitor whose token is a session's the session's back end; cancels what runs on one.
 void LendTo(SessionHouse& house, Visitor visitor);
 void CancelLoan(SessionHouse& house, uint32_t process, uint32_t key);
 
@@ -61,18 +61,18 @@ void CancelLoan(SessionHouse& house, uint32_t process, uint32_t key);
 class WireSession final : public Conversation::Host,
                           public std::enable_shared_from_this<WireSession> {
  public:
-  // `local`: the client sits on this machine. `address`: the client's, without the port.
+  // `local`: the client is on this machine. `address`: the client's, without the port.
   WireSession(SessionHouse& house, int descriptor, bool local, std::string address);
   ~WireSession() override;
 
   void Start();
-  // Somebody who knows the key wants the statement that runs ended.
+  // A client that knows the key wants to cancel the running statement.
   void Cancel();
   bool HasKey(uint32_t key) const { return key == key_; }
-  // Ends it in the server's words for a shutdown.
+  // Ends the session with the server's error for a shutdown.
   void Shutdown();
 
-  // A statement of this session's wants its back end.
+  // A statement of this session wants to use its back end.
   std::string Greeting() const;
   void Lend(std::shared_ptr<Borrower> borrower);
   void FromBorrower(std::string_view bytes);
@@ -126,13 +126,13 @@ class WireSession final : public Conversation::Host,
   void Connected(BackendConnection::Outcome outcome);
   struct FirstWords {
     uint32_t process = 0;
-    std::string messages;  // what the back end has said of itself, for the client
+    std::string messages;  // the back end's parameters, for the client
     std::map<std::string, std::string> parameters;
   };
   void Ready(FirstWords greeting);
   void OpenEmbedded();
   void CancelBack();
-  // What a statement of ours needs of its session first: `then`, at once or in a moment.
+  // Prepares the session for a statement of ours; calls `then`, possibly before it returns.
   using OwnMayRun = std::function<void(const Status& status, StatementRequest request)>;
   void BeforeOwn(StatementRequest request, OwnMayRun then);
   void WaitForServer();
@@ -148,10 +148,10 @@ class WireSession final : public Conversation::Host,
   State state_ = State::kStartup;
   Channel client_;
   std::unique_ptr<ByteLink> server_;
-  EmbeddedLink* embedded_ = nullptr;  // server_, where it is one
+  EmbeddedLink* embedded_ = nullptr;  // server_, if it is embedded
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
-  std::string held_;  // of the client, before it talks
+  std::string held_;  // from the client, before it has logged in
   StartupMessage startup_;
   SessionLogin login_;
   std::unique_ptr<ScramServer> scram_;
@@ -161,7 +161,7 @@ class WireSession final : public Conversation::Host,
   std::unique_ptr<Conversation> conversation_;
   uint32_t process_ = 0;  // the back end's
   uint32_t backend_key_ = 0;
-  uint32_t key_ = 0;  // what the client knows in its place
+  uint32_t key_ = 0;  // what the client knows instead
   bool reading_client_ = false;
   bool reading_server_ = false;
   bool writing_client_ = false;
@@ -172,7 +172,7 @@ class WireSession final : public Conversation::Host,
   std::stop_source gone_;
   std::string token_;
   std::shared_ptr<Borrower> borrower_;
-  size_t to_take_ = 0;  // bytes of it that the client has not been sent yet
+  size_t to_take_ = 0;  // bytes of it that have not been sent to the client yet
 };
 
 }  // namespace sluice::server::pgwire

@@ -5,11 +5,11 @@
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 
-// How a session's client says who it is, and is logged in.
+// The start of a session: identifies the client and logs it in.
 namespace sluice::server::pgwire {
 namespace {
 
-// Before anybody has logged in, nobody is owed more.
+// Limit before login, when a client needs no more.
 constexpr size_t kMaxStartupBytes = size_t{10} << 10;
 
 }  // namespace
@@ -26,7 +26,7 @@ void WireSession::TakeLogin() {
   }
 }
 
-// True where there may be more to take.
+// True if there may be more to take.
 bool WireSession::TakeStartup() {
   if (held_.size() < kLengthBytes) {
     return false;
@@ -50,7 +50,7 @@ bool WireSession::TakeStartup() {
   switch (startup->code) {
     case kTlsCode: {
       const bool tls = house_.server_tls != nullptr && !client_.tls();
-      if (!held_.empty()) {  // somebody has put words into the client's mouth
+      if (!held_.empty()) {  // an attacker may have injected these bytes
         Close();
         return false;
       }
@@ -124,7 +124,7 @@ bool WireSession::AskForPassword() {
   return true;
 }
 
-// The body of the client's answer; nullopt: it is not all there, or was refused.
+// The body of the client's answer; nullopt: incomplete, or refused.
 std::optional<std::string> WireSession::TakeAnswer() {
   if (held_.size() < kHeaderBytes) {
     return std::nullopt;
@@ -218,7 +218,7 @@ bool WireSession::TakeScram() {
     state_ = State::kScramFinal;
     return true;
   }
-  if (house_.embedded != nullptr) {  // there is nobody to log in to further
+  if (house_.embedded != nullptr) {  // there is no server to log in to
     scram_.reset();
     Connect();
     return false;
@@ -278,10 +278,10 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
     return;
   }
   if (house_.client_login == ClientLogin::kPassword && !outcome.login->asked()) {
-    // "trust", "peer" or "ident" in its pg_hba.conf: it took our word for who the user is.
+    // "trust", "peer" or "ident" in its pg_hba.conf: it did not verify who the user is.
     Refuse(Status(Code::kPermissionDenied,
                   fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "
-                              "so that nobody has checked it",
+                              "so the password is unverified",
                               login_.user))
                .SqlState("28000")
                .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where the gateway "

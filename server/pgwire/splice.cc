@@ -6,7 +6,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// Reads of one connection before others have their turn.
+// Consecutive reads of one connection before others have their turn.
 constexpr int kReadsOfOne = 8;
 
 }  // namespace

@@ -7,11 +7,11 @@
 
 namespace sluice::server::pgwire {
 
-// Two connections of which each gets what the other says, until one of them ends. Nothing is read
-// from one while the other takes no more. Belongs to the I/O thread; lives as long as they do.
+// Passes bytes between two connections in both directions, until one of them ends. Reads from one
+// only while the other accepts data. Belongs to the I/O thread; lives as long as the connections.
 class Splice final : public std::enable_shared_from_this<Splice> {
  public:
-  // `buffer`: of whoever reads on this thread.
+  // `buffer`: shared by all readers on this thread.
   Splice(std::unique_ptr<Channel> one, std::unique_ptr<Channel> other, std::vector<char>& buffer);
   void Start();
 

@@ -30,7 +30,7 @@ size_t SkipQuoted(std::string_view sql, size_t at, bool escapes) {
     if (escapes && sql[at] == '\\') {
       ++at;
     } else if (sql[at] == quote) {
-      return at + 1;  // a doubled one begins the next piece of the same text
+      return at + 1;  // a doubled quote continues the same text
     }
   }
   return sql.size();

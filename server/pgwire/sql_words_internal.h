@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 
-// The words of a statement of PostgreSQL's, outside of its strings, quoted names and comments.
-// Linear in the text; nothing here fails: what is not closed ends with the text.
+// The words of a PostgreSQL statement, outside strings, quoted names and comments. Linear in the
+// text. Nothing here fails: an unclosed string or comment extends to the end of the text.
 namespace sluice::server::pgwire {
 
 std::string_view TextOf(std::string_view script, const Span& span);
@@ -16,25 +16,25 @@ char Upper(char byte);
 bool EqualsWord(std::string_view text, std::string_view upper);
 std::string_view FirstWord(std::string_view text);
 
-// Behind the quoted text that begins at `at`.
+// The position after the quoted text that begins at `at`.
 size_t SkipQuoted(std::string_view sql, size_t at, bool escapes);
 size_t SkipBlockComment(std::string_view sql, size_t at);
-// Behind $tag$ ... $tag$; one byte further where none begins at `at`.
+// The position after $tag$ ... $tag$; one byte further if none begins at `at`.
 size_t SkipDollarQuoted(std::string_view sql, size_t at);
-// Behind the parenthesis that closes the one at `at`; npos: none does.
+// The position after the parenthesis that closes the one at `at`; npos: it is not closed.
 size_t SkipParentheses(std::string_view sql, size_t at);
 
-// Behind the first word of the text that is `upper`; npos: none is.
+// The position after the first word that equals `upper`; npos: there is none.
 size_t BehindWord(std::string_view sql, std::string_view upper);
 
 // Without blanks at both ends and semicolons at its end.
 Span Trimmed(std::string_view sql, size_t begin, size_t end);
 
-// So many blanks as the text has characters: what follows is then at its own place.
+// As many blanks as the text has characters, which keeps what follows at its own place.
 std::string Blanks(std::string_view text);
 
-// Calls visit(begin, end) for each word and each $n outside of strings, quoted names and comments,
-// until it says true; whether it did.
+// Calls visit(begin, end) for each word and each $n outside strings, quoted names and comments,
+// until it returns true; returns whether it did.
 template <typename Visit>
 bool ScanCode(std::string_view sql, const Visit& visit) {
   for (size_t at = 0; at < sql.size();) {

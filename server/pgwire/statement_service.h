@@ -14,13 +14,13 @@
 
 namespace sluice::server::pgwire {
 
-// Who a session has logged in as, and where.
+// The login of a session.
 struct SessionLogin {
   std::string user;
   std::string database;
-  std::string password;  // or a ticket in its place
-  std::string address;   // the client's
-  // Where the ticket logs in; without a host: the password does, at the server itself.
+  std::string password;  // or a ticket instead
+  std::string address;   // the client's address
+  // Where the ticket is used to log in; without a host, the password is used at the server itself.
   catalog::SessionLink desk = {};
 };
 
@@ -28,28 +28,28 @@ struct StatementRequest {
   OwnStatement statement;
   SessionLogin login;
   bool transaction = false;      // the session is inside a transaction block
-  catalog::SessionLink session;  // its back end can be borrowed there; no host: there is no server
-  std::vector<std::string> settings;  // without a server: what the session has SET, as statements
+  catalog::SessionLink session;  // where its back end can be borrowed; no host: there is no server
+  std::vector<std::string> settings;  // without a server: the session's settings, as SET statements
   std::stop_token stop;
-  std::stop_token gone;  // before `stop`: the client has gone, and has not cancelled
+  std::stop_token gone;  // before `stop`, when the client disconnects
 };
 
 class WireSink;
 
-// What runs the statements of the door's sessions. Thread-safe.
+// Runs the statements of the door's sessions. Thread-safe.
 class StatementService {
  public:
   virtual ~StatementService() = default;
-  // Both return at once; the statement runs on another thread, which calls `ended` last, and says
-  // nothing to the sink afterwards.
+  // Both return at once. The statement runs on another thread, which calls `ended` last; after that
+  // it does not use the sink.
   virtual void Run(StatementRequest request, std::shared_ptr<WireSink> sink,
                    std::function<void(const Status&)> ended) = 0;
-  // The columns of what the statement would answer; no columns: no rows. Runs nothing.
+  // The columns of the statement's answer; no columns: no rows. Runs nothing.
   virtual void Describe(StatementRequest request,
                         std::function<void(const Result<Schema>&)> described) = 0;
-  // A session has logged in, with the server's consent. Does not block.
+  // A session has logged in with the server's consent. Does not block.
   virtual void LoggedIn(const SessionLogin& /*login*/) {}
-  // SET sluice.name = value: whether it may be. Does not block.
+  // Whether SET sluice.name = value is allowed. Does not block.
   virtual Status CheckSetting(std::string_view set) = 0;
 };
 

@@ -40,7 +40,8 @@ void AppendField(std::string& out, std::string_view field) {
 }
 
 Status NoTicket() {
-  return Status(Code::kPermissionDenied, "the ticket is none of this gateway's").SqlState("28000");
+  return Status(Code::kPermissionDenied, "the ticket was not issued by this gateway")
+      .SqlState("28000");
 }
 
 }  // namespace

@@ -9,22 +9,22 @@
 
 namespace sluice::server::pgwire {
 
-// Who may log in by a ticket, and as whom.
+// The user and database that a ticket is good for.
 struct TicketLogin {
   std::string user;
   std::string database;
   ScramKeys keys;
 };
 
-// Tickets in place of a password that nobody has seen: whoever runs a user's statement connects to
-// the gateway's desk with one, which logs in for them. A ticket is the login itself, encrypted with
-// a key that only the gateway and its desk have (AES-256-GCM), so nothing has to be remembered of
-// it; it is good for one user and database, and as long as the key. Thread-safe.
+// Tickets replace passwords that the gateway never sees: a process that runs a user's statement
+// shows one at the gateway's desk, which logs in for it. A ticket is the login itself, encrypted
+// (AES-256-GCM) with a key that only the gateway and its desk have, so nothing needs to be stored
+// for it; it is good for one user and database, as long as the key exists. Thread-safe.
 class TicketOffice {
  public:
   static constexpr size_t kKeyBytes = 32;
 
-  TicketOffice();  // makes its key
+  TicketOffice();  // creates its key
   explicit TicketOffice(std::string key) : key_(std::move(key)) {}
   ~TicketOffice();
   TicketOffice(const TicketOffice&) = delete;
@@ -32,7 +32,7 @@ class TicketOffice {
 
   std::string Issue(const TicketLogin& login) const;  // as base64
   const std::string& key() const { return key_; }
-  // 28000: it is none of this gateway's.
+  // 28000: not a ticket of this gateway.
   Result<TicketLogin> Read(std::string_view ticket) const;
 
  private:

@@ -25,12 +25,12 @@ namespace {
 
 constexpr const char* kRole = "desk";
 constexpr std::chrono::seconds kStartPatience(10);
-// How long the process waits for somebody to come when the gateway and everybody else have gone.
+// How long the process waits for new visitors when the gateway and all visitors are gone.
 constexpr std::chrono::seconds kLinger(30);
 constexpr std::chrono::seconds kLookEvery(2);
 constexpr size_t kReadBytes = size_t{64} << 10;
 
-// Logs a visitor in with the keys of a ticket. Lives in what it waits for.
+// Logs a visitor in with the keys in a ticket. Kept alive by what it waits for.
 class TicketLoginTask final : public std::enable_shared_from_this<TicketLoginTask> {
  public:
   using LoggedIn = std::function<void(std::shared_ptr<Splice>)>;
@@ -95,7 +95,7 @@ class DeskServer {
     launcher_.non_blocking(true, error);
     constexpr char kListening[] = "listening";
     launcher_.write_some(boost::asio::buffer(kListening, sizeof(kListening) - 1), error);
-    // Nothing more is said: what can be read there is that the gateway has gone.
+    // Nothing more is sent: the pipe becomes readable when the gateway is gone.
     launcher_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                          [this](const boost::system::error_code& /*error*/) { Linger(); });
     context_.run();
@@ -111,7 +111,7 @@ class DeskServer {
     if (login->user != visitor.startup.Find("user") ||
         login->database != visitor.startup.Find("database")) {
       return visitor.Refuse(
-          Status(Code::kPermissionDenied, "the ticket is somebody else's").SqlState("28000"));
+          Status(Code::kPermissionDenied, "the ticket belongs to another user").SqlState("28000"));
     }
     const auto backend =
         std::make_shared<BackendConnection>(context_, upstream_, tls_.get(), buffer_);

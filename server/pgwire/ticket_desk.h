@@ -9,18 +9,17 @@
 
 namespace sluice::server::pgwire {
 
-// Where tickets are honoured: a process of its own (`sluice desk`), which logs in for whoever shows
-// one and passes on what the two say. It lives on when the gateway is killed, as long as anybody
-// who has come in that way is there, and so do the jobs that read through it. Of the door's I/O
-// thread.
+// Where tickets are accepted: a process of its own (`sluice desk`), which logs in for visitors that
+// show one and passes their bytes on. It survives the gateway for as long as a visitor is
+// connected, so that jobs that read through it can continue. Belongs to the door's I/O thread.
 class TicketDesk {
  public:
   // `source`: the server's URL. Errors: the process cannot be started, or does not listen in time.
   static Result<std::unique_ptr<TicketDesk>> Start(const std::string& source);
   ~TicketDesk();
 
-  // A ticket for the login, good at link(). Starts the process again if it has ended, which the
-  // door's other sessions wait for.
+  // A ticket for the login, accepted at link(). Restarts the process if it has ended, which blocks
+  // the door's other sessions.
   Result<std::string> Issue(const TicketLogin& login);
   const catalog::SessionLink& link() const { return link_; }
 
@@ -35,7 +34,7 @@ class TicketDesk {
   std::unique_ptr<Process> process_;
 };
 
-// The whole life of `sluice desk`. Call it first in main, before any thread is started. Returns the
+// The main function of `sluice desk`. Call it first in main, before any thread starts. Returns the
 // exit code.
 int RunTicketDesk();
 

@@ -14,15 +14,15 @@ constexpr int64_t kMicrosOfSecond = 1'000'000;
 constexpr int64_t kMicrosOfHour = 3'600 * kMicrosOfSecond;
 constexpr int64_t kMicrosOfDay = 24 * kMicrosOfHour;
 constexpr int64_t kDaysFrom1970To2000 = 10'957;
-// The calendar repeats itself every 400 years, and std::chrono's years end with 32767.
+// The calendar repeats every 400 years, and std::chrono's years end at 32767.
 constexpr int64_t kYearsOfCycle = 400;
 constexpr int64_t kDaysOfCycle = 146'097;
-// 4714-11-24 BC to 5874897-12-31, and to the end of the year 294276: what the server takes.
+// 4714-11-24 BC to 5874897-12-31, and to the end of year 294276: the server's limits.
 constexpr int32_t kFirstDate = -2'451'545;
 constexpr int32_t kLastDate = 2'145'031'948;
 constexpr int64_t kFirstTimestamp = -211'813'488'000'000'000;
 constexpr int64_t kLastTimestamp = 9'223'371'331'199'999'999;
-constexpr size_t kMostDigitsOfYear = 7;  // dates end with the year 5874897
+constexpr size_t kMostDigitsOfYear = 7;  // dates end with year 5874897
 
 int64_t FloorDivide(int64_t number, int64_t by) {
   return number / by - (number % by < 0 ? 1 : 0);
@@ -93,7 +93,7 @@ bool TakeZone(std::string_view& text, int64_t* micros) {
   return true;
 }
 
-// "HH:MM:SS[.f]" of any number of hours, as intervals have it.
+// "HH:MM:SS[.f]" with any number of hours, as in intervals.
 bool TakeLongTime(std::string_view& text, int64_t* micros) {
   constexpr size_t kMostDigitsOfHours = 10;
   std::string_view rest = text;
@@ -274,7 +274,7 @@ std::optional<Interval> ParsePostgresInterval(std::string_view text) {
     const int64_t sign = TakeSign(text);
     if (int64_t micros = 0; TakeLongTime(text, &micros)) {
       interval.micros = sign * micros;
-      break;  // the time is the last part
+      break;  // the time is always last
     }
     int64_t number = 0;
     if (!TakeNumber(text, 1, kMostDigits, &number) || !TakeChar(text, ' ')) {
@@ -295,7 +295,7 @@ std::optional<Interval> ParsePostgresInterval(std::string_view text) {
 }
 
 std::string PostgresIntervalText(const Interval& interval) {
-  // Each part with its sign: the SQL standard's style would take the first one's for all.
+  // Each part with its sign: the SQL standard's style would apply the first sign to all.
   return fmt::format("{:+} mons {:+} days {}{}", interval.months, interval.days,
                      interval.micros < 0 ? '-' : '+', ClockText(std::abs(interval.micros)));
 }

@@ -15,10 +15,10 @@ struct TlsFree {
 };
 using TlsContext = std::unique_ptr<SSL_CTX, TlsFree>;
 
-// For those who come in; null where there is no certificate. Both are PEM files.
+// For clients; null without a certificate. Both are PEM files.
 Result<TlsContext> ServerTls(const std::string& certificate, const std::string& key);
 
-// Towards the server behind the door, as its URL says.
+// For connections to the server behind the door, as its URL says.
 Result<TlsContext> ClientTls(const Upstream& upstream);
 
 }  // namespace sluice::server::pgwire

@@ -43,7 +43,7 @@ Result<Upstream> UpstreamOf(const std::string& url) {
   const Options defaults(PQconndefaults());
   Take(defaults.get(), &upstream);
   if (upstream.tls_mode == "prefer") {
-    upstream.tls_mode.clear();  // nobody has said so
+    upstream.tls_mode.clear();  // not given
   }
   const Options given(PQconninfoParse(url.c_str(), nullptr));
   if (given == nullptr) {

@@ -7,7 +7,7 @@
 
 namespace sluice::server::pgwire {
 
-// The PostgreSQL server behind the door, as the gateway's source names it.
+// The PostgreSQL server behind the door, from the gateway's source.
 struct Upstream {
   std::string host;  // a name, an address, or the folder of a Unix socket
   std::string port = "5432";
@@ -19,10 +19,10 @@ struct Upstream {
   bool local_socket() const { return !host.empty() && host.front() == '/'; }
 };
 
-// `url` as libpq reads it, with its environment and its defaults.
+// Reads `url` as libpq does, with its environment variables and defaults.
 Result<Upstream> UpstreamOf(const std::string& url);
 
-// Whether nobody but this machine can listen: loopback, a Unix socket.
+// Whether only this machine can be at that address: loopback, or a Unix socket.
 bool IsLoopback(std::string_view host);
 
 }  // namespace sluice::server::pgwire

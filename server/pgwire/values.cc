@@ -17,7 +17,7 @@ int64_t MicrosSince2000(int64_t micros) {
   return infinite ? (micros > 0 ? INT64_MAX : INT64_MIN) : since_2000;
 }
 
-// The cell's text, where the batch has no text of it.
+// The cell's text, if the batch has none for it.
 std::string TextOfCell(const RowBatch::Column& column, size_t row, const ColumnType& type) {
   switch (column.TypeAt(row)) {
     case DataType::kBool:
@@ -42,7 +42,7 @@ std::string TextOfCell(const RowBatch::Column& column, size_t row, const ColumnT
   return std::string(column.texts[row]);
 }
 
-// The usual cells without a text between; false: another.
+// Converts the common types without going through text; false: another type.
 bool AppendBinaryCell(const RowBatch::Column& column, size_t row, const ColumnType& type,
                       std::string* out) {
   const DataType cell = column.TypeAt(row);

@@ -20,11 +20,11 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// Of clients that are about to log in; each waits for no longer than the door's patience.
+// Limit for clients that are about to log in; each waits no longer than the door's patience.
 constexpr size_t kMostWaiting = 1000;
 
-// The function is believed where a superuser has made it: nobody else could let others read
-// verifiers, and what somebody else has put in its place is not called.
+// The function is trusted only if a superuser owns it: only a superuser can let others read
+// verifiers, and a function that another role put in its place is not called.
 constexpr const char* kHasFunction =
     "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p"
     " JOIN pg_catalog.pg_roles AS r ON r.oid = p.proowner"
@@ -86,7 +86,7 @@ class PostgresVerifiers final : public Verifiers {
   };
 
   Status Connect() {
-    // Nothing that the login's own settings say can lead these names elsewhere.
+    // Settings of the login itself cannot redirect these names.
     const std::array<const char*, 4> keys = {"dbname", "connect_timeout", "options", nullptr};
     const std::array<const char*, 4> values = {url_.c_str(), "5",
                                                "-c search_path= -c statement_timeout=5s", nullptr};
@@ -132,7 +132,7 @@ class PostgresVerifiers final : public Verifiers {
     }
     Result<std::string> text = Read(role);
     if (!text.ok() && !fresh && PQstatus(connection_.get()) != CONNECTION_OK) {
-      RETURN_IF_ERROR(Connect());  // the server has been started again since
+      RETURN_IF_ERROR(Connect());  // the server has restarted since
       text = Read(role);
     }
     if (!text.ok() && PQstatus(connection_.get()) != CONNECTION_OK) {
@@ -168,12 +168,12 @@ class PostgresVerifiers final : public Verifiers {
 
   const std::string url_;
   const std::string secret_ = RandomToken();
-  Connection connection_;  // of the thread, once it runs
+  Connection connection_;  // used by the thread, once that runs
   bool by_function_ = false;
   Mutex mutex_;
   std::condition_variable_any came_;
   std::deque<Wish> waiting_ GUARDED_BY(mutex_);
-  std::jthread thread_;  // last: ends before the members it uses go
+  std::jthread thread_;  // last: ends before the members that it uses are destroyed
 };
 
 }  // namespace

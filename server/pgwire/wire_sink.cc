@@ -10,7 +10,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// So many bytes of rows travel together.
+// Rows are sent in chunks of this many bytes.
 constexpr size_t kChunkBytes = size_t{64} << 10;
 
 Status ClientGone() {
@@ -82,7 +82,7 @@ Status WireSink::Rows(const RowBatch& batch) {
 }
 
 void WireSink::Notice(const std::string& message) {
-  // What the database has said begins with its severity.
+  // The database's notices begin with their severity.
   constexpr std::array<std::string_view, 4> kSeverities = {"WARNING", "NOTICE", "INFO", "LOG"};
   std::string_view text = message;
   std::string_view severity = "NOTICE";
@@ -115,11 +115,11 @@ void WireSink::Progress(const elastic::Progress& progress) {
 }
 
 void WireSink::Done(const std::string& tag) {
-  // Clients count rows by the tag's number, and know SELECT's.
+  // Clients take the number of rows from the tag, and know SELECT's.
   const bool rows_of_prediction = !columns_.empty() && tag.starts_with("PREDICT");
   std::string bytes;
   AppendCommandComplete(bytes, rows_of_prediction ? "SELECT " + std::to_string(rows_) : tag);
-  static_cast<void>(line_->Send(std::move(bytes)));  // the client is gone: nobody asks
+  static_cast<void>(line_->Send(std::move(bytes)));  // the client is gone: nothing to report
 }
 
 }  // namespace sluice::server::pgwire

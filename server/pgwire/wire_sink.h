@@ -12,18 +12,19 @@
 
 namespace sluice::server::pgwire {
 
-// The answer of a statement of ours as messages. Belongs to the statement's thread.
+// Writes the answer to a statement of ours as messages. Belongs to the statement's thread.
 class WireSink final : public executor::ResultSink {
  public:
   struct Options {
     bool describe_rows = false;                             // before the rows
     std::vector<uint16_t> result_formats;                   // as Bind gives them
-    uint32_t max_rows = 0;                                  // then it is suspended; 0: all
-    std::optional<ClientEncoding> encoding = std::nullopt;  // of the texts in rows; else UTF-8
+    uint32_t max_rows = 0;                                  // rows before it is suspended; 0: all
+    std::optional<ClientEncoding> encoding = std::nullopt;  // of the texts in rows; nullopt: UTF-8
   };
   WireSink(std::shared_ptr<ClientLine> line, Options options);
 
-  // From here on notices of progress come so often (nullopt: never), and others if not `quiet`.
+  // From here on, sends progress notices at this interval (nullopt: never), and other notices
+  // unless `quiet`.
   void TellProgress(std::optional<std::chrono::milliseconds> every, bool quiet);
 
   Status Header(const Schema& schema) override;
@@ -39,13 +40,13 @@ class WireSink final : public executor::ResultSink {
   const Options options_;
   std::vector<WireColumn> columns_;
   uint64_t rows_ = 0;
-  int64_t rows_left_;  // until it is suspended
+  int64_t rows_left_;  // before it is suspended
   std::optional<std::chrono::milliseconds> progress_every_ = std::chrono::seconds(1);
   bool quiet_ = false;
   std::chrono::steady_clock::time_point last_progress_;
 };
 
-// How the columns of a result are described; `formats` as Bind gives them.
+// Descriptions of a result's columns; `formats` as in Bind.
 Result<std::vector<WireColumn>> WireColumns(const Schema& schema,
                                             const std::vector<uint16_t>& formats);
 

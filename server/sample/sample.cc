@@ -8,8 +8,8 @@
 namespace sluice::server {
 namespace {
 
-constexpr size_t kRowsPerBatch = 25'000;  // a few megabytes: one COPY or transaction each
-constexpr size_t kBins = 10'000;          // an AUC to four digits
+constexpr size_t kRowsPerBatch = 25'000;  // a few megabytes, one COPY or transaction each
+constexpr size_t kBins = 10'000;          // gives the AUC to four digits
 
 }  // namespace
 

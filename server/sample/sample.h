@@ -18,14 +18,14 @@ class DataSource;
 
 namespace sluice::server {
 
-// Makes the rows of a sample table. Row i depends on (seed, i) alone, so any part can be made
-// anywhere, in any order. Thread-safe.
+// Generates the rows of a sample table. Row i depends only on (seed, i), so any part can be
+// generated anywhere, in any order. Thread-safe.
 class SampleGenerator {
  public:
   virtual ~SampleGenerator() = default;
   virtual const Schema& schema() const = 0;
-  // Rows [first, first + rows) into `batch`, whose texts point into its arena or into constants,
-  // and each row's true probability of the positive class into `probabilities`.
+  // Writes rows [first, first + rows) into `batch`, whose texts point into its arena or to
+  // constants, and each row's true probability of the positive class into `probabilities`.
   virtual void Fill(int64_t first, size_t rows, RowBatch* batch,
                     std::vector<double>* probabilities) const = 0;
 };
@@ -35,7 +35,8 @@ std::unique_ptr<SampleGenerator> MakeClicksSample(uint64_t seed);
 // By kind ("census", "clicks").
 Result<std::unique_ptr<SampleGenerator>> MakeSample(std::string_view kind, uint64_t seed);
 
-// The AUC of someone who knows every row's true probability: no model can do better, but for luck.
+// The AUC of a classifier that knows every row's true probability: except by luck, no model can do
+// better.
 class BayesAuc {
  public:
   BayesAuc();
@@ -53,7 +54,7 @@ struct SampleReport {
 };
 using SampleProgress = std::function<void(int64_t rows_done)>;
 
-// Streams `rows` rows into `table`, a few ten thousand at a time.
+// Streams `rows` rows into `table`, some ten thousand at a time.
 Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
                                  const catalog::TableName& table, catalog::DataSource& source,
                                  const SampleProgress& progress, const std::stop_token& stop);

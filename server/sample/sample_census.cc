@@ -5,8 +5,8 @@
 #include "server/sample/sample.h"
 #include "server/sample/sample_random.h"
 
-// Rows that look like UCI Adult: the same columns, categories of the same names and roughly the
-// same shares, columns that depend on each other, and an income whose probability is known.
+// Rows that resemble UCI Adult: the same columns, the same categories with roughly the same shares,
+// dependencies between columns, and an income whose probability is known.
 namespace sluice::server {
 namespace {
 
@@ -26,7 +26,7 @@ constexpr std::array<Category, 8> kWorkclass = {{
     {"Without-pay", 0.997, -2.0},
     {"Never-worked", 1.0, -3.0},
 }};
-// By education_num, 1 to 16; the effect comes from the number.
+// For education_num 1 to 16; the effect comes from the number.
 constexpr std::array<Category, 16> kEducation = {{
     {"Preschool", 0.002, 0},
     {"1st-4th", 0.007, 0},
@@ -124,8 +124,8 @@ std::string_view PickRelationship(Marital marital, bool male, double age, RowRan
   return u < 0.55 ? "Not-in-family" : u < 0.93 ? "Unmarried" : "Other-relative";
 }
 
-// One person; the log-odds of a high income are additive but for two interactions: a degree counts
-// for more when married, and age helps up to about fifty.
+// One person. The log-odds of a high income are additive except for two interactions: a degree
+// counts for more when married, and age helps up to about fifty.
 struct Person {
   int64_t age, fnlwgt, education_num, capital_gain = 0, capital_loss = 0, hours;
   size_t workclass, occupation, race, country;
@@ -136,7 +136,7 @@ struct Person {
 
   Person(uint64_t seed, int64_t row) {
     RowRandom random(seed, row);
-    // Two generations: many young people and a broad middle age.
+    // Two generations: many young people, and a middle-aged group with a wide spread.
     const double years =
         random.Chance(0.35) ? 17 + 11 * random.Uniform() : 42 + 13 * random.Normal();
     age = static_cast<int64_t>(std::clamp(years, 17.0, 90.0));
@@ -155,7 +155,7 @@ struct Person {
                 : static_cast<int64_t>(std::clamp(41 + 12 * random.Normal(), 1.0, 99.0));
     job_known = !random.Chance(0.056);
     country_known = !random.Chance(0.018);
-    const double hidden = 0.4 * random.Normal();  // what no column tells
+    const double hidden = 0.4 * random.Normal();  // what no column reveals
     PickCapital(random);
     const double log_odds = LogOdds() + hidden;
     probability = Sigmoid(log_odds);
@@ -180,7 +180,7 @@ struct Person {
     sum += relationship == "Wife" ? 0.5 : relationship == "Own-child" ? -0.9 : 0.0;
     sum += male ? 0.25 : -0.1;
     sum += 0.032 * (static_cast<double>(hours) - 40.0);
-    if (job_known) {  // an unknown job says little good
+    if (job_known) {  // an unknown job lowers the odds
       sum += kWorkclass[workclass].effect + kOccupationBasic[occupation].effect;
     } else {
       sum -= 0.8;

@@ -7,10 +7,10 @@
 #include "server/sample/sample.h"
 #include "server/sample/sample_random.h"
 
-// Rows that look like a click log (Criteo's shape): i1..i13 are counts with NULLs, c1..c26 are
-// hashed texts whose frequencies follow Zipf's law, label is the click. The truth is a
+// Rows that resemble a click log (Criteo's shape): i1..i13 are counts with NULLs, c1..c26 are
+// hashed texts whose frequencies follow Zipf's law, label is the click. The true model is a
 // factorisation machine: every value has a weight and a small vector, and pairs of columns interact
-// through them.
+// through the vectors.
 namespace sluice::server {
 namespace {
 

@@ -7,7 +7,7 @@
 
 namespace sluice::server {
 
-// Random numbers of one sample row: draw k depends on (seed, row, k) alone (splitmix64's finaliser
+// Random numbers of one sample row: draw k depends only on (seed, row, k) (splitmix64's finaliser
 // over a counter).
 class RowRandom {
  public:
@@ -18,7 +18,7 @@ class RowRandom {
   // [0, 1)
   double Uniform() { return static_cast<double>(Bits() >> 11U) * 0x1p-53; }
   bool Chance(double probability) { return Uniform() < probability; }
-  // Sum of four uniforms: close enough to a normal of mean 0 and deviation 1, and far cheaper.
+  // Sum of four uniforms: close enough to a normal with mean 0 and deviation 1, and far cheaper.
   double Normal() {
     const uint64_t bits = Bits();
     const auto part = [bits](unsigned shift) {
@@ -26,7 +26,7 @@ class RowRandom {
     };
     return (part(0) + part(16) + part(32) + part(48) - 2.0) * 1.7320508075688772;
   }
-  // Index by cumulative weights that end with 1.
+  // Picks an index by cumulative weights that end with 1.
   template <size_t n>
   size_t Pick(const std::array<double, n>& cumulative) {
     const double u = Uniform();

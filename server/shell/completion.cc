@@ -58,8 +58,8 @@ bool IsWordCharacter(char c) {
          c == '$' || (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-// Words and symbols of the statement before the word at the cursor; strings and comments are left
-// out, quoted names have no quotes.
+// Words and symbols of the statement before the word at the cursor; without strings and comments,
+// and with the quotes of names removed.
 std::vector<std::string> Tokens(std::string_view text, bool* in_string) {
   std::vector<std::string> tokens;
   *in_string = false;
@@ -132,7 +132,7 @@ class Completer {
   bool Has(std::string_view word) const {
     return std::find(upper_.begin(), upper_.end(), word) != upper_.end();
   }
-  // The last of our clauses that was begun.
+  // The last clause of ours that has begun.
   std::string_view Clause() const {
     constexpr std::array<std::string_view, 10> kOurs = {"WITH", "OPTIONS", "COLUMN", "LABEL",
                                                         "INTO", "USING",   "TRAIN",  "PREDICT",
@@ -214,7 +214,7 @@ class Completer {
     }
   }
 
-  // In the case in which they are typed.
+  // Candidates in the letter case that is being typed.
   template <typename List>
   void Keywords(const List& words) {
     const bool lower = std::any_of(typed_.begin(), typed_.end(),
@@ -224,7 +224,7 @@ class Completer {
     }
   }
 
-  // A name as it would have to be written.
+  // Adds a name as it must be written in a statement.
   void AddName(const std::string& name) {
     if (!StartsWith(name, typed_)) {
       return;
@@ -254,7 +254,7 @@ class Completer {
     }
   }
 
-  // Of the tables that the statement names; of all while it names none.
+  // Adds the columns of the tables that the statement names, or of all tables while it names none.
   void Columns() {
     const CompletionNames& names = names_();
     const size_t dot = typed_.rfind('.');
@@ -275,7 +275,7 @@ class Completer {
     }
   }
 
-  // What may stand behind WITH, by the statement.
+  // The attributes that may follow WITH in this statement.
   std::vector<const models::AttributeSpec*> KnownAttributes() const {
     std::vector<const models::AttributeSpec*> known;
     const auto add = [&known](const std::vector<models::AttributeSpec>& attributes) {
@@ -302,7 +302,7 @@ class Completer {
         return known;
       }
     }
-    for (const models::ModelType& type : models::ModelTypes()) {  // one that will be chosen
+    for (const models::ModelType& type : models::ModelTypes()) {  // one that training will choose
       add(type.attributes);
     }
     return known;
@@ -337,7 +337,7 @@ class Completer {
   std::vector<std::string> upper_;
 };
 
-// Files whose path begins with what is typed; folders end with a slash.
+// Files whose path begins with the typed text; folders end with a slash.
 Completion CompleteFile(std::string_view path) {
   Completion completion;
   completion.replaced = path.size();

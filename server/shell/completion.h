@@ -8,22 +8,22 @@
 
 namespace sluice::server {
 
-// What a database and its models are called, as far as a session may see them.
+// Names in a database and of its models, as far as the session may see them.
 struct CompletionNames {
-  bool folds = false;  // names with capitals need quotes (PostgreSQL)
+  bool folds = false;  // names with capital letters need quotes (PostgreSQL)
   std::vector<std::string> tables;
   std::multimap<std::string, std::string> columns;  // by table
   std::vector<std::string> models;
 };
 
-// How the word before the cursor could go on.
+// Possible completions of the word before the cursor.
 struct Completion {
-  size_t replaced = 0;                  // bytes before the cursor
-  std::vector<std::string> candidates;  // sorted; each takes the place of these bytes
-  std::string suffix = " ";             // behind the only candidate
+  size_t replaced = 0;                  // number of bytes before the cursor
+  std::vector<std::string> candidates;  // sorted; each replaces those bytes
+  std::string suffix = " ";             // appended if there is only one candidate
 };
 
-// `text`: the statement, or the command, up to the cursor. `names` is asked only where they matter.
+// `text`: the statement or command up to the cursor. `names` is called only when names are needed.
 Completion CompleteText(std::string_view text,
                         const std::function<const CompletionNames&()>& names);
 

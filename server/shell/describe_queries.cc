@@ -10,7 +10,7 @@
 namespace sluice::server {
 namespace {
 
-// A name's schema ("": none) and itself, without quotes.
+// A name's schema ("": none) and the name itself, without quotes.
 std::pair<std::string, std::string> NameParts(std::string_view name) {
   const Result<parser::Name> parsed = parser::ParseName(name);
   if (!parsed.ok() || parsed->parts.empty()) {
@@ -20,7 +20,7 @@ std::pair<std::string, std::string> NameParts(std::string_view name) {
   return {parts.size() > 1 ? parts[parts.size() - 2] : "", parts.back()};
 }
 
-// "cens*" as what LIKE takes, with | as its escape.
+// "cens*" as a LIKE pattern, with | as its escape character.
 std::string LikePattern(std::string_view pattern) {
   std::string like;
   for (const char c : pattern) {
@@ -36,7 +36,7 @@ std::string LikePattern(std::string_view pattern) {
   return SqlLiteral(like) + " ESCAPE '|'";
 }
 
-// Conditions on the name and, where it says one, the schema.
+// Conditions on the name and, if the pattern has one, the schema.
 std::string Matching(std::string_view pattern, std::string_view name, std::string_view schema,
                      std::string_view like) {
   const size_t dot = pattern.rfind('.');
@@ -48,7 +48,7 @@ std::string Matching(std::string_view pattern, std::string_view name, std::strin
   return condition;
 }
 
-// Arguments of SQLite's table functions.
+// Arguments for SQLite's table functions.
 std::string PragmaArguments(std::string_view name) {
   const auto [schema, table] = NameParts(name);
   return SqlLiteral(table) + (schema.empty() ? "" : ", " + SqlLiteral(schema));

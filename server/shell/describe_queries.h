@@ -5,14 +5,14 @@
 
 namespace sluice::server {
 
-// The statements behind \d and \dt: which database the shell talks to.
+// The queries behind \d and \dt. The dialect is the database's that the shell talks to.
 enum class SqlDialect { kPostgres, kSqlite };
 
-// Tables and views. `pattern`: with * and ?, and maybe a schema before a dot; "": those that a
-// statement sees without a schema, but for Sluice's own. `only_tables`: no views.
+// Tables and views. `pattern`: may contain * and ?, and a schema before a dot; "": those that a
+// statement can name without a schema, except for Sluice's own. `only_tables`: no views.
 std::string ListTables(SqlDialect dialect, std::string_view pattern, bool only_tables);
 
-// One row where there is such a table or view, as a statement would write its name.
+// One row if the table or view exists, with its name as written in a statement.
 std::string FindTable(SqlDialect dialect, std::string_view name);
 // Its columns; its indexes.
 std::string ListColumns(SqlDialect dialect, std::string_view name);

@@ -23,14 +23,14 @@
 namespace sluice::server {
 namespace {
 
-constexpr int kHistoryStatements = 1'000;  // as many as shells usually keep
-constexpr size_t kMostListed = 200;        // candidates that Tab shows
+constexpr int kHistoryStatements = 1'000;  // as in most shells
+constexpr size_t kMostListed = 200;        // candidates shown by Tab
 
 bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
 }
 
-// What all candidates begin with, in the first one's spelling.
+// The common prefix of all candidates, in the first one's spelling.
 std::string CommonStart(const std::vector<std::string>& candidates) {
   std::string start = candidates.front();
   for (const std::string& candidate : candidates) {
@@ -48,7 +48,7 @@ std::string CommonStart(const std::vector<std::string>& candidates) {
   return start;
 }
 
-// The candidates below the line that is edited, in columns.
+// Shows the candidates in columns, below the line that is being edited.
 void ShowCandidates(const std::vector<std::string>& candidates) {
   const size_t listed = std::min(candidates.size(), kMostListed);
   size_t widest = 0;
@@ -95,13 +95,13 @@ struct LineEditor::State {
 
   static char* Prompt(EditLine* editor) { return Of(editor)->prompt.data(); }
 
-  // Tab: what is certain is put in, what is not is listed.
+  // Tab: inserts what all candidates share, and lists them if that is nothing.
   static unsigned char Complete(EditLine* editor, int /*key*/) {
     const LineInfo* const info = el_line(editor);
     const std::string_view line(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
     const State* const state = Of(editor);
     if (!state->completer || line.find_first_not_of(" \t") == std::string_view::npos) {
-      el_insertstr(editor, "  ");  // pasted text is indented
+      el_insertstr(editor, "  ");  // Tab characters in pasted text are indentation
       return CC_REFRESH;
     }
     const Completion completion = state->completer(line);
@@ -124,8 +124,8 @@ struct LineEditor::State {
     return CC_REFRESH;
   }
 
-  // libedit's way of reading a character: 1 read, 0 end of file, -1 error. Waits for the terminal
-  // and for Ctrl-C together, because the signal arrives in another thread.
+  // Callback of libedit to read a character: 1 read, 0 end of file, -1 error. Waits for the
+  // terminal and for Ctrl-C at once, because the signal arrives in another thread.
   static int ReadCharacter(EditLine* editor, wchar_t* character) {
     State* state = Of(editor);
     std::mbstate_t shift{};
@@ -141,7 +141,7 @@ struct LineEditor::State {
       if (ready[1].revents != 0) {
         state->interrupts.ClearWake();
         state->interrupted = true;
-        tcflush(STDIN_FILENO, TCIFLUSH);  // the rest of what Ctrl-C was typed against
+        tcflush(STDIN_FILENO, TCIFLUSH);  // discard the rest of the input that was to be cancelled
         return -1;
       }
       char byte = 0;
@@ -154,7 +154,7 @@ struct LineEditor::State {
         continue;  // the next byte belongs to the same character
       }
       if (length == static_cast<size_t>(-1)) {
-        shift = std::mbstate_t{};  // not a character of this locale: leave it out
+        shift = std::mbstate_t{};  // not a character of this locale: skip it
         continue;
       }
       return 1;
@@ -171,7 +171,7 @@ LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts, 
   history(state.history, &state.event, H_SETSIZE, kHistoryStatements);
   history(state.history, &state.event, H_SETUNIQUE, 1);
   if (!history_file.empty()) {
-    history(state.history, &state.event, H_LOAD, history_file.c_str());  // none at the first start
+    history(state.history, &state.event, H_LOAD, history_file.c_str());  // missing at first
   }
   state.editor = el_init("sluice", stdin, stdout, stderr);
   el_set(state.editor, EL_CLIENTDATA, &state);
@@ -179,8 +179,8 @@ LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts, 
   el_set(state.editor, EL_EDITOR, "emacs");
   el_set(state.editor, EL_HIST, &history, state.history);
   el_set(state.editor, EL_GETCFN, &State::ReadCharacter);
-  // The terminal would throw away what waits in it at Ctrl-C, ours included: a prompt that follows
-  // at once is then never seen.
+  // The terminal would flush its buffers at Ctrl-C, including our output, and a prompt written
+  // right after it would be lost.
   for (const char* mode : {"-d", "-x"}) {
     el_set(state.editor, EL_SETTY, mode, "+noflsh", nullptr);
   }
@@ -204,8 +204,8 @@ LineEditor::Line LineEditor::Read(const std::string& prompt) {
   state.prompt = prompt;
   state.interrupted = false;
   int length = 0;
-  // Before the prompt is shown: a key that comes after it and before el_gets does the same by
-  // itself would be the terminal's to treat, and Ctrl-D be lost.
+  // Switch the terminal's mode before showing the prompt: otherwise the terminal itself would
+  // handle a key pressed between the prompt and el_gets, and lose Ctrl-D.
   el_set(state.editor, EL_PREP_TERM, 1);
   const char* text = el_gets(state.editor, &length);
   if (state.interrupted) {

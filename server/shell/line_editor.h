@@ -11,8 +11,8 @@ namespace sluice::server {
 
 class Interrupts;
 
-// One line from the terminal, with libedit's keys, completion, and a history that outlives the
-// process. Not thread-safe.
+// Reads a line from the terminal, with libedit's keys, completion, and a history that is kept in a
+// file. Not thread-safe.
 class LineEditor {
  public:
   enum class Kind { kText, kInterrupted, kEnd };
@@ -20,17 +20,17 @@ class LineEditor {
     Kind kind = Kind::kEnd;
     std::string text;  // without its newline
   };
-  // What Tab offers for a line that goes so far; empty: Tab is a blank.
+  // Completions that Tab offers at the end of the given text; empty: Tab inserts blanks.
   using Completer = std::function<Completion(std::string_view line)>;
 
-  // `history_file` "" keeps no history. Ctrl-C arrives through `interrupts`.
+  // `history_file` "" keeps no history. `interrupts` reports Ctrl-C.
   LineEditor(const std::string& history_file, Interrupts& interrupts, Completer completer);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
 
   Line Read(const std::string& prompt);
-  // Puts a whole statement into the history.
+  // Adds a whole statement to the history.
   void Remember(const std::string& statement);
 
  private:

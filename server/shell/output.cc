@@ -13,7 +13,7 @@
 namespace sluice::server {
 namespace {
 
-// A write per line would be a system call per row.
+// Flushing each line would be a system call per row.
 constexpr size_t kFlushBytes = 64 << 10;
 
 class BufferedPrinter : public RowPrinter {
@@ -139,7 +139,7 @@ bool IsJsonNumber(std::string_view text) {
   return text.empty();
 }
 
-// The value without blanks between its parts, so that a row stays a line; nullopt: no JSON.
+// The value without blanks between its parts, so that a row stays one line; nullopt: not JSON.
 std::optional<std::string> OnOneLine(const std::string& json) {
   rapidjson::Reader reader;
   rapidjson::BaseReaderHandler<> nothing;
@@ -200,7 +200,7 @@ class JsonPrinter final : public BufferedPrinter {
   }
 
  private:
-  // `number`, `json`: of a column that holds numbers or JSON values, maybe as text.
+  // `number`, `json`: the column holds numbers or JSON values, possibly as text.
   void AppendCell(const RowBatch::Column& column, size_t row, bool number, bool json) {
     if (column.null[row] != 0) {
       text_ += "null";
@@ -227,7 +227,7 @@ class JsonPrinter final : public BufferedPrinter {
   }
   std::vector<std::string> keys_;
   std::vector<bool> numbers_;
-  std::vector<bool> json_;  // columns whose cells are JSON values, and are shown as these
+  std::vector<bool> json_;  // columns whose cells are JSON values, printed as such
 };
 
 }  // namespace

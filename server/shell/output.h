@@ -14,21 +14,21 @@ namespace sluice::server {
 enum class OutputFormat {
   kTable,  // aligned columns, numbers to the right, NULL empty, "(3 rows)" below
   kCsv,    // RFC 4180 with a header; NULL is empty, an empty text is ""
-  // One object per line. Numbers are unquoted, numerics with every digit; NULL is null, and NaN and
-  // infinities are text, as whatever else the database has.
+  // One object per line. Numbers are unquoted, numerics have every digit; NULL is null; NaN,
+  // infinities and values of all other database types are strings.
   kJson,
 };
 
-// Whether a table shows each row as a line for each cell (\x).
-enum class Expanded { kOff, kOn, kAuto };  // kAuto: where the terminal is too narrow
+// Whether a table prints one line per cell (\x).
+enum class Expanded { kOff, kOn, kAuto };  // kAuto: if the terminal is too narrow
 
-// Whose doubles have six significant digits in a table: what we have measured ourselves, never what
-// the database says.
+// Which doubles a table rounds to six significant digits: those that we computed, never those from
+// the database.
 enum class Rounding { kNone, kProbabilities, kAll };
 
-// How a table looks to a person; the other formats are for programs.
+// How a table looks to people; the other formats are for programs.
 struct TableStyle {
-  size_t columns = 0;  // of the terminal, which a table is folded to; 0: there is none
+  size_t columns = 0;  // of the terminal that a table is folded to; 0: not a terminal
   Expanded expanded = Expanded::kOff;
   Rounding rounding = Rounding::kNone;
 };
@@ -46,13 +46,13 @@ class RowPrinter {
   virtual ~RowPrinter() = default;
   virtual Status Header(const Schema& schema) = 0;
   virtual Status Rows(const RowBatch& batch) = 0;
-  // Ends the row set and prints what is still held back.
+  // Ends the row set and prints everything that was held back.
   virtual Status Finish() = 0;
 };
 
-// True for columns of numbers, numerics (which arrive as text) among them.
+// Whether the column holds numbers, including numerics (which arrive as text).
 bool HoldsNumbers(const ColumnInfo& column);
-// A cell as CSV and table show it: what the database wrote, else FormatValue; bytes as \x and
+// A cell as CSV and table print it: as the database wrote it, else FormatValue; bytes as \x and
 // hexadecimal digits.
 std::string CellText(const RowBatch::Column& column, size_t row);
 

@@ -14,7 +14,7 @@ std::unique_ptr<PipedProgram> PipedProgram::Start(const std::string& command) {
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return nullptr;
   }
-  // This process blocks and ignores signals; its children must not.
+  // This process blocks and ignores signals; its children must not inherit that.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t signals;

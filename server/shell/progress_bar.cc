@@ -8,9 +8,9 @@
 namespace sluice::server {
 namespace {
 
-constexpr double kSecondsBetweenPlainLines = 3;  // a log is read later: fewer lines say more
+constexpr double kSecondsBetweenPlainLines = 3;  // fewer lines suit a log, which is read later
 
-// A narrow terminal has room for the numbers first.
+// In a narrow terminal the numbers take precedence over the bar.
 size_t BarCells(size_t columns) {
   constexpr size_t kWide = 120;
   constexpr size_t kNarrow = 60;
@@ -37,7 +37,7 @@ void ProgressBar::Update(const elastic::Progress& progress) {
   std::string line =
       cells == 0 ? "" : "[" + std::string(full, '#') + std::string(cells - full, '.') + "]  ";
   line += FormatProgress(progress, columns_ - 1 - std::min(columns_ - 1, line.size()));
-  // A line that wraps could not be drawn over. It is ASCII but for metric names, which are too.
+  // A line that wraps could not be redrawn. All of it is ASCII, metric names included.
   line.resize(std::min(line.size(), columns_ - 1));
   write_("\r" + line + "\x1b[K");
   drawn_ = true;

@@ -10,8 +10,8 @@
 
 namespace sluice::server {
 
-// Shows progress on a terminal as one line that is drawn again and again, elsewhere as a plain line
-// every few seconds. Not thread-safe.
+// Shows progress on a terminal as one line that is redrawn, elsewhere as a plain line every few
+// seconds. Not thread-safe.
 class ProgressBar {
  public:
   using Write = std::function<void(std::string_view text)>;
@@ -19,7 +19,7 @@ class ProgressBar {
   // `columns`: width of the terminal; 0: not a terminal.
   ProgressBar(Write write, const Clock& clock, size_t columns);
   void Update(const elastic::Progress& progress);
-  // Takes the line away, before anything else is printed.
+  // Erases the line, before anything else is printed.
   void Clear();
 
  private:

@@ -29,7 +29,7 @@ Result<Script> ReadScript(const std::string& path) {
   if (file != stdin) {
     std::fclose(file);
   }
-  if (failed) {  // a folder, for one
+  if (failed) {  // for example, a folder
     return Unavailable(fmt::format("cannot read the script {}: {}", path, std::strerror(errno)));
   }
   return script;
@@ -48,7 +48,7 @@ bool IsShellCommand(std::string_view line) {
 std::vector<ScriptPart> SplitAtCommands(std::string_view script) {
   std::vector<ScriptPart> parts;
   StatementBuffer buffer;
-  size_t statements = 0;  // where those begin that are not in a part yet
+  size_t statements = 0;  // start of the statements that are not in a part yet
   for (size_t at = 0; at < script.size();) {
     const size_t end = std::min(script.find('\n', at), script.size());
     const std::string_view line = script.substr(at, end - at);

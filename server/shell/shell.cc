@@ -27,7 +27,7 @@ int ExitCode(Outcome outcome) {
   return kExitOk;
 }
 
-// Words that have meant something at this prompt from the beginning, without a backslash.
+// Words that work at this prompt without a backslash, as they always have.
 std::string_view CommandOf(std::string_view line) {
   const size_t begin = line.find_first_not_of(" \t");
   const size_t end = line.find_last_not_of(" \t;");
@@ -41,13 +41,13 @@ std::string_view CommandOf(std::string_view line) {
   return word == "help" ? "\\?" : "";
 }
 
-// SQL has no use for it at the beginning of a line, also in the middle of a statement.
+// No SQL line begins with a backslash, not even in the middle of a statement.
 bool IsBackslash(std::string_view line) {
   const size_t begin = line.find_first_not_of(" \t");
   return begin != std::string_view::npos && line[begin] == '\\';
 }
 
-// The names that Tab offers: asked for when it is pressed, and again after the next statement.
+// The names that Tab offers: queried when it is pressed, and once more after each statement.
 class NameCache {
  public:
   explicit NameCache(ShellSession& session) : session_(session) {}
@@ -61,7 +61,7 @@ class NameCache {
     names_ = {};
     const auto dialect = session_.Dialect();
     if (!dialect.ok()) {
-      return names_;  // a transaction that has failed, a server that is gone
+      return names_;  // a failed transaction, a lost server
     }
     names_.folds = *dialect == SqlDialect::kPostgres;
     for (const auto& row : Ask(TableNames(*dialect))) {

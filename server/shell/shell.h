@@ -18,41 +18,42 @@ namespace sluice::server {
 class Interrupts;
 struct LoadOptions;
 
-// Runs a script: in this process or by a gateway.
+// Runs a script, in this process or on a gateway.
 using ScriptRunner = std::function<Status(const std::string& script, std::stop_token stop,
                                           executor::ResultSink& sink)>;
-// Brings a file into a table.
+// Loads a file into a table.
 using LoadRunner = std::function<Status(const LoadOptions& load, std::stop_token stop,
                                         executor::ResultSink& sink)>;
 
-// What a shell talks to.
+// The connection of a shell.
 struct ShellConnection {
   ScriptRunner run;
-  LoadRunner load;  // empty: files travel as scripts
+  LoadRunner load;  // empty: files are sent as scripts
 };
 
 struct ShellOptions {
   Display display;
   std::string history_file;  // "" keeps none
-  std::string greeting;      // first line of an interactive session
-  std::string pager;         // command that shows what is longer than the terminal; "": none
+  std::string greeting;      // printed at the start of an interactive session
+  std::string pager;         // command that shows output longer than the terminal; "": none
 };
 
-// What `sluice` returns to its caller.
+// Exit codes of `sluice`.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitStatementFailed = 1;
 inline constexpr int kExitUsage = 2;
-// Standard output was closed (`| head`): what a shell reports of a program that SIGPIPE ended,
-// which is how psql ends there.
+// Standard output was closed (`| head`): the code that a shell reports for a program ended by
+// SIGPIPE; psql ends the same way.
 inline constexpr int kExitOutputClosed = 141;
 
-// -c, -f and piped input: the scripts one after another until one fails. Returns the exit code.
+// For -c, -f and piped input: runs the scripts one after another until one fails. Returns the exit
+// code.
 int RunScripts(const std::vector<Script>& scripts, const ShellConnection& connection,
                const ShellOptions& options, Interrupts& interrupts);
 
 // At a terminal: reads statements (over several lines, with history and completion) and commands
-// (\?), runs each, goes on after errors. Ends at Ctrl-D, \q, "exit" or SIGTERM. Returns the exit
-// code.
+// (\?), runs each, and continues after errors. Ends at Ctrl-D, \q, "exit" or SIGTERM. Returns the
+// exit code.
 int RunInteractive(const ShellConnection& connection, const ShellOptions& options,
                    Interrupts& interrupts);
 

@@ -25,7 +25,7 @@ Status WrongArgument(std::string_view command, std::string_view allowed) {
   return SyntaxError(fmt::format("{} takes {}", command, allowed));
 }
 
-// Names are often ended as a statement is.
+// Users often end names with a semicolon, as they end statements.
 std::string_view WithoutSemicolon(std::string_view text) {
   text = Trimmed(text);
   while (text.ends_with(';')) {
@@ -34,7 +34,7 @@ std::string_view WithoutSemicolon(std::string_view text) {
   return text;
 }
 
-// The answers to several queries; those without rows are left out, but for the first.
+// Shows the answers to several queries; those without rows are left out, except for the first.
 Outcome ShowTable(ShellSession& session, SqlDialect dialect, std::string_view name) {
   const Outcome columns = session.Show(ListColumns(dialect, name));
   if (columns != Outcome::kOk) {
@@ -101,7 +101,7 @@ Outcome Jobs(ShellSession& session, std::string_view arguments) {
   return session.Show(job.empty() ? "SHOW JOBS" : fmt::format("SHOW JOB {}", job));
 }
 
-// on, off, or the other one.
+// Reads on or off; "" toggles.
 bool ReadSwitch(std::string_view text, bool* value) {
   if (text.empty()) {
     *value = !*value;
@@ -144,7 +144,7 @@ Outcome Include(ShellSession& session, std::string_view arguments) {
   return session.Include(words.front());
 }
 
-// A path beside the file that is being read.
+// A path relative to the file that is being run.
 Outcome IncludeRelative(ShellSession& session, std::string_view arguments) {
   const std::vector<std::string> words = SplitArguments(arguments);
   if (words.size() != 1) {
@@ -197,7 +197,7 @@ Outcome Import(ShellSession& session, std::string_view arguments) {
       load.has_header = false;
     } else if (word.starts_with("--")) {
       return session.Fail(WrongArgument(".import", "--append and --no-header, not " + word)
-                              .Hint("sluice load --help lists what there is beside"));
+                              .Hint("sluice load --help lists more options, for the command line"));
     } else {
       names.push_back(word);
     }
@@ -246,7 +246,7 @@ Outcome Quit(ShellSession& /*session*/, std::string_view /*arguments*/) {
 
 const std::vector<ShellCommand>& ShellCommands() {
   using Argument = CommandArgument;
-  // Those without a doc are other spellings.
+  // Commands without a doc are alternative spellings.
   static const std::vector<ShellCommand> commands = {
       {"\\d",
        "[NAME]",
@@ -270,7 +270,7 @@ const std::vector<ShellCommand>& ShellCommands() {
        StatementHelpFor},
       {"\\i",
        "FILE",
-       "runs a file; \\ir: one beside the file that is being read",
+       "runs a file; \\ir: a path relative to the file that is running",
        Argument::kFile,
        {},
        Include},
@@ -339,7 +339,7 @@ std::vector<std::string> SplitArguments(std::string_view text, std::vector<char>
       if (quote == 0 && (c == ' ' || c == '\t' || c == '\r')) {
         break;
       }
-      // A double quote that begins inside of a word belongs to a name: lab."Out Table".
+      // A double quote inside a word belongs to a name: lab."Out Table".
       if (c == quote || (quote == 0 && word.empty() && (c == '\'' || c == '"'))) {
         quote = quote == 0 ? c : 0;
         opening = c;

@@ -19,19 +19,19 @@
 namespace sluice::server {
 namespace {
 
-// A script that reads itself ends here.
+// Limit, for a script that includes itself.
 constexpr size_t kDeepestInclude = 32;
 
 struct StatementPlaces {
   std::vector<size_t> begins;
-  std::vector<Rounding> rounding;  // as ShellSink::ExpectStatements
+  std::vector<Rounding> rounding;  // see ShellSink::ExpectStatements
 };
 
 StatementPlaces FindStatements(std::string_view script) {
   StatementPlaces places;
   const auto statements = parser::Parse(script);
   if (!statements.ok()) {
-    return places;  // who runs it says why
+    return places;  // running it reports the error
   }
   for (const parser::Statement& statement : *statements) {
     const Span span = std::visit([](const auto& any) { return any.span; }, statement);
@@ -49,7 +49,7 @@ StatementPlaces FindStatements(std::string_view script) {
   return places;
 }
 
-// Places count from the text that `begin` bytes stand before.
+// Moves the error's places by the `begin` bytes that precede the text.
 Status Shifted(const Status& status, size_t begin) {
   Status shifted;
   for (const Diagnostic& diagnostic : status.diagnostics()) {
@@ -67,7 +67,7 @@ Status Shifted(const Status& status, size_t begin) {
   return shifted;
 }
 
-// Keeps rows as texts; whatever else is told is nobody's business.
+// Keeps rows as texts; ignores everything else.
 class TextRows final : public executor::ResultSink {
  public:
   Status Header(const Schema& /*schema*/) override { return OkStatus(); }
@@ -154,10 +154,10 @@ ShellSession::Outcome ShellSession::RunShown(const std::vector<Rounding>& roundi
   const Status output = sink.Finish();
   *done = sink.statements_done();
   if (interactive_) {
-    interrupts_.ClearWake();  // Ctrl-C in the pager was meant for it
+    interrupts_.ClearWake();  // Ctrl-C was meant for the pager
   }
   if (sink.output_closed()) {
-    return Outcome::kOutputClosed;  // it has read what it wanted
+    return Outcome::kOutputClosed;  // the pager has read what it wanted
   }
   if (cancelled_in_pager || sink.pager_left()) {
     *failure = OkStatus();
@@ -263,7 +263,7 @@ Result<ShellSession::Rows> ShellSession::Ask(const std::string& sql) {
 
 Result<SqlDialect> ShellSession::Dialect() {
   if (!dialect_) {
-    const auto answer = Ask("SELECT version()");  // SQLite has no such function
+    const auto answer = Ask("SELECT version()");  // SQLite lacks this function
     if (!answer.ok() && answer.status().sqlstate() != "42883" &&
         answer.status().message().find("version") == std::string::npos) {
       return answer.status();

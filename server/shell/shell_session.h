@@ -12,7 +12,7 @@
 
 namespace sluice::server {
 
-// What a person or a script does at the shell: runs statements and commands, and shows their
+// The actions of a person or a script at the shell: runs statements and commands, and shows their
 // answers. Not thread-safe.
 class ShellSession {
  public:
@@ -25,32 +25,32 @@ class ShellSession {
   ShellSession(const ShellSession&) = delete;
   ShellSession& operator=(const ShellSession&) = delete;
 
-  // Statements and commands up to the first error, which is told with file and line.
+  // Runs statements and commands up to the first error, which is reported with file and line.
   Outcome Run(const Script& script);
-  // The same for a file; `path` as \i has it.
+  // The same for a file; `path` as given to \i.
   Outcome Include(const std::string& path);
 
-  // A statement whose answer is shown.
+  // Runs a statement and shows its answer.
   Outcome Show(const std::string& sql) { return Run({sql}); }
-  // Rows of a query, as texts, that the shell itself wants to know.
+  // Rows of a query of the shell's own, as texts.
   using Rows = std::vector<std::vector<std::string>>;
   Result<Rows> Ask(const std::string& sql);
   Result<SqlDialect> Dialect();
   Outcome Load(const LoadOptions& load);
 
   Display& display() { return display_; }
-  // Where rows go: a file, a |command, "" the standard output again.
+  // Sends rows to a file or a |command; "" means standard output again.
   Status SetOutput(const std::string& target);
-  // The file that is being read; "": none.
+  // The file that is being run; "": none.
   const std::string& file() const { return place_.file; }
 
-  // A line for a person, on standard output.
+  // Prints a line for a person on standard output.
   void Tell(std::string_view text);
   Outcome Fail(const Status& status);
 
  private:
   struct Place {
-    std::string file;  // "": typed
+    std::string file;  // "": typed statements
     int line = 0;
   };
   Outcome RunStatements(const Script& script, const ScriptPart& part);

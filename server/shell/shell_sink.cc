@@ -16,13 +16,13 @@ namespace sluice::server {
 
 namespace {
 
-// False where a write would wait: a terminal that is stopped (Ctrl-S), a pipe that nobody reads.
+// False if a write would block: a stopped terminal (Ctrl-S), a pipe that is not read.
 bool TakesText(std::FILE* file) {
   pollfd waiting = {fileno(file), POLLOUT, 0};
   return poll(&waiting, 1, 0) != 0;
 }
 
-// Lines of a terminal that the text takes.
+// Lines that the text takes on a terminal.
 size_t LinesOf(std::string_view text, size_t columns) {
   size_t lines = 0;
   for (size_t begin = 0; begin < text.size();) {
@@ -49,7 +49,7 @@ ShellSink::ShellSink(const Display& display, Screen screen)
       screen_(std::move(screen)),
       bar_(
           [err = screen_.err](std::string_view text) {
-            if (TakesText(err)) {  // progress is dropped rather than the job held up
+            if (TakesText(err)) {  // drop progress rather than hold up the job
               std::fwrite(text.data(), 1, text.size(), err);
               std::fflush(err);
             }
@@ -92,7 +92,7 @@ void ShellSink::Progress(const elastic::Progress& progress) {
 
 void ShellSink::Done(const std::string& tag) {
   bar_.Clear();
-  // An error of `out` is kept in output_status_ and told by Finish.
+  // An error of `out` is kept in output_status_ and reported by Finish.
   const bool printed = EndRowSet().ok();
   if (printed && !row_set_shown_ && !tag.empty()) {
     Tell(tag);
@@ -107,7 +107,7 @@ void ShellSink::Done(const std::string& tag) {
 
 Status ShellSink::Finish() {
   bar_.Clear();
-  // A statement that failed before its first row has answered nothing, not "no rows".
+  // A statement that failed before its first row has no result set, so do not print "no rows".
   row_set_open_ = row_set_open_ && row_set_has_rows_;
   const Status ended = EndRowSet();
   FlushHeld();
@@ -134,7 +134,7 @@ Status ShellSink::Print(std::string_view text) {
   if (held_lines_ < screen_.lines) {
     return output_status_;
   }
-  // less goes away by itself at the end of what fits, and keeps the screen as it was.
+  // With these options less ends at once if the output fits on the screen, and leaves it there.
   pager_ = PipedProgram::Start("LESS=${LESS-FRX}; export LESS; " + screen_.pager);
   std::string held;
   held.swap(held_);
@@ -162,7 +162,8 @@ Status ShellSink::WriteOut(std::string_view text) {
   }
   if (pager_) {
     pager_left_ = true;
-    // What follows in the script is run all the same; what is only looked at need not end.
+    // The other statements of the script still run; the last one, which is only looked at, may
+    // stop.
     output_status_ = IsLastStatement() ? Cancelled("the pager was left") : OkStatus();
     return output_status_;
   }
@@ -172,7 +173,7 @@ Status ShellSink::WriteOut(std::string_view text) {
   return output_status_;
 }
 
-// Where standard error is closed there is nobody to tell.
+// Where standard error is closed there is no one to tell.
 void ShellSink::Tell(const std::string& line) {
   const std::string shown = PrintableLines(line) + "\n";
   if (pager_) {

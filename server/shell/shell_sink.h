@@ -13,31 +13,31 @@
 
 namespace sluice::server {
 
-// How a session shows what it is answered.
+// How a session shows answers.
 struct Display {
   OutputFormat format = OutputFormat::kTable;
   Expanded expanded = Expanded::kOff;
   bool timing = false;  // how long each statement took
-  bool pager = true;    // where there is one
+  bool pager = true;    // if there is one
 };
 
-// Where it is shown.
+// Where answers are shown.
 struct Screen {
   std::FILE* out = stdout;
   std::FILE* err = stderr;
   size_t out_columns = 0;  // width of the terminal behind `out`, 0 when it is none
   size_t err_columns = 0;
-  size_t lines = 0;        // that fit on it
-  std::string pager = {};  // command for what is longer; "": none
+  size_t lines = 0;        // the terminal's height
+  std::string pager = {};  // command for output longer than that; "": none
 };
 
-// The answers of a script for someone at a shell: rows on `out`, notices and progress on `err`.
-// Not thread-safe.
+// Shows a script's answers at a shell: rows on `out`, notices and progress on `err`. Not
+// thread-safe.
 class ShellSink final : public executor::ResultSink {
  public:
   ShellSink(const Display& display, Screen screen);
 
-  // What is rounded in the tables of the script's statements, in their order.
+  // Which numbers to round in the tables of the script's statements, in their order.
   void ExpectStatements(std::vector<Rounding> rounding) { rounding_ = std::move(rounding); }
 
   Status Header(const Schema& schema) override;
@@ -49,11 +49,11 @@ class ShellSink final : public executor::ResultSink {
   // Prints what an interrupted statement had sent, clears the bar, flushes, and waits for the
   // pager. Returns the first error of `out` (a full disk, a closed pipe).
   Status Finish();
-  // Nobody reads `out` any more.
+  // The reader of `out` has closed it.
   bool output_closed() const { return output_closed_; }
-  // Somebody left the pager before the last statement had ended, which was stopped then.
+  // The user left the pager before the last statement had ended, which was therefore stopped.
   bool pager_left() const { return pager_left_; }
-  // Statements that have ended well.
+  // Number of statements that have succeeded.
   size_t statements_done() const { return done_; }
 
  private:
@@ -74,18 +74,18 @@ class ShellSink final : public executor::ResultSink {
   std::unique_ptr<RowPrinter> printer_;
   bool row_set_open_ = false;
   bool row_set_has_rows_ = false;
-  bool row_set_shown_ = false;  // by the running statement: its tag would say nothing new
+  bool row_set_shown_ = false;  // by the running statement: then its tag adds nothing
   Status output_status_;
   bool output_closed_ = false;
 
-  std::string held_;  // as long as it fits on the screen
+  std::string held_;  // output, as long as it fits on the screen
   size_t held_lines_ = 0;
   std::unique_ptr<PipedProgram> pager_;
   bool pager_left_ = false;
   std::string told_meanwhile_;
 };
 
-// Columns of the terminal behind a descriptor; 0 when it is none.
+// Width of the terminal behind a descriptor; 0 if it is not a terminal.
 size_t TerminalColumns(int descriptor);
 size_t TerminalLines(int descriptor);
 

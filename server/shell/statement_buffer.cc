@@ -11,7 +11,7 @@ bool IsNameCharacter(char c) {
          (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
-// "$$" or "$tag$" at `at`, or "" where there is none ($1 is a parameter, a$b a name).
+// "$$" or "$tag$" at `at`, or "" if there is none ($1 is a parameter, a$b a name).
 std::string_view DollarTag(std::string_view line, size_t at) {
   if (at > 0 && IsNameCharacter(line[at - 1])) {
     return {};
@@ -94,8 +94,8 @@ size_t StatementBuffer::AddText(std::string_view line, size_t at) {
   return at + 1;
 }
 
-// A doubled quote closes and opens again, which comes to the same. A backslash keeps the next
-// character inside double quotes only: attribute strings know it, 'C:\' does not.
+// A doubled quote closes and reopens, with the same result. A backslash escapes the next character
+// inside double quotes only: attribute strings have escapes, 'C:\' does not.
 size_t StatementBuffer::AddQuoted(std::string_view line, size_t at) {
   if (line[at] == '\\' && quote_ == '"') {
     return at + 2;

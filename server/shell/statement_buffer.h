@@ -5,28 +5,28 @@
 
 namespace sluice::server {
 
-// Collects what is typed line by line until a statement is complete: a ';' outside strings, quoted
-// names, dollar quotes and comments, with nothing but blanks and comments after it. Each byte is
-// looked at once. Not thread-safe.
+// Collects typed lines until a statement is complete: a ';' outside strings, quoted names, dollar
+// quotes and comments, with only blanks and comments after it. Looks at each byte once. Not
+// thread-safe.
 class StatementBuffer {
  public:
   // `line` without its newline.
   void Add(std::string_view line);
   bool complete() const { return complete_ && state_ == State::kText; }
-  // A statement could begin here: nothing typed yet but blanks and comments that have ended.
+  // A statement could begin here: so far only blanks and complete comments were typed.
   bool at_beginning() const { return blank_ && state_ == State::kText; }
-  // Not inside a string, a quoted name or a comment, where a backslash is a character.
+  // Not inside a string, a quoted name or a comment, where a backslash is an ordinary character.
   bool takes_commands() const { return state_ == State::kText; }
   // Everything typed so far.
   const std::string& text() const { return text_; }
-  // Nothing typed yet but blanks and comments.
+  // Only blanks and comments so far.
   bool blank() const { return blank_; }
-  // Everything typed so far, for the next statement to begin afresh.
+  // Returns everything typed so far and starts afresh.
   std::string Take();
 
  private:
   enum class State { kText, kQuote, kDollar, kBlockComment };
-  // Each takes the position in the line and returns the next one.
+  // Each takes a position in the line and returns the next one.
   size_t AddText(std::string_view line, size_t at);
   size_t AddQuoted(std::string_view line, size_t at);
   size_t AddComment(std::string_view line, size_t at);

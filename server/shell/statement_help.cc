@@ -10,7 +10,7 @@ namespace {
 
 struct Topic {
   std::string_view name;
-  std::string_view example;  // one line of the overview
+  std::string_view example;  // shown in the overview
   std::string_view syntax;
 };
 
@@ -91,7 +91,8 @@ Result<std::string> StatementHelp(std::string_view topic) {
   }
   if (wanted.empty()) {
     return overview +
-           "\\h TRAIN says how one is written, \\h DNNClassifier what a type can be told.\n"
+           "\\h TRAIN shows a statement's syntax, \\h DNNClassifier the attributes of a model "
+           "type.\n"
            "Everything else goes to the database as it is.\n";
   }
   const auto nearest = NearestName(wanted, StatementHelpTopics());

@@ -8,7 +8,7 @@
 
 namespace sluice::server {
 
-// How our statements are written: of one ("TRAIN", "alter model"), or with "" a line for each.
+// The syntax of one of our statements ("TRAIN", "alter model"), or with "" one line for each.
 // NotFound names the nearest.
 Result<std::string> StatementHelp(std::string_view topic);
 std::vector<std::string> StatementHelpTopics();

@@ -10,7 +10,7 @@ namespace sluice::server {
 namespace {
 
 constexpr size_t kSeparator = 3;  // " | ", and a blank at each end of a line
-// A text is not folded below this: what is narrower is read worse than a second block.
+// Texts are not folded below this width: a second block is easier to read.
 constexpr size_t kNarrowest = 20;
 
 bool IsWide(uint32_t c) {
@@ -40,7 +40,7 @@ size_t TotalWidth(const std::vector<size_t>& widths) {
   return std::accumulate(widths.begin(), widths.end(), size_t{0}) + kSeparator * widths.size() - 1;
 }
 
-// Takes from the widest of those that may still shrink until the line fits; false: it does not.
+// Shrinks the widest columns that may still shrink until the line fits; false: it does not fit.
 bool Shrink(const std::vector<ColumnWidth>& table, size_t columns, std::vector<size_t>* widths) {
   while (TotalWidth(*widths) > columns) {
     size_t widest = widths->size();
@@ -76,7 +76,7 @@ std::vector<std::string> FoldText(std::string_view text, size_t width) {
   while (!text.empty() || lines.empty()) {
     size_t used = 0;
     size_t end = 0;
-    size_t blank = 0;  // behind the last one that fits
+    size_t blank = 0;  // after the last one that fits
     size_t blank_used = 0;
     while (end < text.size()) {
       const auto [bytes, columns] = Character(text, end);

@@ -10,14 +10,14 @@
 namespace sluice::server {
 namespace {
 
-// Rows held back to find the widths: a screen or a few, whatever the size of the result.
+// Rows held back to find the widths: a few screens, whatever the size of the result.
 constexpr size_t kPageRows = 1'000;
-// Fewer when they are so large together that no screen holds them.
+// Fewer rows if they are large.
 constexpr size_t kPageBytes = 1 << 20;
-// Rows of a table that needs several blocks: what belongs together is seen together.
+// Rows per group if a table needs several blocks, so that the blocks of a row stay close together.
 constexpr size_t kBlockRows = 20;
 
-// Six significant digits, as a person reads a metric; never an exponent for what has a name.
+// Six significant digits, as in metrics; no exponent for a number that reads well without one.
 std::string RoundedDouble(double value) {
   constexpr double kAllDigits = 1e6;
   constexpr double kExponent = 1e15;
@@ -85,7 +85,7 @@ void TablePrinter::AddLine(Cells cells) {
   page_.push_back(std::move(cells));
 }
 
-// A JSON document by itself (EXPLAIN (FORMAT JSON)) is read by its lines.
+// A single JSON document (EXPLAIN (FORMAT JSON)) is printed line by line.
 void TablePrinter::AddDocument(const std::string& json) {
   for (size_t begin = 0; begin < json.size();) {
     const size_t end = std::min(json.find('\n', begin), json.size());

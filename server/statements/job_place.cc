@@ -19,7 +19,7 @@
 namespace sluice::server {
 namespace {
 
-// Its outcome is in the database, and not only in what the client is sent.
+// Its outcome is stored in the database, not only sent to the client.
 bool LeavesSomething(const plan::Plan& plan) {
   return plan.has_train() || (plan.has_predict() && plan.predict().has_table()) ||
          (plan.has_evaluate() && plan.evaluate().has_table());
@@ -39,7 +39,7 @@ Result<executor::DetachedJob> Leave(Session& session) {
   return detached;
 }
 
-// What a job of its own would be for.
+// Reasons for a job to have a process of its own.
 struct Wishes {
   bool async = false;
   bool detaches = false;
@@ -56,7 +56,7 @@ Wishes WishesFor(const plan::Plan& plan, const Session& session) {
       session.cluster() != nullptr && session.cluster()->is_elsewhere() && OnManyProcesses(plan)};
 }
 
-// What nobody waits for is counted, too.
+// Jobs whose client does not wait count, too.
 Status CheckRoomForJob(const executor::Context& context, const Session& session) {
   catalog::JobStore& jobs = context.catalog.jobs();
   ASSIGN_OR_RETURN(const std::vector<executor::WaitingJob> waiting,
@@ -99,7 +99,7 @@ std::string WhereJobLives(const plan::Plan& plan, Session& session) {
   }
   return fmt::format("Job: in {}; it outlives the gateway{}",
                      wishes.elsewhere ? session.cluster()->Describe() : "a process of its own",
-                     wishes.async      ? " and its client, who is answered at once (sluice.async)"
+                     wishes.async      ? " and its client, which is answered at once (sluice.async)"
                      : wishes.detaches ? " and its client (sluice.on_disconnect)"
                                        : ", and ends with its client");
 }

@@ -18,21 +18,22 @@ namespace sluice::server {
 
 class Session;
 
-// Runs the plan where its job belongs. A job that its client need not wait for (sluice.async), that
-// goes on when the client goes away (sluice.on_disconnect), or that is many processes of a gateway,
-// lives in a process of its own; the rest here. What only the session itself can read stays here:
-// 25001 or 0A000 where sluice.async is on, a notice where the client counts on it going on.
+// Runs the plan where its job belongs. A job gets a process of its own if its client need not wait
+// (sluice.async), if it continues when the client disconnects (sluice.on_disconnect), or if it has
+// many processes under a gateway; other jobs run here. A plan that reads what only this session can
+// read stays here: 25001 or 0A000 if sluice.async is on, and a notice if the client expects the job
+// to continue.
 Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
                          executor::ResultSink& sink);
 
-// Starts the user's jobs again that wait for a process: executor::TakeOverLostJobs.
+// Restarts the user's jobs that have lost their process: executor::TakeOverLostJobs.
 Status GoOnWithLostJobs(Session& session);
 
-// Where RunWhereItBelongs would run the plan's job and what that outlives, as a line for a person;
-// "" where the session has no choice.
+// One line for a person: where RunWhereItBelongs would run the plan's job, and what the job
+// outlives there; "" if the session has no choice.
 std::string WhereJobLives(const plan::Plan& plan, Session& session);
 
-// Whether sluice.async has the plan answered with its job.
+// Whether the plan's answer is its job (sluice.async).
 bool AnswersWithJob(const plan::Plan& plan, const Session& session);
 
 }  // namespace sluice::server

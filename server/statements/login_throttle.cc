@@ -95,7 +95,7 @@ void LoginThrottle::Succeeded(const std::string& address, const std::string& rol
   }
 }
 
-// Names that are made up must not fill the memory: the older half goes first.
+// Invented names must not fill the memory: forget the older half.
 void LoginThrottle::Forget(TimePoint now) {
   if (failures_.size() < kMostKept) {
     return;

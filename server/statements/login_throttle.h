@@ -11,29 +11,29 @@ namespace sluice::server {
 
 enum class LoginOver { kPlain, kTls };
 
-// Slows down who guesses passwords: after a few failed logins, each next one from the same address,
-// or for the same role from any address that has failed itself, has to wait for twice as long as
-// the one before. Who has not failed does not wait: nobody can lock a user out from elsewhere.
-// Nobody's thread waits: who comes too early is refused unheard. A right login clears its role and
-// not the address, so that a guesser cannot clear himself by a login of his own; but it makes
-// nobody wait. Bounded. Thread-safe.
+// Slows down password guessing: after a few failed logins, each further one from the same address,
+// or for the same role from any address that has failed itself, has to wait twice as long as the
+// one before. An address without failures never waits, so an attacker cannot lock a user out from
+// elsewhere. No thread waits: an attempt that comes too early is refused unchecked. A successful
+// login clears its role but not the address, so an attacker cannot clear an address with a login of
+// their own; it does not cause waiting either. Bounded memory. Thread-safe.
 class LoginThrottle {
  public:
-  // So many are for nothing: a typing error, or an old password in a notebook.
+  // This many failures have no effect: a typing error, or a stored old password.
   static constexpr int kFreeFailures = 3;
   static constexpr double kFirstSeconds = 0.5;
   static constexpr double kMostSeconds = 30;
-  // Who has been quiet for so long begins anew.
+  // Failures are forgotten after this long without a new one.
   static constexpr double kForgetSeconds = 300;
   static constexpr size_t kMostKept = 10'000;
-  // libpq (sslmode=prefer, allow) tries a refused login once more the other way, with TLS or
-  // without: within so long that is the same attempt, and counts once.
+  // libpq (sslmode=prefer, allow) retries a refused login once, switching between TLS and plain:
+  // within this time the two count as one attempt.
   static constexpr double kOtherWaySeconds = 5;
 
-  // 28000 when it is too early for another try. `address`: who calls, without the port; "" counts
-  // for nobody.
+  // 28000: too early for another try. `address`: the caller's, without the port; "" is never
+  // throttled.
   Status Admit(const std::string& address, const std::string& role, TimePoint now);
-  // How the login ended that Admit let through.
+  // The outcome of a login that Admit has let through.
   void Failed(const std::string& address, const std::string& role, TimePoint now,
               LoginOver over = LoginOver::kPlain);
   void Succeeded(const std::string& address, const std::string& role);
@@ -42,14 +42,15 @@ class LoginThrottle {
   struct Failures {
     int count = 0;
     TimePoint last{0};
-    TimePoint trying{0};  // somebody who had waited
-    // Of an address: the failure that a second one, the other way, may belong to.
+    TimePoint trying{0};  // by an attempt that had to wait
+    // Of an address: the role of a failure that may still have its second try (other way).
     std::string role = {};  // "": none
     LoginOver over = LoginOver::kPlain;
   };
   static double SecondsLeft(const Failures& failures, TimePoint now);
   double SecondsLeft(const std::string& key, TimePoint now) const REQUIRES(mutex_);
-  // Of those who have to wait, one at a time may try: others at the same moment come too early.
+  // Of the attempts that have to wait, one may try at a time: others at the same moment are too
+  // early.
   void Take(const std::string& key, TimePoint now) REQUIRES(mutex_);
   void Count(const std::string& key, TimePoint now) REQUIRES(mutex_);
   void Forget(TimePoint now) REQUIRES(mutex_);

@@ -11,8 +11,8 @@ namespace sluice::server {
 
 class Session;
 
-// Hands a statement to the database as it is and its rows to the sink. Places in errors are moved
-// from the statement's text to the script's.
+// Passes a statement unchanged to the database, and its rows to the sink. Places in errors are
+// converted from the statement's text to the script's.
 Status RunPlain(const parser::PlainStatement& statement, Session& session,
                 executor::ResultSink& sink);
 

@@ -16,7 +16,7 @@
 namespace sluice::server {
 namespace {
 
-// What is answered at once has nothing to explain.
+// Statements that are answered at once have no plan to explain.
 Status CheckExplainable(const parser::ExtendedStatement& statement) {
   return std::visit(
       []<typename Statement>([[maybe_unused]] const Statement& any) -> Status {
@@ -49,7 +49,7 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
   }
   const plan::Plan& plan = *planned;
   scope->TellNotices();
-  if (statement.json) {  // one value, as PostgreSQL's own
+  if (statement.json) {  // one value, as in PostgreSQL
     executor::ResultRows value(ExplainResult(statement));
     value.Add({planner::ExplainJson(plan)});
     RETURN_IF_ERROR(value.SendTo(sink));

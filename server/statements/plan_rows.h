@@ -14,10 +14,10 @@ namespace sluice::server {
 
 class Session;
 
-// Its column.
+// The column of its result.
 Schema ExplainResult(const parser::ExplainPlanStatement& statement);
 
-// EXPLAIN [(FORMAT JSON)] <extended statement>: its plan as rows of one column `plan`, one line a
+// EXPLAIN [(FORMAT JSON)] <extended statement>: its plan as rows of one column `plan`, one line per
 // row. Nothing runs.
 // `sql`: the statement's text.
 Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,

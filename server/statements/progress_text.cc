@@ -11,8 +11,8 @@
 namespace sluice::server {
 namespace {
 
-constexpr size_t kNameBytes = 40;                             // of a metric
-constexpr double kLongestSeconds = 100 * 365.25 * 24 * 3600;  // beyond, an estimate says nothing
+constexpr size_t kNameBytes = 40;                             // of a metric's name
+constexpr double kLongestSeconds = 100 * 365.25 * 24 * 3600;  // meaningless beyond this
 
 std::string WithCommas(double number) {
   std::string digits = fmt::format("{:.0f}", number);
@@ -45,7 +45,7 @@ double ShareDone(const elastic::Progress& progress) {
 }
 
 std::string FormatProgress(const elastic::Progress& progress, size_t most_bytes) {
-  // In the order in which they stand; those with the smallest worth are left out first.
+  // In display order; the parts with the smallest worth are left out first.
   struct Part {
     int worth;
     std::string text;

@@ -16,7 +16,7 @@ namespace {
 using Kind = SettingSpec::Kind;
 using parser::AttributeValue;
 
-constexpr int kMostCpus = 1024;  // larger numbers are typing errors
+constexpr int kMostCpus = 1024;  // larger numbers are taken for typing errors
 constexpr int64_t kMillisOfSecond = 1'000;
 constexpr int64_t kMillisOfDay = 86'400'000;
 constexpr int64_t kShortestProgressMillis = 100;
@@ -25,7 +25,7 @@ struct Unit {
   std::string_view name;
   int64_t millis;
 };
-// As PostgreSQL spells them; the largest one first.
+// PostgreSQL's spellings, the largest unit first.
 constexpr Unit kUnits[] = {
     {"d", kMillisOfDay}, {"h", 3'600'000}, {"min", 60'000}, {"s", kMillisOfSecond}, {"ms", 1}};
 
@@ -102,7 +102,7 @@ std::vector<SettingSpec> MakeSettings() {
   return settings;
 }
 
-// A word or a string; "" for others.
+// The text of a word or a string; "" for other values.
 std::string TextOf(const AttributeValue& value) {
   if (const auto* word = std::get_if<AttributeValue::Word>(&value.value)) {
     return word->text;
@@ -111,7 +111,7 @@ std::string TextOf(const AttributeValue& value) {
   return text != nullptr ? *text : "";
 }
 
-// Clients that quote everything send '7'.
+// Clients that quote every value send '7'.
 std::optional<int64_t> IntegerOf(const AttributeValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value.value)) {
     return *integer;
@@ -177,7 +177,7 @@ std::optional<int64_t> MillisOf(const AttributeValue& value) {
     factor = rest.empty() ? factor : static_cast<double>(unit->millis);
   }
   const double millis = std::round(number * factor);
-  constexpr double kMost = 1e15;  // exact, and above what any setting allows
+  constexpr double kMost = 1e15;  // exactly representable, and above every setting's limit
   return millis >= 0 && millis <= kMost ? std::optional(static_cast<int64_t>(millis))
                                         : std::nullopt;
 }

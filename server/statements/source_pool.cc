@@ -17,20 +17,20 @@
 namespace sluice::server {
 namespace {
 
-// Kept for the next script, of all users together; more would hold database connections for nobody.
+// Kept for the next scripts, for all users together; more would hold idle database connections.
 constexpr size_t kMostIdle = 8;
-// A password that was changed, or a role that was locked, is as good for so long.
+// For this long, a login remains valid after its password was changed or its role locked.
 constexpr double kIdleSeconds = 60;
 constexpr std::chrono::seconds kLookForIdle{5};
 
-// Brings a source back to how it was opened. False: throw it away. SQLite has no undo for temporary
+// Resets a source to the state after opening. False: discard it. SQLite cannot undo temporary
 // tables, ATTACH and PRAGMA, and opening a file is cheap.
 bool Reset(catalog::DataSource& source) {
   return source.dialect() != "sqlite" && source.Execute("ROLLBACK", nullptr, {}).ok() &&
          source.Execute("DISCARD ALL", nullptr, {}).ok();
 }
 
-// Two logins with the same one are the same; the password itself is not kept for that.
+// Identifies a login's role and password, without storing the password.
 std::string DigestOf(const Login& login) {
   catalog::Sha256 digest;
   digest.Add(fmt::format("{}:{}", login.role.size(), login.role));
@@ -57,7 +57,7 @@ SourcePool::Lease::Lease(Lease&& other) noexcept
 
 SourcePool::Lease::~Lease() {
   if (opened_ != nullptr) {
-    // It may be an exception that brought it here.
+    // May run during stack unwinding.
     [[maybe_unused]] const Status released = Guarded("giving a data source back", [this] {
       pool_->Release(std::move(opened_), used_directly_);
     });
@@ -75,7 +75,7 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Aut
     return Unimplemented("a SQLite database has no users that it could check the passwords of")
         .Hint("--auth scram checks those of --password-file");
   }
-  const Status dropped = own.source->DropLeftovers();  // of a gateway that was killed
+  const Status dropped = own.source->DropLeftovers();  // tables left by a gateway that was killed
   if (!dropped.ok()) {
     log::Warn("what is left of killed processes stays: {}", dropped.ToString());
   }
@@ -99,7 +99,7 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
   if (asks && login.role.empty()) {
     return WantsLogin("a user and a password");
   }
-  if (asks && login.password.empty()) {  // or libpq would look for one of the gateway's own
+  if (asks && login.password.empty()) {  // or libpq would use a password of the gateway's own
     return WantsLogin(fmt::format("the password of \"{}\"", login.role));
   }
   if (std::unique_ptr<Opened> idle = TakeIdle(login.role.empty() ? "" : DigestOf(login))) {
@@ -149,7 +149,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     if (!state.starts_with("28")) {
       return source.status();
     }
-    // In the server's own words, without where that is.
+    // The server's own message, without the place.
     const Status refused = RefuseLogin(login);
     return state == "28P01" ? refused : source.status();
   }
@@ -162,14 +162,14 @@ bool SourcePool::logs_in() const {
   return auth_ != Auth::kTrust && catalog_->dialect() != "sqlite";
 }
 
-// Of a database without users: its file is opened by the gateway in any case.
+// For a database without users: in any case the gateway opens its file.
 Status SourcePool::CheckUser(const Login& login) {
   if (auth_ == Auth::kTrust || login.proven) {
     return OkStatus();
   }
   RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
   const Result<bool> right = check_(login.role, login.password);
-  if (!right.ok()) {  // which is nobody's business who has not logged in
+  if (!right.ok()) {  // details are not for clients that have not logged in
     log::Warn("nobody can log in: {}", right.status().ToString());
     return Status(Code::kUnavailable, "the gateway cannot check passwords").SqlState("58030");
   }
@@ -217,7 +217,7 @@ std::vector<std::pair<std::string, catalog::Catalog*>> SourcePool::Catalogs() co
 }
 
 std::unique_ptr<SourcePool::Opened> SourcePool::TakeIdle(const std::string& login) {
-  std::vector<std::unique_ptr<Opened>> old;  // closed outside the lock
+  std::vector<std::unique_ptr<Opened>> old;  // destroyed outside the lock
   const MutexLock lock(mutex_);
   const TimePoint now = clock_.Now();
   while (true) {
@@ -241,7 +241,7 @@ void SourcePool::Release(std::unique_ptr<Opened> opened, bool used_directly) {
     return;
   }
   opened->idle_since = clock_.Now();
-  std::unique_ptr<Opened> oldest;  // closed outside the lock
+  std::unique_ptr<Opened> oldest;  // destroyed outside the lock
   const MutexLock lock(mutex_);
   idle_.push_back(std::move(opened));
   if (idle_.size() > kMostIdle) {

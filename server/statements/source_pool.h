@@ -24,28 +24,29 @@ class DataSource;
 
 namespace sluice::server {
 
-// Who wants to be let in. Under Auth::kTrust nobody asks for the password, and without a role it is
-// the gateway's own login.
+// A client's login. Under Auth::kTrust the password is not checked, and without a role it is the
+// gateway's own login.
 struct Login {
   std::string role;
   std::string password;       // or a ticket
-  std::string address;        // whose failures are counted; "": nobody's
-  std::string database = {};  // of the same server; "": the URL's own
-  // Where the ticket logs in: a Unix socket as in catalog::SessionLink. "": it is a password.
+  std::string address;        // failures are counted for this address; "": not counted
+  std::string database = {};  // on the same server; "": the URL's own
+  // Where the ticket is used to log in: a Unix socket as in catalog::SessionLink. "": it is a
+  // password.
   std::string desk_host = {};
   std::string desk_port = {};
-  bool proven = false;  // a door has seen to it; only where the database itself has no users
+  bool proven = false;  // a door has checked the login; only if the database itself has no users
 };
 
-// Whether it is the user's password, where the database itself has no users.
+// Whether it is the user's password, for a database that has no users.
 using PasswordCheck =
     std::function<Result<bool>(const std::string& role, const std::string& password)>;
 
-// The databases' sessions for the scripts of a gateway: data sources of one server, each logged in
-// as its user, and the catalog of each database, with the URL's own login. A data source has one
-// session connection (for BEGIN ... COMMIT), so two scripts never share one; those that are idle
-// are kept for a while, because a login costs milliseconds, and given to nobody but who comes with
-// the same role and password. Thread-safe.
+// Database sessions for a gateway's scripts: data sources of one server, each logged in as its
+// user, and the catalog of each database, with the URL's own login. A data source has one session
+// connection (for BEGIN ... COMMIT), so two scripts never share one. Idle ones are kept for a
+// while, because a login costs milliseconds, and reused only for the same role and password.
+// Thread-safe.
 class SourcePool {
  private:
   struct Opened {
@@ -57,7 +58,7 @@ class SourcePool {
   };
 
  public:
-  // A script's database; goes back to the pool when destroyed.
+  // A script's database; returned to the pool on destruction.
   class Lease {
    public:
     Lease(SourcePool* pool, std::unique_ptr<Opened> opened);
@@ -65,10 +66,10 @@ class SourcePool {
     Lease(Lease&& other) noexcept;
     Lease& operator=(Lease&&) = delete;
     catalog::DataSource& source() const { return *opened_->source; }
-    // Models and jobs, for that user.
+    // That user's models and jobs.
     catalog::Catalog& catalog() const { return *opened_->catalog; }
-    // The script may have left an open transaction or session settings behind: they are taken back
-    // before anyone else gets the source.
+    // The script may have left an open transaction or session settings: they are undone before the
+    // source is reused.
     void MarkUsedDirectly() { used_directly_ = true; }
 
    private:
@@ -77,7 +78,7 @@ class SourcePool {
     bool used_directly_ = false;
   };
 
-  // Opens the catalog with the URL's own login, so that a wrong URL is told at start.
+  // Opens the catalog with the URL's own login, so that a wrong URL is reported at start.
   static Result<std::unique_ptr<SourcePool>> Open(const std::string& url, Auth auth,
                                                   PasswordCheck check = nullptr);
   ~SourcePool();
@@ -85,16 +86,16 @@ class SourcePool {
   // `url` as the user gave it, without the password.
   const std::string& url() const { return shown_url_; }
   Auth auth() const { return auth_; }
-  // Whether the database is logged in to as each user.
+  // Whether each user has a login of their own in the database.
   bool logs_in() const;
-  // Of the gateway's own login.
+  // The catalog under the gateway's own login.
   catalog::Catalog& catalog() const { return *catalog_; }
-  // Counts failed logins, of every door.
+  // Counts failed logins at all doors.
   LoginThrottle& throttle() { return throttle_; }
-  // The catalogs of all databases that anybody has logged in to, by the database's name; "": the
-  // URL's own.
+  // The catalogs of all databases that users have logged in to, by database name; "": the URL's
+  // own.
   std::vector<std::pair<std::string, catalog::Catalog*>> Catalogs() const EXCLUDES(mutex_);
-  // 28P01 and 28000: the database does not let them in, or it is too early to try again. `stop`
+  // 28P01 and 28000: the database refuses the login, or it is too early for another try. `stop`
   // ends the waiting for a server (57014).
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
 
@@ -103,7 +104,7 @@ class SourcePool {
              std::unique_ptr<catalog::Catalog> catalog);
   Status CheckUser(const Login& login);
   Status RefuseLogin(const Login& login);
-  // Logged in a short while ago: the server has its say about a password again and again.
+  // Only one that logged in recently, so that the server checks each password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
   // The catalog of a database, with the URL's own login.
   Result<catalog::Catalog*> CatalogOf(const std::string& database, const std::stop_token& stop)
@@ -120,7 +121,7 @@ class SourcePool {
   const SteadyClock clock_;
   LoginThrottle throttle_;
   mutable Mutex mutex_;
-  // Of the other databases; they stay.
+  // Catalogs of the other databases; they are never closed.
   std::map<std::string, std::unique_ptr<catalog::Catalog>> catalogs_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Opened>> idle_ GUARDED_BY(mutex_);  // the oldest first
   std::condition_variable_any idle_changed_;

@@ -47,8 +47,8 @@ std::string_view TextOf(const parser::Statement& statement, std::string_view scr
   return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
 }
 
-// A select that writes, by a sequence or by locking what it reads: SQLSTATE 25006, as nobody who
-// reads for a statement may write.
+// Whether a select writes, by a sequence or by locking the rows that it reads: SQLSTATE 25006,
+// since statements read in read-only transactions.
 bool WritesWhileReading(const Diagnostic& diagnostic) {
   constexpr std::string_view kBegin = "cannot execute ";
   const std::string_view message = diagnostic.message;
@@ -60,14 +60,14 @@ constexpr const char* kReadInstead =
     "the rows of a statement are read in read-only transactions, and may be read again: CREATE "
     "TABLE name AS the select first, and read that table here";
 
-// An error of the rows themselves, such as a division by zero in one of them, is told without a
-// place: the select is where they come from.
+// An error in the rows themselves, such as a division by zero, has no place; point to the select
+// that they come from.
 Status AtSelect(const Status& status, Span select) {
   constexpr std::string_view kOfRows[] = {"21", "22", "38", "39", "P0"};  // classes of SQLSTATEs
   Status placed;
   for (const Diagnostic& diagnostic : status.diagnostics()) {
     const std::string_view state = diagnostic.sqlstate;
-    // 22023 is what we say ourselves about anything that is wrong.
+    // We use 22023 ourselves for many kinds of error.
     const bool of_rows =
         !diagnostic.span.valid() && state != "22023" &&
         std::find(std::begin(kOfRows), std::end(kOfRows), state.substr(0, 2)) != std::end(kOfRows);
@@ -92,10 +92,10 @@ Span SelectOf(const parser::ExtendedStatement& statement) {
       statement);
 }
 
-// What is done with a plan.
+// What to do with a plan.
 using UsePlan = std::function<Status(const plan::Plan& plan, executor::Context& context)>;
 
-// Train, predict, evaluate, model report. The planner refuses what is not built with 0A000.
+// Train, predict, evaluate, model report. The planner refuses what is not implemented with 0A000.
 Status PlanForSession(const parser::ExtendedStatement& statement, std::string_view sql,
                       Session& session, executor::ResultSink& sink, const UsePlan& use) {
   const SteadyClock clock;
@@ -119,7 +119,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
   return scope->Outcome(AtSelect(use(*plan, context), SelectOf(statement)));
 }
 
-// SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: nothing is read for the session.
+// SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: they read nothing through the session.
 Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_view sql,
                         Session& session, const UsePlan& use) {
   const StoppableStatement stoppable(session);
@@ -132,7 +132,8 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
   return use(plan, context);
 }
 
-// A transaction that a client has open takes models and their rights neither along nor back.
+// Warns that models and their rights are neither committed nor rolled back with the client's open
+// transaction.
 void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::ResultSink& sink) {
   const bool trains = plan.has_train();
   if (session.beside_transaction() && (trains || plan.predict().has_table())) {
@@ -182,7 +183,7 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
       statement);
 }
 
-// Nobody listens while a statement is only described.
+// Discards output while a statement is only described.
 class SilentSink final : public executor::ResultSink {
  public:
   Status Header(const Schema& /*schema*/) override { return OkStatus(); }

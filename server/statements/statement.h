@@ -15,20 +15,20 @@ namespace sluice::server {
 
 class Session;
 
-// What a door may want to hear around each statement, beside its rows.
+// Callbacks around each statement, for a door that needs more than its rows.
 struct StatementObserver {
   std::function<void(const parser::Statement& statement)> starts;
   std::function<void(std::string_view sql, double seconds)> ends;  // only when it succeeded
 };
 
-// The whole route: parses the script, then plans and runs its statements one after another; the
-// plan of a statement is made when the ones before it have run. Stops at the first error, whose
-// spans point into `script`, and when session.stop() asks for it (57014).
+// The whole route: parses the script, then plans and runs its statements one after another; a
+// statement is planned when those before it have run. Stops at the first error, whose spans point
+// into `script`, and when session.stop() is requested (57014).
 Status RunScript(std::string_view script, Session& session, executor::ResultSink& sink,
                  const StatementObserver& observer = {});
 
-// The columns that a script of one statement of ours would answer with; none: no rows. Plans it,
-// and runs nothing.
+// The columns that a script of one statement of ours returns; none: no rows. Plans it, and runs
+// nothing.
 Result<Schema> DescribeScript(std::string_view script, Session& session);
 
 }  // namespace sluice::server

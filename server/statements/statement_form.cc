@@ -14,7 +14,7 @@
 namespace sluice::server {
 namespace {
 
-// "a.b" as a name of its parts; what no plain name could hold as one quoted name.
+// "a.b" as a name with parts; a text that no plain name could hold as one quoted name.
 parser::Name MakeName(const std::string& text) {
   parser::Name name;
   name.text = text;
@@ -34,7 +34,7 @@ parser::Name MakeName(const std::string& text) {
   return name;
 }
 
-// A name as it would stand in a statement, with quotes where it needs them.
+// Reads a name as written in a statement, with quotes where it needs them.
 Result<parser::Name> ReadName(const std::string& text, std::string_view flag) {
   const Result<parser::Name> name = parser::ParseName(text);
   if (name.ok()) {
@@ -44,7 +44,7 @@ Result<parser::Name> ReadName(const std::string& text, std::string_view flag) {
       .Hint("a name with blanks, dots or other signs is quoted: '\"Out Table\".y'");
 }
 
-// The parser reads the name, so that schema and version are found as in a statement.
+// The parser reads the name, so that schema and version are recognised as in a statement.
 Result<parser::ModelName> ReadModelName(const std::string& text, std::string_view flag) {
   const auto statements = parser::Parse("DESCRIBE MODEL " + text);
   if (statements.ok() && statements->size() == 1) {
@@ -57,7 +57,7 @@ Result<parser::ModelName> ReadModelName(const std::string& text, std::string_vie
       .Hint("[schema.]name[:version]");
 }
 
-// A table's name, or a whole SELECT (anything with a blank in it).
+// A table's name, or a whole SELECT (anything that contains a blank).
 parser::Select MakeSelect(const std::string& data) {
   parser::Select select;
   const bool is_query = data.find_first_of(" \t\n") != std::string::npos;
@@ -100,13 +100,13 @@ void AddOutput(const OutputForm& form, std::vector<parser::Attribute>& attribute
   }
 }
 
-// "a=1; b=[2,3]": each part is read as the value of a SET statement, by the same parser.
+// "a=1; b=[2,3]": each part is read as the value in a SET statement, by the same parser.
 Status AddParameters(const std::string& text, std::vector<parser::Attribute>& attributes) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(';', begin), text.size());
     const size_t name_at = text.find_first_not_of(" \t\n", begin);
     begin = end + 1;
-    if (name_at >= end) {  // blank, or nothing left (npos)
+    if (name_at >= end) {  // blank, or at the end (npos)
       continue;
     }
     const std::string part = text.substr(name_at, end - name_at);

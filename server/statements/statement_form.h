@@ -6,16 +6,16 @@
 
 #include "base/status.h"
 
-// The command-line form of train, predict and evaluate, for those who come from
-// `elasticdl train --model_def ... --training_data ... --output ...`: flags become a statement,
-// which is printed and run like any other.
+// The command-line form of train, predict and evaluate, for users of `elasticdl train --model_def
+// ... --training_data ... --output ...`: flags become a statement, which is printed and then run
+// like any other.
 namespace sluice::server {
 
 struct TrainForm {
-  std::string model_def;        // model type; "": chosen for you
+  std::string model_def;        // model type; "": chosen automatically
   std::string model_params;     // "hidden_units=[64,32]; n_classes=3"
   std::string training_data;    // table or SELECT
-  std::string validation_data;  // table or SELECT; "": split by the plan
+  std::string validation_data;  // table or SELECT; "": split off the training data
   std::string label;
   std::string output;  // model
   std::optional<int64_t> num_epochs;
@@ -27,7 +27,7 @@ struct TrainForm {
 };
 Result<std::string> TrainStatementText(const TrainForm& form);
 
-// What may happen to an existing table that `output` names.
+// What to do with an existing table that `output` names.
 struct OutputForm {
   bool replace = false;  // result.replace
   bool append = false;   // result.append

@@ -18,22 +18,22 @@ namespace sluice::server {
 
 class Session;
 
-// From Begin to its end the session's data source reads and writes for one extended statement, as
-// the session would (DataSource::BeginStatement), and hears the session's cancel. What the database
-// says meanwhile goes to the sink, which outlives it, as the session does. A session that has
-// SET statement_timeout ends it after that time.
+// From Begin to its end, the session's data source reads and writes for one extended statement as
+// the session would (DataSource::BeginStatement), and reacts to the session's cancel. Notices from
+// the database go to the sink, which outlives it, as the session does. If the session has SET
+// statement_timeout, the statement ends after that time.
 class StatementScope {
  public:
-  // `statement`: its text; `span`: where an error of the beginning points.
+  // `statement`: its text; `span`: where an error of Begin points.
   static Result<std::unique_ptr<StatementScope>> Begin(std::string_view statement, Span span,
                                                        Session& session,
                                                        executor::ResultSink& sink);
   ~StatementScope();
-  // What the database has said until now.
+  // Passes the database's notices so far to the sink.
   void TellNotices();
-  // The session's stop, or the end of the time that the session lets a statement take.
+  // Requested by the session's stop, or when the session's statement_timeout is over.
   std::stop_token stop() const { return stop_.get_token(); }
-  // `ended`, which says so where the time was over.
+  // Returns `ended`, or the timeout error if the time was over.
   Status Outcome(Status ended) const;
   StatementScope(const StatementScope&) = delete;
   StatementScope& operator=(const StatementScope&) = delete;
@@ -48,11 +48,11 @@ class StatementScope {
   std::stop_source stop_;
   std::atomic<bool> timed_out_ = false;
   std::stop_callback<std::function<void()>> session_stop_;
-  std::jthread timer_;  // last: stops before the members it uses go
+  std::jthread timer_;  // last: stops before the members that it uses are destroyed
 };
 
-// A statement about models, which reads nothing for the session: whatever it waits for ends with
-// the session's stop.
+// A statement about models, which reads nothing through the session: the session's stop ends its
+// waits.
 class StoppableStatement {
  public:
   explicit StoppableStatement(Session& session);

@@ -24,7 +24,7 @@
 namespace sluice::server {
 namespace {
 
-// Nobody waits for it: the job's row says how it ends.
+// Discards output: no client waits, and the job's row says how it ends.
 class UnheardSink final : public executor::ResultSink {
  public:
   Status Header(const Schema&) override { return OkStatus(); }
@@ -41,7 +41,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// What a spec adds to a statement.
+// Attributes that a spec adds to a statement.
 class Additions {
  public:
   explicit Additions(parser::TrainStatement& statement) : statement_(statement) {}
@@ -91,7 +91,7 @@ void AddRole(const std::string& role, const k8s::ProcessesSpec& processes, Addit
 void AddSpec(const k8s::TrainingJobSpec& spec, parser::TrainStatement& statement) {
   Additions additions(statement);
   const k8s::ProcessesSpec& workers = spec.workers;
-  // However small the table: a TrainingJob is pods.
+  // Even for a small table: a TrainingJob means pods.
   additions.Add("engine.num_workers", int64_t{workers.max.value_or(workers.min.value_or(1))});
   if (workers.min) {
     additions.Add("engine.min_workers", int64_t{*workers.min});
@@ -120,7 +120,7 @@ void AddSpec(const k8s::TrainingJobSpec& spec, parser::TrainStatement& statement
   AddRole("ps", spec.servers, additions);
 }
 
-// What a spec may say, and no gateway obeys.
+// Refuses parts of a spec that no gateway implements.
 Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
   Status errors;
   for (const auto& [role, processes] : std::map<std::string, const k8s::ProcessesSpec*>{

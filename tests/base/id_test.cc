@@ -41,7 +41,7 @@ struct NameKind {
 };
 using Name = Id<NameKind>;
 
-// Neither another kind nor a bare number can be taken for an id, nor an id for a number.
+// Neither an id of another kind nor a bare number converts to an id, nor an id to a number.
 static_assert(!std::is_convertible_v<Month, Day> && !std::is_constructible_v<Day, Month>);
 static_assert(!std::is_assignable_v<Day&, Month>);
 static_assert(!std::is_convertible_v<uint32_t, Day> && std::is_constructible_v<Day, uint32_t>);
@@ -49,7 +49,7 @@ static_assert(!std::is_assignable_v<Day&, uint32_t>);
 static_assert(!std::is_convertible_v<Day, uint32_t> && !std::is_constructible_v<uint32_t, Day>);
 static_assert(!std::is_constructible_v<bool, Day>);
 
-// It costs what its number costs.
+// An id is as cheap as its number.
 static_assert(sizeof(Day) == sizeof(uint32_t) && sizeof(Ticket) == sizeof(int64_t));
 static_assert(std::is_trivially_copyable_v<Day> && std::is_trivially_destructible_v<Day>);
 static_assert(std::is_standard_layout_v<Day>);

@@ -31,7 +31,7 @@ TEST_F(MachineTest, AQuotaOfTheControlGroupCounts) {
   EXPECT_EQ(MachineProcessors(folder_), all_);
   Write("cpu.max", "30000 100000");
   EXPECT_EQ(MachineProcessors(folder_), 1U);
-  Write("cpu.max", "100000000 100000");  // more than there are
+  Write("cpu.max", "100000000 100000");  // more than the machine has
   EXPECT_EQ(MachineProcessors(folder_), all_);
 }
 

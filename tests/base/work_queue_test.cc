@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class WorkQueueTest : public ::testing::Test {
  protected:
-  // Holds the queue up until it is let go.
+  // Blocks the queue until it is released.
   void Hold() {
     ASSERT_TRUE(queue_
                     .Put([this] {
@@ -26,7 +26,7 @@ class WorkQueueTest : public ::testing::Test {
                     .ok());
     begun_.get_future().wait();
   }
-  // Everything before it has been done.
+  // Returns when all earlier work is done.
   void Flush() {
     std::promise<void> done;
     ASSERT_TRUE(queue_

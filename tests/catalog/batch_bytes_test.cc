@@ -14,7 +14,7 @@ class BatchBytesTest : public CopyTest {
  protected:
   static constexpr size_t kRows = 40;
   static constexpr size_t kCell = size_t{1} << 20;
-  // What one batch may hold: a row more than the limit.
+  // The most that one batch may hold: a row more than the limit.
   static constexpr size_t kMost = kBatchBytes + kCell;
 
   std::string LargeRows() const {

@@ -37,7 +37,7 @@ class BothDatabases : public ::testing::TestWithParam<std::string> {
     auto opened = OpenDatabase(url_);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     opened_ = std::move(opened).value();
-    if (postgres() && WritesResults()) {  // SQLite's source makes what it needs itself
+    if (postgres() && WritesResults()) {  // SQLite's source creates what it needs itself
       ASSERT_TRUE(catalog().MakeTables().ok());
     }
   }

@@ -9,8 +9,8 @@
 #include "catalog/job_store.h"
 #include "tests/catalog/both_databases.h"
 
-// Whatever a statement waits for ends when its stop is requested: each of these would go on for
-// longer than the test may take.
+// Every wait of a statement ends when its stop is requested: each of these would otherwise take
+// longer than the test may.
 namespace sluice::catalog {
 namespace {
 
@@ -25,14 +25,14 @@ class CancelTest : public BothDatabases {
     }
   }
 
-  // A select without an end, whose columns nobody knows before it has run.
+  // An endless select, whose column types are not known before it has run.
   std::string Endless() const {
     return postgres() ? "SELECT id, y FROM t WHERE pg_sleep(600) IS NULL"
                       : "WITH RECURSIVE s(v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM s)"
                         " SELECT v AS id, v AS y FROM s WHERE v < 0";
   }
 
-  // Begins a statement, stops it once `waits` is so, and returns how `work` ended.
+  // Begins a statement, stops it as soon as `waits` is true, and returns how `work` ended.
   Status Stopped(const std::function<Status()>& work, const std::function<bool()>& waits) {
     std::stop_source stop;
     EXPECT_TRUE(source().BeginStatement("", stop.get_token()).ok());
@@ -77,7 +77,7 @@ class CancelTest : public BothDatabases {
     if (postgres()) {
       EXPECT_EQ(Backends("state = 'active' AND query NOT LIKE 'DISCARD%'"), 0);
     }
-    // The source goes on.
+    // The source is still usable.
     source().EndStatement();
     const auto schema = source().Describe("SELECT id FROM t");
     EXPECT_TRUE(schema.ok()) << schema.status().ToString();
@@ -114,7 +114,7 @@ TEST_P(CancelTest, Staging) {
   }
 }
 
-// A dataset that could be opened, and whose rows come no more.
+// A dataset that could be opened, but whose rows never arrive.
 TEST_P(CancelTest, RowsOfADataset) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite has run such a select to know its columns";
@@ -155,7 +155,7 @@ TEST_P(CancelTest, DescribeAndEstimate) {
   ExpectCancelled(Stopped([&] { return source().EstimateCut(Endless(), {}).status(); }));
 }
 
-// Another session holds the table, or the database, and does not let go.
+// Another session holds a lock on the table, or the database.
 TEST_P(CancelTest, LockedTable) {
   const auto other = std::move(OpenDataSource(url())).value();
   ASSERT_TRUE(other->Execute(postgres() ? "BEGIN" : "BEGIN IMMEDIATE", nullptr, {}).ok());
@@ -184,7 +184,7 @@ TEST_P(CancelTest, LockedTable) {
   EXPECT_TRUE(source().Describe("SELECT id, y FROM t").ok());
 }
 
-// A stop that came before anything began.
+// The stop was requested before anything began.
 TEST_P(CancelTest, StoppedBefore) {
   std::stop_source stop;
   stop.request_stop();
@@ -200,7 +200,7 @@ TEST_P(CancelTest, StoppedBefore) {
   EXPECT_TRUE(source().OpenDataset("SELECT id, y FROM t", {}).ok());
 }
 
-// Jobs are written down although the statement was cancelled.
+// Jobs are recorded although the statement was cancelled.
 TEST_P(CancelTest, StoresGoOn) {
   std::stop_source stop;
   ASSERT_TRUE(source().BeginStatement("", stop.get_token()).ok());
@@ -218,7 +218,7 @@ TEST_P(CancelTest, WaitingForAConnection) {
   const auto dataset = source().OpenDataset("SELECT id, y FROM t", {});
   ASSERT_TRUE(dataset.ok());
   std::vector<std::unique_ptr<ShardReader>> readers;
-  while (readers.size() < 30) {  // with the session's and the dataset's own, all there are
+  while (readers.size() < 30) {  // plus the session's and the dataset's own: all
     auto reader = source().OpenReader((*dataset)->spec());
     ASSERT_TRUE(reader.ok()) << reader.status().ToString();
     readers.push_back(std::move(reader).value());

@@ -10,14 +10,14 @@
 #include "models/features/cell_format.h"
 #include "tests/catalog/both_databases.h"
 
-// PostgreSQL's word on the texts with which cells_fuzz was fed and found things; SQLite's is asked
-// by the fuzzer itself.
+// Compares with PostgreSQL the inputs for which cells_fuzz has found faults; the fuzzer itself
+// compares with SQLite.
 namespace sluice::catalog {
 namespace {
 
 class CellCorpusTest : public BothDatabases {
  protected:
-  // The one cell that a SELECT answers; nullopt where the database refuses it.
+  // The single cell that a SELECT returns; nullopt if the database refuses it.
   std::optional<std::string> Ask(const std::string& sql) {
     class Cell final : public RowReceiver {
      public:
@@ -45,7 +45,7 @@ TEST_P(CellCorpusTest, NumbersAndTimesMeanWhatPostgresSays) {
     const std::string quoted = QuoteText(cell, Dialect::kPostgres);
     ++cells;
     const std::optional<double> ours = models::ParseNumber(cell);
-    const bool hexadecimal = cell.find_first_of("xX") != std::string::npos;  // a number to C alone
+    const bool hexadecimal = cell.find_first_of("xX") != std::string::npos;  // a number only in C
     const std::optional<std::string> theirs = Ask("SELECT (" + quoted + "::float8)::text");
     if (theirs && !hexadecimal) {
       ASSERT_TRUE(ours.has_value()) << "PostgreSQL reads a number: " << cell;
@@ -55,7 +55,7 @@ TEST_P(CellCorpusTest, NumbersAndTimesMeanWhatPostgresSays) {
       ADD_FAILURE() << "PostgreSQL reads no number: " << cell;
     }
     const std::optional<int64_t> micros = models::ParseTimestamp(cell);
-    const bool year_zero = models::TrimBlanks(cell).starts_with("0000");  // SQLite's alone
+    const bool year_zero = models::TrimBlanks(cell).starts_with("0000");  // only SQLite's
     if (micros && !year_zero) {
       const auto said = Ask("SELECT (extract(epoch FROM (" + quoted +
                             "::timestamptz)) * 1000000)::numeric(30,0)::text");

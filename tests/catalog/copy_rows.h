@@ -12,7 +12,7 @@
 
 namespace sluice::catalog {
 
-// Rows as people see them, and rows that are copied from a SELECT into a table as PREDICT does.
+// Rows as shown to clients, and rows copied from a SELECT into a table as by PREDICT.
 class CopyTest : public BothDatabases {
  protected:
   bool WritesResults() const override { return true; }

@@ -247,8 +247,8 @@ TEST_P(DatasetTest, AStreamMayBeLeftBeforeItsEnd) {
   }
 }
 
-// One process reads a large shard of PostgreSQL through two connections; the rows are the same, in
-// the same order, and a stream that is left leaves both connections usable.
+// One process reads a large PostgreSQL shard through two connections; the rows are the same, in the
+// same order, and a stream that is abandoned leaves both connections usable.
 TEST_P(DatasetTest, ALargeShardIsReadAhead) {
   constexpr int64_t kRows = 60'000;
   MakeNumbers(kRows);
@@ -265,7 +265,7 @@ TEST_P(DatasetTest, ALargeShardIsReadAhead) {
     EXPECT_EQ(batch.rows, 10U);
     EXPECT_EQ(batch.columns[0].int64s[9], 25'010);
     if (postgres()) {
-      // The second server process may need a moment to begin.
+      // The second server process may need a moment to start.
       std::string reading;
       for (int look = 0; look < 500 && reading != "2"; ++look) {
         reading = Select(

@@ -147,7 +147,7 @@ TEST_P(ExecuteTest, StopEndsALongStatement) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     stop.request_stop();
   });
-  // Would run for hours.
+  // This would run for hours.
   const auto done = source().Execute(
       "SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
       " WHERE i < 100000000000) SELECT i FROM n) s",
@@ -194,7 +194,7 @@ TEST_P(ExecuteTest, SourceTablesAndResolvedNamesAgree) {
     ASSERT_TRUE(resolved->has_value());
     EXPECT_THAT(*tables, ::testing::Contains(**resolved));
   }
-  // Nothing of the table is read but that it is there.
+  // Only the existence of the table is checked.
   for (const std::string select :
        {"SELECT count(*) FROM T", "SELECT c.n FROM (SELECT count(*) AS n FROM t) c",
         "WITH c AS (SELECT 1 AS one FROM t) SELECT count(*) FROM c"}) {

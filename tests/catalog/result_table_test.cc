@@ -7,7 +7,7 @@
 
 #include "tests/catalog/both_databases.h"
 
-// What becomes of a table that a statement writes, and of what people have hung on it.
+// What happens to a table that a statement writes, and to objects that users have attached to it.
 namespace sluice::catalog {
 namespace {
 
@@ -71,7 +71,7 @@ class ResultTableTest : public BothDatabases {
     return Select("SELECT count(*) FROM " + table)[0][0];
   }
 
-  // What planning and writing say, which must be the same; "" for OK.
+  // The refusal by planning and by writing, which must be the same; "" for OK.
   std::string Refusal(const ResultTable& table, const Schema& schema = TwoColumns()) {
     const auto plan = source().PlanResultTable(table, &schema);
     const auto writer = source().OpenWriter(table, schema);
@@ -118,7 +118,7 @@ TEST_P(ResultTableTest, ATableOfTheUsersIsRefused) {
   EXPECT_OK(Write(Named({"", "wine"}), 4));
 }
 
-// The record is about the table, not about its name.
+// The record belongs to the table, not to its name.
 TEST_P(ResultTableTest, ATableThatTookTheNameOfOursIsTheUsers) {
   EXPECT_OK(Write(Named({"", "p"}), 3));
   Run("DROP TABLE p");
@@ -133,8 +133,8 @@ TEST_P(ResultTableTest, ATableThatTookTheNameOfOursIsTheUsers) {
   EXPECT_THAT(Refusal(Named({"", "kept"})), HasSubstr("42P07"));
 }
 
-// A definition is copied with all that it says: by `.schema`, by a dump, by the way in which
-// SQLite's manual alters tables. What the user then puts into the copy is the user's.
+// A copied definition includes all its text: by `.schema`, by a dump, by the procedure in SQLite's
+// manual for altering tables. What the user then puts into the copy is the user's.
 TEST_P(ResultTableTest, ACopiedDefinitionMakesNoTableOurs) {
   if (postgres()) {
     EXPECT_OK(Write(Named({"", "p"}), 3));
@@ -152,7 +152,7 @@ TEST_P(ResultTableTest, ACopiedDefinitionMakesNoTableOurs) {
   EXPECT_THAT(Refusal(Named({"", "p"})), AllOf(HasSubstr("42P07"), HasSubstr(refused)));
   Run("INSERT INTO p SELECT * FROM p_old");
   EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
-  // Dropped and made again, with as many rows.
+  // Dropped and created again, with the same number of rows.
   Run("DROP TABLE p");
   Run(definition);
   Run("INSERT INTO p VALUES (1, 'new'), (2, 'new'), (3, 'precious')");
@@ -161,7 +161,7 @@ TEST_P(ResultTableTest, ACopiedDefinitionMakesNoTableOurs) {
   EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
   EXPECT_OK(Write(Appending({"", "p"}), 1));
   EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
-  // Nothing but the rows that Sluice wrote, and can write again, is in it.
+  // It contains only rows that Sluice wrote, and can write again.
   Run("DELETE FROM p");
   Run("INSERT INTO p SELECT * FROM p_old ORDER BY id DESC");
   EXPECT_OK(Write(Named({"", "p"}), 5));
@@ -171,7 +171,7 @@ TEST_P(ResultTableTest, ACopiedDefinitionMakesNoTableOurs) {
   EXPECT_EQ(Count("p"), "4");
 }
 
-// A row that somebody changed in a table of ours is theirs (SQLite: PostgreSQL knows the table).
+// A changed row in a table of ours is the user's (only in SQLite: PostgreSQL identifies the table).
 TEST_P(ResultTableTest, ChangedRowsOfOursAreToldWhereOnlyRowsTellTables) {
   EXPECT_OK(Write(Named({"", "p"}), 3));
   Run("CREATE INDEX p_by_id ON p (id)");
@@ -182,7 +182,7 @@ TEST_P(ResultTableTest, ChangedRowsOfOursAreToldWhereOnlyRowsTellTables) {
     return;
   }
   EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr("42P07"));
-  // Said so, it gets new rows, and stays what it is.
+  // With consent, it gets new rows, and keeps its status.
   EXPECT_EQ(Planned(Replacing({"", "p"})), ResultAction::kRefill);
   EXPECT_OK(Write(Replacing({"", "p"}), 4));
   EXPECT_EQ(Select("SELECT n FROM seen")[0][0], "4");
@@ -297,7 +297,7 @@ TEST_P(ResultTableTest, NamesAreTakenAsTheyAre) {
 }
 
 TEST_P(ResultTableTest, RowsAreAddedWhereColumnsFit) {
-  EXPECT_OK(Write(Appending({"", "log"}), 2));  // made when it is not there
+  EXPECT_OK(Write(Appending({"", "log"}), 2));  // created if it does not exist
   EXPECT_OK(Write(Appending({"", "log"}), 3));
   EXPECT_EQ(Count("log"), "5");
   EXPECT_EQ(Planned(Named({"", "log"})), ResultAction::kRefill);
@@ -338,7 +338,7 @@ TEST_P(ResultTableTest, IndexesTriggersAndViewsStay) {
   EXPECT_EQ(Select(postgres() ? "SELECT count(*) FROM pg_indexes WHERE indexname = 'p_by_id'"
                               : "SELECT count(*) FROM sqlite_schema WHERE name = 'p_by_id'")[0][0],
             "1");
-  // A constraint that the new rows break: the old rows stay.
+  // New rows that violate a constraint: the old rows stay.
   const auto writer = source().OpenWriter(Named({"", "p"}), TwoColumns());
   ASSERT_TRUE(writer.ok());
   EXPECT_OK((*writer)->Write(Rows(1, 2)));
@@ -356,7 +356,7 @@ TEST_P(ResultTableTest, ForeignKeysThatTakeRowsAlongAreTold) {
   Run("DROP TABLE notes");
   Run("CREATE TABLE notes (id bigint REFERENCES p (id) DEFERRABLE, note text)");
   Run("INSERT INTO notes VALUES (3, 'precious')");
-  EXPECT_OK(Write(Named({"", "p"}), 4));  // the row comes back
+  EXPECT_OK(Write(Named({"", "p"}), 4));  // the row is there again
   EXPECT_FALSE(Write(Named({"", "p"}), 2).ok());
   EXPECT_EQ(Count("p"), "4");
   EXPECT_EQ(Count("notes"), "1");
@@ -398,7 +398,8 @@ TEST_P(ResultTableTest, ReadersSeeTheOldRowsOrTheNewNeverNone) {
   done = true;
 }
 
-// A transaction that looked before the refill sees the old rows to its end: rows are not truncated.
+// A transaction that has read the table before the refill sees the old rows to its end: rows are
+// not truncated.
 TEST_P(ResultTableTest, AnOlderSnapshotKeepsItsRows) {
   EXPECT_OK(Write(Named({"", "p"}), 3));
   const auto other = OpenDataSource(url());
@@ -406,7 +407,7 @@ TEST_P(ResultTableTest, AnOlderSnapshotKeepsItsRows) {
   Run(postgres() ? "BEGIN ISOLATION LEVEL REPEATABLE READ" : "BEGIN");
   EXPECT_EQ(Count("(SELECT 1) AS s"), "1");
   if (!postgres()) {
-    EXPECT_EQ(Count("p"), "3");  // SQLite looks at nothing before it has to
+    EXPECT_EQ(Count("p"), "3");  // SQLite takes no snapshot before the first read
   }
   const Status refilled = WriteTo(**other, Named({"", "p"}), 5);
   EXPECT_TRUE(refilled.ok()) << refilled.ToString();
@@ -474,7 +475,7 @@ TEST_P(ResultTableTest, ACommitCanBeCancelled) {
   EXPECT_EQ(Count("p"), "3");
 }
 
-// Databases of the version before know models and jobs, but no result tables.
+// Databases of the previous version have models and jobs, but no result tables.
 TEST_P(ResultTableTest, AnOlderCatalogGetsTheRecord) {
   EXPECT_OK(Write(Named({"", "p"}), 3));
   Run(postgres() ? "DROP TABLE sluice.result_tables" : "DROP TABLE sluice_result_tables");

@@ -37,7 +37,7 @@ TEST(SourceUrl, UnknownKindsDoNotRepeatSecrets) {
   EXPECT_THAT(url.status().ToString(), Not(HasSubstr("secret")));
 }
 
-// Whatever the spelling, and in the middle of other text.
+// In any spelling, and in the middle of other text.
 TEST(SourceUrl, NoSecretIsShown) {
   for (const char* text : {
            "postgresql://me:s3cret@host/db",
@@ -82,7 +82,7 @@ TEST(SourceUrl, TheSameDatabaseForAnotherRole) {
   EXPECT_EQ(as("postgresql://h/d?sslmode=require&user=gw&password=x", "ann"),
             "postgresql://ann@h/d?sslmode=require");
   EXPECT_EQ(as("postgresql:///d", "ann"), "postgresql://ann@/d");
-  // A role is a name, whatever is in it.
+  // A role is a plain name, whatever characters it contains.
   EXPECT_EQ(as("postgresql://gw@h/d", "a@b:c/d?e=f&g%"),
             "postgresql://a%40b%3Ac%2Fd%3Fe%3Df%26g%25@h/d");
   EXPECT_EQ(RoleIn(as("postgresql://gw@h/d", "a@b:c/d?e=f&g%")), "a@b:c/d?e=f&g%");

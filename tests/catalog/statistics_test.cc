@@ -78,7 +78,7 @@ TEST_P(StatisticsTest, LimitsAreKept) {
   EXPECT_TRUE(all.exact_rows);
   EXPECT_LE(all.sample.size(), 100U);
   EXPECT_GE(all.sample.size(), 50U);
-  // Spread over the table, not its beginning.
+  // Spread over the whole table, not only its beginning.
   EXPECT_GT(std::get<int64_t>(all.sample.back()[0]), 1500);
   EXPECT_THAT(all.columns[0].common_values, SizeIs(5));
   EXPECT_FALSE(all.columns[0].all_values);
@@ -109,7 +109,7 @@ TEST_P(StatisticsTest, ValuesThatOnlyAnalyzeSawAreAdded) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite keeps no values";
   }
-  // 400 values, sorted, so that a sample of blocks meets a part of them.
+  // 400 values, sorted, so that a sample of blocks hits only some of them.
   Run("CREATE TABLE sorted AS SELECT 'value ' || (i / 250) AS v, i FROM generate_series(0, 99999) "
       "i");
   Run("ALTER TABLE sorted ALTER v SET STATISTICS 1000");

@@ -23,7 +23,7 @@ class WriterTest : public BothDatabases {
              {"raw", DataType::kBytes, ""}}};
   }
 
-  // Rows number = first .. first + count - 1; every third one is NULL but for the number.
+  // Rows number = first .. first + count - 1; in every third row all other columns are NULL.
   static RowBatch Batch(int64_t first, int64_t count) {
     static const std::string bytes("\x00\xff\\\n", 4);
     RowBatch batch;
@@ -62,7 +62,7 @@ class WriterTest : public BothDatabases {
     ASSERT_TRUE(committed.ok()) << committed.ToString();
   }
 
-  // Tables that are not ours to leave behind.
+  // Tables that must not be left behind.
   Texts Leftovers() {
     return Select(postgres() ? "SELECT relname FROM pg_class WHERE relname LIKE 'sluice_new%'"
                              : "SELECT name FROM sqlite_schema WHERE name LIKE '%sluice_new%'");

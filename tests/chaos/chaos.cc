@@ -1,4 +1,4 @@
-// Trains jobs on real processes while it kills and pauses them, and examines what comes of it:
+// Trains jobs on real processes while it kills and pauses them, and checks the results:
 //   chaos --seeds N M            jobs with the schedules of seeds N and M
 //   chaos --minutes 60 --seed S  seeds S, S + 1, ... for an hour
 // The exit code is 0 when every job was as it would have been undisturbed.
@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   uint64_t seed = 1;
-  std::vector<uint64_t> seeds;  // these instead
+  std::vector<uint64_t> seeds;  // instead of the range
   int64_t jobs = 0;
   double minutes = 0;
   std::string binary = SLUICE_BINARY;
@@ -31,7 +31,7 @@ struct Options {
 
 struct Totals {
   int64_t jobs = 0, under_storms = 0, with_checkpoints = 0, with_patience = 0, on_postgres = 0;
-  int64_t refused = 0;  // and right to
+  int64_t refused = 0;  // rightly
   int64_t checked_jobs = 0, checked_rows = 0;
   std::map<std::pair<Target, Blow>, int> blows;
   std::vector<uint64_t> failed;
@@ -40,7 +40,7 @@ struct Totals {
   uint64_t longest_pause_seed = 0;
 };
 
-// So much longer than its faults a pause says something about the engine; its events are told.
+// A pause this much longer than its faults reveals a problem of the engine; its events are printed.
 constexpr double kStrangePause = 5;
 
 double LongestPause(const Schedule& schedule) {

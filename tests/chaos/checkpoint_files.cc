@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kWhole = "checkpoint-", kDraft = "draft-", kPartition = "partition-";
 
-// Names in a folder that may change meanwhile.
+// Names in a folder that may be changing.
 std::vector<std::string> Names(const fs::path& folder, std::string_view prefix) {
   std::vector<std::string> names;
   std::error_code error;
@@ -70,7 +70,7 @@ bool CheckpointFiles::Exchange(uint32_t pick) const {
   }
   const std::vector<std::string> files = Names(whole[0], kPartition);
   const size_t first = files.empty() ? 0 : pick % files.size();
-  // Their length tells those apart that differ in it.
+  // Prefer a file of the same length, which the length cannot tell apart.
   for (const bool of_one_length : {true, false}) {
     for (size_t older = 1; older < whole.size(); ++older) {
       for (size_t i = 0; i < files.size(); ++i) {

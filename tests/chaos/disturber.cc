@@ -15,7 +15,7 @@ namespace sluice::chaos {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(5), kLookForDraft(1), kTryAgain(30);
-// A server that was paused and is not given up by then will not be.
+// A paused server that has not been given up by then will not be.
 constexpr std::chrono::milliseconds kGivenUpBy(1'500);
 
 std::string RoleOf(Target target) {
@@ -158,7 +158,7 @@ bool Disturber::HasCome(const Fault& fault, uint32_t evaluations, bool ending) c
 
 void Disturber::ContinueDue(TimePoint now) {
   const auto over = [now](const Paused& paused) {
-    return paused.until <= now && (paused.victim->Send(SIGCONT) || true);  // or was killed
+    return paused.until <= now && (paused.victim->Send(SIGCONT) || true);  // or it was killed
   };
   paused_.erase(std::remove_if(paused_.begin(), paused_.end(), over), paused_.end());
 }
@@ -237,7 +237,7 @@ void Disturber::Record(const Fault& fault, const std::string& at_whom) {
                                    Describe(fault), at_whom));
 }
 
-// By what the job has told: moved partitions are the last of what follows a lost server, and a job
+// Judged by the job's events: moved partitions are the last step after a lost server, and a job
 // that goes back to a checkpoint has new servers.
 bool Disturber::ServersAreWhole() {
   if (struck_server_micros_ == 0) {

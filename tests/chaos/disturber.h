@@ -20,21 +20,21 @@
 
 namespace sluice::chaos {
 
-// What really happened to a job.
+// What actually happened to a job.
 struct Blows {
-  int64_t began_micros = 0;  // wall clock: the job's first process was there
+  int64_t began_micros = 0;  // wall clock: when the job's first process existed
   std::map<std::pair<Target, Blow>, int> sent;
   std::vector<std::string> log;  // seconds since the job's first process, blow, process number
-  // All copies of some parameters that servers hold may have been gone at once.
+  // Possibly all copies of some parameters on servers were lost at once.
   bool both_copies = false;
-  bool files = false;  // of checkpoints are not what they were
+  bool files = false;  // checkpoint files were changed
 };
 
-// Carries a schedule out, from a thread of its own, on the processes of the one job that runs.
+// Carries out a schedule, on a thread of its own, on the processes of the one running job.
 //
-// A job promises to outlive the loss of one server while its parameters have two copies; a blow at
-// a server that comes earlier than that waits until they have them again, unless the schedule wants
-// it regardless. So does one at a target of which nobody lives at the moment.
+// A job must survive the loss of one server while its parameters have two copies; a fault at a
+// server waits until they do, unless the schedule says "regardless". A fault also waits while no
+// process of its target role is alive.
 class Disturber {
  public:
   struct Scene {
@@ -42,18 +42,18 @@ class Disturber {
     catalog::DataSource& source;
     catalog::Catalog& catalog;
     std::filesystem::path checkpoints;  // the job's folder of them, if it writes any
-    double seconds = 0;                 // how long the job takes undisturbed
+    double seconds = 0;                 // duration of the undisturbed job
     int epochs = 1;
   };
   Disturber(Scene scene, Schedule schedule);
-  // Lets everybody continue who is paused.
+  // Resumes all paused processes.
   ~Disturber();
-  // Ends: nothing is sent any more. Blows that were not due yet are not in the answer.
+  // Stops sending faults. Those that were not due yet are not in the result.
   Blows Finish();
 
  private:
   struct Due {
-    TimePoint when = TimePoint::max();  // its moment has not come
+    TimePoint when = TimePoint::max();  // not known yet
     Fault fault;
   };
   struct Paused {
@@ -64,10 +64,10 @@ class Disturber {
   // False: `stop` was requested.
   bool SleepUntil(TimePoint when, const std::stop_token& stop);
   TimePoint NextLook() const;
-  // Sets the time of the faults whose moment has come.
+  // Sets the time of faults whose moment has come.
   void LookForMoments();
   bool HasCome(const Fault& fault, uint32_t evaluations, bool ending) const;
-  // False: not now.
+  // False: not possible now.
   bool Strike(const Fault& fault);
   bool StrikeFiles(const Fault& fault);
   bool StrikeOne(const Fault& fault, const std::shared_ptr<const Victim>& victim);
@@ -82,7 +82,7 @@ class Disturber {
   std::mutex mutex_;
   std::condition_variable_any wake_;
 
-  // The thread's, and Finish's after it.
+  // Used by the thread, and by Finish after it.
   Blows blows_;
   TimePoint begin_{};
   int64_t job_ = 0;
@@ -90,8 +90,8 @@ class Disturber {
   std::vector<Paused> paused_;
   CheckpointFiles files_;
   std::shared_ptr<const Victim> struck_server_;
-  int64_t struck_server_micros_ = 0;     // wall clock; 0: none
-  TimePoint struck_server_continues_{};  // that was paused
+  int64_t struck_server_micros_ = 0;     // wall clock; 0: none yet
+  TimePoint struck_server_continues_{};  // if it was paused
   std::jthread thread_;
 };
 

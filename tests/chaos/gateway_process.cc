@@ -31,7 +31,8 @@ struct Stat {
   uint64_t started = 0;  // clock ticks since the machine started
 };
 
-// Fields 3, 4 and 22 of /proc/PID/stat; the name before them is in parentheses, whatever it is.
+// Fields 3, 4 and 22 of /proc/PID/stat; the name before them is in parentheses and may contain
+// anything.
 Stat ReadStat(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
@@ -51,7 +52,7 @@ Stat ReadStat(pid_t pid) {
   return stat;
 }
 
-// The first argument: what a process of a job is.
+// The first argument: the role of a job's process.
 std::string RoleOf(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
   std::string program, role;
@@ -60,7 +61,7 @@ std::string RoleOf(pid_t pid) {
   return role;
 }
 
-// After fork: nothing that may take a lock.
+// After fork: must not take any lock.
 [[noreturn]] void Become(char* const* arguments, int out, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() == parent && dup2(out, STDOUT_FILENO) >= 0) {
@@ -172,7 +173,7 @@ std::vector<std::shared_ptr<const Victim>> GatewayProcess::Processes(
       continue;
     }
     auto victim = std::make_shared<const Victim>(pid, descriptor);
-    // Once more, now that the number cannot become another's.
+    // Read again, now that the process id cannot be reused.
     const Stat stat = ReadStat(pid);
     if (parents.contains(stat.parent) && stat.state != 'Z' &&
         (role.empty() || RoleOf(pid) == role)) {

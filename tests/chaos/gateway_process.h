@@ -15,7 +15,7 @@
 
 namespace sluice::chaos {
 
-// A process that is held on to: its number may be another's one day, this never is.
+// A handle of a process that stays valid even if the process id is reused.
 class Victim {
  public:
   Victim(pid_t pid, int descriptor) : pid_(pid), descriptor_(descriptor) {}
@@ -25,14 +25,14 @@ class Victim {
 
   pid_t pid() const { return pid_; }
   bool Alive() const;
-  bool Send(int signal) const;  // false: it is gone
+  bool Send(int signal) const;  // false: the process is gone
 
  private:
   const pid_t pid_;
   const int descriptor_;
 };
 
-// `sluice serve` as a process of its own, and what it has started. Dies with whoever made it.
+// `sluice serve` as a child process, and the processes that it has started. Dies with its creator.
 class GatewayProcess {
  public:
   struct Options {
@@ -46,25 +46,25 @@ class GatewayProcess {
   GatewayProcess(const GatewayProcess&) = delete;
   GatewayProcess& operator=(const GatewayProcess&) = delete;
 
-  // A session of one thread's.
+  // A session for one thread.
   Result<std::unique_ptr<server::GatewayClient>> Connect() const;
-  // The living processes of all jobs of its database that have this role ("worker", "ps", "master";
-  // "": any), the oldest first.
+  // The living processes of all jobs of its database with this role ("worker", "ps", "master"; "":
+  // any), the oldest first.
   std::vector<std::shared_ptr<const Victim>> Processes(const std::string& role) const;
 
  private:
   GatewayProcess(pid_t pid, std::string address, std::unique_ptr<catalog::Catalog> catalog);
-  // That the processes of jobs are started by: the gateway, and what jobs live in.
+  // The processes that start those of jobs: the gateway, and jobs' own processes.
   std::set<pid_t> Parents() const EXCLUDES(mutex_);
 
   const pid_t pid_;
   const std::string address_;
   const std::unique_ptr<catalog::Catalog> catalog_;
   mutable Mutex mutex_;
-  mutable std::set<pid_t> parents_ GUARDED_BY(mutex_);  // as they were known last
+  mutable std::set<pid_t> parents_ GUARDED_BY(mutex_);  // as last known
 };
 
-// One statement's answer.
+// Runs one statement and returns its answer.
 Result<RecordingSink> Ask(server::GatewayClient& client, const std::string& sql,
                           std::stop_token stop = {});
 

@@ -10,10 +10,10 @@
 namespace sluice::chaos {
 namespace {
 
-// Probabilities are floats; scores of up to three rates in either direction come back from them
-// with a hundredth of this.
+// Probabilities are floats; scores of up to three rates in either direction can be computed from
+// them with a hundredth of this error.
 constexpr double kTolerance = 1e-4;
-// Of sums of 1 / staleness, which lie near each other where gradients are stale.
+// For sums of 1 / staleness, which are close to each other when gradients are stale.
 constexpr double kFineTolerance = 2e-5;
 constexpr size_t kExamples = 5;
 
@@ -23,7 +23,7 @@ double Score(const ScoredRow& row) {
 
 enum class Verdict { kGood, kLost, kRepeated, kTooStale, kWrong };
 
-// `steps`: the weight in rates, towards the row's label.
+// `steps`: the weight divided by the rate, towards the row's label.
 Verdict Judge(double steps, const RowExpectation& expected, RowFindings* findings) {
   if (!std::isfinite(steps) || steps < -kTolerance) {
     return Verdict::kWrong;
@@ -41,7 +41,7 @@ Verdict Judge(double steps, const RowExpectation& expected, RowFindings* finding
     return Verdict::kLost;
   }
   if (expected.times > 1) {
-    return Verdict::kGood;  // which sums there may be says nothing
+    return Verdict::kGood;  // every sum is possible, so it proves nothing
   }
   const double staleness = std::round(1 / steps);
   findings->stalest = std::max(findings->stalest, static_cast<int64_t>(staleness));

@@ -7,7 +7,7 @@
 namespace sluice::chaos {
 namespace {
 
-// Rows as a model scores them that has applied each of them so often.
+// Predictions of a model that has applied each row the given number of times.
 class Model {
  public:
   explicit Model(double bias) : bias_(bias) { Add(0, true); }
@@ -17,7 +17,7 @@ class Model {
     row.validation = validation;
     row.label = row.id % 2 == 1;
     const double score = bias_ + steps * kRowRate * (row.label ? 1 : -1);
-    // What the network computes is a float.
+    // The network computes with floats.
     row.probability = static_cast<double>(static_cast<float>(1 / (1 + std::exp(-score))));
     rows_.push_back(row);
   }

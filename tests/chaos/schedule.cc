@@ -10,26 +10,26 @@ namespace sluice::chaos {
 namespace {
 
 constexpr uint32_t kFewestFaults = 2, kMostFaults = 8;
-constexpr uint32_t kMostBeside = 3;  // beside what is typical of the schedule
-// The last faults come when a job that was not held up would be over: most are held up.
+constexpr uint32_t kMostBeside = 3;  // in addition to the schedule's typical faults
+// The last faults come when an undisturbed job would be over: most jobs are delayed.
 constexpr double kLastFault = 1.1;
-// Of a hundred.
+// Percentages.
 constexpr uint32_t kKills = 65, kAtWorkers = 55, kAtServers = 30;
 constexpr uint32_t kLongPauses = 25;
 constexpr uint32_t kWithCheckpoints = 30, kOnPostgres = 20, kWithPatience = 35;
 // A short pause is shorter than the silence after which the master gives a process up (a worker
-// after three seconds, a server after five), a long one may be longer.
+// after three seconds, a server after five); a long one may be longer.
 constexpr double kShortestPause = 0.05, kShortPause = 1.2, kLongPause = 3, kLongestPause = 8;
-// Of a storm.
+// In a storm.
 constexpr double kShortestGap = 0.25, kLongestGap = 0.9;
-// Where a job has fewer, some faults do not come.
+// If a job has fewer epochs, some faults do not happen.
 constexpr uint32_t kUsualEnds = 3, kEndsWithPatience = 5;
-// Of a burst.
+// In a burst.
 constexpr double kWithin = 0.008;
-// So many masters may be lost in a row with nothing trained in between: more is too much to ask.
+// A job may lose this many masters in a row without training in between; do not demand more.
 constexpr int kMostMasters = 5;
 
-// Distributions of the standard library differ from one to the next; these do not.
+// The standard library's distributions differ between implementations; these do not.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : engine_(seed) {}
@@ -76,7 +76,7 @@ Job DrawJob(uint64_t seed, Style style, Dice& dice) {
   job.postgres = dice.Percent(kOnPostgres) || style == Style::kConnections;
   const int patience = static_cast<int>(dice.From(1, 2));
   const bool stops = dice.Percent(style == Style::kEpochEnds ? 80 : kWithPatience);
-  // Nothing is learnt of ids that would make one epoch better than another.
+  // With ids nothing is learnt that would make one epoch better than another.
   job.patience = stops && job.table != Table::kIds ? patience : 0;
   job.one_epoch = job.table == Table::kIds && !SameBits(job.mode) && style != Style::kEpochEnds;
   return job;
@@ -152,7 +152,7 @@ class Author {
         }
         continue;
       }
-      bool server = false;  // one: more is kLostCopies
+      bool server = false;  // one server at most: more is kLostCopies
       for (uint32_t more = dice_.From(2, 5); more > 0; --more) {
         Target target = DrawTarget();
         target = target == Target::kServer && server ? Target::kWorker : target;
@@ -162,7 +162,7 @@ class Author {
     }
   }
 
-  // Of every epoch that there may be, since any may be the best.
+  // After every possible epoch, since any may be the best.
   void EpochEnds() {
     const uint32_t last = stops_ ? kEndsWithPatience : kUsualEnds;
     for (uint32_t epoch = 1; epoch <= last; ++epoch) {
@@ -206,7 +206,7 @@ class Author {
     }
   }
 
-  // What was done to the files is seen when the parameters are gone.
+  // Changed files are noticed only when the parameters are lost.
   void Files() {
     Fault files = Draw(Target::kCheckpoint);
     files.moment = Moment::kCheckpoint;
@@ -219,7 +219,7 @@ class Author {
     faults_.push_back(loss);
   }
 
-  // Those that have the parameters.
+  // Processes that hold parameters.
   Target Holders() const { return mode_ == Mode::kAllReduce ? Target::kWorker : Target::kServer; }
   Target DrawTarget() {
     const uint32_t roll = dice_.Below(100);
@@ -236,7 +236,7 @@ class Author {
                                                      : dice_.Between(kShortestPause, kShortPause);
     return fault;
   }
-  // One of a burst.
+  // One fault of a burst.
   Fault Within(Target target, double at) {
     Fault fault = Draw(target);
     fault.at = at;

@@ -10,14 +10,14 @@
 namespace sluice::chaos {
 
 enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous, kAllReduce };
-// kIds: every row has an id of its own, whose learnt weight tells how often it was applied.
+// kIds: every row has its own id, whose learnt weight tells how often the row was applied.
 enum class Table { kCensus, kClicks, kIds };
 
 inline constexpr std::array kModes = {Mode::kAsynchronous, Mode::kBoundedStaleness,
                                       Mode::kSynchronous, Mode::kAllReduce};
 inline constexpr std::array kTables = {Table::kCensus, Table::kClicks, Table::kIds};
 
-// What is trained.
+// The job to train.
 struct Job {
   Mode mode = Mode::kAsynchronous;
   Table table = Table::kCensus;
@@ -27,7 +27,7 @@ struct Job {
   bool one_epoch = false;  // a row's weight then tells exactly how often it was applied
   auto operator<=>(const Job&) const = default;
 };
-// The weights are a function of the statement, whoever is killed.
+// Whether the weights depend only on the statement, whichever processes are killed.
 bool SameBits(Mode mode);
 
 enum class Blow {
@@ -39,33 +39,33 @@ enum class Blow {
 };
 enum class Target { kWorker, kServer, kMaster, kCheckpoint };
 
-// What a fault waits for.
+// The event that a fault waits for.
 enum class Moment {
   kTime,
-  kEvaluation,  // of the nth epoch has ended
+  kEvaluation,  // the nth epoch's evaluation has ended
   kDraft,       // the nth checkpoint is being written
-  kCheckpoint,  // so many have been written
+  kCheckpoint,  // this many checkpoints have been written
   kCommit,      // the last evaluation has ended: the model is about to be stored
 };
 
-// Whether a job goes on under another master when its own is killed.
+// Whether a job continues under another master when its own is killed.
 inline constexpr bool kMastersAreSucceeded = true;
 
 struct Fault {
   Moment moment = Moment::kTime;
-  double at = 0;  // kTime: in undisturbed durations of the job, since its first process was there
+  double at = 0;     // kTime: in undisturbed durations, from the first process's start on
   uint32_t nth = 1;  // of the other moments
   double after = 0;  // seconds after the moment
   Blow blow = Blow::kKill;
   Target target = Target::kWorker;
-  uint32_t pick = 0;  // which of those that live then, by age
+  uint32_t pick = 0;  // which of the living ones, by age
   bool all = false;   // all of them at once
-  // Comes although the parameters may have one copy only at the moment.
+  // Happens even if parameters may have only one copy at the moment.
   bool regardless = false;
   double pause_seconds = 0;  // kPause
 };
 
-// What is typical of a schedule; beside it there are faults at any time.
+// A schedule's typical faults; there are also faults at any time.
 enum class Style {
   kScattered,    // nothing: faults at any time
   kStorm,        // masters are killed one after the other, 0.25 to 0.9 s apart
@@ -74,7 +74,7 @@ enum class Style {
   kDrafts,       // while a checkpoint is written
   kCommit,       // while the model is stored
   kConnections,  // to PostgreSQL, terminated
-  kLostCopies,   // both copies of parameters at once, all replicas, or everybody
+  kLostCopies,   // both copies of parameters at once, all replicas, or all processes
   kFiles,        // of checkpoints, exchanged or damaged; then the job needs one
 };
 // Storms and bursts.
@@ -86,7 +86,7 @@ std::string_view NameOf(Blow blow);
 std::string_view NameOf(Target target);
 std::string_view NameOf(Style style);
 
-// What happens to one job: a function of the seed (and of whether masters are killed) alone.
+// The faults of one job: depends only on the seed (and on whether masters are killed).
 struct Schedule {
   uint64_t seed = 0;
   Job job;

@@ -43,7 +43,8 @@ TEST(Schedule, TwelveSeedsTrainEveryTableInEveryMode) {
   EXPECT_EQ(trained.size(), kModes.size() * kTables.size());
 }
 
-// More in a row than a gateway starts again would be a failure of the schedule's own.
+// With more in a row than a gateway starts again, the job would fail through the schedule's own
+// fault.
 TEST(Schedule, AtMostFiveMastersAreKilled) {
   int most = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {

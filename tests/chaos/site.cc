@@ -9,8 +9,8 @@
 namespace sluice::chaos {
 namespace {
 
-// Where the tables of the sample end, and those of the held-out rows begin: rows stand in the order
-// in which they were written.
+// Where the sample's tables end, and those of held-out rows begin: rows are in the order in which
+// they were written.
 std::string Place(bool postgres) {
   return postgres ? "ctid" : "rowid";
 }
@@ -40,7 +40,7 @@ Status Site::MakeSample(Table table, const Options& options) {
   return OkStatus();
 }
 
-// A tenth is for validation; answers are even, and in no order.
+// A tenth is for validation; labels are balanced, in random order.
 Status Site::MakeIds(int64_t rows) {
   const std::string numbers =
       postgres_ ? fmt::format("SELECT i::bigint AS i FROM generate_series(1, {}) AS s(i)", rows)

@@ -15,8 +15,8 @@
 
 namespace sluice::chaos {
 
-// A database with the tables to train on, a gateway over it and a session of that. For one thread,
-// except where it says otherwise.
+// A database with tables to train on, a gateway over it and a client session. For one thread,
+// except where stated otherwise.
 class Site {
  public:
   struct Options {
@@ -26,17 +26,17 @@ class Site {
     std::filesystem::path checkpoint_root;
     int slots = 8;
     int64_t rows = 0;           // of each table
-    int64_t held_out_rows = 0;  // of each table beside it; there is none for ids
+    int64_t held_out_rows = 0;  // of each accompanying table; there is none for ids
   };
   static Result<std::unique_ptr<Site>> Make(const Options& options);
 
   const GatewayProcess& gateway() const { return *gateway_; }
   server::GatewayClient& client() { return *client_; }
-  // The disturber's own way to the database; its Execute is for one thread at a time.
+  // The disturber's own data source; call its Execute from one thread at a time.
   catalog::DataSource& source() { return *source_; }
   catalog::Catalog& catalog() { return *catalog_; }
 
-  // A statement's answer.
+  // Runs a statement and returns its answer.
   Result<RecordingSink> Ask(const std::string& sql) { return chaos::Ask(*client_, sql); }
   // "sluice_job_journal", or "sluice.job_journal" in PostgreSQL.
   std::string CatalogTable(const std::string& name) const;
@@ -55,6 +55,6 @@ class Site {
   std::unique_ptr<server::GatewayClient> client_;
 };
 
-std::string TextOf(const Value& value);  // "" where it is none
+std::string TextOf(const Value& value);  // "" if it is not a text
 
 }  // namespace sluice::chaos

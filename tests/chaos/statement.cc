@@ -10,7 +10,7 @@
 namespace sluice::chaos {
 namespace {
 
-// Enough for the best epoch to lie some way before the last.
+// Enough for the best epoch to be some way before the last.
 constexpr int kEpochsWithPatience = 5;
 constexpr int kCheckpointsPerJob = 12;
 
@@ -44,7 +44,7 @@ Learning LearningOf(const Job& job) {
 }
 
 int BatchOf(const Job& job) {
-  return job.patience > 0 ? 512 : 256;  // more epochs, and no more steps
+  return job.patience > 0 ? 512 : 256;  // more epochs with the same number of steps
 }
 
 std::string EngineOf(Mode mode) {

@@ -19,9 +19,9 @@ struct Sizes {
 inline constexpr char kModel[] = "chaos_model";
 inline constexpr int kWorkers = 4, kServers = 3, kStaleness = 3;
 
-// At most so many.
+// The largest number.
 int EpochsOf(const Job& job, const Sizes& sizes);
-// `checkpoints`: the job's folder in the gateway's root, where it writes any.
+// `checkpoints`: the job's folder inside the gateway's root, if it writes any.
 std::string StatementOf(const Job& job, const Sizes& sizes, int workers,
                         const std::string& checkpoints);
 

@@ -15,10 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSlots = 8;
-// A disturbed job that takes so much longer than its longest faults explain does not end at all.
+// A disturbed job that takes this much longer than its longest faults explain is taken to hang.
 constexpr double kPatienceSeconds = 180;
 
-// Asks a statement to stop when it has had its time.
+// Asks a statement to stop when its time is over.
 class Alarm {
  public:
   explicit Alarm(double seconds)
@@ -136,13 +136,13 @@ Result<Trials::Reference> Trials::Measure(const Job& job) {
 }
 
 Result<Trials::Reference*> Trials::ReferenceOf(Job job) {
-  job.checkpoints = false;  // they change nothing
+  job.checkpoints = false;  // they have no effect
   const auto found = references_.find(job);
   if (found != references_.end()) {
     return &found->second;
   }
   Reference reference;
-  // One worker has one course; of several, each run has another.
+  // With one worker every run is the same; with several, each run differs.
   const std::vector<int> runs = SameBits(job.mode) || job.table == Table::kIds
                                     ? std::vector{kWorkers}
                                 : job.patience > 0 ? std::vector{1, kWorkers}

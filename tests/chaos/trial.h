@@ -17,15 +17,15 @@
 
 namespace sluice::chaos {
 
-// How a job went, and what was wrong with it.
+// The result of a job, and the faults found.
 struct Verdict {
   std::vector<std::string> complaints;
-  std::string refused;  // why it failed, where that was right
+  std::string refused;  // why it failed, if that was right
   Blows blows;
-  std::vector<std::string> events;  // that the job recorded
+  std::vector<std::string> events;  // recorded by the job
   double seconds = 0;
-  // The longest time in which no row became trained, from the first one on. Progress is told each
-  // second and at the ends of epochs, so this is up to a second too much.
+  // The longest time without progress in trained rows, from the first one on. Progress is reported
+  // each second and at the ends of epochs, so this may be up to a second too long.
   double longest_pause = 0;
   int64_t epochs = 0;  // until it ended, or was stopped early
   int64_t retried_rows = 0;
@@ -33,32 +33,32 @@ struct Verdict {
   int64_t stalest = 0;       // gradient, where rows are checked
 };
 
-// Gateways over databases with all tables, which train one disturbed job after another.
+// Gateways over databases with all tables, which train disturbed jobs one after another.
 class Trials {
  public:
   struct Options {
     std::string binary;
     Sizes sizes;
-    bool postgres = true;  // where there is one; all is SQLite otherwise
+    bool postgres = true;  // also use it; otherwise only SQLite
   };
   static Result<std::unique_ptr<Trials>> Make(const Options& options);
   ~Trials();
 
-  // Trains what the schedule says while it is carried out, and examines what is left: an answer in
-  // time, the ledger, the model beside the one of an undisturbed run, single rows, no process, no
-  // table, no file. A job may fail where parameters had two copies, both were taken at once, and
-  // there are no checkpoints; or its checkpoints were tampered with: clearly, and leaving nothing.
-  // An error: there is nothing to compare with (the undisturbed run failed).
+  // Trains the schedule's job while the schedule is carried out, and checks the outcome: an answer
+  // in time, the ledger, the model compared with an undisturbed run's, single rows, no process,
+  // table or file left behind. A job may fail if both copies of parameters were lost at once and
+  // there are no checkpoints, or if its checkpoints were tampered with; it must then fail clearly
+  // and leave nothing. An error: there is no reference (the undisturbed run failed).
   Result<Verdict> Run(Schedule schedule);
 
  private:
   struct Reference {
-    double seconds = 0;  // the least that any job of the kind took: machines are busy at times
+    double seconds = 0;  // the shortest time of any such job: machines are busy at times
     std::string sha256;
     double auc = 0;
-    double told_auc = 0;  // by the training, of its validation rows
-    // Of undisturbed runs, the one of a single worker included: with fewer workers gradients are
-    // fresher, and an asynchronous job that loses some may come out better than one that does not.
+    double told_auc = 0;  // reported by the training, for its validation rows
+    // Over undisturbed runs, including one with a single worker: with fewer workers gradients are
+    // fresher, so an asynchronous job that loses some may be better than one that does not.
     double least_auc = 0, best_auc = 0;
   };
   struct Trained {
@@ -77,7 +77,7 @@ class Trials {
   Result<Reference> Measure(const Job& job);
   Result<std::map<std::string, std::string>> Shown(const Job& job, const std::string& statement);
 
-  // Each adds what it finds wrong.
+  // Each adds the faults that it finds.
   Status CheckFailure(const Job& job, const Trained& trained, Verdict* verdict);
   Status CheckLedger(const Job& job, const Trained& trained, Verdict* verdict);
   Status CheckModel(const Job& job, const Reference& reference, Verdict* verdict);
@@ -90,7 +90,7 @@ class Trials {
   std::unique_ptr<testing::PostgresTestDatabase> database_;
   std::filesystem::path folder_;
   std::unique_ptr<Site> sqlite_, postgres_;
-  std::map<bool, std::vector<std::string>> tables_;  // that are there when nothing runs
+  std::map<bool, std::vector<std::string>> tables_;  // existing tables when nothing runs
   std::map<Job, Reference> references_;
 };
 

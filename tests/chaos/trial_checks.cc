@@ -14,9 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The course of an asynchronous job that learns with a large rate is as good as chance.
-constexpr double kToleranceWithPatience = 20;  // times
-// What a training tells of validation rows, and an evaluation of the same rows afterwards.
+// An asynchronous job that learns with a large rate varies by chance.
+constexpr double kToleranceWithPatience = 20;  // factor
+// Difference between a training's figure for validation rows and a later evaluation of the same
+// rows.
 constexpr double kSameAuc = 1e-6;
 
 }  // namespace
@@ -68,7 +69,7 @@ Status Trials::CheckLedger(const Job& job, const Trained& trained, Verdict* verd
   if (shown["rows skipped"] != "0") {
     complain(shown["rows skipped"] + " rows skipped");
   }
-  // What is not trained is for validation.
+  // The rows that are not trained are for validation.
   const bool own_table = job.patience > 0;
   const std::string validation =
       fmt::format("\"validation_rows\":{},", own_table ? sizes.held_out_rows() : sizes.rows - rows);
@@ -102,8 +103,8 @@ Status Trials::CheckSingleRows(const Job& job, int64_t number, Verdict* verdict)
   expected.same_bits = SameBits(job.mode);
   expected.times = EpochsOf(job, options_.sizes);
   if (job.mode == Mode::kBoundedStaleness) {
-    // While a worker computes, each other one goes from as far behind it as may be to as far
-    // ahead, and so does each that takes a dead one's place.
+    // While a worker computes, each other worker may move from the largest allowed lag to the
+    // largest allowed lead, and so may each that replaces a dead one.
     ASSIGN_OR_RETURN(const auto events, site.catalog().jobs().Events(number));
     const auto started = std::count_if(events.begin(), events.end(), [](const auto& event) {
       return event.kind == "worker_started";
@@ -144,7 +145,7 @@ Status Trials::CheckModel(const Job& job, const Reference& reference, Verdict* v
                     "now",
                     model.told_auc, model.auc));
   }
-  // A few undisturbed courses differ by less than many do: by as much again on either side.
+  // A few undisturbed runs differ less than many would: allow the same range again on either side.
   const double tolerance =
       reference.best_auc - reference.least_auc +
       options_.sizes.auc_tolerance * (job.patience > 0 ? kToleranceWithPatience : 1);
@@ -197,7 +198,7 @@ Status Trials::CheckNothingIsLeft(const Job& job, bool succeeded, Verdict* verdi
     complain(fmt::format("the tables are {} instead of {}", fmt::join(tables, ", "),
                          fmt::join(tables_[job.postgres], ", ")));
   }
-  // A job that failed leaves what the next run of its statement goes on from.
+  // A job that failed leaves the checkpoints that the next run of its statement continues from.
   for (const auto& entry : fs::recursive_directory_iterator(CheckpointsOf().parent_path())) {
     const std::string name = entry.path().filename();
     if (name.starts_with("draft-") || (succeeded && name.starts_with("checkpoint-"))) {

@@ -1,4 +1,4 @@
-// A contest's candidates, two at a time.
+// A contest's candidates are run two at a time.
 #include "executor/contest_lanes.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(ContestLanes, WhoeverIsDoneHelpsWithWhatTakesOneProcessor) {
   if (std::thread::hardware_concurrency() < 2) {
     GTEST_SKIP() << "one at a time here";
   }
-  // The first network does not end before another thread has done all that is left.
+  // The first network does not end before another thread has done all other work.
   Done done;
   std::mutex mutex;
   std::condition_variable changed;

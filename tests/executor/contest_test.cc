@@ -100,7 +100,7 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
   EXPECT_EQ(plan->contest().validation_rows(), 240);
   for (const auto& [name, value] : version->metrics) {
     if (name == "log_loss") {
-      EXPECT_LE(value, least + 1e-9);  // of the model: the best one's, or a blend's below it
+      EXPECT_LE(value, least + 1e-9);  // of the model: the best one's, or a blend's, which is lower
     }
   }
   const auto events = catalog_->jobs().Events(version->job);
@@ -108,7 +108,7 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
   EXPECT_EQ(std::count_if(events->begin(), events->end(),
                           [](const auto& event) { return event.kind == "candidate"; }),
             8);
-  // And a table of them at the end, the best first.
+  // At the end also a table of them, the best first.
   std::vector<std::string> table;
   for (const catalog::JobEvent& event : *events) {
     if (event.kind == "result") {

@@ -1,4 +1,4 @@
-// Model rows that somebody else wrote: PREDICT, EVALUATE, EXPLAIN and USING refuse them, or go on.
+// Forged model rows: PREDICT, EVALUATE, EXPLAIN and USING refuse them, or handle them safely.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -60,7 +60,7 @@ class HostileModelsTest : public SqliteTest {
     return executor::Execute(plan, context, sink);
   }
 
-  // The newest version of m, with other bytes and the checksums that belong to them.
+  // Stores new bytes in the newest version of m, with matching checksums.
   void Store(const std::string& plan, std::string weights) {
     uint64_t checksum = 0;
     constexpr size_t kMagic = 4;

@@ -10,7 +10,7 @@
 #include "executor/job_cluster_server.h"
 #include "executor/job_inbox.h"
 
-// What a gateway and the master of one of its jobs say to each other, over a real socket.
+// The messages between a gateway and the master of one of its jobs, over a real socket.
 namespace sluice::executor {
 namespace {
 
@@ -34,7 +34,7 @@ ProcessSpec Worker(const std::string& name) {
   return spec;
 }
 
-// Does what the test says.
+// Does what the test sets.
 class FakeCluster final : public JobCluster {
  public:
   Status Launch(elastic::Term, const ProcessSpec& spec) override { return on_launch(spec); }
@@ -124,7 +124,7 @@ TEST_F(JobClusterTest, ALaunchIsAnsweredWithWhatCameOfIt) {
   EXPECT_EQ(refused.diagnostics()[0].hint, "use less of it");
 }
 
-// The job goes on: its master asks again.
+// The job continues: its master repeats the request.
 TEST_F(JobClusterTest, AGatewayThatDoesNotAnswerIsUnavailableAndStopsWhatItStartsTooLate) {
   std::promise<void> go, stopped;
   cluster_.on_launch = [&](const ProcessSpec&) {
@@ -189,7 +189,7 @@ TEST_F(JobClusterTest, EventsArriveAsTheyAre) {
   EXPECT_EQ(events_[1].workers, 5U);
 }
 
-// The whole life of a process may be told before the answer to its launch.
+// A process's whole life may be reported before the answer to its launch.
 TEST_F(JobClusterTest, AProcessMayEndBeforeItsLaunchIsAnswered) {
   cluster_.on_launch = [&](const ProcessSpec& spec) {
     server_->Tell(Started(spec.name));

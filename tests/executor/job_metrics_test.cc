@@ -1,4 +1,4 @@
-// What is kept of a training while it runs: series of points, however long it is.
+// What is stored about a training while it runs: series of points, however long it takes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ TimePoint Seconds(double seconds) {
   return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
 }
 
-// A training that tells of itself four times a second, for a day.
+// A training that reports four times a second, for a day.
 TEST(MetricPoints, TheWholeCurveIsKeptHoweverLongItIs) {
   MetricPoints points(Seconds(0));
   std::vector<int64_t> stored;  // the second of each point
@@ -128,7 +128,7 @@ TEST_F(JobMetrics, ALockedDatabaseGetsThemLater) {
   const auto other = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
   ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE", nullptr, {}).ok());
   job_->Workers({1, 1, 1, 8});
-  // The job's own thread is the first to wait for the lock, and then says that it lives.
+  // The job's own thread waits first for the lock, and then reports that it lives.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   job_->Flush();
   EXPECT_EQ(Series()["workers_now"].size(), 0U);

@@ -1,4 +1,4 @@
-// What a job's row says of its rows while it runs, and when it did not come to its end.
+// The row counts in a job's row while it runs, and after it was interrupted.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@
 namespace sluice::executor {
 namespace {
 
-// Cancels the statement when the first rows, or the first progress, come.
+// Cancels the statement at the first rows, or the first progress.
 class CancellingSink final : public ResultSink {
  public:
   explicit CancellingSink(std::stop_source& stop) : stop_(stop) {}
@@ -76,7 +76,7 @@ class JobRowsTest : public testing::Test {
     return Execute(plan, context, sink);
   }
 
-  // The job of a statement that was cancelled on its way.
+  // The job of a statement that was cancelled while it ran.
   catalog::Job Cancel(const std::string& sql) {
     std::stop_source stop;
     CancellingSink sink(stop);

@@ -31,7 +31,7 @@ class LostJobs : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
   catalog::JobStore& jobs() { return catalog_->jobs(); }
-  // What becomes of a running job of that runner.
+  // What becomes of a running job with that runner.
   catalog::Job Judge(const catalog::JobRunner& runner, const std::string& kind = "train",
                      const std::string& checkpoint = "") {
     catalog::Job job;
@@ -45,7 +45,7 @@ class LostJobs : public ::testing::Test {
     }
     EXPECT_TRUE(MarkLostJobs(jobs()).ok());
     job = jobs().Find(job.id).value();
-    catalog::Job over = job;  // the next one is judged alone
+    catalog::Job over = job;  // so that the next one is judged alone
     over.state = catalog::JobState::kCancelled;
     EXPECT_TRUE(jobs().Update(over).ok());
     return job;
@@ -81,7 +81,7 @@ TEST_F(LostJobs, OneWhoseStatementIsKeptWaits) {
   EXPECT_EQ(waiting[0].job.id, job.id);
   EXPECT_EQ(waiting[0].statement, "what it runs");
   EXPECT_EQ(jobs().Find(job.id)->state, catalog::JobState::kRunning);
-  // As often as makes sense.
+  // The limit of takeovers.
   const catalog::JobEvent taken_over{WallMicros(), kTakenOverEvent, ""};
   const catalog::JobEvent checkpoint{WallMicros(), "checkpoint_written", "step 3 in /c"};
   ASSERT_TRUE(jobs().AddEvents(job.id, {taken_over, taken_over, checkpoint, taken_over}).ok());

@@ -12,7 +12,7 @@
 #include "executor/room_link.h"
 #include "executor/room_server.h"
 
-// A job in a process of its own, and the gateways that come and go, in one process.
+// A job as in a process of its own, and gateways that come and go, all in one process.
 namespace sluice::executor {
 namespace {
 
@@ -66,7 +66,7 @@ TEST_F(RoomTest, AJobIsGrantedWhatTheGatewayHas) {
   const auto job = link->Enter(Asks(1, 8), To(granted));
   ASSERT_TRUE(job.ok()) << job.status().ToString();
   EXPECT_TRUE(granted.Becomes(3));
-  // Another's smallest number pushes it back.
+  // Another job's smallest number displaces it.
   const int64_t other = arbiter.Enter(Asks(2, 2), To(others)).value();
   EXPECT_TRUE(granted.Becomes(1));
   arbiter.Leave(other);
@@ -107,7 +107,7 @@ TEST_F(RoomTest, TheNextGatewayCountsWhatItKeeps) {
   first.reset();
   SlotArbiter second(Machine(4));
   server = RoomServer::Start(name_, second).value();
-  // Until the job has come back, the whole machine is free.
+  // Until the job has reconnected, the whole machine seems free.
   bool came_back = false;
   for (int i = 0; i < 300 && !came_back; ++i) {
     Granted probe;

@@ -17,7 +17,7 @@ namespace {
 
 using RowListening = SqliteTest;
 
-// A job says something and ends, before who listens to its row looks at it again.
+// A job sends a notice and ends before its listener reads the row again.
 TEST_F(RowListening, TheLastWordsComeBeforeTheEnd) {
   catalog::Job job;
   job.kind = "train";

@@ -13,7 +13,7 @@
 
 namespace sluice::executor {
 
-// An SQLite file of the test's own, and its catalog.
+// A new SQLite file for the test, and its catalog.
 class SqliteTest : public ::testing::Test {
  protected:
   void SetUp() override {

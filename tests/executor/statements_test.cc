@@ -103,7 +103,7 @@ TEST_F(StatementsTest, TrainAnswersOneRowAndStoresAVersion) {
   EXPECT_EQ(sink.Number("version"), 1);
   EXPECT_EQ(sink.Number("epochs"), 5);
   EXPECT_GT(sink.Number("auc"), 0.9);
-  // The split sets some of the 1,000 rows aside; together they are all.
+  // The split sets some of the 1,000 rows aside; both parts together are all of them.
   const auto version = catalog_->models().Find("", "m", std::nullopt);
   ASSERT_TRUE(version.ok());
   EXPECT_EQ(version->rows, static_cast<int64_t>(sink.Number("rows")) * 5);
@@ -221,7 +221,7 @@ TEST_F(StatementsTest, AFailedPredictLeavesTheOldTableAsItWas) {
   ASSERT_TRUE(Run(kTrainLinear).ok());
   ASSERT_TRUE(
       Run("SELECT id, a, color FROM points WHERE id <= 42 TO PREDICT scored.y USING m;").ok());
-  // The last row's cell is no number: found only after rows were written.
+  // The last row's cell is not a number, which is noticed only after rows were written.
   ASSERT_TRUE(Run("CREATE TABLE bad (id INTEGER, a REAL, color TEXT);"
                   "INSERT INTO bad SELECT id, a, color FROM points;"
                   "UPDATE bad SET a = 'not a number' WHERE id = 300;")

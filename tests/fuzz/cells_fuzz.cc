@@ -12,8 +12,8 @@
 #include "base/value.h"
 #include "models/features/cell_format.h"
 
-// The text of a cell as a number, a time, a tensor: what SQLite reads as one, we read as the same
-// one; what we write of a value, we read back as that value.
+// The text of a cell as a number, a time, a tensor: if SQLite reads it as one, we read the same
+// value; and we read back any value that we write.
 namespace sluice::models {
 namespace {
 
@@ -40,7 +40,7 @@ class Oracle {
   Oracle(const Oracle&) = delete;
   Oracle& operator=(const Oracle&) = delete;
 
-  // The number that a column of numbers makes of the text; nullopt where it stays a text.
+  // The number that a numeric column stores for the text; nullopt if it stays a text.
   std::optional<double> Number(std::string_view cell) {
     sqlite3_exec(database_, "BEGIN", nullptr, nullptr, nullptr);
     Bind(number_, cell);
@@ -78,7 +78,7 @@ class Oracle {
   sqlite3_stmt* number_ = nullptr;
 };
 
-// SQLite rounds a little otherwise; to both the largest numbers are infinite.
+// SQLite rounds slightly differently; the largest numbers are infinite for both.
 bool SameNumber(double a, double b) {
   constexpr double kTolerance = 1e-12;
   constexpr double kSmallest = 1e-300;
@@ -118,7 +118,7 @@ void CheckTimestamp(std::string_view cell, Oracle& oracle) {
     }
   }
   const std::string text = FormatTimestamp(*micros);
-  // Years that take more than four digits can come of a zone only.
+  // Years with more than four digits can only result from a zone.
   const bool four_digits = !text.ends_with(" BC") && text.find('-') == 4;
   if (four_digits && ParseTimestamp(text) != micros) {
     Differ("a time does not come back", cell);

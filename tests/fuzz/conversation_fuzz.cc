@@ -8,9 +8,9 @@
 
 #include "server/pgwire/conversation.h"
 
-// What a client, a back end and a borrower say at the PostgreSQL door, in any order: each event is
-// a letter, a length and so many bytes. Never two statements of ours at once, nothing to anybody
-// after the end, and nothing kept that grows with what is merely passed on.
+// Messages of a client, a back end and a borrower at the PostgreSQL door, in any order: each event
+// is a letter, a length and that many bytes. There are never two statements of ours at once,
+// nothing is sent after the end, and no memory grows with data that is merely passed on.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -47,7 +47,7 @@ class Peers final : public Conversation::Host {
   }
   void Close() override { closed_ = true; }
 
-  // One event; what nobody could say now is left out.
+  // Performs one event; skips those that are impossible now.
   void Tell(Conversation& conversation, char kind, std::string_view bytes) {
     switch (kind) {
       case 'c':

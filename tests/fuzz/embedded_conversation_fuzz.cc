@@ -15,9 +15,9 @@
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/embedded/embedded_server.h"
 
-// What a client says at the PostgreSQL door over SQLite, in any order: each event is a letter, a
-// length and so many bytes. What it hears are whole messages, one ReadyForQuery at most for each
-// Query and Sync, and nothing after the end.
+// Messages of a client at the PostgreSQL door over SQLite, in any order: each event is a letter, a
+// length and that many bytes. It receives whole messages, at most one ReadyForQuery for each Query
+// and Sync, and nothing after the end.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -26,7 +26,7 @@ namespace {
   std::abort();
 }
 
-// Statements of any length of time are ended (57014), as a client would.
+// Ends statements that take too long (57014), as a client would.
 class Impatience {
  public:
   explicit Impatience(catalog::EmbeddedSession& session)
@@ -145,7 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     } else {
       message = bytes;
     }
-    // A message of any bytes may have any number of others in it.
+    // Raw bytes may contain any number of other messages.
     asked += kind == 'c' ? 1 + bytes.size() : 1;
     conversation.FromClient(message);
     door.GoOn(conversation);

@@ -9,9 +9,9 @@
 #include "models/model.pb.h"
 #include "tests/elastic/job/small_job.h"
 
-// Exchanges that a parameter server is sent, one after another: each after its length in two bytes.
-// The first byte: synchronous (1), partitions (2), shipped by another server rather than pushed
-// (4).
+// Exchanges sent to a parameter server, one after another: each preceded by its length in two
+// bytes. The first byte: synchronous (1), partitions (2), shipped by another server rather than
+// pushed (4).
 namespace sluice::elastic {
 namespace {
 

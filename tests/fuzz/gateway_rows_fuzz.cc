@@ -19,8 +19,8 @@ constexpr OutputFormat kFormats[] = {OutputFormat::kTable, OutputFormat::kCsv, O
 
 }  // namespace
 
-// Any updates of a gateway, each behind its length, and the shell at the other end: told what is
-// wrong with them, or shown, in each format.
+// Arbitrary updates of a gateway, each preceded by its length, received by a shell: they are
+// refused with an error, or shown, in each format.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static std::FILE* const nowhere = std::fopen("/dev/null", "w");
   for (const OutputFormat format : kFormats) {

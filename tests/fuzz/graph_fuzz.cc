@@ -10,8 +10,7 @@
 #include "models/graph/graph_tables.h"
 #include "models/model.pb.h"
 
-// A graph of operators from elsewhere: what Make and Plan accept can be run, forwards and
-// backwards.
+// An untrusted graph of operators: what Make and Plan accept can be run, forwards and backwards.
 namespace sluice::models::graph {
 namespace {
 
@@ -56,7 +55,7 @@ void Place(GraphRun* run, Memory* memory) {
     }
   }
   for (const GraphTable& table : run->graph().tables()) {
-    if (Tensor* tensor = run->Find(table.name())) {  // the batch has one of its rows
+    if (Tensor* tensor = run->Find(table.name())) {  // the batch uses one of its rows
       tensor->numbers = memory->Of(table.dimension());
       tensor->gradient = memory->Of(table.dimension());
       tensor->gradient_count = table.dimension();

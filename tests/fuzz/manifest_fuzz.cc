@@ -11,14 +11,13 @@
 #include "elastic/storage/checkpoint.h"
 #include "elastic/storage/crc32c.h"
 
-// A checkpoint's manifest: the input, with the checksum that it needs, beside one file of a
-// partition.
+// A checkpoint's manifest: the input with a correct checksum, next to one file of a partition.
 namespace sluice::elastic {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of this process; removed when it ends.
+// A folder for this process; removed when it ends.
 class Folder {
  public:
   Folder() : path_(fs::temp_directory_path() / ("sluice-manifest-" + std::to_string(getpid()))) {

@@ -9,9 +9,9 @@
 #include "elastic/master/master.h"
 #include "elastic/storage/journal.h"
 
-// What a master remembers beyond its life. The first byte: the lanes of the job (the lower bits, so
-// that it may be synchronous), all-reduce (8), and whether the rest is the cut of a checkpoint (16)
-// or entries of a journal, each after its length in two bytes.
+// The stored state of a master. The first byte: the lanes of the job (the lower bits, so that it
+// may be synchronous), all-reduce (8), and whether the rest is the cut of a checkpoint (16) or
+// entries of a journal, each preceded by its length in two bytes.
 namespace sluice::elastic {
 namespace {
 
@@ -31,7 +31,7 @@ std::vector<std::string> Entries(std::string_view input) {
   return entries;
 }
 
-// The next master goes on, with workers that do as they are told.
+// The next master continues, with workers that follow its orders.
 void GoOn(Master* master) {
   const Incarnation worker = master->Expect("another", At(1));
   for (int step = 0; step < 40 && !master->finished(); ++step) {

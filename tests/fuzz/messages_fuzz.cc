@@ -10,9 +10,9 @@
 #include "server/pgwire/prepared_text.h"
 #include "server/pgwire/router.h"
 
-// The bodies of a client's messages, whatever they hold, and the texts in them: a message that is
-// read holds no more than was sent, what is written is read as it was, and a script's parts lie in
-// the script, one behind the other.
+// The bodies of a client's messages, with any content, and the texts in them: a message that is
+// read holds no more than was sent, what is written is read back unchanged, and a script's parts
+// lie inside the script, one after the other.
 namespace sluice::server::pgwire {
 namespace {
 

@@ -21,8 +21,8 @@
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"
 
-// A row of model_versions and its chunks, as somebody may have written them, to a scored batch: it
-// is refused, or its predictions and metrics have the shape that the plan promises.
+// From a possibly forged row of model_versions and its chunks to a scored batch: it is refused, or
+// its predictions and metrics have the shape that the plan promises.
 namespace sluice {
 namespace {
 
@@ -35,7 +35,7 @@ void Require(bool holds, const char* what) {
   }
 }
 
-// plan, weights, metrics: each behind its length in four bytes, the last one to the end.
+// plan, weights, metrics: each preceded by its length in four bytes, the last one to the end.
 std::string_view TakePart(std::string_view* rest) {
   uint32_t size = 0;
   if (rest->size() < sizeof(size)) {
@@ -48,7 +48,7 @@ std::string_view TakePart(std::string_view* rest) {
   return part;
 }
 
-// With the checksum that whoever wrote the rest would have written too.
+// Adds the right checksum, as an attacker would.
 std::string Sealed(std::string_view weights) {
   std::string bytes(weights);
   uint64_t checksum = 0;
@@ -64,7 +64,7 @@ std::string Sealed(std::string_view weights) {
   return bytes;
 }
 
-// Rows that a table could hold: every column with the type that the plan says of it.
+// Rows that a table could hold: every column has its type from the plan.
 RowBatch SomeRows(const models::FeaturePlan& plan, const std::vector<std::string>& names) {
   static constexpr std::string_view kTexts[] = {"1", "1,2,3", "0:0.5 3:2", "t", "2014-04-01 12:30"};
   static constexpr double kNumbers[] = {0, 1, -2.5, 1e300, 3};

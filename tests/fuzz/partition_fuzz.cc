@@ -9,9 +9,9 @@
 #include "models/model.pb.h"
 #include "tests/elastic/job/small_job.h"
 
-// The bytes of a partition: from a checkpoint, or from another server. The first byte says whether
-// the job is synchronous (1), and whether the rest is what a checksum follows (2: so that the input
-// gets beyond it) or parts as they are.
+// The bytes of a partition, from a checkpoint or from another server. The first byte says whether
+// the job is synchronous (1), and whether the rest gets a correct checksum (2: so that the input
+// gets past it) or is a sequence of parts.
 namespace sluice::elastic {
 namespace {
 
@@ -23,7 +23,7 @@ struct Job {
   }
 };
 
-// What workers do with a partition that was loaded.
+// Uses a loaded partition as workers do.
 void Use(const Job& job, bool synchronous, ParameterShard* shard) {
   const uint32_t partition = 0;
   const int64_t version = 0;

@@ -15,8 +15,8 @@
 
 #include "catalog/postgres/postgres_database_internal.h"
 
-// A server that answers a streamed SELECT with any bytes it likes and hangs up: the stream ends
-// with rows, or an error. libpq connects to it over a socket as to any other.
+// A server that answers a streamed SELECT with arbitrary bytes and disconnects: the stream ends
+// with rows, or an error. libpq connects to it over a socket as to any other server.
 namespace sluice::catalog {
 namespace {
 
@@ -72,7 +72,7 @@ class HostileServer {
       close(client);
     }
   }
-  // A cancel request is shorter than any start of a session.
+  // A cancel request is shorter than any start-up message.
   void Talk(int client) {
     char buffer[4096];
     constexpr ssize_t kCancelRequest = 16;
@@ -141,13 +141,13 @@ void Stream(const HostileServer& server, Schema schema) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using sluice::catalog::HostileServer;
   static HostileServer server;
-  constexpr size_t kLongest = 1 << 16;  // what fits into the socket at once
+  constexpr size_t kLongest = 1 << 16;  // what fits into the socket's buffer
   if (size > kLongest || size == 0) {
     return 0;
   }
   server.set_answer({reinterpret_cast<const char*>(data) + 1, size - 1});
   sluice::Schema schema = sluice::catalog::EveryType();
-  // The first byte chooses the columns.
+  // The first byte determines the columns.
   for (int i = 7; i >= 0; --i) {
     if ((data[0] >> static_cast<unsigned>(i) & 1U) == 0) {
       schema.columns.erase(schema.columns.begin() + i);

@@ -6,7 +6,7 @@
 
 #include "k8s/quantity/quantity.h"
 
-// Law: what is read is written so that it reads as the same, in a form that does not change again.
+// Law: what is read is written in a form that reads as the same value and is stable.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using sluice::k8s::ParseQuantity;
   using sluice::k8s::Quantity;

@@ -11,13 +11,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace {
 
-// Runs the target over every file of the folder; how many there were.
+// Runs the target over every file of the folder; returns their number.
 size_t Replay(const char* folder) {
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-    std::fprintf(stderr, "%s\n", entry.path().c_str());  // the last one named is the one that broke
+    std::fprintf(stderr, "%s\n", entry.path().c_str());  // the last name is the culprit
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     ++files;
   }
@@ -26,7 +26,7 @@ size_t Replay(const char* folder) {
 
 }  // namespace
 
-// Stands in for libFuzzer where a target is built without it: the corpus as a test.
+// Replaces libFuzzer's main when a target is built without it: runs the corpus as a test.
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: %s CORPUS_FOLDER\n", argv[0]);

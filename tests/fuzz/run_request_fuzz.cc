@@ -13,16 +13,16 @@
 #include "tests/planner/fake_source.h"
 #include "tests/support/allocation_meter.h"
 
-// The script of a request, parsed and planned over a small database: whatever it says, it is
-// refused with a message or becomes a plan, and takes memory by its own size.
+// The script of a request, parsed and planned over a small database: any script is refused with a
+// message or becomes a plan, using memory in proportion to its size.
 namespace sluice::planner {
 namespace {
 
-// What the catalogue of model types, the statistics of the tables and their copies take.
+// Memory of the registry of model types, the tables' statistics and their copies.
 constexpr size_t kFreeBytes = size_t{32} << 20;
 constexpr size_t kBytesPerByte = 256;
 
-// The fake knows SELECTs of one table only, and its columns by their names.
+// The fake supports only SELECTs of one table, with its columns' names.
 bool IsReadable(std::string_view select, const FakeSource& source) {
   for (const char* known : {"SELECT * FROM census", "SELECT age, income FROM census",
                             "SELECT * FROM empty", "SELECT * FROM census LIMIT 7"}) {

@@ -9,8 +9,8 @@
 #include "server/pgwire/password.h"
 #include "server/pgwire/scram.h"
 
-// What the other end of a SCRAM authentication sends, whoever it is: nobody is let in, or believed,
-// that does not know the password; nothing is answered to a message that is none.
+// Arbitrary messages from the other end of a SCRAM authentication: without the password no client
+// is let in and no server believed; a malformed message gets no answer.
 namespace sluice::server::pgwire {
 namespace {
 

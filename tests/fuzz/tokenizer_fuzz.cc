@@ -14,9 +14,9 @@
 #include "catalog/sql/sql_text.h"
 #include "parser/lexer.h"
 
-// What of a text is code, and what is quoted or a comment, is said by PostgreSQL's own scanner
-// (libpg_query) and by sqlite3_complete: our two tokenizers must say the same, or a statement could
-// be cut, or a clause seen, where the database sees text.
+// PostgreSQL's own scanner (libpg_query) and sqlite3_complete tell which parts of a text are code,
+// and which are quoted or comments: our two tokenizers must agree, or a statement could be cut, or
+// a clause seen, where the database sees text.
 namespace sluice {
 namespace {
 
@@ -25,9 +25,9 @@ struct Range {
   size_t end = 0;
 };
 
-// The tokens of a ScanResult: field 2, each with start (1), end (2) and token (4). nullopt where
-// libpg_query gives wrong places (it does for U&'...' and U&"..."), or has met a lone dollar, which
-// no statement of PostgreSQL has and with which SQLite begins a name.
+// The tokens of a ScanResult: field 2, each with start (1), end (2) and token (4). nullopt if
+// libpg_query gives wrong places (for U&'...' and U&"..."), or has met a lone dollar, which no
+// PostgreSQL statement contains and which begins a name in SQLite.
 std::optional<std::vector<Range>> QuotedOf(const PgQueryScanResult& result, std::string_view sql) {
   using google::protobuf::io::CodedInputStream;
   constexpr uint32_t kUnicodeName = 259;
@@ -93,7 +93,7 @@ std::vector<char> CodeBytes(std::string_view sql, const std::vector<Range>& quot
   std::abort();
 }
 
-// Prefixes of strings (E, B, X, N, U&) and what joins two halves of a string are no code to
+// Prefixes of strings (E, B, X, N, U&), and what joins two halves of a string, are not code to
 // PostgreSQL: such bytes are compared only where they would end a statement or open a bracket.
 void Compare(const char* who, std::string_view sql, const std::vector<char>& theirs,
              const std::vector<char>& ours) {
@@ -105,7 +105,7 @@ void Compare(const char* who, std::string_view sql, const std::vector<char>& the
   }
 }
 
-// nullopt: a comment or a quote that nobody closes.
+// nullopt: a comment or a quote is not closed.
 std::optional<std::vector<char>> CodeByLexer(std::string_view sql, bool* foreign) {
   parser::Lexer lexer(sql);
   std::vector<char> code(sql.size(), 0);
@@ -157,7 +157,7 @@ void AgainstPostgres(const std::string& sql) {
   bool foreign = false;
   const std::optional<std::vector<char>> ours = CodeByLexer(sql, &foreign);
   if (foreign) {
-    return;  // a spelling of SQLite's, which PostgreSQL reads otherwise
+    return;  // a spelling of SQLite's, which PostgreSQL reads differently
   }
   if (!ours) {
     Differ("our lexer refuses what libpg_query reads", sql, 0);
@@ -166,8 +166,8 @@ void AgainstPostgres(const std::string& sql) {
   }
 }
 
-// Whether a ';' on the line below the text ends a statement. Not for triggers, which have their
-// own.
+// Whether a ';' on the line after the text ends a statement. Not for triggers, which contain
+// semicolons.
 void AgainstSqlite(const std::string& sql) {
   if (catalog::LowerAscii(sql).find("trigger") != std::string::npos) {
     return;
@@ -188,7 +188,7 @@ void AgainstSqlite(const std::string& sql) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string sql(reinterpret_cast<const char*>(data), size);
   if (sql.find('\0') != std::string::npos) {
-    return 0;  // neither database takes one
+    return 0;  // neither database accepts one
   }
   sluice::AgainstPostgres(sql);
   sluice::AgainstSqlite(sql);

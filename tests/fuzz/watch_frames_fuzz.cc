@@ -30,8 +30,8 @@ Decoded Decode(std::string_view stream, size_t part) {
 
 }  // namespace
 
-// What an API server, or whoever answers in its place, sends on a watch. Law: where the bytes are
-// cut changes nothing.
+// Bytes that an API server, or an impostor, sends on a watch. Law: the result does not depend on
+// where the bytes are split.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) {
     return 0;

@@ -13,8 +13,8 @@
 #include "server/pgwire/parameters.h"
 #include "server/pgwire/values.h"
 
-// Values that a client sends, and texts of a database, as any type: what is read as one value comes
-// back as the same one, and an expression is one expression.
+// Values from a client, and texts from a database, as any type: a value survives conversion and
+// back, and an expression stays one expression.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -23,7 +23,7 @@ namespace {
   std::abort();
 }
 
-// A parenthesis, what is in it, its other end: nothing of the value outside its quotes.
+// Checks that it is one pair of parentheses, and that the value stays inside its quotes.
 void CheckExpression(const std::string& expression, uint32_t oid) {
   const auto tokens = catalog::TokenizeSql(expression, catalog::Dialect::kPostgres);
   if (tokens.size() < 3 || expression[tokens.front().begin] != '(' ||

@@ -9,7 +9,7 @@
 
 #include "elastic/collective/all_reduce.h"
 
-// What the other member of an all-reduce world sends: the hello of its two connections, then its
+// Bytes from the other member of an all-reduce world: the hello of its two connections, then its
 // part of a step. The first byte says whether the input begins with the hellos (1), or after them.
 namespace sluice::elastic {
 namespace {
@@ -26,7 +26,7 @@ struct Hello {
 };
 
 void Send(const Socket& socket, std::string_view bytes) {
-  // Little enough to wait in the connection until it is read.
+  // Few enough bytes to stay in the connection's buffer until they are read.
   [[maybe_unused]] const ssize_t sent =
       send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

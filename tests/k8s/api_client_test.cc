@@ -1,4 +1,4 @@
-// A server that does what it should not.
+// A misbehaving server.
 #include "k8s/api_client.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ class ApiClientTest : public testing::Test {
   ApiAnswer ListPods(const std::stop_token& stop = {}) {
     return client().Call({Verb::kList, kPods, server_.namespace_name(), "", "", {}, ""}, stop);
   }
-  // Runs the call on a thread of its own and lets the clock go on until it has its answer.
+  // Runs the call on a thread of its own and advances the clock until it returns.
   template <typename Call>
   auto WhileTimePasses(Call call, milliseconds step = milliseconds(10)) {
     auto answer = std::async(std::launch::async, call);
@@ -152,7 +152,7 @@ TEST_F(ApiClientTest, ARefusedTokenIsReadAgainOnce) {
   const ApiRequest request{Verb::kList, kPods, "n", "", "", {}, ""};
   EXPECT_EQ(own.Call(request, {}).fault, Fault::kUnauthorized);
   EXPECT_EQ(fake().Asked("list", "pods"), 2);
-  std::ofstream(file) << "admin";  // the kubelet has written it anew; no minute has passed
+  std::ofstream(file) << "admin";  // the kubelet has rewritten it; less than a minute has passed
   const ApiAnswer answer = own.Call(request, {});
   EXPECT_TRUE(answer.ok()) << answer.status.ToString();
   EXPECT_THAT(own.Call({Verb::kList, kPods, "n/../m", "", "", {}, ""}, {}).status.message(),
@@ -185,7 +185,7 @@ TEST_F(ApiClientTest, NobodyThereIsSaidWithinTheDeadline) {
               HasSubstr("cannot list pods in namespace 'n': Couldn't connect to server"));
 }
 
-// Which needs a server that speaks TLS.
+// This needs a server with TLS.
 TEST(ApiClientOverTls, TheCertificateHasToBeTheServers) {
   if (!TestedApiServer::HasReal()) {
     GTEST_SKIP() << "needs a Kubernetes API server: SLUICE_TEST_KUBERNETES";

@@ -1,5 +1,5 @@
-// What an API server does, as far as we rely on it: the fake and a real one alike, so that the fake
-// cannot lie.
+// The behaviour of an API server, as far as we rely on it, tested on the fake and on a real one
+// alike, so that the fake stays realistic.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,7 +141,7 @@ TEST_P(ApiContract, AChangeKeepsWhatItDoesNotKnowAndWinsAgainstAnother) {
   Create(PodJson("w", "{}", R"(,"tolerations":[{"key":"spot","operator":"Exists"}])"));
   int calls = 0;
   const auto edit = [&](const Object& object) -> Result<std::string> {
-    if (calls++ == 0) {  // somebody else is faster
+    if (calls++ == 0) {  // another client is faster
       server_->Do(Verb::kPatch, kPods, "w", "", R"({"metadata":{"labels":{"other":"1"}}})");
     }
     ASSIGN_OR_RETURN(rapidjson::Document document, ParseJsonObject(object.json, "x"));
@@ -205,7 +205,7 @@ TEST_P(ApiContract, AQuotaIsToldFromAMissingRight) {
                   .ok());
   server_->Do(Verb::kPatch, kQuotas, "q", "status",
               R"({"status":{"hard":{"pods":"1"},"used":{"pods":"0"}}})");
-  // A real server hears of it from its own watch.
+  // A real server learns of it from its own watch.
   for (int i = 0; i < 100 && Create(PodJson("w-" + std::to_string(i))).ok(); ++i) {
   }
   EXPECT_EQ(Create(PodJson("one-more")).fault, Fault::kQuota);
@@ -240,11 +240,11 @@ TEST_P(ApiContract, AWatchTellsWhatHappensOnce) {
   ASSERT_TRUE(DeleteAll(client(), {{kPods, ns(), "w", uid, 3}}, {}).front().ok());
   EXPECT_EQ(log.Take(1), "~w(leaving) ");
   server_->Forget("w");
-  // A real server may say once more that the grace is over.
+  // A real server may report the end of the grace period once more.
   std::string last = log.Take(1);
   last = last == "~w(leaving) " ? log.Take(1) : last;
   EXPECT_EQ(last, "-w ");
-  // Whoever loses the label leaves the selection.
+  // An object that loses the label leaves the selection.
   server_->Do(Verb::kPatch, kPods, "before", "", R"({"metadata":{"labels":{"job":"9"}}})");
   EXPECT_EQ(log.Take(1), "-before ");
 }
@@ -258,13 +258,13 @@ TEST_P(ApiContract, ALeaseHasOneHolder) {
   ASSERT_TRUE(lost.ok()) << lost.status().ToString();
   EXPECT_FALSE(lost->ours);
   EXPECT_EQ(lost->holder, "one");
-  // While it is renewed nobody takes it, however long it goes on.
+  // While it is renewed no other client can take it, however long that is.
   for (int i = 0; i < 5; ++i) {
     server_->clock().Advance(std::chrono::seconds(5));
     EXPECT_TRUE(one.Round({})->ours);
     EXPECT_FALSE(other.Round({})->ours);
   }
-  // Not renewed for its duration: whoever looked at it that long takes it.
+  // Not renewed for its duration: a client that has watched it for that long takes it.
   server_->clock().Advance(std::chrono::seconds(7));
   EXPECT_TRUE(one.Held());
   EXPECT_FALSE(other.Look({})->expired);
@@ -273,7 +273,7 @@ TEST_P(ApiContract, ALeaseHasOneHolder) {
   EXPECT_TRUE(other.Look({})->expired);
   EXPECT_TRUE(other.Round({})->ours);
   EXPECT_FALSE(one.Round({})->ours);
-  // Handed over at once; deleted: free at once.
+  // Released: taken over at once; deleted: free at once.
   ASSERT_TRUE(other.Release({}).ok());
   EXPECT_FALSE(other.Held());
   EXPECT_TRUE(one.Round({})->ours);

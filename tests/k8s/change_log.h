@@ -9,7 +9,7 @@
 
 namespace sluice::k8s {
 
-// What a watch tells, in words: "+w" appeared, "~w" changed, "-w" gone. Thread-safe.
+// The events of a watch as texts: "+w" appeared, "~w" changed, "-w" gone. Thread-safe.
 class ChangeLog {
  public:
   ObjectWatch::Listener Listener() {
@@ -25,7 +25,7 @@ class ChangeLog {
       changed_.notify_all();
     };
   }
-  // The next `count`, as soon as they are there.
+  // Waits for the next `count` events.
   std::string Take(size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return words_.size() >= count; });

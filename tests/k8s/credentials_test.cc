@@ -73,11 +73,11 @@ TEST_F(CredentialsTest, ATokenIsReadAgainAfterAMinuteAndWhenItIsRefused) {
   clock_.Advance(seconds(1));
   EXPECT_EQ(credentials->Current()->token, "two");
   Write("token", "three");
-  credentials->Refused(first);  // which somebody else has replaced meanwhile
+  credentials->Refused(first);  // which another process has replaced meanwhile
   EXPECT_EQ(credentials->Current()->token, "two");
   credentials->Refused(*credentials->Current());
   EXPECT_EQ(credentials->Current()->token, "three");
-  Write("token", "");  // as it is written anew
+  Write("token", "");  // while it is being rewritten
   clock_.Advance(seconds(61));
   EXPECT_EQ(credentials->Current()->token, "three");
 }
@@ -102,7 +102,7 @@ users:
 )";
 
 TEST_F(CredentialsTest, AKubeconfigSaysWhereAndWho) {
-  Write("cert.pem", "the certificate");  // beside the kubeconfig
+  Write("cert.pem", "the certificate");  // next to the kubeconfig
   const auto read = FromConfig(kConfig);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   const Cluster& cluster = (*read)->cluster();
@@ -161,7 +161,7 @@ clusters: [{name: c, cluster: {server: "https://h"}}]
 
 class ExecPluginTest : public CredentialsTest {
  protected:
-  // A kubeconfig whose user is a script that says `output`.
+  // A kubeconfig whose user is a script that prints `output`.
   Result<std::unique_ptr<Credentials>> WithScript(const std::string& script) {
     const std::string path = Write("plugin", "#!/bin/sh\n" + script);
     chmod(path.c_str(), 0700);

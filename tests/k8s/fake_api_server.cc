@@ -267,7 +267,7 @@ void FakeApiServer::Serve(int socket) {
   }
 }
 
-// False: the connection is of no more use.
+// False: the connection cannot be used any more.
 bool FakeApiServer::Answer(int socket, const Request& request) {
   std::optional<Trouble> trouble;
   std::string demanded;

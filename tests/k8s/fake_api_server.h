@@ -13,8 +13,8 @@
 
 namespace sluice::k8s {
 
-// An API server in this process: HTTP/1.1 on a loopback port, a thread for each connection, and
-// every way to go wrong that a client has to live with. Thread-safe.
+// An API server in this process: HTTP/1.1 on a loopback port, a thread for each connection, and all
+// the failures that a client has to cope with. Thread-safe.
 class FakeApiServer {
  public:
   enum class Trouble {
@@ -24,17 +24,17 @@ class FakeApiServer {
     kCloseBefore,      // does nothing and closes the connection
     kSayNothing,       // reads the request and never answers
     kEndlessAnswer,    // a body without an end
-    kDamagedAnswer,    // 200, and JSON that breaks off
-    kNoHttp,           // an answer that is no HTTP
+    kDamagedAnswer,    // 200, and truncated JSON
+    kNoHttp,           // an answer that is not HTTP
     kGone,             // 410 instead of an answer
     kGoneEvent,        // of a watch: 200, then an ERROR event of 410
     kErrorEvent,       // of a watch: 200, then an ERROR event of 500
     kVersionTooLarge,  // 504 Too large resource version
     kBrokenStream,     // of a watch: 200, half an event, the connection closed
-    kEndedStream,      // of a watch: 200, then its end in good order
-    kDamagedEvent,     // of a watch: an event that is none
+    kEndedStream,      // of a watch: 200, then a regular end
+    kDamagedEvent,     // of a watch: a malformed event
     kSilentStream,     // of a watch: 200, then nothing, whatever happens
-    kStaleList,        // of a list: as long ago, nothing there yet
+    kStaleList,        // of a list: an old, empty state
     kForbidden,        // 403
     kUnauthorized,     // 401
   };
@@ -45,24 +45,24 @@ class FakeApiServer {
   std::string url() const;
   int port() const { return port_; }
 
-  // The next `times` requests of that verb ("list") and resource meet this.
+  // The next `times` requests with that verb ("list") and resource get this failure.
   void Make(Trouble trouble, const std::string& verb, const std::string& resource, int times = 1);
-  // Only this token is let in; "powerless" is, and may nothing.
+  // Accepts only this token, and "powerless", which has no rights.
   void Demand(const std::string& token);
   void Compact();
   int64_t version() const;
-  // Of every stream that is open; `twice`: again what happened before.
+  // On every open stream; `twice`: repeat the events before it.
   void SendBookmarks();
   void SendEverythingAgain();
   void EndStreams();
-  // Streams send their bytes in parts of that size.
+  // Streams send their bytes in parts of this size.
   void CutStreams(size_t bytes);
 
-  // How often it was asked so, troubles and all.
+  // Number of such requests, including failed ones.
   int Asked(const std::string& verb, const std::string& resource) const;
-  // Waits until it was asked so often; a test that waits in vain is stopped by its time limit.
+  // Waits until it has received this many; the test's time limit ends a wait in vain.
   void WaitUntilAsked(const std::string& verb, const std::string& resource, int times) const;
-  // What the last request of that verb and resource had: "limit" of the query, "body".
+  // From the last request with that verb and resource: "limit" of the query, "body".
   std::string Last(const std::string& verb, const std::string& resource,
                    const std::string& what) const;
 

@@ -20,7 +20,7 @@ Document Parse(const std::string& json) {
   return ParseJsonObject(json, "an object of the fake").value();
 }
 
-// `a=b,c=d`, which is all that we ask for.
+// `a=b,c=d`, the only form that we use.
 bool Matches(const std::string& json, const std::string& selector) {
   if (json.empty()) {
     return false;
@@ -135,7 +135,7 @@ FakeApiStore::Answer FakeApiStore::Create(Key key, std::string_view body) {
     return Refusal(400, "BadRequest", read.status().message());
   }
   Document& document = *read;
-  if (key.resource == "selfsubjectaccessreviews") {  // whoever gets so far may do everything
+  if (key.resource == "selfsubjectaccessreviews") {  // clients that get this far may do everything
     auto& memory = document.GetAllocator();
     SetMember(Within(document, {"status"}, memory), "allowed", Value(true), memory);
     return {201, ToJson(document)};
@@ -158,7 +158,7 @@ FakeApiStore::Answer FakeApiStore::Create(Key key, std::string_view body) {
     SetText(document, {"status"}, "phase", "Pending");
   }
   if (key.resource == "services" && TextIn(document, {"spec", "clusterIP"}).empty()) {
-    // One that this machine has, and no other test of it.
+    // An address that this machine has, and no other test uses.
     SetText(document, {"spec"}, "clusterIP",
             fmt::format("127.{}.{}.{}", 1 + getpid() / 256 % 250, getpid() % 256,
                         1 + addresses_++ % 99));
@@ -185,8 +185,8 @@ FakeApiStore::Answer FakeApiStore::List(const Key& key, const Query& query) {
                    fmt::format("Too large resource version: {}, current: {}",
                                asked("resourceVersion"), version_));
   }
-  // continue: "VERSION/name of the last one". Pages are read from what is there now: what a real
-  // one shows of the version of the first page differs only for what changes meanwhile.
+  // continue: "VERSION/name of the last one". Pages are read from the current state: a real server
+  // shows the first page's version, which differs only for changes in between.
   const std::string next = asked("continue");
   if (!next.empty() && std::atoll(next.c_str()) < compacted_) {
     return Refusal(410, "Expired", "The provided continue parameter is too old");
@@ -247,7 +247,7 @@ FakeApiStore::Answer FakeApiStore::Patch(const Key& key, const std::string& subr
   if (!patch.ok()) {
     return Refusal(400, "BadRequest", patch.status().message());
   }
-  // The status is changed through its subresource only, and nothing else is.
+  // The status is changed through its subresource only, and nothing else through that.
   if (subresource == "status") {
     patch->RemoveMember("spec");
   } else {

@@ -10,9 +10,8 @@
 
 namespace sluice::k8s {
 
-// What an API server keeps and how it answers, without HTTP: objects, versions, what happened
-// since. Behaves as the contract suite (api_contract_test.cc) demands of a real one. Not
-// thread-safe.
+// The state and answers of an API server, without HTTP: objects, versions, and a history of events.
+// Behaves as the contract suite (api_contract_test.cc) demands of a real one. Not thread-safe.
 class FakeApiStore {
  public:
   struct Key {
@@ -45,7 +44,7 @@ class FakeApiStore {
                                                       int64_t& version) const;
   std::string Bookmark() const;
   int64_t version() const { return version_; }
-  // Forgets what happened: older versions and the pages that lists are at are gone.
+  // Forgets the history: older versions, and lists that are being paged through, are gone.
   void Compact() { compacted_ = version_; }
 
   static std::string StatusJson(int code, std::string_view reason, const std::string& message);

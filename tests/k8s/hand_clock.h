@@ -6,7 +6,7 @@
 
 namespace sluice::k8s {
 
-// A clock that goes on when a test says so. Thread-safe.
+// A clock that a test advances. Thread-safe.
 class HandClock final : public Clock {
  public:
   TimePoint Now() const override { return TimePoint(now_.load()); }

@@ -35,7 +35,7 @@ using rapidjson::Value;
 
 constexpr std::chrono::milliseconds kTurn{10};
 constexpr std::chrono::milliseconds kPlacingPause{700};
-constexpr size_t kLastWords = 2048;  // as FallbackToLogsOnError has it
+constexpr size_t kLastWords = 2048;  // as for FallbackToLogsOnError
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -51,7 +51,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// It goes with this thread, whatever becomes of the test.
+// The process dies with this thread, whatever happens to the test.
 int Spawn(const std::string& binary, std::vector<std::string> arguments,
           std::vector<std::string> variables, const std::string& log) {
   arguments.insert(arguments.begin(), binary);
@@ -61,7 +61,7 @@ int Spawn(const std::string& binary, std::vector<std::string> arguments,
   const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child == 0) {  // only what is safe after a fork of many threads
+  if (child == 0) {  // only calls that are safe after a fork in a multi-threaded process
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigset_t none;
     sigemptyset(&none);
@@ -189,7 +189,7 @@ size_t LocalKubelet::Count(const Resource& resource) {
 }
 
 std::string LocalKubelet::NextAddress() {
-  // Those below are the Services' (fake_api_store.cc).
+  // Lower numbers are the Services' (fake_api_store.cc).
   const int number = 100 + addresses_++ % 150;
   return fmt::format("127.{}.{}.{}", 1 + getpid() / 256 % 250, getpid() % 256, number);
 }
@@ -227,7 +227,7 @@ void LocalKubelet::Turn(const std::stop_token& stop) {
     Look(object, placing, stop);
   }
   {
-    // Forgotten by the API: a kubelet ends such a container.
+    // Unknown to the API: a kubelet ends such a container.
     const std::lock_guard lock(mutex_);
     for (auto it = pods_.begin(); it != pods_.end();) {
       Pod& pod = it->second;
@@ -250,7 +250,7 @@ void LocalKubelet::Occupy(const std::string& node, double cpu) {
   scheduler_.Occupy(node, cpu);
 }
 
-// False: it has none yet, and its condition says why.
+// False: it has no place yet, and its condition says why.
 bool LocalKubelet::Place(const Object& object, Pod& pod, const std::stop_token& stop) {
   const std::optional<std::string> node = scheduler_.Place(object);
   if (node.has_value()) {
@@ -274,7 +274,7 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
     const std::lock_guard lock(mutex_);
     const auto found = pods_.find(object.name);
     if (found != pods_.end() && found->second.uid != object.uid) {
-      return;  // one that had the name before still runs
+      return;  // an earlier pod with this name still runs
     }
     if (found != pods_.end()) {
       pod = found->second;
@@ -305,7 +305,7 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
     pods_[object.name] = pod;
   }
   if (pod.pid < 0 && !object.leaving && !Start(object, pod, stop)) {
-    return;  // a Secret is not there yet
+    return;  // a Secret does not exist yet
   }
   if (object.leaving && !pod.asked_to_end) {
     pod.asked_to_end = true;
@@ -379,7 +379,7 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
   std::vector<std::string> arguments, variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (!std::string_view(*variable).starts_with("SLUICE_")) {
-      variables.emplace_back(*variable);  // of the sanitizers
+      variables.emplace_back(*variable);  // for the sanitizers
     }
   }
   variables.push_back("KUBECONFIG=" + kubeconfig_);
@@ -550,7 +550,7 @@ void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
   look(kPods, pods);
   look(kServices, services);
   const Listing secrets = ListObjects(*client_, {kSecrets, "", ""}, stop);
-  // Younger than the list of Services: what has an owner that is not in it is looked at again.
+  // The pod is newer than the list of Services: if its owner is not in it, list again.
   const Listing again = ListObjects(*client_, {kServices, "", ""}, stop);
   for (const Object& service : again.objects) {
     owners.insert(service.uid);

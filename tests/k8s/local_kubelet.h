@@ -20,47 +20,46 @@
 
 namespace sluice::k8s {
 
-// A cluster whose pods are real processes of this machine: the fake API server, and all that acts
-// on its objects. It places pods on nodes (which are names), starts the command of our container
-// with the Secrets that the pod mounts and the variables that it asks for, at an address of its own
-// in 127.0.0.0/8; reports what becomes of the process as a kubelet does; ends it when its pod is
-// deleted; leads the Services to the pods that they select; and deletes what has lost its owner.
-// There are no mount namespaces: a path of a mount in an argument is replaced by the folder's.
-// Thread-safe.
+// A cluster whose pods are real processes on this machine: the fake API server, and the components
+// that act on its objects. It places pods on nodes (which are only names), starts our container's
+// command with the Secrets and variables of the pod, at its own address in 127.0.0.0/8; reports the
+// process's state as a kubelet does; ends it when its pod is deleted; connects Services to the pods
+// that they select; and deletes objects that have lost their owner. There are no mount namespaces:
+// a path of a mount in an argument is replaced by the folder's. Thread-safe.
 class LocalKubelet {
  public:
   struct Options {
-    std::string binary;  // that containers run, whatever their image
+    std::string binary;  // run by containers, whatever their image
     int nodes = 2;
-    double node_cpu = 0;  // 0: every pod has a place
-    // The scheduler looks seldom, and takes the last by name first: workers before servers.
+    double node_cpu = 0;  // 0: room for every pod
+    // The scheduler runs rarely, and places the last names first: workers before servers.
     bool workers_first = false;
   };
   explicit LocalKubelet(Options options);
-  ~LocalKubelet();  // kills what still runs
+  ~LocalKubelet();  // kills the remaining processes
 
   FakeApiServer& api() { return api_; }
   ApiClient& client() { return *client_; }
-  // Names the API server to other processes (KUBECONFIG).
+  // File that names the API server to other processes (KUBECONFIG).
   const std::string& kubeconfig() const { return kubeconfig_; }
   const std::string& namespace_name() const { return namespace_; }
 
-  // The process of a pod's container that runs.
+  // The process of a pod's running container.
   std::optional<int> ProcessId(const std::string& pod) const;
   // Names of the pods whose containers run, by the role's label ("worker").
   std::vector<std::string> Running(const std::string& role) const;
   std::string NodeOf(const std::string& pod) const;
-  // Of all pods, in the order of their starts; with those that have ended.
+  // All pods in the order of their starts, including ended ones.
   std::vector<std::string> Started(const std::string& role) const;
-  // What a pod's container has written, whether it lives or not.
+  // The output of a pod's container, whether it runs or not.
   std::string LogOf(const std::string& pod) const;
-  // SIGKILL to its process; false: it runs none.
+  // SIGKILL to its process; false: it has none.
   bool Kill(const std::string& pod);
-  // Something else takes the processors of a node.
+  // Occupies processors of a node with something else.
   void Occupy(const std::string& node, double cpu);
-  // As kubectl does.
+  // As by kubectl.
   void Delete(const std::string& pod, int grace_seconds);
-  // Objects of a kind in the namespace.
+  // Number of objects of a kind in the namespace.
   size_t Count(const Resource& resource);
 
  private:
@@ -102,7 +101,7 @@ class LocalKubelet {
   std::map<std::string, std::unique_ptr<ServiceProxy>> proxies_;         // by the Service's uid
   int addresses_ = 0;
   LocalScheduler scheduler_;
-  std::set<std::string> refused_;  // uids; of its thread, as the next one
+  std::set<std::string> refused_;  // uids; used by its thread, like the next one
   std::chrono::steady_clock::time_point placed_at_{};
   std::jthread thread_;
 };

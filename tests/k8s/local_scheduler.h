@@ -9,16 +9,16 @@
 
 namespace sluice::k8s {
 
-// Where LocalKubelet's pods get places: nodes of equal size, of which each takes pods as long as it
-// has processors left. Thread-safe.
+// Places LocalKubelet's pods: on nodes of equal size, each of which takes pods while it has
+// processors left. Thread-safe.
 class LocalScheduler {
  public:
-  // `node_cpu`: of each node; 0: no end of it.
+  // `node_cpu`: of each node; 0: unlimited.
   LocalScheduler(int nodes, double node_cpu) : nodes_(nodes), node_cpu_(node_cpu) {}
 
-  // Of what runs on a node beside our pods.
+  // Processors of a node used by something other than our pods.
   void Occupy(const std::string& node, double cpu);
-  // The pod's node from now on; nullopt: none has room.
+  // Assigns a node to the pod; nullopt: none has room.
   std::optional<std::string> Place(const Object& pod);
   void Free(const std::string& uid);
   // "0/2 nodes are available: 2 Insufficient cpu."
@@ -29,7 +29,7 @@ class LocalScheduler {
     std::string node;
     double cpu = 0;
   };
-  double Left(const std::string& node) const;  // with the lock
+  double Left(const std::string& node) const;  // call with the lock held
 
   const int nodes_;
   const double node_cpu_;

@@ -67,10 +67,10 @@ TEST(Manifests, TheNamespaceIsWhoseTheyAre) {
     EXPECT_EQ(each.yaml.find("NAMESPACE"), std::string::npos) << each.file;
     EXPECT_EQ(each.yaml.find("namespace: sluice"), std::string::npos) << each.file;
   }
-  EXPECT_NE(ManifestsFor("default").front().file, "namespace.yaml");  // it is there in any case
+  EXPECT_NE(ManifestsFor("default").front().file, "namespace.yaml");  // it always exists
 }
 
-// Applied as an administrator does, to a real API server: its validation, and ours.
+// Applied to a real API server as by an administrator: checks its validation, and ours.
 class ManifestsContract : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -89,7 +89,7 @@ class ManifestsContract : public ::testing::Test {
     ASSERT_THAT(Kubectl("wait --for=condition=Established --timeout=30s "
                         "crd/trainingjobs.training.sluice"),
                 HasSubstr("condition met"));
-    // The names of a new kind are there a moment after it is established.
+    // The API of a new kind is available a moment after it is established.
     for (int i = 0; i < 300 && Kubectl("get tj").find("No resources") == std::string::npos; ++i) {
     }
   }
@@ -142,7 +142,7 @@ TEST_F(ManifestsContract, ATrainingJobIsTakenAndAWrongOneRefused) {
   ASSERT_TRUE(made.ok()) << made.status.ToString();
   EXPECT_EQ(ParseTrainingJobSpec(made.object.json).value(), Spec());
 
-  // What ours refuses, the schema refuses where it can say so.
+  // What our validation refuses, the schema refuses, too, where it can express it.
   const struct {
     const char* field;
     const char* spec;

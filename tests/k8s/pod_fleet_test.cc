@@ -55,8 +55,8 @@ class PodFleetSite : public testing::Test {
     spec.resources = {0.1, int64_t{64} << 20};
     return spec;
   }
-  // "+worker-1" started, "-worker-1" ended, "<" leaving, "?" waiting: the next event that is not
-  // about waiting, which a real server tells in more steps.
+  // "+worker-1" started, "-worker-1" ended, "<" leaving, "?" waiting: the next event, skipping
+  // those about waiting, which a real server reports in more steps.
   FleetEvent Next(bool waiting = false) {
     while (true) {
       {
@@ -93,7 +93,7 @@ class PodFleetSite : public testing::Test {
       std::this_thread::sleep_for(milliseconds(2));
     }
   }
-  // As its kubelet.
+  // As its kubelet would.
   void Run(const std::string& name) {
     server_->Bind(name, "node-1");
     server_->SetStatus(name, R"({"phase":"Running","containerStatuses":[{"name":"sluice",)"
@@ -181,7 +181,7 @@ TEST_P(PodFleetContract, AStopIsNoLeavingAndEndsWithItsContainer) {
   EXPECT_EQ(end.kind, FleetEvent::Kind::kExited) << "long before the API forgets it";
   EXPECT_EQ(end.exit_class, ExitClass::kPreempted);
   server_->Forget("job7-worker-1");
-  // Its name can be used again.
+  // Its name can be reused.
   ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
   WaitForPods(1);
   Run("job7-worker-1");

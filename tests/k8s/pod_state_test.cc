@@ -1,4 +1,4 @@
-// From what the API server says of a pod to what a fleet tells: by table.
+// Maps the API server's state of a pod to a fleet's events, as a table.
 #include "k8s/pod_state.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ std::string Pod(std::string_view status, std::string_view metadata = "",
                      spec, status);
 }
 
-// Our container's state, beside a sidecar that runs.
+// Our container's state, next to a running sidecar.
 std::string Ours(std::string_view state, std::string_view phase = "Running") {
   return fmt::format(
       R"("phase":"{}","containerStatuses":[{{"name":"istio","state":{{"running":{{}}}}}},)"
@@ -86,7 +86,7 @@ TEST(PodState, WaitsForAReason) {
       {Pod(Ours(R"("waiting":{"reason":"ErrImagePull","message":"dial tcp: i/o timeout"})",
                 "Pending")),
        "waits for ErrImagePull: dial tcp: i/o timeout"},
-      // A sidecar that has no image is not what we wait for.
+      // We do not wait for a sidecar that has no image.
       {Pod(R"("phase":"Pending","containerStatuses":[{"name":"log","state":{"waiting":{"reason":)"
            R"("ImagePullBackOff"}}},{"name":"sluice","state":{"waiting":{"reason":"PodInitializing"}}}])"),
        "waits for its node"},
@@ -104,7 +104,7 @@ TEST(PodState, RunsWhenOurContainerDoes) {
        "runs"},
       {Pod(Ours(R"("running":{})"), R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")"),
        "leaving, runs"},
-      // The kubelet is silent, the node may be dead: nothing is known to have ended.
+      // The kubelet is silent, the node may be dead: it is not known whether anything has ended.
       {Pod(Ours(R"("running":{})", "Unknown")), "runs"},
   };
   for (const Reading& each : cases) {
@@ -130,7 +130,7 @@ TEST(PodState, EndsWithOurContainerAndSaysHow) {
       {Pod(Ours(terminated(128, "ContainerCannotRun", "exec: sluice: not found"))),
        "configuration 128: exec: sluice: not found"},
       {Pod(Ours(terminated(135, "Error"))), "hardware 135: "},
-      // What its node's end did to it is not its own fault.
+      // An end caused by its node is not the pod's own fault.
       {Pod(Ours(terminated(1, "Error")) +
            R"(,"conditions":[{"type":"DisruptionTarget","status":"True"}])"),
        "preempted 1: "},

@@ -8,9 +8,8 @@
 
 namespace sluice::k8s {
 
-// What kube-proxy does for one port of a Service: who connects to its address is connected to the
-// pod that `target` names at that moment ("": to nobody). A connection lasts as long as both of its
-// ends do.
+// What kube-proxy does for one port of a Service: connects clients to the pod that `target` names
+// at that moment ("": to none). A connection lasts as long as both of its ends.
 class ServiceProxy {
  public:
   ServiceProxy(const std::string& address, int port, std::function<std::string()> target);

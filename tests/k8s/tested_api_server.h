@@ -10,13 +10,13 @@
 
 namespace sluice::k8s {
 
-// An API server for the contract suites: the fake, or the real one whose kubeconfig
-// SLUICE_TEST_KUBERNETES names (scripts/kubernetes with COMMAND starts one). Both know the contexts
-// "certificate", "token", "powerless" (who may nothing) and "stranger" (whom nobody knows).
+// An API server for the contract suites: the fake, or the real one in the kubeconfig
+// SLUICE_TEST_KUBERNETES (`scripts/kubernetes with COMMAND` starts one). Both know the contexts
+// "certificate", "token", "powerless" (without rights) and "stranger" (unknown).
 class TestedApiServer {
  public:
   static bool HasReal();
-  // A namespace of its own each time.
+  // A new namespace each time.
   explicit TestedApiServer(bool real);
   ~TestedApiServer();
 
@@ -24,19 +24,19 @@ class TestedApiServer {
   const std::string& namespace_name() const { return namespace_; }
   HandClock& clock() { return clock_; }
   FakeApiServer& fake() { return *fake_; }
-  // Another client, who logs in otherwise.
+  // Another client, with another login.
   ApiClient& As(const std::string& context);
-  // One who has this token.
+  // A client with this token.
   ApiClient& WithToken(const std::string& token);
 
-  // What others do: a scheduler, kubelets, administrators.
+  // Requests of others: a scheduler, kubelets, administrators.
   ApiAnswer Do(Verb verb, const Resource& resource, const std::string& name,
                const std::string& subresource, const std::string& body);
   void Bind(const std::string& pod, const std::string& node);
   void SetStatus(const std::string& pod, const std::string& status_json);
-  // Forgets what happened until now.
+  // Forgets the history so far.
   void Compact();
-  // As a kubelet does at last.
+  // Removes the pod as a kubelet finally does.
   void Forget(const std::string& pod);
 
  private:
@@ -51,7 +51,7 @@ class TestedApiServer {
   ApiClient* client_ = nullptr;
 };
 
-// A pod that nobody has to start: `labels_json` like {"a":"b"}.
+// A pod that is not meant to be started: `labels_json` like {"a":"b"}.
 std::string PodJson(const std::string& name, const std::string& labels_json = "{}",
                     const std::string& more_spec = "");
 

@@ -1,4 +1,4 @@
-// A watch goes on, whatever happens to it, and tells everything once.
+// A watch survives every failure, and reports every event once.
 #include "k8s/watch.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class WatchTest : public testing::Test {
     server_.Do(Verb::kCreate, kPods, "", "", PodJson(name, R"({"job":"7"})"));
   }
   void Forget(const std::string& name) { server_.Forget(name); }
-  // Lets time pass until it began anew for that reason so often.
+  // Advances time until the watch has restarted for that reason that often.
   void WaitFor(const std::string& reason, uint64_t times = 1) {
     while (true) {
       const auto restarts = watch_->restarts();
@@ -50,7 +50,7 @@ class WatchTest : public testing::Test {
     server_.clock().Advance(milliseconds(50));
     std::this_thread::sleep_for(milliseconds(1));
   }
-  // Another event, told once: nothing before it was told twice.
+  // Another event arrives once, and nothing before it was repeated.
   void ExpectAlive(const std::string& name) {
     Create(name);
     while (log_.size() == 0) {
@@ -104,7 +104,7 @@ TEST_F(WatchTest, WhatHappenedWhileNobodyLookedIsToldInTheNextStream) {
 }
 
 TEST_F(WatchTest, AVersionThatIsTooOldLeadsToAListInEachOfItsForms) {
-  // As an answer, as an event, and as what really happens: history that was forgotten.
+  // As an answer, as an event, and for real: forgotten history.
   fake().Make(Trouble::kGone, "watch", "pods");
   fake().Make(Trouble::kGoneEvent, "watch", "pods");
   Start();
@@ -192,7 +192,7 @@ TEST_F(WatchTest, ABookmarkIsWhereItGoesOn) {
   Start();
   Create("seen");  // the stream is open
   EXPECT_EQ(log_.Take(1), "+seen ");
-  // Of another job: the stream says nothing about it.
+  // An object of another job: the stream does not report it.
   server_.Do(Verb::kCreate, kPods, "", "", PodJson("x", R"({"job":"8"})"));
   fake().SendBookmarks();
   fake().EndStreams();
@@ -200,7 +200,7 @@ TEST_F(WatchTest, ABookmarkIsWhereItGoesOn) {
   while (fake().Asked("watch", "pods") < 2) {
     Pass();
   }
-  // Neither the version of the list nor that of the one event.
+  // Neither the list's version nor that of the one event.
   EXPECT_EQ(fake().Last("watch", "pods", "resourceVersion"), std::to_string(fake().version()));
   ExpectAlive("a");
   EXPECT_EQ(fake().Asked("list", "pods"), 1);

@@ -83,14 +83,14 @@ TEST(CorpusTest, LawsHoldForEverySeed) {
 TEST(CorpusTest, LawsHoldForMutants) {
   constexpr int kMutants = 5000;
   const std::vector<std::string> seeds = Corpus();
-  std::mt19937_64 random(20261121);  // fixed: a failure must come back
+  std::mt19937_64 random(20261121);  // fixed, so that failures are reproducible
   int accepted = 0;
   for (int i = 0; i < kMutants && !HasFailure(); ++i) {
     const std::string mutant = Mutate(seeds[random() % seeds.size()], seeds, random);
     EXPECT_EQ(BrokenLaw(mutant), std::nullopt) << mutant;
     accepted += Parse(mutant).ok() ? 1 : 0;
   }
-  // Neither all refused nor all accepted: both sides of the laws are tried.
+  // Neither all refused nor all accepted: both sides of the laws are tested.
   EXPECT_GT(accepted, kMutants / 10);
   EXPECT_LT(accepted, kMutants);
 }

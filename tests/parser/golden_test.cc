@@ -24,7 +24,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return content.str();
 }
 
-// The lines of `text` in blocks that end with a line `mark`; the marks are dropped.
+// Splits the lines of `text` into blocks that end with a line `mark`; the marks are dropped.
 std::vector<std::string> Blocks(const std::string& text, const std::string& mark) {
   std::vector<std::string> blocks(1);
   std::istringstream lines(text);

@@ -5,7 +5,7 @@
 #include "parser/parser.h"
 #include "tests/support/allocation_meter.h"
 
-// What a script costs in memory beside its own text.
+// Memory for a script in addition to its own text.
 namespace sluice::parser {
 namespace {
 
@@ -68,8 +68,8 @@ TEST(ParserMemoryTest, ListsTakeAtMostFourTimesTheirText) {
   }
 }
 
-// An element takes many times its text when that is short, so elements are counted: what a
-// statement's lists take in all is held against the longest clauses that there may be.
+// A short element takes many times the memory of its text, so elements are counted: the memory of
+// all lists in a statement is compared with that of the longest allowed clauses.
 TEST(ParserMemoryTest, ShortElementsAreFewEnough) {
   constexpr size_t kMostElements = size_t{1} << 14;
   struct Case {

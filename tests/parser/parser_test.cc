@@ -79,7 +79,7 @@ TEST(ParserTest, ModelNames) {
   EXPECT_EQ(ErrorOf("SELECT 1 TO EVALUATE m:99999999999999999999").span, (Span{21, 43}));
 }
 
-// Print chooses quotes such that the same name comes back.
+// Print quotes a name so that it reads back unchanged.
 TEST(ParserTest, ModelNamesPrintAndComeBack) {
   const std::vector<ModelName> names = {
       {"", "m", std::nullopt, {}},     {"s", "m", 3, {}},

@@ -41,8 +41,8 @@ TEST(SplitterTest, CutsAtSemicolonsOnly) {
   EXPECT_EQ(Texts("CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2); SELECT 3").size(), 2U);
 }
 
-// Where they differ on plain SQL, libpg_query's scanner counts: to it $ is a character of its own
-// and E'\'; ...' one string, to our lexer $E is a parameter of SQLite.
+// If they differ on plain SQL, libpg_query's scanner decides: for it $ is a character of its own
+// and E'\'; ...' one string, while for our lexer $E is a parameter of SQLite.
 TEST(SplitterTest, PostgresHasTheLastWordOnPlainSql) {
   EXPECT_EQ(Texts("SELECT 1; SELECT $E'\\'; SELECT 2 --'; SELECT 3"),
             (Strings{"SELECT 1", "SELECT $E'\\'; SELECT 2 --'", "SELECT 3"}));
@@ -51,7 +51,7 @@ TEST(SplitterTest, PostgresHasTheLastWordOnPlainSql) {
   EXPECT_TRUE(split.pieces.front().returns_rows);
 }
 
-// libpg_query's scanner is no judge of these.
+// libpg_query's scanner does not apply to these.
 TEST(SplitterTest, KnowsWhatPostgresDoesNot) {
   EXPECT_EQ(Texts("SELECT `a;b` FROM t; SELECT 2"), (Strings{"SELECT `a;b` FROM t", "SELECT 2"}));
   EXPECT_EQ(Texts("SELECT [a;b] FROM [it's]; SELECT 2"),
@@ -94,8 +94,8 @@ TEST(SplitterTest, FirstErrorOfAScriptIsReported) {
   EXPECT_EQ(status.diagnostics().front().span.begin, 12);
 }
 
-// Our lexer alone cuts plain PostgreSQL as libpg_query's scanner does, so that a statement ends in
-// the same place whoever is asked.
+// Our lexer alone splits plain PostgreSQL as libpg_query's scanner does, so both find the same ends
+// of statements.
 TEST(SplitterTest, AgreesWithPostgres) {
   const std::vector<std::string> lexemes = {
       "SELECT",        "a",     "1",  "'x;'",   "''", "E'\\';'", "\"q;\"", "$$;$$",
@@ -145,7 +145,7 @@ TEST(SplitterTest, AgreesWithPostgres) {
     for (const Span& span : *theirs) {
       ends.push_back(span.end);
     }
-    if (!ours.empty() && !ends.empty()) {  // the last one's end may leave blanks out
+    if (!ours.empty() && !ends.empty()) {  // the last statement's end may exclude blanks
       ours.back() = ends.back() = 0;
     }
     ASSERT_EQ(ours, ends) << script;

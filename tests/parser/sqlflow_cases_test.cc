@@ -13,8 +13,8 @@
 #include "parser/parser.h"
 #include "parser/printer.h"
 
-// SQLFlow's own answers (tests/data/sqlflow_cases.json), as far as the parser gives them: "same"
-// is the same meaning, "reject" an error, anything else is told per case below.
+// SQLFlow's own answers (tests/data/sqlflow_cases.json) as far as they concern the parser: "same"
+// means the same meaning, "reject" an error; anything else is listed per case below.
 namespace sluice::parser {
 namespace {
 
@@ -43,7 +43,7 @@ std::vector<Case> ReadCases() {
   return cases;
 }
 
-// Accepted here although the recorded wish is to reject them.
+// Accepted here although the case asks to reject them.
 const std::map<std::string, std::string>& AcceptedHere() {
   static const std::map<std::string, std::string> reasons = {
       {"B2", "a model type alone is whole; that a classifier needs LABEL is the planner's to say"},
@@ -67,7 +67,7 @@ const std::map<std::string, std::string>& AcceptedHere() {
   return reasons;
 }
 
-// Cases whose wish is neither "same" nor "reject": whether the parser accepts them.
+// Cases that ask for neither "same" nor "reject": whether the parser accepts them.
 const std::map<std::string, bool>& OtherWishes() {
   static const std::map<std::string, bool> accepted = {
       {"A18", true}, {"B1", true},  {"B5", true},  {"B11", true},  {"B27", true},
@@ -76,7 +76,7 @@ const std::map<std::string, bool>& OtherWishes() {
   return accepted;
 }
 
-// The parser reads them; what they ask for is checked where columns, attributes and data are known.
+// The parser reads them; their content is checked when columns, attributes and data are known.
 bool IsPlanners(const Case& item) {
   return item.stage == "attr" || item.stage == "derive" || item.id.front() == 'E' ||
          item.id == "H1" || item.id == "H2";
@@ -94,7 +94,7 @@ std::string Columns(const std::vector<ColumnClause>& clauses) {
   for (const ColumnClause& clause : clauses) {
     std::string list;
     for (const Expression& column : clause.columns) {
-      // x-y is printed quoted, as it would be a difference elsewhere
+      // x-y is printed with quotes, since it would be a difference elsewhere
       const std::string text = column.kind == Expression::Kind::kName ? column.text : Print(column);
       list += (list.empty() ? "" : " | ") + text;
     }
@@ -256,7 +256,7 @@ TEST(SqlflowCasesTest, SameMeaning) {
     }
     if (whole) {
       EXPECT_EQ(ours, item.upstream);
-    } else {  // what follows was found after parsing
+    } else {  // later errors are not the parser's
       EXPECT_TRUE(item.upstream.starts_with(ours)) << ours << "\n" << item.upstream;
     }
     ++compared;
@@ -279,7 +279,7 @@ TEST(SqlflowCasesTest, SameAttributeValues) {
   EXPECT_GE(compared, 10);
 }
 
-// Where the wish says better than SQLFlow.
+// Where the case asks for more than SQLFlow does.
 TEST(SqlflowCasesTest, BetterAttributeValues) {
   const std::map<std::string, std::string> wanted = {
       {"B27", "float(0.5)"},   {"B28", "int(5)"},
@@ -330,14 +330,14 @@ TEST(SqlflowCasesTest, BetterStatements) {
   EXPECT_EQ(compared, wanted.size());
 }
 
-// SQLFlow cuts comments out of the text. We hand the text on as it is; that comments were seen for
-// what they are shows in the lexemes that remain.
+// SQLFlow removes comments from the text. We pass the text on unchanged; the remaining lexemes show
+// that comments were recognised.
 TEST(SqlflowCasesTest, CommentsAreSeen) {
   const std::map<std::string, std::string> better = {
       {"C29", "SELECT 1"},
       {"C30", "SELECT 'a' FROM t"},
       {"C31", "SELECT `a--b` FROM t"},
-      {"C32", "SELECT 5"}};  // by PostgreSQL's rules; the database gets the text as it stands
+      {"C32", "SELECT 5"}};  // by PostgreSQL's rules; the database gets the text unchanged
   int compared = 0;
   for (const Case& item : ReadCases()) {
     if (item.stage != "comment") {

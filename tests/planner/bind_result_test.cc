@@ -1,4 +1,4 @@
-// Where the rows of a statement go: names as they were written, and what is asked for the table.
+// Where a statement's rows go: names as written, and what is to be done with the table.
 #include <gmock/gmock.h>
 
 #include "fake_source.h"

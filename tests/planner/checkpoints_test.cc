@@ -35,7 +35,7 @@ class CheckpointsOfAPlan : public ::testing::Test {
   Options options_;
 };
 
-// Who goes on may have other processes, and other checkpoints, but not another training.
+// A resumed job may have other processes and checkpoints, but not another training.
 TEST_F(CheckpointsOfAPlan, P11_TheSameTrainingMayHaveOtherProcesses) {
   const std::string statement = Of("").statement();
   EXPECT_FALSE(statement.empty());
@@ -57,7 +57,7 @@ TEST_F(CheckpointsOfAPlan, P13_SayHowOftenAndHowMany) {
   EXPECT_EQ(Of(", engine.keep_checkpoint_max=0").keep(), 0U);
 }
 
-// A folder that cannot be used has the caret.
+// The error points at a folder that cannot be used.
 TEST_F(CheckpointsOfAPlan, P13_SayWhereTheFolderIsNamed) {
   const plan::Checkpoints checkpoints = Of("");
   const std::string text =
@@ -67,7 +67,7 @@ TEST_F(CheckpointsOfAPlan, P13_SayWhereTheFolderIsNamed) {
   EXPECT_EQ(checkpoints.place_end(), text.size());
 }
 
-// Who may give a gateway statements may not write wherever the gateway may.
+// Users of a gateway may not write to all folders that the gateway can write to.
 TEST_F(CheckpointsOfAPlan, LieInTheFolderThatTheGatewayHasForThem) {
   const std::filesystem::path root =
       std::filesystem::canonical(std::filesystem::temp_directory_path()) / "sluice-no-such-folder";

@@ -38,9 +38,9 @@ TEST_F(Choose, ShortFormTakesTreesNetworksForHugeTables) {
   const plan::TrainPlan trees = Train("LABEL income INTO m");
   EXPECT_EQ(trees.model().type(), "xgboost.gbtree");
   EXPECT_NE(trees.chosen_because().find("2 classes of income"), std::string::npos);
-  EXPECT_EQ(trees.early_stopping().patience(), 10U);  // as it is tried, on folds
+  EXPECT_EQ(trees.early_stopping().patience(), 10U);  // as for a trial, on folds
   EXPECT_EQ(Train("LABEL income WITH auto.seconds=0 INTO m").early_stopping().patience(),
-            0U);  // 400 rows: none to validate on
+            0U);  // 400 rows: none for validation
   EXPECT_EQ(Train("LABEL income INTO m", 20'000).early_stopping().patience(), 10U);
   EXPECT_EQ(Train("LABEL income INTO m", 100'000'000).model().type(),
             "DNNLinearCombinedClassifier");
@@ -68,7 +68,7 @@ TEST_F(Choose, SplitsByTheTablesSize) {
                   "split.fraction=0.25 LABEL income INTO m")
                 .split()
                 .threshold(),
-            50);  // ages run evenly from 20 to 59
+            50);  // ages are distributed evenly from 20 to 59
 }
 
 TEST_F(Choose, SmallTablesAreGoneOverMoreOften) {
@@ -193,7 +193,7 @@ TEST_F(Choose, TreesTrainInOneProcess) {
   EXPECT_EQ(plan.notes_size(), 1);
 }
 
-// What a synchronous model is made of does not follow the workers.
+// The parts of a synchronous model do not depend on the number of workers.
 TEST_F(Choose, OneStatementHasOneCutAndOneNumberOfMicroBatches) {
   const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4], ";
   const std::string tail = " LABEL income INTO m";
@@ -247,7 +247,7 @@ TEST_F(Choose, ShardsAreWholeBatches) {
   plan::Strategy local;
   EXPECT_EQ(ChooseRowsPerShard(1'000'000, 256, local), ChooseRowsPerShard(1'000'000, 256, fleet));
   EXPECT_EQ(ChooseRowsPerShard(32'560, 256, local), 9'984);
-  // Eight shards of one step: a batch of all rows stays one.
+  // Eight shards for one step: a batch of all rows stays a single one.
   local.set_mode(plan::Strategy::SYNCHRONOUS);
   local.set_micro_batches(8);
   EXPECT_EQ(ChooseRowsPerShard(700, 700, local), 88);

@@ -41,7 +41,7 @@ class Derive : public ::testing::Test {
     if (!plan.ok()) {
       return plan::TrainPlan();
     }
-    // What the planner makes, the models read.
+    // The models accept what the planner makes.
     const bool trees = type.rfind("xgboost", 0) == 0;
     const auto transform = models::FeatureTransform::Make(
         plan->train().model().features(), trees ? models::FeatureTransform::Target::kTrees

@@ -1,5 +1,5 @@
 // EXPLAIN texts, golden: tests/planner/golden/*.golden hold a statement, "--", its EXPLAIN, "==".
-// UPDATE_GOLDEN=1 rewrites them; read the difference.
+// UPDATE_GOLDEN=1 rewrites them: review the diff.
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
 

@@ -22,9 +22,9 @@ namespace sluice::planner {
 struct FakeTable {
   Schema schema;
   std::vector<std::vector<Value>> rows;
-  // What the statistics say instead of the truth: a table that is too large for a test.
+  // The number of rows that the statistics report: for tables too large for a test.
   int64_t claimed_rows = 0;
-  bool classes_known = true;  // false: the statistics have not seen every value
+  bool classes_known = true;  // false: the statistics may lack values
 };
 
 class FakeModels final : public catalog::ModelStore {
@@ -88,7 +88,7 @@ class FakeSource final : public catalog::DataSource {
  public:
   std::map<std::string, FakeTable> tables;
   int statistics_calls = 0;
-  catalog::ResultTable planned_table;  // what PlanResultTable was asked last
+  catalog::ResultTable planned_table;  // the last argument of PlanResultTable
   Schema planned_columns;
   int class_queries = 0;
   Status statistics_error;
@@ -344,7 +344,7 @@ inline ColumnInfo ColumnOf(std::string name, DataType type) {
   return {std::move(name), type, std::string(DataTypeName(type))};
 }
 
-// A census in small: numbers, texts, NULLs, a text label with two classes.
+// A small census: numbers, texts, NULLs, a text label with two classes.
 inline FakeTable SmallCensus(int64_t rows) {
   FakeTable table;
   table.schema.columns = {ColumnOf("age", DataType::kInt64), ColumnOf("workclass", DataType::kText),
@@ -363,7 +363,7 @@ inline FakeTable SmallCensus(int64_t rows) {
   return table;
 }
 
-// The same without the rows that have a NULL.
+// The same without the rows that contain NULL.
 inline FakeTable FullCensus(int64_t rows) {
   FakeTable table = SmallCensus(rows);
   std::erase_if(table.rows, [](const std::vector<Value>& row) { return IsNull(row[1]); });

@@ -10,7 +10,8 @@
 #include "tests/planner/fake_source.h"
 #include "tests/support/allocation_meter.h"
 
-// What a statement or a stored plan asks for is held against memory before it is allocated.
+// Requests of a statement or a stored plan are checked against the memory limit before anything is
+// allocated.
 namespace sluice::planner {
 namespace {
 
@@ -57,7 +58,7 @@ TEST_F(MemoryLimitTest, LayersAreHeldAgainstIt) {
   EXPECT_TRUE(Plan("DNNClassifier", "model.hidden_units=[64,32]", kGibibyte).ok());
 }
 
-// A worker and a server exchange what the server has in one message.
+// A worker and a server exchange all that the server has in one message.
 TEST_F(MemoryLimitTest, WhatEachServerExchangesIsHeldAgainstAMessage) {
   const std::string layers = "model.hidden_units=[16384,16384], engine.num_workers=2";  // 1 GiB
   const auto few = Plan("DNNClassifier", layers + ", engine.num_ps=2", 100 * kGibibyte);
@@ -88,7 +89,7 @@ TEST_F(MemoryLimitTest, NoProductOverflows) {
   EXPECT_EQ(Place(wide.status()), "[65536,65536]");
 }
 
-// Rows of a table come into being where the data touches them.
+// Rows of a table are created when the data touches them.
 TEST_F(MemoryLimitTest, TablesCountByTheRowsThatTheDataCanTouch) {
   EXPECT_TRUE(Plan("DNNClassifier", "model.hidden_units=[8]", kGibibyte,
                    " COLUMN EMBEDDING(CATEGORY_HASH(workclass, 2000000000), 64, 'sum')")

@@ -1,4 +1,5 @@
-// What engine.* asks of pods: into the plan, or an error at the part of the text that is wrong.
+// The requests of engine.* for pods: they go into the plan, or are errors at the wrong part of the
+// text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

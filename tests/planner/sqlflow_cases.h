@@ -12,8 +12,8 @@
 #include "parser/parser.h"
 
 // SQLFlow's own answers (tests/data/sqlflow_cases.json): `same` means the same meaning, `reject` an
-// error, anything else what the case says. Where language.md goes beyond, the exception stands in
-// the test with its reason.
+// error; anything else is explained by the case. Where language.md goes further, the test lists the
+// exception with its reason.
 namespace sluice::planner {
 
 struct Case {
@@ -81,8 +81,8 @@ inline Value CellOf(const rapidjson::Value& cell, DataType type) {
   }
 }
 
-// The recorded tables. The labels of some have one class only; the planner refuses those, so rows
-// that do not touch the case's point are added.
+// The recorded tables. Some have labels of one class only, which the planner refuses, so rows that
+// do not affect the case are added.
 inline void AddFixtures(FakeSource* source) {
   for (const auto& entry : Data()["fixtures"].GetObject()) {
     FakeTable table;

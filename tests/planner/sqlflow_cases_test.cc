@@ -97,7 +97,7 @@ std::string Notation(const ColumnSpec& spec) {
 }
 
 TEST(SqlflowCases, ColumnExpressions) {
-  // What we want where it is not upstream's answer.
+  // Our answers that differ from upstream's.
   const std::map<std::string, std::string> ours = {
       {"E18", "BUCKET(NUMERIC(c1 dtype=float32 shape=[1]), [0.5 1])"},
       {"E21", "CATEGORY_ID(MiXed dtype=int64 shape=[], 5)"},
@@ -128,7 +128,7 @@ TEST(SqlflowCases, ColumnExpressions) {
 }
 
 TEST(SqlflowCases, Attributes) {
-  // Beyond or against upstream, with the reason.
+  // Further than upstream, or different, with the reason.
   const std::map<std::string, bool> accepted = {
       {"G10", true},   // train.num_workers: elastic
       {"G13", true},   // names of optimizers in any case

@@ -1,4 +1,4 @@
-// What SQLFlow derives of a table's features (sqlflow_cases.h), and what we do.
+// Features that SQLFlow derives from a table (sqlflow_cases.h), compared with ours.
 #include "tests/planner/sqlflow_cases.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ std::string Facts(const models::Feature& feature, const models::FeaturePlan& pla
   return text + (feature.weighted() ? " weighted" : "");
 }
 
-// The same words out of a recorded answer.
+// The same form from a recorded answer.
 std::vector<std::string> UpstreamFacts(std::string upstream) {
   std::vector<std::string> facts;
   upstream = std::regex_replace(upstream, std::regex("^OK → "), "");
@@ -95,7 +95,7 @@ std::vector<std::string> UpstreamFacts(std::string upstream) {
   return facts;
 }
 
-// SQLFlow's derivation knows no model; a network of either task is planned here.
+// SQLFlow derives features without a model; here a network for either task is planned.
 Result<plan::Plan> PlanCase(std::string statement, FakeSource& source, const Case& one) {
   const bool number = one.statement.find("kv.train") != std::string::npos &&
                       one.statement.find("wkv") == std::string::npos;
@@ -122,13 +122,13 @@ TEST(SqlflowCases, Derivation) {
   const std::map<std::string, std::vector<std::string>> ours = {
       {"F9", {"c1 number", "c2 number"}},      // LABEL in any case
       {"F21", {"c6 words FEMALE MALE NULL"}},  // EMBEDDING of text: its vocabulary
-      {"F25", {"c1 ids 100", "c2 ids 100"}},   // a pattern passes over the label
+      {"F25", {"c1 ids 100", "c2 ids 100"}},   // a pattern skips the label
       {"F34", {"feature tensor 5"}},           // key:value with "," and ":"
       {"F36", {"a number"}},                   // SMALLINT
       {"F42", {"s ids 4"}},                    // ragged CSV: ids
-      {"F43", {"s words 1 2.5 x"}},            // one word makes a column of words
-      {"F45", {"s ids 8"}},                    // a list of one id is a list too
-      {"F46", {"s words 09:15 12:30"}},        // times are no key:value
+      {"F43", {"s words 1 2.5 x"}},            // a column with one word is a column of words
+      {"F45", {"s ids 8"}},                    // a list with one id is a list, too
+      {"F46", {"s words 09:15 12:30"}},        // times are not key:value
       {"F48", {"s words a b", "n number"}},    // NULLs do not crash
       {"F49", {"x number"}},                   // text label
   };

@@ -1,5 +1,4 @@
-// Every way in which a statement can be wrong that the planner knows of: message, place, SQLSTATE,
-// hint.
+// Every error in a statement that the planner detects: message, place, SQLSTATE, hint.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -4,14 +4,14 @@
 
 #include "tests/process/fleet_training.h"
 
-// All-reduce on real processes.
+// All-reduce with real processes.
 namespace sluice::elastic {
 namespace {
 
-// A second on a machine of its own.
+// It takes a second on an idle machine.
 constexpr double kGenerousSeconds = 5;
 
-// One of four dies, the others go on without it, its successor joins: the batch stays what it was.
+// One of four dies, the others continue without it, its successor joins: the batch stays the same.
 TEST_F(FleetTraining, R4_WorldsOfFourThreeAndFourTrainTheSameBatches) {
   const plan::TrainPlan plan = AllReducePlan(4, 30);
   const std::string expected = BitsInProcess(plan);
@@ -36,8 +36,7 @@ TEST_F(FleetTraining, R4_WorldsOfFourThreeAndFourTrainTheSameBatches) {
   EXPECT_EQ(outcome->rows_trained, 30 * outcome->rows_per_epoch);
 }
 
-// Five shards in rounds of four lanes: in the second round one of three workers has rows, two have
-// none.
+// Five shards in rounds of four lanes: in the second round only one of three workers has rows.
 TEST_F(FleetTraining, R5_WorkersWithoutShardsDoNotHoldTheOthersUp) {
   Cut(13'000);
   ASSERT_EQ(dataset_->spec().shards_size(), 5);

@@ -2,8 +2,8 @@
 
 #include "tests/process/cluster_job.h"
 
-// Rows of a second select, for validation, that are others when a job goes on from a checkpoint:
-// what early stopping compares would be measured on different rows.
+// The rows of validation.select have changed when a job continues from a checkpoint: early stopping
+// would compare values measured on different rows.
 namespace sluice::executor {
 namespace {
 
@@ -25,7 +25,7 @@ class ChangedValidation
                               "', validation.select='SELECT a, b, y FROM held', " +
                               GetParam().second);
   }
-  // Until there is a checkpoint that has an evaluation in it.
+  // Runs until there is a checkpoint with an evaluation in it.
   Status RunAWhile() {
     LocalCluster cluster(Machine(8));
     RecordingSink sink;
@@ -37,7 +37,7 @@ class ChangedValidation
             if (before < 0 && Count(1, "evaluation_done") >= 1) {
               before = Count(1, "checkpoint_written");
             }
-            // The next one may have been begun before the evaluation.
+            // The next checkpoint may have begun before the evaluation.
             return stop.stop_requested() ||
                    (before >= 0 && Count(1, "checkpoint_written") >= before + 2);
           },

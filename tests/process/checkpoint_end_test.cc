@@ -5,7 +5,7 @@
 #include "elastic/storage/checkpoint.h"
 #include "tests/process/cluster_job.h"
 
-// Everything is killed when the model is stored and its checkpoints are not yet removed.
+// All processes are killed when the model is stored and its checkpoints are not removed yet.
 namespace sluice::executor {
 namespace {
 
@@ -25,7 +25,7 @@ class FinishedJob : public ClusterJobs, public ::testing::WithParamInterface<con
                                       "engine.checkpoint_dir='") +
                               Folder() + "', " + GetParam());
   }
-  // A copy of the folder as it was when the job came to its end; false: it has gone too fast.
+  // Copies the folder as it is when the job ends; false: it was removed too fast.
   bool CopyWhenItEnds(const std::stop_token& stop) const {
     while (!fs::exists(Folder() + "/ending")) {
       if (stop.stop_requested()) {
@@ -37,7 +37,7 @@ class FinishedJob : public ClusterJobs, public ::testing::WithParamInterface<con
     fs::copy(Folder(), Copy(), fs::copy_options::recursive, error);
     return !error;
   }
-  // Runs the statement until such a copy is there; of which job it is, 0: none.
+  // Runs the statement until there is such a copy; returns its job, 0: none.
   int64_t RunAndCopy(LocalCluster& cluster) {
     for (int64_t job = 1; job <= 8; ++job) {
       fs::remove_all(Copy());
@@ -82,7 +82,7 @@ TEST_P(FinishedJob, P16_ItsCheckpointsAreNotGoneOnWith) {
   EXPECT_EQ(catalog_->jobs().Find(job + 1)->rows_trained, rows);
   EXPECT_EQ(Count(job + 1, "resumed"), 0);
 
-  // A job that was about to store its model, and did not.
+  // A job that was about to store its model, but did not.
   PutBack();
   {
     const auto directory = elastic::CheckpointDirectory::Open(Folder(), 0).value();

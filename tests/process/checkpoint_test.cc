@@ -19,8 +19,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Gateways of the real binary that are killed with all of their processes, and the same statement
-// run again.
+// Gateways of the real binary are killed with all of their processes, and the same statement is run
+// again.
 class KilledGateway : public ClusterJobs {
  protected:
   std::string Folder() const { return (folder_ / "checkpoints").string(); }
@@ -50,7 +50,7 @@ class KilledGateway : public ClusterJobs {
     }
     return all;
   }
-  // Everything at once: gateway, master, servers, workers.
+  // All at once: gateway, master, servers, workers.
   static void KillAll(pid_t gateway) {
     const std::vector<int> all = SignalAll(gateway, SIGKILL);
     waitpid(gateway, nullptr, 0);
@@ -79,7 +79,7 @@ class KilledGateway : public ClusterJobs {
     }
     return written;
   }
-  // The cut that the next run goes on from.
+  // The cut that the next run continues from.
   uint64_t NewestCut() const {
     const auto directory = elastic::CheckpointDirectory::Open(Folder(), 0);
     EXPECT_TRUE(directory.ok()) << directory.status().ToString();
@@ -92,7 +92,7 @@ class KilledGateway : public ClusterJobs {
     const catalog::ModelVersion version = catalog_->models().Find("", model, std::nullopt).value();
     return catalog_->models().LoadWeights(version).value();
   }
-  // Kills the statement twice at random moments, then lets it come to its end.
+  // Kills the statement twice at random moments, then lets it finish.
   void RunWithKills(const std::string& model, const std::string& attributes, int epochs) {
     constexpr int kKills = 2;
     std::mt19937 random(7);
@@ -137,7 +137,7 @@ TEST_F(KilledGateway, P12_P16_AsynchronousTrainsEveryRowOnce) {
   RunWithKills("killed", "engine.num_workers=2, engine.num_ps=2", 12);
   const catalog::Job job = catalog_->jobs().List().value().front();
   const catalog::ModelVersion version = catalog_->models().Find("", "killed", std::nullopt).value();
-  // Counted by the ledger against count(*), by the master, or the job would have failed.
+  // The master has compared the ledger with count(*), or the job would have failed.
   EXPECT_EQ(job.rows_trained % 12, 0);
   EXPECT_GT(job.rows_trained, 12 * kRows * 8 / 10);
   EXPECT_EQ(version.rows, job.rows_trained);
@@ -202,7 +202,7 @@ TEST_F(KilledGateway, WhatDoesNotFitIsToldBeforeThereIsAJob) {
   const std::string attributes = "engine.num_workers=2, engine.num_ps=1";
   const pid_t gateway = Start(TrainText("m", Saved(attributes)));
   ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
-  SignalAll(gateway, SIGSTOP);  // the job lasts
+  SignalAll(gateway, SIGSTOP);  // the job survives
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   const auto refusal = [&](const std::string& sql) {

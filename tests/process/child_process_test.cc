@@ -16,8 +16,8 @@ extern char** environ;  // NOLINT: POSIX declares it nowhere
 namespace sluice::executor {
 namespace {
 
-// The exit code of a process whose launcher has died before the process could ask the kernel to be
-// told; -1: it is still there after ten seconds. It waits for its configuration meanwhile.
+// The exit code of a process whose launcher died before the process could set its death signal; -1:
+// it still exists after ten seconds. Meanwhile it waits for its configuration.
 int ExitWithoutLauncher(const std::string& role) {
   int config[2], launcher[2];
   EXPECT_EQ(pipe2(config, O_CLOEXEC), 0);
@@ -25,7 +25,7 @@ int ExitWithoutLauncher(const std::string& role) {
   close(launcher[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  // Out of the way first: each may be the number that the other has to get.
+  // Move both away first: each may have the number that the other needs.
   const int config_copy = fcntl(config[0], F_DUPFD_CLOEXEC, 10);
   const int launcher_copy = fcntl(launcher[0], F_DUPFD_CLOEXEC, 10);
   posix_spawn_file_actions_adddup2(&actions, config_copy, kConfigDescriptor);

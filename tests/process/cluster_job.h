@@ -26,8 +26,8 @@
 
 namespace sluice::executor {
 
-// Statements whose trainings run as processes of the real binary, over a SQLite file, or over a
-// PostgreSQL where a test asks for one.
+// Statements whose trainings run as processes of the real binary, over a SQLite file, or over
+// PostgreSQL if a test asks for it.
 class ClusterJobs : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 60'000;
@@ -51,7 +51,7 @@ class ClusterJobs : public ::testing::Test {
     const Status made = source_->Execute(create_points, nullptr, {}).status();
     ASSERT_TRUE(made.ok()) << made.ToString();
   }
-  // The same points in a PostgreSQL.
+  // The same points in PostgreSQL.
   void UsePostgres(const std::string& url) {
     UseDatabase(url,
                 "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
@@ -78,7 +78,7 @@ class ClusterJobs : public ::testing::Test {
   }
   const std::string& Url() const { return url_; }
 
-  // A database's URL with another role, and by a port of this machine; 0: its own host and port.
+  // A database's URL with another role, and a port of this machine; 0: its own host and port.
   static std::string UrlBy(const std::string& url, const std::string& who, int port) {
     const size_t slash = url.find('/', url.find("//") + 2);
     const size_t colon = url.rfind(':', slash);
@@ -113,8 +113,8 @@ class ClusterJobs : public ::testing::Test {
     return "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], " +
            attributes + " LABEL y INTO " + model;
   }
-  // Each call has a source of its own, as each script of a gateway has, and a catalog on the same
-  // way to the server.
+  // Each call has its own source, as each script of a gateway does, and a catalog that reaches the
+  // server in the same way.
   static Status Run(const std::string& sql, LocalCluster& cluster, catalog::DataSource& source,
                     RecordingSink& sink, const std::stop_token& stop = {}) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
@@ -141,7 +141,7 @@ class ClusterJobs : public ::testing::Test {
     return count;
   }
 
-  // Processes by parent, zombies left out.
+  // Processes by parent, without zombies.
   static std::multimap<int, int> Children() {
     std::multimap<int, int> children;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

@@ -32,7 +32,7 @@ TEST_F(ClusterJobs, JobsShareOneClusterAndLeaveNothing) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// When it goes on it has heard nobody for longer than all its silences.
+// When the master resumes, it has heard from no process for longer than any of its time limits.
 TEST_F(ClusterJobs, S21_AMasterThatSleptGivesNobodyUp) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
@@ -71,15 +71,16 @@ TEST_F(ClusterJobs, MastersThatKeepDyingAreNotStartedForEver) {
   EXPECT_EQ(Count(1, "master_lost"), 6);
 }
 
-// As a user asks for it: the same digest of the weights from servers, from workers alone, and with
-// one of them killed.
+// Requested in SQL: the same digest of the weights with servers, with workers alone, and with one
+// of those killed.
 TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
   LocalCluster cluster(Machine(8));
   const auto digest = [&](const std::string& engine, bool disturbed) {
     RecordingSink sink;
     bool killed = !disturbed;
     sink.on_progress = [&] {
-      // Not before a world has trained: who is lost before the first one forms costs no second.
+      // Not before a world has trained: losing a member before the first world forms would be
+      // quick.
       if (!killed && sink.progress.back().rows_done > 0) {
         const Result<int> pid = cluster.ProcessId("job3-worker-1");
         killed = pid.ok() && kill(*pid, SIGKILL) == 0;
@@ -100,7 +101,8 @@ TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// Wherever it runs, on however many workers, with servers or without: one statement, one model.
+// One statement gives one model, wherever it runs, on however many workers, with or without
+// servers.
 TEST_F(ClusterJobs, G4_OneStatementIsOneModel) {
   LocalCluster cluster(Machine(8));
   struct Trained {
@@ -129,8 +131,8 @@ TEST_F(ClusterJobs, G4_OneStatementIsOneModel) {
   EXPECT_THAT(here.metrics, ::testing::Contains(::testing::Key("train_loss")));
 }
 
-// Beyond the rows that are counted for the cut, too: in process the table is read where it is, and
-// for processes a copy of it.
+// Also with more rows than are counted for the cut: a single process reads the table itself, and
+// several read a copy of it.
 TEST_F(ClusterJobs, G4_ALargeTableHasOneCut) {
   for (const char* sql :
        {"PRAGMA journal_mode=WAL",
@@ -182,11 +184,11 @@ TEST_F(ClusterJobs, WhenTheGatewayDiesEverythingDies) {
         processes.push_back(pid);
       }
     }
-    return processes.size() >= 4;  // master, server, workers: all are the gateway's own
+    return processes.size() >= 4;  // master, server, workers: all belong to the gateway
   }));
   kill(gateway, SIGKILL);
   waitpid(gateway, nullptr, 0);
-  // Well before they would give up because nobody answers.
+  // Well before they would give up for lack of an answer.
   EXPECT_TRUE(Eventually(
       [&] {
         for (const auto& [parent, pid] : Children()) {
@@ -199,7 +201,7 @@ TEST_F(ClusterJobs, WhenTheGatewayDiesEverythingDies) {
       10));
 }
 
-// The least that the planner accepts: thread stacks alone would be more.
+// The smallest memory that the planner accepts: default thread stacks alone would exceed it.
 TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
   for (const char* strategy : {"engine.num_ps=1", "engine.strategy='allreduce'"}) {
     LocalCluster cluster(Machine(8));
@@ -220,7 +222,7 @@ TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
   }
 }
 
-// The limit of the gateway binds a job that names no memory, too.
+// The gateway's limit also applies to a job that does not set its memory.
 TEST_F(ClusterJobs, AJobThatNamesNoMemoryNeedsRoomForItsEstimate) {
   LocalCluster::Options machine = Machine(8);
   machine.slots.memory_bytes = int64_t{40} << 20;

@@ -15,7 +15,7 @@ using ::testing::Not;
 
 class ClusterScaling : public ClusterJobs {
  protected:
-  // A statement that runs beside the test.
+  // A statement that runs in the background of the test.
   struct Job {
     Job(const ClusterScaling& test, LocalCluster& cluster, std::string sql)
         : source(test.Open()), thread([this, &cluster, sql = std::move(sql)] {
@@ -59,7 +59,7 @@ TEST_F(ClusterScaling, K16_AHigherPriorityTakesWorkersAndGivesThemBack) {
   EXPECT_TRUE(Eventually([&] { return high.done.load(); }));
   EXPECT_TRUE(high.status.ok()) << high.status.ToString();
   EXPECT_TRUE(Eventually([&] { return Count(1, "worker_started") == 5; }));  // and grows again
-  // They left by themselves, in time; nobody took that for a loss or started others.
+  // They left on their own, in time; this was not taken for a loss, and no others were started.
   EXPECT_THAT(Events(1), Contains(ContainsRegex("worker_left job1-worker-.*exit code 143")));
   EXPECT_THAT(Events(1), Not(Contains(ContainsRegex("worker_left .*exit code 137"))));
   EXPECT_EQ(Count(1, "worker_lost"), 0);

@@ -94,7 +94,7 @@ class FleetTraining : public ::testing::Test {
     plan.mutable_strategy()->set_max_workers(workers);
     return plan;
   }
-  // What every synchronous training must give.
+  // The weights that every synchronous training must give.
   std::string BitsInProcess(const plan::TrainPlan& plan) {
     plan::TrainPlan here = plan;
     here.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
@@ -102,7 +102,7 @@ class FleetTraining : public ::testing::Test {
         TrainInProcess({.plan = here, .source = *source_, .dataset = dataset_->spec()});
     return models::SaveWeights(outcome.value().weights);
   }
-  // Sends `signals` to workers at random moments, one each 50 to 250 ms, while a job runs.
+  // Sends `signals` to random workers while a job runs, one every 50 to 250 ms.
   std::jthread Disturb(std::vector<int> signals, uint64_t seed) {
     return std::jthread([this, signals = std::move(signals), seed](const std::stop_token& stop) {
       std::mt19937_64 random(seed);
@@ -116,7 +116,7 @@ class FleetTraining : public ::testing::Test {
         if (names.empty()) {
           continue;
         }
-        // The last ones started are the ones that live.
+        // The last ones started are those that live.
         const size_t recent = std::min<size_t>(names.size(), 3);
         const Result<int> pid = fleet_->ProcessId(names[names.size() - 1 - random() % recent]);
         if (pid.ok() && kill(*pid, signals[i]) == 0) {
@@ -128,7 +128,7 @@ class FleetTraining : public ::testing::Test {
       }
     });
   }
-  // Sends `signal` to each of the first `victims` workers that starts to work.
+  // Sends `signal` to each of the first `victims` workers that start to work.
   Result<TrainOutcome> Train(const plan::TrainPlan& plan, int signal = 0, int victims = 0) {
     EventCallback events;
     events.on_event = [&](const std::string& kind, const std::string& detail) {
@@ -156,8 +156,8 @@ class FleetTraining : public ::testing::Test {
         {.plan = plan, .source = *source_, .dataset = dataset_->spec(), .events = events}, *fleet_,
         "job1");
   }
-  // At the end of each of the first epochs one server gets `signal`, unless the parameters of the
-  // last one that was lost are not on two servers again; then `at_epoch` is called.
+  // At the end of each of the first epochs, one server gets `signal`, unless the parameters of the
+  // previous one are not yet on two servers again; then calls `at_epoch`.
   Result<TrainOutcome> TrainWithLostServers(
       const plan::TrainPlan& plan, int signal, int victims,
       const std::function<void(JobHandle&, int)>& at_epoch = {}) {
@@ -170,7 +170,7 @@ class FleetTraining : public ::testing::Test {
       events_.push_back(kind + " " + detail);
       whole = whole || kind == "partitions_moved";
       if (kind == "server_lost") {
-        // From the signal to the new map; for who looks, as no test can promise it.
+        // From the signal to the new map; for information, since no test can guarantee it.
         RecordProperty("takeover_milliseconds",
                        std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
                                           std::chrono::steady_clock::now() - killed)
@@ -201,7 +201,7 @@ class FleetTraining : public ::testing::Test {
     }
     return count;
   }
-  // Processes of the binary whose parent is this one.
+  // Number of this process's children that run the binary.
   static int ChildrenLeft() {
     int left = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

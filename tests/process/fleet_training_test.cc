@@ -25,8 +25,8 @@ TEST_F(FleetTraining, KilledWorkersLoseAndDoubleNoRow) {  // S6, S7, S13
   EXPECT_EQ(ChildrenLeft(), 0);
 }
 
-// Another worker races its lanes when the step has waited for a second, and may be through before
-// the silence of three seconds gives the hung one up.
+// Another worker races its lanes after the step has waited for a second, and may finish before the
+// hung one is given up after three seconds of silence.
 TEST_F(FleetTraining, AHungWorkerDoesNotHoldTheJobUp) {  // S12, S19
   const Result<TrainOutcome> outcome = Train(Plan(2, 1, 2, true), SIGSTOP, 1);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
@@ -53,7 +53,7 @@ TEST_F(FleetTraining, SynchronousBitsSurviveKills) {  // G4, S17
   EXPECT_EQ(models::SaveWeights(one->weights), models::SaveWeights(killed->weights));
 }
 
-// A worker that sleeps holds the others up: how far they went without it is told by the master.
+// A sleeping worker holds the others up: the master reports how far they went without it.
 TEST_F(FleetTraining, P8_NobodyRunsAheadOfASleepingWorker) {
   plan::TrainPlan plan = Plan(3, 1, 3, false);
   plan.mutable_strategy()->set_mode(plan::Strategy::BOUNDED_STALENESS);

@@ -6,7 +6,7 @@
 #include "tests/server/sluice_process.h"
 #include "tests/support/postgres_server.h"
 
-// SIGTERM at a gateway whose statements plan, stage and train: it ends by itself, and so do its
+// SIGTERM to a gateway whose statements plan, stage and train: it ends on its own, and so do its
 // processes, the database's queries and its jobs.
 namespace sluice::executor {
 namespace {
@@ -32,7 +32,7 @@ class GatewayStop : public ClusterJobs {
     return "exec " + std::string(SLUICE_BINARY) + " sql --gateway " + address + " -c \"" + sql +
            "\" 2>&1";
   }
-  // Of a gateway that two jobs train in, and two statements that never come to train.
+  // Stops a gateway with two training jobs, and two statements that never get to train.
   void StopWith(const std::string& endless, const std::function<bool()>& plans) {
     BackgroundProcess gateway(Gateway());
     const std::string greeting = gateway.ReadLine();
@@ -71,7 +71,7 @@ class GatewayStop : public ClusterJobs {
         return one.second == process;
       })) << "it waits for what it has started";
     }
-    // Who ends in good order says so; a master that is killed leaves his job to be closed.
+    // A master that ends properly says so; one that is killed leaves its job to be closed.
     for (const int64_t job : {1, 2}) {
       EXPECT_EQ(catalog_->jobs().Find(job)->state, catalog::JobState::kCancelled)
           << ::testing::PrintToString(Events(job));
@@ -84,7 +84,7 @@ class GatewayStop : public ClusterJobs {
 };
 
 TEST_F(GatewayStop, EndsWhatItsStatementsDo) {
-  // Whether SQLite computes nobody sees from outside; a client that is told nothing waits.
+  // Whether SQLite computes cannot be seen from outside; a client that gets no answer waits.
   int looks = 0;
   StopWith(
       "SELECT v AS a, v AS y FROM (WITH RECURSIVE s(v) AS (VALUES (1) UNION ALL SELECT v + 1 "

@@ -10,7 +10,7 @@
 #include "executor/lost_jobs.h"
 #include "tests/process/outliving_job.h"
 
-// The processes of jobs are killed, alone or with their gateway: the jobs go on.
+// The processes of jobs are killed, alone or with their gateway: the jobs continue.
 namespace sluice::executor {
 namespace {
 
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 class KilledJobs : public OutlivingJobs {
  protected:
-  // Of the job, and of its master, workers and servers.
+  // Processes of the job, and of its master, workers and servers.
   std::vector<int> ProcessesOf(int64_t job) const {
     const pid_t process = ProcessOf(job);
     std::vector<int> all{process};
@@ -48,7 +48,7 @@ class KilledJobs : public OutlivingJobs {
   }
 };
 
-// Nobody looks at it: the gateway does so by itself.
+// No client looks at it: the gateway finds it on its own.
 TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
   StartGateway("--slots 8 --checkpoint-root " + Folder());
   const std::string plain = "engine.sync=true, engine.seed=7, train.batch_size=2000, " + Fleet();
@@ -89,7 +89,7 @@ TEST_F(KilledJobs, GoOnWithTheNextGateway) {
   EXPECT_EQ(Count(2, "resumed"), 1);
 }
 
-// As a machine does that goes down.
+// As when a machine shuts down.
 TEST_F(KilledJobs, ASignalIsNoEnd) {
   StartGateway();
   ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);

@@ -18,7 +18,7 @@ namespace {
 using elastic::ExitClass;
 using elastic::FleetEvent;
 
-// The "binary" of these tests is a shell that runs what its configuration says.
+// The "binary" of these tests is a shell that runs its configuration.
 class LocalFleetTest : public ::testing::Test {
  protected:
   LocalFleetTest() {
@@ -63,7 +63,7 @@ class LocalFleetTest : public ::testing::Test {
       changed_.wait(lock);
     }
   }
-  // What a script says when it has begun, and waiting for it.
+  // What a script prints when it has begun.
   std::string Ready() const { return "echo ready >" + ready_ + "\n"; }
   void WaitUntilReady() const {
     std::string line;
@@ -120,7 +120,7 @@ TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
   });
   elastic::ProcessSpec spec;
   spec.name = "fat";
-  spec.config.assign(200 << 20, 'x');  // read into memory, whatever it is
+  spec.config.assign(200 << 20, 'x');  // is read into memory, whatever it contains
   spec.resources.memory_bytes = 100 << 20;
   ASSERT_TRUE(fleet->Launch(spec).ok());
   const FleetEvent exit = WaitForExit("fat");

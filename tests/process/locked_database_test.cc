@@ -61,7 +61,7 @@ TEST_F(LockedDatabase, WhoWaitsForTheLockCanBeCancelled) {
   })) << "it is closed as soon as the database can be written";
 }
 
-// Its master hears of it, and can still say so.
+// Its master notices, and can still report it.
 TEST_F(LockedDatabase, AKilledGatewayLeavesAFailedJobWithItsStep) {
   std::string binary = SLUICE_BINARY, command = "sql", source = "--source=" + Url();
   std::string sql = "--command=" + TrainText("m",

@@ -11,8 +11,8 @@
 #include "tests/server/sluice_process.h"
 #include "tests/support/postgres_server.h"
 
-// A job on processes that a user of a gateway began: its workers are that user, and its master is
-// the gateway for what it writes down.
+// A job on processes that a user of a gateway began: its workers log in as that user, and its
+// master writes as the gateway.
 namespace sluice::executor {
 namespace {
 
@@ -117,7 +117,7 @@ TEST_F(LoginJobs, AJobOfItsOwnReadsAsTheUser) {
   EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner::text = '" + role_ + "'"), 1);
 }
 
-// Its secret is gone with the processes that knew it.
+// Its secret is gone with the processes that had it.
 TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
   const auto start = [this](std::string* address) {
     auto gateway = std::make_unique<BackgroundProcess>(
@@ -143,7 +143,7 @@ TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
   ASSERT_GT(process, 0) << "the job has ended already";
   kill(process, SIGKILL);
   gateway = start(&address);
-  // The administrator sees what for.
+  // The administrator sees the reason.
   const std::string admin =
       std::string(SLUICE_BINARY) + " sql --source " + Url() + " --format csv -c 'SHOW JOB 1' 2>&1";
   EXPECT_TRUE(Eventually([&] {
@@ -153,7 +153,7 @@ TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
   }));
   EXPECT_EQ(Count(1, "taken_over"), 0);
   EXPECT_THAT(RunInShell(admin).output, HasSubstr("job,state,RUNNING"));
-  // Whatever its owner logs in for; the gateway has to have looked before.
+  // Any login of its owner will do; the gateway must have looked before.
   EXPECT_TRUE(Eventually([&] {
     EXPECT_EQ(run(address, "SELECT 1").exit_code, 0);
     return Count(1, "taken_over") == 1;

@@ -7,8 +7,8 @@
 #include "tests/support/database_proxy.h"
 #include "tests/support/postgres_server.h"
 
-// Jobs whose database is the fault: connections that break, a server that restarts, locks, no
-// connection left.
+// Jobs whose database fails: connections that break, a server that restarts, locks, no free
+// connections.
 namespace sluice::executor {
 namespace {
 
@@ -31,7 +31,7 @@ class LostDatabase : public ClusterJobs {
     folder_ = pattern;
     UsePostgres(database_.url());
   }
-  // In this database: others of the server are other tests'.
+  // In this database only: the server is shared with other tests.
   int64_t LocksWaitedFor() const {
     return Ask(
         "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database WHERE NOT "
@@ -45,7 +45,7 @@ class LostDatabase : public ClusterJobs {
     return "train.save_checkpoints_steps=50, engine.checkpoint_dir='" +
            (folder_ / "checkpoints").string() + "', ";
   }
-  // How many workers of the job have begun; 0 also before there is one.
+  // Number of the job's workers that have started; 0 also before there is a job.
   int Started(int64_t job) const {
     return catalog_->jobs().Find(job).ok() ? Count(job, "worker_started") : 0;
   }
@@ -56,8 +56,8 @@ class LostDatabase : public ClusterJobs {
   testing::PostgresTestDatabase database_;
 };
 
-// The master writes down what it decides in this row's table. While it cannot, workers are judged,
-// rows train and people hear of it all the same.
+// The master records its decisions in this table. While it cannot, it still judges workers, rows
+// are trained, and clients get progress.
 TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
   constexpr auto kLocked = std::chrono::seconds(20);
   LocalCluster cluster(Machine(8));
@@ -88,7 +88,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
       EXPECT_EQ(Count(1, "worker_lost"), 1) << "nobody else was given up";
       ASSERT_TRUE(holder->Execute("COMMIT", nullptr, {}).ok());
     });
-    // One epoch, as long as the lock.
+    // One epoch, as long as the lock is held.
     status = Run(TrainText("m",
                            "engine.num_workers=2, engine.max_workers=2, engine.num_ps=1, "
                            "train.epoch=1, train.batch_size=1"),
@@ -101,7 +101,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// A pooler's time-out, an administrator: idle connections end, the job does not hear of it.
+// A pooler's time-out, or an administrator: idle connections end, but the job is not affected.
 TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
@@ -129,7 +129,7 @@ TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   EXPECT_TRUE(catalog_->jobs().Journal(2)->empty());
 }
 
-// All connections break, also those that are in the middle of something; the snapshot is lost.
+// All connections break, including busy ones; the snapshot is lost.
 TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
   testing::DatabaseProxy proxy(Port());
   LocalCluster cluster(Machine(8));
@@ -169,7 +169,7 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
       proxy.Cut();
       std::this_thread::sleep_for(std::chrono::seconds(1));
       proxy.Restore();
-      // Who starts now has to read, and what was to be read is gone.
+      // A worker that starts now has to read, but its data is gone.
       for (int i = 1; i <= 2; ++i) {
         const auto worker = cluster.ProcessId("job2-worker-" + std::to_string(i));
         if (worker.ok()) {
@@ -188,11 +188,11 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// Somebody wants the table for himself; workers that start then stand behind him, and he behind the
-// job.
+// Another session waits for an exclusive lock on the table; workers that start then wait behind it,
+// and it waits for the job.
 class BehindALock : public LostDatabase, public ::testing::WithParamInterface<const char*> {
  protected:
-  // Asks for the lock once an epoch has been trained, and kills both workers.
+  // Requests the lock once an epoch has been trained, and kills both workers.
   void WantTheTable(catalog::DataSource& other, const std::stop_token& stop,
                     const std::stop_source& over, std::jthread* changes, LocalCluster& cluster) {
     Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
@@ -263,7 +263,7 @@ TEST_P(BehindALock, AJobEndsAfterItsPatience) {
         cluster, *Open(), sink);
   }
   EXPECT_EQ(status.sqlstate(), "55P03") << status.ToString();
-  changes.join();  // it has what it waited for
+  changes.join();  // it has got its lock
   other.reset();
   EXPECT_EQ(LocksWaitedFor(), 0);
   EXPECT_EQ(Ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
@@ -300,13 +300,13 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
                  cluster, *Open(), sink);
   }
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
-  changes.join();  // nobody stands in its way
+  changes.join();  // nothing blocks it
   EXPECT_EQ(LocksWaitedFor(), 0);
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kCancelled);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// Fewer connections than the workers want: some of them wait, and nobody is charged for it.
+// Fewer connections than the workers need: some of them wait, and none is blamed for it.
 TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   const std::string role = "few_" + std::to_string(getpid());
   ASSERT_TRUE(

@@ -7,7 +7,8 @@
 #include "catalog/model_store.h"
 #include "tests/process/cluster_job.h"
 
-// A job's master is killed, and another goes on (K20, defects M1 and W11 of the engines before).
+// A job's master is killed, and another one continues (K20, defects M1 and W11 of the earlier
+// engines).
 namespace sluice::executor {
 namespace {
 
@@ -15,10 +16,10 @@ using ::testing::HasSubstr;
 
 class MasterTakeover : public ClusterJobs {
  protected:
-  // Kills the masters of a job, one after the other.
+  // Kills the masters of a job one after another.
   class Killer {
    public:
-    // `wait`: seconds that the next one may live.
+    // `wait`: seconds before the next one is killed.
     Killer(LocalCluster& cluster, int kills, std::function<double()> wait)
         : thread_([this, &cluster, kills, wait = std::move(wait)](const std::stop_token& stop) {
             int last = 0;
@@ -53,7 +54,7 @@ class MasterTakeover : public ClusterJobs {
   }
 };
 
-// A hash of the row draws the others for validation.
+// A hash of each row picks the other rows for validation.
 constexpr int64_t kTrainingRows = 57'034;
 
 struct Mode {
@@ -106,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"AllReduce", 80, "engine.num_workers=2, engine.strategy='allreduce'", true}),
     [](const auto& of) { return of.param.name; });
 
-// Whatever the last moment was in which the master died: one version of the model, one answer.
+// At whatever moment the master dies: one version of the model, one answer.
 TEST_F(MasterTakeover, E7_TheModelIsCommittedOnceWhenMastersDieInTheLastMoments) {
   for (int round = 0; round < 10; ++round) {
     const int64_t job = round + 1;
@@ -138,7 +139,7 @@ TEST_F(MasterTakeover, E7_TheModelIsCommittedOnceWhenMastersDieInTheLastMoments)
   }
 }
 
-// A server dies, and with it the master that was about to give its partitions to others.
+// A server dies, and then the master that was about to move its partitions to others.
 TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
   const std::string attributes =
       "train.epoch=5, train.batch_size=512, engine.num_workers=2, engine.num_ps=2, "
@@ -150,7 +151,7 @@ TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
   {
     std::jthread killer([&](const std::stop_token& stop) {
       for (const char* server : {"job1-ps-0", "job1-ps-1", "job1-ps-2"}) {
-        // The second one only when what the first one had has two copies again.
+        // The second one only when the first one's parameters have two copies again.
         const auto ready = [&] {
           return Count(1, "epoch_done") > rounds && Count(1, "partitions_moved") >= rounds;
         };
@@ -179,8 +180,8 @@ TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
-// The master dies when an epoch has just been judged, in every other round a server with it: the
-// model is the one that was judged best, and no epoch is trained again.
+// The master dies right after an epoch was evaluated, and in every other round a server with it:
+// the model has the best epoch's weights, and no epoch is trained again.
 TEST_F(MasterTakeover, E6_TheWeightsThatWereJudgedBestOutliveTheirMaster) {
   const std::string attributes =
       "train.epoch=6, train.early_stopping_rounds=1, optimizer.learning_rate=0.3, "

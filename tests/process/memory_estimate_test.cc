@@ -8,13 +8,13 @@
 
 #include "tests/process/cluster_job.h"
 
-// What EXPLAIN says of memory, beside what real processes take.
+// Compares EXPLAIN's memory estimate with the memory of real processes.
 namespace sluice::executor {
 namespace {
 
 class MemoryEstimate : public ClusterJobs {
  protected:
-  // The peaks of this process's children, by role, in bytes; resident ones, as the kernel has them.
+  // Peak resident memory of this process's children by role, in bytes, from the kernel.
   class Peaks {
    public:
     Peaks() : thread_([this](const std::stop_token& stop) { Watch(stop); }) {}
@@ -58,7 +58,7 @@ class MemoryEstimate : public ClusterJobs {
     const auto& train = std::get<parser::TrainStatement>(statements.at(0));
     return planner::MakePlan(train, *source_, catalog_->models(), {}).value().train();
   }
-  // A third more or less than what was said: a fifth, and what differs from machine to machine.
+  // Within a third of the estimate: a fifth, plus differences between machines.
   void Expect(const std::string& sql) {
     const plan::TrainPlan plan = PlanOf(sql);
     LocalCluster cluster(Machine(8));
@@ -89,7 +89,7 @@ TEST_F(MemoryEstimate, OfAFewRows) {
   Expect(head + "engine.strategy='allreduce' LABEL y INTO m");
 }
 
-// Rows of fourteen columns, for several epochs: workers keep them.
+// Rows with fourteen columns, for several epochs: workers keep them.
 TEST_F(MemoryEstimate, OfRowsThatAreKept) {
   std::string columns;
   for (int i = 0; i < 14; ++i) {

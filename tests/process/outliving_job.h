@@ -16,13 +16,13 @@ namespace sluice::executor {
 // Jobs in processes of their own: gateways, clients and the jobs' own processes are really killed.
 class OutlivingJobs : public ClusterJobs {
  protected:
-  // Long enough to be met in its middle on any machine.
+  // Long enough to be interrupted in the middle on any machine.
   static constexpr int kEpochs = 20;
 
   void TearDown() override {
     if (catalog_ != nullptr) {
       const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
-      for (const catalog::Job& job : running) {  // of a test that has failed
+      for (const catalog::Job& job : running) {  // left by a test that failed
         if (job.runner.pid > 0) {
           kill(static_cast<pid_t>(job.runner.pid), SIGKILL);
         }
@@ -57,7 +57,7 @@ class OutlivingJobs : public ClusterJobs {
   }
   static std::string Fleet() { return "engine.num_workers=2, engine.num_ps=2"; }
 
-  // The process that the job lives in; 0: none.
+  // The process that runs the job; 0: none.
   pid_t ProcessOf(int64_t id) const {
     const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
     for (const catalog::Job& job : running) {
@@ -67,7 +67,7 @@ class OutlivingJobs : public ClusterJobs {
     }
     return 0;
   }
-  // Fails where there is none: 0 would be this process's whole group.
+  // Fails if there is none: 0 would mean this process's whole group.
   static void Signal(pid_t process, int signal) {
     ASSERT_GT(process, 0) << "it has ended already";
     EXPECT_EQ(kill(process, signal), 0);
@@ -81,7 +81,7 @@ class OutlivingJobs : public ClusterJobs {
     return Eventually([&] { return Count(job, "epoch_done") > 0; }, 60);
   }
   catalog::JobState StateOf(int64_t job) const { return catalog_->jobs().Find(job)->state; }
-  // What came of it, in the next gateway's words.
+  // The result as the next gateway shows it.
   void ExpectWhole(int64_t job, const std::string& model, int epochs = kEpochs) const {
     const ShellOutcome waited = Ask("WAIT JOB " + std::to_string(job));
     EXPECT_EQ(waited.exit_code, 0) << waited.output;

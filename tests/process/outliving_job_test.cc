@@ -60,7 +60,7 @@ TEST_F(OutlivingJobs, TheNextGatewayCountsTheirSlotsAndCancelsThem) {
   ASSERT_TRUE(HasBegun(1));
   kill(gateway_->pid(), SIGKILL);
   StartGateway("--slots 2");
-  // It comes back within a moment; until then the next gateway does not know of it.
+  // It returns within a moment; until then the next gateway does not know of it.
   std::this_thread::sleep_for(std::chrono::seconds(1));
   ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", two)).exit_code, 0);
   ExpectWhole(1, "m");
@@ -93,7 +93,7 @@ TEST_F(OutlivingJobs, AClientThatGoesLeavesItsJobOrTakesItAlong) {
   ASSERT_TRUE(HasBegun(2));
   kill(cancelling.pid(), SIGKILL);
   EXPECT_TRUE(Eventually([&] { return StateOf(2) == catalog::JobState::kCancelled; }));
-  // Of processes, too.
+  // Also a job with several processes.
   BackgroundProcess many("exec " + Client(TrainText("o", "train.epoch=100000, " + Fleet())));
   ASSERT_TRUE(HasBegun(3));
   kill(many.pid(), SIGKILL);
@@ -101,7 +101,7 @@ TEST_F(OutlivingJobs, AClientThatGoesLeavesItsJobOrTakesItAlong) {
   ExpectWhole(1, "m");
 }
 
-// Who interrupts does not go away.
+// Interrupting is not disconnecting.
 TEST_F(OutlivingJobs, CtrlCEndsAJobThatWouldOutliveItsClient) {
   StartGateway();
   BackgroundProcess client("exec " + Client("SET sluice.on_disconnect = detach; " +
@@ -135,20 +135,20 @@ TEST_F(OutlivingJobs, PredictionsAndEvaluationsAreJobsToo) {
       HasSubstr("3,RUNNING,WAIT JOB 3"));
   EXPECT_THAT(Ask("WAIT JOB 3").output, HasSubstr("auc"));
   EXPECT_EQ(ClusterJobs::Ask("SELECT count(*) FROM judged"), 1);
-  // What goes to the client alone waits for it.
+  // A statement whose rows go only to the client is waited for.
   EXPECT_THAT(Ask("SET sluice.async = on; SELECT a, b, y FROM points TO EVALUATE m").output,
               HasSubstr("auc"));
 }
 
 TEST_F(OutlivingJobs, ErrorsOfJobsAreTheStatementsOwn) {
   StartGateway();
-  // Before there is a job.
+  // An error before there is a job.
   const ShellOutcome wrong =
       Ask("SET sluice.async = on; SELECT a, nope FROM points LABEL y INTO m");
   EXPECT_NE(wrong.exit_code, 0);
   EXPECT_THAT(wrong.output, HasSubstr("42703"));
   EXPECT_TRUE(catalog_->jobs().List()->empty());
-  // Afterwards.
+  // An error afterwards.
   ASSERT_EQ(Ask(TrainText("m", "train.epoch=1")).exit_code, 0);
   ASSERT_EQ(Ask("SET sluice.async = on; SELECT a, b, y FROM points WHERE i < 0 TO EVALUATE m INTO "
                 "judged")
@@ -179,7 +179,7 @@ TEST_F(OutlivingJobs, AShellsJobOutlivesTheShell) {
   const ShellOutcome waited = AskEmbedded("WAIT JOB 1");
   EXPECT_EQ(waited.exit_code, 0) << waited.output;
   EXPECT_THAT(waited.output, HasSubstr("\nm,1,1,DNNClassifier," + std::to_string(kRows) + ","));
-  // A script, and what it is attached to with.
+  // A script, and the script that attaches to its job.
   const std::string script = (folder_ / "script.sql").string();
   std::ofstream(script) << "SET sluice.async = on;\n"
                         << Long("n", "engine.strategy='local'") << ";\nSELECT nope;\n"

@@ -27,11 +27,11 @@
 
 namespace sluice::executor {
 
-// Trainings whose master, workers and parameter servers are pods: real processes, started by what
-// plays the kubelet from the pods that the master and the gateway have made.
+// Trainings whose master, workers and parameter servers are pods: real processes, started by the
+// test's kubelet from the pods that the master and the gateway have created.
 class Pods : public ClusterJobs {
  protected:
-  // Of 15,000: a hash of the row draws the others for validation.
+  // Of 15,000: a hash of each row picks the other rows for validation.
   static constexpr int64_t kRowsTrained = 14'252;
   static constexpr char kSynchronous[] =
       "train.epoch=4, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
@@ -100,7 +100,7 @@ class Pods : public ClusterJobs {
   std::string Sha(const std::string& model) const {
     return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
   }
-  // As `kubectl create -f` does, with the Secret that it names.
+  // As with `kubectl create -f`, including the Secret that it names.
   void CreateTrainingJob(const std::string& name, const std::string& statement) {
     const std::string& where = kubelet_->namespace_name();
     k8s::TrainingJobSpec spec;
@@ -118,7 +118,7 @@ class Pods : public ClusterJobs {
         {});
     ASSERT_TRUE(made.at(1).ok()) << made.at(1).status.ToString();
   }
-  // As `kubectl patch --type=merge`.
+  // As with `kubectl patch --type=merge`.
   void PatchTrainingJob(const std::string& name, const std::string& patch) {
     const auto patched = k8s::PatchObject(kubelet_->client(), k8s::kTrainingJobs,
                                           kubelet_->namespace_name(), name, "", patch, {});
@@ -164,7 +164,7 @@ class Pods : public ClusterJobs {
                                        {k8s::kTrainingJobs, kubelet_->namespace_name(), ""}, {});
     return jobs.objects.size() == 1 ? jobs.objects[0].name : "";
   }
-  // What SHOW JOB tells of its pods.
+  // SHOW JOB's lines about its pods.
   std::vector<std::string> PodsShown(int64_t job) {
     RecordingSink sink;
     Context context{*source_, *catalog_, "tester", "SHOW JOB", {}, cluster_.get()};
@@ -177,7 +177,7 @@ class Pods : public ClusterJobs {
     }
     return pods;
   }
-  // What a master's pod answers to Prometheus.
+  // The Prometheus metrics of a master's pod.
   std::string MetricsOf(const std::string& pod) {
     const auto found =
         k8s::GetObject(kubelet_->client(), k8s::kPods, kubelet_->namespace_name(), pod, {});
@@ -194,7 +194,7 @@ class Pods : public ClusterJobs {
     pclose(curl);
     return page;
   }
-  // How often each Event has happened, by its reason.
+  // Number of times that each Event has happened, by its reason.
   std::map<std::string, int64_t> Reasons() {
     std::map<std::string, int64_t> reasons;
     for (const k8s::Object& event :
@@ -205,7 +205,7 @@ class Pods : public ClusterJobs {
     }
     return reasons;
   }
-  // Nothing is left of a job in Kubernetes.
+  // No Kubernetes object of a job is left.
   void ExpectNothingLeft() {
     for (const k8s::Resource& resource : {k8s::kPods, k8s::kSecrets, k8s::kServices}) {
       EXPECT_TRUE(Eventually([&] { return kubelet_->Count(resource) == 0; })) << resource.plural;

@@ -2,14 +2,14 @@
 
 #include "tests/process/pods_fixture.h"
 
-// Where the pods of a job get places, and how they are made.
+// How the pods of a job are created and get places.
 namespace sluice::executor {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Three places, for which workers are first in the queue: two servers, one worker.
+// Three places, with workers first in the scheduler's queue: two servers, one worker.
 TEST_F(Pods, ServersAreGivenPlacesBeforeWorkers) {
   StartCluster({SLUICE_BINARY, 3, 0.75, true});
   RecordingSink sink;
@@ -24,7 +24,7 @@ TEST_F(Pods, ServersAreGivenPlacesBeforeWorkers) {
   ExpectNothingLeft();
 }
 
-// What stays without a place, the client is told.
+// The client is told of pods without a place.
 TEST_F(Pods, WhoHasNoPlaceSaysWhy) {
   StartCluster({SLUICE_BINARY, 2, 0.75});
   kubelet_->Occupy("node-1", 0.6);
@@ -44,7 +44,7 @@ TEST_F(Pods, WhoHasNoPlaceSaysWhy) {
   ExpectNothingLeft();
 }
 
-// A server is lost, and its place goes to somebody else.
+// A server is lost, and something else takes its place.
 TEST_F(Pods, AWorkerGivesWayToAServer) {
   StartCluster({SLUICE_BINARY, 4, 0.75});
   RecordingSink sink;

@@ -4,7 +4,7 @@
 
 #include "tests/process/pods_fixture.h"
 
-// Who dies, and who goes on.
+// Pods die, and jobs continue.
 namespace sluice::executor {
 namespace {
 
@@ -40,7 +40,7 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(told.percent, 100);
   EXPECT_EQ(told.most_workers, 2U);
   EXPECT_EQ(told.master_number, 1U);
-  // The same bits as on processes of this machine.
+  // The same bits as with processes on this machine.
   LocalCluster here(Machine(8));
   RecordingSink quiet;
   ASSERT_TRUE(Run(TrainText("u", kSynchronous), here, *source_, quiet).ok());
@@ -61,7 +61,7 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
         if (stop.stop_requested() || masters.empty()) {
           return;
         }
-        // From here on the rows are others: of the snapshot that the job reads nobody sees it.
+        // From here on the rows differ: the job's snapshot does not show that.
         Ask("WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
             " SELECT count(*) FROM u");
         killed += kubelet_->Kill(masters.back()) ? 1 : 0;
@@ -87,7 +87,7 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
-// As on a node that is cut off: its pod is said to run, for minutes.
+// As on a disconnected node: its pod is reported as running for minutes.
 TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
   RecordingSink sink;
   Status status;
@@ -223,7 +223,7 @@ TEST_F(Pods, CancelEndsAllOfThem) {
   ExpectNothingLeft();
 }
 
-// Nobody had read a row yet: there is no snapshot that somebody else could keep.
+// No worker had read a row yet, so there is no snapshot that another could keep.
 TEST_F(Pods, AMasterThatDiesFirstIsSucceeded) {
   RecordingSink sink;
   Status status;

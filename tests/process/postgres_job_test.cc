@@ -6,7 +6,7 @@
 #include "tests/support/database_proxy.h"
 #include "tests/support/postgres_server.h"
 
-// Jobs over a PostgreSQL: one database, many backends.
+// Jobs over PostgreSQL: one database, many backends.
 namespace sluice::executor {
 namespace {
 
@@ -60,8 +60,8 @@ TEST_F(PostgresJobs, K20_KilledMastersAreSucceeded) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// The backend that one worker reads from hangs for ever. The worker heartbeats, so that nobody but
-// the watch over its own reads can tell; the others of its world wait for its gradients. It ends
+// The backend that one worker reads from hangs for ever. The worker's heartbeat continues, so only
+// the watch over its own reads can notice; the others in its world wait for its gradients. It ends
 // itself, and another takes its place.
 TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   testing::DatabaseProxy proxy(PortOf(database_.url()));
@@ -74,7 +74,7 @@ TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   {
     const std::jthread trap([&](const std::stop_token& stop) {
       Eventually([&] { return stop.stop_requested() || cluster.ProcessId("job1-worker-1").ok(); });
-      proxy.FreezeAReader(100'000);  // nobody but a worker reads so much from here on
+      proxy.FreezeAReader(100'000);  // only a worker reads this much from here on
     });
     const std::jthread patience([&](const std::stop_token& stop) {
       Eventually([&] { return stop.stop_requested(); }, 150);
@@ -88,7 +88,7 @@ TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_TRUE(proxy.has_frozen_reader()) << "nobody was caught while he read";
   EXPECT_THAT(Events(1), Contains(HasSubstr("the database has not answered for")));
-  // The ledger has seen each row once in each epoch, or the job would have failed.
+  // The ledger has each row once in each epoch, or the job would have failed.
   EXPECT_GT(catalog_->jobs().Find(1)->rows_trained, 2 * kRows * 8 / 10);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }

@@ -40,7 +40,8 @@ class KilledPrediction : public ClusterJobs {
   }
 };
 
-// A prediction is killed again and again, ever later: its table is not there until every row is.
+// A prediction is killed repeatedly, each time later: its table does not exist until every row
+// does.
 TEST_F(KilledPrediction, E8_EveryRowIsThereOnceOrTheTableIsNot) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
@@ -50,7 +51,7 @@ TEST_F(KilledPrediction, E8_EveryRowIsThereOnceOrTheTableIsNot) {
   int killed_while_it_wrote = 0;
   for (int attempt = 0; attempt < 6; ++attempt) {
     const pid_t gateway = Start(kPredict);
-    // Rows are being written: into a table of another name.
+    // Rows are being written to a table with another name.
     Eventually([&] { return Tables("LIKE 'sluice_new_%' OR name = 'scored'") > 0; }, 20);
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
     kill(gateway, SIGKILL);

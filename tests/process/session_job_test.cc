@@ -3,7 +3,7 @@
 #include "tests/process/cluster_job.h"
 #include "tests/support/postgres_server.h"
 
-// Jobs on processes read as the session that gave them would: in other processes, too.
+// Jobs on processes read as their session would, even in other processes.
 namespace sluice::executor {
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "tests/process/pods_fixture.h"
 
-// What is asked for through Kubernetes.
+// Jobs requested through Kubernetes.
 namespace sluice::executor {
 namespace {
 
@@ -39,7 +39,7 @@ TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
   EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
 }
 
-// `kubectl delete tj`, also where the master has just died.
+// `kubectl delete tj`, even when the master has just died.
 TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
@@ -57,7 +57,7 @@ TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
   EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
 }
 
-// Without a gateway nobody could say so.
+// While no gateway ran to report it.
 TEST_F(Pods, AJobWhoseTrainingJobWasDeletedMeanwhileIsCancelled) {
   catalog::Job job;
   job.kind = "train";
@@ -73,14 +73,15 @@ TEST_F(Pods, AJobWhoseTrainingJobWasDeletedMeanwhileIsCancelled) {
   EXPECT_EQ(catalog_->jobs().Find(2)->state, catalog::JobState::kRunning);
 }
 
-// `kubectl patch tj`: to a folder of checkpoints, and on from there, to the same bits.
+// `kubectl patch tj`: suspends to a folder of checkpoints, and resumes from there, to the same
+// bits.
 TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   const std::string attributes =
       "train.epoch=8, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
   std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;  // that all pods mount
+  folder_ = pattern;  // mounted by all pods
   const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
   CreateTrainingJob("nightly",
                     TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
@@ -97,7 +98,7 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
   EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning));
   EXPECT_EQ(StatusOf("nightly").running_workers, 0U);
-  // The next gateway does not begin it, either.
+  // The next gateway does not begin it either.
   cluster_.reset();
   StartGateway();
   EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
@@ -114,7 +115,7 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
-// What is written into it while it runs: a grant, `kubectl scale`, a deadline.
+// Changes to it while it runs: a grant, `kubectl scale`, a deadline.
 TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));

@@ -1,4 +1,4 @@
-// Where a password must not be seen: the process list, other processes' eyes, output and errors.
+// Where a password must not appear: the process list, other processes, output and errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -52,7 +52,7 @@ TEST_F(Secrets, TheProcessListDoesNotShowThem) {
   }
 }
 
-// A statement may hold the password that it gives to a role.
+// A statement may contain the password that it gives to a role.
 TEST_F(Secrets, TheProcessListDoesNotShowStatements) {
   const std::string sql =
       "SELECT 's3cret' AS password; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -68,7 +68,7 @@ TEST_F(Secrets, TheProcessListDoesNotShowStatements) {
   }
 }
 
-// Another process of the same user neither traces it nor reads its memory and environment.
+// Another process of the same user can neither trace it nor read its memory and environment.
 TEST_F(Secrets, ProcessesAreNotDumpable) {
   chmod(folder_.c_str(), 0777);
   const std::string become =

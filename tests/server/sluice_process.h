@@ -10,13 +10,13 @@
 
 namespace sluice {
 
-// The binary as a shell starts it.
+// The binary as started by a shell.
 struct ShellOutcome {
   int exit_code = -1;
   std::string output;
 };
 
-// Runs a command of /bin/sh; what it writes to standard output.
+// Runs a command of /bin/sh and returns its standard output.
 inline ShellOutcome RunInShell(const std::string& command) {
   ShellOutcome outcome;
   FILE* const pipe = popen(command.c_str(), "r");
@@ -29,7 +29,7 @@ inline ShellOutcome RunInShell(const std::string& command) {
   return outcome;
 }
 
-// A command of /bin/sh that runs until it is killed; put "exec" before the last program of it.
+// A command of /bin/sh that runs until it is killed; put "exec" in front of its last program.
 class BackgroundProcess {
  public:
   explicit BackgroundProcess(const std::string& command) {
@@ -54,7 +54,7 @@ class BackgroundProcess {
     fclose(output_);
   }
   pid_t pid() const { return pid_; }
-  // The next line that it writes, without its end; waits for it.
+  // Waits for its next line of output, and returns it without its line end.
   std::string ReadLine() {
     char line[4096];
     if (fgets(line, sizeof line, output_) == nullptr) {

@@ -12,11 +12,11 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-// A cluster under one seed's faults, on virtual time: jobs and foreground processes come and end,
-// workers die, nodes are lost, come back, are suspected; the autoscaler decides after each.
+// A cluster under one seed's faults, on virtual time: jobs and foreground processes come and go,
+// workers die, nodes are lost, return, or become suspect; the autoscaler decides after each event.
 //
-//   I6 a job gets nothing, or between its smallest and its largest number; nothing is put where
-//   there is no room; nobody is stopped but workers that run
+//   I6 a job gets no workers, or between its smallest and its largest number; nothing is placed
+//   where there is no room; only running workers are stopped
 class Allocation {
  public:
   explicit Allocation(uint64_t seed) : random_(seed) {
@@ -27,7 +27,7 @@ class Allocation {
     }
   }
 
-  // "": I6 held; else what did not.
+  // "": I6 held; else what was violated.
   std::string Run() {
     for (int step = 0; step < 60 && broken_.empty(); ++step) {
       now_ += std::chrono::milliseconds(Below(8000));
@@ -111,7 +111,7 @@ class Allocation {
       case 6:
         at.suspect = !at.suspect;
         break;
-      case 7:  // lost with all that runs there, or back
+      case 7:  // lost with all its processes, or back
         if (at.capacity.cpu > 0) {
           at.capacity = {};
           Remove([node](const ClusterProcess& process) { return process.node == node; });
@@ -213,7 +213,7 @@ TEST(AllocationSimulation, I6_AThousandSeedsKeepMinimaMaximaAndCapacity) {
     starts += allocation.starts();
     victims += allocation.victims();
   }
-  EXPECT_GT(starts, 10'000);  // the seeds are worth something
+  EXPECT_GT(starts, 10'000);  // the seeds have exercised something
   EXPECT_GT(victims, 1'000);
 }
 

@@ -10,7 +10,7 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-// A linear model with so many weights.
+// A linear model with this many weights.
 models::ModelSpec LinearSpec(size_t weights) {
   models::ModelSpec model;
   model.set_type("LinearRegressor");

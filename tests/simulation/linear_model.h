@@ -8,14 +8,14 @@
 
 namespace sluice::elastic::simulation {
 
-// What the simulated jobs train: a linear regression, plain SGD with rate 1.
+// The model of the simulated jobs: a linear regression, plain SGD with rate 1.
 struct LinearModel {
   models::ModelSpec spec;
   std::unique_ptr<models::Network> network;
   size_t tensor = 0;  // the one with the weights
 };
 
-// One for each number of weights, in each thread; it stays.
+// One for each number of weights, per thread; cached.
 const LinearModel& LinearModelOf(size_t weights);
 
 }  // namespace sluice::elastic::simulation

@@ -19,7 +19,7 @@ void ModelCut::Go() {
            [self = shared_from_this(), stage, server = done_ % servers] {
              Simulation& job = self->job_;
              if (job.master_ == nullptr || job.term_ != self->term_ || job.master_->finished()) {
-               return;  // the next master lets the servers go on
+               return;  // the next master resumes the servers
              }
              self->Do(stage, server);
            });

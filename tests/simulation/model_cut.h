@@ -9,13 +9,13 @@ namespace sluice::elastic::simulation {
 
 class Simulation;
 
-// One checkpoint of a simulated job, in the order of ParameterFleet::TakeCut: all servers stand
-// still; the queue's position is taken, then each server's parameters; the servers go on, and what
-// they had is written while they train. It ends where its master does.
+// One checkpoint of a simulated job, in the order of ParameterFleet::TakeCut: all servers stop; the
+// queue's position is taken, then each server's parameters; the servers resume, and their state is
+// written while they train. It ends when its master dies.
 class ModelCut : public std::enable_shared_from_this<ModelCut> {
  public:
   explicit ModelCut(Simulation& job);
-  // The next step of it, when that has had its time; then the others.
+  // Performs the next step after its time, then the rest.
   void Go();
 
  private:
@@ -24,7 +24,7 @@ class ModelCut : public std::enable_shared_from_this<ModelCut> {
 
   Simulation& job_;
   const Term term_;
-  size_t done_ = 0;  // steps: every stage, on every server
+  size_t done_ = 0;  // finished steps: every stage, on every server
   Status written_;
   ModelDisk::Checkpoint checkpoint_;
 };

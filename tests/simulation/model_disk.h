@@ -8,9 +8,8 @@
 
 namespace sluice::elastic::simulation {
 
-// What a simulated job keeps beyond its processes' lives: the master's journal, as a file, on one
-// disk, and checkpoints on another. Each may be full for a while; whoever writes may die in the
-// middle.
+// What a simulated job stores: the master's journal, as a file on one disk, and checkpoints on
+// another. Each disk may be full for a while; a writer may die in the middle.
 class ModelDisk {
  public:
   explicit ModelDisk(World& world) : world_(world) {}
@@ -19,11 +18,11 @@ class ModelDisk {
   void FillCheckpoints(double until) { checkpoints_full_until_ = until; }
   double journal_full_until() const { return journal_full_until_; }
 
-  // ResourceExhausted: the disk is full, and some of the entry may be there.
+  // ResourceExhausted: the disk is full, and part of the entry may be written.
   Status Append(const std::string& entry);
-  // The last entry was cut off somewhere.
+  // Truncates the last entry somewhere.
   void Tear();
-  // Up to the first that is not whole; the rest is cut off.
+  // Entries up to the first incomplete one; the rest is removed.
   std::vector<std::string> ReadJournal();
   void RemoveJournal() { journal_.clear(); }
 
@@ -31,15 +30,15 @@ class ModelDisk {
     std::string queue;                    // Master::SaveCut
     std::vector<std::string> partitions;  // by server
   };
-  // A file that checkpoints are made of can be written. ResourceExhausted: it cannot.
+  // Whether files of a checkpoint can be written. ResourceExhausted: they cannot.
   Status CheckRoom() const;
   void Keep(Checkpoint checkpoint);
-  // A bad block: the newest checkpoint cannot be read any more.
+  // A bad block: the newest checkpoint becomes unreadable.
   void Damage();
   const Checkpoint* Newest() const { return checkpoints_.empty() ? nullptr : &checkpoints_.back(); }
 
  private:
-  // Of the journal. Of a torn one only some bytes are there, which its checksum tells.
+  // Of the journal. A torn one has only some of its bytes, which its checksum reveals.
   struct Entry {
     std::string bytes;
     uint32_t crc = 0;

@@ -74,7 +74,7 @@ void ModelProcess::Attempt(bool to_master, const Serve& serve, uint64_t call, do
       there.In(there.Exponential(self->job_.weather_.delay), [self, call, answer] {
         self->Run([self, call, answer] {
           if (self->call_ == call) {
-            ++self->call_;  // other answers to it come too late
+            ++self->call_;  // other answers to it are late
             answer();
           }
         });
@@ -92,7 +92,7 @@ void ModelProcess::Exit(const std::string& why, bool ok) {
   job_.OnWorkerGone(name_, ok ? ExitClass::kOk : ExitClass::kPreempted);
 }
 
-// A thread of its own in the real process: one message, no retry.
+// In the real process, a thread of its own: one message, no retry.
 void ModelProcess::Beat() {
   World& world = job_.world_;
   const auto self = shared_from_this();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kPartition[] = {0};
 constexpr int64_t kNeverStale[] = {int64_t{1} << 60};  // every gradient counts in full
-constexpr uint64_t kMap = 0;                           // the one that workers go by
+constexpr uint64_t kMap = 0;                           // the version used by workers
 constexpr uint64_t kNoMap = 1;
 
 }  // namespace
@@ -126,7 +126,7 @@ Status ModelServers::Push(size_t server, const BatchIdentity& batch, std::option
     shipped = Ship(&at, [&](ParameterShard* backup) { return backup->PushReplica(request, {}); });
   }
   if (!shipped) {
-    return NotFound("it died");  // and nobody knows what it had applied
+    return NotFound("it died");  // and what it had applied is unknown
   }
   if (batch.lanes == 0 && status.code() != Code::kNotFound) {
     uint32_t& newest = at.attempts[{batch.epoch, batch.shard, batch.range}];

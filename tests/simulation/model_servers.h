@@ -14,42 +14,42 @@
 
 namespace sluice::elastic::simulation {
 
-// The parameter servers of a simulated job: real ParameterShards. Each has a model of its own and
-// gets every gradient: all that counts is who gets what when. A batch's gradient is a unit vector
-// and the optimizer plain descent at rate 1, so the weights count how often each was applied. With
-// replicas each has a backup, which gets everything that its primary applies, in order, before that
-// is acknowledged, and takes its place.
+// The parameter servers of a simulated job: real ParameterShards. Each has its own model and
+// receives every gradient: only the order and number of gradients matter. A batch's gradient is a
+// unit vector and the optimizer plain descent at rate 1, so the weights count how often each was
+// applied. With replicas each has a backup, which gets everything that its primary applies, in
+// order, before that is acknowledged, and takes its place.
 class ModelServers {
  public:
   ModelServers(size_t count, size_t batches, bool synchronous, bool replicas);
 
   size_t size() const { return servers_.size(); }
-  // Errors as of ParameterShard; NotFound: it stands still. `place`: of the batch among all of the
+  // Errors as for ParameterShard; NotFound: it is stopped. `place`: of the batch in the whole
   // snapshot; none at the end of a lane.
   Status Push(size_t server, const BatchIdentity& batch, std::optional<size_t> place);
   Status Ready(size_t server, const BatchIdentity& batch);
   Result<BatchIndex> AppliedBatches(size_t server, Epoch epoch, ShardId shard) const;
-  // How often its parameters have changed. Errors as of Push.
+  // Number of changes of its parameters. Errors as for Push.
   Result<int64_t> Version(size_t server) const;
-  // Its digest. Errors as of Push, and those of ParameterShard.
+  // Its digest. Errors as for Push, and those of ParameterShard.
   Result<std::string> KeepBest(size_t server, const KeepOrder& order);
   models::NetworkWeights Export(size_t server) const;
   std::vector<float> Weights(size_t server) const;
-  // I3: a push of an older attempt was applied after one of a newer; or a backup differs from its
-  // primary. Empty: it held.
+  // I3: a push of an older attempt was applied after one of a newer attempt; or a backup differs
+  // from its primary. Empty: I3 held.
   const std::string& broken() const { return broken_; }
 
-  // Its backup takes its place: now, or when it has applied something and not shipped it. Answers
-  // nothing before Return. False: it has none at the moment.
+  // Its backup takes its place: now, or after it has applied something without shipping it. Does
+  // not answer before Return. False: it has no backup at the moment.
   bool Lose(size_t server, bool unshipped);
   void Return(size_t server);
-  // Another backup, with all that the server has.
+  // Adds another backup with all of the server's state.
   void Refill(size_t server);
 
   void StandStill(size_t server);
   void GoOn(size_t server);
   std::string Save(size_t server) const;
-  // New processes, with what others saved, or nothing.
+  // New processes, with others' saved state, or empty.
   void Restart(const std::vector<std::string>& saved);
 
  private:
@@ -62,7 +62,7 @@ class ModelServers {
   };
   std::unique_ptr<ParameterShard> MakeShard() const;
   void Serve(const Server& server) const;
-  // What the primary has applied goes to the backup, unless the primary dies before. False: it did.
+  // Sends what the primary has applied to the backup, unless the primary dies first. False: it did.
   bool Ship(Server* at, const std::function<Status(ParameterShard*)>& apply);
   const LinearModel& model_;
   const bool synchronous_;

@@ -13,7 +13,7 @@ namespace {
 constexpr double kBatchSeconds = 0.05;
 constexpr double kReadSeconds = 0.2;
 constexpr double kNothingSeconds = 0.2;
-// Every third batch or so is followed by a report.
+// About every third batch is followed by a report.
 constexpr double kReports = 0.3;
 
 }  // namespace
@@ -91,7 +91,7 @@ void ModelWorker::AskVersions(std::vector<int64_t> versions,
   Call(false, [self = Self(), versions, then]() -> Then {
     const Result<int64_t> version = self->job_.servers_->Version(versions.size());
     if (!version.ok()) {
-      return nullptr;  // it stands still
+      return nullptr;  // it is stopped
     }
     return [self, versions, then, version = *version]() mutable {
       versions.push_back(version);
@@ -138,7 +138,7 @@ void ModelWorker::EvaluateAt(const std::vector<int64_t>& versions, const Task& t
   });
 }
 
-// Code fails on the poisoned shard, whoever runs it.
+// The code fails on the poisoned shard, whichever worker runs it.
 bool ModelWorker::Crashes(const Task& task) {
   if (task.shard != job_.poisoned_) {
     return false;
@@ -185,7 +185,7 @@ void ModelWorker::Push(Lease* lease, size_t server, bool end, std::function<void
   Call(false, [=]() -> Then {
     const Status status = self->job_.Push(server, batch, end);
     if (status.code() == Code::kNotFound) {
-      return nullptr;  // it stands still
+      return nullptr;  // it is stopped
     }
     if (!status.ok()) {
       return [then, status] { then(status); };
@@ -218,7 +218,7 @@ void ModelWorker::Asynchronous() {
   });
 }
 
-// Asks every server how far an earlier holder came, then whether there is a shard to read ahead.
+// Asks every server how far an earlier holder got, then whether there is a shard to prefetch.
 void ModelWorker::Begin(size_t server, BatchIndex applied) {
   const auto self = Self();
   Lease& lease = *current_;
@@ -231,7 +231,7 @@ void ModelWorker::Begin(size_t server, BatchIndex applied) {
       const Result<BatchIndex> there =
           self->job_.servers_->AppliedBatches(server, task.epoch, task.shard);
       if (!there.ok()) {
-        return nullptr;  // it stands still
+        return nullptr;  // it is stopped
       }
       return [=, there = *there] { self->Begin(server + 1, std::min(applied, there)); };
     });
@@ -341,12 +341,12 @@ void ModelWorker::StepLane(size_t lane, size_t server) {
     Call(false, [self, lane, server, batch]() -> Then {
       const Status ready = self->job_.servers_->Ready(server, batch);
       if (ready.code() == Code::kNotFound) {
-        return nullptr;  // it stands still
+        return nullptr;  // it is stopped
       }
       if (ready.ok()) {
         return [self, lane, server] { self->StepLane(lane, server + 1); };
       }
-      // Some lane of this step has nobody: it may be waiting for this very worker.
+      // Some lane of this step has no worker: it may be waiting for this one.
       return [self] {
         self->Take(true, [self](std::optional<Task> more) {
           if (more.has_value() && more->kind != Task::Kind::kTrain) {

@@ -11,8 +11,8 @@
 
 namespace sluice::elastic::simulation {
 
-// A worker without rows: it takes tasks, "reads" shards, pushes a gradient per batch to every
-// server, and reports, with the same protocol and the same reactions to errors as
+// A worker without data: it takes tasks, "reads" shards, pushes a gradient per batch to every
+// server, and reports, with the same protocol and the same error handling as
 // elastic/worker/worker.cc.
 class ModelWorker final : public ModelProcess {
  public:
@@ -35,11 +35,11 @@ class ModelWorker final : public ModelProcess {
   void Report(Lease* lease, bool done, std::function<void(bool mine)> then);
   void Evaluate(const Task& task, const Then& then);
   void EvaluateAt(const std::vector<int64_t>& versions, const Task& task, const Then& then);
-  // Asks the servers from `versions.size()` on for their versions.
+  // Asks the servers from number `versions.size()` on for their versions.
   void AskVersions(std::vector<int64_t> versions, std::function<void(std::vector<int64_t>)> then);
   bool Crashes(const Task& task);
   void Count(Lease* lease, double loss);
-  // Pushes to the servers from `server` on; `then` gets what the first that refused said.
+  // Pushes to the servers from number `server` on; `then` receives the first refusal.
   void Push(Lease* lease, size_t server, bool end, std::function<void(Status)> then);
   Lease MakeLease(const Task& task) const;
 

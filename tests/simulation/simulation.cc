@@ -12,7 +12,7 @@ namespace sluice::elastic::simulation {
 namespace {
 
 constexpr double kLongestSeconds = 900;
-// The longer, the more has happened that the journal of a master that dies does not know.
+// The longer, the more events a dying master's journal has not recorded.
 constexpr double kRarePumpSeconds = 0.4;
 constexpr int64_t kMostBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
@@ -123,7 +123,7 @@ void Simulation::Break(const std::string& what) {
 
 float Simulation::Judge(const std::vector<int64_t>& versions) const {
   if (!run_.early_stopping) {
-    return 2;  // what is evaluated never changes, so the first epoch is the best
+    return 2;  // evaluations never change, so the first epoch is the best
   }
   uint64_t hash = options_.queue.seed;
   for (int64_t version : versions) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-// What goes wrong, and when.
+// The faults, and when they happen.
 namespace sluice::elastic::simulation {
 
 ModelWorker* Simulation::RandomWorker() {
@@ -92,7 +92,7 @@ void Simulation::ScheduleDelays() {
   }
 }
 
-// The moments in which what is kept may be confused with what is trained.
+// The moments when kept weights could be confused with those being trained.
 void Simulation::OnJudged() {
   if (!run_.early_stopping) {
     return;
@@ -108,7 +108,7 @@ void Simulation::OnJudged() {
 void Simulation::ScheduleOutages() {
   options_.checkpoint_steps = world_.Chance(0.9) ? 1 + world_.Below(10) : 0;
   if (options_.evaluation_shards > 0 && !run_.early_stopping && world_.Chance(0.5)) {
-    // The first epoch is the best, and the others are waited for.
+    // The first epoch is the best; the others must not end the training early.
     options_.patience = options_.queue.epochs;
     options_.metric = "rmse";
   }

@@ -7,12 +7,12 @@
 
 #include "base/check.h"
 
-// The processes of the job: masters one after the other, and whom they start.
+// The processes of the job: its masters one after another, and those that they start.
 namespace sluice::elastic::simulation {
 namespace {
 
 constexpr double kKeepSeconds = 0.05, kSlowKeepSeconds = 2;  // on average
-// Of a journal and of a fleet that are slow.
+// For a slow journal and a slow fleet.
 constexpr double kLongestWrite = 6, kLongestCall = 3;
 constexpr double kNoRoom = 0.1;
 
@@ -98,7 +98,7 @@ void Simulation::CrashMaster() {
 void Simulation::Store(const std::string& entry) {
   const Status stored = disk_.Append(entry);
   if (master_ == nullptr) {
-    return;  // it has died meanwhile
+    return;  // it has died in the meantime
   }
   if (!stored.ok()) {
     Outage();  // the job fails; its user makes room, and runs the statement again
@@ -152,8 +152,8 @@ void Simulation::Write(std::vector<Master::Action> actions) {
   ++outcome_.slow_writes;
   writing_ = true;
   const double answered = world_.now() + world_.Uniform(0, kLongestWrite);
-  // It is on the disk some time before the master hears so, also if it has died by then: until
-  // there is another master, whose term keeps it out.
+  // It is on the disk some time before the master learns so, even if the master has died by then:
+  // until there is another master, whose term excludes it.
   world_.At(world_.Uniform(world_.now(), answered), [this, term = term_, life = life_, entry] {
     if (term == term_ && life == life_) {
       Store(entry);
@@ -184,13 +184,13 @@ void Simulation::CallFleet(const Master::Action& action) {
 void Simulation::Act(const Master::Action& action) {
   switch (action.kind) {
     case Master::Action::Kind::kStartWorker:
-    case Master::Action::Kind::kDrainWorker:  // it is gone at once: the harder way to leave
+    case Master::Action::Kind::kDrainWorker:  // it is gone at once, which is harder to handle
     case Master::Action::Kind::kStopWorker:
       if (world_.now() >= std::max(slow_until_, fleet_free_at_)) {
         CallFleet(action);
         return;
       }
-      // One call after the other; with their master those that wait are gone.
+      // One call after another; waiting calls are lost with their master.
       ++outcome_.slow_calls;
       fleet_free_at_ = std::max(fleet_free_at_, world_.now()) + world_.Uniform(0, kLongestCall);
       world_.At(fleet_free_at_, [this, term = term_, action] {
@@ -225,7 +225,7 @@ void Simulation::KeepWeights(Term term, const KeepOrder& order, std::vector<std:
     const Result<std::string> digest = servers_->KeepBest(kept.size(), one);
     if (digest.ok()) {
       kept.push_back(*digest);
-    } else if (digest.status().code() != Code::kNotFound) {  // else it stands still
+    } else if (digest.status().code() != Code::kNotFound) {  // otherwise it is stopped
       Break("I7: the weights cannot be kept: " + digest.status().message());
     }
     if (kept.size() < servers_->size()) {

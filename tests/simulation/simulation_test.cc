@@ -20,7 +20,7 @@ Outcome RunSeeds(const Simulation::Options& options, const std::string& flags) {
   return sum;
 }
 
-// Each is only worth something when things happen.
+// Seeds are only useful if events happen.
 TEST(Simulation, AThousandSeedsKeepEveryInvariant) {
   const Outcome sum = RunSeeds({}, "");
   EXPECT_GT(sum.kills, 200);
@@ -41,8 +41,8 @@ TEST(Simulation, I4_AThousandSeedsGoOnFromTheirCheckpoints) {
   EXPECT_GT(sum.resumed, 200);
 }
 
-// A master that took over once had later weights kept than those that its
-// predecessor had judged, and judged an epoch by weights of the next.
+// Once, a master that took over made the servers keep later weights than its predecessor had
+// evaluated, and evaluated an epoch with the weights of the next one.
 TEST(Simulation, I7_AThousandSeedsKeepTheWeightsThatWereJudgedBest) {
   const Outcome sum = RunSeeds({Faults::kProcesses, true}, " --early-stopping");
   EXPECT_GT(sum.takeovers, 1000);
@@ -74,9 +74,9 @@ TEST(Simulation, AndAThousandWithEverythingElse) {
   EXPECT_GT(sum.resumed, 200);
 }
 
-// Once broken: a lease shorter than the work went round for ever (112756, 118500), and a lane of a
-// later round, known to a dead master only, was waited for first (43140, 61541); a poisoned shard
-// was raced, so that it was never free to be skipped (21262).
+// Earlier failures: a lease shorter than the work was given again for ever (112756, 118500); a lane
+// of a later round, known only to a dead master, was waited for first (43140, 61541); a poisoned
+// shard was raced, so that it was never free to be skipped (21262).
 TEST(Simulation, SeedsThatOnceBrokeAnInvariant) {
   for (const uint64_t seed : {9492, 21262, 43140, 61541, 112756, 118500}) {
     EXPECT_EQ(Simulation(seed, {}).Run().broken, "") << "seed " << seed;

@@ -9,14 +9,14 @@
 
 namespace sluice::elastic::simulation {
 
-// What may go wrong, drawn from the seed.
+// Possible disturbances of messages, drawn from the seed.
 struct Weather {
   double drop = 0;       // of a message
   double duplicate = 0;  // of a request
   double delay = 0.001;  // mean seconds of a message; exponential, so messages overtake each other
 };
 
-// Virtual time and chance: events in the order of their times. One seed, one history.
+// Virtual time and randomness: events in the order of their times. One seed, one history.
 class World {
  public:
   explicit World(uint64_t seed) : random_(seed) {}
@@ -24,7 +24,7 @@ class World {
   double now() const { return now_; }
   void At(double time, std::function<void()> event);
   void In(double seconds, std::function<void()> event) { At(now_ + seconds, std::move(event)); }
-  // The next event happens. False: there is none.
+  // Runs the next event. False: there is none.
   bool Step();
   int64_t events() const { return next_; }
 
@@ -37,7 +37,7 @@ class World {
   }
   double Exponential(double mean);
 
-  // One line of the history, when someone wants to read it.
+  // Adds a line to the history, if it is requested.
   void Tell(const std::string& line);
   std::function<void(const std::string&)> listener;
 

@@ -11,8 +11,8 @@
 #include "tests/support/postgres_server.h"
 #include "tests/support/slt_runner.h"
 
-// Runs every tests/sql/*.slt and every sql_examples/*.sql against a fresh SQLite file and a fresh
-// PostgreSQL database each.
+// Runs every tests/sql/*.slt and every sql_examples/*.sql on a new SQLite file and a new PostgreSQL
+// database each.
 namespace sluice {
 namespace {
 
@@ -75,7 +75,7 @@ class ScriptTest : public ::testing::TestWithParam<Case> {
       }
     }
   }
-  // One of the two writes new expectations, or they would race.
+  // Only one of the two writes new expectations; otherwise they would race.
   bool Rewrites() const { return slt::UpdateGolden() && GetParam().dialect == "sqlite"; }
 
   fs::path file_;
@@ -104,13 +104,13 @@ INSTANTIATE_TEST_SUITE_P(Sql, SltTest, ::testing::ValuesIn(CasesOf("/tests/sql",
 
 class ExampleTest : public ScriptTest {};
 
-// Metrics may differ in the last digits where vector units add in another order.
+// Metrics may differ in the last digits if vector units add in another order.
 constexpr double kTolerance = 0.02;
 
 TEST_P(ExampleTest, AnswersAsItsExpectedFileSays) {
   const fs::path path = GetParam().path;
   const fs::path first = path.parent_path() / "01_load.sql";
-  if (path.stem() == "main_job") {  // scripts/quickstart makes its tables
+  if (path.stem() == "main_job") {  // scripts/quickstart creates its tables
     for (const char* table : {"employee", "census_train", "census_test"}) {
       const slt::Outcome made = slt::RunSlt(
           "main_job", std::string("sample census 2000 INTO ") + table + " seed 1\n", opened_);
@@ -122,7 +122,7 @@ TEST_P(ExampleTest, AnswersAsItsExpectedFileSays) {
   }
   const std::string answer = slt::RunForReader(slt::ReadFile(path.string()), opened_);
   if (path.stem() == "main_job") {
-    // PostgreSQL packs rows of different lengths where they fit: another order, another model.
+    // PostgreSQL stores rows of different lengths where they fit: another order, another model.
     EXPECT_EQ(answer.find("ERROR"), std::string::npos) << answer;
     return;
   }

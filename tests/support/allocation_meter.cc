@@ -55,8 +55,8 @@ void Free(void* memory) {
 
 }  // namespace
 
-// All of them, but for over-aligned types: a sanitizer has its own of whatever is left out, and
-// refuses to free what another one allocated.
+// All overloads except those for over-aligned types: a sanitizer has its own version of any that is
+// missing, and refuses to free memory from another allocator.
 void* operator new(size_t size) {
   return AllocateOrThrow(size);
 }

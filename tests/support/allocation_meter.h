@@ -4,12 +4,12 @@
 
 namespace sluice {
 
-// What the program takes from operator new, which a test binary that links this file replaces.
-// Measures from its construction on, all threads together; one at a time.
+// Measures memory from operator new, which a test binary that links this file replaces: from
+// construction on, for all threads together. One meter at a time.
 class AllocationMeter {
  public:
   AllocationMeter();
-  // The most bytes held at once beyond those that were held at the beginning.
+  // The largest number of bytes held at once, beyond those held at the beginning.
   size_t Peak() const;
 
  private:

@@ -11,8 +11,8 @@
 
 namespace sluice::parser {
 
-// A statement as a tree of lines, with its spans or without: without them, two statements are equal
-// where their trees are. Strings are shown in Go's manner: "a\"b".
+// A statement as a tree of lines, with or without spans: two statements are equal if their trees
+// without spans are. Strings are quoted as in Go: "a\"b".
 class AstDump {
  public:
   explicit AstDump(bool spans) : spans_(spans) {}

@@ -16,8 +16,8 @@
 
 namespace sluice::testing {
 
-// Stands between clients and a database server of this machine, and can be pulled out: everybody's
-// connection breaks and nobody gets a new one, as when the server restarts.
+// A proxy between clients and a database server on this machine that can be unplugged: all
+// connections break and no new ones are accepted, as when the server restarts.
 class DatabaseProxy {
  public:
   explicit DatabaseProxy(int server_port) : server_port_(server_port) {
@@ -30,7 +30,7 @@ class DatabaseProxy {
     Cut();
   }
   int port() const { return port_; }
-  // From now on nobody is let through.
+  // From now on no client is let through.
   void Cut() {
     const std::lock_guard lock(mutex_);
     if (listener_ >= 0) {
@@ -38,9 +38,9 @@ class DatabaseProxy {
     }
     CloseAll();
   }
-  // From now on nothing comes through, and nobody is told: the server's host is gone.
+  // From now on nothing passes, without any notice: the server's host is gone.
   void Freeze() { thread_.request_stop(); }
-  // From now on the first connection that brings its client so many bytes more brings it nothing
+  // From now on, the first connection that brings its client this many more bytes brings nothing
   // further: its backend hangs.
   void FreezeAReader(int64_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -94,7 +94,7 @@ class DatabaseProxy {
     }
     connections_.clear();
   }
-  // So many bytes; none: one of the two has gone.
+  // Number of bytes moved; none: one of the two ends is closed.
   static int64_t Move(int from, int to) {
     char buffer[65536];
     const ssize_t got = std::max<ssize_t>(recv(from, buffer, sizeof buffer, 0), 0);
@@ -122,7 +122,7 @@ class DatabaseProxy {
     }
     connections_.push_back({client, server});
   }
-  // False: one of the two has gone.
+  // False: one of the two ends is closed.
   bool Serve(Connection& connection, bool client_says, bool server_says) {
     if (client_says && Move(connection.client, connection.server) == 0) {
       return false;
@@ -152,7 +152,7 @@ class DatabaseProxy {
       constexpr int kLook = 20;
       poll(wanted.data(), wanted.size(), kLook);
       const std::lock_guard lock(mutex_);
-      // Who was closed meanwhile is not looked at: the connections are those of before, or gone.
+      // Ends that were closed meanwhile are skipped: the connections are the earlier ones, or gone.
       for (size_t i = 0; 2 * i + 2 < wanted.size() && i < connections_.size(); ++i) {
         Connection& connection = connections_[i];
         if (connection.frozen) {
@@ -165,7 +165,7 @@ class DatabaseProxy {
           close(connection.client);
           close(connection.server);
           connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
-          break;  // the places have moved
+          break;  // the indexes have changed
         }
       }
       if (wanted[0].revents != 0 && listener_ == wanted[0].fd) {
@@ -179,7 +179,7 @@ class DatabaseProxy {
   std::mutex mutex_;
   int listener_ = -1;
   std::vector<Connection> connections_;
-  int64_t freeze_after_ = 0;  // 0: nobody is to be frozen
+  int64_t freeze_after_ = 0;  // 0: no connection is to be frozen
   std::jthread thread_;
 };
 

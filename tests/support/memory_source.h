@@ -14,8 +14,8 @@
 
 namespace sluice::testing {
 
-// A table of numbers in memory behind the catalog's interface: what the engine needs to train, and
-// nothing else. Thread-safe for readers.
+// An in-memory table of numbers behind the catalog's interface: just what the engine needs to
+// train. Thread-safe for readers.
 class MemorySource final : public catalog::DataSource {
  public:
   MemorySource(std::vector<std::string> columns, std::vector<std::vector<double>> rows)
@@ -39,16 +39,16 @@ class MemorySource final : public catalog::DataSource {
     return spec;
   }
   int64_t rows() const { return static_cast<int64_t>(rows_.size()); }
-  // Rows that have been read, by everyone.
+  // Number of rows read by all readers.
   int64_t rows_read() const { return rows_read_; }
-  // The next reads of a shard that begins at `begin` fail so often.
+  // The next `times` reads of the shard that begins at `begin` fail.
   void FailReads(int64_t begin, int times, Status status) {
     fail_begin_ = begin;
     fail_status_ = std::move(status);
     fail_times_ = times;
   }
 
-  // Called in the midst of each read.
+  // Called in the middle of each read.
   void OnRead(std::function<void()> on_read) { on_read_ = std::move(on_read); }
 
   std::string_view dialect() const override { return "memory"; }

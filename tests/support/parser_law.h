@@ -12,8 +12,8 @@
 
 namespace sluice::parser {
 
-// What holds for every text: an error has a place inside it (but for a script that is too long);
-// statements stand one behind the other; Parse(Print(s)) == s but for spans. Says what is broken.
+// Laws for every text: an error has a place inside the text (except for a script that is too long);
+// statements follow each other; Parse(Print(s)) == s except for spans. Returns the violated one.
 inline std::optional<std::string> BrokenLaw(std::string_view script) {
   const auto size = static_cast<int64_t>(script.size());
   const Result<std::vector<Statement>> statements = Parse(script);

@@ -89,7 +89,7 @@ std::unique_ptr<PostgresServer> PostgresServer::Start() {
       Run(AsOwner(fmt::format("{}/initdb -D {} -U postgres -A trust -E UTF8 --locale=C.UTF-8 "
                               "--no-sync > {}/initdb.log 2>&1",
                               kBinaries, data, directory))) &&
-      // Everybody is trusted but this role and its members, for tests of passwords.
+      // All roles are trusted except this one and its members, for tests of passwords.
       Run(AsOwner(
           fmt::format("sed -i '1i host all {0},+{0} 127.0.0.1/32 scram-sha-256' {1}/pg_hba.conf",
                       kPasswordRole, data))) &&

@@ -5,16 +5,15 @@
 
 namespace sluice::testing {
 
-// A role whose password the server asks for, as it does of its members; all others are trusted. (A
-// server that SLUICE_TEST_POSTGRES names has such a line in its pg_hba.conf, or the test is
-// skipped.)
+// A role that has to give a password, like its members; all others are trusted. (If
+// SLUICE_TEST_POSTGRES names a server, its pg_hba.conf needs such a line, or the test is skipped.)
 inline constexpr const char* kPasswordRole = "needs_password";
 
-// A PostgreSQL for tests: the one that SLUICE_TEST_POSTGRES names, or one that is started for this
-// process on a free port, in a temporary directory, and stopped at its end.
+// A PostgreSQL server for tests: the one in SLUICE_TEST_POSTGRES, or one started for this process
+// on a free port, in a temporary directory, and stopped at its end.
 class PostgresServer {
  public:
-  // nullptr where there is neither; the reason goes to standard error.
+  // nullptr if there is neither; the reason goes to standard error.
   static PostgresServer* Get();
   ~PostgresServer();
 
@@ -26,10 +25,10 @@ class PostgresServer {
   static std::unique_ptr<PostgresServer> Start();
 
   std::string url_prefix_;
-  std::string directory_;  // "" when the server is somebody else's
+  std::string directory_;  // "" if the server is not ours
 };
 
-// A database of its own for one test; dropped at the end.
+// A new database for one test; dropped at the end.
 class PostgresTestDatabase {
  public:
   PostgresTestDatabase();
@@ -37,7 +36,7 @@ class PostgresTestDatabase {
   PostgresTestDatabase(const PostgresTestDatabase&) = delete;
   PostgresTestDatabase& operator=(const PostgresTestDatabase&) = delete;
 
-  // "" where there is no server: skip the test then.
+  // "" if there is no server: then skip the test.
   const std::string& url() const { return url_; }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// Keeps everything that a statement answers. Optionally stops the statement at its first progress.
+// Records a statement's whole answer. Optionally stops the statement at its first progress.
 class RecordingSink final : public executor::ResultSink {
  public:
   Status Header(const Schema& header) override {

@@ -22,7 +22,7 @@
 namespace sluice::slt {
 namespace {
 
-// Answers as text, the way expectations are written.
+// Answers as text, in the form of expectations.
 class TextSink final : public executor::ResultSink {
  public:
   Status Header(const Schema& schema) override {
@@ -39,7 +39,7 @@ class TextSink final : public executor::ResultSink {
       for (size_t c = 0; c < batch.columns.size(); ++c) {
         const RowBatch::Column& column = batch.columns[c];
         const bool null = column.null[r] != 0;
-        // Of rows like "job|seconds|0.1" the name is a cell.
+        // In rows like "job|seconds|0.1" the name is a cell.
         const std::string& name = c == 2 && names[0] == "section" ? cells[1] : names[c];
         cells.push_back(null ? "NULL" : CellOf(column, r, name));
         values.push_back(!null && IsNumeric(column.TypeAt(r)) ? column.NumberAt(r) : std::nan(""));
@@ -71,7 +71,7 @@ class TextSink final : public executor::ResultSink {
     }
     return line;
   }
-  // An empty text would look like no cell; a line break would look like another row.
+  // An empty text would look like a missing cell, and a line break like another row.
   static std::string CellOf(const RowBatch::Column& column, size_t row, const std::string& name) {
     static const std::vector<std::string> kVaries = {"seconds", "created", "started", "finished",
                                                      "details"};
@@ -85,7 +85,7 @@ class TextSink final : public executor::ResultSink {
     static const std::regex digest("[0-9a-f]{64}");
     text = std::regex_replace(text, time, "<time>");
     text = std::regex_replace(text, digest, "<sha256>");
-    static const std::regex cut("(ctid|rowid) ranges");  // each database cuts in its own way
+    static const std::regex cut("(ctid|rowid) ranges");  // each database cuts tables in its own way
     text = std::regex_replace(text, cut, "<ranges>");
     std::string line;
     for (const char c : text) {
@@ -177,7 +177,7 @@ std::string JoinLines(const std::vector<std::string>& lines) {
   return text;
 }
 
-// Whether the word says so, for `query rowsort approx 1e-3`.
+// Whether it has the word, as in `query rowsort approx 1e-3`.
 bool HasWord(const Record& record, std::string_view word) {
   return std::find(record.words.begin(), record.words.end(), word) != record.words.end();
 }
@@ -187,7 +187,7 @@ double ToleranceOf(const Record& record) {
   return word == record.words.end() || word + 1 == record.words.end() ? 0 : std::stod(*(word + 1));
 }
 
-// The answer of one record: what does not fit, or "".
+// The result of one record: the mismatch, or "".
 class RecordRun {
  public:
   RecordRun(const Record& record, server::Session& session)
@@ -272,7 +272,7 @@ class RecordRun {
   Status status_;
 };
 
-// reconnect [ROLE]: a new session, of PostgreSQL as that role; the catalog stays the gateway's.
+// reconnect [ROLE]: a new session, in PostgreSQL as that role; the catalog stays the gateway's.
 Result<catalog::Database> Reconnect(const Record& record, const catalog::Database& database) {
   std::string url = database.source->url();
   catalog::Principal who = database.catalog->principal();
@@ -303,7 +303,7 @@ std::string RunSample(const Record& record, catalog::DataSource& source) {
   return written.ok() ? "" : written.status().ToString();
 }
 
-// Whether a `require` is met.
+// Whether a `require` is satisfied.
 bool IsThere(const std::string& what, const catalog::DataSource& source) {
   if (what == "shared") {
     return std::filesystem::exists(SLUICE_SOURCE_DIR "/../shared/data");

@@ -1,4 +1,4 @@
-// Every event that SHOW JOB may show is explained where people look.
+// Every event that SHOW JOB may show is documented in docs/operations.md.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ std::string TextOf(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The names in the first argument of everything that makes an event.
+// The first arguments of all calls that make an event.
 std::set<std::string> Events(const std::string& code) {
   static const std::regex call(R"((?:AddEvent|on_event|Event|Tell)\(([^,;]*"[^,;]*),)");
   static const std::regex name(R"rx("([a-z]+_[a-z_]+|resumed|staleness|degraded)")rx");

@@ -1,4 +1,4 @@
-// What the linker and the compiler have to have done to the binary that is shipped.
+// The hardening that linker and compiler must have applied to the shipped binary.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class Binary {
     }
     return all;
   }
-  // The value of an entry of the dynamic section; 0: there is none.
+  // The value of an entry in the dynamic section; 0: there is none.
   uint64_t Dynamic(int64_t tag) const {
     for (const Elf64_Phdr& segment : segments()) {
       for (size_t at = 0; segment.p_type == PT_DYNAMIC && at < segment.p_filesz;

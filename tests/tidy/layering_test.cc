@@ -1,4 +1,4 @@
-// The floor plan of the house as a test: who may include whom, which third-party headers stay
+// The architecture as a test: which folders may include which, which third-party headers stay
 // inside .cc files, and what no file may contain.
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 const fs::path kRoot = SLUICE_SOURCE_DIR;
 
 // A part is a folder without the parts below it, or a single file; a file belongs to the part with
-// the longest path that is its path's beginning. It may include itself and what its row lists:
-// parts, or single files. What is generated from x.proto counts as x.proto.
+// the longest path that is a prefix of its own. It may include itself and the parts or single files
+// in its row. Code generated from x.proto counts as x.proto.
 const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"base", {}},
     {"parser", {"base"}},
@@ -145,7 +145,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
 const std::vector<std::string> kFolders = {"base",    "parser", "catalog",  "models", "planner",
                                            "elastic", "k8s",    "executor", "server"};
 
-// The part that a file of the tree belongs to; empty: to none.
+// The part that a file of the tree belongs to; empty: none.
 std::string PartOf(const std::string& file) {
   std::string longest;
   for (const auto& [part, allowed] : kFloorPlan) {
@@ -156,7 +156,7 @@ std::string PartOf(const std::string& file) {
   return longest;
 }
 
-// Where what is included was written by hand.
+// The hand-written source of an included file.
 std::string SourceOf(std::string path) {
   for (const std::string generated : {".grpc.pb.h", ".pb.h"}) {
     if (path.size() > generated.size() &&
@@ -184,7 +184,7 @@ bool MayInclude(const std::string& file, const std::string& included) {
           row->second.count(source) != 0);
 }
 
-// Heavy or foreign headers: never in a header of ours, so that nobody pays for them twice.
+// Heavy or foreign headers: never in our headers, so that no file includes them unknowingly.
 const std::vector<std::string> kOnlyInSources = {
     "pqxx/",           "libpq-fe.h", "sqlite3.h", "boost/",  "Eigen/",    "grpcpp/",  "grpc/",
     "google/protobuf", "rapidjson/", "curl/",     "spdlog/", "CLI/",      "xgboost/", "pg_query.h",

@@ -21,7 +21,7 @@ Status NoBinaryCopy(std::string what) {
 std::string BinaryCopyHeader() {
   std::string header(kSignature);
   AppendInt32(0, &header);  // flags
-  AppendInt32(0, &header);  // of an extension
+  AppendInt32(0, &header);  // of a header extension
   return header;
 }
 
@@ -114,7 +114,7 @@ Status BinaryCopyReader::Add(std::string_view bytes, const Take& take) {
   return OkStatus();
 }
 
-// A file without the trailer is taken, too, as the server takes it.
+// A file without the trailer is accepted, too, as the server does.
 Status BinaryCopyReader::End() const {
   return begun_ && held_.empty() ? OkStatus() : NoBinaryCopy("unexpected EOF in COPY data");
 }

@@ -48,7 +48,7 @@ std::string_view BoolOf(std::string_view text) {
              : std::string_view();
 }
 
-// As PostgreSQL shows it: ISO 8601's T is a blank there.
+// ISO 8601's T becomes a blank, as PostgreSQL prints it.
 std::string TimestampText(std::string_view text) {
   constexpr size_t kDateBytes = 10;
   std::string shown(text);
@@ -61,7 +61,7 @@ std::string TimestampText(std::string_view text) {
   return shown;
 }
 
-// Whether the cell's text is one of the type.
+// Whether the cell's text is a value of the type.
 bool Fits(const EmbeddedCell& cell, uint32_t type) {
   switch (type) {
     case kInt8Oid:
@@ -157,7 +157,7 @@ Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::stri
     return OkStatus();
   }
   const size_t begin = out->size();
-  out->append(sizeof(int32_t), '\0');  // the length, when that is known
+  out->append(sizeof(int32_t), '\0');  // the length, filled in when it is known
   if (column.format != 0) {
     const Status appended = AppendBinaryField(cell, column, out);
     if (!appended.ok()) {
@@ -215,7 +215,7 @@ ColumnType TypeOfCells(const catalog::DeclaredType& declared,
   if (declared.oid != 0 && (!any || all_fit(declared.oid) || IsText(declared.oid))) {
     return {declared.oid, catalog::PostgresTypeBytes(declared.oid), declared.modifier};
   }
-  // Types of the catalogs, whose texts SQLite keeps as numbers ('1' of an int2vector).
+  // Types of the catalogs whose texts SQLite stores as numbers ('1' of an int2vector).
   constexpr uint32_t kOfCatalogs[] = {kCharOid, 22, 24, 30, 1002, 1003, 1005, 1009, 1021, 1028};
   if (std::find(std::begin(kOfCatalogs), std::end(kOfCatalogs), declared.oid) !=
       std::end(kOfCatalogs)) {

@@ -10,8 +10,8 @@
 #include "catalog/embedded_session.h"
 #include "server/pgwire/messages.h"
 
-// Stored values as clients see them. Any value may stand in any column, whatever that was declared
-// as. Pure; thread-safe.
+// Stored values in the form that clients receive. A column may hold any value, whatever type it was
+// declared with. Pure; thread-safe.
 namespace sluice::server::pgwire {
 
 // A cell that outlives its row.
@@ -26,25 +26,25 @@ struct KeptCell {
   }
 };
 
-// Appends the field of a DataRow. In text every value has a form, also one that is not of the
-// column's type; in binary that is 22P03.
+// Appends the field of a DataRow. Every value has a text form, even if it does not fit the column's
+// type; in binary that is 22P03.
 Status AppendField(const catalog::EmbeddedCell& cell, const WireColumn& column, std::string* out);
 
-// The cell as text, as COPY writes it too.
+// The cell as text, also for COPY.
 std::string CellText(const catalog::EmbeddedCell& cell, uint32_t type);
 
-// How a result is described. `formats`: as Bind gives them; an expression of an unknown type is
+// How a result's columns are described. `formats`: as in Bind; an expression of unknown type is
 // text.
 Result<std::vector<WireColumn>> DescribeColumns(const catalog::EmbeddedStatement& statement,
                                                 const std::vector<uint16_t>& formats);
 
-// The type of a column whose first cells are known: the declared one where they are all of it, else
-// one that they all are.
+// A column's type from its first cells: the declared one if all of them fit it, else one that fits
+// them all.
 ColumnType TypeOfCells(const catalog::DeclaredType& declared,
                        const std::vector<catalog::EmbeddedCell>& cells);
 
-// Binds $`number`: numbers as numbers, bytes as bytes, all else as its text. 22P02, 22P03, 22021:
-// the value is none of its type.
+// Binds $`number`: numbers as numbers, bytes as bytes, everything else as its text. 22P02, 22P03,
+// 22021: the value does not fit its type.
 Status BindParameter(catalog::EmbeddedStatement& statement, size_t number, uint32_t type,
                      bool binary, std::optional<std::string_view> value);
 

@@ -73,7 +73,7 @@ Status CopyReader::Add(std::string_view bytes, const Take& take) {
   for (size_t at = seen_; at < held_.size(); ++at) {
     const char c = held_[at];
     if (options_.csv && c == options_.quote) {
-      // A doubled quote closes and opens; an escape of another kind hides the next byte.
+      // A doubled quote closes and reopens; any other escape character hides the next byte.
       quoted_ = !quoted_;
     } else if (options_.csv && quoted_ && c == options_.escape && at + 1 < held_.size()) {
       ++at;

@@ -9,23 +9,23 @@
 #include "base/status.h"
 #include "server/pgwire/embedded/session_statement.h"
 
-// COPY's two formats of text. Pure; not thread-safe.
+// COPY's text and CSV formats. Pure; not thread-safe.
 namespace sluice::server::pgwire {
 
 using CopyRow = std::vector<std::optional<std::string>>;  // nullopt: NULL
 
-// A row as a line, with its end.
+// A row as a line, with its line end.
 std::string CopyLine(const CopyRow& row, const SessionStatement::CopyOptions& options);
 
-// Cuts what a client sends, in pieces of any size, into rows.
+// Splits a client's data, which comes in pieces of any size, into rows.
 class CopyReader {
  public:
   explicit CopyReader(const SessionStatement::CopyOptions& options) : options_(options) {}
 
-  // Calls `take` for each row that is whole, until it says an error. 22P04: it is no row.
+  // Calls `take` for each complete row, until it returns an error. 22P04: malformed.
   using Take = std::function<Status(const CopyRow& row)>;
   Status Add(std::string_view bytes, const Take& take);
-  // The last row may have no line's end.
+  // The last row may lack its line end.
   Status End(const Take& take);
   int64_t line() const { return line_; }
 
@@ -36,8 +36,8 @@ class CopyReader {
 
   const SessionStatement::CopyOptions options_;
   std::string held_;
-  size_t seen_ = 0;      // of held_: no line ends there
-  bool quoted_ = false;  // at seen_
+  size_t seen_ = 0;      // bytes of held_ without a line end
+  bool quoted_ = false;  // whether the byte at seen_ is inside quotes
   bool ended_ = false;   // by "\."
   int64_t line_ = 0;
 };

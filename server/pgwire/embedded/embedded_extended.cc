@@ -79,7 +79,7 @@ Status EmbeddedServer::Bind(std::string_view body) {
   portal.formats = message.result_formats;
   if (prepared.statement != nullptr) {
     std::shared_ptr<catalog::EmbeddedStatement> statement = prepared.statement;
-    constexpr long kMine = 2;  // the prepared statement's and this one
+    constexpr long kMine = 2;  // references by the prepared statement and by this one
     if (statement.use_count() > kMine || prepared.of_catalog) {
       ASSIGN_OR_RETURN(statement, session_->Prepare(prepared.sql));
     }
@@ -89,7 +89,7 @@ Status EmbeddedServer::Bind(std::string_view body) {
       const bool guessed = prepared.types[i] == kUnspecifiedOid && i < prepared.guessed.size();
       const uint32_t type = guessed ? prepared.guessed[i] : prepared.types[i];
       const Status bound = BindParameter(*statement, i + 1, type, binary, message.values[i]);
-      // A text that is not of the column's type may be what is stored there all the same.
+      // A text that does not fit the column's type may still equal one that is stored there.
       RETURN_IF_ERROR(bound.ok() || binary || !guessed
                           ? bound
                           : BindParameter(*statement, i + 1, kTextOid, false, message.values[i]));
@@ -102,7 +102,7 @@ Status EmbeddedServer::Bind(std::string_view body) {
   return OkStatus();
 }
 
-// What a statement of the session answers with.
+// The columns that a statement of the session returns.
 Result<std::vector<WireColumn>> EmbeddedServer::ColumnsOf(const SessionStatement& statement,
                                                           const std::vector<uint16_t>& formats) {
   using Kind = SessionStatement::Kind;
@@ -198,7 +198,7 @@ Status EmbeddedServer::Execute(std::string_view body) {
     RETURN_IF_ERROR(EnterImplicit(portal.sql));
   }
   if (portal.session.has_value()) {
-    const SessionStatement statement = *portal.session;  // which may end its portal
+    const SessionStatement statement = *portal.session;  // which may destroy its portal
     const std::vector<uint16_t> formats = portal.formats;
     return RunSession(statement, std::string(portal.sql), formats);
   }

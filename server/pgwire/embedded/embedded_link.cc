@@ -15,14 +15,14 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// What clients choose their queries by; SQLite's own number would say nothing to them.
+// Clients choose their queries by PostgreSQL's version; SQLite's would mean nothing to them.
 constexpr std::string_view kVersionNumber = "15.0 (Sluice, SQLite)";
 constexpr std::string_view kVersion = "PostgreSQL 15.0 (Sluice, SQLite) on a file, 64-bit";
-// Statements that run at the same time; the next ones wait for a thread.
+// Statements that run at the same time; further ones wait for a thread.
 constexpr unsigned kLeastThreads = 8;
-// Said by one side and not taken by the other, before it has to wait.
+// Limit for bytes that one side has written and the other has not taken; above it the writer waits.
 constexpr size_t kMostUntaken = size_t{1} << 20;
-// As of a connection of the catalog's (sqlite_connection.cc).
+// As for the catalog's connections (sqlite_connection.cc).
 constexpr std::chrono::seconds kLockPatience(10);
 constexpr std::chrono::milliseconds kFirstLook(1);
 constexpr std::chrono::milliseconds kLook(20);
@@ -62,15 +62,15 @@ EmbeddedDatabase::~EmbeddedDatabase() {
   threads_.join();
 }
 
-// The server belongs to the thread that works on it; while none does, to the I/O thread. All else
-// is the I/O thread's.
+// The server belongs to the thread that works on it, or to the I/O thread if none does. Everything
+// else belongs to the I/O thread.
 struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine> {
   Engine(EmbeddedDatabase& home, std::unique_ptr<EmbeddedServer> embedded)
       : database(home), server(std::move(embedded)), pause(home.context()) {}
 
   using Work = std::function<void(EmbeddedServer&)>;
 
-  // Lets a thread do what is to be done, where none is at it already.
+  // Starts a thread on the pending work, unless one is at it already.
   void Go() {
     if (working || closed) {
       return;
@@ -163,7 +163,7 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
   EmbeddedDatabase& database;
   const std::unique_ptr<EmbeddedServer> server;
   boost::asio::steady_timer pause;
-  std::chrono::steady_clock::time_point patience;  // for the lock that is waited for
+  std::chrono::steady_clock::time_point patience;  // limit for waiting for a lock
   int looks = 0;
   EmbeddedServer::State state = EmbeddedServer::State::kIdle;
   bool working = false;
@@ -172,7 +172,7 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
   bool closed = false;
   std::string in;
   std::string out;
-  size_t taken = 0;  // of out
+  size_t taken = 0;  // bytes of out that were taken
   std::vector<Work> tasks;
   std::function<void(bool ok)> read_then;
   std::function<void(bool ok)> sent_then;

@@ -22,14 +22,14 @@ namespace sluice::server::pgwire {
 class EmbeddedDatabase {
  public:
   EmbeddedDatabase(boost::asio::io_context& context, std::string url);
-  // Waits for what runs; whoever ends a session interrupts that.
+  // Waits for running statements; ending their sessions interrupts them.
   ~EmbeddedDatabase();
 
   boost::asio::io_context& context() { return context_; }
   boost::asio::thread_pool& threads() { return threads_; }
   const std::string& url() const { return url_; }
   const std::shared_ptr<catalog::SharedCatalogs>& catalogs() const { return catalogs_; }
-  // Of the next session: what its client knows it by.
+  // Number of the next session, by which its client identifies it.
   uint32_t NextProcess() { return ++last_process_; }
 
  private:
@@ -40,15 +40,15 @@ class EmbeddedDatabase {
   uint32_t last_process_ = 0;
 };
 
-// A server of our own (EmbeddedServer) as a connection. Belongs to the I/O thread.
+// A server in this process (EmbeddedServer) as a connection. Belongs to the I/O thread.
 class EmbeddedLink final : public ByteLink {
  public:
-  // Calls `then` once with a link that is ready for a first statement, or with why there is none.
+  // Calls `then` once, with a link that is ready for a first statement, or with the error.
   using Opened = std::function<void(Result<std::unique_ptr<EmbeddedLink>>)>;
   static void Open(EmbeddedDatabase& database, const StartupMessage& startup, Opened then);
   ~EmbeddedLink() override;
 
-  // What it says of itself at the start.
+  // The parameters that it reports at the start.
   const std::vector<std::pair<std::string, std::string>>& parameters() const { return parameters_; }
 
   ssize_t Read(char* bytes, size_t size) override;
@@ -59,10 +59,11 @@ class EmbeddedLink final : public ByteLink {
   void WaitSent(std::function<void(bool ok)> then) override;
   void Close() override;
 
-  // Whatever runs is to end (57014).
+  // Cancels whatever runs (57014).
   void Cancel();
-  // Before a statement of ours reads and writes by connections of its own (LetOthersWork). `then`
-  // also gets what the session has SET of Sluice's settings, as statements.
+  // Call before a statement of ours reads and writes through connections of its own
+  // (LetOthersWork). `then` also receives the session's SET values of Sluice's settings, as
+  // statements.
   using Let = std::function<void(const Status& status, std::vector<std::string> settings)>;
   void LetOthersWork(std::string statement, Let then);
 

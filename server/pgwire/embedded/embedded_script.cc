@@ -8,7 +8,7 @@
 #include "server/pgwire/embedded/embedded_server.h"
 #include "server/pgwire/sql_words_internal.h"
 
-// The statements that SQLite does not have: transactions, settings, cursors, PREPARE, COPY.
+// The statements that SQLite lacks: transactions, settings, cursors, PREPARE, COPY.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -108,7 +108,7 @@ Status EmbeddedServer::RunTransaction(const SessionStatement& statement) {
         Warn("25001", "there is already a transaction in progress");
         break;
       }
-      if (block_ == Block::kImplicit) {  // what the script has done so far is part of it
+      if (block_ == Block::kImplicit) {  // it includes what the script has done so far
         block_ = Block::kExplicit;
       } else {
         RETURN_IF_ERROR(BeginBlock(Block::kExplicit));
@@ -369,7 +369,8 @@ Status EmbeddedServer::CopyIn(const SessionStatement& statement) {
   if (block_ == Block::kNone) {
     RETURN_IF_ERROR(BeginBlock(Block::kImplicit));
   }
-  // The lock is taken before the client is asked for anything that would have to be kept meanwhile.
+  // Take the lock before asking the client for data, which would otherwise have to be kept while
+  // waiting for the lock.
   ASSIGN_OR_RETURN(const std::unique_ptr<catalog::EmbeddedStatement> lock,
                    session_->Prepare(fmt::format("DELETE FROM {} WHERE 0", statement.table)));
   const Result<bool> locked = lock->Step();
@@ -403,8 +404,8 @@ Status EmbeddedServer::InsertCopied(const CopyRow& row) {
     RETURN_IF_ERROR(CheckCopied(row.size()));
     copying.insert->Reset();
     for (size_t i = 0; i < row.size(); ++i) {
-      // A column of bytes or booleans takes the forms that PostgreSQL has for them; for all others
-      // the column's affinity does.
+      // Columns of bytes or booleans accept PostgreSQL's forms of them; for all others the column's
+      // affinity decides.
       const uint32_t type = copying.types[i];
       const bool converted =
           row[i].has_value() &&

@@ -9,16 +9,16 @@
 #include "server/pgwire/binary_forms_internal.h"
 #include "server/pgwire/sql_words_internal.h"
 
-// The loop: messages, transactions, rows.
+// The main loop: messages, transactions, rows.
 namespace sluice::server::pgwire {
 namespace {
 
-// What is said at a time, before the client has its turn to take it.
+// Output after which the client has to take some before more is written.
 constexpr size_t kEnoughSaid = size_t{256} << 10;
-// The types of a result that nobody has described follow so many first rows.
+// The types of an undescribed result are inferred from this many first rows.
 constexpr size_t kFirstRows = 100;
 constexpr size_t kFirstBytes = size_t{64} << 10;
-// Of what has been worked on, before its room is given back.
+// Bytes of consumed input after which its memory is given back.
 constexpr size_t kWorkedOn = size_t{64} << 10;
 
 std::string UpperWord(std::string_view word) {
@@ -35,7 +35,7 @@ EmbeddedServer::EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session
                                SessionSettings settings)
     : session_(std::move(session)), settings_(std::move(settings)) {}
 
-// Somebody else's lock is in the way, and it is worth waiting.
+// Whether another connection holds a lock that is worth waiting for.
 bool EmbeddedServer::Stopped(const Status& status) {
   return !status.ok() && status.sqlstate() == "55P03" && !gives_up_.has_value();
 }
@@ -99,7 +99,7 @@ void EmbeddedServer::Consume(size_t bytes) {
 }
 
 bool EmbeddedServer::NextIsSync() const {
-  // Behind the message that is worked on.
+  // What follows the message that is worked on.
   const std::string_view rest = std::string_view(held_).substr(at_);
   const size_t next = 1 + ReadUint32(rest.substr(1));
   return next < rest.size() && rest[next] == 'S';
@@ -137,7 +137,7 @@ Status EmbeddedServer::Handle(char type, std::string_view body) {
     case 'H':
     case 'd':
     case 'c':
-    case 'f':  // of a COPY that has failed
+    case 'f':  // of a COPY that failed
       return OkStatus();
     default:
       AppendError(*out_,
@@ -210,7 +210,7 @@ Status EmbeddedServer::CommitBlock() {
 
 void EmbeddedServer::RollBackBlock() {
   EndPortals();
-  // SQLite may have rolled back already (a full disk).
+  // SQLite may already have rolled back (a full disk).
   if (session_->transaction() != catalog::EmbeddedSession::Transaction::kNone) {
     const Status rolled_back = session_->Run("ROLLBACK");
     if (!rolled_back.ok()) {
@@ -222,7 +222,7 @@ void EmbeddedServer::RollBackBlock() {
   settings_.End(false);
 }
 
-// Portals and cursors go with their transaction.
+// Portals and cursors end with their transaction.
 void EmbeddedServer::EndPortals() {
   portals_.clear();
   for (auto cursor = cursors_.begin(); cursor != cursors_.end();) {
@@ -275,7 +275,7 @@ Status EmbeddedServer::LetOthersWork(std::string_view statement) {
   };
   if (transaction == Transaction::kRead && std::none_of(portals_.begin(), portals_.end(), reads) &&
       std::none_of(cursors_.begin(), cursors_.end(), reads)) {
-    // As READ COMMITTED has it: what comes next reads what there is then.
+    // As in READ COMMITTED: the next statement reads what is committed by then.
     RETURN_IF_ERROR(session_->Run("COMMIT"));
     RETURN_IF_ERROR(session_->Run("BEGIN"));
   }
@@ -300,7 +300,7 @@ Status EmbeddedServer::BeginScript(std::string_view body) {
   return OkStatus();
 }
 
-// One statement, or the script's end.
+// Runs one statement, or ends the script.
 Status EmbeddedServer::NextOfScript() {
   if (next_ == statements_.size()) {
     if (block_ == Block::kImplicit) {
@@ -381,7 +381,7 @@ Status EmbeddedServer::RunOn() {
       }
     }
   }
-  if (running.rows >= static_cast<int64_t>(kFirstRows)) {  // there will be more of them
+  if (running.rows >= static_cast<int64_t>(kFirstRows)) {  // more rows will follow
     out_->reserve(kEnoughSaid + kEnoughSaid / 4);
   }
   while (out_->size() < kEnoughSaid) {
@@ -393,7 +393,7 @@ Status EmbeddedServer::RunOn() {
     if (!row.ok()) {
       if (row.status().sqlstate() == "55P03") {
         source.statement->Reset();
-        // Rows that were sent are not sent twice.
+        // A retry would send rows twice, so it is only possible before the first.
         return running.rows == 0 || !Stopped(row.status()) ? row.status()
                                                            : Status(row.status()).SqlState("40001");
       }
@@ -428,7 +428,7 @@ Status EmbeddedServer::Emit() {
   return OkStatus();
 }
 
-// The types of the columns, and the rows that they follow.
+// The columns' types, then the rows that were held back for them.
 void EmbeddedServer::DescribeFirst() {
   Running& running = *running_;
   const auto& declared = running.source->statement->columns();

@@ -19,30 +19,31 @@
 
 namespace sluice::server::pgwire {
 
-// A PostgreSQL server's end of one connection, from the first ReadyForQuery on, over a database
-// that is embedded: bytes in, bytes out; no socket, clock or thread. It stops where enough has been
-// said or a lock is in the way, and goes on where it has stopped. Belongs to one thread at a time.
+// The server's end of one PostgreSQL connection, from the first ReadyForQuery on, over an embedded
+// database: bytes in, bytes out; no socket, clock or thread. It pauses when it has enough output or
+// a lock is in the way, and resumes where it paused. Belongs to one thread at a time.
 //
-// Transactions are PostgreSQL's: an error fails the block, the statements of one Query or up to a
-// Sync are one, COMMIT of a failed block rolls it back.
+// Transactions are PostgreSQL's: an error fails the block, the statements of one Query, or up to a
+// Sync, are one transaction; COMMIT of a failed block rolls it back.
 class EmbeddedServer {
  public:
   EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings);
 
   enum class State {
-    kIdle,    // everything that was taken is answered
-    kMore,    // enough is said for now
-    kLocked,  // somebody else holds a lock: Work tries again
-    kEnded,   // the client has said that it goes, or says what is no message
+    kIdle,    // everything received is answered
+    kMore,    // there is enough output for now
+    kLocked,  // another connection holds a lock: Work tries again
+    kEnded,   // the client has said goodbye, or sent a malformed message
   };
   void Take(std::string_view bytes) { held_ += bytes; }
-  // Appends what is to be said.
+  // Appends output.
   State Work(std::string* out);
-  // The statement that waits for a lock ends with this error instead.
+  // Ends the statement that waits for a lock with this error.
   void StopWaiting(Status why) { gives_up_ = std::move(why); }
 
-  // Before other connections read and write for a statement of ours: the session lets go of what it
-  // has only read. 25001: it has written; 0A000: the statement names what only this session sees.
+  // Call before other connections read and write for a statement of ours: the session releases
+  // locks that it holds only for reading. 25001: it has written; 0A000: the statement names
+  // something that only this session sees.
   Status LetOthersWork(std::string_view statement);
 
   const SessionSettings& settings() const { return settings_; }
@@ -51,7 +52,7 @@ class EmbeddedServer {
  private:
   enum class Block { kNone, kImplicit, kExplicit, kFailed };
 
-  // Where rows come from; gives its locks back when it goes.
+  // Where rows come from; releases its locks when destroyed.
   struct Source {
     std::shared_ptr<catalog::EmbeddedStatement> statement;
     bool begun = false;
@@ -65,10 +66,10 @@ class EmbeddedServer {
   struct Prepared {
     std::string sql;                // "": an empty query
     std::vector<uint32_t> types;    // of its parameters
-    std::vector<uint32_t> guessed;  // where the client has said none and asked for them
+    std::vector<uint32_t> guessed;  // inferred types, if the client gave none and asked for them
     std::shared_ptr<catalog::EmbeddedStatement> statement;
     std::optional<SessionStatement> session;
-    bool of_catalog = false;  // which may have changed by the next time
+    bool of_catalog = false;  // it reads the catalog, which may have changed by the next time
   };
   struct Portal {
     std::string sql;
@@ -82,14 +83,14 @@ class EmbeddedServer {
     std::shared_ptr<Source> source;
     bool hold = false;
   };
-  // What answers with rows, or with their number.
+  // A running statement that returns rows, or their number.
   struct Running {
     std::shared_ptr<Source> source;
-    std::string verb;  // of the tag
+    std::string verb;  // of CommandComplete's tag
     std::vector<WireColumn> columns = {};
-    bool described = false;  // simple protocol: the types follow the first rows
+    bool described = false;  // simple protocol: the description waits for the first rows
     bool silent = false;     // MOVE
-    bool suspends = false;   // at its limit, for a portal
+    bool suspends = false;   // suspended at its limit, for a portal
     int64_t limit = -1;
     int64_t rows = 0;
     std::optional<SessionStatement::CopyOptions> copy = {};
@@ -101,7 +102,7 @@ class EmbeddedServer {
     std::shared_ptr<catalog::EmbeddedStatement> insert;
     std::vector<uint32_t> types;
     int64_t rows = 0;
-    std::optional<BinaryCopyReader> binary = {};  // in the place of `reader`
+    std::optional<BinaryCopyReader> binary = {};  // instead of `reader`
   };
 
   // The loop.
@@ -169,19 +170,19 @@ class EmbeddedServer {
   const std::unique_ptr<catalog::EmbeddedSession> session_;
   SessionSettings settings_;
   std::string held_;
-  size_t at_ = 0;  // of held_
+  size_t at_ = 0;  // offset in held_
   std::string* out_ = nullptr;
   bool ended_ = false;
   std::optional<Status> gives_up_;
 
   Block block_ = Block::kNone;
   bool read_only_ = false;  // of the block
-  bool skips_ = false;      // up to Sync
+  bool skips_ = false;      // everything up to Sync
   bool in_script_ = false;
-  std::string script_;  // what places in errors point into
+  std::string script_;  // text that places in errors refer to
   std::vector<Span> statements_;
   size_t next_ = 0;
-  int64_t place_ = 0;  // of the statement that runs
+  int64_t place_ = 0;  // place of the running statement
 
   std::optional<Running> running_;
   std::optional<Copying> copying_;

@@ -10,7 +10,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// In the order in which PostgreSQL 15 tells them.
+// In the order in which PostgreSQL 15 reports them.
 constexpr std::array<std::string_view, 13> kReported = {"application_name",
                                                         "client_encoding",
                                                         "DateStyle",
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 13> kReported = {"application_name",
                                                         "session_authorization",
                                                         "standard_conforming_strings",
                                                         "TimeZone"};
-// That no session changes.
+// No session can change these.
 constexpr std::array<std::string_view, 7> kConstant = {
     "server_version",    "server_encoding",       "is_superuser",      "in_hot_standby",
     "integer_datetimes", "session_authorization", "server_version_num"};
@@ -71,7 +71,7 @@ SessionSettings::SessionSettings(std::string version, std::string user,
   for (const auto& [name, value] : options) {
     if (name != "user" && name != "database" && name != "options" && name != "replication" &&
         !name.starts_with("_pq_.")) {
-      // What a client asks for too much of is as it was.
+      // An error leaves the setting unchanged.
       [[maybe_unused]] const Status set = Set(catalog::LowerAscii(name), value, false);
     }
   }
@@ -102,7 +102,7 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
     return Reset(name);
   }
   if (name == "datestyle") {
-    value = "ISO, MDY";  // dates are the texts that are stored
+    value = "ISO, MDY";  // dates are stored as texts
   }
   if (local) {
     const auto known = values_.find(key);

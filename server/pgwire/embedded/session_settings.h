@@ -11,35 +11,35 @@
 
 namespace sluice::server::pgwire {
 
-// What an embedded session has SET. Nothing of it changes how SQLite reads or shows a value;
-// clients ask for it. Not thread-safe.
+// The SET values of an embedded session. They do not change how SQLite reads or shows values;
+// clients ask for them. Not thread-safe.
 class SessionSettings {
  public:
-  // `options`: of the start-up message (application_name, DateStyle, ...).
+  // `options`: from the start-up message (application_name, DateStyle, ...).
   SessionSettings(std::string version, std::string user,
                   const std::vector<std::pair<std::string, std::string>>& options);
 
-  // 0A000: an encoding that is none of SQLite's; 55P02: it cannot be changed.
+  // 0A000: an encoding that SQLite does not support; 55P02: it cannot be changed.
   Status Set(std::string_view name, std::string value, bool local);
   Status Reset(std::string_view name);  // "": all
-  // nullopt: nobody has set it.
+  // nullopt: not set.
   std::optional<std::string> Get(std::string_view name) const;
   const std::map<std::string, std::string>& all() const { return values_; }
 
-  // A transaction begins: from here on ROLLBACK takes back what is SET, and COMMIT what is SET
-  // LOCAL.
+  // A transaction begins: from here on ROLLBACK undoes SET, and COMMIT undoes SET LOCAL.
   void Begin();
   void End(bool committed);
 
-  // What clients are told unasked, as PostgreSQL spells it; and of those, what has changed since.
+  // The settings that clients are told without asking, as PostgreSQL spells them; and those of them
+  // that have changed since the last call.
   std::vector<std::pair<std::string, std::string>> Reported() const;
   std::vector<std::pair<std::string, std::string>> TakeChanged();
 
  private:
   std::map<std::string, std::string> values_;                // by names in lower case
-  std::map<std::string, std::string> first_;                 // that RESET goes back to
-  std::map<std::string, std::string> before_;                // the transaction
-  std::map<std::string, std::optional<std::string>> local_;  // before SET LOCAL
+  std::map<std::string, std::string> first_;                 // the values that RESET restores
+  std::map<std::string, std::string> before_;                // the values before the transaction
+  std::map<std::string, std::optional<std::string>> local_;  // the values before SET LOCAL
   std::map<std::string, std::string> told_;
 };
 

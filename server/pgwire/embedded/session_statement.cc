@@ -55,7 +55,7 @@ class SessionReader {
     ++at_;
     return name.ok() ? std::optional(name->name) : std::nullopt;
   }
-  // What a literal says: 'x', x, "x", 5.
+  // The value of a literal: 'x', x, "x", 5.
   std::string TakeValue() {
     std::string value;
     if (AtEnd()) {
@@ -105,8 +105,8 @@ SessionStatement StatementOf(StatementKind kind, std::string tag) {
   return statement;
 }
 
-// [NOT] DEFERRABLE, ISOLATION LEVEL x, READ ONLY, READ WRITE: SQLite's transactions are
-// serializable whatever is asked for.
+// [NOT] DEFERRABLE, ISOLATION LEVEL x, READ ONLY, READ WRITE: SQLite's transactions are always
+// serializable.
 bool TakeModes(SessionReader& reader, SessionStatement* statement) {
   while (!reader.AtEnd()) {
     if (reader.Take("ISOLATION")) {
@@ -255,7 +255,7 @@ SessionRead ReadName(SessionReader& reader, StatementKind kind, std::string tag)
   return reader.AtEnd() ? SessionRead(statement) : reader.Unexpected();
 }
 
-// The statement behind AS or FOR.
+// The statement after AS or FOR.
 SessionRead ReadInner(SessionReader& reader, std::string_view sql, SessionStatement statement) {
   if (reader.AtEnd()) {
     return reader.Unexpected();

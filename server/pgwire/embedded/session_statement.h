@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 
-// The statements of a session that an embedded database does not have itself: transactions with
-// their modes, settings, cursors, PREPARE, COPY. Pure; thread-safe.
+// Session statements that an embedded database itself lacks: transactions with their modes,
+// settings, cursors, PREPARE, COPY. Pure; thread-safe.
 namespace sluice::server::pgwire {
 
 struct SessionStatement {
@@ -34,7 +34,7 @@ struct SessionStatement {
     kClose,       // name; "": all
     kCopyIn,
     kCopyOut,
-    kListen,  // LISTEN, UNLISTEN, NOTIFY: nobody is there to notify
+    kListen,  // LISTEN, UNLISTEN, NOTIFY: there are no other sessions to notify
   };
   Kind kind;
   std::string tag = {};  // of CommandComplete
@@ -45,10 +45,10 @@ struct SessionStatement {
   std::optional<bool> read_only = {};       // of modes
   bool chain = false;                       // COMMIT AND CHAIN
   int64_t count = 1;                        // of rows; negative: all
-  Span inner = {};                          // of the text: the statement inside
+  Span inner = {};                          // place of the inner statement in the text
   std::vector<std::string> types = {};      // of a prepared statement's parameters, as written
   std::vector<std::string> arguments = {};  // expressions, as written
-  std::string table = {};    // of COPY: as it stands in the statement, with its columns
+  std::string table = {};    // of COPY: as written in the statement, with its columns
   std::string columns = {};  // "(a, b)" or ""
   struct CopyOptions {
     bool csv = false;
@@ -62,8 +62,8 @@ struct SessionStatement {
   CopyOptions copy = {};
 };
 
-// nullopt: it is none, and SQLite's own. Errors: it is one, and not written as one can be (42601),
-// or asks for what is not there (0A000).
+// nullopt: the statement is SQLite's own. Errors: it is one of these, but malformed (42601) or asks
+// for something that is missing here (0A000).
 Result<std::optional<SessionStatement>> ReadSessionStatement(std::string_view sql);
 
 }  // namespace sluice::server::pgwire

@@ -13,8 +13,8 @@
 #include "tests/support/database_proxy.h"
 #include "tests/support/postgres_server.h"
 
-// The server's host has gone without a word: requests to cancel reach nobody, and libpq would wait
-// for their answer for minutes.
+// The server's host has vanished: requests to cancel are never answered, and libpq would wait
+// minutes for an answer.
 namespace sluice::catalog {
 namespace {
 
@@ -96,8 +96,8 @@ TEST_F(DeadHost, NobodyWaitsForAConnectionAfterItsStop) {
   EXPECT_EQ(opened.get().sqlstate(), "57014");
 }
 
-// A master that has lost its machine in the middle of writing its journal: the next one does not
-// wait until the server's TCP gives up, which may take hours.
+// A master has lost its machine in the middle of writing its journal: the next one does not wait
+// for the server's TCP timeout, which may take hours.
 TEST_F(DeadHost, WhatAMasterHasLockedIsFreeForTheNextOne) {
   const auto catalog = OpenCatalog(database_.url()).value();
   JobStore& jobs = catalog->jobs();

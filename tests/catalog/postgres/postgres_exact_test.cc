@@ -7,7 +7,7 @@
 #include "catalog/postgres/postgres_database_internal.h"
 #include "tests/catalog/copy_rows.h"
 
-// Whatever PostgreSQL holds is shown as PostgreSQL shows it, and copied as it is.
+// Every value in PostgreSQL is shown as PostgreSQL shows it, and copied unchanged.
 namespace sluice::catalog {
 namespace {
 
@@ -141,7 +141,7 @@ class PostgresExactTest : public CopyTest {
   std::string ValueOf(const TypeValues& type, size_t row) {
     const std::string& value = type.values[row % type.values.size()];
     if (value == "pg_catalog.sum(integer)::pg_catalog.regprocedure") {
-      return "'sum(integer)'::regprocedure::oid::regproc";  // overloaded: no text names it
+      return "'sum(integer)'::regprocedure::oid::regproc";  // overloaded: its name is ambiguous
     }
     return QuoteText(value, Dialect::kPostgres) + "::" + type.type;
   }
@@ -167,10 +167,10 @@ class PostgresExactTest : public CopyTest {
       made = connection->Run("INSERT INTO e VALUES (" + values + ")");
       ASSERT_TRUE(made.ok()) << made.ToString();
     }
-    made = connection->Run("INSERT INTO e (id) VALUES (-1)");  // every NULL
+    made = connection->Run("INSERT INTO e (id) VALUES (-1)");  // all NULL
     ASSERT_TRUE(made.ok()) << made.ToString();
   }
-  // What differs between the tables e and `copy`: columns by type, and cells.
+  // The differences between table e and `copy`: column types, and cells.
   Texts Differences(const std::string& copy) {
     Texts differences = Select(
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(b.atttypid, "
@@ -195,7 +195,7 @@ class PostgresExactTest : public CopyTest {
 };
 
 TEST_P(PostgresExactTest, TheTestKnowsEveryType) {
-  // Those that nothing can be put into: the server writes them itself.
+  // Types that accept no input: only the server writes them.
   const std::set<std::string> closed = {"pg_node_tree",
                                         "pg_ndistinct",
                                         "pg_dependencies",
@@ -230,7 +230,7 @@ TEST_P(PostgresExactTest, EveryTypeIsCopied) {
   }
 }
 
-// What is set in the session, or for the role, is no business of a copy.
+// Settings of the session or the role do not affect a copy.
 TEST_P(PostgresExactTest, SettingsDoNotChangeACopy) {
   MakeEveryType();
   const std::string database = url().substr(url().rfind('/') + 1);
@@ -276,7 +276,7 @@ TEST_P(PostgresExactTest, EveryTypeIsShownAsTheServerShowsIt) {
 TEST_P(PostgresExactTest, AHeaderNamesTheServersTypes) {
   MakeEveryType();
   const Shown shown = Show("SELECT * FROM e");
-  // Of a domain a result only tells the type behind it.
+  // For a domain, a result only reports the underlying type.
   const Texts types = Select(
       "SELECT CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod)"
       " ELSE format_type(atttypid, atttypmod) END FROM pg_attribute a JOIN pg_type t"

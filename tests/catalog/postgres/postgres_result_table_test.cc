@@ -2,7 +2,7 @@
 
 #include "tests/catalog/both_databases.h"
 
-// What only PostgreSQL has on a result table: rights, row-level security, publications.
+// Properties of result tables that only PostgreSQL has: rights, row-level security, publications.
 namespace sluice::catalog {
 namespace {
 
@@ -167,8 +167,8 @@ TEST_P(PostgresResultTableTest, ARoleWithoutRightsDestroysNothing) {
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
 }
 
-// The record of a table may be written by whoever may write the table; whether it is ours is for
-// its owner to say.
+// Any role that may write a table may write the table's record; only the table's owner can say
+// whether it is ours.
 TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   ASSERT_TRUE(Write(3).ok());
   Run("CREATE TABLE wine (id bigint)");
@@ -193,7 +193,7 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   const Status refused = source().PlanResultTable(wine, &schema).status();
   EXPECT_EQ(refused.sqlstate(), "42P07");
   EXPECT_THAT(refused.message(), HasSubstr("Sluice did not write it"));
-  // Columns that the table has only got since.
+  // Columns added to the table later.
   Run("ALTER TABLE p ADD COLUMN remark bigint");
   ASSERT_TRUE(as_scorer("UPDATE sluice.result_tables SET columns = 'id bigint, remark bigint'"
                         " WHERE table_name = 'p'")
@@ -201,7 +201,7 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   const Schema wider = {{{"id", DataType::kInt64, ""}, {"remark", DataType::kInt64, ""}}};
   EXPECT_EQ(Write(1, false, wider).sqlstate(), "42P07");
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
-  // A table that its owner has put aside.
+  // A table that its owner has renamed to keep it.
   Run("ALTER TABLE p RENAME TO kept");
   Run("ALTER TABLE kept DROP COLUMN remark");
   Run("UPDATE sluice.result_tables SET columns = 'id bigint', table_name = 'kept'"
@@ -209,18 +209,18 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   ResultTable kept;
   kept.name = {"public", "kept"};
   EXPECT_EQ(source().PlanResultTable(kept, &schema).status().sqlstate(), "42P07");
-  // Under its name, and as it was, it is Sluice's again.
+  // With its old name and definition, it is Sluice's again.
   Run("ALTER TABLE kept RENAME TO p");
   Run("UPDATE sluice.result_tables SET table_name = 'p' WHERE table_name = 'kept'");
   EXPECT_TRUE(Plan(source()).ok());
-  // The owner says so, and it is Sluice's with other columns.
+  // With its owner's consent, it is Sluice's again with other columns.
   EXPECT_TRUE(Write(1, true, wider).ok());
   EXPECT_TRUE(Write(2, false, wider).ok());
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "2");
 }
 
-// Others may make functions and operators with the server's names, whose types fit better: they
-// would run with the rights of whoever writes a result.
+// Other roles may create functions and operators with the server's names but better-fitting types:
+// they would run with the rights of the role that writes a result.
 TEST_P(PostgresResultTableTest, FunctionsThatOnlyLookLikeTheServersAreNotRun) {
   const std::string body = " LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not the server''; END'";
   Run("CREATE FUNCTION quote_ident(name) RETURNS text" + body);
@@ -271,7 +271,7 @@ TEST_P(PostgresResultTableTest, ReplacingKeepsOwnerAndRights) {
   EXPECT_THAT(Select("SELECT attacl::text FROM pg_attribute WHERE attrelid = 'p'::regclass"
                      " AND attname = 'id'")[0][0],
               HasSubstr("=w/"));
-  // What default privileges would give a new table is not given to this one.
+  // Default privileges for new tables are not applied to this one.
   Run("REVOKE ALL ON p FROM PUBLIC");
   Run("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC");
   ASSERT_TRUE(Write(3, true).ok());
@@ -329,7 +329,7 @@ TEST_P(PostgresResultTableTest, SourcesAreFoundThroughWhateverReadsThem) {
     ASSERT_TRUE(tables.ok()) << select << "\n" << tables.status().ToString();
     EXPECT_THAT(*tables, Contains(table)) << select;
   }
-  // What a materialised view stores is read of the view.
+  // Selecting from a materialised view only reads the view.
   Run("CREATE MATERIALIZED VIEW stored AS SELECT * FROM t");
   EXPECT_THAT(source().SourceTables("SELECT * FROM stored").value(),
               Not(Contains(TableName{"public", "t"})));

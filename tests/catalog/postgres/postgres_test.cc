@@ -6,7 +6,7 @@
 #include "catalog/postgres/postgres_database_internal.h"
 #include "tests/catalog/both_databases.h"
 
-// What only PostgreSQL does.
+// Behaviour specific to PostgreSQL.
 namespace sluice::catalog {
 namespace {
 
@@ -84,7 +84,7 @@ TEST_P(PostgresTest, EveryTypeBothWays) {
                           "1 day", ::testing::_, ::testing::_, "NULL", "NULL"));
 }
 
-// What the session shows dates and bytes as is no business of who decodes them.
+// The session's output formats of dates and bytes do not affect decoding.
 TEST_P(PostgresTest, SettingsDoNotChangeWhatIsDecoded) {
   constexpr std::string_view kSelect =
       "SELECT TIMESTAMP '2024-02-29 01:02:03' AS a, DATE '2024-02-29' AS b,"
@@ -109,7 +109,7 @@ TEST_P(PostgresTest, SettingsDoNotChangeWhatIsDecoded) {
   }
 }
 
-// Only rows fill a batch: one without rows would be taken for the end.
+// Only rows fill a batch: an empty one would be taken for the end.
 TEST_P(PostgresTest, ALongNoticeIsNotTheEnd) {
   Run("CREATE FUNCTION loud(i integer) RETURNS integer LANGUAGE plpgsql AS"
       " $$BEGIN RAISE NOTICE '%', repeat('x', 5000000); RETURN i; END$$");
@@ -117,7 +117,7 @@ TEST_P(PostgresTest, ALongNoticeIsNotTheEnd) {
   EXPECT_EQ(ReadWith(OpenLibpqStream, "SELECT loud(1)"), (Texts{{"1"}}));
 }
 
-// A model knows neither of them.
+// A model accepts neither.
 TEST_P(PostgresTest, TimesOutOfReachAreNullBothWays) {
   constexpr std::string_view kSelect =
       "SELECT 'infinity'::date AS a, DATE '5874897-12-31' AS b, '-infinity'::timestamptz AS c,"
@@ -260,7 +260,7 @@ TEST_P(PostgresTest, ASmallRoleReadsWhatItMay) {
   ASSERT_FALSE(hidden.ok());
   EXPECT_EQ(hidden.status().sqlstate(), "42501");
 
-  // It may not stage: what cannot be cut is one shard.
+  // Without the right to stage, a select that cannot be cut becomes a single shard.
   DatasetOptions options;
   options.rows_per_shard = 100;
   const auto whole = (*reader)->OpenDataset("SELECT id FROM t ORDER BY id DESC", options);
@@ -330,7 +330,7 @@ TEST_P(PostgresTest, AnAbandonedStageIsDroppedByTheNext) {
   Run("CREATE UNLOGGED TABLE sluice_stage.stage_abandoned (c0 integer)");
   Run("COMMENT ON TABLE sluice_stage.stage_abandoned IS 'Sluice keeps the rows of a select in "
       "sluice_stage.stage_abandoned while it reads them'");
-  // Tables that only look like it: nobody marked them.
+  // Tables that only look like ours, without our mark.
   Run("CREATE UNLOGGED TABLE sluice_stage.stage_plan (c0 integer)");
   Run("CREATE TABLE sluice_stage.stage_results (c0 integer)");
   Run("COMMENT ON TABLE sluice_stage.stage_results IS 'Sluice keeps the rows of a select in "
@@ -340,7 +340,7 @@ TEST_P(PostgresTest, AnAbandonedStageIsDroppedByTheNext) {
   EXPECT_FALSE(source().ResolveTable({"sluice_stage", "stage_abandoned"}).value().has_value());
   EXPECT_TRUE(source().ResolveTable({"sluice_stage", "stage_plan"}).value().has_value());
   EXPECT_TRUE(source().ResolveTable({"sluice_stage", "stage_results"}).value().has_value());
-  // One whose owner lives stays.
+  // A table whose owner is alive stays.
   const auto other = source().OpenDataset("SELECT id, random() FROM t", {});
   ASSERT_TRUE(other.ok());
   const std::string stage =
@@ -386,7 +386,7 @@ TEST_P(PostgresTest, ErrorsKeepDetailAndHint) {
 
 INSTANTIATE_TEST_SUITE_P(Databases, PostgresTest, ::testing::Values("postgresql"), DatabaseName);
 
-// A transaction that has imported a snapshot exports it again, and so on.
+// A transaction that has imported a snapshot can export it again, and so on.
 TEST_P(PostgresTest, ADatasetOutlivesWhoOpenedIt) {
   Run("CREATE TABLE t AS SELECT i FROM generate_series(1, 100) AS i");
   auto first = source().OpenDataset("SELECT i FROM t", {}).value();

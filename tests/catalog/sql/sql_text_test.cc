@@ -28,7 +28,7 @@ TEST(SqlText, TokensOfPostgres) {
 TEST(SqlText, CommentsAndEscapesEndWhereTheDatabaseEndsThem) {
   EXPECT_THAT(Tokens("a -- b\rc", Dialect::kPostgres), ElementsAre("a", "c"));
   EXPECT_THAT(Tokens("a -- b\rc\nd", Dialect::kSqlite), ElementsAre("a", "d"));
-  // A string on the line below goes on by the same rules.
+  // A string continued on the next line follows the same rules.
   EXPECT_THAT(Tokens("E'a'\n '\\'; b' c", Dialect::kPostgres), ElementsAre("E'a'\n '\\'; b'", "c"));
   EXPECT_THAT(Tokens("E'a' '\\' c", Dialect::kPostgres), ElementsAre("E'a'", "'\\'", "c"));
 }

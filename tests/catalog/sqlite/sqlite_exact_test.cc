@@ -2,7 +2,7 @@
 
 #include "tests/catalog/copy_rows.h"
 
-// SQLite types every cell: each is shown and copied as it is stored.
+// In SQLite every cell has its own type: each is shown and copied as it is stored.
 namespace sluice::catalog {
 namespace {
 
@@ -12,7 +12,7 @@ using ::testing::UnorderedElementsAre;
 
 class SqliteExactTest : public CopyTest {
  protected:
-  // One column for each way to declare one, every kind of cell in each.
+  // One column for each kind of declaration, with every kind of cell in each.
   void MakeEveryCell() {
     Run("CREATE TABLE e (id INTEGER PRIMARY KEY, untyped, i INTEGER, r REAL, t TEXT, n "
         "NUMERIC(10,2),"
@@ -57,7 +57,7 @@ class SqliteExactTest : public CopyTest {
           ", " + cell + ", " + cell + ", " + cell + ", " + cell + ")");
     }
   }
-  // Cells of `copy` that are stored otherwise than in e.
+  // Cells of `copy` that are stored differently from those in e.
   Texts Differences(const std::string& copy) {
     Texts differences;
     for (const auto& column : Select("SELECT name FROM pragma_table_info('e')")) {
@@ -117,7 +117,7 @@ TEST_P(SqliteExactTest, EveryCellIsShownAsItIsStored) {
   EXPECT_EQ(ReadCopied("SELECT * FROM m", CopiedColumns::Purpose::kShow).cells, cells);
 }
 
-// The rows that come first say nothing about those that come later.
+// The first rows say nothing about later ones.
 TEST_P(SqliteExactTest, ALateCellOfAnotherKindIsNoError) {
   Run("CREATE TABLE m (i INTEGER)");
   Run("INSERT INTO m WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"

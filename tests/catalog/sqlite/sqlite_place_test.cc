@@ -13,8 +13,8 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/model_store.h"
 
-// Somebody deletes, replaces, truncates or overwrites a database file that we have open. SQLite
-// does not notice: what it writes then, nobody will ever read.
+// An open database file is deleted, replaced, truncated or overwritten by another program. SQLite
+// does not notice, and what it writes after that would never be read.
 namespace sluice::catalog {
 namespace {
 
@@ -126,7 +126,7 @@ TEST_F(DisturbedFile, AFileThatWasOverwrittenTakesNoModel) {
   EXPECT_THAT(status.message(), HasSubstr("was overwritten"));
 }
 
-// What the file lacks is an error of the read, not a signal that ends everybody's process.
+// Missing parts of the file are an error of the read, not a signal that ends the process.
 TEST_F(DisturbedFile, AFileThatIsCutShortWhileItIsReadFailsTheRead) {
   const std::string large = folder_ + "/large.db";
   Use(Make(large, 300'000));  // more than a connection keeps in memory

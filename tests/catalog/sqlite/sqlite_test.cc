@@ -12,7 +12,7 @@
 #include "catalog/sqlite/sqlite_stage_internal.h"
 #include "tests/catalog/both_databases.h"
 
-// What only SQLite does.
+// Behaviour specific to SQLite.
 namespace sluice::catalog {
 namespace {
 
@@ -31,7 +31,7 @@ class SqliteTest : public BothDatabases {
 
 TEST_P(SqliteTest, CellsOfAnotherClassAreConverted) {
   Run("CREATE TABLE mixed (i INTEGER, r REAL, t TEXT, b BOOLEAN, d DATE)");
-  // A blob of text keeps the TEXT class out of the column's affinity.
+  // A blob of text shows that the column's affinity is not TEXT.
   Run("INSERT INTO mixed VALUES (3.0, 5, 7, 'true', '2024-01-02'),"
       " (' 12', ' 1.5 ', 2.5, 0, 86400), (NULL, NULL, NULL, NULL, NULL)");
   const auto rows = Read("SELECT * FROM mixed");
@@ -51,7 +51,7 @@ int CountLongRuns(sqlite3* database, char**, const void*) {
   return sqlite3_trace_v2(database, SQLITE_TRACE_STMT, CountLongRun, nullptr);
 }
 
-// Each run of it builds the list anew.
+// Each run of the select builds the list again.
 TEST_P(SqliteTest, ALongListIsRunAFewTimesOnly) {
   Run("CREATE TABLE t (a INTEGER, y INTEGER)");
   Run("INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
@@ -84,7 +84,7 @@ TEST_P(SqliteTest, ACellThatCannotBeConvertedIsNamed) {
   EXPECT_EQ(rows.status().sqlstate(), "22018");
   EXPECT_EQ(rows.status().message(), "column 'i' is bigint, but row 3 holds 'three'");
   EXPECT_THAT(rows.status().diagnostics()[0].hint, HasSubstr("NULLIF"));
-  // A plain statement shows it all the same.
+  // A plain statement shows all of it.
   EXPECT_THAT(Select("SELECT i FROM mixed"),
               ElementsAre(ElementsAre("1"), ElementsAre("2"), ElementsAre("three")));
 }
@@ -105,7 +105,7 @@ TEST_P(SqliteTest, ExpressionsAreTypedByTheirCells) {
 
 TEST_P(SqliteTest, SparseRowidsAreCutByTheirDensity) {
   Run("CREATE TABLE sparse (id INTEGER PRIMARY KEY, x TEXT)");
-  // Two crowds, far from each other.
+  // Two clusters of ids, far from each other.
   Run("INSERT INTO sparse WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE"
       " i < 300000) SELECT CASE WHEN i <= 150000 THEN i ELSE 9000000000000000000 + i END, 'x' FROM "
       "n");
@@ -151,7 +151,7 @@ TEST_P(SqliteTest, SnapshotsHoldWhileOthersCommit) {
     const auto other = OpenDataSource(url());
     ASSERT_TRUE(other.ok());
     while (!stop.stop_requested()) {
-      // Always two rows more: an odd number of rows was seen in the middle of nothing.
+      // Rows are added in pairs: an odd number would mean reading in the middle of a transaction.
       EXPECT_TRUE((*other)->Execute("INSERT INTO t VALUES (1), (2)", nullptr, {}).ok());
     }
   });
@@ -200,7 +200,7 @@ TEST_P(SqliteTest, AnInMemoryDatabaseWorksInOneProcess) {
   EXPECT_TRUE(opened->catalog->jobs().Create(job).ok());
 
   const auto other = OpenDataSource("sqlite::memory:");
-  EXPECT_FALSE((*other)->Describe("SELECT * FROM t").ok());  // each is its own
+  EXPECT_FALSE((*other)->Describe("SELECT * FROM t").ok());  // each source has its own
   options.many_processes = true;
   const auto shared = memory->OpenDataset("SELECT x FROM t", options);
   ASSERT_FALSE(shared.ok());
@@ -213,7 +213,7 @@ TEST_P(SqliteTest, WhatADeadProcessLeftIsSweptUp) {
   const Schema schema = {{{"x", DataType::kInt64, ""}}};
   ResultTable out;
   out.name.name = "out";
-  // A process that ends without a word, in the middle of a stage and of a result.
+  // A process that dies suddenly, in the middle of a stage and of a result.
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -249,7 +249,7 @@ TEST_P(SqliteTest, WhatADeadProcessLeftIsSweptUp) {
   ASSERT_TRUE(mine.ok() && writer.ok()) << writer.status().ToString();
   EXPECT_EQ(files(), 1);
   EXPECT_EQ(tables(), 1U);
-  // What lives is left alone by the next one.
+  // The next one leaves the tables of living processes alone.
   const auto other = heir.OpenDataset(select, {});
   const auto second = heir.OpenWriter(out, schema);
   ASSERT_TRUE(other.ok() && second.ok());

@@ -99,7 +99,7 @@ TEST_P(StoresTest, DamagedWeightsAreNoticed) {
   EXPECT_FALSE(catalog().models().LoadWeights(*model).ok());
 }
 
-// A statement that has found a model goes on with it under whatever name it has by now.
+// A statement that has found a model continues with it even if the model is renamed.
 TEST_P(StoresTest, WeightsAreFoundAfterTheModelWasRenamed) {
   ModelStore& models = catalog().models();
   ASSERT_TRUE(models.Put(Model("m"), "first", true).ok());
@@ -114,11 +114,11 @@ TEST_P(StoresTest, WeightsAreFoundAfterTheModelWasRenamed) {
   EXPECT_EQ(models.Find("", "m", std::nullopt).status().sqlstate(), "42704");
   EXPECT_EQ(models.Find("s", "n", std::nullopt)->version, 2);
   EXPECT_EQ(models.LoadWeights(*first).value(), "first");
-  // The next version has the next number.
+  // The next version gets the next number.
   ModelVersion next = Model("n");
   next.schema = "s";
   EXPECT_EQ(models.Put(next, "third", false)->version, 3);
-  // Another model of the old name is another model.
+  // Another model with the old name is a different model.
   ASSERT_TRUE(models.Put(Model("m"), "not the first", true).ok());
   EXPECT_EQ(models.LoadWeights(*first).value(), "first");
   ASSERT_TRUE(models.Drop("s", "n", 1).ok());
@@ -150,7 +150,7 @@ TEST_P(StoresTest, WhatIsStoredWhileTheModelGoesAwayIsANewModel) {
   EXPECT_EQ(catalog().models().LoadWeights(*put).value(), "new");
 }
 
-// The row is input: its numbers are held against the chunks before anything is allocated.
+// The row is not trusted: its numbers are checked against the chunks before anything is allocated.
 TEST_P(StoresTest, NumbersOfAModelRowAreNotTrusted) {
   ASSERT_TRUE(catalog().models().Put(Model("m"), std::string(3 << 20, 'w'), true).ok());
   const auto load = [this] {
@@ -166,7 +166,7 @@ TEST_P(StoresTest, NumbersOfAModelRowAreNotTrusted) {
     EXPECT_EQ(status.sqlstate(), "XX001") << bytes;
     EXPECT_EQ(status.message(), "the stored weights of model 'm:1' are damaged");
   }
-  if (!postgres()) {  // SQLite takes anything into any column
+  if (!postgres()) {  // SQLite accepts anything in any column
     for (const char* bytes : {"1e300", "-9e999", "'text'", "x'00'"}) {
       Run("UPDATE " + Table("model_versions") + " SET weights_bytes = " + bytes);
       EXPECT_EQ(load().sqlstate(), "XX001") << bytes;
@@ -348,7 +348,7 @@ TEST_P(StoresTest, RecordsOfAJobGoWithItsEnd) {
   EXPECT_THAT(jobs.Records(job.id, "").value(), IsEmpty());
 }
 
-// The connection was lost at COMMIT: nobody knows, so the master writes it again.
+// The connection was lost at COMMIT: the outcome is unknown, so the master writes it again.
 TEST_P(StoresTest, AnAppendThatIsRepeatedIsThereOnce) {
   JobStore& jobs = catalog().jobs();
   Job job;
@@ -359,7 +359,7 @@ TEST_P(StoresTest, AnAppendThatIsRepeatedIsThereOnce) {
   ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first"}, false, &last).ok());
   const std::optional<int64_t> known = last;
   ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"second", "third"}, false, &last).ok());
-  last = known;  // as it is when the answer never came
+  last = known;  // as if the answer never came
   ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"second", "third"}, false, &last).ok());
   EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", "second", "third"}));
   const std::optional<int64_t> before = last;
@@ -400,7 +400,7 @@ TEST_P(StoresTest, JobsAreRows) {
   EXPECT_EQ(found->state, JobState::kCancelled);
   EXPECT_EQ(found->rows_trained, 17);
   EXPECT_EQ(found->finished_micros, 1'700'000'001'000'000);
-  EXPECT_TRUE(jobs.CancelRequested(*id).value());  // an update does not take the request back
+  EXPECT_TRUE(jobs.CancelRequested(*id).value());  // an update does not undo the request
   EXPECT_EQ(jobs.RequestCancel(*id).code(), Code::kFailedPrecondition);
 
   const auto list = jobs.List().value();
@@ -565,7 +565,7 @@ TEST_P(StoresTest, FullSeriesLoseEverySecondPoint) {
   EXPECT_THAT(steps(6, "loss"), SizeIs(10));              // another job's
 }
 
-// Models and jobs of the versions before belonged to nobody.
+// Models and jobs of earlier versions had no owner.
 TEST_P(StoresTest, AnOlderCatalogGetsOwners) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite has no roles";
@@ -604,7 +604,7 @@ TEST_P(StoresTest, AnOlderCatalogGetsOwners) {
   Run("DROP ROLE stranger_" + url().substr(url().rfind('_') + 1));
 }
 
-// And those of the versions behind them to whoever had a name.
+// And those of the versions after them belonged to a role by its name.
 TEST_P(StoresTest, OwnersByNameBecomeOwnersByOid) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite has no roles";
@@ -657,7 +657,7 @@ TEST_P(StoresTest, OwnersByNameBecomeOwnersByOid) {
   Run("DROP ROLE " + bob);
 }
 
-// A role is who it is, whatever its name; a name that is given anew gives nothing else.
+// Owners are roles, not names; reusing a name gives no access.
 TEST_P(StoresTest, OwnersAreRolesAndNotTheirNames) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite has no roles";
@@ -687,10 +687,10 @@ TEST_P(StoresTest, OwnersAreRolesAndNotTheirNames) {
   EXPECT_TRUE(renamed->models().Put(Model("m"), "w", false).ok());
   EXPECT_EQ(Select("SELECT owner::text, users::text FROM sluice.models"),
             (Texts{{eve, "{" + guest + "}"}}));
-  // A session of before the change is who it was.
+  // A session from before the change keeps its role.
   EXPECT_TRUE(before->models().Put(Model("m"), "w", false).ok());
   EXPECT_THAT(before->jobs().List().value(), SizeIs(2));
-  // Who has the name now is somebody else, also to plain SQL.
+  // The role that has the name now is a different one, also in plain SQL.
   const auto stranger = catalog().For({ann});
   EXPECT_THAT(stranger->models().List().value(), IsEmpty());
   EXPECT_EQ(stranger->jobs().Count().value(), 0);
@@ -708,7 +708,7 @@ TEST_P(StoresTest, OwnersAreRolesAndNotTheirNames) {
   EXPECT_EQ(seen_by(ann), (Texts{{"0", "0", "0"}}));
   EXPECT_EQ(seen_by(guest), (Texts{{"1", "3", "0"}}));
 
-  // One that is gone leaves nothing to who is given its name.
+  // A role that takes a dropped role's name inherits nothing.
   for (const std::string& gone : {eve, guest}) {
     Run("DROP ROLE " + gone);
     Run("CREATE ROLE " + gone);
@@ -717,7 +717,7 @@ TEST_P(StoresTest, OwnersAreRolesAndNotTheirNames) {
   EXPECT_THAT(catalog().For({guest})->models().List().value(), IsEmpty());
   EXPECT_EQ(seen_by(eve), (Texts{{"0", "0", "0"}}));
   EXPECT_EQ(seen_by(guest), (Texts{{"0", "0", "0"}}));
-  // What it had begun is stored all the same, for superusers.
+  // What the dropped role had begun is still stored, for superusers.
   EXPECT_TRUE(before->models().Put(Model("m"), "w", false).ok());
   EXPECT_THAT(catalog().models().List().value(), SizeIs(1));
   EXPECT_EQ(catalog().jobs().Find(1).value().user, ann) << "the name that it had";

@@ -22,8 +22,8 @@ constexpr char kToken[] = "0123456789abcdef0123456789abcdef";
 constexpr size_t kDense = 1'000;
 const std::vector<uint32_t> kDimensions = {1, 3};
 
-// A gradient that depends on the lane alone; numbers of very different sizes, so that any other
-// order of additions gives other bits.
+// A gradient that depends only on the lane; its numbers differ so much in size that any other order
+// of additions gives other bits.
 FlatGradient LaneGradientOf(uint32_t lane) {
   const auto number = [lane](uint64_t place) {
     const uint64_t bits = MixSeeds(lane, place);
@@ -52,7 +52,7 @@ double WeightOf(uint32_t lane) {
   return 1 + lane % 3 * 0.37;
 }
 
-// What a worker sends of a lane: the gradient of the mean times the weight of its rows.
+// What a worker sends for a lane: the mean gradient times the weight of its rows.
 FlatGradient Scaled(FlatGradient gradient, double weight) {
   for (float& value : gradient.dense) {
     value *= static_cast<float>(weight);
@@ -69,7 +69,7 @@ bool Ended(uint32_t lane, uint32_t ended) {
   return (ended >> lane & 1) != 0;
 }
 
-// One member's part in a step.
+// One member's part of a step.
 Status Step(AllReduce& all_reduce, const Mesh& mesh, uint32_t lanes, uint32_t ended, int64_t step,
             StepSum* sum) {
   AllReduce::Sums sums;
@@ -93,7 +93,7 @@ Status Step(AllReduce& all_reduce, const Mesh& mesh, uint32_t lanes, uint32_t en
   return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == Rank(1), sum);
 }
 
-// What a parameter server makes of the same lanes.
+// The result of a parameter server for the same lanes.
 LaneGradient OnAServer(uint32_t lanes, uint32_t ended) {
   SynchronousStep step(kDimensions);
   step.StartRound(lanes);
@@ -226,7 +226,7 @@ TEST(AllReduce, StopEndsAWait) {
   std::jthread other([&] {
     const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
     ASSERT_TRUE(mesh.ok());
-    open.get_future().wait();  // a stop before it would end the other side's Open
+    open.get_future().wait();  // requested earlier, the stop would end the other side's Open
     stop.request_stop();
     done.get_future().wait();
   });
@@ -247,7 +247,7 @@ TEST(AllReduce, R7_AHungProcessIsNoticedWithinASecond) {
     AllReduce all_reduce(**mesh, kDense, kDimensions);
     StepSum sum;
     const Status status = Step(all_reduce, **mesh, 2, 0, 1, &sum);
-    raise(SIGSTOP);  // the connection stays open, and nothing comes any more
+    raise(SIGSTOP);  // the connection stays open, but nothing arrives any more
     _exit(status.ok() ? 0 : 1);
   }
   const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], {});
@@ -264,7 +264,7 @@ TEST(AllReduce, R7_AHungProcessIsNoticedWithinASecond) {
   waitpid(child, &state, 0);
 }
 
-// A worker that computes for long is no hung one: its heartbeat goes on.
+// A worker that computes for long does not count as hung: its heartbeat continues.
 TEST(AllReduce, ASlowMemberIsWaitedFor) {
   const std::vector<Listener> listeners = Listen(2);
   std::vector<std::jthread> members;
@@ -281,7 +281,8 @@ TEST(AllReduce, ASlowMemberIsWaitedFor) {
   }
 }
 
-// As between pods. Steps follow each other at once: what comes early is not poll's to know.
+// As between pods. Steps follow each other at once: poll does not see data that TLS has already
+// read.
 TEST(Mesh, AnEncryptedWorldHasTheSameBits) {
   constexpr size_t kSize = 3;
   const JobKey key = MakeJobKey(kToken).value();
@@ -319,7 +320,7 @@ TEST(Mesh, StrangersAndOldWorldsAreTurnedAway) {
   EXPECT_EQ(Mesh::Open(options, listeners[0], {}).status().code(), Code::kUnavailable);
 }
 
-// What a member sends that is not one of ours: a header, notes, nodes and counts of rows.
+// A member's message that is not one of ours: a header, notes, nodes and counts of rows.
 struct Sent {
   int64_t world = 7, step = 1;
   uint32_t phase = 0x5343, lanes = 4, notes = 0, nodes = 0, reconvene = 0;
@@ -340,7 +341,7 @@ Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
                       std::as_bytes(std::span(dense))};
     traffic[0].next = [] { return std::span<std::byte>(); };
     static_cast<void>((*mesh)->Exchange(&traffic));
-    if (counts.empty()) {  // else it has promised more than it sends: it leaves
+    if (counts.empty()) {  // else it has promised more than it sends: it disconnects
       over.get_future().wait();
     }
   });

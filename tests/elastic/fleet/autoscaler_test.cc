@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kGiga = int64_t{1} << 30;
 
-// A cluster that does at once what the autoscaler decides; victims end when Settle is called.
+// A cluster that carries out the autoscaler's decisions at once; victims end when Settle is called.
 class Cluster {
  public:
   explicit Cluster(int nodes = 1, double cpu = 10, int64_t memory = 100 * kGiga, double gpu = 0) {
@@ -73,7 +73,7 @@ class Cluster {
           return p.job == job && p.worker && !p.terminating && p.node != ClusterProcess::kNone;
         }));
   }
-  // Until nothing changes any more.
+  // Repeats until nothing changes.
   void Converge() {
     for (int i = 0; i < 20; ++i) {
       Decide();
@@ -95,8 +95,8 @@ TEST(Autoscaler, A1_Fulfilment) {
   EXPECT_EQ(Fulfilment(1, 1, 1), 1);
 }
 
-// One slot is left: it goes to the job that is furthest from what it may have, then to the one that
-// asks for less.
+// The last slot goes to the job that is furthest below its limit, then to the one that asks for
+// less.
 TEST(Autoscaler, A2_WhoGetsTheNextSlot) {
   Cluster by_fulfilment(1, 5);
   by_fulfilment.Job(1, 3);
@@ -145,7 +145,7 @@ TEST(Autoscaler, A4_NoMemoryNoNodeNoGpu) {
   memory.Job(1, 10);
   memory.Converge();
   EXPECT_EQ(memory.Workers(0), 2);
-  Cluster nodes(4, 3);  // 12 processors, and none has 4
+  Cluster nodes(4, 3);  // 12 processors, but no node has 4 free
   nodes.Job(1, 10, 0, {4, kGiga, 0});
   nodes.Converge();
   EXPECT_EQ(nodes.Workers(0), 0);
@@ -175,8 +175,8 @@ TEST(Autoscaler, A6_EdlCase1) {
   }
 }
 
-// Servers of 4 processors and workers of 5: on the fullest node, which is the small one, both
-// servers would leave room for no worker, and a place for one on the large node unused.
+// Servers with 4 processors and workers with 5: on the fullest node, which is the small one, both
+// servers would leave no room for a worker, and room on the large node would stay unused.
 TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
   Cluster cluster(0);
   cluster.state.nodes = {{"small", {11.6, 100 * kGiga, 0}, false},
@@ -260,7 +260,7 @@ TEST(Autoscaler, A10_NobodyGrowsPastTheKnee) {
   cluster.Job(1, 12);
   cluster.Converge();
   EXPECT_EQ(cluster.Workers(0), 8);
-  EXPECT_EQ(cluster.Workers(1), 12);  // what is left is of use to the other
+  EXPECT_EQ(cluster.Workers(1), 12);  // the other job can use the rest
 }
 
 TEST(Autoscaler, A11_RoomThatComesAndGoesIsNotChased) {
@@ -303,12 +303,12 @@ TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
   cluster.Run(ClusterProcess::kNone, 3, ClusterProcess::kNone, false);
   EXPECT_EQ(cluster.Decide().victims.size(), 3U);
   for (ClusterProcess& process : cluster.state.processes) {
-    process.cost = process.terminating ? 100 : 0;  // were they to stay, these would be the ones
+    process.cost = process.terminating ? 100 : 0;  // would be victims if not ending
   }
   for (int i = 0; i < 5; ++i) {
     const ScalingDecision decision = cluster.Decide();
     EXPECT_TRUE(decision.victims.empty());
-    EXPECT_TRUE(decision.puts.empty());  // and nothing is put where something still is
+    EXPECT_TRUE(decision.puts.empty());  // nothing is placed where something is still ending
     EXPECT_EQ(decision.targets[0].workers, 7U);
   }
   cluster.Settle();
@@ -356,7 +356,7 @@ TEST(Autoscaler, HigherPrioritiesTakeWorkersAndInNeedTheLastOne) {
   EXPECT_EQ(cluster.Workers(1), 3);
   cluster.Job(4, 4, 20);
   cluster.Converge();
-  EXPECT_EQ(cluster.Workers(2), 4);  // needs all of them: the others wait
+  EXPECT_EQ(cluster.Workers(2), 4);  // needs all of them, so the others wait
   EXPECT_EQ(cluster.Workers(0) + cluster.Workers(1), 0);
 }
 
@@ -372,7 +372,7 @@ TEST(Autoscaler, VictimsAreThoseThatLoseLeast) {
   cluster.state.processes[2].cost = 100;
   cluster.state.processes[3].cost = 5;
   cluster.state.jobs[0].max = 3;
-  // The suspect node's two first, then the youngest of those with no work open.
+  // First the two on the suspect node, then the youngest without open work.
   EXPECT_THAT(cluster.Decide().victims, ElementsAre(0, 1, 5));
 }
 
@@ -393,7 +393,7 @@ TEST(Autoscaler, ThroughputIsReadBetweenAndBeyondItsMeasurements) {
   EXPECT_EQ(ThroughputAt(job, 1), 50);
   EXPECT_EQ(ThroughputAt(job, 3), 140);
   EXPECT_EQ(ThroughputAt(job, 6), 260);
-  job.throughput = {{2, 100}, {4, 90}};  // noise: more workers do not do less
+  job.throughput = {{2, 100}, {4, 90}};  // noise: more workers do not really do less
   EXPECT_EQ(ThroughputAt(job, 8), 100);
 }
 

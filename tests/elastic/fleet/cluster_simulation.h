@@ -14,15 +14,15 @@
 
 // The two experiments of PaddlePaddle EDL (133 nodes, 2,352 processors, in 2017) on virtual time:
 // jobs of 10 servers of 4 processors, a master of 1, and workers of 5; Nginx of 3. A start takes 3
-// to 10 seconds, an end 2. What is not ours is placed as Kubernetes does, on the emptiest node,
-// first come first served.
+// to 10 seconds, an end 2. Processes that are not ours are placed as Kubernetes does, on the
+// emptiest node, first come first served.
 namespace sluice::elastic {
 
 struct ClusterFigures {
   double pending_seconds = 0;     // mean over the jobs: from arrival to the first running worker
   double jain = 0;                // of running workers, 400 to 500 s
   double jobs_below_minimum = 0;  // mean, 400 to 500 s
-  double utilisation = 0;         // of requests of what runs; case 1: 300 to 500 s, case 2: all
+  double utilisation = 0;         // by running requests; case 1: 300 to 500 s, case 2: all
   double foreground_short = 0;    // missing over wanted process-seconds, while its demand grows
   double foreground_back_seconds = 0;  // from the last growth of demand until all of it runs
 };
@@ -32,7 +32,7 @@ class ClusterSimulation {
   enum class Scaling { kAutoscaler, kFixed };
 
   ClusterSimulation(Scaling scaling, uint64_t seed) : scaling_(scaling), random_(seed) {
-    constexpr double kDaemons = 0.38;  // the cluster's base load, a share for each node
+    constexpr double kDaemons = 0.38;  // the cluster's base load, as a share of each node
     constexpr int64_t kMemory = int64_t{100} << 30;
     for (int i = 0; i < 133; ++i) {
       const double cpu = i < 70 ? 12 : 24;
@@ -181,7 +181,7 @@ class ClusterSimulation {
     }
   }
 
-  // On the node with the largest free share; whoever does not fit does not hold up the rest.
+  // On the node with the largest free share; a process that fits nowhere does not block the others.
   void ScheduleAsKubernetes() {
     std::vector<Capacity> room = Room();
     for (size_t i = 0; i < state_.processes.size(); ++i) {

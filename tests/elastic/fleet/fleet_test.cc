@@ -5,7 +5,7 @@
 namespace sluice::elastic {
 namespace {
 
-// K22: numbers as the kernel, shells and Kubernetes give them.
+// K22: exit codes as the kernel, shells and Kubernetes report them.
 TEST(ClassifyExit, K22_EveryExitHasItsClass) {
   EXPECT_EQ(ClassifyExit(0, false), ExitClass::kOk);
   EXPECT_EQ(ClassifyExit(137, false), ExitClass::kPreempted);
@@ -16,7 +16,7 @@ TEST(ClassifyExit, K22_EveryExitHasItsClass) {
   EXPECT_EQ(ClassifyExit(135, false), ExitClass::kHardware);
   EXPECT_EQ(ClassifyExit(139, false), ExitClass::kApplication);
   EXPECT_EQ(ClassifyExit(1, false), ExitClass::kApplication);
-  // A kernel or a kubelet that ran out of memory kills; it says so beside the number.
+  // A kernel or a kubelet kills when memory runs out, and reports that in addition to the number.
   EXPECT_EQ(ClassifyExit(137, true), ExitClass::kOutOfMemory);
 }
 

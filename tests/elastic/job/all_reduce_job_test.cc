@@ -9,7 +9,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Jobs whose workers are threads with sockets and gRPC between them.
+// Jobs whose workers are threads connected by sockets and gRPC.
 class AllReduceJob : public ::testing::Test {
  protected:
   using Disturb =
@@ -86,7 +86,7 @@ TEST_F(AllReduceJob, HasTheBitsOfAParameterServer) {  // G4, R4
 }
 
 TEST_F(AllReduceJob, R5_WorkersWithoutLanesHoldNobodyUp) {
-  // Twelve shards in rounds of eight: four lanes are left for five workers.
+  // Twelve shards in rounds of eight leave four lanes for five workers.
   const Result<TrainOutcome> local = InProcess(Plan(1, 2, 8));
   const Result<TrainOutcome> outcome = Train(Plan(5, 2, 8));
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
@@ -113,7 +113,7 @@ TEST_F(AllReduceJob, EarlyStoppingGoesBackToTheBestWeights) {
   const Result<TrainOutcome> outcome =
       Train(plan, [](ThreadFleet& fleet, const std::string& kind, const std::string&) {
         if (kind == "epoch_done") {
-          (void)fleet.Stop(fleet.launched().back(), 0);  // newcomers get the best weights, too
+          (void)fleet.Stop(fleet.launched().back(), 0);  // newcomers receive the best weights, too
         }
       });
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();

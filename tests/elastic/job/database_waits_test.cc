@@ -12,7 +12,7 @@
 #include "tests/elastic/master/master_steps.h"
 #include "tests/elastic/master/memory_journal.h"
 
-// A database that is away, locked or full is nobody's mistake.
+// An unreachable, locked or full database is not an error of the job.
 namespace sluice::elastic {
 namespace {
 
@@ -26,7 +26,7 @@ Status Full() {
   return catalog::DatabaseError("53300", "sorry, too many clients already");
 }
 
-// A journal whose connection is lost: before the group arrived, or after.
+// A journal whose connection is lost: before the group arrived, or after it.
 class BrokenJournal final : public JournalStore {
  public:
   Result<JournalTerm> BeginTerm() override { return JournalTerm::First(); }

@@ -11,8 +11,8 @@
 namespace sluice::elastic {
 namespace {
 
-// Kills a server at the end of an epoch, `most` of them in all, and none before what the last one
-// had has its second copies again: else it might be the only one that is left.
+// Kills a server at the end of an epoch, `most` of them in all, but only when the previous one's
+// parameters have second copies again: otherwise it might hold the only ones.
 class ServerKiller {
  public:
   explicit ServerKiller(int most) : most_(most) {}
@@ -40,8 +40,8 @@ TEST(TrainOnFleet, TwoWorkersTwoServersTrainEveryRow) {
   EXPECT_EQ(run.launched.size(), 4U);
 }
 
-// With one worker a push and the next pull follow each other as in one process, however many
-// servers hold the parameters.
+// With one worker, each push precedes the next pull as in a single process, however many servers
+// hold the parameters.
 TEST(TrainOnFleet, E11_OneWorkerHasTheBitsOfARunInProcess) {
   const auto source = SmallSource(5'000);
   const plan::TrainPlan plan = FleetPlan(1, 1, 2);
@@ -56,8 +56,9 @@ TEST(TrainOnFleet, E11_OneWorkerHasTheBitsOfARunInProcess) {
   EXPECT_EQ(Bits(three), models::SaveWeights(local->weights));
 }
 
-// G4: the model is a function of data, statement and seed, not of who computes: the digest is the
-// same in every build type, under every sanitizer, and on every processor with fused multiply-add.
+// G4: the model depends on data, statement and seed, not on which process computes: the digest is
+// the same in every build type, under every sanitizer, and on every processor with fused
+// multiply-add.
 TEST(TrainOnFleet, G4_SynchronousModelDependsNeitherOnTheFleetNorOnTheBuild) {
   const auto source = SmallSource(6'000);
   const auto plan_for = [](uint32_t workers, uint32_t servers) {
@@ -161,7 +162,7 @@ TEST(TrainOnFleet, BadDataEndsTheJobWithTheWorkersText) {  // E12
   EXPECT_LE(run.launched.size(), 3U) << "a mistake in the data is not tried again";
 }
 
-// G3: a lost server's backup goes on with what it has, another one is filled in its place.
+// G3: a lost server's backup continues with its copy, and another one is filled in its place.
 TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
   const auto source = SmallSource(6'000);
   plan::TrainPlan plan = FleetPlan(2, 2, 6);
@@ -176,7 +177,7 @@ TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
   EXPECT_EQ(Bits(disturbed), Bits(undisturbed));
 }
 
-// Partitions move while training goes on: the model is the one of an undisturbed run.
+// Partitions move while training continues: the model is the one of an undisturbed run.
 TEST(TrainOnFleet, P20_ServersComeAndGoWhileTrainingGoesOn) {
   const auto source = SmallSource(6'000);
   plan::TrainPlan plan = FleetPlan(2, 2, 8);
@@ -249,7 +250,7 @@ TEST(TrainOnFleet, CancelEndsEverything) {
   EXPECT_EQ(outcome.status().code(), Code::kCancelled);
 }
 
-// The bound that the master's last event tells, and the most that any worker was ahead.
+// The bound in the master's last event, and the largest lead of any worker.
 std::pair<int, int> Staleness(const FleetRun& run) {
   int ahead = -1, bound = -1;
   for (const auto& [kind, detail] : run.events) {

@@ -11,7 +11,7 @@
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/job/thread_fleet.h"
 
-// One small training on a fleet of threads, and what was told of it.
+// One small training on a fleet of threads, and its reports.
 namespace sluice::elastic {
 
 struct FleetRun {
@@ -36,7 +36,7 @@ inline plan::TrainPlan FleetPlan(uint32_t workers, uint32_t servers, uint32_t ep
   return plan;
 }
 
-// `disturb` sees every event while the job runs.
+// `disturb` receives every event while the job runs.
 inline FleetRun TrainWith(
     const plan::TrainPlan& plan, testing::MemorySource& source, int64_t rows_per_shard,
     const models::NetworkWeights* base = nullptr,

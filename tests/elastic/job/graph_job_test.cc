@@ -13,8 +13,9 @@
 namespace sluice::elastic {
 namespace {
 
-// A network as a user would bring it: an embedding, batch normalisation, dropout, a wide part, and
-// a frozen parameter; trained in four lanes, so that who computes which lane changes nothing.
+// A network as a user might supply it: an embedding, batch normalisation, dropout, a wide part, and
+// a frozen parameter; trained in four lanes, so that it does not matter which worker computes which
+// lane.
 class GraphJob : public ::testing::Test {
  protected:
   using Names = std::vector<std::string>;
@@ -146,7 +147,7 @@ TEST_F(GraphJob, LostWorkersAndServersChangeNothing) {
   EXPECT_EQ(Bits(run), expected);
 }
 
-// The values that a model was compiled with come as those of a model to continue from.
+// A compiled model's initial values arrive like those of a model to continue from.
 TEST_F(GraphJob, BeginsWithTheValuesThatItIsGiven) {
   const auto source = SmallSource(1'000);
   const plan::TrainPlan plan = Plan(plan::Strategy::PARAMETER_SERVER, 1, 1);
@@ -179,7 +180,7 @@ TEST_F(GraphJob, StatisticsFollowAndFrozenParametersStay) {
   for (size_t i = 0; i < network->dense().size(); ++i) {
     const models::DenseTensor& tensor = network->dense()[i];
     const std::vector<float>& values = outcome->weights.dense[i];
-    if (tensor.name == "bn/variance") {  // of numbers between -1 and 1, evenly
+    if (tensor.name == "bn/variance") {  // uniform between -1 and 1
       EXPECT_NEAR(values[0], 1.0F / 3, 0.05F);
       EXPECT_NEAR(values[1], 1.0F / 3, 0.05F);
     } else if (tensor.name == "bn/mean") {

@@ -5,7 +5,7 @@
 #include "catalog/dataset.pb.h"
 #include "tests/elastic/job/resumed_job.h"
 
-// What a job finds in its folder, and what it refuses to go on with.
+// What a job finds in its folder, and what it refuses to continue from.
 namespace sluice::elastic {
 namespace {
 
@@ -57,7 +57,7 @@ TEST_F(ResumedJob, WhatDoesNotFitIsToldBeforeAnythingStarts) {
   ExpectEveryRow(Run(plan));
 }
 
-// Statistics may have changed what the planner would choose now; the job goes on with what it had.
+// The planner might choose differently with today's statistics; the job keeps its plan.
 TEST_F(ResumedJob, GoesOnWithThePlanOfTheCheckpoint) {
   const plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 2, 1);
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
@@ -103,7 +103,7 @@ TEST_F(ResumedJob, OtherDataIsNotGoneOnWith) {
     CheckpointDirectory directory = checkpoints.directory();
     ASSERT_TRUE(directory.Commit(directory.Begin().value(), checkpoints.Manifest()).ok());
   }
-  // Statistics may cut it in another way now; the ranges of the checkpoint stay.
+  // With today's statistics the cut might differ; the checkpoint's ranges stay.
   const Result<catalog::DatasetSpec> same = continued(source_->Spec(kRowsPerShard / 2), validation);
   EXPECT_FALSE(same.ok()) << "not counted";
   const auto cut_again = continued(Counted(source_->Spec(kRowsPerShard / 2)), validation);
@@ -132,8 +132,8 @@ TEST_F(ResumedJob, OtherDataIsNotGoneOnWith) {
   EXPECT_THAT(refusal(now, validation), HasSubstr("the rows were cut by"));
 }
 
-// As many rows as before, and the same ones, but two of them have changed places: what the
-// checkpoint knows of each shard tells, as soon as it is read in another epoch.
+// The same rows as before, but two of them have changed places: the checkpoint's checksum of each
+// shard reveals it as soon as the shard is read in another epoch.
 TEST_F(ResumedJob, S16_RowsThatHaveMovedEndTheJob) {
   for (const auto kind : {plan::Strategy::PARAMETER_SERVER, plan::Strategy::LOCAL}) {
     fs::remove_all(path_);

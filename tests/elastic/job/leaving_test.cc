@@ -1,4 +1,5 @@
-// What a node's drain or a preemption is about to end: its work is handed on while it still runs.
+// When a node's drain or a preemption is about to end a process, its work is handed over while it
+// still runs.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +17,7 @@ plan::TrainPlan SynchronousPlan() {
   return plan;
 }
 
-// The job with `name` leaving after its first epoch, and never ending by itself.
+// The job with process `name` leaving after its first epoch, but never ending on its own.
 FleetRun TrainWithout(const std::string& name, Role role, testing::MemorySource& source) {
   bool left = false;
   return TrainWith(SynchronousPlan(), source, 500, nullptr,

@@ -27,7 +27,7 @@ TEST(TrainInProcess, LearnsAndAccountsForEveryRow) {
   EXPECT_EQ(outcome->rows_trained, 3 * outcome->rows_per_epoch);
   EXPECT_EQ(outcome->epochs, 3U);
   EXPECT_GT(MetricOf(*outcome, "auc"), 0.88);
-  // Later epochs and the evaluations are fed from memory.
+  // Later epochs and the evaluations read from memory.
   EXPECT_EQ(source->rows_read(), 10'000);
 }
 
@@ -85,7 +85,7 @@ TEST(TrainInProcess, StopsEarlyAndGoesBackToTheBestEpoch) {
     }
   }
   EXPECT_EQ(MetricOf(*outcome, "log_loss"), best);
-  // The weights are those of that epoch: the same job, ended there, has the same.
+  // The weights are those of that epoch: the same job that ends there has the same weights.
   plan::TrainPlan until_best = plan;
   until_best.clear_early_stopping();
   until_best.set_epochs(outcome->epochs - 2);

@@ -20,7 +20,7 @@
 
 namespace sluice::elastic {
 
-// A job that is stopped after some checkpoints, and the same statement run again.
+// A job that is stopped after some checkpoints; then the same statement is run again.
 class ResumedJob : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 6'000;
@@ -35,7 +35,7 @@ class ResumedJob : public ::testing::Test {
   ~ResumedJob() override { std::filesystem::remove_all(path_); }
 
   plan::TrainPlan Plan(plan::Strategy::Kind kind, uint32_t workers, uint32_t servers = 1) const {
-    // Long enough for some checkpoints: steps are told ten times a second.
+    // Long enough for some checkpoints: steps are reported ten times a second.
     plan::TrainPlan plan = SmallPlan(kind == plan::Strategy::PARAMETER_SERVER ? 8 : 300, 128);
     plan::Strategy* strategy = plan.mutable_strategy();
     strategy->set_kind(kind);
@@ -61,7 +61,7 @@ class ResumedJob : public ::testing::Test {
     return spec;
   }
 
-  // As the executor runs it. Stops at the so-many-th checkpoint; 0: runs to the end.
+  // As run by the executor. Stops at the given checkpoint; 0: runs to the end.
   Result<TrainOutcome> Run(const plan::TrainPlan& wanted, int stop_at = 0,
                            const Disturb& disturb = {}) {
     ASSIGN_OR_RETURN(std::optional<JobCheckpoints> checkpoints, JobCheckpoints::Open(wanted));
@@ -109,7 +109,7 @@ class ResumedJob : public ::testing::Test {
     plan.clear_checkpoints();
     return Run(plan);
   }
-  // A small training may end while its checkpoint is being written: then once more, from nothing.
+  // A small training may end while its checkpoint is being written: then start over.
   void Stopped(const plan::TrainPlan& plan, int at) {
     constexpr int kTries = 20;
     Result<TrainOutcome> stopped = Run(plan, at);

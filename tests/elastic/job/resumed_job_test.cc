@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-// Jobs that were stopped, or went back, after some checkpoints: what they end with.
+// The results of jobs that were stopped, or went back, after some checkpoints.
 namespace sluice::elastic {
 namespace {
 
@@ -28,9 +28,9 @@ TEST_F(ResumedJob, P16_AsynchronousTrainsEveryRowOnce) {
   EXPECT_EQ(Count("resumed"), 1);
 }
 
-// With one worker and one server also the asynchronous mode has one course. (Of two servers one may
-// have applied the batch that was under way at the cut: its gradient is then another one for the
-// other. It counts once all the same.)
+// With one worker and one server the asynchronous mode is deterministic, too. (With two servers,
+// one may have applied the batch in progress at the cut, so that its gradient differs for the
+// other. The batch still counts once.)
 TEST_F(ResumedJob, P16_AsynchronousWithOneWorkerHasTheSameBits) {
   const auto kind = plan::Strategy::PARAMETER_SERVER;
   const Result<TrainOutcome> undisturbed = Undisturbed(Plan(kind, 1));
@@ -65,8 +65,8 @@ TEST_F(ResumedJob, InOneProcessHasTheBitsOfAnUndisturbedRun) {
   EXPECT_EQ(Count("resumed"), 1);
 }
 
-// All labels are others when the statement is run again. The checkpoint is of the only epoch: what
-// it has trained nobody would read again.
+// When the statement is run again all labels differ. The checkpoint is from the only epoch, so the
+// rows it has trained would never be read again.
 TEST_F(ResumedJob, AllReduceAndOneProcessGoOnWithTheSameRowsOnly) {
   for (const auto kind : {plan::Strategy::LOCAL, plan::Strategy::ALL_REDUCE}) {
     std::filesystem::remove_all(path_);
@@ -100,7 +100,7 @@ TEST_F(ResumedJob, AllReduceAndOneProcessGoOnWithTheSameRowsOnly) {
   }
 }
 
-// The best weights, their metrics and the patience that is used up are in the cut, too.
+// The best weights, their metrics and the patience used so far are in the cut, too.
 TEST_F(ResumedJob, EarlyStoppingGoesOnWhereItWas) {
   plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 2, 2);
   plan.set_epochs(40);
@@ -113,7 +113,8 @@ TEST_F(ResumedJob, EarlyStoppingGoesOnWhereItWas) {
   EXPECT_EQ(resumed->epochs, undisturbed->epochs);
 }
 
-// A server without a replica dies: all go back to the same cut, so that each row counts once.
+// A server without a replica dies: all processes go back to the same cut, so that each row counts
+// once.
 TEST_F(ResumedJob, P16_ALostServerCostsAReplay) {
   const plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 2, 2);
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
@@ -127,8 +128,8 @@ TEST_F(ResumedJob, P16_ALostServerCostsAReplay) {
   ExpectSame(disturbed, undisturbed);
 }
 
-// The parameters are lost, and with them the master that was about to go back: the journal of the
-// next one says that the job has failed, and why.
+// The parameters are lost, and so is the master that was about to go back: its successor's journal
+// says that the job has failed, and why.
 TEST_F(ResumedJob, P16_AMasterThatDiesBeforeItGoesBackIsSucceededByOneThatDoes) {
   const plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 1, 2);
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
@@ -165,7 +166,7 @@ TEST_F(ResumedJob, AllWorkersOfAnAllReduceLostCostAReplay) {
   ExpectSame(disturbed, undisturbed);
 }
 
-// The disk is full for a while: the next checkpoint is asked for all the same.
+// The disk is full for a while: the next checkpoint is still requested.
 TEST_F(ResumedJob, AFolderThatIsGoneForAWhileCostsCheckpointsOnly) {
   const plan::TrainPlan plan = Synchronous(plan::Strategy::ALL_REDUCE, 2);
   bool failed = false;

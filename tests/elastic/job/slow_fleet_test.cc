@@ -2,7 +2,7 @@
 
 #include "tests/elastic/job/fleet_run.h"
 
-// A call of the fleet that takes long holds up what waits for it, and nothing else.
+// A slow call of the fleet holds up only what waits for it.
 namespace sluice::elastic {
 namespace {
 
@@ -10,7 +10,7 @@ TEST(SlowFleet, OneWorkerTrainsWhileTheOtherIsBeingStarted) {
   constexpr int kEpochs = 4;
   const auto source = SmallSource(4'000);
   plan::TrainPlan plan = FleetPlan(2, 2, kEpochs);
-  plan.mutable_early_stopping()->set_patience(kEpochs);  // the best weights are kept meanwhile
+  plan.mutable_early_stopping()->set_patience(kEpochs);  // keeps the best weights
   plan.mutable_early_stopping()->set_metric("log_loss");
   ThreadFleet fleet(*source);
   fleet.Hold("job1-worker-2");

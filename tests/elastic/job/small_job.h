@@ -12,7 +12,7 @@
 
 namespace sluice::elastic {
 
-// Two numbers and a category of fifty decide a class; a tenth of the labels is noise.
+// Two numbers and a category with fifty values determine a class; a tenth of the labels is noise.
 inline std::vector<std::vector<double>> SmallRows(int64_t count, uint64_t seed = 7) {
   std::vector<std::vector<double>> rows;
   uint64_t state = seed;

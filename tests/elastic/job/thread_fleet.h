@@ -19,8 +19,8 @@
 
 namespace sluice::elastic {
 
-// Workers and parameter servers as threads that talk real gRPC on loopback, over a source in
-// memory.
+// Workers and parameter servers as threads that use real gRPC on loopback, over an in-memory
+// source.
 class ThreadFleet final : public Fleet {
  public:
   explicit ThreadFleet(testing::MemorySource& source) : source_(source) {}
@@ -35,7 +35,7 @@ class ThreadFleet final : public Fleet {
     }
   }
 
-  // Launching `name` takes until it is let go, or a minute.
+  // Launching `name` blocks until it is released, or for a minute.
   void Hold(const std::string& name) { held_ = name; }
   void LetGo() { go_.set_value(); }
   bool held_too_long() const { return held_too_long_; }
@@ -47,7 +47,8 @@ class ThreadFleet final : public Fleet {
     }
     const std::lock_guard lock(mutex_);
     launched_.push_back(spec.name);
-    // A job that goes back to a checkpoint uses names again; who had one before has ended.
+    // A job that goes back to a checkpoint reuses names; earlier processes with these names have
+    // ended.
     threads_[spec.name] = std::jthread([this, spec](std::stop_token stop) {
       const Status status = spec.role == Role::kWorker ? RunWorker(spec.config, source_, stop)
                                                        : RunParameterServer(spec.config, stop);
@@ -74,7 +75,7 @@ class ThreadFleet final : public Fleet {
     return Status();
   }
   void Watch(Watcher watcher) override { watcher_ = std::move(watcher); }
-  // Says that somebody else ends it, in its own time; until then it goes on.
+  // Announces that the process will be ended from outside at some time; until then it continues.
   void Leave(const std::string& name, Role role) {
     FleetEvent event;
     event.kind = FleetEvent::Kind::kLeaving;

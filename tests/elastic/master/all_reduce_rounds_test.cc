@@ -68,7 +68,7 @@ TEST_F(AllReduceRoundsTest, GoOnFromWhereTheNewestMemberIs) {
   ASSERT_TRUE(regrouped.has_value());
   EXPECT_FALSE(regrouped->new_world) << "of the same members";
   EXPECT_EQ(rounds_.CloseNewest()->step, BatchIndex(7));
-  // Who has closed fewer steps than all of them did is no successor.
+  // A worker that has closed fewer steps than the others cannot be a successor.
   rounds_.Remove(Incarnation(1));
   rounds_.Remove(Incarnation(2));
   Arrive(Incarnation(3), 6);

@@ -26,7 +26,7 @@ TEST(CheckpointSchedule, OneAtATimeAndThenAPauseAsLongAsItTook) {
   ASSERT_TRUE(schedule.Begin(1, At(10)));
   EXPECT_FALSE(schedule.Begin(100, At(20))) << "one is under way";
   schedule.Over(At(25));
-  schedule.Over(At(30));  // said twice: it was over before
+  schedule.Over(At(30));  // reported twice: it was over already
   EXPECT_FALSE(schedule.Begin(100, At(39)));
   EXPECT_TRUE(schedule.Begin(100, At(40)));
 }

@@ -36,7 +36,7 @@ TEST(EarlyStopping, LowersTheLearningRateOnAPlateauAndKeepsItLow) {
   EXPECT_EQ(stopping.RateCuts(Epoch(3)), 0U);
   stopping.EndEpoch(Epoch(3), 0.6, {});
   EXPECT_EQ(stopping.RateCuts(Epoch(4)), 1U);
-  stopping.EndEpoch(Epoch(4), 0.4, {});  // better at the lower rate: it stays
+  stopping.EndEpoch(Epoch(4), 0.4, {});  // better at the lower rate, so the rate stays
   EXPECT_EQ(stopping.best().rate_cuts, 1U);
   EXPECT_EQ(stopping.RateCuts(Epoch(5)), 1U);
   stopping.EndEpoch(Epoch(5), 0.5, {});
@@ -45,7 +45,7 @@ TEST(EarlyStopping, LowersTheLearningRateOnAPlateauAndKeepsItLow) {
   EXPECT_FALSE(stopping.PatienceOver(Epoch(9)));
   EXPECT_TRUE(stopping.PatienceOver(Epoch(10)));
 
-  EarlyStopping successor(6, 2, "", false);  // what a journal gives back
+  EarlyStopping successor(6, 2, "", false);  // as restored from a journal
   successor.Restore(stopping.best(), {});
   EXPECT_EQ(successor.RateCuts(Epoch(7)), 2U);
 }
@@ -61,7 +61,7 @@ TEST(EarlyStopping, JudgesByItsMetricWhicheverWayIsBetter) {
   EXPECT_FALSE(rmse.EndEpoch(Epoch(2), 0.0, {{"rmse", 0.4}, {"auc", 0.8}}));
 }
 
-// The first epoch is kept whatever it came to: something has to be.
+// The first epoch is kept whatever its loss: there must be a best one.
 TEST(EarlyStopping, ALossThatIsNoNumberIsNoImprovement) {
   EarlyStopping stopping(3, 0, "", false);
   EXPECT_TRUE(stopping.EndEpoch(Epoch(1), std::nan(""), {}));

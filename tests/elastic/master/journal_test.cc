@@ -10,7 +10,7 @@
 namespace sluice::elastic {
 namespace {
 
-// A random life of a queue: whoever takes, reports, dies, is silent, is raced or robbed.
+// A random history of a queue: workers take, report, die, fall silent, race and steal.
 class RandomQueue {
  public:
   explicit RandomQueue(uint64_t seed) : random_(seed) {
@@ -126,7 +126,8 @@ TEST(Journal, OneOfAnotherJobOrDamagedIsRefused) {
   EXPECT_FALSE(Master::TakeOver(options, Term(2), {entry}, {}, kTimeZero).ok());
 }
 
-// No sequence of transitions leads to these: a queue that went on from one would not fit itself.
+// No sequence of transitions leads to these states: a queue restored from one would be
+// inconsistent.
 TEST(Journal, ASaveThatCannotBeIsRefused) {
   RandomQueue live(3);
   for (int step = 0; step < 40; ++step) {

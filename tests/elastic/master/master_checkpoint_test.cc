@@ -4,7 +4,7 @@
 
 #include "tests/elastic/master/master_steps.h"
 
-// When a master wants a checkpoint, and how another one goes on from the cut. Shards have four
+// When a master requests a checkpoint, and how another one continues from the cut. Shards have four
 // batches of 25 rows.
 namespace sluice::elastic {
 namespace {
@@ -17,7 +17,7 @@ class MasterCheckpoint : public MasterTest {
     ASSERT_TRUE(task.has_value());
     ASSERT_TRUE(master_->Report(Worker(0), Done(*task), At(now)).ok());
   }
-  // That one was asked for since the last call.
+  // Whether one was requested since the last call.
   bool Begun() {
     kept_.clear();
     Collect();
@@ -25,7 +25,7 @@ class MasterCheckpoint : public MasterTest {
       return action.kind == Master::Action::Kind::kCheckpoint;
     });
   }
-  // The job is killed; the same statement goes on from what a checkpoint has of it now.
+  // The job is killed; the same statement continues from the current checkpoint.
   void Resume() {
     CheckpointManifest manifest;
     master_->SaveCut(&manifest);
@@ -131,7 +131,7 @@ TEST_F(MasterCheckpoint, ASuspensionWhoseCheckpointIsNeverWrittenEnds) {
   EXPECT_TRUE(master_->suspended());
 }
 
-// It dies before its row says that it is suspended: somebody else has to do it all again.
+// It dies before its row says that it is suspended: another master has to do it all again.
 TEST_F(MasterCheckpoint, TheJournalOfASuspendedJobGoesOn) {
   options_.queue.journal = true;
   options_.checkpoint_steps = 100;
@@ -163,7 +163,7 @@ class MasterComparison : public MasterCheckpoint {
     ASSERT_TRUE(master_->Report(Worker(0), report, At(now)).ok());
     last_ = task->shard;
   }
-  // What is asked for when all has been trained.
+  // The requests after all has been trained.
   std::optional<Task> TrainAcrossACheckpoint() {
     started_.clear();
     Start();
@@ -196,7 +196,7 @@ TEST_F(MasterComparison, RowsThatAreNotReadAgainAreComparedBeforeTheJobEnds) {
 }
 
 TEST_F(MasterComparison, OtherRowsThanThoseOfTheCheckpointEndTheJob) {
-  for (const uint64_t now : {uint64_t{77}, uint64_t{0}}) {  // 0: there are none any more
+  for (const uint64_t now : {uint64_t{77}, uint64_t{0}}) {  // 0: there are none left
     const std::optional<Task> task = TrainAcrossACheckpoint();
     ASSERT_TRUE(task.has_value());
     EXPECT_FALSE(Answer(*task, now).ok());
@@ -315,7 +315,7 @@ TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
   EXPECT_TRUE(Begun());
 }
 
-// When the members meet anew, whoever was writing may be gone; what nobody has begun is still
+// When the members regroup, the writer may be gone; a checkpoint that was not begun is still
 // wanted.
 TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
   BeginToWrite();

@@ -76,7 +76,8 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   EXPECT_EQ(actions_.size(), 1U) << "the living worker is not replaced";
 }
 
-// Else a successor would judge the last epoch by parameters that the next one has changed.
+// Otherwise a successor would evaluate the last epoch with parameters that the next one has
+// changed.
 TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
   options_.queue.epochs = 2;
   const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
@@ -103,7 +104,7 @@ TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
   EXPECT_TRUE(host->finished());
 }
 
-// A journal whose database does not answer until it is let go.
+// A journal whose database does not answer until it is released.
 class StalledJournal final : public JournalStore {
  public:
   Result<JournalTerm> BeginTerm() override { return JournalTerm::First(); }
@@ -159,7 +160,7 @@ TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
   };
   StalledJournal journal;
   Run(&journal);
-  // Somebody else gets the task of the one that says nothing.
+  // Another worker gets the task of the silent one.
   const Incarnation other = Expect("other");
   std::vector<TaskId> held;
   EXPECT_TRUE(Eventually([&] {

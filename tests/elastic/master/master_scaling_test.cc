@@ -75,11 +75,11 @@ TEST_F(MasterScaling, K16_DrainedWorkersGetNoTasksAndAreNotReplaced) {
   const Task task = Take("job7-worker-2")->task;
   master_->Scale(1, At(2));
   Collect();
-  // Who has not joined, then the youngest.
+  // Workers that have not joined, then the youngest.
   EXPECT_THAT(drained_, ElementsAre("job7-worker-3", "job7-worker-2"));
   EXPECT_EQ(Take("job7-worker-2")->kind, MasterLink::Answer::Kind::kNothing);
   ASSERT_TRUE(master_->Leave(incarnations_.at("job7-worker-2"), At(2))
-                  .ok());  // its task goes back, to the front
+                  .ok());  // its task goes back to the front
   EXPECT_EQ(Take("job7-worker-1", {kept.id})->task.shard, task.shard);
   master_->OnExit("job7-worker-2", ExitClass::kPreempted, "", At(3));
   master_->OnExit("job7-worker-3", ExitClass::kPreempted, "", At(3));
@@ -107,7 +107,7 @@ TEST_F(MasterScaling, ALostWorkerIsReplacedWithinTheGrantOnly) {
   master_->Scale(2, At(1));
   Collect();
   ASSERT_THAT(drained_, ElementsAre("job7-worker-3"));
-  // One that stays is killed: there are two again, not three.
+  // A worker that does not leave is killed: there are two again, not three.
   master_->OnExit("job7-worker-1", ExitClass::kPreempted, "", At(2));
   Collect();
   EXPECT_EQ(started_.size(), 1U);
@@ -116,7 +116,7 @@ TEST_F(MasterScaling, ALostWorkerIsReplacedWithinTheGrantOnly) {
   EXPECT_THAT(started_, IsEmpty());
 }
 
-// A worker that is killed while others still start again later does not add up.
+// A worker that is killed while others wait for their restart does not add to them.
 TEST_F(MasterScaling, ShrinkingTakesBackStartsThatWait) {
   for (int i = 1; i <= 12; ++i) {
     master_->OnExit("job7-worker-" + std::to_string(i), ExitClass::kPreempted, "", At(1));

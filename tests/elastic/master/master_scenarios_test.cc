@@ -9,7 +9,7 @@ namespace {
 
 class MasterScenario : public MasterTest {
  protected:
-  // Works through everything that is handed out.
+  // Trains everything that is handed out.
   void Work(Incarnation worker, double now) {
     while (const std::optional<Task> task = Take(worker, now)) {
       ASSERT_TRUE(task->kind == Task::Kind::kTrain
@@ -86,7 +86,7 @@ TEST_F(MasterScenario, S8_TheShardThatWasReadAheadIsNotTakenForThePoisonedOne) {
     const Incarnation worker = started_.back().incarnation;
     const Task poisoned = *Take(worker);
     ASSERT_EQ(poisoned.shard, ShardId(0));
-    // It asks for the next shard as well, which dies with it the first time.
+    // It also asks for the next shard, which dies with it the first time.
     ASSERT_TRUE(master_->Take(worker, false, {poisoned.id}, At(1)).ok());
     master_->OnExit(started_.back().name, ExitClass::kApplication, "exit code 139", At(1));
     Collect();
@@ -188,7 +188,7 @@ TEST_F(MasterScenario, S21_AWorkerThatWasCutOffForLongComesBackAsAnother) {
   ASSERT_TRUE(master_->Heartbeat(started_[1].incarnation, At(60)).ok());
   master_->Tick(At(60));
   Collect();
-  // Aborted makes the process leave with the exit code of a preempted one, never with 0.
+  // Aborted makes the process exit with a preempted process's code, never with 0.
   EXPECT_EQ(master_->Heartbeat(cut_off, At(60)).status().code(), Code::kAborted);
   EXPECT_EQ(master_->Take(cut_off, true, {task.id}, At(60)).status().code(), Code::kAborted);
   ASSERT_EQ(started_.size(), 3U);
@@ -300,7 +300,7 @@ TEST_F(MasterScenario, E3_NobodyTrainsWhileAVersionIsEvaluated) {
       evaluations.push_back(task);
     }
   }
-  // Every lease of the epoch has ended and no other is given: the weights stand still.
+  // Every lease of the epoch has ended and no other is given: the weights do not change.
   EXPECT_EQ(master_->queue().leased(), 0U);
   evaluations.push_back(*Take(two));
   EXPECT_EQ(evaluations[1].kind, Task::Kind::kEvaluate);
@@ -412,7 +412,7 @@ TEST_F(MasterScenario, K2_AWorkerThatRanOutOfMemoryIsReplacedByALargerOne) {
   for (int i = 0; i < 6; ++i) {
     const std::string name = started_.back().name;
     master_->OnExit(name, ExitClass::kOutOfMemory, "exit code 137", At(10.0 * i));
-    master_->OnExit(name, ExitClass::kOutOfMemory, "exit code 137", At(10.0 * i));  // said twice
+    master_->OnExit(name, ExitClass::kOutOfMemory, "exit code 137", At(10.0 * i));  // repeated
     master_->Tick(At(10.0 * i + 9));
     Collect();
     factors.push_back(started_.back().memory_factor);

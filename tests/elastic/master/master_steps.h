@@ -21,7 +21,7 @@ class MasterTest : public ::testing::Test {
     options_.job_name = "job7";
     options_.workers = 2;
   }
-  // A started master and the workers it asked for.
+  // A started master and the workers that it requested.
   void Start() {
     master_ = std::make_unique<Master>(options_, At(0));
     master_->Start(At(0));
@@ -88,7 +88,7 @@ class MasterTest : public ::testing::Test {
     arrival.position = position;
     return *master_->Meet(Worker(i), arrival, At(2));
   }
-  // Both lanes after so many batches of 25 rows.
+  // The position of both lanes after this many batches of 25 rows.
   static RoundPosition After(const std::vector<Task>& lanes, int64_t step, bool over) {
     RoundPosition position{lanes[0].epoch, lanes[0].round, BatchIndex(step), {}};
     for (const Task& lane : lanes) {

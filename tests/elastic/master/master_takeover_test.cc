@@ -2,7 +2,7 @@
 
 #include "tests/elastic/master/master_steps.h"
 
-// What another master knows of a job beside its queue.
+// What another master knows of a job in addition to its queue.
 namespace sluice::elastic {
 namespace {
 
@@ -22,7 +22,7 @@ class MasterTakeOver : public MasterTest {
       journal_.push_back(entry);
     }
   }
-  // Everybody lives.
+  // All processes live.
   void TakeOver() {
     std::vector<std::string> alive;
     for (const Master::Action& action : started_) {
@@ -95,7 +95,7 @@ TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   Write();
   ASSERT_FALSE(
       master_->ReportStep(Worker(0), first.world.id, 1, After(first.lanes, 1, false), At(3))->meet);
-  // Not written any more: said again, it changes nothing.
+  // It is not written again: repeated, it changes nothing.
   TakeOver();
   EXPECT_FALSE(
       master_->ReportStep(Worker(0), first.world.id, 2, After(first.lanes, 2, false), At(6))->meet)
@@ -103,7 +103,7 @@ TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   EXPECT_EQ(master_->queue().totals().rows, 100);
   Write();
   TakeOver();
-  // One of two had not heard of the regroup's outcome when the master died.
+  // One of the two had not received the regroup's outcome when the master died.
   EXPECT_EQ(Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld).world.id, first.world.id);
   const RoundPosition over = After(first.lanes, 4, true);
   Meet(0, 4, over, first.world.generation, first.world.id);

@@ -120,7 +120,7 @@ TEST_F(MasterTest, WorkersThatNeverGetAnywhereEndTheJob) {
   for (size_t i = 0; i < 50 && !master_->finished(); ++i) {
     const double now = static_cast<double>(i) * 10;
     master_->OnExit(started_[i].name, ExitClass::kApplication, "no connection left", At(now));
-    master_->Tick(At(now + 9));  // replacements come later and later
+    master_->Tick(At(now + 9));  // replacements come at growing intervals
     Collect();
   }
   ASSERT_TRUE(master_->finished());
@@ -168,7 +168,7 @@ TEST_F(MasterTest, NobodyReadsAheadWhatAnotherCouldBegin) {
   const Incarnation one = started_[0].incarnation, two = started_[1].incarnation;
   std::vector<TaskId> held{Take(one)->id};
   ASSERT_TRUE(Take(two).has_value());
-  // Two shards are left for two workers: one may be read ahead, the last may not.
+  // Two shards are left for two workers: one may be prefetched, the last may not.
   const Result<MasterLink::Answer> ahead = master_->Take(one, false, held, At(1));
   ASSERT_EQ(ahead->kind, MasterLink::Answer::Kind::kTask);
   held.push_back(ahead->task.id);
@@ -200,7 +200,7 @@ TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {  // E2, M8
   options_.task = models::Task::kRegression;
   Start();
   FinishEpoch(started_[0].incarnation);
-  // FinishEpoch stopped at the first evaluation task, which dies with its holder.
+  // FinishEpoch stopped at the first evaluation task, which is lost with its holder.
   master_->OnExit(started_[0].name, ExitClass::kPreempted, "", At(1));
   Collect();
   const Incarnation worker = started_[1].incarnation;

@@ -32,7 +32,7 @@ class MasterWorldTest : public ::testing::Test {
     arrival.position = position_;
     return master_->Meet(worker, arrival, now_).value();
   }
-  // Both come, and go with what they are told.
+  // Both regroup, and continue with the answers.
   std::pair<WorldAnswer, WorldAnswer> MeetBoth(int64_t closed) {
     Meet(old_, closed);
     const WorldAnswer young = Meet(young_, closed);
@@ -70,7 +70,7 @@ class MasterWorldTest : public ::testing::Test {
   RoundPosition position_;
 };
 
-// E7: the oldest hands the weights over, once, and not before every row has been trained.
+// E7: the oldest member delivers the weights, once, and not before every row has been trained.
 TEST_F(MasterWorldTest, E7_OnlyTheOldestDeliversAndOnlyAtTheEnd) {
   const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
   ASSERT_EQ(begin.work, WorldAnswer::Work::kTrain);
@@ -88,7 +88,7 @@ TEST_F(MasterWorldTest, E7_OnlyTheOldestDeliversAndOnlyAtTheEnd) {
   EXPECT_TRUE(master_->result().ok()) << master_->result().ToString();
 }
 
-// The oldest dies while it exports: the next one is asked.
+// The oldest member dies while it exports: the next one is asked.
 TEST_F(MasterWorldTest, E7_WhenTheOldestDiesTheNextDelivers) {
   const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
   TrainAll(begin.lanes);
@@ -99,10 +99,10 @@ TEST_F(MasterWorldTest, E7_WhenTheOldestDiesTheNextDelivers) {
   EXPECT_TRUE(master_->result().ok() && master_->finished());
 }
 
-// What was judged best is kept by every member, with the same bits.
+// Every member keeps the best weights, with the same bits.
 class KeptWeights : public MasterWorldTest {
  protected:
-  // Both have trained an epoch, and heard that its weights are the best so far.
+  // Both have trained an epoch, and know that its weights are the best so far.
   void KeepFirstEpoch() {
     Master::Options options = Options();
     options.queue.epochs = 3;
@@ -110,7 +110,7 @@ class KeptWeights : public MasterWorldTest {
     master_.emplace(options, now_);
     ASSERT_EQ(master_->Expect("old", now_), old_);
     ASSERT_EQ(master_->Expect("young", now_), young_);
-    CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they say so when they regroup
+    CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they report it when they regroup
     const auto [old, young] = MeetBoth(1);
     ASSERT_EQ(old.best, 1);
     ASSERT_EQ(old.work, WorldAnswer::Work::kTrain);

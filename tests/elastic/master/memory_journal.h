@@ -31,7 +31,7 @@ class MemoryJournal final : public JournalStore {
     const std::lock_guard lock(mutex_);
     return entries_;
   }
-  // As a master has left it.
+  // The state that a master has left.
   void Set(std::vector<std::string> entries) {
     const std::lock_guard lock(mutex_);
     entries_ = std::move(entries);

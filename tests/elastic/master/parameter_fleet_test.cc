@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr uint32_t kPartitions = 16;
 constexpr char kToken[] = "token";
 
-// A port where connections are made, and nothing is ever said.
+// A port that accepts connections and never sends anything.
 class SilentListener {
  public:
   SilentListener() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -104,7 +104,7 @@ class World {
     fleet_ = std::make_unique<ParameterFleet>(options_, std::move(hooks));
     fleet_->Start();
   }
-  // The master has died; what it had begun goes on being `halfway`.
+  // The master has died; `halfway` does what it had begun.
   void TakeOver(const std::function<void()>& halfway) {
     fleet_.reset();
     halfway();
@@ -129,16 +129,16 @@ class World {
     }
     EXPECT_TRUE(fleet_->OnRegistered(id, Open(id)));
   }
-  // The door of a server that has its parameters, at its own address.
+  // Opens the gRPC endpoint of a server that has its parameters, at its own address.
   std::string Open(ServerId id) {
     const std::lock_guard lock(mutex_);
     const std::string address = Address(id);
     doors_[id] = ParameterServer::Start({address, kToken, id, nullptr}, *shards_[id]).value();
     return address;
   }
-  // Server `id` will take connections and never answer; nor does it tell the fleet that it lives.
+  // Server `id` will accept connections and never answer; nor does it report to the fleet.
   void StartDeaf(ServerId id) { deaf_ = id; }
-  // What servers do every second.
+  // The report that servers send every second.
   void Beat() {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, door] : doors_) {
@@ -185,7 +185,7 @@ class World {
   }
   std::string Bits() { return models::SaveWeights(fleet_->Collect(network_, "").value()); }
   ParameterFleet& fleet() { return *fleet_; }
-  // As the job's first master orders it.
+  // As ordered by the job's first master.
   static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
     return ParameterControl(kToken, Term::First(), {}).Install(map.servers.at(server), map, phase);
   }
@@ -227,8 +227,8 @@ class ParameterFleetTest : public ::testing::Test {
   std::unique_ptr<models::Network> network_;
 };
 
-// Checkpoints are written while a worker pushes; what is restored from the last of them, on another
-// number of servers, is a state that the undisturbed run went through, and goes on to its end.
+// Checkpoints are written while a worker pushes; the last of them, restored on another number of
+// servers, is a state that the undisturbed run went through, and continues to its end.
 TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
   constexpr int64_t kBatches = 150;
   const CheckpointDirectory directory = Directory();
@@ -259,9 +259,9 @@ TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
   EXPECT_EQ(restored.Bits(), bits);
 }
 
-// A master died between the two rounds of a map that it had tried for the third time: one server
-// stands still, the other goes by that map already. The successor installs the map that everybody
-// knows once more, under a version that nobody has seen with another one.
+// A master died between the two rounds of installing a map, at its third attempt: one server is
+// stopped, the other already uses the map. The successor installs the last map that all servers
+// know again, under a version that no server has seen with another map.
 TEST_F(ParameterFleetTest, K20_AMapThatAMasterLeftHalfwayIsInstalledAnew) {
   World world(plan_, *network_, 2, std::nullopt);
   const auto worker = world.Worker();
@@ -283,10 +283,10 @@ TEST_F(ParameterFleetTest, K20_AMapThatAMasterLeftHalfwayIsInstalledAnew) {
   ASSERT_TRUE(world.Push(*worker, 1).ok());
 }
 
-// A server that hangs while it is filled: it is given up after its silence, not after the deadlines
-// of calls; pushes do not wait for it any longer than that; another takes its place.
-// What was judged is kept, though its master dies before it hears so, its successor says it again
-// when training has gone on, and a server is lost, whose backup then has it; and by who came later.
+// A server that hangs while it is filled is given up after its silence, not after the deadlines of
+// calls; pushes wait no longer than that; another takes its place. The evaluated weights are kept
+// even if the master dies before it learns so, its successor repeats the order when training has
+// continued, and a server is lost whose backup then has them; also by servers that came later.
 TEST_F(ParameterFleetTest, E6_WhatWasJudgedIsKeptThroughLostMastersAndServers) {
   World world(plan_, *network_, 3, std::nullopt);
   auto worker = world.Worker();
@@ -316,7 +316,7 @@ TEST_F(ParameterFleetTest, E6_WhatWasJudgedIsKeptThroughLostMastersAndServers) {
     ASSERT_TRUE(kept.ok()) << kept.status().ToString();
     EXPECT_EQ(models::SaveWeights(*kept), judged);
   }
-  // An order to keep what is gone is an error, and so are other weights than those that were kept.
+  // An order to keep weights that are gone is an error, and so are weights other than those kept.
   EXPECT_EQ(world.fleet().Keep({2, order.versions}).status().code(), Code::kFailedPrecondition);
   const Status other = world.fleet().Collect(*network_, "another digest").status();
   EXPECT_EQ(other.diagnostics().front().sqlstate, "XX001") << other.ToString();
@@ -352,7 +352,7 @@ TEST_F(ParameterFleetTest, AServerThatDoesNotAnswerForAMomentIsAskedAgain) {
   World world(plan_, *network_, 1, {});
   const std::string bits = world.Bits();
   const uint64_t version = world.fleet().map().version;
-  world.Kill(world.fleet().map().primary[0]);  // nobody tells the fleet
+  world.Kill(world.fleet().map().primary[0]);  // the fleet is not told
   std::jthread again([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     world.Open(world.fleet().map().primary[0]);

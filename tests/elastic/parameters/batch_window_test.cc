@@ -112,7 +112,7 @@ TEST(BatchWindow, RandomSplitsAndRacesApplyEachBatchOnce) {
         continue;
       }
       if (random() % 8 == 0 && pusher.end - pusher.next >= 4) {
-        // Half of it goes to someone else; the holder hears of it later, or never.
+        // Half of it goes to another worker; the holder learns of it later, or never.
         const int64_t middle = pusher.next + (pusher.end - pusher.next) / 2;
         const Pusher thief{middle, middle, pusher.end};
         if (random() % 2 == 0) {

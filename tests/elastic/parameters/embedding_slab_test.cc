@@ -10,7 +10,7 @@
 namespace sluice::elastic {
 namespace {
 
-// A row that is touched now and then takes the same steps as a tensor of its own.
+// A row that is touched now and then takes the same steps as a separate tensor.
 TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
   constexpr uint32_t kDimension = 5;
   for (const char* name :
@@ -58,8 +58,8 @@ TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
   }
 }
 
-// Through several sizes of the index and of the blocks; ids as hashes give them, next to each
-// other, and negative.
+// Through several sizes of the index and of the blocks; hashed ids, consecutive ones, and negative
+// ones.
 TEST(EmbeddingSlab, RowsAreFoundAgainHoweverManyThereAre) {
   constexpr uint32_t kDimension = 3;
   constexpr int64_t kBatch = 1'000, kBatches = 200;

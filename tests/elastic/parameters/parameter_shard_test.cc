@@ -15,7 +15,7 @@
 namespace sluice::elastic {
 namespace {
 
-// A shard of SmallPlan's network with plain gradient descent, rate 0.1: effects can be told by
+// A shard of SmallPlan's network with plain gradient descent, rate 0.1: effects can be computed by
 // hand.
 class ParameterShardTest : public ::testing::Test {
  protected:
@@ -42,7 +42,7 @@ class ParameterShardTest : public ::testing::Test {
     std::vector<std::vector<float>> values;
     PushRequest request;
   };
-  // `partitions`: those of a job of `of`; all when empty.
+  // `partitions`: those of a job of `of`; empty: all.
   Owned Gradient(BatchIdentity batch, float value, const std::vector<int64_t>& ids,
                  int64_t version = 0, uint32_t of = 1,
                  std::vector<uint32_t> partitions = {}) const {
@@ -147,8 +147,8 @@ TEST_F(ParameterShardTest, ALoweredLearningRateIsThatOfTheBatch) {
   }
 }
 
-// Training sees the initial value of a row that no batch has touched; whoever judges the model sees
-// what a prediction does, which has nothing of such a row.
+// Training sees the initial value of a row that no batch has touched; evaluation sees what a
+// prediction does, in which such a row contributes nothing.
 TEST_F(ParameterShardTest, EvaluationsSeeNothingOfUntrainedRows) {
   const auto shard = Make();
   const std::vector<float> nothing(network_->tables()[0].dimension, 0.0F);
@@ -299,7 +299,7 @@ TEST_F(ParameterShardTest, ARequestByAnotherMapChangesNothing) {
   EXPECT_TRUE(shard->Push(push.request).ok());
 }
 
-// What moves takes its windows along: a batch that reached some partitions and not others is
+// A moved partition takes its windows along: a batch that reached only some partitions is
 // completed, and nothing is applied twice.
 TEST_F(ParameterShardTest, S13_AMovedPartitionRemembersItsBatches) {
   const auto from = Make(4);
@@ -346,7 +346,7 @@ TEST_F(ParameterShardTest, KeptWeightsAreExported) {
   EXPECT_EQ(Bits(*shard), best);
 }
 
-// A copy is complete before the next push: else a replica would miss it.
+// A copy is complete before the next push; otherwise a replica would miss it.
 TEST_F(ParameterShardTest, NothingIsPushedBeforeTheLastPartOfACopyIsOnItsWay) {
   const auto shard = Make();
   std::atomic<bool> pushed = false;
@@ -388,8 +388,8 @@ TEST_F(ParameterShardTest, P9_AStepClosesOverAllLanesInAnyOrder) {
 }
 
 // Four workers, then three, then five, while a step is open; and the partition moves to another
-// server in the middle of one. Each worker pushes the lanes that it has, some of them again after
-// another: the steps close, with the bits of one worker that is never disturbed.
+// server in the middle of one. Each worker pushes its lanes, some of them again after another
+// worker: the steps close, with the bits of one worker that is never disturbed.
 TEST_F(ParameterShardTest, P10_AStepClosesOverWhoeverHoldsItsLanes) {
   SetOptimizer("Adam", 0.01);
   const auto push = [&](ParameterShard& shard, int64_t step, const std::vector<uint32_t>& lanes) {
@@ -408,7 +408,7 @@ TEST_F(ParameterShardTest, P10_AStepClosesOverWhoeverHoldsItsLanes) {
     push(*first, 0, four);  // the second died before lane 1, the last before lane 7
   }
   EXPECT_EQ(first->version(), 0);
-  push(*first, 0, {7, 3});  // by the three that are left, who know not what was pushed
+  push(*first, 0, {7, 3});  // by the remaining three, which do not know what was pushed
   push(*first, 0, {1, 5});
   EXPECT_EQ(first->version(), 1);
   for (const std::vector<uint32_t>& three : {std::vector<uint32_t>{0, 3}, {1, 4}}) {
@@ -445,8 +445,7 @@ TEST_F(ParameterShardTest, AStepWaitsForTheOneBefore) {
   EXPECT_TRUE(shard->Pull(pull, target, 0.001).ok());
 }
 
-// A server that is one step ahead of another still has the values that a new holder of a lane
-// needs.
+// A server that is one step ahead of another still has the values that a lane's new holder needs.
 TEST_F(ParameterShardTest, ValuesFromBeforeTheLastStepAreKept) {
   const auto shard = Make(1, true);
   const std::vector<float> before = Row(*shard, 3, Lane(0, 2, 0), Purpose::kStep);

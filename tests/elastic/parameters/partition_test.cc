@@ -36,7 +36,7 @@ TEST(PartitionLayout, P18_AHugeTensorIsSpreadEvenly) {
   }
 }
 
-// A hot id comes once in a batch however often it occurs, so what a server has to do is counted in
+// A hot id appears once per batch however often it occurs, so a server's load is counted in
 // distinct rows: batches of 8,192 draws from 10^6 ids by Zipf 1.2, four servers.
 TEST(PartitionLayout, P21_HotKeysDoNotOverloadAServer) {
   const PartitionLayout layout(std::vector<size_t>{}, 64);
@@ -93,7 +93,7 @@ class PartitionTest : public ::testing::Test {
     partition.Initialize(nullptr);
     return partition;
   }
-  // The spans are of its own vectors: may be moved, not copied.
+  // The spans refer to its own vectors: it may be moved, not copied.
   struct Step {
     std::vector<std::vector<float>> owned;
     std::vector<int64_t> ids;
@@ -169,7 +169,7 @@ TEST_F(PartitionTest, E6_WhatWasJudgedIsKeptAndNoLaterMoment) {
   ASSERT_TRUE(one.KeepBest({2, {2}}).ok());
   EXPECT_NE(DigestOf(one.Export()), best);
   EXPECT_EQ(one.KeepBest({1, {1}}).code(), Code::kAborted);
-  // A copy knows it, too.
+  // A copy has it, too.
   Partition copy = Fresh();
   ASSERT_TRUE(copy.Load(one.Capture().Encode().value()).ok());
   Apply(&copy, 2, 0.3F, kIds);
@@ -194,7 +194,7 @@ TEST_F(PartitionTest, DamageIsFoundAndChangesNothing) {
   EXPECT_FALSE(Partition(two, 0).Load(good).ok()) << "another layout";
 }
 
-// Many parts instead of one make the same partition, whatever pieces they come in.
+// Any number of parts of any size make the same partition.
 TEST_F(PartitionTest, PartsOfAnySizeAreTheSamePartition) {
   Partition one = Fresh();
   Apply(&one, 0, 0.3F, kIds);
@@ -225,7 +225,7 @@ TEST_F(PartitionTest, ASinkThatFailsIsAnError) {
   EXPECT_EQ(encoded.message(), "the disk is full");
 }
 
-// Until there were parts a partition was one message and its checksum.
+// Before there were parts, a partition was one message with a checksum.
 TEST_F(PartitionTest, AMessageOfEarlierCheckpointsIsRead) {
   PartitionStateProto state;
   state.set_partitions(1);

@@ -1,4 +1,4 @@
-// The sharding scenarios S1 to S23 that a queue alone decides; the others are in
+// The sharding scenarios S1 to S23 that depend on the queue alone; the others are in
 // master_scenarios_test.cc and tests/process.
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST(QueueScenario, S7_TenLossesOfOneShardAreNotCharged) {
 
 TEST(QueueScenario, S8_SkippedRangesAreCountedAndNamedNeverSilent) {
   TaskQueue queue(QueueOf(2, 2));
-  // The first epoch is whole; in the second, shard 0 fails after two of its five batches.
+  // The first epoch is complete; in the second, shard 0 fails after two of its five batches.
   for (int i = 0; i < 2; ++i) {
     const Task task = *queue.Take(Incarnation(1), kTimeZero);
     ASSERT_TRUE(queue.Report(Incarnation(1), Trained(task, 5, 5), kTimeZero).ok());
@@ -186,7 +186,7 @@ TEST(QueueScenario, S12_ALeaseThatIsTooShortForTheWorkGrows) {
   EXPECT_EQ(queue.ExpireLeases(At(now + 81)).size(), 1U) << "it moves: leases are short again";
 }
 
-// Three tasks took two seconds each; the fourth's holder says nothing.
+// Three tasks took two seconds each; the fourth's holder is silent.
 class Straggler : public ::testing::Test {
  protected:
   Straggler() : queue_(QueueOf(4)) {
@@ -248,7 +248,7 @@ TEST(QueueScenario, S19_HalfOfWhatIsLeftIsStolen) {
   EXPECT_EQ(stolen->range, RangeId(60));
   EXPECT_EQ(stolen->last_batch, kToTheEnd);
   EXPECT_EQ(queue.LastBatch(slow.id), BatchIndex(60));
-  // The holder went too far before it heard of it: nothing of that report counts.
+  // The holder went too far before it learnt of it: nothing of that report counts.
   EXPECT_EQ(*queue.Report(Incarnation(1), Trained(slow, 63, 100), At(2)), Answer::kCut);
   EXPECT_EQ(queue.totals().rows, 200);
   Task shorter = slow;
@@ -301,8 +301,8 @@ TEST(QueueScenario, S13_OnlyTheRestIsDoneAgain) {
 }
 
 TEST(QueueScenario, S15_TenToTheNineRowsNeedLittleMemoryAndNoSteps) {
-  // 3 x 10^9 rows in 10^6 shards: bench/queue_bench measures the memory; here only that numbers do
-  // not overflow and nothing is materialised before it is asked for.
+  // 3 x 10^9 rows in 10^6 shards: bench/queue_bench measures the memory; this only tests that
+  // numbers do not overflow and nothing is materialised before it is requested.
   TaskQueue::Options options = QueueOf(1'000'000);
   options.shuffle = true;
   TaskQueue queue(options);
@@ -376,9 +376,9 @@ TEST(QueueScenario, S18_AThousandTasksAndEveryThirdHolderIsKilled) {
   EXPECT_TRUE(queue.CheckLedger().ok());
 }
 
-// How fast it is, bench/queue_bench says; a queue that searched through its holders would not come
-// to this test's end.
-// Batch i has loss i + 1. However the reports of two copies of a lane follow each other, the sum is
+// Its speed is measured by bench/queue_bench; a queue that searched through its holders would not
+// finish this test.
+// Batch i has loss i + 1. In whatever order the reports of two copies of a lane arrive, the sum is
 // that of one.
 TEST(QueueScenario, S19_TheLossOfARacedLaneIsThatOfOneWhoTrainsIt) {
   TaskQueue::Options options = QueueOf(2);
@@ -411,7 +411,7 @@ TEST(QueueScenario, S22_TenThousandWorkersShareAQueue) {
   std::vector<std::optional<Task>> held(kWorkers + 1);
   std::vector<int> trained(kShards, 0);
   TimePoint now = kTimeZero;
-  Incarnation next(kWorkers);  // who comes for those that are gone
+  Incarnation next(kWorkers);  // replaces those that are gone
   std::vector<Incarnation> who(kWorkers + 1);
   std::iota(who.begin(), who.end(), kNobody);
   for (int round = 0; !queue.EpochDone(); ++round, now += std::chrono::milliseconds(10)) {

@@ -34,7 +34,7 @@ inline TaskReport Done(const Task& task, int64_t batch, int64_t rows) {
   return report;
 }
 
-// Ten rows a batch, as a worker that has read a shard of `batches` reports them.
+// The report of a worker that has read a shard of `batches`, with ten rows a batch.
 inline TaskReport Trained(const Task& task, int64_t batch, int64_t batches) {
   TaskReport report = Upto(task, batch, 10 * (BatchIndex(batch) - task.first_batch));
   report.batches = batches;
@@ -44,7 +44,7 @@ inline TaskReport Trained(const Task& task, int64_t batch, int64_t batches) {
   return report;
 }
 
-// Its state in the form that lasts.
+// Its state in stored form.
 inline QueueSave Save(const TaskQueue& queue) {
   QueueSave save;
   QueueCodec::Write(queue.state(), &save);

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Workers that come, close steps, fail and die, on virtual time.
+// Workers that arrive, close steps, fail and die, on virtual time.
 class RendezvousTest : public ::testing::Test {
  protected:
   RendezvousTest() : rendezvous_(std::make_unique<Rendezvous>(Rendezvous::Options())) {}
@@ -29,7 +29,7 @@ class RendezvousTest : public ::testing::Test {
          known_[worker], WorldId(world), failed, silent},
         now_);
   }
-  // What came of the last regroup reaches everybody.
+  // All workers receive the outcome of the last regroup.
   void Hear() {
     for (const Rendezvous::Member& member : rendezvous_->world().members) {
       known_[member.incarnation] = rendezvous_->world().generation;
@@ -62,7 +62,7 @@ TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
   options.expected_members = 2;
   Use(options);
   Come(Incarnation(1), -1, 0);
-  EXPECT_FALSE(Convene());  // the first world waits for those who were started
+  EXPECT_FALSE(Convene());  // the first world waits for all that were started
   Come(Incarnation(2), -1, 0);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 1);
@@ -70,7 +70,7 @@ TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
   EXPECT_FALSE(rendezvous_->ShouldConvene());
   Come(Incarnation(3), -1, 0);
   EXPECT_TRUE(rendezvous_->ShouldConvene());
-  EXPECT_FALSE(Convene());  // nobody is stopped
+  EXPECT_FALSE(Convene());  // no worker is stopped
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
   EXPECT_FALSE(rendezvous_->MayGo(Incarnation(3)));
   Come(Incarnation(2), 5, 1);
@@ -119,14 +119,14 @@ TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
   rendezvous_->Closed(4);
   rendezvous_->Remove(Incarnation(1));
   Come(Incarnation(3), -1, 0);
-  EXPECT_FALSE(Convene());  // the parameters still live in 2
+  EXPECT_FALSE(Convene());  // the parameters still exist in 2
   rendezvous_->Remove(Incarnation(2));
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{3}));
   EXPECT_EQ(rendezvous_->world().beginning, 1);
   EXPECT_EQ(rendezvous_->world().closed, Rendezvous::kNoState);
-  // What is left over from before the new beginning is worth nothing.
+  // State from before the new beginning is worthless.
   rendezvous_->Arrive({Incarnation(2), "unix:2", 4, 0, Generation(1), WorldId(1), true, kNobody},
                       now_);
   Come(Incarnation(3), 1, 2);
@@ -197,14 +197,14 @@ TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 3}));
   EXPECT_EQ(World(), 2);
-  Come(Incarnation(2), 4, 1, true);  // it wakes up
+  Come(Incarnation(2), 4, 1, true);  // it resumes
   EXPECT_FALSE(Convene());
   EXPECT_TRUE(rendezvous_->ShouldConvene());
   Come(Incarnation(1), 9, 2);
   Come(Incarnation(3), 9, 2);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
-  EXPECT_EQ(rendezvous_->world().members[1].closed, 4);  // it is given the state again
+  EXPECT_EQ(rendezvous_->world().members[1].closed, 4);  // it receives the state again
 }
 
 TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
@@ -223,7 +223,7 @@ TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
   Come(Incarnation(1), -1, 0);
   Come(Incarnation(2), -1, 0);
   ASSERT_TRUE(rendezvous_->Convene(now_));
-  Come(Incarnation(1), -1, 0);  // asks again: it has not heard of world 1
+  Come(Incarnation(1), -1, 0);  // asks again: it has not received world 1
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
   Hear();
   Come(Incarnation(1), 3, 1);
@@ -233,9 +233,9 @@ TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
 }
 
-// Workers at random: come, fail, die, come back. Whoever may go is in the newest world, worlds only
-// grow, the newest parameters are never thrown away while somebody alive has them, and when nothing
-// happens any more all that live end up in one world.
+// Random workers arrive, fail, die and come back. Only members of the newest world may continue,
+// worlds only grow, the newest parameters are never discarded while a living worker has them, and
+// when no more events happen, all living workers end up in one world.
 TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
   struct Process {
     int64_t closed = -1, beginning = 0;
@@ -253,7 +253,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     Incarnation next(1);
     int64_t committed = -1, last_beginning = 0;
     WorldId last_world = kNoWorld;
-    // Hears what the regroup decided.
+    // Receives the regroup's decision.
     const auto enter = [&] {
       if (!Convene()) {
         return;
@@ -298,7 +298,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
         inside.erase(victim->first);
         living.erase(victim);
       } else if (what == 2) {
-        // A collective fails; some have closed the step, some have not, some say nothing for now.
+        // A collective fails; some have closed the step, some have not, some are silent for now.
         const bool all_gone = inside.size() < rendezvous_->world().members.size();
         for (Incarnation name : std::set<Incarnation>(inside)) {
           living[name].closed += random() % 2 == 0 ? 1 : 0;
@@ -326,7 +326,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
         return;
       }
     }
-    // Peace: everybody comes.
+    // No more failures: all workers arrive.
     living[next++];
     living[next];
     for (const auto& [name, process] : std::map<Incarnation, Process>(living)) {

@@ -54,7 +54,7 @@ TEST(StalenessBound, ANewcomerBeginsWhereTheSlowestIs) {
   EXPECT_FALSE(bound.MayBegin(kFast, 63));
 }
 
-// What is told at the end is what workers have done, whatever they had been allowed.
+// The final report shows what workers have done, whatever they were allowed.
 TEST(StalenessBound, P8_AWorkerThatDoesNotWaitIsTold) {
   StalenessBound bound(1);
   EXPECT_TRUE(bound.MayBegin(kFast, 0));

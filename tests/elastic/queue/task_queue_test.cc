@@ -222,8 +222,8 @@ TEST(TaskQueue, SynchronousRoundsFollowEachOther) {
   EXPECT_EQ(next.lanes, 2U) << "the last round of an epoch may be narrower";
 }
 
-// S18 and the heart of G1: whoever dies, whenever, every batch of every shard is committed exactly
-// once in each epoch.
+// S18 and the core of G1: whichever workers die, and whenever, every batch of every shard is
+// committed exactly once in each epoch.
 TEST(TaskQueue, RandomDeathsLoseAndDoubleNothing) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     uint64_t state = seed;
@@ -259,7 +259,7 @@ TEST(TaskQueue, RandomDeathsLoseAndDoubleNothing) {
         queue.ReleaseAll(worker->first);
         workers.erase(worker);
       } else if (action == 1) {
-        now += 11;  // everyone is silent for long
+        now += 11;  // all workers are silent for long
         queue.ExpireLeases(At(now));
       } else if (action <= 3 || worker->second.empty()) {
         if (const std::optional<Task> task = queue.Take(worker->first, At(now))) {

@@ -31,7 +31,7 @@ TEST(Bfloat16, RoundsToTheNearest) {
   }
 }
 
-// A worker's packer against a server's shard, without anything between them.
+// A worker's packer directly against a server's shard.
 class ExchangeTest : public ::testing::Test {
  protected:
   explicit ExchangeTest(bool bf16 = false) : plan_(SmallPlan(1, 64)), bf16_(bf16) {
@@ -44,7 +44,7 @@ class ExchangeTest : public ::testing::Test {
     view_.tables.resize(network_->tables().size());
     view_.tables[0].ids = {3, 1, 40, 17};
   }
-  // Answers how many dense numbers came.
+  // Returns the number of dense numbers received.
   size_t Pull(ExchangePacker& packer) {
     packer.Pack({.pull = &batch_, .wanted = &view_}, parts_);
     part_.reply.Clear();
@@ -71,7 +71,7 @@ class ExchangeTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
     ++batch_.batch;
   }
-  // The dense values that the worker has, tensor after tensor.
+  // The dense values of the worker, tensor after tensor.
   std::vector<float> Dense() const {
     std::vector<float> all;
     for (size_t t = 0; t < network_->dense().size(); ++t) {
@@ -142,7 +142,7 @@ TEST_F(ExchangeTest, LanesOfAStepTravelTogether) {
   EXPECT_TRUE(request.further_pushes(1).dense().empty());
 }
 
-// Partitions that others have pushed to are sent, and put where they belong.
+// Partitions that others have pushed to are sent, and stored in the right place.
 TEST_F(ExchangeTest, P19_ChangedPartitionsAloneAreSent) {
   Pull(*packer_);
   const PartitionLayout& layout = shard_->rules().layout;
@@ -162,7 +162,7 @@ TEST_F(ExchangeTest, P19_ChangedPartitionsAloneAreSent) {
   EXPECT_EQ(Dense(), DenseOfServer());
 }
 
-// What a worker says of partitions that this server does not serve is no error of the job's.
+// A worker's versions of partitions that this server does not serve are not an error of the job.
 TEST_F(ExchangeTest, VersionsOfOtherPartitionsAreAnotherMap) {
   packer_->Pack({.pull = &batch_, .wanted = &view_}, parts_);
   EXPECT_EQ(AnswerPull(part_.request.pull(), 0, {}, 0, *shard_, &part_.reply).code(),
@@ -191,7 +191,7 @@ TEST_F(ExchangeTest, APushOfNonsenseChangesNothing) {
   Pull(*packer_);
   const std::string before = shard_->Save(0).value();
   PushProto push;
-  push.set_end(true);  // of a lane, where there are none
+  push.set_end(true);  // of a lane, in a job without lanes
   UnpackedPush end;
   ASSERT_TRUE(Unpack(push, shard_->rules().layout, part_.partitions, &end).ok());
   EXPECT_EQ(shard_->Push(end.request).code(), Code::kInvalidArgument);

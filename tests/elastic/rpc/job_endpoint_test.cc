@@ -30,7 +30,7 @@ class JobEndpointTest : public ::testing::Test {
     options.queue.epochs = 1;
     return options;
   }
-  // A master of the endpoint's present term.
+  // A master of the endpoint's current term.
   struct RunningMaster {
     explicit RunningMaster(const JobEndpoint& endpoint)
         : host(
@@ -68,11 +68,11 @@ TEST_F(JobEndpointTest, TheNextMasterIsReachedWhereTheLastOneWas) {
   first.reset();
   endpoint_.term = Term(2);
   RunningMaster second(endpoint_);
-  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());  // the same link, by itself
+  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());  // the same link, on its own
   EXPECT_EQ(second.Registered(), "0 there:1");
 }
 
-// What pods do: nobody without the job's pair gets as far as a call.
+// Pods use TLS: without the job's certificate no process gets as far as a call.
 TEST_F(JobEndpointTest, AnEncryptedMasterHearsTheJobOnly) {
   const std::string token = endpoint_.key.token;
   endpoint_.key = MakeJobKey(token).value();

@@ -9,13 +9,13 @@
 #include "elastic/server/parameter_service.h"
 #include "tests/elastic/job/small_job.h"
 
-// After ours: gRPC brings macros that have the names of those in base/mutex.h.
+// Include after our own headers: gRPC's macros have the same names as those in base/mutex.h.
 #include <grpcpp/generic/generic_stub.h>
 
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
 
-// Who has not the job's token, and who has it and talks nonsense.
+// Processes without the job's token, and processes that have it but send nonsense.
 namespace sluice::elastic {
 namespace {
 
@@ -44,7 +44,7 @@ class StrangerTest : public ::testing::Test {
     control_ = MasterService::NewStub(OpenChannel(master_->address(), {}));
   }
 
-  // A call that sends its headers, and no message before it is answered.
+  // A call that sends its headers, but no message before it is answered.
   static grpc::StatusCode WithoutMessage(const std::string& address, const std::string& method,
                                          const std::string& token) {
     grpc::GenericStub stub(OpenChannel(address, {}));
@@ -94,7 +94,7 @@ class StrangerTest : public ::testing::Test {
   std::unique_ptr<MasterService::Stub> control_;
 };
 
-// Nothing that a stranger sends has to be received before he is refused.
+// A call without the token is refused before any message is received.
 TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
   for (const char* method : {"Exchange", "Applied", "Keep", "Export", "Install", "Fill", "Snapshot",
                              "Write", "Replicate"}) {
@@ -120,8 +120,8 @@ size_t PeakMegabytes() {
   return 0;
 }
 
-// Three at once, with 300 MB each that lie in one piece of memory here: what is in flight is what
-// a connection may hold, not what the stranger would like to send.
+// Three at once, with 300 MB each that are allocated only once here: what may be in flight is
+// limited by the connection, not by the sender's wishes.
 TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
   const grpc::Slice piece(std::string(size_t{1} << 20, 'x'));
   const std::vector<grpc::Slice> pieces(300, piece);
@@ -181,7 +181,7 @@ TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {
   map.add_addresses(server_->address());
   for (int i = 0; i < 4; ++i) {
     map.add_primary(0);
-    map.add_backup(7);  // nobody knows where
+    map.add_backup(7);  // no server has this id
   }
   EXPECT_EQ(Call(*parameters_, &ParameterService::Stub::Install, request).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
@@ -235,8 +235,8 @@ TEST_F(StrangerTest, WhomNobodyExpectsIsToldSo) {
   }
 }
 
-// Whoever has the token, and knows versions of partitions that this server does not serve: he is
-// told to ask for the map, and nothing ends.
+// A worker has the token, and versions of partitions that this server does not serve: it is told to
+// ask for the map, and nothing ends.
 TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
   ExchangeRequest request;
   PullProto& pull = *request.mutable_pull();

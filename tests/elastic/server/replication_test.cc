@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kPartitions = 8;
 constexpr char kToken[] = "token";
 
-// Parameter servers behind real doors; the test is their master and their worker.
+// Parameter servers with real gRPC endpoints; the test plays their master and their worker.
 class ReplicationTest : public ::testing::Test {
  protected:
   ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, Term::First(), {}) {
@@ -45,7 +45,7 @@ class ReplicationTest : public ::testing::Test {
     }
     return addresses;
   }
-  // The map as the master installs it, everywhere but at `deaf`.
+  // The map as installed by the master, except at `deaf`.
   void Install(const PartitionMap& map, ParameterControl::Phase phase, ServerId deaf = kNoServer) {
     for (const auto& one : {ParameterControl::Phase::kFreeze, phase}) {
       for (const auto& [id, address] : map.servers) {
@@ -57,7 +57,7 @@ class ReplicationTest : public ::testing::Test {
     }
     Show(map);
   }
-  // To workers.
+  // Publishes the map to workers.
   void Show(const PartitionMap& map) {
     const std::lock_guard lock(mutex_);
     map_ = map;
@@ -108,7 +108,7 @@ class ReplicationTest : public ::testing::Test {
     }
     return link.Push(identity, 1, view, gradient);
   }
-  // What a follower has taken it applies a little later.
+  // A follower applies what it has received a little later.
   void ExpectSame(ServerId one, ServerId other, uint32_t partition) {
     const std::string bytes = servers_[one].shard->Save(partition).value();
     for (int i = 0; i < 500; ++i) {
@@ -147,8 +147,8 @@ TEST_F(ReplicationTest, BackupsHaveTheBitsOfTheirPrimaries) {
   }
 }
 
-// A push counts as done when losing one server cannot lose it: not before the backup has it, or the
-// master has said that there is none.
+// A push is acknowledged when losing one server cannot lose it: not before the backup has it, or
+// the master has said that there is none.
 TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
   StartServer(0);
   StartServer(1);
@@ -176,7 +176,7 @@ TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
   EXPECT_EQ(servers_[0].shard->version(0), 1);
 }
 
-// A server that was given up while it slept: its followers refuse what it ships, so that it cannot
+// A server was given up while it slept: its followers refuse its updates, so that it cannot
 // acknowledge; the worker finds the new owner, and the batch counts once.
 TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
   StartServer(0);
@@ -189,8 +189,8 @@ TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
   ASSERT_TRUE(PushBatch(*worker, 0).ok());
   std::vector<uint32_t> orphans;
   const PartitionMap now = WithoutServers(old, {0}, &orphans);
-  Install(now, ParameterControl::Phase::kAdopt);  // server 0 does not hear of it
-  Show(old);                                      // nor does the worker, yet
+  Install(now, ParameterControl::Phase::kAdopt);  // server 0 does not receive it
+  Show(old);                                      // nor does the worker yet
   when_asked_ = [&] {
     EXPECT_EQ(servers_[1].shard->version(0), 1) << "taken from a server that was given up";
     Show(now);
@@ -202,7 +202,7 @@ TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
   }
 }
 
-// Without replicas there is nobody who refuses for the master: the server itself does.
+// Without replicas no follower refuses its updates: the server itself must.
 TEST_F(ReplicationTest, AServerThatSleptTooLongAcknowledgesNothing) {
   StartServer(0);
   Install(PlaceEvenly(Addresses(), kPartitions, false), ParameterControl::Phase::kCreate);
@@ -219,7 +219,7 @@ TEST_F(ReplicationTest, AServerThatSleptTooLongAcknowledgesNothing) {
   ASSERT_TRUE(PushBatch(*worker, 1).ok());
   EXPECT_GE(asked_, 1);
   EXPECT_EQ(servers_[0].shard->version(0), 2);
-  // It falls asleep between taking a push and acknowledging it.
+  // It is suspended between receiving a push and acknowledging it.
   when_asked_ = [&] { server.AnsweredByMaster(std::chrono::steady_clock::now()); };
   asked_ = 0;
   ASSERT_TRUE(PushBatch(*worker, 2, 0, [&] { server.AnsweredByMaster(now - 2 * silence); }).ok());
@@ -263,7 +263,7 @@ TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {
   Create(3);
   const auto worker = Worker();
   ASSERT_TRUE(PushBatch(*worker, 0).ok());
-  // Server 1 goes; others get the batch, and the master takes its time.
+  // Server 1 is lost; others get the batch, and the master is slow.
   when_asked_ = [&] {
     when_asked_ = [&] {
       std::vector<uint32_t> orphans;
@@ -320,8 +320,8 @@ TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
   }
 }
 
-// The master that had a server filled dies before the map is in use; the next one takes the old map
-// up again, and has the server filled once more.
+// The master that had a server filled dies before the map is in use; the next one returns to the
+// old map, and has the server filled again.
 TEST_F(ReplicationTest, P20_AServerThatWasFilledForAMapThatDidNotComeIsFilledAgain) {
   Create(2);
   const auto worker = Worker();
@@ -345,7 +345,7 @@ TEST_F(ReplicationTest, P20_AServerThatWasFilledForAMapThatDidNotComeIsFilledAga
   PartitionMap again = map_;
   ++again.version;
   Install(again, ParameterControl::Phase::kAdopt);
-  push(3);  // of which nobody tells the new server
+  push(3);  // the new server is not told of these
   next.version = again.version + 1;
   for (const PartitionCopy& copy : copies) {
     fill(copy);

@@ -62,7 +62,7 @@ TEST(ByteParts, DamageIsFound) {
   EXPECT_FALSE(Read(good, 3).ok());
 }
 
-// A length is not believed: there would be no memory for these.
+// A length is not trusted: there would not be enough memory for these.
 TEST(ByteParts, ALengthBeyondWhatIsThereIsAnError) {
   for (uint64_t length : {uint64_t{9}, uint64_t{1} << 40, std::numeric_limits<uint64_t>::max()}) {
     std::string part(2 * sizeof(uint32_t) + sizeof(length), '\0');  // a header, and the length
@@ -77,7 +77,7 @@ TEST(ByteParts, ALengthBeyondWhatIsThereIsAnError) {
   }
 }
 
-// More than 32 bits count, of memory that is zero and not there.
+// The length has more than 32 bits; the zero pages use no real memory.
 TEST(ByteParts, ABlockOfMoreThan4GiBHasItsLength) {
   constexpr uint64_t kSize = (uint64_t{1} << 32) + 5;
   void* zeros = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -100,7 +100,7 @@ TEST(ByteParts, ABlockOfMoreThan4GiBHasItsLength) {
   EXPECT_EQ(bytes, PartReader::kMarkBytes + parts * 8 + sizeof(length) + kSize);
 }
 
-// A block of zeros as it would come from a file or a peer, without so much memory of its own.
+// A block of zeros as from a file or a peer, without allocating that much memory.
 class ZeroBlock final : public ByteSource {
  public:
   explicit ZeroBlock(uint64_t size) {
@@ -151,7 +151,7 @@ TEST(ByteParts, ABlockOf3GiBIsReadWhole) {
   const Result<std::string> block = reader.Block(kSize);
   ASSERT_TRUE(block.ok()) << block.status().ToString();
   EXPECT_EQ(block->size(), kSize);
-  // All of it is like its beginning; byte by byte that takes a minute without optimisation.
+  // The rest is like its beginning; checking every byte would take a minute without optimisation.
   EXPECT_EQ(block->front(), '\0');
   EXPECT_EQ(std::memcmp(block->data(), block->data() + 1, kSize - 1), 0);
   EXPECT_TRUE(reader.Finish().ok());

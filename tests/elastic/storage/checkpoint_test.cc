@@ -123,7 +123,7 @@ TEST_F(CheckpointTest, P12_ATornOrDamagedCheckpointIsPassedOver) {
   Push(shard.get(), 1);
   Write(&directory, *shard, "new");
   ASSERT_EQ(directory.Newest(Model()).value()->manifest.queue_state, "new");
-  // Every file of the newest, cut off or changed at every class of position.
+  // Every file of the newest checkpoint, truncated or changed at every kind of position.
   for (const auto& entry : fs::directory_iterator(path_ / "checkpoint-2")) {
     std::string good;
     {
@@ -176,7 +176,7 @@ TEST_F(CheckpointTest, P13_TheNewestAreKept) {
   EXPECT_EQ(Names().size(), 8U);
 }
 
-// One writes, the other would take its draft for a dead process's.
+// While one process writes, another would take its draft for a dead process's.
 TEST_F(CheckpointTest, ADirectoryHasOneOpenerAtATime) {
   std::optional<CheckpointDirectory> first = Open();
   const CheckpointDirectory::Draft draft = first->Begin().value();
@@ -192,7 +192,7 @@ TEST_F(CheckpointTest, ADirectoryHasOneOpenerAtATime) {
   EXPECT_FALSE(fs::exists(draft.path));
 }
 
-// A name that a late writer may still use is not used again.
+// A name that a slow writer may still use is not reused.
 TEST_F(CheckpointTest, DraftsThatAreGivenUpDoNotShareAName) {
   CheckpointDirectory directory = Open();
   const std::string first = directory.Begin().value().path;
@@ -209,7 +209,7 @@ TEST_F(CheckpointTest, ClearRemovesAllCheckpoints) {
   EXPECT_FALSE(directory.Newest().value().has_value());
 }
 
-// Each is whole, and what the other checkpoint, or the other partition, has instead.
+// Each file is intact, but belongs to the other checkpoint, or the other partition.
 TEST_F(CheckpointTest, P12_FilesThatWereExchangedAreRefused) {
   const auto shard = Shard();
   CheckpointDirectory directory = Open();
@@ -239,7 +239,7 @@ TEST_F(CheckpointTest, P12_FilesThatWereExchangedAreRefused) {
   EXPECT_EQ(directory.Newest().value()->manifest.queue_state, "new");
 }
 
-// The same bytes, written for another draft: a manifest does not take them.
+// The same bytes, written for another draft: the manifest refuses them.
 TEST_F(CheckpointTest, P12_ADigestIsOfOneDraftAlone) {
   CheckpointDirectory directory = Open();
   std::optional<CheckpointManifest::File> before;
@@ -262,7 +262,7 @@ TEST_F(CheckpointTest, P12_ADigestIsOfOneDraftAlone) {
   }
 }
 
-// A draft that was given up is gone when the next one is begun, or the job has come to its end.
+// A draft that was given up is deleted when the next one begins, or the job ends.
 TEST_F(CheckpointTest, ADraftThatWasGivenUpIsNotLeftBehind) {
   CheckpointDirectory directory = Open();
   for (int attempt = 0; attempt < 3; ++attempt) {

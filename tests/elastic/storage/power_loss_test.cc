@@ -11,15 +11,15 @@
 
 #include "elastic/storage/checkpoint.h"
 
-// What checkpoints tell the disk, and in which order. This program's fsync, rename, unlink and
-// unlinkat are called instead of the system's, and pass on to them.
+// The disk operations of checkpoints, and their order. This program's fsync, rename, unlink and
+// unlinkat replace the system's, and forward to them.
 namespace sluice::elastic {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::Contains;
 
-// Told of each call before it is done, in the thread that watches; empty: nobody watches.
+// Called before each operation on the observed thread; empty: not observed.
 thread_local std::function<void(const std::string& call, const std::string& name)> watcher;
 
 void Tell(const std::string& call, const std::string& path) {
@@ -91,8 +91,8 @@ class PowerLoss : public ::testing::Test {
   std::string draft_;
 };
 
-// When a checkpoint gets its name all of it is on the disk, and the name when Commit returns: a
-// machine that loses its power leaves a whole checkpoint, or none.
+// When a checkpoint gets its name, all of it is on the disk, and so is the name when Commit
+// returns: a machine that loses its power leaves a complete checkpoint, or none.
 TEST_F(PowerLoss, P12_ACheckpointIsOnTheDiskBeforeItHasItsName) {
   std::vector<std::string> calls;
   watcher = [&](const std::string& call, const std::string& name) {
@@ -120,8 +120,8 @@ TEST_F(PowerLoss, P12_AJobsEndIsOnTheDiskWhole) {
   EXPECT_EQ(*directory_.CommittingJob(), 7);
 }
 
-// Whoever is killed while it removes checkpoints, at whatever call, leaves the newest of them
-// whole, or none; and as long as there is one, the word that its job came to its end.
+// A process that is killed while it removes checkpoints, at whatever call, leaves the newest of
+// them complete, or none; and as long as there is one, the mark that its job has ended.
 TEST_F(PowerLoss, P12_ARemovalMayBeInterruptedAnywhere) {
   Write("old");
   Write("new");

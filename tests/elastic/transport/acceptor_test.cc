@@ -24,7 +24,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Whoever has been handed on, and what it said.
+// The connections that were handed on, and what was read from them.
 class HandedOn {
  public:
   Acceptor::HandOn Take() {
@@ -42,7 +42,7 @@ class HandedOn {
     connections_.pop_front();
     return size > 0 ? std::string(text, static_cast<size_t>(size)) : "";
   }
-  // False: they are not so many after a long time.
+  // False: there are fewer even after a long time.
   bool WaitFor(size_t size) {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock.native(), std::chrono::seconds(30),
@@ -103,8 +103,8 @@ TEST(Acceptor, HandsOnWhoSpeaksAndDropsTheOldestOfTheSilent) {
   EXPECT_EQ(handed_on.WaitForText(), "at last");
 }
 
-// Every place is taken by somebody who has said too little for a call: none may be dropped at once,
-// and the newcomer waits until one may.
+// Every place is taken by a client that has sent too little for a call: none may be dropped at
+// once, and the newcomer waits until one may.
 TEST(Acceptor, ANewcomerWaitsForRoom) {
   constexpr size_t kPlaces = 32;
   constexpr int kBeyondTheLimit = 300;
@@ -149,7 +149,7 @@ TEST(Acceptor, ANameListensOnAllOfItsAddresses) {
   EXPECT_EQ(handed_on.WaitForText(), "hello");
 }
 
-// The names of abstract addresses are listed in /proc/net/unix, to everybody.
+// The names of abstract addresses are visible to all users in /proc/net/unix.
 TEST(Acceptor, ALocalAddressIsForProcessesOfOneUser) {
   const std::string name = "sluice-acceptor-test-" + std::to_string(getpid());
   HandedOn handed_on;  // outlives the acceptor

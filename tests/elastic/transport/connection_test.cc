@@ -75,7 +75,7 @@ TEST(Connection, CarriesWhatIsMoreThanARecord) {
     });
     std::string heard(text.size(), ' ');
     for (size_t got = 0; got < heard.size();) {
-      // Fewer bytes at a time than a record has: the rest is not poll's to know.
+      // Reads less than a record at a time: poll does not see the rest, which TLS has already read.
       const auto room = std::as_writable_bytes(std::span(heard)).subspan(got);
       const ptrdiff_t more = ends.accepted->Receive(room.first(std::min<size_t>(room.size(), 999)));
       ASSERT_GE(more, 0);

@@ -56,7 +56,7 @@ TEST(MetricsPageTest, AnswersOnePage) {
   EXPECT_NE(Ask(page->port(), "POST /metrics HTTP/1.1\r\n\r\n").find(" 405 "), std::string::npos);
 }
 
-// Who says half a sentence, or too much, is sent away; the next one is answered.
+// A client that sends an incomplete or too long request is disconnected; the next one is answered.
 TEST(MetricsPageTest, StrangersHoldNobodyUpForLong) {
   const auto page = MetricsPage::Start("127.0.0.1:0", [] { return std::string("a 1\n"); }).value();
   EXPECT_EQ(Ask(page->port(), "GET /metr"), "");

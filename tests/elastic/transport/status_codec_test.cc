@@ -29,7 +29,7 @@ TEST(StatusCodec, AStatusArrivesAsItIs) {
   EXPECT_EQ(arrived.ToString(), status.ToString());
 }
 
-// A server of an old encoding says what it likes.
+// A server with an old encoding may send any bytes.
 TEST(StatusCodec, TextsNeedNotBeUtf8) {
   EXPECT_EQ(Travel(Internal("r\xe9sum\xe9")).message(), "r\xe9sum\xe9");
 }

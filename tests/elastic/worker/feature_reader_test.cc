@@ -85,7 +85,7 @@ TEST_F(FeatureReaderTest, WithoutARuleEveryRowTrains) {
   EXPECT_EQ(read.validation.rows, 0U);
 }
 
-// The column that splits, whether the model sees it or not.
+// The split's column is read whether or not it is a feature.
 TEST_F(FeatureReaderTest, ASplitByAColumnReadsItBesideTheModelsOwn) {
   plan::Split split;
   split.set_kind(plan::Split::TIME);

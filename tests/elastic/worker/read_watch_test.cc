@@ -21,14 +21,14 @@ TEST(ReadWatch, CountsTheBeatsOfOneReadOnly) {
     EXPECT_EQ(watch.Beat(), beat);
   }
   read.reset();
-  read.emplace(&watch);  // another one, which the next beat sees first
+  read.emplace(&watch);  // another read, which the next heartbeat sees first
   EXPECT_EQ(watch.Beat(), 0);
   EXPECT_EQ(watch.Beat(), 1);
   read.reset();
   EXPECT_EQ(watch.Beat(), 0);
 }
 
-// A database that does not answer is seen while it is asked, and not after.
+// A database that does not answer is noticed while it is asked, and not after.
 TEST(ReadWatch, LoadersTellOfTheirReads) {
   const auto source = SmallSource(3'000);
   const catalog::DatasetSpec spec = source->Spec(3'000);

@@ -18,7 +18,7 @@ catalog::DatasetSpec CutInto(const std::vector<int64_t>& rows) {
   return dataset;
 }
 
-// The validation rows of a table of `rows` rows, by their numbers, however it is cut.
+// The numbers of the validation rows in a table of `rows` rows, however it is cut.
 std::vector<int64_t> ValidationRows(const SplitRule& rule, const std::vector<int64_t>& cut) {
   std::vector<int64_t> found;
   const std::vector<int64_t> places = PlacesOf(CutInto(cut));
@@ -41,7 +41,7 @@ TEST(RowPlaces, FollowThePiecesOfAMixedShard) {
     piece->set_estimated_rows(rows);
   }
   RowPlaces places(shard, 0);
-  for (const int64_t place : {0, 1, 100, 101, 102, 103}) {  // the last one: more than estimated
+  for (const int64_t place : {0, 1, 100, 101, 102, 103}) {  // the last: more rows than estimated
     EXPECT_EQ(places.Next(), place);
   }
   const catalog::ShardRange unmixed;

@@ -7,14 +7,14 @@
 #include "elastic/worker/worker.h"
 #include "tests/elastic/job/small_job.h"
 
-// What a worker that has several lanes of a round exchanges with the parameters.
+// The exchange with the parameter servers of a worker that has several lanes of a round.
 namespace sluice::elastic {
 namespace {
 
 constexpr int64_t kLaneRows = 200, kLanes = 2, kRowsOfStep = 20;
 constexpr int64_t kSteps = kLaneRows / (kRowsOfStep / kLanes);
 
-// Hands out the lanes of one round, and is content with every report.
+// Hands out the lanes of one round, and accepts every report.
 class MasterOfARound final : public MasterLink {
  public:
   MasterOfARound() {
@@ -94,7 +94,7 @@ TEST(SynchronousExchange, LanesShareOneForEachStep) {
   const Worker::Job job{plan, *source, spec};
   const Status status = Worker::Make(job, master, exchanges).value()->Run({});
   ASSERT_TRUE(status.ok()) << status.ToString();
-  // One exchange takes what all lanes push to a step, and brings what all need for the next.
+  // One exchange carries the pushes of all lanes for a step, and the pulls of all for the next.
   EXPECT_EQ(exchanges.pulls, 1);
   EXPECT_EQ(exchanges.both, kSteps - 1);
   EXPECT_EQ(exchanges.pushes, 1);

@@ -8,14 +8,14 @@
 #include "elastic/worker/worker.h"
 #include "tests/elastic/job/small_job.h"
 
-// What a worker does when a task that it has is someone else's: the master's and the servers'
-// refusals come from here, and nothing is charged to the shard.
+// What a worker does when one of its tasks has been given to another: both the master and the
+// servers refuse it, and the shard is not charged with a failure.
 namespace sluice::elastic {
 namespace {
 
 constexpr int64_t kShardRows = 4'000, kBatch = 10;
 
-// Hands out its tasks, one by one, and refuses reports on those that it took back.
+// Hands out its tasks one by one, and refuses reports on those that it has taken back.
 class ScriptedMaster final : public MasterLink {
  public:
   Result<Answer> Take(bool waiting) override {
@@ -45,7 +45,7 @@ class ScriptedMaster final : public MasterLink {
   std::vector<TaskId> abandoned;
 };
 
-// Counts pushes; those of one shard are refused from one batch on.
+// Counts pushes; refuses those of one shard from some batch on.
 class FencedParameters final : public ParameterLink {
  public:
   explicit FencedParameters(ParameterLink& link) : link_(link) {}
@@ -109,7 +109,7 @@ TEST_F(WorkerLease, S9_AServersRefusalEndsItsLease) {
   parameters_.fenced_shard = ShardId(0);
   parameters_.fenced_from = BatchIndex(5);
   const Status status = Work();
-  EXPECT_TRUE(status.ok()) << status.ToString();  // it lives on, and does the other task
+  EXPECT_TRUE(status.ok()) << status.ToString();  // it survives, and does the other task
   EXPECT_TRUE(master_.failures.empty()) << master_.failures.front().ToString();
   EXPECT_EQ(parameters_.pushes[ShardId(0)], 5);
   EXPECT_EQ(parameters_.pushes[ShardId(1)], kShardRows / kBatch);
@@ -117,7 +117,7 @@ TEST_F(WorkerLease, S9_AServersRefusalEndsItsLease) {
   EXPECT_TRUE(master_.reports[TaskId(2)].done);
 }
 
-// Its first report comes with its first batch; after the answer it pushes nothing more of the
+// Its first report comes with its first batch; after the answer it pushes nothing more from the
 // shard.
 TEST_F(WorkerLease, S12_TheMastersRefusalEndsItsLease) {
   master_.taken_back = TaskId(1);

@@ -35,7 +35,7 @@ class JobPlacesTest : public ::testing::Test {
 };
 
 TEST_F(JobPlacesTest, WorkersWaitForEachServersPlace) {
-  EXPECT_FALSE(places_.MayMakeWorkers());  // no server is made yet
+  EXPECT_FALSE(places_.MayMakeWorkers());  // no server has been created yet
   places_.OnMade("ps-0", Role::kParameterServer, false);
   places_.OnPlaced("ps-0");
   EXPECT_FALSE(places_.MayMakeWorkers());
@@ -52,10 +52,10 @@ TEST_F(JobPlacesTest, WithoutServersNobodyWaits) {
 TEST_F(JobPlacesTest, AServerThatIsLostComesBeforeNewWorkers) {
   Fill();
   places_.OnGone("ps-0");
-  EXPECT_TRUE(places_.MayMakeWorkers());  // fewer may be wanted by now
+  EXPECT_TRUE(places_.MayMakeWorkers());  // fewer may be wanted now
   places_.OnMade("ps-2", Role::kParameterServer, false);
   EXPECT_FALSE(places_.MayMakeWorkers());
-  EXPECT_EQ(places_.Grant(At(100)), std::nullopt);  // nobody has looked for its place yet
+  EXPECT_EQ(places_.Grant(At(100)), std::nullopt);  // the scheduler has not tried to place it yet
 }
 
 TEST_F(JobPlacesTest, WorkersGiveWayUntilTheServerHasItsPlace) {
@@ -67,7 +67,7 @@ TEST_F(JobPlacesTest, WorkersGiveWayUntilTheServerHasItsPlace) {
   EXPECT_EQ(places_.Grant(At(11)), 1U);
   EXPECT_EQ(places_.Grant(At(11.1)), std::nullopt);
   places_.OnGone("worker-2");
-  // The last one would be of no use.
+  // Taking the last worker would not help.
   EXPECT_EQ(places_.Grant(At(60)), std::nullopt);
   places_.OnPlaced("ps-2");
   EXPECT_EQ(places_.Grant(At(61)), 2U);
@@ -95,7 +95,7 @@ TEST_F(JobPlacesTest, WhoWaitsForLongIsToldOnce) {
   EXPECT_THAT(places_.News(At(100.5)),
               ElementsAre(std::string("parameter server ps-0 waits: ") + kFull));
   EXPECT_THAT(places_.News(At(110)), IsEmpty());
-  // Another reason, but not one a second.
+  // The reason changes, but is not reported every second.
   places_.OnWaits("ps-0", "Unschedulable: 0/3 nodes are available", true, At(111));
   EXPECT_THAT(places_.News(At(112)), IsEmpty());
   EXPECT_THAT(places_.News(At(131)),

@@ -37,7 +37,7 @@ class SlotArbiterTest : public ::testing::Test {
                })
         .value();
   }
-  // Waits until the job is granted so many workers, and starts or ends them.
+  // Waits until the job is granted this many workers, and starts or ends them.
   void Reach(int64_t job, const std::string& name, uint32_t workers) {
     {
       std::unique_lock lock(mutex_);
@@ -62,7 +62,7 @@ class SlotArbiterTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, SlotArbiter::Grant> grants_;
-  std::map<int64_t, std::vector<int64_t>> live_;  // bytes of each worker
+  std::map<int64_t, std::vector<int64_t>> live_;  // memory of each worker
   SlotArbiter arbiter_{Machine()};
 };
 
@@ -70,7 +70,7 @@ TEST_F(SlotArbiterTest, GrowsPreemptsAndGivesBack) {
   const int64_t low = Enter("low", 1, 8);
   Reach(low, "low", 4);
   const int64_t high = Enter("high", 1, 3, 10);
-  Reach(low, "low", 1);  // first one has to go, then the other may start
+  Reach(low, "low", 1);  // one worker has to leave before the other job may start
   Reach(high, "high", 3);
   arbiter_.Leave(high);
   Reach(low, "low", 4);
@@ -85,7 +85,7 @@ TEST_F(SlotArbiterTest, NothingIsGrantedTwice) {
     ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30), [&] {
       return grants_["low"].workers == 0 && grants_["high"].wanted == 4;
     }));
-    EXPECT_EQ(grants_["high"].workers, 0U);  // those of the other still run
+    EXPECT_EQ(grants_["high"].workers, 0U);  // those of the other job still run
   }
   for (int i = 0; i < 3; ++i) {
     End(low, false);
@@ -101,7 +101,7 @@ TEST_F(SlotArbiterTest, NothingIsGrantedTwice) {
                                 [&] { return grants_["high"].workers == 4; }));
 }
 
-// A12: who has to go and has not gone yet counts as free in a moment; nobody else is taken for it.
+// A12: a worker that is about to leave counts as free already; no other worker is taken for it.
 TEST_F(SlotArbiterTest, A12_AWorkerOnItsWayOutIsNotTakenTwice) {
   const int64_t low = Enter("low", 1, 4);
   Reach(low, "low", 4);
@@ -112,7 +112,7 @@ TEST_F(SlotArbiterTest, A12_AWorkerOnItsWayOutIsNotTakenTwice) {
                                   [&] { return grants_["low"].workers == 3; }));
   }
   for (int look = 0; look < 10; ++look) {
-    Enter("waits " + std::to_string(look), 4, 4, -10);  // decides anew
+    Enter("waits " + std::to_string(look), 4, 4, -10);  // each entry triggers a new decision
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(grants_["low"].workers, 3U);
@@ -128,7 +128,7 @@ TEST_F(SlotArbiterTest, MemoryGrowsAfterWorkersRanOutOfIt) {
   const int64_t job = Enter("job", 1, 4, 0, int64_t{2} << 30);
   Reach(job, "job", 4);
   End(job, true);
-  Reach(job, "job", 3);  // three of 2 GiB leave no room for one of 3
+  Reach(job, "job", 3);  // three with 2 GiB leave no room for one with 3
   End(job, false);
   EXPECT_EQ(arbiter_.WorkerStarted(job), int64_t{3} << 30);
 }

@@ -12,8 +12,8 @@
 namespace sluice::models {
 namespace {
 
-// Labels of 0 and 1 and what three models say of them: two that are wrong in different rows, and
-// one that knows nothing.
+// Labels 0 and 1 and the predictions of three models: two that are wrong in different rows, and one
+// that knows nothing.
 struct Said {
   std::vector<float> labels;
   std::vector<float> one, other, nothing;
@@ -70,7 +70,7 @@ TEST(Blend, OfNumbersFindsTheMeanOfTwoOppositeErrors) {
   EXPECT_NEAR(BlendPredictions(rows, blend.weights)[17], 17, 1e-3);
 }
 
-// Prices: one of them is far from what either model says, and a little farther from their mean.
+// Prices: one of them is far from both models' predictions, and a little farther from their mean.
 TEST(Blend, OfNumbersIsNotDecidedByOneRowFarOut) {
   std::vector<float> labels, one, other;
   std::mt19937 random(5);

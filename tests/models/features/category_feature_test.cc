@@ -105,7 +105,7 @@ TEST(CategorizerTest, HashDoesNotDependOnTheColumnsType) {
 }
 
 TEST(CategorizerTest, HashesAreTheSameEverywhere) {
-  // Models store no hash table: these may never change.
+  // Models store no hash table, so these values may never change.
   EXPECT_EQ(HashText(""), HashText(std::string_view()));
   EXPECT_NE(HashText("ab"), HashText("ba"));
   EXPECT_NE(HashInteger(0), 0U);

@@ -12,13 +12,13 @@
 #include "models/features/feature_transform.h"
 #include "models/model.pb.h"
 
-// Feature plans and row batches in a line or two, for the tests of the feature transform.
+// Builders of feature plans and row batches for the tests of the feature transform.
 namespace sluice::models {
 
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A batch column of cells; nullopt is NULL. Texts must be literals.
+// A batch column with these cells; nullopt is NULL. Texts must be literals.
 inline RowBatch::Column Texts(std::vector<std::optional<std::string_view>> cells) {
   RowBatch::Column column;
   column.type = DataType::kText;

@@ -44,7 +44,7 @@ TEST(WordReader, BucketsOfRuns) {
   EXPECT_TRUE(std::includes(two.begin(), two.end(), one.begin(), one.end()));
   EXPECT_NE(WordBuckets("a b", 2, 1U << 20U), WordBuckets("b a", 2, 1U << 20U));
   EXPECT_EQ(WordBuckets("x x x", 1, 8), std::vector<uint32_t>(3, WordBuckets("x", 1, 8)[0]));
-  // Stored with models: may not change.
+  // Stored in models, so it must not change.
   EXPECT_EQ(WordBuckets("hello", 1, 1000)[0], 127U);
 }
 

@@ -37,7 +37,7 @@ bool Fused(const Kernels& kernels) {
 struct Shape {
   size_t m, n, k;
 };
-// Every remainder of rows and columns of every register block, and depths over the block's.
+// Every remainder of rows and columns for every register block, and depths beyond the block's.
 const Shape kShapes[] = {{1, 1, 1},     {1, 64, 256},  {5, 3, 7},    {6, 64, 70}, {13, 17, 33},
                          {256, 32, 64}, {70, 64, 256}, {7, 130, 40}, {24, 48, 5}, {11, 15, 1100},
                          {4, 16, 2050}, {12, 8, 3},    {3, 65, 2},   {2, 5, 0}};
@@ -75,7 +75,7 @@ TEST_P(KernelsTest, ProductIsTheOneOfThreeLoops) {
 TEST_P(KernelsTest, StridesReadATransposedMatrixAndLeaveTheRestOfTheRowAlone) {
   const Kernels& kernels = *GetParam();
   constexpr size_t kM = 19, kN = 21, kK = 9, kStride = 25;
-  const std::vector<float> a = RandomFloats(kK * kM, 1);  // k x m: to be read as m x k
+  const std::vector<float> a = RandomFloats(kK * kM, 1);  // k x m, to be read as m x k
   const std::vector<float> b = RandomFloats(kK * kStride, 2);
   std::vector<float> c(kM * kStride, 5);
   kernels.gemm({kM, kN, kK, 1, kM, kStride, kStride}, a.data(), b.data(), c.data());
@@ -232,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, KernelsTest, testing::ValuesIn(Sets()), [](const 
   return name;
 });
 
-// A model must not depend on which of the machines of a cluster computed a step.
+// A model must not depend on which machine of a cluster computed a step.
 TEST(KernelSetsTest, FusedSetsGiveTheSameBits) {
   std::vector<const Kernels*> fused;
   for (const Kernels* set : SupportedKernels()) {

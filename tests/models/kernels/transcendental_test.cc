@@ -22,7 +22,7 @@ TEST_P(TranscendentalTest, LogarithmIsExactToTwoUnits) {
   std::vector<float> x;
   for (float v = 1e-44F; v < 3e38F; v *= 1.0173F) {
     x.push_back(v);
-    v = std::nextafter(v, 1.0F);  // so that the smallest grow, too
+    v = std::nextafter(v, 1.0F);  // so that the smallest values grow, too
   }
   for (float v = 0.5F; v < 2.0F; v += 0.00137F) {
     x.push_back(v);

@@ -16,7 +16,7 @@ float Sigmoid(double x) {
   return static_cast<float>(1 / (1 + std::exp(-x)));
 }
 
-// Rows whose true log odds are x, and a model that says 3 x + 1: much too sure of itself.
+// Rows whose true log odds are x, and an overconfident model that predicts 3 x + 1.
 struct Overconfident {
   std::vector<float> scores, labels, truth;
   explicit Overconfident(size_t rows) {
@@ -86,7 +86,7 @@ TEST(Calibration, OfSeveralClassesAddsUpToOne) {
     for (size_t row = 0; row < 3; ++row) {
       EXPECT_NEAR(calibrated[3 * row] + calibrated[3 * row + 1] + calibrated[3 * row + 2], 1, 1e-6);
     }
-    // No row is of the third class: its scores stay as they are but for the sum.
+    // No row has the third class: its scores change only by the normalisation.
     EXPECT_EQ(calibration.curves(2).slope(), 1);
   }
 }

@@ -25,7 +25,7 @@ struct Scored {
   std::vector<float> labels;
 };
 
-// Rows whose label is drawn from the score: `skew` 1 is even, large pushes scores towards 0.
+// Rows whose label is drawn from the score: `skew` 1 is uniform, larger values push scores to 0.
 Scored Draw(size_t rows, double skew, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -59,7 +59,7 @@ double ExactAuc(const Scored& data) {
   return pairs / (below * positives);
 }
 
-// As scikit-learn: tied rows are taken together.
+// As in scikit-learn: tied rows are taken together.
 double ExactAveragePrecision(const Scored& data) {
   std::vector<std::pair<float, float>> rows;
   for (size_t i = 0; i < data.scores.size(); ++i) {
@@ -140,7 +140,7 @@ TEST(BinaryMetricsTest, TwoOutputsAreBothClasses) {
 }
 
 TEST(BinaryMetricsTest, CurvesAreExactEnoughForSkewedScores) {
-  // More distinct scores than bins; scores near 0, even, and crowded into a narrow range.
+  // More distinct scores than bins; scores near 0, uniform, and concentrated in a narrow range.
   for (const double skew : {1.0, 8.0, 60.0}) {
     Scored data = Draw(200'000, skew, 3);
     Metrics metrics(Task::kBinary, 1);
@@ -218,10 +218,10 @@ TEST(MetricsTest, DamagedBytesAreRefused) {
 
 TEST(MulticlassMetricsTest, MacroAveragesByHand) {
   Metrics metrics(Task::kMulticlass, 3);
-  metrics.Add(std::vector<float>{0.7F, 0.2F, 0.1F,   // 0 as 0
-                                 0.6F, 0.3F, 0.1F,   // 1 as 0
-                                 0.1F, 0.8F, 0.1F,   // 1 as 1
-                                 0.2F, 0.2F, 0.6F},  // 2 as 2
+  metrics.Add(std::vector<float>{0.7F, 0.2F, 0.1F,   // 0 predicted as 0
+                                 0.6F, 0.3F, 0.1F,   // 1 predicted as 0
+                                 0.1F, 0.8F, 0.1F,   // 1 predicted as 1
+                                 0.2F, 0.2F, 0.6F},  // 2 predicted as 2
               std::vector<float>{0, 1, 1, 2}, {});
   const auto values = ValuesOf(metrics);
   EXPECT_DOUBLE_EQ(values.at("accuracy"), 0.75);
@@ -282,7 +282,7 @@ TEST(RegressionMetricsTest, VectorsAndConstantLabels) {
   vectors.Add(std::vector<float>{1, 2, 3, 4}, std::vector<float>{1, 2, 3, 6}, {});
   EXPECT_DOUBLE_EQ(vectors.Value("mse"), 1);
   EXPECT_DOUBLE_EQ(vectors.rows(), 2);
-  EXPECT_DOUBLE_EQ(vectors.Value("rmse"), std::sqrt(2.0) / 2);  // each number's, averaged
+  EXPECT_DOUBLE_EQ(vectors.Value("rmse"), std::sqrt(2.0) / 2);  // each number's value, averaged
   EXPECT_DOUBLE_EQ(vectors.Value("r2"), (1 + 0.5) / 2);
   const auto again = Metrics::Deserialize(vectors.Serialize());
   ASSERT_TRUE(again.ok());

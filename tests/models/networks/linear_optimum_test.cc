@@ -56,14 +56,14 @@ LinearOptimum::Pass PassOf(const std::vector<FeatureBatch>& batches, int* passes
   };
 }
 
-// What the network itself says of the weights: the gradient of the sum of all losses, and of the
-// ridge, by the largest of its numbers.
+// The largest component of the gradient, computed by the network itself: of the sum of all losses
+// plus the ridge.
 double LargestSlope(Network& network, const std::vector<FeatureBatch>& batches,
                     const NetworkWeights& weights, bool squared) {
   const double ridge = squared ? 0.01 : 1;
   std::vector<std::vector<double>> dense;
   std::vector<std::map<int64_t, std::vector<double>>> tables(weights.tables.size());
-  const double scale = squared ? 0.5 : 1;  // the network counts squared errors whole
+  const double scale = squared ? 0.5 : 1;  // the network does not halve squared errors
   for (const FeatureBatch& batch : batches) {
     ParameterView view;
     for (const std::vector<float>& tensor : weights.dense) {
@@ -138,7 +138,7 @@ TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
     EXPECT_EQ(found->rows, 600);
     EXPECT_EQ((*search)->one_pass(), passes == 1);
     EXPECT_TRUE(CheckShape(found->weights, *network).ok());
-    // Of 600 rows of weights around 1.5.
+    // 600 rows with weights around 1.5.
     EXPECT_LT(LargestSlope(*network, batches, found->weights, one.spec.loss() == "squared"), 0.02);
   }
 }
@@ -167,7 +167,7 @@ TEST(LinearOptimum, FindsTheMeanLossItEndsAt) {
   batch.rows = 4;
   batch.dense_width = 1;
   batch.dense = {-1, 1, -1, 1};
-  batch.labels = {3, 5, 1, 7};  // 4 + 2a, and errors of 1
+  batch.labels = {3, 5, 1, 7};  // 4 + 2a, with errors of 1
   int passes = 0;
   std::vector<FeatureBatch> batches(250, batch);
   const auto found =
@@ -195,7 +195,7 @@ TEST(LinearOptimum, WhoeverHasNoTimeGetsOneStep) {
   ASSERT_TRUE(found.ok()) << found.status().ToString();
   EXPECT_EQ(found->steps, 1);
   ASSERT_EQ(losses.size(), 2U);
-  EXPECT_NEAR(losses[0], std::log(2), 1e-6);  // of no weights
+  EXPECT_NEAR(losses[0], std::log(2), 1e-6);  // of zero weights
   EXPECT_LT(found->loss, losses[0] - 0.01);
 }
 

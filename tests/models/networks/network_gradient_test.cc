@@ -100,8 +100,8 @@ std::vector<GradientCase> GradientCases() {
 
 class GradientTest : public testing::TestWithParam<GradientCase> {
  protected:
-  // The slope of the mean loss along one parameter, by central differences; nothing where those of
-  // two widths disagree: a kink of relu or of |x| lies between them.
+  // The derivative of the mean loss by one parameter, by central differences; nothing if two step
+  // widths disagree: then a kink of relu or of |x| lies between them.
   std::optional<double> Slope(Network* network, ParameterStore* store, const FeatureBatch& batch,
                               float* value) {
     constexpr double kKink = 4e-4;
@@ -141,7 +141,7 @@ TEST_P(GradientTest, IsTheSlopeOfTheLoss) {
     batch.weights.push_back(static_cast<float>(r % 4) * 0.7f);
   }
   ParameterStore store(network.get(), 1);
-  // Away from zero: a wide model begins there, and a kink of the hinge or of |x| might too.
+  // Away from zero, where a wide model begins and the hinge or |x| may have a kink.
   std::mt19937 random(9);
   std::normal_distribution<float> normal;
   for (size_t i = 0; i < network->dense().size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace sluice::models {
 
-// Ids for one slot: `most` per row at most, one each when 1.
+// Ids for one slot: at most `most` per row, exactly one if it is 1.
 inline IdSlot RandomSlot(size_t rows, uint32_t buckets, size_t most, bool weighted,
                          std::mt19937* random) {
   IdSlot slot;

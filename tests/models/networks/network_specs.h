@@ -15,7 +15,7 @@
 #include "models/networks/initialize.h"
 #include "models/networks/optimizer.h"
 
-// Small specs written by hand, and a store for a network's parameters.
+// Small hand-written specs, and a store for a network's parameters.
 namespace sluice::models {
 
 inline ModelSpec Spec(const std::string& type) {
@@ -105,7 +105,7 @@ inline std::unique_ptr<Network> MakeNetwork(const ModelSpec& spec) {
   return made.ok() ? std::move(made).value() : nullptr;
 }
 
-// All parameters of a network in memory, with an optimizer's slots beside them.
+// All parameters of a network in memory, with their optimizer slots.
 class ParameterStore {
  public:
   ParameterStore(Network* network, uint64_t seed, const std::string& optimizer = "SGD",
@@ -137,7 +137,7 @@ class ParameterStore {
   }
   std::vector<float>& Dense(size_t tensor) { return dense_[tensor]; }
 
-  // Collects and pulls.
+  // Collects ids and pulls their rows.
   ParameterView& View(const FeatureBatch& batch) {
     view_.dense.clear();
     for (const std::vector<float>& tensor : dense_) {

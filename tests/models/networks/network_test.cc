@@ -25,7 +25,7 @@ TEST(CollectIdsTest, DistinctIdsInOrderOfFirstOccurrence) {
   batch.slots[0].ids = {7, 2, 7, 9};
   batch.slots[1].ids = {0, 0, 4, 0};
   ParameterView view;
-  for (int round = 0; round < 3; ++round) {  // nothing is left over from the round before
+  for (int round = 0; round < 3; ++round) {  // no state is left from the previous round
     network->CollectIds(batch, &view);
     EXPECT_EQ(view.tables[0].ids, (std::vector<int64_t>{7, 2, 9, 10, 14}));
     EXPECT_EQ(view.tables[0].positions, (std::vector<uint32_t>{0, 1, 0, 2, 3, 3, 4, 3}));
@@ -48,7 +48,7 @@ TEST(CollectIdsTest, HashedTableOfTwoBillionRows) {
     batch.slots.resize(2);
     batch.slots[0].ids.assign(rows, 3);
     for (size_t r = 0; r < rows; ++r) {
-      // Some ids far apart, some neighbours, some repeated.
+      // Some ids far apart, some adjacent, some repeated.
       batch.slots[1].ids.push_back(r % 3 == 0
                                        ? (1u << 31) - 1 - static_cast<uint32_t>(random() % 50)
                                        : static_cast<uint32_t>(random() >> 1));
@@ -76,7 +76,7 @@ TEST(NetworkTest, StepIsAFunctionOfItsArguments) {
   one->Step(batch, view, 7, &a);
   ParameterView larger_view;
   larger_view.dense = view.dense;
-  other->CollectIds(larger, &larger_view);  // whatever was computed before
+  other->CollectIds(larger, &larger_view);  // independent of earlier computations
   for (size_t t = 0; t < larger_view.tables.size(); ++t) {
     larger_view.tables[t].values.assign(
         larger_view.tables[t].ids.size() * other->tables()[t].dimension, 1);

@@ -59,7 +59,7 @@ TEST(TrainingTest, DeepLearnsExclusiveOrAndLinearCannot) {
 }
 
 TEST(TrainingTest, EmbeddingsLearnAPairwiseRule) {
-  // The label depends on two categories together: neither alone tells anything.
+  // The label depends on two categories together: one alone reveals nothing.
   ModelSpec spec = DeepSpec({16});
   AddCategory(&spec, "c", 8, 4);
   AddCategory(&spec, "d", 8, 4);

@@ -28,7 +28,7 @@ OptimizerSpec Spec(const std::string& name, const Arguments& arguments) {
   return spec;
 }
 
-// One parameter in double precision, straight from the papers; `s` holds whatever state it needs.
+// One parameter in double precision, directly by the papers; `s` holds its state.
 using State = std::map<std::string, double>;
 using Formula = std::function<void(double& p, double g, int t, State& s)>;
 
@@ -226,7 +226,7 @@ TEST_P(OptimizerTest, P1_FollowsItsFormulaForAHundredSteps) {
     optimizer.InitializeSlots(slots, n);
     for (int t = 1; t <= 100; ++t) {
       for (size_t i = 0; i < n; ++i) {
-        // Gradients that shrink: AMSGrad's largest square then differs from its mean.
+        // Decreasing gradients, for which AMSGrad's largest square differs from its mean.
         gradient[i] = (0.3f + normal(generator)) * (t < 30 ? 1.0f : 0.1f);
         test.formula(reference[i], static_cast<double>(gradient[i]), t, states[i]);
       }

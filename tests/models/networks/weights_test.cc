@@ -47,7 +47,7 @@ TEST(WeightsTest, EveryCutAndEveryFlippedByteIsFound) {
   EXPECT_NE(LoadWeights("nonsense").status().message().find("damaged"), std::string::npos);
 }
 
-// Counts that the bytes cannot hold are refused before room is made for them.
+// Counts that the bytes cannot hold are refused before memory is allocated for them.
 TEST(WeightsTest, CountsAreHeldAgainstTheBytes) {
   const auto sealed = [](uint64_t tensors, uint64_t tables, size_t padding) {
     std::string bytes = "SLWT";
@@ -173,7 +173,7 @@ TEST(InitializeTest, ARowsValuesDoNotDependOnItsWidth) {
   EXPECT_EQ(narrow, std::vector<float>(wide.begin() + 6, wide.begin() + 11));
 }
 
-// One million values: how they are spread, at the ends too.
+// The distribution of one million values, including its tails.
 TEST(InitializeTest, NormalsAreNormal) {
   std::vector<float> values(1'000'000);
   Initializer("t", 11, "normal", {.stddev = 1}).Fill(0, values);

@@ -14,7 +14,7 @@
 
 namespace sluice::models {
 
-// Batches of a list, pass after pass.
+// Returns the batches of a list, pass after pass.
 class Batches {
  public:
   explicit Batches(std::vector<FeatureBatch> batches) : batches_(std::move(batches)) {}
@@ -56,7 +56,7 @@ inline std::unique_ptr<GradientBoosting> MakeTrees(const ModelSpec& spec) {
   return made.ok() ? std::move(made).value() : nullptr;
 }
 
-// Two numbers and a category of four; the class is one of `classes`, by all three.
+// Two numbers and a category with four values; all three determine one of `classes` classes.
 inline FeatureBatch ClassRows(size_t rows, uint32_t seed, int classes = 2) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

@@ -7,7 +7,7 @@
 #include "models/checksum_internal.h"
 #include "tests/models/trees/boosting.h"
 
-// Saved models that somebody has changed, checksums included: they are refused, or they predict.
+// Forged saved models, with correct checksums: they are refused, or they can predict.
 namespace sluice::models {
 namespace {
 
@@ -48,7 +48,7 @@ std::vector<Saved> SomeModels() {
           MakeSaved("XGBRFClassifier", 3)};
 }
 
-// Whether `raw` loads; what loads must predict.
+// Whether `raw` loads; a model that loads must be able to predict.
 Status LoadAndPredict(const Saved& saved, std::string_view raw) {
   const auto trees = MakeTrees(saved.spec);
   RETURN_IF_ERROR(trees->Load(Sealed(raw)));
@@ -158,10 +158,10 @@ TEST(BoostedBytesTest, NestedBytes) {
     }
     EXPECT_FALSE(LoadAndPredict(saved, raw).ok());
   }
-  EXPECT_FALSE(LoadAndPredict(saved, "{\"learner\":{}}").ok());  // libxgboost's other form
+  EXPECT_FALSE(LoadAndPredict(saved, "{\"learner\":{}}").ok());  // libxgboost's other format
 }
 
-// The checks know every kind of model that libxgboost makes for us.
+// The checks accept every kind of model that libxgboost makes for us.
 TEST(BoostedBytesTest, EveryObjectiveLoads) {
   for (const char* type : {"xgboost.gbtree", "xgboost.dart", "xgboost.gblinear"}) {
     for (const char* objective : {"binary:logistic", "binary:logitraw", "binary:hinge"}) {

@@ -40,7 +40,7 @@ std::vector<std::vector<std::string>> ReadRows(const std::filesystem::path& file
 constexpr size_t kNumbers[] = {0, 2, 4, 10, 11, 12};
 constexpr size_t kTexts[] = {1, 3, 5, 6, 7, 8, 9, 13};
 
-// Ids by falling frequency, as the planner's vocabularies have them.
+// Ids by descending frequency, as in the planner's vocabularies.
 std::map<std::string, uint32_t> Vocabulary(const std::vector<std::vector<std::string>>& rows,
                                            size_t column) {
   std::map<std::string, size_t> counts;

@@ -131,7 +131,7 @@ TEST(GradientBoostingTest, ImportanceNamesFeatures) {
 }
 
 TEST(GradientBoostingTest, ASparseCellIsAColumnPerId) {
-  // The label says whether id 7 is among the row's ids: only a column of its own can tell.
+  // The label says whether id 7 is among the row's ids, which needs a column for this id.
   ModelSpec spec = TreeSpec("xgboost.gbtree", 20);
   AddNumber(&spec, "a");
   Feature* ids = AddCategory(&spec, "ids", 50, 0);
@@ -185,7 +185,7 @@ TEST(GradientBoostingTest, AMissingNumberIsMissingLikeNull) {
 }
 
 TEST(GradientBoostingTest, WeightsCount) {
-  // Every row of class 1 weighs nothing.
+  // Rows of class 1 have weight zero.
   FeatureBatch batch = ClassRows(1000, 1);
   for (const float label : batch.labels) {
     batch.weights.push_back(label > 0 ? 0.0f : 1.0f);
@@ -229,7 +229,7 @@ TEST(GradientBoostingTest, ValidationIsToldAndStopsEarly) {
   EXPECT_EQ(names, (std::vector<std::string>{"train-auc", "train-logloss", "validation-auc",
                                              "validation-logloss"}));
   ASSERT_LT(rounds.size(), 500u);
-  // The model is the one of the best round, five before the last.
+  // The model is that of the best round, five before the last.
   std::vector<float> predictions;
   const FeatureBatch rows = ClassRows(400, 2);
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
@@ -299,7 +299,7 @@ TEST(GradientBoostingTest, StopsWhenAsked) {
   EXPECT_EQ(rounds, 3);
 }
 
-// Rows of queries: relevance grows with the number.
+// Rows of queries: relevance increases with the number.
 FeatureBatch QueryRows(size_t queries, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform;

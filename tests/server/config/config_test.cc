@@ -100,10 +100,10 @@ TEST_F(ConfigTest, NobodyIsTrustedUnasked) {
     EXPECT_EQ(refused.status().sqlstate(), "28000");
     EXPECT_NE(refused.status().diagnostics()[0].hint.find("--auth trust"), std::string::npos);
   }
-  // With a file of passwords users log in, wherever they come from.
+  // With a password file users log in, wherever they connect from.
   Config with_users;
   with_users.source = sqlite;
-  with_users.password_file = "/dev/null";  // it is there
+  with_users.password_file = "/dev/null";  // it exists
   for (const std::string address : {"127.0.0.1:1", "0.0.0.0:1"}) {
     with_users.grpc = address;
     EXPECT_EQ(AuthOf(with_users).value(), Auth::kScram);

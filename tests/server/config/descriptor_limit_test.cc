@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// With so few a training would wait for connections that nobody can open.
+// With so few a training would wait for connections that cannot be opened.
 TEST(DescriptorLimit, TooFewAreToldAtTheStart) {
   const std::string few = "ulimit -n 24; ";
   for (const char* command : {"sql --source sqlite::memory: -c 'SELECT 1'",
@@ -22,7 +22,7 @@ TEST(DescriptorLimit, TooFewAreToldAtTheStart) {
   }
 }
 
-// The soft limit is a matter of taste; the hard one is what there is.
+// The soft limit can be raised; only the hard one matters.
 TEST(DescriptorLimit, ALowSoftLimitIsRaised) {
   const ShellOutcome outcome = RunInShell(std::string("ulimit -S -n 24; ") + SLUICE_BINARY +
                                           " sql --source sqlite::memory: -c 'SELECT 1' 2>&1");

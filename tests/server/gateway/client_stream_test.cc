@@ -21,7 +21,7 @@ class HandClock final : public Clock {
   std::atomic<TimePoint> now_ = TimePoint(0);
 };
 
-// A client that reads when it is told to.
+// A client that reads when the test says so.
 class FakeClient {
  public:
   ClientStream::Call Call() {
@@ -76,7 +76,7 @@ ClientStream::Message Text(const std::string& text) {
   return message;
 }
 
-// A job goes on whatever its client does; of its progress the latest is told.
+// A job continues whatever its client does; the client gets the latest progress.
 TEST(ClientStream, ProgressAndNoticesWaitForNobody) {
   HandClock clock;
   FakeClient client;
@@ -142,7 +142,7 @@ TEST(ClientStream, WhoTakesNoMessageIsCutOff) {
   EXPECT_TRUE(client.got().empty());
 }
 
-// Time counts while a message waits, not while there is none.
+// Time counts only while a message waits.
 TEST(ClientStream, ASilentScriptIsNoSlowClient) {
   HandClock clock;
   FakeClient client;

@@ -3,7 +3,7 @@
 #include "catalog/catalog.h"
 #include "tests/server/gateway/two_users.h"
 
-// What SELECT refuses to a user, or hides from them, the extended statements refuse and hide, too.
+// Whatever SELECT refuses to a user, or hides from them, extended statements refuse and hide, too.
 namespace sluice::server {
 namespace {
 
@@ -19,7 +19,7 @@ class Escapes : public TwoUsers {
     }
     Admin("CREATE SCHEMA shared");
     Admin("GRANT USAGE, CREATE ON SCHEMA shared TO " + ann_ + ", " + bob_);
-    // Rows of both, 100 of ann's, whose words are her secrets, and 40 of bob's.
+    // Rows of both users: 100 of ann's, whose words are her secrets, and 40 of bob's.
     MustRun(ann_,
             "CREATE TABLE shared.notes AS SELECT i AS id, i % 7 AS a, i % 2 AS y,"
             " CASE WHEN i <= 100 THEN '" +
@@ -39,7 +39,7 @@ class Escapes : public TwoUsers {
             " LABEL y INTO his");
   }
 
-  // Of each kind of statement over the select, which has the columns a, word and y.
+  // One of each kind of statement over the select, which has the columns a, word and y.
   static std::vector<std::string> StatementsOver(const std::string& select) {
     return {select +
                 " TO TRAIN LinearClassifier WITH train.epoch=1, split.kind='none' LABEL y INTO "
@@ -50,7 +50,7 @@ class Escapes : public TwoUsers {
                 "tried"};
   }
 
-  // What bob may not SELECT he can do nothing else with, for the same reason.
+  // If bob may not SELECT it, all other statements refuse it, too, for the same reason.
   void ExpectRefused(const std::string& select, const std::string& sqlstate) {
     const Status plain = Run(bob_, select);
     ASSERT_EQ(plain.sqlstate(), sqlstate) << select << "\n" << plain.ToString();
@@ -60,7 +60,7 @@ class Escapes : public TwoUsers {
     }
   }
 
-  // Bob's statements work on `rows` rows, none of them ann's. `before`: earlier in the script.
+  // Bob's statements process `rows` rows, none of them ann's. `before`: earlier in the script.
   void ExpectRows(const std::string& select, int64_t rows, const std::string& before = "") {
     RecordingSink plain;
     const Status selected =
@@ -127,7 +127,7 @@ TEST_F(Escapes, NoRoleButTheirOwn) {
                       role + "', false)) AS r, LATERAL (" + rows + ") AS n",
                   "42501");
   }
-  // There is nobody behind them: none takes them back to another.
+  // No other role is behind these connections, so nothing can switch back to one.
   ExpectRows(
       "SELECT n.a, n.word, n.y FROM (SELECT set_config('role', 'none', false)) AS r, LATERAL "
       "(" +
@@ -169,7 +169,7 @@ TEST_F(Escapes, FunctionsAndViewsGiveWhatTheirOwnersLetThem) {
   ExpectRefused("SELECT a, word, y FROM " + bob_ + ".my", "42501");
 }
 
-// A function in place of the server's own notes who calls it.
+// A function that replaces the server's own records who calls it.
 TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
   MustRun(bob_,
           "CREATE TABLE shared.calls (who text, what text);"
@@ -192,7 +192,7 @@ TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
           " $$ BEGIN INSERT INTO shared.calls VALUES (current_user, '='); RETURN true; END $$;"
           " CREATE OPERATOR shared.= (LEFTARG = text, RIGHTARG = text,"
           " FUNCTION = shared.same)");
-  // As little as anybody can be asked for: the path of all who connect begins there.
+  // A minimal setup: the path of all who connect begins there.
   const std::string database = database_.url().substr(database_.url().rfind('/') + 1);
   Admin("ALTER DATABASE " + database + " SET search_path = shared, pg_catalog, public");
   gateway_.reset();
@@ -278,7 +278,7 @@ TEST_F(Escapes, AResultIsWrittenAsTheUser) {
   EXPECT_EQ(
       Run(bob_, "SELECT a, word FROM plain TO PREDICT " + ann_ + ".target.y USING his").sqlstate(),
       "42501");
-  // What bob writes down about her table makes it none of Sluice's.
+  // A record that bob writes about her table does not make it Sluice's.
   EXPECT_EQ(Run(bob_,
                 "INSERT INTO sluice.result_tables SELECT 'shared', 'target',"
                 " 'shared.target'::regclass::oid::text, 'a integer', 'predict', 0, 0")
@@ -297,7 +297,7 @@ TEST_F(Escapes, AResultIsWrittenAsTheUser) {
             "42P07");
 }
 
-// Tables that wait for the gateway, which is a superuser here, with a trap in them.
+// Tables prepared for the gateway, which is a superuser here, with a trap in them.
 TEST_F(Escapes, ACatalogThatAnotherMadeIsNotTouched) {
   gateway_.reset();
   Admin("DROP SCHEMA sluice CASCADE");
@@ -316,8 +316,8 @@ TEST_F(Escapes, ACatalogThatAnotherMadeIsNotTouched) {
   }
 }
 
-// A schema that is lent to a gateway's login remains its owner's, who may hang a trigger on any of
-// the tables there.
+// A schema that is lent to a gateway's login still belongs to its owner, who may add a trigger to
+// any table in it.
 TEST_F(Escapes, ASchemaThatAnotherLendsIsNotUsed) {
   gateway_.reset();
   Admin("DROP SCHEMA sluice CASCADE");

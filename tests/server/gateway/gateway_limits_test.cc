@@ -1,4 +1,4 @@
-// What strangers may ask of a gateway's memory, descriptors and places.
+// Limits of memory, descriptors and places that unknown clients can use in a gateway.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 using GatewayLimits = RunningGateway;
 
-// A RunRequest of a script of so many bytes, packed without ever being whole in memory.
+// A RunRequest with a script of this many bytes, compressed without ever being whole in memory.
 std::string GzippedRequest(size_t script_bytes) {
   constexpr int kGzipWindow = 15 + 16;
   z_stream stream{};
@@ -85,7 +85,7 @@ TEST_F(GatewayLimits, CompressedMessagesAreRefusedAsTheyCome) {
   EXPECT_TRUE(Connect()->Run("SELECT 1", {}, sink).ok()) << "the gateway goes on";
 }
 
-// Rows for ever.
+// Endless rows.
 constexpr char kEndlessRows[] =
     "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n, 'a text of some "
     "length that fills a window of HTTP/2' AS s FROM c";
@@ -120,7 +120,7 @@ TEST_P(NeverReading, ClientLosesItsPlace) {
 INSTANTIATE_TEST_SUITE_P(OfEachService, NeverReading,
                          ::testing::Values("/sluice.v1.Gateway/Run", "/proto.SQLFlow/Run"));
 
-// Sockets that nobody speaks on, or that say no more than hello: more than the gateway has
+// Sockets that never send anything, or only an HTTP/2 preface: more than the gateway has
 // descriptors.
 class IdleSockets : public GatewayLimits, public ::testing::WithParamInterface<bool> {};
 

@@ -12,7 +12,7 @@
 #include "tests/server/gateway/two_users.h"
 #include "tests/server/sluice_process.h"
 
-// Every user of a gateway logs in to the database, and is that user there.
+// Every user of a gateway logs in to the database, and acts there as that user.
 namespace sluice::server {
 namespace {
 
@@ -27,7 +27,7 @@ class GatewayLogin : public TwoUsers {
   static void Authorize(grpc::ClientContext& context, const std::string& role) {
     context.AddMetadata(kAuthorization, BasicAuthorization(role, PasswordOf(role)));
   }
-  // Rows and a job of ann's.
+  // Ann's rows and job.
   void TrainAsAnn() {
     MustRun(ann_,
             "CREATE TABLE points AS SELECT i % 10 AS a, i % 2 AS y FROM generate_series(1, 200) i");
@@ -75,14 +75,14 @@ TEST_F(GatewayLogin, NobodyIsLetInWithoutAPassword) {
   const Status nothing = GatewayClient::Connect({gateway_->address(), "", "ann"}).status();
   EXPECT_EQ(nothing.sqlstate(), "28000");
   EXPECT_THAT(nothing.message(), HasSubstr("asks for a password"));
-  // The server trusts this role: it would let in who says any password.
+  // The server trusts this role: it would accept any password.
   const std::string trusted = "trusted_" + ann_;
   Admin("CREATE ROLE " + trusted + " LOGIN SUPERUSER PASSWORD 'x'");
   made_.push_back(trusted);
   const Status unproved = LogIn(trusted, "whatever").status();
   EXPECT_EQ(unproved.code(), Code::kPermissionDenied);
   EXPECT_THAT(unproved.message(), HasSubstr("without asking for the password"));
-  // A stranger is told the version, and not where the data is.
+  // An unauthenticated client learns the version, but not where the data is.
   const auto stub = v1::Gateway::NewStub(Channel());
   grpc::ClientContext context;
   v1::GetVersionResponse version;

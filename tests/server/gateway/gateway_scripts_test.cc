@@ -18,7 +18,7 @@
 namespace sluice::server {
 namespace {
 
-// Whatever is thrown below a handler: where a row is taken stands for all of it.
+// Exceptions below a handler, represented by one where a row is received.
 class ThrowingSink final : public executor::ResultSink {
  public:
   explicit ThrowingSink(bool memory) : memory_(memory) {}

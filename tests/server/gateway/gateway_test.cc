@@ -15,7 +15,7 @@
 namespace sluice::server {
 namespace {
 
-// Counts for longer than any test waits, and can be interrupted.
+// Counts for longer than any test waits, but can be interrupted.
 constexpr char kEndless[] =
     "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100000000000) "
     "SELECT count(*) AS n FROM c";
@@ -127,7 +127,7 @@ TEST_F(GatewayTest, TypedErrorEndsTheStreamAndIsTheStatusToo) {
   EXPECT_EQ(last.error().diagnostics(0).sqlstate(), "42P01");
 }
 
-// gRPC itself would say INTERNAL, and not where.
+// gRPC itself would say INTERNAL, without a place.
 TEST_F(GatewayTest, AScriptThatIsNotUtf8IsToldWithItsPlace) {
   const auto client = Connect();
   RecordingSink sink;
@@ -175,8 +175,8 @@ TEST_F(GatewayTest, SettingsOfASessionTravelWithItsScripts) {
   EXPECT_EQ(refused->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// Two scripts never share a connection: what one leaves open does not reach the other.
-// A client has no say about the gateway's files, but in the folder that is there for it.
+// Two scripts never share a connection: what one leaves open does not affect the other.
+// A client has no access to the gateway's files, except in the folder meant for it.
 TEST_F(GatewayTest, KeepsCheckpointsOnlyWhereItWasTold) {
   const auto folder = path_.string() + ".checkpoints";
   const auto train = [&] {
@@ -221,7 +221,7 @@ TEST_F(GatewayTest, CancellingStopsTheStatement) {
   stop.request_stop();
   ASSERT_EQ(done.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_EQ(done.get().code(), Code::kCancelled);
-  // The gateway has stopped it as well: its two places are free again within a moment.
+  // The gateway has stopped it, too: its two places are free again within a moment.
   RecordingSink after;
   Status status = ResourceExhausted("");
   for (int i = 0; i < 100 && status.code() == Code::kResourceExhausted; ++i) {
@@ -281,7 +281,7 @@ TEST_F(GatewayTest, TellsVersionAndJobs) {
   EXPECT_EQ(stub->GetJob(&missing, request, &job).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-// One message to a method known by its path only; the bytes of the answer.
+// Sends one message to a method known only by its path; returns the bytes of the answer.
 std::string CallByPath(const std::string& address, const std::string& path,
                        const std::string& message) {
   grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -302,14 +302,14 @@ std::string CallByPath(const std::string& address, const std::string& path,
   return response.DumpToSingleSlice(&slice).ok() ? std::string(slice.begin(), slice.end()) : "";
 }
 
-// gRPC's own health service, as kubelet and grpc_health_probe ask it.
+// gRPC's own health service, as used by kubelet and grpc_health_probe.
 TEST_F(GatewayTest, AnswersHealthChecks) {
   EXPECT_EQ(CallByPath(gateway_->address(), "/grpc.health.v1.Health/Check", ""),
             std::string("\x08\x01"))
       << "status: SERVING";
 }
 
-// list_services, as grpcurl asks it.
+// list_services, as used by grpcurl.
 TEST_F(GatewayTest, TellsItsServicesByReflection) {
   const std::string answer = CallByPath(
       gateway_->address(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",

@@ -139,7 +139,7 @@ TEST(GatewayWire, ErrorsKeepAllThatTheyKnow) {
   EXPECT_FALSE(ErrorFromWire(v1::Error()).ok()) << "an error is never taken for success";
 }
 
-// An error quotes cells, and what it cuts off may be half a character.
+// An error quotes cells, and truncating may split a character.
 TEST(GatewayWire, TextsThatAreNoUtf8CanBeReadAllTheSame) {
   const Status status = InvalidArgument("cell 'caf\xC3'").Detail("\xFF").Hint("\xE2\x82");
   v1::Error error;

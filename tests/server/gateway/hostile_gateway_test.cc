@@ -1,4 +1,4 @@
-// A gateway that sends whatever it likes, and the shell at its other end.
+// A gateway that sends arbitrary data, and the shell that receives it.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class HostileGateway : public ::testing::Test {
     std::string out;
     std::string err;
   };
-  // What a shell makes of the updates.
+  // The shell's output for the updates.
   Shown Run(Updates updates, OutputFormat format = OutputFormat::kTable) {
     service_.updates = std::move(updates);
     std::FILE* const out = std::tmpfile();
@@ -245,14 +245,14 @@ TEST_F(HostileGateway, ProgressOfAnyNumbersIsALine) {
   EXPECT_TRUE(Run(updates).status.ok());
 }
 
-// A text that is no UTF-8 is no message.
+// A message with a text that is not UTF-8 cannot be parsed.
 TEST_F(HostileGateway, WhatCannotBeReadIsAnError) {
   v1::RunUpdate notice;
   notice.set_notice("\xff");
   EXPECT_FALSE(Run({notice, Header({v1::TEXT})}).status.ok());
 }
 
-// What it asks a session to remember is bounded, and so is what follows an error.
+// What a gateway asks a session to remember is bounded, and so is what follows an error.
 TEST_F(HostileGateway, NothingIsKeptForEver) {
   v1::RunUpdate setting;
   setting.set_setting_changed("SET sluice.seed = 1");

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// A client that says what no gRPC library would.
+// A client that sends bytes that no gRPC library would.
 namespace sluice {
 
 class RawConnection {
@@ -44,7 +44,7 @@ class RawConnection {
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
   }
-  // All that comes until the other side closes, or says `until`, or is silent for `seconds`.
+  // Receives until the other side closes, or sends `until`, or is silent for `seconds`.
   std::string Receive(std::string_view until, int seconds) const {
     std::string all;
     char buffer[65536];
@@ -58,7 +58,7 @@ class RawConnection {
     }
     return all;
   }
-  // Whether the other side has closed it within so long.
+  // Whether the other side closes it within that time.
   bool ClosedWithin(int seconds) const {
     char byte = 0;
     pollfd entry{descriptor_, POLLIN, 0};
@@ -114,7 +114,7 @@ inline std::string Http2Call(const std::string& path,
   return Http2Frame(1, 4, 1, block);
 }
 
-// A message with the flag byte as given, in DATA frames that end stream 1.
+// A message with the given flag byte, in DATA frames that end stream 1.
 inline std::string Http2Message(char flag, std::string_view message) {
   const auto size = static_cast<uint32_t>(message.size());
   std::string bytes(1, flag);

@@ -12,7 +12,7 @@
 
 namespace sluice::server {
 
-// A gateway in this process, over a SQLite file of its own.
+// A gateway in this process, over a new SQLite file.
 class RunningGateway : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -68,7 +68,7 @@ class SqlflowTest : public ::testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// gRPC itself would say INTERNAL, and not where.
+// gRPC itself would say INTERNAL, without a place.
 TEST_F(SqlflowTest, AScriptThatIsNotUtf8IsToldWithItsPlace) {
   const Answer answer = Run("SELECT 1;\nSELECT 'caf\xE9'");
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNKNOWN);
@@ -113,7 +113,7 @@ TEST_F(SqlflowTest, EveryStatementHasItsEnd) {
   EXPECT_EQ(answer.responses[6].message().message(), "1 row affected");
 }
 
-// Errors are UNKNOWN with the text that a person reads.
+// Errors are UNKNOWN with the text for people.
 TEST_F(SqlflowTest, ErrorsAreUnknownWithTheRenderedText) {
   const Answer answer = Run("SELECT 1; SHOW TRAIN missing_model;");
   EXPECT_EQ(answer.Kinds(), "head row eoe");
@@ -131,7 +131,8 @@ TEST_F(SqlflowTest, AnotherDataSourceIsRefusedWithoutItsPassword) {
   EXPECT_EQ(Run("SELECT 1;", "sqlite:" + path_.string()).Kinds(), "head row eoe");
 }
 
-// A training: messages, then the result row that every door shows, then its end; its job by Fetch.
+// A training: messages, then the result row that every door shows, then its end; its job through
+// Fetch.
 TEST_F(SqlflowTest, TrainAnswersMessagesAndARowAndItsJobIsFetched) {
   const Answer answer = Run(
       "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
@@ -155,7 +156,7 @@ TEST_F(SqlflowTest, TrainAnswersMessagesAndARowAndItsJobIsFetched) {
   EXPECT_TRUE(fetched[0].has_message());
   ASSERT_TRUE(fetched[fetched.size() - 1].has_eoe());
   EXPECT_NE(fetched[fetched.size() - 1].eoe().sql().find("TO TRAIN"), std::string::npos);
-  // The client sends back what it got, and is told nothing twice.
+  // The client sends back what it got, and receives nothing twice.
   const int seen = fetched.size();
   grpc::ClientContext second;
   const proto::FetchRequest again = response.updated_fetch_since();
@@ -176,7 +177,7 @@ TEST_F(SqlflowTest, FetchOfAnUnknownJobIsToldReadably) {
   EXPECT_NE(status.error_message().find("no job 'steps-42'"), std::string::npos);
 }
 
-// A client made from SQLFlow's own sources knows nothing but this path.
+// A client generated from SQLFlow's own sources knows only this path.
 TEST_F(SqlflowTest, ListensOnSqlflowsMethodPath) {
   grpc::GenericStub stub(channel_);
   proto::FetchRequest request;

@@ -14,8 +14,8 @@
 
 namespace sluice::server {
 
-// A gateway in this process over a PostgreSQL of its own, and two users of that who log in with
-// passwords. Neither was given anything in schema sluice.
+// A gateway in this process over a new PostgreSQL server, with two users who log in with passwords.
+// Neither has rights in schema sluice.
 class TwoUsers : public ::testing::Test {
  protected:
   void SetUp() override {

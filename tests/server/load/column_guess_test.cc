@@ -30,7 +30,7 @@ TEST(ColumnGuess, TakesTheNarrowestTypeOfAllCells) {
   EXPECT_EQ(Guess({}), kText);
 }
 
-// What a number would not give back as it was.
+// Texts that a number would not reproduce.
 TEST(ColumnGuess, NamesThatLookLikeNumbersStayTexts) {
   using enum GuessedType;
   EXPECT_EQ(Guess({"01234", "5"}), kText);

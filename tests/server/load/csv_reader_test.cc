@@ -79,7 +79,7 @@ TEST(CsvReader, FindsTheSeparatorOfTheFirstLine) {
   EXPECT_EQ(Read("alone\n1;2\n", 0).separator, ',');
 }
 
-// Every record across the ends of what is read at once.
+// Every record, at every position relative to the read buffer's end.
 TEST(CsvReader, RecordsMayLieAnywhere) {
   std::string text;
   std::vector<std::string> cells;

@@ -73,7 +73,7 @@ TEST_P(LoadTest, ANewTableHasTheTypesOfAllRows) {
   EXPECT_THAT(types, HasSubstr(postgres() ? "zip,text" : "zip,TEXT"));
 }
 
-// What it has made is the user's: no statement replaces it unasked.
+// Loaded tables belong to the user: no statement replaces one unasked.
 TEST_P(LoadTest, ALoadedTableIsNoResultTable) {
   std::string rows = "a,y\n";
   for (int i = 0; i < 100; ++i) {
@@ -128,7 +128,7 @@ TEST_P(LoadTest, AnExistingTableIsAppendedToWhenItIsSaid) {
   EXPECT_THAT(Load({file, "nowhere", "--append"}).err, HasSubstr("42P01"));
 }
 
-// Nothing is left behind, and the place is where an editor goes to.
+// Nothing is left behind, and the place is in the form that editors understand.
 TEST_P(LoadTest, ErrorsHaveLineAndColumnOfTheFile) {
   const auto error = [this](const std::string& text, std::vector<std::string> more = {}) {
     more.insert(more.begin(), {File(text), "t"});
@@ -184,7 +184,7 @@ TEST_P(LoadTest, TheShellImports) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "a,b\n1,x\nn\n2\n");
   EXPECT_EQ(Sql({"-c", ".import only_one"}).exit_code, 1);
-  // Not inside of a transaction: it is one of its own.
+  // Not inside a transaction: loading is a transaction of its own.
   const Outcome inside =
       Sql({"-c", "BEGIN;\n.import '" + (folder_ / "my file.csv").string() + "' u\nCOMMIT;"});
   EXPECT_EQ(inside.exit_code, 1);

@@ -8,8 +8,8 @@
 
 #include "tests/server/pgwire/door_fixture.h"
 
-// Batches of jobs through the PostgreSQL door, by the real psql: they stop where they fail, outlive
-// their client, and are attached to again.
+// Batches of jobs through the PostgreSQL door, with the real psql: they stop at a failure, outlive
+// their client, and can be attached to again.
 namespace sluice {
 namespace {
 
@@ -32,7 +32,7 @@ class AsyncDoorTest : public DoorTest {
   std::string PsqlCommand(const std::string& options) const {
     return fmt::format("psql -XAt -P pager=off '{}' {}", Conninfo(), options);
   }
-  // `script` as a file.
+  // Runs `script` as a file.
   ShellOutcome PsqlFile(const std::string& script, const std::string& options = "") const {
     std::ofstream(home_ + "/script.sql") << script;
     return RunInShell(PsqlCommand(fmt::format("{} -f {}/script.sql 2>&1", options, home_)));
@@ -107,7 +107,7 @@ TEST_F(AsyncDoorTest, StopsAtTheStatementThatFails) {
   EXPECT_THAT(stopped.output, HasSubstr("begun"));
   EXPECT_THAT(stopped.output, HasSubstr("ERROR:  02000: job 2 failed"));
   EXPECT_THAT(stopped.output, Not(HasSubstr("never")));
-  // Inside one transaction no job can be begun.
+  // No job can be begun inside a transaction.
   const ShellOutcome single =
       PsqlFile("SET sluice.async = on;\n" + Train("m", 1) + ";\n\\echo never\n",
                "-1 -v ON_ERROR_STOP=1 -v VERBOSITY=verbose");
@@ -133,7 +133,7 @@ TEST_F(AsyncDoorTest, PsqlsOwnWaysToRunStatements) {
   EXPECT_THAT(ran.output, HasSubstr("b|1|2|DNNClassifier|"));
   EXPECT_THAT(ran.output, Not(HasSubstr("c|1|3|")));
   EXPECT_THAT(RunInShell("cat " + home_ + "/out").output, HasSubstr("c|1|3|DNNClassifier|"));
-  // Until it is interrupted.
+  // Runs until it is interrupted.
   std::ofstream(home_ + "/watch.sql") << "SHOW JOBS \\watch 0.1\n";
   const ShellOutcome watched =
       RunInShell("timeout -s INT 3 " + PsqlCommand("-f " + home_ + "/watch.sql 2>&1"));
@@ -161,7 +161,7 @@ TEST_F(AsyncDoorTest, AClientThatGoesLeavesItsJobOrTakesItAlong) {
   const ShellOutcome waited = RunInShell(PsqlCommand("-c 'WAIT JOB 1' 2>&1"));
   EXPECT_EQ(waited.exit_code, 0);
   EXPECT_THAT(waited.output, HasSubstr("m|1|1|DNNClassifier|20000|60|"));
-  // Ctrl-C cancels, whatever becomes of clients that go.
+  // Ctrl-C cancels, whatever is set for clients that disconnect.
   BackgroundProcess interrupted("exec " + PsqlCommand("-c \"SET sluice.on_disconnect = detach\""
                                                       " -c \"" +
                                                       Train("n", 100'000) + "\""));
@@ -186,7 +186,8 @@ TEST_F(AsyncDoorTest, WhatCannotGoOnSaysSoBeforehand) {
   EXPECT_THAT(goes_on.output, HasSubstr("m|2|2|DNNClassifier|20000|1|"));
 }
 
-// A job's processes keep nothing of the gateway's: neither its door, nor its clients.
+// A job's processes inherit nothing from the gateway: neither its listening sockets, nor its
+// clients.
 TEST_F(DoorTest, TheNextGatewayListensWhereAKilledOneDid) {
   Start("--auth trust");
   const std::string started =
@@ -198,7 +199,7 @@ TEST_F(DoorTest, TheNextGatewayListensWhereAKilledOneDid) {
           .output;
   ASSERT_THAT(started, HasSubstr("|RUNNING|"));
   const std::string address = "127.0.0.1:" + port_;
-  gateway_.reset();  // by SIGKILL
+  gateway_.reset();  // SIGKILL
   Start("--auth trust", "", address);
   EXPECT_THAT(Psql("WAIT JOB 1;", "-At").output, HasSubstr("m|1|1|"));
 }

@@ -115,7 +115,7 @@ class Parsed {
   Parsed(const Parsed&) = delete;
   Parsed& operator=(const Parsed&) = delete;
 
-  // A client that trusts the certificate, and no other, and asks for that host at that time.
+  // Whether a client that trusts only this certificate accepts it for that host at that time.
   bool Trusted(const char* host, int64_t seconds) const {
     X509_STORE* store = X509_STORE_new();
     X509_STORE_add_cert(store, x509);
@@ -188,7 +188,7 @@ class CertificateFiles : public ::testing::Test {
   Result<Certificate> Keep(int64_t now = kNow) {
     return KeepCertificate(folder_, "gateway.example", now);
   }
-  // What is said of it, and that the hint leads out of it.
+  // Its error, after checking that following the hint resolves it.
   std::string Refused() {
     const auto kept = Keep();
     EXPECT_FALSE(kept.ok());
@@ -276,7 +276,7 @@ TEST_F(CertificateFiles, WhatOthersMayReadOrReplaceIsRefused) {
             "others may write into '" + folder_ + "', where the gateway's private key is");
   chmod(folder_.c_str(), 0755);
   EXPECT_TRUE(Keep().ok());
-  // No way is followed to a file somewhere else.
+  // Links to other places are not followed.
   fs::rename(Path(kKeyFile), above_ + "/elsewhere");
   fs::create_symlink(above_ + "/elsewhere", Path(kKeyFile));
   EXPECT_EQ(Keep().status().sqlstate(), "58030");

@@ -8,15 +8,15 @@
 #include "tests/server/pgwire/door_fixture.h"
 #include "tests/server/pgwire/sqlite_door_fixture.h"
 
-// Clients as they are installed, each by one program (clients/any_*) over both databases: it
-// connects with TLS, looks around, trains, predicts, reads an error and cancels. And the example
-// notebooks, whose cells show what is kept in them.
+// Clients as installed, each used by one program (clients/any_*) over both databases: it connects
+// with TLS, explores the catalogs, trains, predicts, reads an error and cancels. Also the example
+// notebooks, whose cells must give the outputs stored in them.
 namespace sluice {
 namespace {
 
 struct AnyClient {
   std::string name;
-  std::string command;  // in the folder of the programs; the login follows
+  std::string command;  // in the folder of the programs; login arguments are appended
 };
 
 void PrintTo(const AnyClient& client, std::ostream* out) {

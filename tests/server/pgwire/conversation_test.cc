@@ -11,19 +11,19 @@
 
 #include "tests/server/pgwire/wire_notation.h"
 
-// Conversations as they are written in conversations/*.txt, each line of which is something that
-// is said, or that has to be heard:
-//   C: message       the client says
-//   S: message       the back end says
-//   =C: message      the client hears this next
-//   =S: message      the back end hears this next
+// Conversations from conversations/*.txt. Each line is a message that is sent, or one that has to
+// be received:
+//   C: message       the client sends
+//   S: message       the back end sends
+//   =C: message      the client receives this next
+//   =S: message      the back end receives this next
 //   B: / =B:         the same of a statement that has borrowed the back end
 //   =run text, =run-in-transaction text, =describe text, =give-up, =cancel, =close
 //                    the host is asked for this next
 //   !says message, !ended, !ended SQLSTATE | text, !suspended, !described column,
 //   !described-nothing, !lend, !take-back
 //                    the statement does so
-// Whatever is said without being expected fails, too.
+// An unexpected message fails the test, too.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -48,7 +48,7 @@ class Stage final : public Conversation::Host {
   }
   void Close() override { asked_.push_back("close"); }
 
-  // Plays one line; what is wrong with it, "" when nothing.
+  // Plays one line; returns what is wrong, "" if nothing.
   std::string Play(const std::string& line,
                    const std::function<void(const std::string&)>& to_client,
                    const std::function<void(const std::string&)>& to_server) {
@@ -140,7 +140,7 @@ std::vector<std::filesystem::path> Files() {
 
 class ConversationTest : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
-  // `piece`: so many bytes arrive at a time.
+  // `piece`: number of bytes that arrive at a time.
   void Play(size_t piece) {
     Stage stage;
     const auto in_pieces = [piece](const std::string& bytes, const auto& take) {

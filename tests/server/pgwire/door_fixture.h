@@ -19,7 +19,7 @@ inline constexpr const char* kLongTraining =
     "SELECT a.x, b.x AS z, a.y FROM points a, points b, generate_series(1, 30) TO TRAIN "
     "DNNClassifier WITH model.hidden_units=[64, 64], train.epoch=200 LABEL y INTO long_one";
 
-// The PostgreSQL door of a gateway process, before a real PostgreSQL with one table of points.
+// The PostgreSQL door of a gateway process, in front of a real PostgreSQL with one table of points.
 class DoorTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -35,7 +35,7 @@ class DoorTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(home_); }
 
   // `options`: of the gateway.
-  // `source` "": the database's own URL. `address`: a further one of the door's.
+  // `source` "": the database's own URL. `address`: a further one for the door.
   void Start(const std::string& options = "--auth trust", const std::string& source = "",
              const std::string& address = "") {
     gateway_ = std::make_unique<BackgroundProcess>(fmt::format(
@@ -56,7 +56,7 @@ class DoorTest : public ::testing::Test {
   ShellOutcome Direct(const std::string& sql) const {
     return RunInShell(fmt::format("psql -XAtq '{}' -c \"{}\" 2>&1", database_.url(), sql));
   }
-  // What psql writes, to both. `script` is its standard input.
+  // The output and errors of psql. `script` is its standard input.
   ShellOutcome Psql(const std::string& script, const std::string& options = "",
                     const std::string& user = "postgres") const {
     const std::string file = home_ + "/script.sql";
@@ -74,7 +74,7 @@ class DoorTest : public ::testing::Test {
                     "clients/{} '{}' 2>&1",
                     SLUICE_SOURCE_DIR, program, Conninfo()));
   }
-  // Until `sql` answers so; false after half a minute.
+  // Waits until `sql` gives this answer; false after half a minute.
   bool Becomes(const std::string& sql, const std::string& answer) const {
     for (int i = 0; i < 300; ++i) {
       if (Direct(sql).output == answer + "\n") {

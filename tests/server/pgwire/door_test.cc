@@ -9,7 +9,7 @@
 
 #include "tests/server/pgwire/door_fixture.h"
 
-// The PostgreSQL door with real clients before it and a real PostgreSQL behind it.
+// The PostgreSQL door between real clients and a real PostgreSQL.
 namespace sluice {
 namespace {
 
@@ -19,7 +19,8 @@ using ::testing::Not;
 
 TEST_F(DoorTest, PsqlSeesItsDatabaseAsItAlwaysDoes) {
   Start();
-  // Other tests make databases and roles in this server meanwhile: those that stay are listed.
+  // Other tests create databases and roles in this server at the same time: list only those that
+  // stay.
   const std::string commands =
       "\\d\n\\d points\n\\d+ points\n\\dt *.*\n\\l template1\n\\dn\n\\du postgres\n\\df\n\\timing "
       "on\n\\timing off\n"
@@ -45,7 +46,7 @@ TEST_F(DoorTest, PsqlTrainsPredictsAndReadsErrors) {
   EXPECT_THAT(trained.output, HasSubstr("(1 row)"));
   EXPECT_THAT(Psql("SELECT x FROM points LIMIT 3 TO PREDICT USING m;").output,
               HasSubstr("(3 rows)"));
-  // The caret stands under the right character.
+  // The caret is under the right character.
   const ShellOutcome wrong = Psql("SELECT 'äöü',\t* \r\n FROM points LABEL z INTO m;");
   EXPECT_THAT(wrong.output, HasSubstr("ERROR:  42703: no column 'z' in the SELECT\n"
                                       "LINE 2:  FROM points LABEL z INTO m;\n"
@@ -71,13 +72,13 @@ TEST_F(DoorTest, AScriptStopsWhereItFails) {
            "-v ON_ERROR_STOP=1");
   EXPECT_EQ(stopped.exit_code, 3);
   EXPECT_EQ(Direct("SELECT to_regclass('a') IS NULL, to_regclass('b') IS NULL").output, "f|t\n");
-  // One transaction, of which nothing stays.
+  // One transaction, which leaves nothing behind.
   const ShellOutcome single =
       Psql("CREATE TABLE c (i int);\nSELECT * FROM points TO PREDICT d.y USING nope;\n",
            "-1 -v ON_ERROR_STOP=1");
   EXPECT_EQ(single.exit_code, 3);
   EXPECT_EQ(Direct("SELECT to_regclass('c') IS NULL").output, "t\n");
-  // Several statements of one message are one transaction, too.
+  // Several statements in one message are one transaction, too.
   const ShellOutcome message = RunInShell(fmt::format(
       "psql -X '{}' -c 'CREATE TABLE e (i int); SELECT * FROM nope LABEL y INTO m' 2>&1",
       Conninfo()));
@@ -116,7 +117,7 @@ TEST_F(DoorTest, AStatementSeesWhatItsSessionSees) {
   EXPECT_EQ(Direct("SELECT to_regclass('scored') IS NULL, count(*) FROM points").output, "t|300\n");
 }
 
-// What changes models is not the transaction's.
+// Changes of models are not part of the transaction.
 TEST_F(DoorTest, DropModelInATransactionSaysThatItStays) {
   Start();
   const std::string heard =
@@ -195,7 +196,7 @@ TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
   EXPECT_THAT(seen.output, HasSubstr("\n60\n"));
   EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|60|")) << seen.output;
   EXPECT_THAT(seen.output, HasSubstr("through the session"));
-  // What the role cannot read, it cannot train on either; and nobody else sees its model.
+  // A role cannot train on what it cannot read; and other roles do not see its model.
   EXPECT_THAT(
       Psql("SELECT rolname, oid FROM pg_authid LABEL oid INTO stolen;", "", "door_tenant").output,
       HasSubstr("42501"));
@@ -213,7 +214,7 @@ TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
 TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
   if (Direct(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", testing::kPasswordRole)).exit_code !=
       0) {
-    Direct("SELECT 1");  // it was not there
+    Direct("SELECT 1");  // it did not exist
   }
   Direct(fmt::format("CREATE ROLE {} LOGIN", testing::kPasswordRole));
   ASSERT_EQ(Direct(fmt::format("ALTER ROLE {0} PASSWORD 'secret'; GRANT SELECT ON points TO {0}",
@@ -235,14 +236,14 @@ TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
                                   Conninfo(user)))
         .output;
   };
-  // A server that takes our word for who somebody is, has not checked any password.
+  // A server that does not ask for a password has not verified the user.
   EXPECT_THAT(try_as("postgres", "x"), HasSubstr("without asking for the password"));
   EXPECT_THAT(try_as(role, "wrong"),
               HasSubstr("FATAL:  password authentication failed for user \"needs_password\""));
-  // Each of them counts once, although psql tries again without TLS: two do not make anybody wait.
+  // Each counts once, although psql retries without TLS: after two, no one has to wait.
   try_as(role, "typo");
   EXPECT_THAT(try_as(role, "secret"), HasSubstr("(1 row)"));
-  // Who guesses has to wait.
+  // Password guessing is slowed down.
   std::string guesses;
   for (int i = 0; i < 6; ++i) {
     guesses += try_as(role, "guess");
@@ -362,7 +363,8 @@ TEST_F(DoorTest, OursIsPreparedInSql) {
   EXPECT_THAT(heard, HasSubstr("ERROR:  26000: prepared statement \"score\" does not exist\n"));
 }
 
-// The database computes the arguments of EXECUTE, and says what is wrong with them, as of its own.
+// The database computes the arguments of EXECUTE, and reports errors in them, as for its own
+// statements.
 TEST_F(DoorTest, ArgumentsOfExecuteAreTheDatabases) {
   Start();
   const auto heard = [this](const std::string& execute, const std::string& before = "") {
@@ -388,14 +390,14 @@ TEST_F(DoorTest, ArgumentsOfExecuteAreTheDatabases) {
                     "CREATE SEQUENCE numbers;\n"),
               AllOf(HasSubstr("\n1,"), HasSubstr("\nnext,2\n")));
   EXPECT_THAT(heard("EXPLAIN EXECUTE p(7);"), AllOf(HasSubstr("Predict"), Not(HasSubstr("ERROR"))));
-  // A literal of no declared type is read where it stands.
+  // A literal without a declared type is interpreted where it is used.
   EXPECT_THAT(heard("PREPARE q AS SELECT x FROM points WHERE x = $1 TO PREDICT USING m;\n"
                     "EXECUTE q('no number');"),
               HasSubstr("LINE 1: EXECUTE q('no number');\n"
                         "                  ^"));
 }
 
-// Longer than what is kept of a client that waits.
+// Longer than what is buffered for a client that waits.
 TEST_F(DoorTest, LongStatementsGoThrough) {
   Start();
   for (const char* tls : {"require", "disable"}) {
@@ -425,7 +427,7 @@ TEST_F(DoorTest, ASessionIsNotIdleWhileItsStatementRuns) {
   EXPECT_THAT(heard, HasSubstr("and here\n"));
 }
 
-// In encodings of one byte a character statements, values, rows and messages are the client's.
+// In single-byte encodings statements, values, rows and messages are in the client's encoding.
 TEST_F(DoorTest, OursInOtherEncodings) {
   Start();
   const auto in = [this](const std::string& encoding, const std::string& script) {

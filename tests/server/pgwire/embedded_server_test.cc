@@ -13,8 +13,8 @@
 #include "tests/server/pgwire/wire_notation.h"
 
 // The embedded back end over a SQLite database in memory, without a socket or a thread. Each file
-// of embedded/*.txt is a conversation: "C: message" is what a client says, and the lines below it
-// are what it hears. UPDATE_GOLDEN=1 writes them anew.
+// of embedded/*.txt is a conversation: "C: message" is sent by a client, and the lines below it are
+// the answers. UPDATE_GOLDEN=1 rewrites them.
 namespace sluice::server::pgwire {
 namespace {
 
@@ -29,7 +29,7 @@ std::string Field(BodyReader& reader) {
   return size == 0xffffffffU ? "NULL" : std::string(reader.Bytes(size));
 }
 
-// As wire_notation has them, but rows and columns whole: of a column its type, too.
+// As in wire_notation, but with whole rows and columns, including columns' types.
 std::vector<std::string> LinesOf(std::string& stream) {
   std::vector<std::string> lines;
   while (stream.size() >= kHeaderBytes) {
@@ -57,7 +57,7 @@ std::vector<std::string> LinesOf(std::string& stream) {
       lines.push_back(line);
     } else {
       for (std::string& line : TakeLines(message, false)) {
-        std::replace(line.begin(), line.end(), '\n', '$');  // of a row of COPY
+        std::replace(line.begin(), line.end(), '\n', '$');  // in a row of COPY
         lines.push_back(std::move(line));
       }
     }
@@ -125,7 +125,7 @@ class EmbeddedSessionsTest : public ::testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(file_); }
 
-  // What the client hears of one Query.
+  // The answers to one Query.
   static std::vector<std::string> Ask(EmbeddedServer& server, const std::string& sql,
                                       EmbeddedServer::State* state = nullptr) {
     std::string query;
@@ -213,7 +213,7 @@ TEST_F(EmbeddedSessionsTest, LetsOthersWorkWhereItHasWrittenNothing) {
   EXPECT_EQ(server->LetOthersWork("SELECT * FROM t LABEL a INTO m").sqlstate(), "25001");
 }
 
-// What the catalogs say follows the schema, through transactions that are taken back, too.
+// The catalogs follow the schema, including transactions that are rolled back.
 TEST_F(EmbeddedSessionsTest, CatalogsFollowTheSchema) {
   std::ofstream(file_).close();
   const auto shared = catalog::MakeSharedCatalogs();
@@ -244,7 +244,7 @@ TEST_F(EmbeddedSessionsTest, CatalogsFollowTheSchema) {
   EXPECT_EQ(tables(*two), "a ");
   Ask(*one, "ROLLBACK");
   EXPECT_EQ(tables(*one), "a ");
-  // The number of the schema is the same as in the transaction that was taken back.
+  // The schema's version is the same as in the transaction that was rolled back.
   Ask(*one, "CREATE TABLE c (i INTEGER)");
   EXPECT_EQ(tables(*one), "a c ");
   EXPECT_EQ(tables(*two), "a c ");
@@ -257,14 +257,14 @@ TEST_F(EmbeddedSessionsTest, CatalogsFollowTheSchema) {
   EXPECT_EQ(tables(*one), "a c e ");
   EXPECT_EQ(tables(*two), "a c e ");
   EXPECT_EQ(tables(*open()), "a c e ");
-  // Relations without rows are made when they are asked for, in a transaction that reads only, too.
+  // Relations without rows are created when they are queried, even in a read-only transaction.
   Ask(*two, "BEGIN; SELECT * FROM a");
   EXPECT_EQ(Ask(*two, "SELECT polname FROM pg_catalog.pg_policy").front(),
             "RowDescription polname 25");
   Ask(*two, "ROLLBACK");
   EXPECT_EQ(Ask(*two, "SELECT polname FROM pg_catalog.pg_policy").front(),
             "RowDescription polname 25");
-  // Who reads on reads what there was.
+  // An open reader keeps reading the old content.
   Ask(*two,
       "BEGIN; DECLARE c CURSOR FOR SELECT relname FROM pg_class WHERE relkind = 'r' ORDER BY 1");
   EXPECT_EQ(Ask(*two, "FETCH c")[1], "DataRow a");
@@ -285,7 +285,7 @@ TEST_F(EmbeddedSessionsTest, AFileThatWasReplacedHasItsOwnCatalogs) {
                                             SessionSettings("15.0", "ann", {}));
   };
   const std::string names = "SELECT relname FROM pg_class WHERE relkind = 'r'";
-  for (const std::string name : {"DataRow a", "DataRow b"}) {  // both have the first schema
+  for (const std::string name : {"DataRow a", "DataRow b"}) {  // both see the first schema
     std::filesystem::remove(file_);
     std::ofstream(file_).close();
     const auto server = open();
@@ -326,7 +326,7 @@ TEST_F(EmbeddedSessionsTest, AFullDiskAndADamagedFileAreErrors) {
   EXPECT_EQ(catalog::OpenEmbeddedSession("sqlite:" + file_, {}).status().sqlstate(), "XX001");
 }
 
-// A mistake is told; what PostgreSQL would take, and was not foreseen, has no rows.
+// A mistake is an error; a query that is valid in PostgreSQL but unsupported here returns no rows.
 TEST_F(EmbeddedSessionsTest, QueriesOfCatalogsThatNobodyForesaw) {
   const auto server = OpenServer();
   Ask(*server, "CREATE TABLE t (i INTEGER)");

@@ -13,7 +13,7 @@
 #include "server/pgwire/messages.h"
 #include "tests/server/pgwire/door_fixture.h"
 
-// Clients that do not behave: the door and the sessions of others go on.
+// Clients that misbehave: the door and other sessions continue.
 namespace sluice {
 namespace {
 
@@ -23,7 +23,7 @@ using server::pgwire::AppendStartup;
 using server::pgwire::AppendUint32;
 using ::testing::HasSubstr;
 
-// Bytes on a socket, as they are.
+// Sends raw bytes on a socket.
 class RawClient {
  public:
   explicit RawClient(const std::string& port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -48,7 +48,7 @@ class RawClient {
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
   }
-  // Until `part` has come, or the end.
+  // Reads until `part` has come, or the end.
   std::string ReadUntil(std::string_view part) const {
     std::string read;
     char buffer[4096];

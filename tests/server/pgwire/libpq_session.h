@@ -10,7 +10,7 @@
 
 namespace sluice::server::pgwire {
 
-// What a real server sends, as libpq hands it on: the peer of what we send ourselves.
+// A real server's results, through libpq, to compare ours with.
 class LibpqSession {
  public:
   explicit LibpqSession(const std::string& url) : connection_(PQconnectdb(url.c_str()), PQfinish) {

@@ -61,7 +61,7 @@ TEST(Parameters, BytesThatAreNoneOfTheTypeAreRefused) {
   EXPECT_EQ(Binary(kTimetzOid, std::string(8, '\0') + "\x10\x10\x10\x10"), "22008");
   EXPECT_EQ(Binary(kDateOid, std::string_view("\x80\0\0\1", 4)), "22008");
   EXPECT_EQ(Binary(kTimestampOid, std::string_view("\x80\0\0\0\0\0\0\1", 8)), "22008");
-  // 2^31 elements are not taken memory for.
+  // No memory is allocated for 2^31 elements.
   EXPECT_EQ(
       Binary(1007, std::string_view("\0\0\0\1\0\0\0\0\0\0\0\x17\x7F\xFF\xFF\xFF\0\0\0\1", 20)),
       "22P03");

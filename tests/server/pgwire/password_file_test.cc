@@ -70,7 +70,7 @@ TEST_F(PasswordFileTest, WhoIsNotThereLooksTheSameEachTime) {
   const auto ann = Ask(**once, "ann");
   EXPECT_EQ(ann->iterations, stranger->iterations);
   EXPECT_EQ(ann->salt.size(), stranger->salt.size());
-  // Who is added comes in at once.
+  // A new user can log in at once.
   ASSERT_TRUE(SetPassword(path_, "bob", "secret").ok());
   EXPECT_FALSE(Ask(**once, "bob")->mock);
 }
@@ -92,7 +92,7 @@ TEST_F(PasswordFileTest, WhatIsWrongIsTold) {
   for (const char* line : {"ann", "\"ann\"", "\"ann", "\"ann\" \"SCRAM-SHA-256$1:YWJj$x:y\""}) {
     EXPECT_FALSE(ParsePasswordFile(line).ok()) << line;
   }
-  // A gateway that runs refuses, and does not say more to whoever asks.
+  // A running gateway refuses, and reveals no more to the client.
   Write("");
   const auto verifiers = OpenPasswordFile(path_);
   ASSERT_TRUE(verifiers.ok());

@@ -58,7 +58,7 @@ TEST(PreparedTextTest, ArgumentsStandWhereTheParametersStood) {
   EXPECT_EQ(bound->text,
             "EXPLAIN select * from t where a = CAST(('1') AS int) and b = ('it''s') "
             "label y into m with seed=7, note='8', epoch=9");
-  // What is an argument's has its place, the rest the EXECUTE's.
+  // Arguments map to their own places, the rest to the EXECUTE.
   const auto place = [&](const std::string& text) {
     const auto begin = static_cast<int64_t>(bound->text.find(text));
     return bound->PlaceOf({begin, begin + 1}).begin;
@@ -76,7 +76,7 @@ TEST(PreparedTextTest, TypesOfArguments) {
       Bind("select $1 label y into m", {"int"}, "EXECUTE p(NULL)", {{23}, {std::nullopt}});
   ASSERT_TRUE(null.ok());
   EXPECT_EQ(null->text, "select CAST((NULL) AS int) label y into m");
-  // A text that was declared as one is no number.
+  // A text that was declared as text is not a number.
   const auto text =
       Bind("select 1 label y into m with note=$1", {"text"}, "EXECUTE p(1 || '2')", {{25}, {"12"}});
   ASSERT_TRUE(text.ok());

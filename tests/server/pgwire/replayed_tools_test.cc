@@ -13,9 +13,9 @@
 #include "tests/server/pgwire/libpq_session.h"
 #include "tests/server/pgwire/sqlite_door_fixture.h"
 
-// What DBeaver, pgAdmin, Metabase, Grafana, Npgsql and Superset ask when they connect and look
-// around, from tools/*.sql, over both databases: none is answered with an error, and what is there
-// is found.
+// The queries that DBeaver, pgAdmin, Metabase, Grafana, Npgsql and Superset send when they connect
+// and explore the catalogs, from tools/*.sql, over both databases: none fails, and existing objects
+// are found.
 namespace sluice {
 namespace {
 
@@ -38,7 +38,7 @@ struct Asked {
   std::vector<std::string> has;
 };
 
-// With what is in braces in its place.
+// Replaces the names in braces.
 std::string Filled(std::string text, const std::string& database, LibpqSession& session) {
   while (text.find('{') != std::string::npos) {
     const size_t begin = text.find('{');
@@ -66,7 +66,7 @@ std::vector<Asked> ReadTool(const fs::path& file) {
     if (line.starts_with(kHas)) {
       std::istringstream list(line.substr(kHas.size()));
       for (std::string one; std::getline(list, one, ',');) {
-        // A text with a comma of its own is not needed.
+        // Expected texts do not need commas.
         next.has.push_back(one.substr(one.find_first_not_of(' ')));
       }
       continue;
@@ -93,7 +93,7 @@ void Replay(const std::string& conninfo, const std::string& database) {
     LibpqSession session(conninfo);
     for (const Asked& one : ReadTool(entry.path())) {
       const std::string place = fmt::format("{}:{}", entry.path().filename().string(), one.line);
-      // Several in one message are sent as they are; they answer with nothing that matters.
+      // Several statements in one message are sent as they are; their answers do not matter.
       const std::string sql = Filled(one.sql, database, session);
       if (std::count(sql.begin(), sql.end(), ';') > 1) {
         EXPECT_EQ(session.Script(sql), "") << place;
@@ -122,7 +122,7 @@ TEST_F(ToolsOverSqlite, AreAnswered) {
   const std::string log = home_ + "/log";
   Start(fmt::format("--pg 127.0.0.1:0 --log-level debug 2> {}", log));
   Replay(Conninfo(), "shop");
-  // Each was understood: where one is not, there are no rows and a line that says so.
+  // Each query was understood: otherwise it has no rows, and the log has a line about it.
   gateway_.reset();
   std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {

@@ -35,7 +35,7 @@ TEST(RouterTest, WhatTheDatabaseUnderstandsIsItsOwn) {
            "select t.label, job from model t where label = 1 order by label",
            "alter table a rename to b; select 1",
            "select interval '1' day to hour",
-           "select 'to train",  // it knows best what is wrong with it
+           "select 'to train",  // the database has the better error
            "copy t to stdout",
            "",
            ";;",

@@ -6,8 +6,8 @@
 
 #include "tests/server/pgwire/door_fixture.h"
 
-// A door that never sees a password: SCRAM before it, the role's own keys behind it, tickets for
-// those who train.
+// A door that never sees a password: SCRAM in front, the role's own keys behind it, tickets for
+// trainings.
 namespace sluice {
 namespace {
 
@@ -21,7 +21,7 @@ class ScramDoorTest : public DoorTest {
       return;
     }
     const std::string group = testing::kPasswordRole;
-    Direct(fmt::format("CREATE ROLE {} LOGIN", group));  // it may be there
+    Direct(fmt::format("CREATE ROLE {} LOGIN", group));  // it may exist
     role_ = "scram_" + Name();
     ASSERT_EQ(Direct(fmt::format("CREATE ROLE {0} LOGIN PASSWORD 'pässwörd' IN ROLE {1};"
                                  "GRANT SELECT ON points TO {0}; CREATE SCHEMA AUTHORIZATION {0}",
@@ -42,7 +42,7 @@ class ScramDoorTest : public DoorTest {
         fmt::format("printf '%s' \"{}\" | PGPASSWORD='{}' psql -XAt -P pager=off '{} {}' 2>&1", sql,
                     password, Conninfo(role), options));
   }
-  // False: the server does not ask for passwords, so that there is nothing to try.
+  // False: the server does not ask for passwords, so there is nothing to test.
   bool ServerAsks() const { return As(role_, "pässwörd", "SELECT 'in'").output == "in\n"; }
 
   std::string role_;
@@ -56,7 +56,7 @@ TEST_F(ScramDoorTest, TheClientProvesThatItKnowsThePassword) {
   const std::string refused = "FATAL:  password authentication failed for user \"{}\"\n";
   EXPECT_THAT(As(role_, "wrong", "SELECT 1").output,
               HasSubstr(fmt::format(fmt::runtime(refused), role_)));
-  // A role that is not there looks the same.
+  // A role that does not exist looks the same.
   EXPECT_THAT(As("nobody_here", "wrong", "SELECT 1").output,
               HasSubstr(fmt::format(fmt::runtime(refused), "nobody_here")));
   const std::string many = As(role_, "guess", "SELECT 1").output +
@@ -88,7 +88,7 @@ TEST_F(ScramDoorTest, TicketsLetAJobInAndNobodyElse) {
           .output;
   EXPECT_THAT(trained, HasSubstr("m|1|"));
   EXPECT_THAT(trained, HasSubstr("\n300\n"));
-  // The table is the user's, and was read as the user.
+  // The table belongs to the user, and was read as the user.
   EXPECT_EQ(Direct("SELECT tableowner FROM pg_tables WHERE tablename = 'scored'").output,
             role_ + "\n");
   Direct(fmt::format("REVOKE SELECT ON points FROM {}", role_));
@@ -118,7 +118,7 @@ TEST_F(ScramDoorTest, AJobReadsOnWhenItsGatewayIsKilled) {
                "SELECT 1 FROM sluice.jobs WHERE state = 'RUNNING' AND rows_trained = 0")
                 .output,
             "1\n");
-  gateway_.reset();  // by SIGKILL
+  gateway_.reset();  // SIGKILL
   Start("--auth scram");
   const std::string ended = As(role_, "pässwörd", "WAIT JOB 1;").output;
   EXPECT_THAT(ended, HasSubstr("m|1|"));
@@ -166,7 +166,7 @@ TEST_F(ScramDoorTest, AUnixSocketIsADoor) {
   };
   EXPECT_EQ(ask("pässwörd"), role_ + "\n");
   EXPECT_THAT(ask("wrong"), HasSubstr("password authentication failed"));
-  // What a killed gateway has left behind does not stop the next.
+  // The remains of a killed gateway do not stop the next one.
   gateway_.reset();  // by SIGKILL
   Start("--auth password", "", home_ + ":7777");
   EXPECT_EQ(ask("pässwörd"), role_ + "\n");

@@ -1,4 +1,4 @@
-// Against a real server: verifiers that it made, and log-ins that it lets in.
+// With a real server: verifiers that it made, and log-ins that it accepts.
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr const char* kRightPassword = "right one";  // as other tests give it to the same role
+constexpr const char* kRightPassword = "right one";  // the same that other tests give to this role
 
 class ScramPostgres : public ::testing::Test {
  protected:
@@ -70,7 +70,7 @@ TEST_F(ScramPostgres, PasswordsArePreparedAsTheServerDoes) {
   }
 }
 
-// The bytes of a log-in: as much of a client as a log-in takes.
+// The bytes of a log-in: just enough of a client for it.
 class RawClient {
  public:
   explicit RawClient(const std::string& url) {
@@ -104,7 +104,7 @@ class RawClient {
     return {reinterpret_cast<const char*>(&network), sizeof(network)};
   }
 
-  // An authentication request: its number and what follows; an error: number -1 and its SQLSTATE.
+  // An authentication request: its number and the rest; for an error, -1 and its SQLSTATE.
   std::pair<int, std::string> Receive() {
     const std::string head = Take(5);
     uint32_t size = 0;
@@ -130,7 +130,7 @@ class RawClient {
   int socket_ = -1;
 };
 
-// "" once the server says Ok, and has proved itself; else its SQLSTATE.
+// "" if the server says Ok and has proved itself; else its SQLSTATE.
 std::string LogIn(const std::string& url, ScramClient& client) {
   RawClient raw(url);
   raw.SendStartup(testing::kPasswordRole);
@@ -180,7 +180,7 @@ TEST_F(ScramPostgres, TheServerLetsUsInByPasswordAndByClientKey) {
       session_->Ask("SELECT rolpassword FROM pg_authid WHERE rolname = 'needs_password'", 0);
   const auto verifier = ParseScramVerifier(stored.rows.at(0).at(0).value_or(""));
   ASSERT_TRUE(verifier.ok()) << verifier.status().ToString();
-  // What a gateway knows once a client has proved itself to it.
+  // What a gateway knows after a client has proved itself to it.
   ScramClient outside(kRightPassword, std::nullopt, "client");
   ScramServer gateway(*verifier, std::nullopt, "gateway");
   const auto first = outside.First({std::string(kScramSha256)});

@@ -33,7 +33,7 @@ std::unique_ptr<ScramServer> Server(std::optional<std::string> binding = std::nu
   return std::make_unique<ScramServer>(verifier, std::move(binding), kServerNonce);
 }
 
-// What the server says of a whole conversation.
+// The server's status for a whole conversation.
 Status Answer(const std::string& mechanism, const std::string& first, const std::string& final,
               std::optional<std::string> binding = std::nullopt) {
   const auto server = Server(std::move(binding));
@@ -106,8 +106,8 @@ TEST(Scram, ClientAndServerBindToTheChannelWhereBothHaveOne) {
       {std::nullopt, kHash, true, "SCRAM-SHA-256", ""},  // a client that cannot bind
       {kHash, std::nullopt, true, "SCRAM-SHA-256", ""},  // a server that cannot
       {kHash, kHash, true, "SCRAM-SHA-256-PLUS", ""},
-      {kHash, kHash, false, "SCRAM-SHA-256", "28000"},      // somebody has taken it off the offer
-      {other, kHash, true, "SCRAM-SHA-256-PLUS", "28000"},  // somebody stands between them
+      {kHash, kHash, false, "SCRAM-SHA-256", "28000"},      // an attacker removed it from the offer
+      {other, kHash, true, "SCRAM-SHA-256-PLUS", "28000"},  // a man in the middle
   };
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& each = cases[i];
@@ -143,7 +143,7 @@ TEST(Scram, AWrongPasswordAndAnUnknownRoleLookTheSame) {
   const std::string wrong = ask(Pencil(), "pen");
   EXPECT_EQ(wrong, "ERROR 28P01: password authentication failed");
   EXPECT_EQ(ask(MockScramVerifier("secret", "nobody"), "pencil"), wrong);
-  // Not even who knows how a mock verifier is made logs in.
+  // Even knowing how a mock verifier is made does not help to log in.
   ScramVerifier mock = Pencil();
   mock.mock = true;
   EXPECT_EQ(ask(mock, "pencil"), wrong);
@@ -163,7 +163,7 @@ TEST(Scram, AServerThatDoesNotKnowThePasswordIsFoundOut) {
     EXPECT_TRUE(client.Final(kServerFirst).ok());
     return client.Verify(server_final);
   };
-  // The client's first message has no user name here, so the example's signature is another's.
+  // The client's first message has no user name here, so its signature differs from the example's.
   EXPECT_EQ(verify(kServerFinal).sqlstate(), "28000");
   EXPECT_EQ(verify("v=").sqlstate(), "28000");
   EXPECT_EQ(verify("e=invalid-proof").sqlstate(), "28000");
@@ -232,7 +232,7 @@ TEST(Scram, TheFlagsAreTreatedAsTheServerTreatsThem) {
   EXPECT_EQ(sqlstate(plain, "n,,n=,r=\x7F", false), "08P01");
 }
 
-// A conversation that goes well, with each of its bytes cut off, left out, doubled or altered.
+// A successful conversation, with each of its bytes truncated, dropped, doubled or changed.
 TEST(Scram, NothingButTheRightBytesLogsIn) {
   const std::string first = kClientFirst;
   const std::string final = kClientFinal;
@@ -252,7 +252,7 @@ TEST(Scram, NothingButTheRightBytesLogsIn) {
     return all;
   };
   for (const std::string& other : altered(final)) {
-    if (other != final) {  // a character left out or doubled beside its like
+    if (other != final) {  // a character dropped or doubled next to an equal one
       EXPECT_FALSE(Answer("SCRAM-SHA-256", first, other).ok()) << other;
     }
   }
@@ -269,7 +269,7 @@ TEST(Scram, MessagesComeInTheirTurn) {
   EXPECT_TRUE(twice->First(kScramSha256, kClientFirst).ok());
   EXPECT_EQ(twice->First(kScramSha256, kClientFirst).status().sqlstate(), "08P01");
   EXPECT_EQ(twice->Final(kClientFinal).status().sqlstate(), "08P01");
-  // One proof a conversation.
+  // One proof per conversation.
   const auto again = Server();
   EXPECT_TRUE(again->First(kScramSha256, kClientFirst).ok());
   EXPECT_FALSE(again->Final("c=biws,r=x,p=x").ok());

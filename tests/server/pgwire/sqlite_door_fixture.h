@@ -52,7 +52,7 @@ class SqliteDoorTest : public ::testing::Test {
   std::string Conninfo() const {
     return fmt::format("host=127.0.0.1 port={} user=ann dbname=shop", port_);
   }
-  // What psql writes, to both. `script` is its standard input.
+  // The output and errors of psql. `script` is its standard input.
   ShellOutcome Psql(const std::string& script, const std::string& options = "") const {
     std::ofstream(home_ + "/script.sql") << script;
     return RunInShell(fmt::format("psql -X -v VERBOSITY=verbose -P pager=off {} '{}' < {} 2>&1",

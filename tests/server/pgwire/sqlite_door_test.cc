@@ -3,7 +3,7 @@
 
 #include "tests/server/pgwire/sqlite_door_fixture.h"
 
-// The PostgreSQL door over a SQLite file, with real clients before it.
+// The PostgreSQL door over a SQLite file, with real clients.
 namespace sluice {
 namespace {
 
@@ -118,7 +118,7 @@ TEST_F(SqliteDoorTest, Jdbc) {
             "ok\n");
 }
 
-// The gateway's users are those of a file then, at all of its doors.
+// The gateway's users are then those in a file, at all of its doors.
 TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
   const auto password = [this](const std::string& input, const std::string& arguments) {
     return RunInShell(fmt::format("printf '%s' '{}' | HOME={} {} password {} 2>&1", input, home_,
@@ -143,7 +143,7 @@ TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
                "y INTO m")
                 .find("m|1|1|"),
             std::string::npos);
-  // Models belong to everybody who logs in; a job shows whose it is.
+  // Models belong to all users; a job shows its user.
   EXPECT_EQ(as("bob", "other", "SHOW MODELS").substr(0, 2), "m|");
   EXPECT_EQ(as("bob", "other", "SELECT username FROM sluice_jobs"), "ann\n");
   const std::string refused = "FATAL:  password authentication failed for user \"{}\"\n";
@@ -151,7 +151,7 @@ TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
             std::string::npos);
   EXPECT_NE(as("nobody", "other", "SELECT 1").find(fmt::format(fmt::runtime(refused), "nobody")),
             std::string::npos);
-  // gRPC asks, too.
+  // gRPC requires a login, too.
   const auto grpc = [this](const std::string& secret) {
     return RunInShell(fmt::format("PGPASSWORD='{}' {} sql --gateway bob@127.0.0.1:{} --format csv "
                                   "-c 'SELECT count(*) AS n FROM points' 2>&1",

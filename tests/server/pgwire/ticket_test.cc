@@ -16,7 +16,7 @@ TEST(TicketTest, SaysWhoAndWhereToItsOwnOfficeOnly) {
   EXPECT_EQ(read->database, kLogin.database);
   EXPECT_EQ(read->keys.client_key, kLogin.keys.client_key);
   EXPECT_EQ(read->keys.server_key, kLogin.keys.server_key);
-  EXPECT_NE(office.Issue(kLogin), ticket);  // nothing can be told from two
+  EXPECT_NE(office.Issue(kLogin), ticket);  // two tickets reveal nothing
   const TicketOffice other;
   EXPECT_EQ(other.Read(ticket).status().sqlstate(), "28000");
 }

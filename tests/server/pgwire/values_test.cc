@@ -1,4 +1,4 @@
-// What we send and read beside what a real PostgreSQL sends and reads, in text and in binary.
+// Compares what we send and read with a real PostgreSQL, in text and in binary.
 #include "server/pgwire/values.h"
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ namespace {
 
 using catalog::Dialect;
 
-// The fields of a result, as DataRow would have them.
+// The fields of a result in DataRow's form.
 class FieldCollector final : public catalog::RowReceiver {
  public:
   explicit FieldCollector(bool binary) : binary_(binary) {}
@@ -57,7 +57,7 @@ class FieldCollector final : public catalog::RowReceiver {
   const bool binary_;
 };
 
-// Expressions at the edges of their types.
+// Expressions at the limits of their types.
 const std::vector<std::string> kExpressions = {
     "true",
     "false",
@@ -192,7 +192,7 @@ const std::vector<std::string> kExpressions = {
     "'{12:30:00}'::time[]",
     "NULL::int4[]"};
 
-// The same in text only.
+// The same, in text only.
 const std::vector<std::string> kTextOnly = {"B'101'",
                                             "'1.2.3.4/8'::inet",
                                             "'(1,2)'::point",
@@ -257,7 +257,7 @@ TEST_F(WireValues, TypesOfTheUsersAreText) {
         source_->Execute("SELECT 'not so'::mood, '{fine}'::mood[], 5::small", &ours, {}).ok());
     EXPECT_EQ(ours.types[0].oid, 25U);
     EXPECT_EQ(ours.types[1].oid, 25U);
-    EXPECT_EQ(ours.types[2].oid, 23U);  // as the server says, too
+    EXPECT_EQ(ours.types[2].oid, 23U);  // as in the server
     EXPECT_EQ(ours.rows[0][0], "not so");
     EXPECT_EQ(ours.rows[0][1], "{fine}");
     EXPECT_EQ(ours.rows[0][2], binary ? std::string("\0\0\0\5", 4) : "5");
@@ -282,7 +282,7 @@ TEST_F(WireValues, AParameterInASelectIsTheSameValue) {
         ASSERT_EQ(value.error, "") << session_->last_error();
         const uint32_t oid = value.columns[0].oid;
         const std::optional<std::string>& bytes = value.rows[0][0];
-        // The server's own reading of the parameter, and of the expression that takes its place.
+        // The server's own reading of the parameter, and of the expression that replaces it.
         const auto theirs =
             session_->Ask("SELECT $1 AS x, pg_typeof($1)::oid", 1, {{oid, bytes, format}});
         if (format == 0 && theirs.error == "22007") {
@@ -324,7 +324,7 @@ TEST(WireText, WhatADatabaseWithoutTypesHas) {
   EXPECT_EQ(type("BLOB", DataType::kBytes).oid, 17U);
   EXPECT_EQ(type("date", DataType::kTimestamp).oid, 1114U);
   EXPECT_EQ(type("bool", DataType::kBool).oid, 16U);
-  // Our own results say nothing, or PostgreSQL's names.
+  // Our own results have no type names, or PostgreSQL's.
   const auto own = [](const char* declared, DataType is) {
     return ColumnTypeOf({"c", is, declared}, Dialect::kPostgres);
   };
@@ -333,7 +333,7 @@ TEST(WireText, WhatADatabaseWithoutTypesHas) {
   EXPECT_EQ(own("numeric(10,)x", DataType::kText).oid, 25U);
 }
 
-// A batch with one cell of each kind, as our own results have them.
+// A batch with one cell of each kind, as in our own results.
 TEST(WireText, CellsWithoutTheDatabasesText) {
   const auto cell = [](DataType type, int64_t integer, double real, std::string_view text,
                        uint32_t oid, bool binary) {

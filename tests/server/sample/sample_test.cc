@@ -44,7 +44,7 @@ TEST_P(SampleOf, RowDependsOnSeedAndNumberAlone) {
   EXPECT_NE(RowOf(Make(**other, 0, 1).batch, 0), RowOf(whole.batch, 0));
 }
 
-// The printed AUC is what the true probabilities really reach on the labels that were drawn.
+// The printed AUC is what the true probabilities actually reach on the drawn labels.
 TEST_P(SampleOf, BayesAucIsThatOfTheTrueProbabilities) {
   constexpr size_t kRows = 40'000;
   const auto generator = MakeSample(GetParam(), 1);

@@ -46,7 +46,7 @@ TEST(ProgressBar, LeavesOutWhatIsNotKnown) {
   progress.loss = std::numeric_limits<double>::quiet_NaN();
   progress.seconds_left = std::numeric_limits<double>::infinity();
   EXPECT_EQ(FormatProgress(progress), "999 rows");
-  progress.rows_total = 500;  // an estimate that was too small
+  progress.rows_total = 500;  // an estimate that was too low
   EXPECT_EQ(FormatProgress(progress), "100 %  999 of 500 rows");
 }
 
@@ -64,7 +64,7 @@ TEST(ProgressBar, DrawsOneLineAgainAndAgainOnATerminal) {
   EXPECT_EQ(text, "") << "nothing is drawn, nothing to clear";
 }
 
-// Of what a terminal of 80 columns has no room for, loss and time left are not.
+// A terminal of 80 columns has no room for everything, but always for loss and time left.
 TEST(ProgressBar, KeepsLossAndTimeLeftOnANarrowTerminal) {
   const FakeClock clock;
   for (const size_t columns : {20, 33, 40, 59, 60, 79, 80, 119, 120, 200}) {
@@ -98,7 +98,7 @@ TEST(ProgressBar, WritesPlainLinesNowAndThenElsewhere) {
   EXPECT_EQ(text, "0 rows\n3 rows\n6 rows\n");
 }
 
-// A terminal that is stopped by Ctrl-S, a pipe that is full: the job would wait with its progress.
+// A terminal that is stopped by Ctrl-S, or a full pipe: progress must not hold up the job.
 TEST(ProgressBar, IsDroppedForWhoDoesNotRead) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Each part; commands begin with '>'.
+// The parts; commands begin with '>'.
 std::vector<std::string> Parts(const std::string& script) {
   std::vector<std::string> parts;
   for (const ScriptPart& part : SplitAtCommands(script)) {

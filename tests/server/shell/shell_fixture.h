@@ -24,7 +24,7 @@ inline std::string ReadAll(const std::filesystem::path& path) {
   return text.str();
 }
 
-// The binary itself, as a person or a script starts it.
+// The binary itself, as started by a person or a script.
 class ShellTest : public ::testing::Test {
  protected:
   struct Outcome {
@@ -88,7 +88,7 @@ class ShellTest : public ::testing::Test {
 // A terminal: what a person types and sees.
 class TerminalTest : public ShellTest {
  protected:
-  // Of so many columns and lines, with further variables of the environment.
+  // With this size and further environment variables.
   void Open(unsigned short columns = 80, unsigned short lines = 24,
             const std::map<std::string, std::string>& environment = {},
             std::vector<std::string> arguments = {}) {
@@ -112,7 +112,7 @@ class TerminalTest : public ShellTest {
   void Type(const std::string& text) {
     ASSERT_EQ(write(terminal_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
-  // Reads until `text` has been shown; false when the shell ends or says nothing for long.
+  // Reads until `text` has been shown; false if the shell ends or is silent for long.
   bool WaitFor(const std::string& text) {
     for (;;) {
       const size_t at = shown_.find(text);
@@ -125,7 +125,7 @@ class TerminalTest : public ShellTest {
       }
     }
   }
-  // Waits for whatever the shell says next.
+  // Waits for more output from the shell.
   bool ReadMore() {
     pollfd ready{terminal_, POLLIN, 0};
     char buffer[4096];

@@ -10,7 +10,7 @@
 
 #include "tests/server/shell/shell_fixture.h"
 
-// The binary itself, as a person or a script starts it.
+// The binary itself, as started by a person or a script.
 namespace sluice::server {
 namespace {
 
@@ -64,7 +64,8 @@ TEST_F(ShellTest, HelpNamesCommandsAndFlagsAsTheyAreTyped) {
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_NE(help.out.find(std::string("Usage: sluice ") + command + " "), std::string::npos)
         << help.out;
-    // "--flag{value}" is how a flag is declared, "TEXT:{one,other}" what an option may be.
+    // "--flag{value}" is CLI11's declaration of a flag, "TEXT:{one,other}" its list of allowed
+    // values.
     EXPECT_FALSE(std::regex_search(help.out, std::regex("--[a-z-]+\\{"))) << help.out;
   }
 }
@@ -119,8 +120,8 @@ TEST_F(ShellTest, CtrlCCancelsTheRunningStatement) {
             "n\n0\n");
 }
 
-// Who has read enough is no error, and gets the status of a program that SIGPIPE ended, as psql
-// does; nothing after it runs.
+// A reader that closes the pipe early is not an error; the shell exits with the status of a program
+// ended by SIGPIPE, as psql does, and runs nothing after that.
 TEST_F(ShellTest, AClosedPipeEndsItQuietly) {
   for (const std::string format : {"table", "csv", "json"}) {
     const std::string command =
@@ -150,7 +151,7 @@ TEST_F(ShellTest, AFullDiskIsAnError) {
   }
 }
 
-// Without anybody to tell, a statement is still run.
+// A statement still runs if its messages cannot be written.
 TEST_F(ShellTest, AClosedStandardErrorIsNoReasonToStop) {
   const std::string line = SLUICE_BINARY " sql --source " + source_ +
                            " -c 'CREATE TABLE t(n INTEGER)' -c 'INSERT INTO t VALUES (7)' 2>&-";
@@ -256,7 +257,7 @@ TEST_F(TerminalTest, CtrlCClearsTheLineAndStopsStatements) {
       "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1e12) "
       "SELECT count(*) FROM c;\n");
   ASSERT_TRUE(WaitFor("FROM c;")) << shown_;
-  usleep(300'000);  // so that it runs; if it does not yet, Ctrl-C is one at the prompt
+  usleep(300'000);  // so that it runs; if not yet, this is a Ctrl-C at the prompt
   Type("\x03");
   ASSERT_TRUE(WaitFor("57014")) << shown_;
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;

@@ -5,7 +5,7 @@
 namespace sluice::server {
 namespace {
 
-// Lines typed until the statement is complete; -1 when it never is.
+// Number of lines until the statement is complete; -1 if it never is.
 int LinesUntilComplete(const std::vector<std::string>& lines) {
   StatementBuffer buffer;
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -36,7 +36,7 @@ TEST(LayOutTable, LongTextsFoldBeforeColumnsDo) {
   EXPECT_THAT(blocks[0].widths, ElementsAre(4, 43, 25));
 }
 
-// Whatever the table: each column is in one block, and no block is wider than the terminal.
+// For any table: each column is in one block, and no block is wider than the terminal.
 TEST(LayOutTable, EveryBlockFits) {
   std::mt19937 random(1);
   for (int round = 0; round < 500; ++round) {

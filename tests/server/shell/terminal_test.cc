@@ -6,7 +6,7 @@
 
 #include "tests/server/shell/shell_fixture.h"
 
-// The shell as a person at a terminal meets it.
+// The shell as a person at a terminal sees it.
 namespace sluice::server {
 namespace {
 
@@ -107,13 +107,13 @@ TEST_F(PromptTest, TabCompletesNames) {
   Type("= '>50K';\n");
   ASSERT_TRUE(WaitFor("smith")) << shown_;
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
-  // Several: what they have in common, and then the list.
+  // Several candidates: first their common prefix, then the list.
   Type("SELECT * FROM employee TO TRAIN DNNCl\t WITH model.hid\t[4], train.e\t\t");
   ASSERT_TRUE(WaitFor("DNNClassifier ")) << shown_;
   ASSERT_TRUE(WaitFor("model.hidden_units=")) << shown_;
   ASSERT_TRUE(WaitFor("train.epoch")) << shown_;
   Type("\x03");
-  ASSERT_TRUE(WaitFor("^C")) << shown_;  // what is typed before that is thrown away
+  ASSERT_TRUE(WaitFor("^C")) << shown_;  // input typed before that is discarded
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
   std::ofstream(folder_ / "script_to_run.sql") << "SELECT 6 * 7 AS answer;";
   Type("\\i script_\t\n");
@@ -122,7 +122,7 @@ TEST_F(PromptTest, TabCompletesNames) {
   EXPECT_EQ(ExitCode(), 0);
 }
 
-// A pager gets what is longer than the screen, and nothing else.
+// A pager gets output longer than the screen, and nothing else.
 TEST_F(PromptTest, LongAnswersGoThroughThePager) {
   Open(80, 24, {{"PAGER", "sed 's/^/paged: /'"}});
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
@@ -143,7 +143,7 @@ TEST_F(PromptTest, LongAnswersGoThroughThePager) {
   EXPECT_EQ(ExitCode(), 0);
 }
 
-// Who leaves the pager has seen enough: an answer without end ends.
+// Leaving the pager ends a statement with an endless answer.
 TEST_F(PromptTest, LeavingThePagerEndsTheStatement) {
   Open(80, 24, {{"PAGER", "head -n 3"}});
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
@@ -191,8 +191,8 @@ TEST_F(PromptTest, WideAnswersAreFoldedToTheTerminal) {
   EXPECT_EQ(ExitCode(), 0);
 }
 
-// What is measured has six digits in a table, and all of them for programs; what the database says
-// is what it says.
+// Numbers that we computed have six digits in a table, and all digits for programs; the database's
+// numbers are unchanged.
 TEST_F(PromptTest, MeasuredNumbersHaveSixDigits) {
   const std::string train =
       "CREATE TABLE u AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
@@ -230,14 +230,14 @@ TEST_F(PromptTest, CtrlCInTheMiddleOfACommandClearsIt) {
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
   Type("\\i no_such");
   Type("\x03");
-  ASSERT_TRUE(WaitFor("^C")) << shown_;  // what is typed before that is thrown away
+  ASSERT_TRUE(WaitFor("^C")) << shown_;  // input typed before that is discarded
   ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
   EXPECT_THAT(Answer("\\i no_such_file"), HasSubstr("ERROR 58P01"));
   Type("\x04");
   EXPECT_EQ(ExitCode(), 0);
 }
 
-// A script's error is found by its file and line, through the files that read it.
+// A script's error has its file and line, including files that it includes.
 TEST_F(PromptTest, ErrorsOfFilesHaveFileAndLine) {
   const std::string inner = (folder_ / "inner.sql").string();
   const std::string outer = (folder_ / "outer.sql").string();
@@ -252,7 +252,7 @@ TEST_F(PromptTest, ErrorsOfFilesHaveFileAndLine) {
   EXPECT_EQ(nested.out, "b\n2\na\n1\n") << "nothing runs behind the error";
   EXPECT_THAT(nested.err, HasSubstr(inner + ":4: ERROR 42P01"));
   EXPECT_THAT(nested.err, HasSubstr("read by " + outer + ":3"));
-  // Without a place of its own, the statement's.
+  // An error without a place gets the statement's.
   std::ofstream(inner) << "SELECT 1 AS a;\n\nSELECT abs(-9223372036854775807 - 1) AS n;\n";
   EXPECT_THAT(Sql({"-f", inner}).err, HasSubstr(inner + ":3: ERROR"));
   std::ofstream(outer) << "\n\\i " << outer << "\n";

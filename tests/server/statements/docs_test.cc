@@ -1,5 +1,5 @@
-// The user's documentation against what the binary knows. UPDATE_GOLDEN=1 writes
-// docs/attributes.md; read the difference.
+// Compares the user's documentation with the binary. UPDATE_GOLDEN=1 writes docs/attributes.md:
+// review the diff.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ std::string NamesOf(const std::vector<std::string>& types,
   return types.size() == models::ModelTypes().size() ? "all" : text;
 }
 
-// What SHOW MODEL TYPES and DESCRIBE MODEL TYPE say, as a page.
+// The answers of SHOW MODEL TYPES and DESCRIBE MODEL TYPE as a page.
 std::string AttributesPage() {
   RecordingSink types;
   EXPECT_TRUE(executor::ShowModelTypes(types).ok());
@@ -80,7 +80,7 @@ std::string AttributesPage() {
       "answer; a test holds it against them.\n\n| type | family | task | also known as | |\n"
       "|---|---|---|---|---|\n";
   std::map<std::string, std::vector<std::string>> families;
-  // Each attribute once, in the order in which the first type that has it names it.
+  // Each attribute once, in the order of the first type that has it.
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> owners;
   for (const std::vector<Value>& row : types.rows) {

@@ -14,8 +14,8 @@
 #include "tests/catalog/both_databases.h"
 #include "tests/support/recording_sink.h"
 
-// Somebody else holds the tables of jobs and models, and does not let go before the statement has
-// ended: each of these would hang otherwise.
+// Another session holds locks on the tables of jobs and models until the statement has ended: each
+// of these would hang otherwise.
 namespace sluice::server {
 namespace {
 
@@ -58,7 +58,7 @@ class LockedJobsTest : public catalog::BothDatabases {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
     } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // most likely it does by then
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // most likely it waits by then
     }
     stop.request_stop();
     return done.get();
@@ -124,7 +124,7 @@ TEST_P(LockedJobsTest, WhoeverWaitsForTheLockHearsTheStop) {
   EXPECT_TRUE(RunSql("SELECT a, y FROM t TO EVALUATE known").ok());
 }
 
-// The end of a job that runs already is written down as soon as the lock is free.
+// The end of a running job is recorded as soon as the lock is free.
 TEST_P(LockedJobsTest, ACancelledJobsEndIsWrittenLater) {
   Run("INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
       "20000)"

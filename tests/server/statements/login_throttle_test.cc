@@ -50,7 +50,7 @@ TEST(LoginThrottle, ASecondTryTheOtherWayCountsWithTheFirst) {
     throttle.Failed("a", "ann", At(0), LoginOver::kPlain);
   }
   EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok());
-  // A third is another attempt, and so is one of another role, or later.
+  // A third try is another attempt, and so is one for another role, or a later one.
   LoginThrottle fresh;
   fresh.Failed("a", "ann", At(0), LoginOver::kTls);
   fresh.Failed("a", "ann", At(LoginThrottle::kOtherWaySeconds), LoginOver::kPlain);

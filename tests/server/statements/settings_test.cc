@@ -37,7 +37,7 @@ class SettingsTest : public ::testing::Test {
     const Status status = RunScript(sql, *session_, sink, {});
     EXPECT_TRUE(status.ok()) << sql << status.ToString();
   }
-  // What it is after SET sluice.<name> = <value>.
+  // The value after SET sluice.<name> = <value>.
   std::string After(const std::string& name, const std::string& value) {
     Run("SET sluice." + name + " = " + value);
     return Shown(name);
@@ -94,7 +94,7 @@ TEST_F(SettingsTest, DefaultsAreWhatTheSessionBeganWith) {
     EXPECT_NE(session_->Shown(setting), before) << setting.name;
     Run("SET " + setting.name + " TO DEFAULT");
     EXPECT_EQ(session_->Shown(setting), before) << setting.name;
-    // What is shown is taken back.
+    // SET accepts the value that is shown.
     Run("SET " + setting.name + " = '" + before + "'");
     EXPECT_EQ(session_->Shown(setting), before) << setting.name;
   }

@@ -13,7 +13,7 @@
 namespace sluice::server {
 namespace {
 
-// The workers of a job on processes, as SHOW JOB tells them.
+// SHOW JOB's line about the workers of a job on processes.
 class ShowJobTest : public ::testing::Test {
  protected:
   ShowJobTest() {

@@ -10,7 +10,7 @@
 #include "server/statements/statement.h"
 #include "tests/support/recording_sink.h"
 
-// A statement whose select never ends, stopped wherever it is.
+// A statement with an endless select is stopped at every stage.
 namespace sluice::server {
 namespace {
 
@@ -45,7 +45,7 @@ TEST_P(StatementCancelTest, EndsWith57014) {
   Status status;
   {
     const std::jthread canceller([&] {
-      // It has begun, most likely; before it has, it would end the same way.
+      // It has most likely begun; otherwise it would end the same way.
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       stop.request_stop();
     });

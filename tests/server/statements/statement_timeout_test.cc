@@ -9,7 +9,7 @@
 #include "tests/support/postgres_server.h"
 #include "tests/support/recording_sink.h"
 
-// SET statement_timeout ends what Sluice runs, as it ends PostgreSQL's own statements.
+// SET statement_timeout ends our statements as it ends PostgreSQL's own.
 namespace sluice::server {
 namespace {
 
