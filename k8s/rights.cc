@@ -56,8 +56,8 @@ std::string AccountName(Account account) {
 }
 
 std::vector<Right> RightsOf(Account account) {
-  const std::vector<Verb> services = {Verb::kGet, Verb::kList, Verb::kCreate, Verb::kUpdate,
-                                      Verb::kDelete};
+  const std::vector<Verb> services = {Verb::kGet,    Verb::kList,   Verb::kWatch,
+                                      Verb::kCreate, Verb::kUpdate, Verb::kDelete};
   const std::vector<Verb> pods = {Verb::kGet, Verb::kList, Verb::kWatch, Verb::kCreate,
                                   Verb::kDelete};
   const std::vector<Verb> lease = {Verb::kGet, Verb::kCreate, Verb::kUpdate};

@@ -64,7 +64,13 @@ class JobProcesses {
     if (host_ != nullptr && found != running_.end() && !found->second.handed_on) {
       found->second.handed_on = true;  // a leaving process has no work left when it ends
       const std::string how = leaving ? "it is leaving" : HowItEnded(event);
-      if (event.role == Role::kParameterServer) {
+      const bool no_start = !leaving && event.exit_class == ExitClass::kConfiguration;
+      if (event.role == Role::kParameterServer && no_start) {
+        parameters_->OnNotStarted(
+            found->second.server,
+            FailedPrecondition(
+                fmt::format("parameter server {} cannot be started: {}", event.name, how)));
+      } else if (event.role == Role::kParameterServer) {
         parameters_->OnLost(found->second.server,
                             fmt::format("parameter server {} was lost ({})", event.name, how));
       } else {

@@ -269,7 +269,8 @@ Status ParameterFleet::StartServers(size_t count) {
     {
       const MutexLock lock(mutex_);
       if (failed_starts_ > kFailedStarts) {
-        return FailedPrecondition("parameter servers end before they have registered");
+        return FailedPrecondition("parameter servers end before they have registered")
+            .Detail(why_lost_.empty() ? "" : why_lost_.rbegin()->second);
       }
       id = next_++;
       servers_[id] = {};

@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -21,28 +18,35 @@
 namespace sluice::executor {
 namespace {
 
-// A master that is lost sooner than this has achieved nothing; kMostLost such masters in a row are
-// not an accident.
-constexpr double kOfUseSeconds = 20;
-constexpr int kMostLost = 8;
-constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 10;
-// Waits are by a clock that need not be the system's.
+// Waits are by a clock that may not be the system's.
 constexpr auto kKeeperLook = std::chrono::milliseconds(100);
+// A job's Secret is made after its Service. One that is still missing after this long never comes:
+// the process that was making the job was stopped in between.
+constexpr double kSecretSeconds = 20;
+// Handing the Lease back must not hold up the end of the process.
+constexpr auto kReleaseTime = std::chrono::seconds(1);
 
 }  // namespace
 
 Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s::PodShape shape,
-                                                    GivenUp given_up, const std::stop_token& stop) {
-  std::unique_ptr<JobKeeper> keeper(new JobKeeper(client, std::move(shape), std::move(given_up)));
+                                                    std::string holder, GivenUp given_up,
+                                                    const std::stop_token& stop) {
+  std::unique_ptr<JobKeeper> keeper(
+      new JobKeeper(client, std::move(shape), std::move(holder), std::move(given_up)));
   JobKeeper* const self = keeper.get();
-  k8s::Selection masters{
-      k8s::kPods, self->shape_.namespace_name,
-      fmt::format("{}={}", k8s::kRoleLabel, elastic::RoleName(elastic::Role::kMaster))};
-  ASSIGN_OR_RETURN(self->watch_,
-                   k8s::ObjectWatch::Start(
-                       client, std::move(masters),
-                       [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
-  RETURN_IF_ERROR(self->FindJobs(stop));
+  const std::string& where = self->shape_.namespace_name;
+  const std::string masters =
+      fmt::format("{}={}", k8s::kRoleLabel, elastic::RoleName(elastic::Role::kMaster));
+  ASSIGN_OR_RETURN(
+      self->masters_,
+      k8s::ObjectWatch::Start(
+          client, {k8s::kPods, where, masters},
+          [self](const k8s::ObjectChange& change) { self->OnMasterPod(change); }, stop));
+  ASSIGN_OR_RETURN(
+      self->services_,
+      k8s::ObjectWatch::Start(
+          client, {k8s::kServices, where, std::string(k8s::kJobLabel)},
+          [self](const k8s::ObjectChange& change) { self->OnService(change); }, stop));
   return keeper;
 }
 
@@ -50,12 +54,36 @@ void JobKeeper::Begin() {
   thread_ = std::jthread([this](const std::stop_token& ended) { Run(ended); });
 }
 
-JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up)
-    : client_(client), shape_(std::move(shape)), given_up_(std::move(given_up)) {}
+JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder,
+                     GivenUp given_up)
+    : client_(client),
+      shape_(std::move(shape)),
+      given_up_(std::move(given_up)),
+      claim_(client,
+             {shape_.namespace_name, kKeeperLease, std::move(holder), kSilenceSeconds, {}}) {}
 
 JobKeeper::~JobKeeper() {
-  thread_.request_stop();
-  watch_.reset();
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+  }
+  masters_.reset();
+  services_.reset();
+  if (claim_.Held()) {
+    std::stop_source late;
+    const std::jthread timer([&late](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any wake;
+      std::unique_lock<std::mutex> lock(mutex);
+      if (!wake.wait_for(lock, stop, kReleaseTime, [&stop] { return stop.stop_requested(); })) {
+        late.request_stop();
+      }
+    });
+    const Status released = claim_.Release(late.get_token());
+    if (!released.ok()) {
+      log::Warn("kubernetes lease={} is not handed back: {}", kKeeperLease, released.message());
+    }
+  }
 }
 
 std::string JobKeeper::ServiceJson(const Job& job, const std::string& namespace_name,
@@ -64,36 +92,9 @@ std::string JobKeeper::ServiceJson(const Job& job, const std::string& namespace_
                                master, kMasterPort, job.owner});
 }
 
-Status JobKeeper::FindJobs(const std::stop_token& stop) {
-  const k8s::Listing services = k8s::ListObjects(
-      client_, {k8s::kServices, shape_.namespace_name, std::string(k8s::kJobLabel)}, stop);
-  RETURN_IF_ERROR(services.status);
-  for (const k8s::Object& service : services.objects) {
-    const std::optional<k8s::JobService> about = k8s::ReadJobService(service);
-    if (!about.has_value()) {
-      log::Warn("kubernetes service is no job's name={}", service.name);
-      continue;
-    }
-    const MutexLock lock(mutex_);
-    Kept& kept = jobs_[about->job_uid];
-    kept.job = {about->job_uid, about->name,       about->secret, service.uid,
-                about->image,   about->job_number, about->owner};
-    kept.masters = std::move(strangers_[about->job_uid]);
-    kept.newest = about->master;
-    const auto newest = kept.masters.find(kept.newest);
-    kept.made = newest != kept.masters.end();
-    if (!kept.made && kept.newest > 0) {
-      // It existed once, or was about to be created; it may still run somewhere.
-      ++kept.newest;
-    }
-  }
-  return OkStatus();
-}
-
 void JobKeeper::Keep(const Job& job) {
   const MutexLock lock(mutex_);
-  Kept& kept = jobs_[job.uid];
-  kept.job = job;
+  jobs_[job.uid].Describe(job);
   ++changes_;
   changed_.notify_all();
 }
@@ -101,10 +102,18 @@ void JobKeeper::Keep(const Job& job) {
 void JobKeeper::GiveUp(const std::string& uid, Status why) {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(uid);
-  if (found != jobs_.end() && !found->second.hopeless.has_value()) {
-    found->second.hopeless = std::move(why);
+  if (found != jobs_.end()) {
+    found->second.GiveUp(std::move(why));
     ++changes_;
     changed_.notify_all();
+  }
+}
+
+void JobKeeper::Forget(const std::string& uid, Status why) {
+  GiveUp(uid, std::move(why));
+  const MutexLock lock(mutex_);
+  if (jobs_.contains(uid)) {
+    forgotten_.insert(uid);
   }
 }
 
@@ -118,109 +127,114 @@ bool JobKeeper::Keeps(const std::string& uid) {
   return jobs_.contains(uid);
 }
 
+bool JobKeeper::leads() {
+  const MutexLock lock(mutex_);
+  return leads_;
+}
+
+std::map<std::string, uint64_t> JobKeeper::watch_restarts() const {
+  std::map<std::string, uint64_t> restarts = masters_->restarts();
+  for (const auto& [reason, count] : services_->restarts()) {
+    restarts[reason] += count;
+  }
+  return restarts;
+}
+
 void JobKeeper::Suspend(const std::string& uid, bool wanted, bool done) {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(uid);
   if (found != jobs_.end()) {
-    found->second.suspend = wanted;
-    found->second.suspended = done;
+    found->second.Suspend(wanted, done);
     ++changes_;
     changed_.notify_all();
+  } else if (wanted || done) {
+    strangers_[uid].Suspend(wanted, done);
   }
 }
 
-void JobKeeper::OnChange(const k8s::ObjectChange& change) {
+void JobKeeper::OnMasterPod(const k8s::ObjectChange& change) {
   const std::optional<k8s::PodIdentity> identity = k8s::IdentityOf(change.object.labels);
   Result<k8s::PodState> state = k8s::ReadPodState(change.object.json);
   if (!identity.has_value() || !state.ok()) {
     return;
   }
-  const auto number = static_cast<int64_t>(identity->incarnation.value());
   const MutexLock lock(mutex_);
   const auto kept = jobs_.find(identity->job_uid);
-  Master& master =
-      kept != jobs_.end() ? kept->second.masters[number] : strangers_[identity->job_uid][number];
-  master.pod_uid = change.object.uid;
-  // Remember its exit code after the pod is gone.
-  if (master.state.phase != k8s::PodState::Phase::kEnded) {
-    master.state = *std::move(state);
-  }
-  master.gone = change.kind == k8s::ObjectChange::Kind::kGone;
+  KeptJob& job = kept != jobs_.end() ? kept->second : strangers_[identity->job_uid];
+  job.OnMasterPod(static_cast<int64_t>(identity->incarnation.value()), change.object.uid,
+                  *std::move(state), change.kind == k8s::ObjectChange::Kind::kGone);
   ++changes_;
   changed_.notify_all();
 }
 
-// Delete pods of ended masters, too.
-JobKeeper::Need JobKeeper::NeedOfSuspended(const Kept& kept) {
-  const bool left = std::any_of(kept.masters.begin(), kept.masters.end(),
-                                [](const auto& master) { return !master.second.gone; });
-  return left ? Need::kClear : Need::kNothing;
+void JobKeeper::OnService(const k8s::ObjectChange& change) {
+  const std::optional<k8s::JobService> about = k8s::ReadJobService(change.object);
+  if (!about.has_value()) {
+    log::Warn("kubernetes service is no job's name={}", change.object.name);
+    return;
+  }
+  const std::string& uid = about->job_uid;
+  const MutexLock lock(mutex_);
+  const auto found = jobs_.find(uid);
+  if (change.kind == k8s::ObjectChange::Kind::kGone) {
+    strangers_.erase(uid);
+    if (found == jobs_.end()) {
+      return;
+    }
+    if (!leads_ && !found->second.hopeless().has_value()) {
+      jobs_.erase(found);
+    } else if (leads_ && found->second.pods().empty()) {
+      // Where there is a master, its pod goes too, and the next one cannot be made.
+      found->second.GiveUp(Cancelled("its objects in Kubernetes were deleted"));
+    }
+    ++changes_;
+    changed_.notify_all();
+    return;
+  }
+  if (found != jobs_.end() && leads_) {
+    return;  // this keeper writes the number that the Service leads to
+  }
+  if (found == jobs_.end()) {
+    jobs_[uid] = std::move(strangers_[uid]);
+    strangers_.erase(uid);
+  }
+  KeptJob& kept = jobs_.at(uid);
+  kept.Describe({uid, about->name, about->secret, change.object.uid, about->image,
+                 about->job_number, about->owner});
+  kept.Follow(about->master);
+  if (leads_) {
+    kept.TakeCharge();
+  }
+  ++changes_;
+  changed_.notify_all();
 }
 
-JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
-  for (const auto& [number, master] : kept.masters) {
-    if (master.state.phase == k8s::PodState::Phase::kEnded && master.state.exit_code == 0) {
-      return Need::kEnd;
+// True: this keeper is the one that acts.
+bool JobKeeper::Lead(const std::stop_token& stop) {
+  const TimePoint now = client_.clock().Now();
+  if (!claim_.Held() || SecondsBetween(renewed_, now) >= kRenewSeconds) {
+    renewed_ = now;
+    const auto view = claim_.Round(stop);
+    if (!view.ok() && !stop.stop_requested()) {
+      log::Warn("kubernetes lease={} is not renewed: {}", kKeeperLease, view.status().message());
     }
   }
-  if (kept.hopeless.has_value()) {
-    return Need::kEnd;
-  }
-  const auto found = kept.masters.find(kept.newest);
-  const bool there = found != kept.masters.end();
-  const bool has_suspended = there && found->second.state.phase == k8s::PodState::Phase::kEnded &&
-                             found->second.state.exit_code == kSuspendedExit;
-  const bool has_none = there ? found->second.gone : !kept.made;
-  if (kept.suspend && (has_suspended || (kept.suspended && has_none))) {
-    return now >= kept.due ? NeedOfSuspended(kept) : Need::kNothing;
-  }
-  if (kept.made && has_suspended) {
-    kept.made = false;
-    kept.lost = 0;
-    ++kept.newest;
-    return Need::kMaster;
-  }
-  if (kept.made && found == kept.masters.end()) {
-    return Need::kNothing;  // the watch has not reported it yet
-  }
-  if (kept.made) {
-    const Master& master = found->second;
-    const bool ended = master.state.phase == k8s::PodState::Phase::kEnded;
-    if (!ended && !master.gone && !master.state.leaving && !kept.silent) {
-      return Need::kNothing;
+  const bool held = claim_.Held();
+  const MutexLock lock(mutex_);
+  if (held && !leads_) {
+    log::Info("keeps the masters of the jobs on pods namespace={} jobs={}", shape_.namespace_name,
+              jobs_.size());
+    for (auto& [uid, kept] : jobs_) {
+      kept.TakeCharge();
     }
-    if (ended && master.state.exit_class == elastic::ExitClass::kConfiguration) {
-      kept.hopeless = Internal(master.state.last_words);
-      return Need::kEnd;
-    }
-    kept.lost = SecondsBetween(kept.made_at, now) < kOfUseSeconds ? kept.lost + 1 : 1;
-    if (kept.lost > kMostLost) {
-      kept.hopeless = Internal(
-          fmt::format("{} masters were lost one after the other; the last one ended with exit code "
-                      "{}: {}",
-                      kept.lost, master.state.exit_code, master.state.last_words));
-      return Need::kEnd;
-    }
-    log::Warn("job={} master={} is lost: {}", kept.job.number, kept.newest,
-              ended         ? fmt::format("exit code {}", master.state.exit_code)
-              : master.gone ? "its pod is gone"
-              : kept.silent ? "it has not renewed its lease"
-                            : "its pod is leaving");
-    kept.silent = false;
-    const double wait = kept.lost == 1 ? 0
-                                       : std::min(kLongestWaitSeconds,
-                                                  std::ldexp(kFirstWaitSeconds, kept.lost - 2));
-    kept.due = now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(wait));
-    kept.made = false;
-    ++kept.newest;
-  } else if (kept.newest == 0) {
-    kept.newest = 1;
+    looks_.clear();
   }
-  return now >= kept.due ? Need::kMaster : Need::kNothing;
+  leads_ = held;
+  return held;
 }
 
 // Whether a Lease is renewed is judged by our own clock, from one look to the next: while the API
-// server does not answer, no master can renew its Lease.
+// server does not answer, no master can renew its own.
 void JobKeeper::LookAtLeases(const std::stop_token& stop) {
   const TimePoint now = client_.clock().Now();
   if (SecondsBetween(looked_, now) < MasterLease::kRenewSeconds) {
@@ -231,10 +245,8 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
   {
     const MutexLock lock(mutex_);
     for (const auto& [uid, kept] : jobs_) {
-      const auto master = kept.masters.find(kept.newest);
-      if (kept.made && master != kept.masters.end() &&
-          master->second.state.phase == k8s::PodState::Phase::kRunning) {
-        running[uid] = {kept.job.name, kept.newest};
+      if (kept.runs()) {
+        running[uid] = {kept.job().name, kept.newest()};
       }
     }
   }
@@ -258,8 +270,8 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
     if (view->holder == name && view->expired) {
       const MutexLock lock(mutex_);
       const auto kept = jobs_.find(uid);
-      if (kept != jobs_.end() && kept->second.newest == master.second) {
-        kept->second.silent = true;
+      if (kept != jobs_.end()) {
+        kept->second.OnSilent(master.second);
       }
     }
   }
@@ -267,37 +279,68 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
 
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    LookAtLeases(stop);
-    std::vector<std::string> make, clear, end;
-    {
-      MutexLock lock(mutex_);
-      const TimePoint now = client_.clock().Now();
-      for (auto& [uid, kept] : jobs_) {
-        const Need need = NeedOf(kept, now);
-        if (need != Need::kNothing) {
-          (need == Need::kMaster ? make : need == Need::kClear ? clear : end).push_back(uid);
-        }
-      }
-      if (make.empty() && clear.empty() && end.empty()) {
-        const auto changed = [this, seen = changes_]()
-                                 NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
-        changed_.wait_for(lock.native(), stop, kKeeperLook, changed);
-      }
-    }
-    for (const std::string& uid : make) {
-      MakeMaster(uid, stop);
-    }
-    for (const std::string& uid : clear) {
-      Clear(uid, stop);
-    }
-    for (const std::string& uid : end) {
-      End(uid, stop);
+    if (Lead(stop)) {
+      LookAtLeases(stop);
+      Act(stop);
+    } else {
+      Stand(stop);
     }
   }
 }
 
-// Reads from the job's Secret what its pods look like: the statement's requests, and the template
-// of that time.
+// What a keeper does that does not lead.
+void JobKeeper::Stand(const std::stop_token& stop) {
+  std::set<std::string> forgotten;
+  {
+    MutexLock lock(mutex_);
+    forgotten.swap(forgotten_);
+    if (forgotten.empty()) {
+      changed_.wait_for(lock.native(), stop, kKeeperLook, [] { return false; });
+    }
+  }
+  for (const std::string& uid : forgotten) {
+    End(uid, stop);
+  }
+}
+
+void JobKeeper::Act(const std::stop_token& stop) {
+  std::vector<std::string> make, clear, end;
+  {
+    MutexLock lock(mutex_);
+    const TimePoint now = client_.clock().Now();
+    for (auto& [uid, kept] : jobs_) {
+      switch (kept.NeedNow(now)) {
+        case KeptJob::Need::kMaster:
+          make.push_back(uid);
+          break;
+        case KeptJob::Need::kClear:
+          clear.push_back(uid);
+          break;
+        case KeptJob::Need::kEnd:
+          end.push_back(uid);
+          break;
+        case KeptJob::Need::kNothing:
+          break;
+      }
+    }
+    if (make.empty() && clear.empty() && end.empty()) {
+      const auto changed = [this, seen = changes_]()
+                               NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+      changed_.wait_for(lock.native(), stop, kKeeperLook, changed);
+    }
+  }
+  for (const std::string& uid : make) {
+    MakeMaster(uid, stop);
+  }
+  for (const std::string& uid : clear) {
+    Clear(uid, stop);
+  }
+  for (const std::string& uid : end) {
+    End(uid, stop);
+  }
+}
+
+// What the job's Secret says of its pods: the statement's requests, and the template by then.
 k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& stop,
                                        k8s::PodShape& shape) {
   k8s::ObjectAnswer secret =
@@ -328,17 +371,19 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
   int64_t number = 0;
   {
     const MutexLock lock(mutex_);
-    const Kept& kept = jobs_.at(uid);
-    job = kept.job;
-    number = kept.newest;
+    const KeptJob& kept = jobs_.at(uid);
+    job = kept.job();
+    number = kept.newest();
   }
-  // First of all: from here on the Service does not lead to an earlier master.
+  // First: from here on no process is led to an earlier master.
   k8s::ObjectAnswer led = k8s::ChangeObject(
       client_, k8s::kServices, shape_.namespace_name, job.name,
       [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
   k8s::PodShape shape = shape_;
+  bool has_secret = true;
   if (led.ok()) {
     led = TakeShape(job, stop, shape);
+    has_secret = led.fault != k8s::Fault::kNotFound;
   }
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
@@ -348,7 +393,6 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
   const k8s::PodIdentity identity{job.uid, spec.role, spec.incarnation, 0};
   k8s::Fault fault = led.fault;
   Status status = led.status;
-  std::string pod_uid;
   if (led.ok()) {
     const Result<std::string> pod = k8s::BuildPod(shape, identity, spec, job.secret);
     if (pod.ok()) {
@@ -356,47 +400,53 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
           k8s::CreateAll(client_, {{k8s::kPods, shape_.namespace_name, *pod}}, stop).at(0);
       fault = made.fault;
       status = made.status;
-      pod_uid = made.object.uid;
     } else {
       fault = k8s::Fault::kInvalid;
       status = pod.status();
     }
   }
+  const TimePoint now = client_.clock().Now();
   const MutexLock lock(mutex_);
-  Kept& kept = jobs_.at(uid);
-  if (kept.newest != number || stop.stop_requested()) {
+  const auto found = jobs_.find(uid);
+  if (found == jobs_.end() || found->second.newest() != number || stop.stop_requested()) {
     return;
   }
+  KeptJob& kept = found->second;
   if (status.ok()) {
-    kept.made = true;
-    kept.made_at = client_.clock().Now();
+    without_secret_.erase(uid);
+    kept.OnMade(now);
     return;
+  }
+  if (!has_secret) {
+    const TimePoint since = without_secret_.emplace(uid, now).first->second;
+    if (SecondsBetween(since, now) < kSecretSeconds) {
+      kept.OnNotMade(now + std::chrono::milliseconds(200));
+      return;
+    }
   }
   if (fault == k8s::Fault::kNotFound) {
-    // Its Service is gone, and everything owned by it: a user has deleted the job.
-    kept.hopeless = Cancelled("its objects in Kubernetes were deleted");
+    // Its Service is gone, and with that all of the job: somebody has deleted it.
+    kept.GiveUp(Cancelled("its objects in Kubernetes were deleted"));
     return;
   }
   if (fault == k8s::Fault::kForbidden || fault == k8s::Fault::kInvalid) {
-    kept.hopeless = status;
+    kept.GiveUp(status);
     return;
   }
   log::Warn("job={} its master cannot be made now: {}", job.number, status.message());
-  kept.due = client_.clock().Now() + std::chrono::seconds(1);
+  kept.OnNotMade(now + std::chrono::seconds(1));
 }
 
 void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {
   std::vector<k8s::Deletion> deletions;
   {
     const MutexLock lock(mutex_);
-    Kept& kept = jobs_.at(uid);
-    for (const auto& [number, master] : kept.masters) {
-      if (!master.gone) {
-        deletions.push_back({k8s::kPods, shape_.namespace_name,
-                             MasterPodName(kept.job.name, number), master.pod_uid, 1});
-      }
+    KeptJob& kept = jobs_.at(uid);
+    for (const auto& [number, pod_uid] : kept.pods()) {
+      deletions.push_back({k8s::kPods, shape_.namespace_name,
+                           MasterPodName(kept.job().name, number), pod_uid, 1});
     }
-    kept.due = client_.clock().Now() + std::chrono::seconds(1);  // the watch reports it
+    kept.OnClearing(client_.clock().Now() + std::chrono::seconds(1));  // the watch sees them go
   }
   for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, deletions, stop)) {
     if (!answer.ok() && !stop.stop_requested()) {
@@ -411,22 +461,26 @@ void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
   std::vector<k8s::Deletion> all;
   {
     const MutexLock lock(mutex_);
-    const Kept& kept = jobs_.at(uid);
-    job = kept.job;
-    hopeless = kept.hopeless;
-    for (const auto& [number, master] : kept.masters) {
-      if (!master.gone) {
-        all.push_back({k8s::kPods, shape_.namespace_name, MasterPodName(job.name, number),
-                       master.pod_uid, 1});
-      }
+    const auto found = jobs_.find(uid);
+    if (found == jobs_.end()) {
+      return;
+    }
+    const KeptJob& kept = found->second;
+    job = kept.job();
+    hopeless = kept.hopeless();
+    for (const auto& [number, pod_uid] : kept.pods()) {
+      all.push_back(
+          {k8s::kPods, shape_.namespace_name, MasterPodName(job.name, number), pod_uid, 1});
     }
     jobs_.erase(uid);
     strangers_.erase(uid);
+    forgotten_.erase(uid);
   }
+  without_secret_.erase(uid);
   if (hopeless.has_value()) {
     given_up_(job, *hopeless);
   }
-  // Deleting the Service deletes what it owns.
+  // With the Service goes what it owns.
   all.push_back({k8s::kSecrets, shape_.namespace_name, job.secret, "", 1});
   all.push_back({k8s::kServices, shape_.namespace_name, job.name, job.service_uid, 1});
   for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, all, stop)) {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -12,89 +12,74 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "executor/pods/kept_job.h"
 #include "k8s/api_client.h"
 #include "k8s/api_verbs.h"
 #include "k8s/lease.h"
 #include "k8s/pod_spec.h"
-#include "k8s/pod_state.h"
 #include "k8s/watch.h"
 
 namespace sluice::executor {
 
-// Keeps a master running for each job on pods in a namespace, until one ends with 0: then the job's
-// row says how the job ended, and its Kubernetes objects are deleted. If a master ends otherwise,
-// is gone, is being evicted or no longer renews its Lease (MasterLease), the keeper starts the next
-// one with a higher number, and points the job's Service to it. All its state can be rebuilt: the
-// jobs are the Services with their label. Several keepers can work side by side, because each
-// created object has a unique name. Thread-safe.
+// Keeps a master running for each job on pods of a namespace until one has ended with 0: then the
+// job's row says how it ended, and all that Kubernetes has of it goes. A master that has ended
+// otherwise, is gone, is leaving or no longer renews its Lease (MasterLease) is followed by the
+// next one, of a higher number, which its Service leads to from then on (KeptJob). Holds nothing
+// that it could not find again: the jobs are the Services with their label. Of several keepers in a
+// namespace one acts, the holder of the Lease kKeeperLease; the others follow what it does and take
+// over when it hands the Lease back or has not renewed it for kSilenceSeconds. Thread-safe.
 class JobKeeper {
  public:
-  struct Job {
-    std::string uid;
-    std::string name;    // of its Service; prefix of its pods' names
-    std::string secret;  // mounted by its masters
-    std::string service_uid;
-    std::string image;
-    int64_t number = 0;     // number of its row
-    k8s::Owner owner = {};  // its TrainingJob; none: from an earlier version
-  };
-  // Called with the reason when a job gets no further master, for its row: an error, or Cancelled.
+  static constexpr char kKeeperLease[] = "sluice-job-keeper";
+  static constexpr int kSilenceSeconds = 8;
+  static constexpr double kRenewSeconds = 2;
+
+  using Job = KeptJob::Job;
+  // Why a job gets no further master, as its row has to say: an error, or Cancelled.
   using GivenUp = std::function<void(const Job& job, const Status& why)>;
 
-  // `shape`: where masters run; their jobs' Secrets say how they look. Finds the existing jobs.
+  // `shape`: where masters run; their jobs' Secrets say what they look like. `holder`: who this
+  // keeper is, unlike every other one. Finds the jobs that are there.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
-                                                  GivenUp given_up, const std::stop_token& stop);
-  ~JobKeeper();  // the jobs continue
-  // Starts working on the jobs; Suspend calls made before are respected.
+                                                  std::string holder, GivenUp given_up,
+                                                  const std::stop_token& stop);
+  ~JobKeeper();  // the jobs continue; the Lease is handed back
+  // Begins to act. What is known of the jobs by then (Suspend) is obeyed.
   void Begin();
 
   void Keep(const Job& job) EXCLUDES(mutex_);
-  // The job gets no further master, and its current one is ended; its row records `why`, cancelled
-  // or an error.
+  // The job gets no further master and loses the one that it has; its row will say why: cancelled,
+  // or the error.
   void GiveUp(const std::string& uid, Status why) EXCLUDES(mutex_);
+  // The same, for a reason that only this process knows: done whether or not this keeper leads.
+  void Forget(const std::string& uid, Status why) EXCLUDES(mutex_);
   bool Keeps(const std::string& uid) EXCLUDES(mutex_);
   size_t jobs() EXCLUDES(mutex_);
-  std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
-  // `wanted`: whether its TrainingJob asks for suspension; `done`: whether its status confirms it.
-  // A suspended job has no master.
+  bool leads() EXCLUDES(mutex_);  // it holds the Lease
+  std::map<std::string, uint64_t> watch_restarts() const;
+  // `wanted`: as its TrainingJob asks for; `done`: as its status says. A job that is suspended has
+  // no master.
   void Suspend(const std::string& uid, bool wanted, bool done) EXCLUDES(mutex_);
 
-  // The Service of a job, which carries what a keeper needs to know. `master`: the number of the
-  // master that it leads to.
+  // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
+  // it leads to.
   static std::string ServiceJson(const Job& job, const std::string& namespace_name, int64_t master);
 
  private:
-  struct Master {
-    std::string pod_uid;
-    k8s::PodState state;
-    bool gone = false;
-  };
-  struct Kept {
-    Job job;
-    int64_t newest = 0;  // number of the master that is to run; 0: none yet
-    std::map<int64_t, Master> masters;
-    bool made = false;  // the newest one
-    TimePoint made_at{};
-    TimePoint due{};
-    int lost = 0;  // in a row, soon after they were created
-    std::optional<Status> hopeless;
-    bool silent = false;                      // the newest one has not renewed its Lease
-    bool suspend = false, suspended = false;  // as requested; as its status says
-  };
-  // The state of the Lease of a job's newest master when last read.
+  // A look at the Lease of a job's newest master.
   struct Look {
     int64_t master = 0;
     std::unique_ptr<k8s::LeaseClaim> claim;
-    TimePoint looked{};  // last time that the API answered
+    TimePoint looked{};  // the last time that the API answered
   };
-  enum class Need { kNothing, kMaster, kClear, kEnd };
 
-  JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up);
-  Status FindJobs(const std::stop_token& stop);
-  void OnChange(const k8s::ObjectChange& change) EXCLUDES(mutex_);
+  JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder, GivenUp given_up);
+  void OnMasterPod(const k8s::ObjectChange& change) EXCLUDES(mutex_);
+  void OnService(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void Run(const std::stop_token& stop);
-  Need NeedOf(Kept& kept, TimePoint now) REQUIRES(mutex_);
-  Need NeedOfSuspended(const Kept& kept) REQUIRES(mutex_);
+  bool Lead(const std::stop_token& stop) EXCLUDES(mutex_);
+  void Act(const std::stop_token& stop) EXCLUDES(mutex_);
+  void Stand(const std::stop_token& stop) EXCLUDES(mutex_);
   void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -107,12 +92,19 @@ class JobKeeper {
   Mutex mutex_;
   std::condition_variable_any changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Kept> jobs_ GUARDED_BY(mutex_);  // by uid
-  // Pods of jobs that are not known yet.
-  std::map<std::string, std::map<int64_t, Master>> strangers_ GUARDED_BY(mutex_);
-  std::map<std::string, Look> looks_;  // by job uid; used by the keeper's thread only
+  bool leads_ GUARDED_BY(mutex_) = false;
+  std::map<std::string, KeptJob> jobs_ GUARDED_BY(mutex_);  // by uid
+  // What was heard of jobs whose Services have not been seen yet.
+  std::map<std::string, KeptJob> strangers_ GUARDED_BY(mutex_);
+  std::set<std::string> forgotten_ GUARDED_BY(mutex_);  // uids of jobs to end
+  // The thread's own:
+  k8s::LeaseClaim claim_;
+  TimePoint renewed_{};
+  std::map<std::string, Look> looks_;  // by a job's uid
   TimePoint looked_{};
-  std::unique_ptr<k8s::ObjectWatch> watch_;
+  std::map<std::string, TimePoint> without_secret_;  // since when, by a job's uid
+
+  std::unique_ptr<k8s::ObjectWatch> masters_, services_;
   std::jthread thread_;
 };
 

@@ -24,6 +24,8 @@ constexpr auto kStatusEvery = std::chrono::seconds(1);
 // Attempts for a master's last writes: its pod must end soon.
 constexpr int kLastWrites = 5;
 constexpr auto kLastPause = std::chrono::milliseconds(300);
+// The reason of the condition Suspended, where the job could not be.
+constexpr char kRefused[] = "Refused";
 
 std::string EndName(catalog::JobState state) {
   switch (state) {
@@ -287,9 +289,17 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   k8s::SetCondition(status, k8s::kConditionRunning, runs, runs ? "Training" : "Waiting", "", now);
   k8s::SetCondition(status, k8s::kConditionDegraded, degraded,
                     degraded ? "TooFewWorkers" : "Enough", "", now);
-  if (!not_suspended_.empty() || resumed) {
+  const bool taken_back =
+      not_suspended_.empty() &&
+      std::any_of(status.conditions.begin(), status.conditions.end(), [](const auto& condition) {
+        return condition.type == k8s::kConditionSuspended && condition.reason == kRefused;
+      });
+  if (!not_suspended_.empty() || resumed || taken_back) {
     k8s::SetCondition(status, k8s::kConditionSuspended, false,
-                      not_suspended_.empty() ? "Resumed" : "Refused", not_suspended_, now);
+                      resumed                   ? "Resumed"
+                      : not_suspended_.empty() ? "NotAsked"
+                                                : kRefused,
+                      not_suspended_, now);
   }
   if (ended) {
     FillEnd(status, now);

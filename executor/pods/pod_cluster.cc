@@ -99,12 +99,12 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   PodCluster* const self = cluster.get();
   k8s::PodShape shape;
   shape.namespace_name = self->options_.namespace_name;
+  ASSIGN_OR_RETURN(const std::string holder, elastic::MakeJobToken());
   ASSIGN_OR_RETURN(
       self->keeper_,
       JobKeeper::Start(
-          self->access_->client(), std::move(shape),
+          self->access_->client(), std::move(shape), holder,
           [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
-  ASSIGN_OR_RETURN(const std::string holder, elastic::MakeJobToken());
   TrainingJobs::Hooks hooks;
   hooks.deleted = [self](const std::string& uid) {
     self->keeper_->GiveUp(uid, Cancelled("its TrainingJob was deleted"));
@@ -417,12 +417,14 @@ void PodCluster::AddMetrics(elastic::MetricsText& text) {
   }
   AddWatchRestarts(restarts, text);
   text.Add("sluice_jobs_on_pods", elastic::MetricsText::Kind::kGauge,
-           "Jobs whose masters this gateway keeps running.", {},
-           static_cast<double>(keeper_->jobs()));
+           "Jobs whose masters are kept running.", {}, static_cast<double>(keeper_->jobs()));
+  text.Add("sluice_job_keeper_leads", elastic::MetricsText::Kind::kGauge,
+           "1: this gateway keeps them running; 0: another gateway of the namespace does.", {},
+           keeper_->leads() ? 1 : 0);
 }
 
 void PodCluster::ForgetJob(const catalog::JobRunner& runner) {
-  keeper_->GiveUp(runner.place.substr(runner.place.rfind('/') + 1),
+  keeper_->Forget(runner.place.substr(runner.place.rfind('/') + 1),
                   Cancelled("CANCEL JOB while it was suspended"));
 }
 

@@ -123,14 +123,15 @@ TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
   const auto refused = [&] {
     for (const k8s::Condition& condition : StatusOf("nightly").conditions) {
       if (condition.type == k8s::kConditionSuspended) {
-        return condition.status + " " + condition.message;
+        return condition.status + " " + condition.reason + " " + condition.message;
       }
     }
     return std::string();
   };
   EXPECT_TRUE(Eventually([&] { return !refused().empty(); }));
-  EXPECT_THAT(refused(), HasSubstr("False the statement has no engine.checkpoint_dir"));
+  EXPECT_THAT(refused(), HasSubstr("False Refused the statement has no engine.checkpoint_dir"));
   PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
+  EXPECT_TRUE(Eventually([&] { return refused() == "False NotAsked "; })) << refused();
 
   const auto has_workers = [&](size_t workers) {
     return Eventually([&] {

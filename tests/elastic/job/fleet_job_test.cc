@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "catalog/dataset.pb.h"
 #include "catalog/model_record.h"
@@ -104,6 +106,29 @@ TEST(TrainOnFleet, SynchronousModelSurvivesALostWorkerBitByBit) {
   ASSERT_TRUE(disturbed.outcome.ok()) << disturbed.outcome.status().ToString();
   EXPECT_GE(disturbed.Count("worker_lost"), 1);
   EXPECT_EQ(Bits(disturbed), Bits(undisturbed));
+}
+
+// What the node says ends the job at once, and the user reads it.
+TEST(TrainOnFleet, AProcessWhoseImageIsMissingFailsTheJob) {
+  const auto source = SmallSource(2'000);
+  const plan::TrainPlan plan = FleetPlan(1, 1, 1);
+  for (const Role role : {Role::kParameterServer, Role::kWorker}) {
+    ThreadFleet fleet(*source);
+    fleet.RefuseImage(role);
+    const Result<TrainOutcome> outcome = TrainOnFleet(
+        {.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet, "job1");
+    EXPECT_EQ(outcome.status().code(), Code::kFailedPrecondition);
+    EXPECT_NE(outcome.status().ToString().find(
+                  "cannot be started: ErrImageNeverPull: sluice is not present"),
+              std::string::npos)
+        << outcome.status().ToString();
+    const auto launched = fleet.launched();
+    EXPECT_EQ(std::count_if(launched.begin(), launched.end(),
+                            [&](const std::string& name) {
+                              return name.starts_with("job1-" + std::string(RoleName(role)));
+                            }),
+              1);
+  }
 }
 
 TEST(TrainOnFleet, LostWorkersAreReplacedAndNothingIsLost) {

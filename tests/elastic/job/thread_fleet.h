@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -35,6 +36,8 @@ class ThreadFleet final : public Fleet {
     }
   }
 
+  // Processes of the role end at once, as where a node does not have their image.
+  void RefuseImage(Role role) { refused_ = role; }
   // Launching `name` blocks until it is released, or for a minute.
   void Hold(const std::string& name) { held_ = name; }
   void LetGo() { go_.set_value(); }
@@ -47,6 +50,17 @@ class ThreadFleet final : public Fleet {
     }
     const std::lock_guard lock(mutex_);
     launched_.push_back(spec.name);
+    if (spec.role == refused_) {
+      FleetEvent event;
+      event.kind = FleetEvent::Kind::kExited;
+      event.name = spec.name;
+      event.role = spec.role;
+      event.exit_code = 126;
+      event.exit_class = ExitClass::kConfiguration;
+      event.message = "ErrImageNeverPull: sluice is not present";
+      telling_.emplace_back([this, event] { watcher_(event); });
+      return Status();
+    }
     // A job that goes back to a checkpoint reuses names; earlier processes with these names have
     // ended.
     threads_[spec.name] = std::jthread([this, spec](std::stop_token stop) {
@@ -93,6 +107,7 @@ class ThreadFleet final : public Fleet {
  private:
   testing::MemorySource& source_;
   std::string held_;
+  std::optional<Role> refused_;
   std::promise<void> go_;
   std::atomic<bool> held_too_long_ = false;
   mutable std::mutex mutex_;

@@ -1,0 +1,159 @@
+#include "executor/pods/kept_job.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/log.h"
+#include "executor/pods/pod_job.h"
+
+namespace sluice::executor {
+namespace {
+
+// A master that was lost sooner has not been of use; so many of them in a row are no accident.
+constexpr double kOfUseSeconds = 20;
+constexpr int kMostLost = 8;
+constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 10;
+
+bool Ended(const KeptJob::Master& master) {
+  return master.state.phase == k8s::PodState::Phase::kEnded;
+}
+
+}  // namespace
+
+void KeptJob::OnMasterPod(int64_t number, const std::string& pod_uid, k8s::PodState state,
+                          bool gone) {
+  Master& master = masters_[number];
+  master.pod_uid = pod_uid;
+  // What it ended with is not forgotten when its pod goes.
+  if (!Ended(master)) {
+    master.state = std::move(state);
+  }
+  master.gone = gone;
+}
+
+void KeptJob::Follow(int64_t number) {
+  newest_ = std::max(newest_, number);
+  made_ = newest_ > 0;
+}
+
+void KeptJob::TakeCharge() {
+  made_ = masters_.contains(newest_);
+  silent_ = false;
+  if (!made_ && newest_ > 0) {
+    ++newest_;
+  }
+}
+
+void KeptJob::OnMade(TimePoint now) {
+  made_ = true;
+  made_at_ = now;
+}
+
+void KeptJob::OnSilent(int64_t number) {
+  if (number == newest_) {
+    silent_ = true;
+  }
+}
+
+void KeptJob::GiveUp(Status why) {
+  if (!hopeless_.has_value()) {
+    hopeless_ = std::move(why);
+  }
+}
+
+void KeptJob::Suspend(bool wanted, bool done) {
+  suspend_ = wanted;
+  suspended_ = done;
+}
+
+bool KeptJob::runs() const {
+  const auto master = masters_.find(newest_);
+  return made_ && master != masters_.end() &&
+         master->second.state.phase == k8s::PodState::Phase::kRunning;
+}
+
+std::map<int64_t, std::string> KeptJob::pods() const {
+  std::map<int64_t, std::string> pods;
+  for (const auto& [number, master] : masters_) {
+    if (!master.gone) {
+      pods[number] = master.pod_uid;
+    }
+  }
+  return pods;
+}
+
+// Pods of masters that have ended go, too.
+KeptJob::Need KeptJob::NeedOfSuspended(TimePoint now) const {
+  return now >= due_ && !pods().empty() ? Need::kClear : Need::kNothing;
+}
+
+KeptJob::Need KeptJob::NeedNow(TimePoint now) {
+  const bool succeeded = std::any_of(masters_.begin(), masters_.end(), [](const auto& master) {
+    return Ended(master.second) && master.second.state.exit_code == 0;
+  });
+  if (succeeded || hopeless_.has_value()) {
+    return Need::kEnd;
+  }
+  const auto found = masters_.find(newest_);
+  const bool there = found != masters_.end();
+  const bool has_suspended =
+      there && Ended(found->second) && found->second.state.exit_code == kSuspendedExit;
+  const bool has_none = there ? found->second.gone : !made_;
+  if (suspend_ && (has_suspended || (suspended_ && has_none))) {
+    return NeedOfSuspended(now);
+  }
+  if (made_ && has_suspended) {
+    made_ = false;
+    lost_ = 0;
+    ++newest_;
+    return Need::kMaster;
+  }
+  if (made_ && !there) {
+    return Need::kNothing;  // the watch has not seen it yet
+  }
+  if (made_) {
+    const Master& master = found->second;
+    if (!Ended(master) && !master.gone && !master.state.leaving && !silent_) {
+      return Need::kNothing;
+    }
+    if (!Replace(master, now)) {
+      return Need::kEnd;
+    }
+  } else if (newest_ == 0) {
+    newest_ = 1;
+  }
+  return now >= due_ ? Need::kMaster : Need::kNothing;
+}
+
+bool KeptJob::Replace(const Master& master, TimePoint now) {
+  if (Ended(master) && master.state.exit_class == elastic::ExitClass::kConfiguration) {
+    hopeless_ = Internal(master.state.last_words);
+    return false;
+  }
+  lost_ = SecondsBetween(made_at_, now) < kOfUseSeconds ? lost_ + 1 : 1;
+  if (lost_ > kMostLost) {
+    hopeless_ = Internal(
+        fmt::format("{} masters were lost one after the other; the last one ended with exit code "
+                    "{}: {}",
+                    lost_, master.state.exit_code, master.state.last_words));
+    return false;
+  }
+  log::Warn("job={} master={} is lost: {}", job_.number, newest_,
+            Ended(master)  ? fmt::format("exit code {}", master.state.exit_code)
+            : master.gone  ? "its pod is gone"
+            : silent_      ? "it has not renewed its lease"
+                           : "its pod is leaving");
+  silent_ = false;
+  const double wait =
+      lost_ == 1 ? 0 : std::min(kLongestWaitSeconds, std::ldexp(kFirstWaitSeconds, lost_ - 2));
+  due_ = now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(wait));
+  made_ = false;
+  ++newest_;
+  return true;
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "k8s/pod_spec.h"
+#include "k8s/pod_state.h"
+
+namespace sluice::executor {
+
+// What a keeper knows of one job on pods, and what the job needs next: a state machine without a
+// thread, a clock or an API. Not thread-safe.
+class KeptJob {
+ public:
+  struct Job {
+    std::string uid;
+    std::string name;    // of its Service; its pods' names begin with it
+    std::string secret;  // which its masters mount
+    std::string service_uid;
+    std::string image;
+    int64_t number = 0;     // its row
+    k8s::Owner owner = {};  // its TrainingJob; none: of an earlier version
+  };
+  struct Master {
+    std::string pod_uid;
+    k8s::PodState state;
+    bool gone = false;
+  };
+  // kMaster: make the master of number `newest`; kClear: delete the pods of a suspended job's
+  // masters; kEnd: the job is over, delete what Kubernetes has of it.
+  enum class Need { kNothing, kMaster, kClear, kEnd };
+
+  // May be called again with what is now known of the same job.
+  void Describe(Job job) { job_ = std::move(job); }
+  const Job& job() const { return job_; }
+
+  // A master's pod appeared, changed or is gone.
+  void OnMasterPod(int64_t number, const std::string& pod_uid, k8s::PodState state, bool gone);
+  // The Service leads to master `number` (0: to none yet), as another keeper has decided.
+  void Follow(int64_t number);
+  // This process keeps the job from now on. The newest master, where no pod of its own is known,
+  // may still run on a node that nobody can ask: another one follows it.
+  void TakeCharge();
+
+  Need NeedNow(TimePoint now);
+  // How NeedNow's kMaster went.
+  void OnMade(TimePoint now);
+  void OnNotMade(TimePoint next_try) { due_ = next_try; }
+  void OnClearing(TimePoint next_look) { due_ = next_look; }
+
+  void OnSilent(int64_t number);  // that master no longer renews its Lease
+  void GiveUp(Status why);        // the first reason stays
+  void Suspend(bool wanted, bool done);
+
+  const std::optional<Status>& hopeless() const { return hopeless_; }
+  int64_t newest() const { return newest_; }
+  // The newest master has been made and its container runs.
+  bool runs() const;
+  // Pods of masters that still exist, with their uids, by number.
+  std::map<int64_t, std::string> pods() const;
+
+ private:
+  Need NeedOfSuspended(TimePoint now) const;
+  // The newest master is lost. False: too many were lost one after the other.
+  bool Replace(const Master& master, TimePoint now);
+
+  Job job_;
+  int64_t newest_ = 0;  // number of the master that is to run; 0: none yet
+  std::map<int64_t, Master> masters_;
+  bool made_ = false;  // the newest one
+  TimePoint made_at_{};
+  TimePoint due_{};
+  int lost_ = 0;  // one after the other, soon after they were made
+  std::optional<Status> hopeless_;
+  bool silent_ = false;                       // the newest one has not renewed its Lease
+  bool suspend_ = false, suspended_ = false;  // as asked for; as the TrainingJob's status says
+};
+
+}  // namespace sluice::executor

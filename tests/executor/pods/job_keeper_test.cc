@@ -1,0 +1,194 @@
+// Keepers of the masters of jobs on pods, over a fake API server.
+#include "executor/pods/job_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "executor/pods/pod_job.h"
+#include "executor/pods/pod_job.pb.h"
+#include "k8s/api_verbs.h"
+#include "k8s/lease.h"
+#include "k8s/pod_spec.h"
+#include "tests/k8s/tested_api_server.h"
+
+namespace sluice::executor {
+namespace {
+
+using std::chrono::seconds;
+
+class JobKeeperTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<JobKeeper> Start(const std::string& holder) {
+    k8s::PodShape shape;
+    shape.namespace_name = server_.namespace_name();
+    auto keeper = JobKeeper::Start(
+        server_.client(), std::move(shape), holder,
+        [this, holder](const JobKeeper::Job& job, const Status& why) {
+          const MutexLock lock(mutex_);
+          given_up_ += holder + " gives up " + job.name + ": " + why.message() + "\n";
+        },
+        {});
+    EXPECT_TRUE(keeper.ok()) << keeper.status().ToString();
+    (*keeper)->Begin();
+    return *std::move(keeper);
+  }
+  JobKeeper::Job MakeService(const std::string& uid, int64_t number) {
+    JobKeeper::Job job{uid, PodJobName(number, uid), "", "", "sluice", number};
+    job.secret = job.name + "-master";
+    const auto made = k8s::CreateAll(
+        server_.client(),
+        {{k8s::kServices, server_.namespace_name(),
+          JobKeeper::ServiceJson(job, server_.namespace_name(), 0)}},
+        {});
+    EXPECT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
+    job.service_uid = made.at(0).object.uid;
+    return job;
+  }
+  void MakeSecret(const JobKeeper::Job& job) {
+    PodJobConfig config;
+    config.set_job(job.number);
+    config.set_uid(job.uid);
+    k8s::PodShape shape;
+    shape.namespace_name = server_.namespace_name();
+    shape.owner = {"v1", "Service", job.name, job.service_uid};
+    elastic::ProcessSpec spec;
+    spec.role = elastic::Role::kMaster;
+    spec.name = job.secret;
+    spec.config = config.SerializeAsString();
+    const auto json = k8s::BuildSecret(shape, {job.uid, spec.role, elastic::kNobody, 0}, spec,
+                                       job.secret);
+    ASSERT_TRUE(json.ok()) << json.status().ToString();
+    const auto made = k8s::CreateAll(
+        server_.client(), {{k8s::kSecrets, server_.namespace_name(), *json}}, {});
+    ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
+  }
+  // "job7-abc-master-1 " of each pod that there is.
+  std::string Pods() {
+    std::string names;
+    for (const k8s::Object& pod :
+         k8s::ListObjects(server_.client(), {k8s::kPods, server_.namespace_name(), ""}, {})
+             .objects) {
+      names += pod.name + " ";
+    }
+    return names;
+  }
+  void EndPod(const std::string& name, int code) {
+    server_.SetStatus(name, R"({"phase":"Failed","containerStatuses":[{"name":"sluice",)"
+                            R"("state":{"terminated":{"exitCode":)" +
+                                std::to_string(code) + R"(,"reason":"Error"}}}]})");
+  }
+  std::string GivenUp() {
+    const MutexLock lock(mutex_);
+    return given_up_;
+  }
+  // The test's time limit ends one that never comes.
+  static void Until(const std::function<bool()>& done) {
+    while (!done()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+  k8s::TestedApiServer server_{false};
+  Mutex mutex_;
+  std::string given_up_ GUARDED_BY(mutex_);
+};
+
+TEST_F(JobKeeperTest, OneOfTwoActsAndTheOtherTakesOverWhatItFinds) {
+  auto first = Start("first");
+  Until([&] { return first->leads(); });
+  auto second = Start("second");
+  // Begun by the gateway whose keeper does not act: the other one makes its master.
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  second->Keep(job);
+  const std::string master_1 = MasterPodName(job.name, 1), master_2 = MasterPodName(job.name, 2);
+  Until([&] { return Pods() == master_1 + " "; });
+  EXPECT_FALSE(second->leads());
+  first.reset();  // hands its lease back
+  Until([&] { return second->leads(); });
+  // The master that runs is kept, and followed when it is lost.
+  EndPod(master_1, 137);
+  Until([&] { return Pods() == master_1 + " " + master_2 + " "; });
+  EXPECT_EQ(GivenUp(), "");
+}
+
+TEST_F(JobKeeperTest, AKeeperThatIsSilentIsFollowedAfterEightSeconds) {
+  k8s::LeaseClaim silent(server_.client(), {server_.namespace_name(), JobKeeper::kKeeperLease,
+                                            "silent", JobKeeper::kSilenceSeconds});
+  ASSERT_TRUE(silent.Round({})->ours);
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  const auto keeper = Start("next");
+  Until([&] { return server_.fake().Asked("get", "leases") >= 3; });
+  EXPECT_FALSE(keeper->leads());
+  server_.clock().Advance(seconds(JobKeeper::kSilenceSeconds));
+  Until([&] { return Pods() == MasterPodName(job.name, 1) + " "; });
+  EXPECT_TRUE(keeper->leads());
+}
+
+TEST_F(JobKeeperTest, AJobOfWhichAnotherKeeperHasMadeAnEndIsForgotten) {
+  auto first = Start("first");
+  Until([&] { return first->leads(); });
+  const auto second = Start("second");
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  first->Keep(job);
+  second->Keep(job);
+  Until([&] { return !Pods().empty(); });
+  EndPod(MasterPodName(job.name, 1), 0);
+  Until([&] { return first->jobs() == 0 && second->jobs() == 0; });
+  EXPECT_EQ(GivenUp(), "");
+}
+
+TEST_F(JobKeeperTest, WhatOnlyOneGatewayKnowsEndsAJobThatAnotherKeeps) {
+  const auto first = Start("first");
+  Until([&] { return first->leads(); });
+  const auto second = Start("second");
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  Until([&] { return first->Keeps(job.uid) && second->Keeps(job.uid) && !Pods().empty(); });
+  first->Suspend(job.uid, true, false);
+  EndPod(MasterPodName(job.name, 1), kSuspendedExit);
+  first->Suspend(job.uid, true, true);
+  Until([&] { return Pods().empty(); });
+  second->Forget(job.uid, Cancelled("CANCEL JOB while it was suspended"));
+  Until([&] { return first->jobs() == 0 && second->jobs() == 0; });
+  EXPECT_TRUE(GivenUp().starts_with("second gives up " + job.name +
+                                    ": CANCEL JOB while it was suspended\n"))
+      << GivenUp();
+}
+
+TEST_F(JobKeeperTest, AMasterWaitsForItsJobsSecret) {
+  const auto keeper = Start("only");
+  Until([&] { return keeper->leads(); });
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  Until([&] { return server_.fake().Asked("get", "secrets") >= 1; });
+  MakeSecret(job);
+  // It asks again after a fifth of a second of the clock.
+  Until([&] {
+    server_.clock().Advance(std::chrono::milliseconds(200));
+    return !Pods().empty();
+  });
+  EXPECT_EQ(GivenUp(), "");
+}
+
+TEST_F(JobKeeperTest, AJobWhoseSecretNeverComesIsGivenUp) {
+  const auto keeper = Start("only");
+  Until([&] { return keeper->leads(); });
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  Until([&] {
+    server_.clock().Advance(seconds(1));
+    return !GivenUp().empty();
+  });
+  EXPECT_EQ(GivenUp(), "only gives up " + job.name + ": its objects in Kubernetes were deleted\n");
+  EXPECT_EQ(Pods(), "");
+}
+
+}  // namespace
+}  // namespace sluice::executor

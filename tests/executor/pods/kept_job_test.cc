@@ -1,0 +1,166 @@
+#include "executor/pods/kept_job.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "executor/pods/pod_job.h"
+
+namespace sluice::executor {
+namespace {
+
+using Need = KeptJob::Need;
+using Phase = k8s::PodState::Phase;
+
+class KeptJobTest : public ::testing::Test {
+ protected:
+  KeptJobTest() { job_.Describe({"uid", "job7-uid", "job7-uid-master", "service", "sluice", 7}); }
+
+  static TimePoint At(double seconds) {
+    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  }
+  static k8s::PodState Running() {
+    k8s::PodState state;
+    state.phase = Phase::kRunning;
+    return state;
+  }
+  static k8s::PodState Ended(int exit_code,
+                             elastic::ExitClass exit_class = elastic::ExitClass::kPreempted) {
+    k8s::PodState state;
+    state.phase = Phase::kEnded;
+    state.exit_code = exit_code;
+    state.exit_class = exit_class;
+    state.last_words = "its last words";
+    return state;
+  }
+  void Pod(int64_t number, k8s::PodState state, bool gone = false) {
+    job_.OnMasterPod(number, "pod-" + std::to_string(number), std::move(state), gone);
+  }
+  // The next master is made and runs.
+  void Make(double seconds) {
+    ASSERT_EQ(job_.NeedNow(At(seconds)), Need::kMaster);
+    job_.OnMade(At(seconds));
+    Pod(job_.newest(), Running());
+    ASSERT_EQ(job_.NeedNow(At(seconds)), Need::kNothing);
+  }
+
+  KeptJob job_;
+};
+
+TEST_F(KeptJobTest, MastersFollowEachOtherUntilOneHasSucceeded) {
+  Make(0);
+  EXPECT_EQ(job_.newest(), 1);
+  EXPECT_TRUE(job_.runs());
+  Pod(1, Ended(137));
+  Make(100);
+  EXPECT_EQ(job_.newest(), 2);
+  Pod(2, Ended(0));
+  EXPECT_EQ(job_.NeedNow(At(101)), Need::kEnd);
+  EXPECT_FALSE(job_.hopeless().has_value());
+  EXPECT_EQ(job_.pods().size(), 2U);
+}
+
+TEST_F(KeptJobTest, AMasterThatLeavesIsGoneOrIsSilentIsFollowed) {
+  Make(0);
+  k8s::PodState leaving = Running();
+  leaving.leaving = true;
+  Pod(1, leaving);
+  Make(100);
+  Pod(2, Running(), true);
+  Make(200);
+  job_.OnSilent(2);  // no longer the newest
+  EXPECT_EQ(job_.NeedNow(At(300)), Need::kNothing);
+  job_.OnSilent(3);
+  Make(300);
+  EXPECT_EQ(job_.newest(), 4);
+}
+
+TEST_F(KeptJobTest, MastersThatAreLostAtOnceAreFollowedLaterAndLater) {
+  Make(0);
+  Pod(1, Ended(137));
+  Make(0);  // the first loss is an accident
+  Pod(2, Ended(137));
+  EXPECT_EQ(job_.NeedNow(At(0)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(0.1)), Need::kMaster);
+  job_.OnMade(At(0.1));
+  Pod(3, Ended(137));
+  EXPECT_EQ(job_.NeedNow(At(0.1)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(0.2)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(0.3)), Need::kMaster);
+}
+
+TEST_F(KeptJobTest, NineMastersThatAreLostAtOnceEndTheJob) {
+  for (int64_t number = 1; number <= 9; ++number) {
+    // Later than the longest wait, sooner than a master counts as having been of use.
+    const TimePoint now = At(static_cast<double>(number) * 12);
+    ASSERT_EQ(job_.NeedNow(now), Need::kMaster) << number;
+    ASSERT_EQ(job_.newest(), number);
+    job_.OnMade(now);
+    Pod(number, Ended(1));
+    EXPECT_NE(job_.NeedNow(now), number == 9 ? Need::kNothing : Need::kEnd) << number;
+  }
+  EXPECT_EQ(job_.hopeless()->message(),
+            "9 masters were lost one after the other; the last one ended with exit code 1: its "
+            "last words");
+}
+
+TEST_F(KeptJobTest, AMasterThatCannotBeConfiguredEndsTheJob) {
+  Make(0);
+  Pod(1, Ended(126, elastic::ExitClass::kConfiguration));
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
+  EXPECT_EQ(job_.hopeless()->message(), "its last words");
+}
+
+TEST_F(KeptJobTest, TheFirstReasonToGiveUpStays) {
+  Make(0);
+  job_.GiveUp(Cancelled("its TrainingJob was deleted"));
+  job_.GiveUp(Internal("no image"));
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
+  EXPECT_EQ(job_.hopeless()->message(), "its TrainingJob was deleted");
+}
+
+TEST_F(KeptJobTest, ASuspendedJobHasNoMasterUntilItIsResumed) {
+  Make(0);
+  job_.Suspend(true, false);
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kNothing);  // its master makes a checkpoint first
+  Pod(1, Ended(kSuspendedExit));
+  EXPECT_EQ(job_.NeedNow(At(2)), Need::kClear);
+  job_.OnClearing(At(3));
+  EXPECT_EQ(job_.NeedNow(At(2)), Need::kNothing);
+  Pod(1, Ended(kSuspendedExit), true);
+  job_.Suspend(true, true);
+  EXPECT_EQ(job_.NeedNow(At(4)), Need::kNothing);
+  job_.Suspend(false, true);
+  EXPECT_EQ(job_.NeedNow(At(5)), Need::kMaster);
+  EXPECT_EQ(job_.newest(), 2);
+}
+
+TEST_F(KeptJobTest, WhoTakesChargeKeepsTheMasterThatAnotherKeeperMade) {
+  job_.Follow(3);
+  Pod(3, Running());
+  EXPECT_EQ(job_.NeedNow(At(0)), Need::kNothing);
+  job_.TakeCharge();
+  EXPECT_EQ(job_.NeedNow(At(0)), Need::kNothing);
+  EXPECT_EQ(job_.newest(), 3);
+  job_.Follow(2);  // seen late
+  EXPECT_EQ(job_.newest(), 3);
+}
+
+TEST_F(KeptJobTest, AMasterOfWhichNoPodIsKnownIsFollowed) {
+  job_.Follow(3);
+  job_.TakeCharge();
+  EXPECT_EQ(job_.NeedNow(At(0)), Need::kMaster);
+  EXPECT_EQ(job_.newest(), 4);
+}
+
+TEST_F(KeptJobTest, AJobThatHasNoMasterYetGetsItsFirst) {
+  job_.Follow(0);
+  job_.TakeCharge();
+  EXPECT_EQ(job_.NeedNow(At(0)), Need::kMaster);
+  EXPECT_EQ(job_.newest(), 1);
+}
+
+}  // namespace
+}  // namespace sluice::executor
