@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "server/pgwire/conversation.h"
+#include "tests/fuzz/target.h"
 
 // What a client, a back end and a borrower say at the PostgreSQL door, in any order: each event is
 // a letter, a length and so many bytes. Never two statements of ours at once, nothing to anybody
@@ -133,7 +134,7 @@ class Peers final : public Conversation::Host {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(conversation) {
   using sluice::server::pgwire::Conversation;
   using sluice::server::pgwire::Peers;
   std::string_view input(reinterpret_cast<const char*>(data), size);

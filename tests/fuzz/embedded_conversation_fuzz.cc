@@ -14,6 +14,7 @@
 
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "tests/fuzz/target.h"
 
 // What a client says at the PostgreSQL door over SQLite, in any order: each event is a letter, a
 // length and so many bytes. What it hears are whole messages, one ReadyForQuery at most for each
@@ -113,7 +114,7 @@ class EmbeddedDoor final : public Conversation::Host {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(embedded_conversation) {
   using namespace sluice::server::pgwire;  // NOLINT(google-build-using-namespace)
   std::string_view input(reinterpret_cast<const char*>(data), size);
   auto session = sluice::catalog::OpenEmbeddedSession("sqlite::memory:",

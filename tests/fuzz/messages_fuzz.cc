@@ -9,6 +9,7 @@
 #include "server/pgwire/messages.h"
 #include "server/pgwire/prepared_text.h"
 #include "server/pgwire/router.h"
+#include "tests/fuzz/target.h"
 
 // The bodies of a client's messages, whatever they hold, and the texts in them: a message that is
 // read holds no more than was sent, what is written is read as it was, and a script's parts lie in
@@ -88,7 +89,7 @@ void CheckTexts(std::string_view sql) {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(messages) {
   using namespace sluice::server::pgwire;  // NOLINT
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   CheckMessages(input);

@@ -5,9 +5,10 @@
 #include <string_view>
 
 #include "k8s/quantity/quantity.h"
+#include "tests/fuzz/target.h"
 
 // Law: what is read is written so that it reads as the same, in a form that does not change again.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(quantity) {
   using sluice::k8s::ParseQuantity;
   using sluice::k8s::Quantity;
   const auto read = ParseQuantity({reinterpret_cast<const char*>(data), size});

@@ -8,6 +8,7 @@
 
 #include "server/pgwire/password.h"
 #include "server/pgwire/scram.h"
+#include "tests/fuzz/target.h"
 
 // What the other end of a SCRAM authentication sends, whoever it is: nobody is let in, or believed,
 // that does not know the password; nothing is answered to a message that is none.
@@ -80,7 +81,7 @@ void CheckPassword(std::string_view text) {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(scram) {
   using namespace sluice::server::pgwire;  // NOLINT
   std::string_view input(reinterpret_cast<const char*>(data), size);
   CheckVerifier(input);

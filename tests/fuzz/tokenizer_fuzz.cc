@@ -13,6 +13,7 @@
 
 #include "catalog/sql/sql_text.h"
 #include "parser/lexer.h"
+#include "tests/fuzz/target.h"
 
 // What of a text is code, and what is quoted or a comment, is said by PostgreSQL's own scanner
 // (libpg_query) and by sqlite3_complete: our two tokenizers must say the same, or a statement could
@@ -185,7 +186,7 @@ void AgainstSqlite(const std::string& sql) {
 }  // namespace
 }  // namespace sluice
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(tokenizer) {
   const std::string sql(reinterpret_cast<const char*>(data), size);
   if (sql.find('\0') != std::string::npos) {
     return 0;  // neither database takes one
