@@ -15,11 +15,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
 class Peers final : public Conversation::Host {
  public:
   void ToClient(std::string_view /*bytes*/) override {}
@@ -146,7 +141,7 @@ FUZZ_TARGET(conversation) {
     peers.Tell(conversation, kind, input.substr(2, length));
     input.remove_prefix(2 + length);
     if (conversation.held_bytes() > 2 * size) {
-      sluice::server::pgwire::Broken("more is held than was sent");
+      sluice::Broken("more is held than was sent");
     }
   }
   return 0;

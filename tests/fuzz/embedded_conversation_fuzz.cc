@@ -22,11 +22,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-[[noreturn]] void BrokenEmbedded(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
 // Statements of any length of time are ended (57014), as a client would.
 class Impatience {
  public:
@@ -54,7 +49,7 @@ class EmbeddedDoor final : public Conversation::Host {
     while (said_.size() >= kHeaderBytes) {
       const size_t length = ReadUint32(std::string_view(said_).substr(1));
       if (length < kLengthBytes) {
-        BrokenEmbedded("the client hears what is no message");
+        Broken("the client hears what is no message");
       }
       if (said_.size() < 1 + length) {
         break;
@@ -88,7 +83,7 @@ class EmbeddedDoor final : public Conversation::Host {
       std::string heard;
       const EmbeddedServer::State state = server_->Work(&heard);
       if (state == EmbeddedServer::State::kLocked) {
-        BrokenEmbedded("a database of one session is locked");
+        Broken("a database of one session is locked");
       }
       if (heard.empty() && state != EmbeddedServer::State::kMore) {
         closed_ = closed_ || state == EmbeddedServer::State::kEnded;
@@ -120,7 +115,7 @@ FUZZ_TARGET(embedded_conversation) {
   auto session = sluice::catalog::OpenEmbeddedSession("sqlite::memory:",
                                                       {"ann", "shop", "PostgreSQL 15.0", "15.0"});
   if (!session.ok()) {
-    BrokenEmbedded("no database");
+    Broken("no database");
   }
   SessionSettings settings("15.0", "ann", {});
   std::map<std::string, std::string> parameters;
@@ -151,10 +146,10 @@ FUZZ_TARGET(embedded_conversation) {
     conversation.FromClient(message);
     door.GoOn(conversation);
     if (door.readies() > asked) {
-      BrokenEmbedded("ready more often than was asked");
+      Broken("ready more often than was asked");
     }
     if (conversation.held_bytes() > 2 * size) {
-      BrokenEmbedded("more is held than was sent");
+      Broken("more is held than was sent");
     }
   }
   return 0;

@@ -17,11 +17,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
 bool Lies(const Span& span, std::string_view text) {
   return span.begin >= 0 && span.begin <= span.end && span.end <= static_cast<int64_t>(text.size());
 }

@@ -15,11 +15,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
 // RFC 7677's password and salt, with fewer iterations.
 const ScramKeys& Keys() {
   static const ScramKeys keys = DeriveScramKeys("pencil", "salt", 1);
