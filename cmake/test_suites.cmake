@@ -1,13 +1,27 @@
-# Writes a ctest test for each suite of a GoogleTest program to a file that ctest includes:
-#   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path -P test_suites.cmake
+# A ctest test for each suite of a GoogleTest program, or for each test of the suites that SINGLY (a
+# regular expression) names, written into a file that ctest includes:
+#   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path [-D SINGLY=regex] -P test_suites.cmake
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed
                 COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "(^|\n)[A-Za-z0-9_/]+\\." suites "${listed}")
+# "Suite.", and below it its tests: "  Test", a parameter's value behind a #.
+string(REGEX MATCHALL "(^|\n)(  )?[A-Za-z0-9_/]+\\.?" lines "${listed}")
 set(tests "")
-foreach(suite IN LISTS suites)
-  string(REGEX REPLACE "[\n.]" "" suite "${suite}")
-  set(name "${FOLDER}.${suite}")
-  string(APPEND tests "add_test(\"${name}\" \"${PROGRAM}\" \"--gtest_filter=${suite}.*\")\n"
-                      "set_tests_properties(\"${name}\" PROPERTIES TIMEOUT 600)\n")
+macro(add_one name)
+  string(APPEND tests "add_test(\"${FOLDER}.${name}\" \"${PROGRAM}\" \"--gtest_filter=${ARGN}\")\n"
+                      "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES TIMEOUT 600)\n")
+endmacro()
+foreach(line IN LISTS lines)
+  string(REPLACE "\n" "" line "${line}")
+  if(line MATCHES "^([^ ]+)\\.$")
+    set(suite ${CMAKE_MATCH_1})
+    set(singly FALSE)
+    if(SINGLY AND suite MATCHES "${SINGLY}")
+      set(singly TRUE)
+    else()
+      add_one(${suite} "${suite}.*")
+    endif()
+  elseif(singly AND line MATCHES "^  (.+)$")
+    add_one(${suite}.${CMAKE_MATCH_1} "${suite}.${CMAKE_MATCH_1}")
+  endif()
 endforeach()
 file(WRITE ${OUT} "${tests}")

@@ -174,10 +174,11 @@ Status Mesh::Connect(std::vector<Connection>* heartbeats) {
       Result<Connection> connection =
           Connection::Open(*std::move(socket), encryption_.get(), false, until);
       hello.heartbeat = channel == heartbeats ? 1 : 0;
-      if (connection.ok()) {
+      const bool connected = connection.ok();
+      if (connected) {
         (*channel)[peer] = *std::move(connection);
       }
-      if (!connection.ok() || !SendHello((*channel)[peer], hello, until)) {
+      if (!connected || !SendHello((*channel)[peer], hello, until)) {
         return Unavailable(fmt::format("worker {} of world {} cannot be reached at {}", peer,
                                        options_.world, options_.addresses[peer]));
       }

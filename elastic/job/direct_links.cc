@@ -19,7 +19,7 @@ Result<LeaseStatus> DirectMasterLink::Report(const TaskReport& report) {
 }
 
 Status DirectMasterLink::Fail(const Task& task, const Status& cause) {
-  const Status status = host_.With(
+  Status status = host_.With(
       [&](Master& master, TimePoint now) { return master.Fail(worker_, task.id, cause, now); });
   held_.Drop(task.id);
   host_.Pump();

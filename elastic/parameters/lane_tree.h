@@ -31,10 +31,10 @@ void AddAlongTree(std::span<std::optional<Slot>> slots, const Merge& merge) {
       }
       if (slots[left].has_value()) {
         merge(&*slots[left], *right);
+        right.reset();
       } else {
-        slots[left] = std::move(right);
+        slots[left] = std::exchange(right, std::nullopt);
       }
-      right.reset();
     }
   }
 }

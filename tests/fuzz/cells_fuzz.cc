@@ -11,6 +11,7 @@
 
 #include "base/value.h"
 #include "models/features/cell_format.h"
+#include "tests/fuzz/target.h"
 
 // The text of a cell as a number, a time, a tensor: if SQLite reads it as one, we read the same
 // value; and we read back any value that we write.
@@ -142,7 +143,7 @@ void CheckFormat(std::string_view cell) {
 }  // namespace
 }  // namespace sluice::models
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(cells) {
   static sluice::models::Oracle oracle;
   constexpr size_t kLongest = 400;
   const std::string_view cell(reinterpret_cast<const char*>(data), size);

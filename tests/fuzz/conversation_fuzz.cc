@@ -7,17 +7,13 @@
 #include <string_view>
 
 #include "server/pgwire/conversation.h"
+#include "tests/fuzz/target.h"
 
 // Messages of a client, a back end and a borrower at the PostgreSQL door, in any order: each event
 // is a letter, a length and that many bytes. There are never two statements of ours at once,
 // nothing is sent after the end, and no memory grows with data that is merely passed on.
 namespace sluice::server::pgwire {
 namespace {
-
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 class Peers final : public Conversation::Host {
  public:
@@ -133,7 +129,7 @@ class Peers final : public Conversation::Host {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(conversation) {
   using sluice::server::pgwire::Conversation;
   using sluice::server::pgwire::Peers;
   std::string_view input(reinterpret_cast<const char*>(data), size);
@@ -145,7 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     peers.Tell(conversation, kind, input.substr(2, length));
     input.remove_prefix(2 + length);
     if (conversation.held_bytes() > 2 * size) {
-      sluice::server::pgwire::Broken("more is held than was sent");
+      sluice::Broken("more is held than was sent");
     }
   }
   return 0;

@@ -14,17 +14,13 @@
 
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "tests/fuzz/target.h"
 
 // Messages of a client at the PostgreSQL door over SQLite, in any order: each event is a letter, a
 // length and that many bytes. It receives whole messages, at most one ReadyForQuery for each Query
 // and Sync, and nothing after the end.
 namespace sluice::server::pgwire {
 namespace {
-
-[[noreturn]] void BrokenEmbedded(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 // Ends statements that take too long (57014), as a client would.
 class Impatience {
@@ -53,7 +49,7 @@ class EmbeddedDoor final : public Conversation::Host {
     while (said_.size() >= kHeaderBytes) {
       const size_t length = ReadUint32(std::string_view(said_).substr(1));
       if (length < kLengthBytes) {
-        BrokenEmbedded("the client hears what is no message");
+        Broken("the client hears what is no message");
       }
       if (said_.size() < 1 + length) {
         break;
@@ -87,7 +83,7 @@ class EmbeddedDoor final : public Conversation::Host {
       std::string heard;
       const EmbeddedServer::State state = server_->Work(&heard);
       if (state == EmbeddedServer::State::kLocked) {
-        BrokenEmbedded("a database of one session is locked");
+        Broken("a database of one session is locked");
       }
       if (heard.empty() && state != EmbeddedServer::State::kMore) {
         closed_ = closed_ || state == EmbeddedServer::State::kEnded;
@@ -113,13 +109,13 @@ class EmbeddedDoor final : public Conversation::Host {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(embedded_conversation) {
   using namespace sluice::server::pgwire;  // NOLINT(google-build-using-namespace)
   std::string_view input(reinterpret_cast<const char*>(data), size);
   auto session = sluice::catalog::OpenEmbeddedSession("sqlite::memory:",
                                                       {"ann", "shop", "PostgreSQL 15.0", "15.0"});
   if (!session.ok()) {
-    BrokenEmbedded("no database");
+    Broken("no database");
   }
   SessionSettings settings("15.0", "ann", {});
   std::map<std::string, std::string> parameters;
@@ -150,10 +146,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     conversation.FromClient(message);
     door.GoOn(conversation);
     if (door.readies() > asked) {
-      BrokenEmbedded("ready more often than was asked");
+      Broken("ready more often than was asked");
     }
     if (conversation.held_bytes() > 2 * size) {
-      BrokenEmbedded("more is held than was sent");
+      Broken("more is held than was sent");
     }
   }
   return 0;

@@ -8,6 +8,7 @@
 #include "elastic/rpc/exchange_internal.h"
 #include "models/model.pb.h"
 #include "tests/elastic/job/small_job.h"
+#include "tests/fuzz/target.h"
 
 // Exchanges sent to a parameter server, one after another: each preceded by its length in two
 // bytes. The first byte: synchronous (1), partitions (2), shipped by another server rather than
@@ -15,7 +16,7 @@
 namespace sluice::elastic {
 namespace {
 
-struct Job {
+struct ExchangeJob {
   plan::TrainPlan plan = SmallPlan(1, 8);
   std::unique_ptr<models::Network> network = models::Network::Make(plan.model()).value();
 };
@@ -37,8 +38,8 @@ void Exchange(const ExchangeRequest& request, std::span<const uint32_t> partitio
   }
 }
 
-void Run(std::string_view input) {
-  static const Job job;
+void RunExchange(std::string_view input) {
+  static const ExchangeJob job;
   const int how = input.empty() ? 0 : input.front();
   input.remove_prefix(input.empty() ? 0 : 1);
   std::vector<uint32_t> partitions((how & 2) != 0 ? 3 : 1);
@@ -69,7 +70,7 @@ void Run(std::string_view input) {
 }  // namespace
 }  // namespace sluice::elastic
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sluice::elastic::Run({reinterpret_cast<const char*>(data), size});
+FUZZ_TARGET(exchange) {
+  sluice::elastic::RunExchange({reinterpret_cast<const char*>(data), size});
   return 0;
 }

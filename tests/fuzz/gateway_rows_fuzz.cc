@@ -10,6 +10,7 @@
 #include "server/config/terminal.h"
 #include "server/gateway/gateway_updates_internal.h"
 #include "server/shell/shell_sink.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -21,7 +22,7 @@ constexpr OutputFormat kFormats[] = {OutputFormat::kTable, OutputFormat::kCsv, O
 
 // Arbitrary updates of a gateway, each preceded by its length, received by a shell: they are
 // refused with an error, or shown, in each format.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(gateway_rows) {
   static std::FILE* const nowhere = std::fopen("/dev/null", "w");
   for (const OutputFormat format : kFormats) {
     const size_t columns = size % 2 == 0 ? 0 : 80;

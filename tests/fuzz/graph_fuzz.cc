@@ -9,6 +9,7 @@
 #include "models/graph/graph_run_internal.h"
 #include "models/graph/graph_tables.h"
 #include "models/model.pb.h"
+#include "tests/fuzz/target.h"
 
 // An untrusted graph of operators: what Make and Plan accept can be run, forwards and backwards.
 namespace sluice::models::graph {
@@ -90,7 +91,7 @@ void Run(const std::string& input) {
 }  // namespace
 }  // namespace sluice::models::graph
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(graph) {
   sluice::models::graph::Run({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "elastic/storage/checkpoint.h"
 #include "elastic/storage/crc32c.h"
+#include "tests/fuzz/target.h"
 
 // A checkpoint's manifest: the input with a correct checksum, next to one file of a partition.
 namespace sluice::elastic {
@@ -37,7 +38,7 @@ class Folder {
   std::optional<CheckpointDirectory> directory_;
 };
 
-void Run(std::string_view input) {
+void ReadManifest(std::string_view input) {
   static const Folder folder;
   std::string bytes(input);
   const uint32_t crc = Crc32c(bytes);
@@ -50,7 +51,7 @@ void Run(std::string_view input) {
 }  // namespace
 }  // namespace sluice::elastic
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sluice::elastic::Run({reinterpret_cast<const char*>(data), size});
+FUZZ_TARGET(manifest) {
+  sluice::elastic::ReadManifest({reinterpret_cast<const char*>(data), size});
   return 0;
 }

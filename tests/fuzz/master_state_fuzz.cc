@@ -8,6 +8,7 @@
 
 #include "elastic/master/master.h"
 #include "elastic/storage/journal.h"
+#include "tests/fuzz/target.h"
 
 // The stored state of a master. The first byte: the lanes of the job (the lower bits, so that it
 // may be synchronous), all-reduce (8), and whether the rest is the cut of a checkpoint (16) or
@@ -63,7 +64,7 @@ void GoOn(Master* master) {
   static_cast<void>(master->TakeJournal());
 }
 
-void Run(std::string_view input) {
+void TakeOver(std::string_view input) {
   const int how = input.empty() ? 0 : input.front();
   input.remove_prefix(input.empty() ? 0 : 1);
   Master::Options options;
@@ -87,7 +88,7 @@ void Run(std::string_view input) {
 }  // namespace
 }  // namespace sluice::elastic
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sluice::elastic::Run({reinterpret_cast<const char*>(data), size});
+FUZZ_TARGET(master_state) {
+  sluice::elastic::TakeOver({reinterpret_cast<const char*>(data), size});
   return 0;
 }

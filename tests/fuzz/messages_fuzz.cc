@@ -9,17 +9,13 @@
 #include "server/pgwire/messages.h"
 #include "server/pgwire/prepared_text.h"
 #include "server/pgwire/router.h"
+#include "tests/fuzz/target.h"
 
 // The bodies of a client's messages, with any content, and the texts in them: a message that is
 // read holds no more than was sent, what is written is read back unchanged, and a script's parts
 // lie inside the script, one after the other.
 namespace sluice::server::pgwire {
 namespace {
-
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 bool Lies(const Span& span, std::string_view text) {
   return span.begin >= 0 && span.begin <= span.end && span.end <= static_cast<int64_t>(text.size());
@@ -88,7 +84,7 @@ void CheckTexts(std::string_view sql) {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(messages) {
   using namespace sluice::server::pgwire;  // NOLINT
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   CheckMessages(input);

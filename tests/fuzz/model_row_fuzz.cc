@@ -20,6 +20,7 @@
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"
+#include "tests/fuzz/target.h"
 
 // From a possibly forged row of model_versions and its chunks to a scored batch: it is refused, or
 // its predictions and metrics have the shape that the plan promises.
@@ -167,7 +168,7 @@ void Run(std::string_view row) {
 }  // namespace
 }  // namespace sluice
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(model_row) {
   sluice::Run({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -6,10 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "tests/fuzz/target.h"
 #include "tests/support/parser_law.h"
 
 // Any text: refused with a place, or accepted and printed back as the same statement.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(parser) {
   const std::string_view script(reinterpret_cast<const char*>(data), size);
   const std::optional<std::string> broken = sluice::parser::BrokenLaw(script);
   if (broken) {

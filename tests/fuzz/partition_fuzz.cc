@@ -8,6 +8,7 @@
 #include "elastic/storage/crc32c.h"
 #include "models/model.pb.h"
 #include "tests/elastic/job/small_job.h"
+#include "tests/fuzz/target.h"
 
 // The bytes of a partition, from a checkpoint or from another server. The first byte says whether
 // the job is synchronous (1), and whether the rest gets a correct checksum (2: so that the input
@@ -15,7 +16,7 @@
 namespace sluice::elastic {
 namespace {
 
-struct Job {
+struct PartitionJob {
   plan::TrainPlan plan = SmallPlan(1, 8);
   std::unique_ptr<models::Network> network = models::Network::Make(plan.model()).value();
   std::unique_ptr<ParameterShard> Shard(bool synchronous) const {
@@ -24,7 +25,7 @@ struct Job {
 };
 
 // Uses a loaded partition as workers do.
-void Use(const Job& job, bool synchronous, ParameterShard* shard) {
+void Use(const PartitionJob& job, bool synchronous, ParameterShard* shard) {
   const uint32_t partition = 0;
   const int64_t version = 0;
   std::vector<std::vector<float>> dense;
@@ -64,8 +65,8 @@ void Use(const Job& job, bool synchronous, ParameterShard* shard) {
   static_cast<void>(shard->ExportAll(*job.network));
 }
 
-void Run(std::string_view input) {
-  static const Job job;
+void ReadPartition(std::string_view input) {
+  static const PartitionJob job;
   const int how = input.empty() ? 0 : input.front();
   const bool synchronous = (how & 1) != 0;
   std::string bytes(input.substr(input.empty() ? 0 : 1));
@@ -89,7 +90,7 @@ void Run(std::string_view input) {
 }  // namespace
 }  // namespace sluice::elastic
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sluice::elastic::Run({reinterpret_cast<const char*>(data), size});
+FUZZ_TARGET(partition) {
+  sluice::elastic::ReadPartition({reinterpret_cast<const char*>(data), size});
   return 0;
 }

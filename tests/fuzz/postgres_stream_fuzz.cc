@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "catalog/postgres/postgres_database_internal.h"
+#include "tests/fuzz/target.h"
 
 // A server that answers a streamed SELECT with arbitrary bytes and disconnects: the stream ends
 // with rows, or an error. libpq connects to it over a socket as to any other server.
@@ -138,7 +139,7 @@ void Stream(const HostileServer& server, Schema schema) {
 }  // namespace
 }  // namespace sluice::catalog
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(postgres_stream) {
   using sluice::catalog::HostileServer;
   static HostileServer server;
   constexpr size_t kLongest = 1 << 16;  // what fits into the socket's buffer

@@ -5,9 +5,10 @@
 #include <string_view>
 
 #include "k8s/quantity/quantity.h"
+#include "tests/fuzz/target.h"
 
 // Law: what is read is written in a form that reads as the same value and is stable.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(quantity) {
   using sluice::k8s::ParseQuantity;
   using sluice::k8s::Quantity;
   const auto read = ParseQuantity({reinterpret_cast<const char*>(data), size});

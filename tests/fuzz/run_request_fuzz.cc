@@ -10,6 +10,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/fuzz/target.h"
 #include "tests/planner/fake_source.h"
 #include "tests/support/allocation_meter.h"
 
@@ -85,7 +86,7 @@ void Run(std::string_view script, FakeSource& source) {
 }  // namespace
 }  // namespace sluice::planner
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(run_request) {
   static sluice::planner::FakeSource source = [] {
     sluice::planner::FakeSource made;
     made.tables["census"] = sluice::planner::SmallCensus(200);

@@ -8,16 +8,12 @@
 
 #include "server/pgwire/password.h"
 #include "server/pgwire/scram.h"
+#include "tests/fuzz/target.h"
 
 // Arbitrary messages from the other end of a SCRAM authentication: without the password no client
 // is let in and no server believed; a malformed message gets no answer.
 namespace sluice::server::pgwire {
 namespace {
-
-[[noreturn]] void Broken(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 // RFC 7677's password and salt, with fewer iterations.
 const ScramKeys& Keys() {
@@ -80,7 +76,7 @@ void CheckPassword(std::string_view text) {
 }  // namespace
 }  // namespace sluice::server::pgwire
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(scram) {
   using namespace sluice::server::pgwire;  // NOLINT
   std::string_view input(reinterpret_cast<const char*>(data), size);
   CheckVerifier(input);

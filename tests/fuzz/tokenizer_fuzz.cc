@@ -13,6 +13,7 @@
 
 #include "catalog/sql/sql_text.h"
 #include "parser/lexer.h"
+#include "tests/fuzz/target.h"
 
 // PostgreSQL's own scanner (libpg_query) and sqlite3_complete tell which parts of a text are code,
 // and which are quoted or comments: our two tokenizers must agree, or a statement could be cut, or
@@ -185,7 +186,7 @@ void AgainstSqlite(const std::string& sql) {
 }  // namespace
 }  // namespace sluice
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(tokenizer) {
   const std::string sql(reinterpret_cast<const char*>(data), size);
   if (sql.find('\0') != std::string::npos) {
     return 0;  // neither database accepts one

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "k8s/watch_frames.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -32,7 +33,7 @@ Decoded Decode(std::string_view stream, size_t part) {
 
 // Bytes that an API server, or an impostor, sends on a watch. Law: the result does not depend on
 // where the bytes are split.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(watch_frames) {
   if (size < 2) {
     return 0;
   }

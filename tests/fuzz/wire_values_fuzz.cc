@@ -12,6 +12,7 @@
 #include "server/pgwire/column_types.h"
 #include "server/pgwire/parameters.h"
 #include "server/pgwire/values.h"
+#include "tests/fuzz/target.h"
 
 // Values from a client, and texts from a database, as any type: a value survives conversion and
 // back, and an expression stays one expression.
@@ -88,7 +89,7 @@ void CheckText(uint32_t oid, std::string_view text) {
 }  // namespace sluice::server::pgwire
 
 // The first byte is the type.
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(wire_values) {
   using namespace sluice::server::pgwire;  // NOLINT
   static const std::vector<uint32_t> kTypes = {
       kBoolOid,    kByteaOid,   kCharOid,      kNameOid,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "elastic/collective/all_reduce.h"
+#include "tests/fuzz/target.h"
 
 // Bytes from the other member of an all-reduce world: the hello of its two connections, then its
 // part of a step. The first byte says whether the input begins with the hellos (1), or after them.
@@ -31,7 +32,7 @@ void Send(const Socket& socket, std::string_view bytes) {
       send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Run(std::string_view input) {
+void MeetStranger(std::string_view input) {
   const int how = input.empty() ? 0 : input.front();
   input.remove_prefix(input.empty() ? 0 : 1);
   const Listener listener = Listener::Open(Listener::Kind::kUnix, "127.0.0.1").value();
@@ -80,7 +81,7 @@ void Run(std::string_view input) {
 }  // namespace
 }  // namespace sluice::elastic
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  sluice::elastic::Run({reinterpret_cast<const char*>(data), size});
+FUZZ_TARGET(world) {
+  sluice::elastic::MeetStranger({reinterpret_cast<const char*>(data), size});
   return 0;
 }
