@@ -24,7 +24,7 @@ namespace {
 // A master that was lost sooner has not been of use; so many of them in a row are no accident.
 constexpr double kOfUseSeconds = 20;
 constexpr int kMostLost = 8;
-constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 10;
+constexpr double kFirstRestartSeconds = 0.1, kLongestWaitSeconds = 10;
 // Waits are by a clock that may not be the system's.
 constexpr auto kKeeperLook = std::chrono::milliseconds(100);
 
@@ -208,7 +208,7 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
     kept.silent = false;
     const double wait = kept.lost == 1 ? 0
                                        : std::min(kLongestWaitSeconds,
-                                                  std::ldexp(kFirstWaitSeconds, kept.lost - 2));
+                                                  std::ldexp(kFirstRestartSeconds, kept.lost - 2));
     kept.due = now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(wait));
     kept.made = false;
     ++kept.newest;
