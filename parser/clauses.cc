@@ -238,7 +238,7 @@ bool IsLabelNamedAsKeyword(Cursor& cursor) {
   if (token.kind != Token::Kind::kWord || !IsReserved(token.text)) {
     return false;
   }
-  return next.kind == Token::Kind::kEnd || next.IsSymbol(";")
+  return next.EndsStatement()
              ? token.IsWord("LABEL")
              : next.kind == Token::Kind::kWord && IsOneOf(next.text, kFurtherClauses);
 }

@@ -24,10 +24,6 @@ struct Following {
   Token third;
 };
 
-bool IsEnd(const Token& token) {
-  return token.kind == TokenKind::kEnd || token.IsSymbol(";");
-}
-
 bool IsName(const Token& token) {
   return token.kind == TokenKind::kQuoted ||
          (token.kind == TokenKind::kWord && !IsOneOf(token.text, kFollowAlias));
@@ -48,7 +44,7 @@ Following LookAhead(Lexer& lexer) {
       break;
     }
     *token = *next;
-    if (IsEnd(*token)) {
+    if (token->EndsStatement()) {
       break;
     }
   }
@@ -75,7 +71,7 @@ bool GoesOnWithOperand(const Token& verb, const Following& next) {
   const Token& second = next.second;
   if (verb.IsWord("RUN")) {
     return (IsName(next.first) || next.first.kind == TokenKind::kString) &&
-           (IsEnd(second) || second.IsWord("CMD") || second.IsWord("INTO"));
+           (second.EndsStatement() || second.IsWord("CMD") || second.IsWord("INTO"));
   }
   if (!IsName(next.first)) {
     return false;
@@ -84,7 +80,7 @@ bool GoesOnWithOperand(const Token& verb, const Following& next) {
     return second.IsWord("WITH") || BeginsUsing(second, next.third);
   }
   if (verb.IsWord("EVALUATE") || verb.IsWord("EXPLAIN")) {
-    return IsEnd(second) || second.IsWord("WITH") || second.IsWord("LABEL") ||
+    return second.EndsStatement() || second.IsWord("WITH") || second.IsWord("LABEL") ||
            second.IsWord("INTO") || BeginsUsing(second, next.third);
   }
   if (verb.IsWord("MAXIMIZE") || verb.IsWord("MINIMIZE")) {

@@ -12,7 +12,7 @@
 namespace sluice::parser {
 namespace {
 
-using Kind = Token::Kind;
+using TokenKind = Token::Kind;
 
 // CREATE TRIGGER ... BEGIN without its END requires scanning the rest of the script a second time.
 constexpr int kMaxOpenBodies = 8;
@@ -26,10 +26,6 @@ constexpr size_t kPlainOptions = 3;
 // The leading words that identify a statement: CREATE OR REPLACE MODEL is the longest.
 constexpr size_t kHeadTokens = 5;
 
-bool IsEnd(const Token& token) {
-  return token.kind == Kind::kEnd || token.IsSymbol(";");
-}
-
 // What may follow TRAIN type or LABEL target; after an alias all of it would be invalid.
 bool GoesOnAsClause(const Token& next) {
   return next.IsWord("WITH") || next.IsWord("COLUMN") || next.IsWord("INTO") ||
@@ -38,7 +34,7 @@ bool GoesOnAsClause(const Token& next) {
 
 // "INOT" for INTO: probably a clause, although the database would only see a syntax error.
 bool IsNearClauseKeyword(const Token& next) {
-  return next.kind == Kind::kWord &&
+  return next.kind == TokenKind::kWord &&
          NearestName(next.text, {"WITH", "COLUMN", "INTO", "USING"}).has_value();
 }
 
@@ -52,7 +48,7 @@ Status StatementReader::ReadExplain(const Token& first) {
   ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
   std::vector<Token> options;
   if (token.IsSymbol("(")) {
-    while (!token.IsSymbol(")") && !IsEnd(token)) {
+    while (!token.IsSymbol(")") && !token.EndsStatement()) {
       if (options.size() <= kPlainOptions) {
         options.push_back(token);
       }
@@ -61,7 +57,7 @@ Status StatementReader::ReadExplain(const Token& first) {
     explain_options_ = {options.front().span.begin, token.span.end};
     const bool format = options.size() == kPlainOptions && options[1].IsWord("FORMAT") &&
                         (options[2].IsWord("JSON") || options[2].IsWord("TEXT"));
-    plain_explain_ = format && !IsEnd(token);
+    plain_explain_ = format && !token.EndsStatement();
     piece_.explain_json = plain_explain_ && options[2].IsWord("JSON");
     body_begin_ = lexer_.position();
     return OkStatus();
@@ -91,10 +87,10 @@ Result<bool> StatementReader::ReadCommand() {
   const Token& first = head_[0];
   const Token& second = head_[1];
   if (first.IsWord("SHOW")) {
-    return second.kind == Kind::kWord && IsOneOf(second.text, kModelNouns);
+    return second.kind == TokenKind::kWord && IsOneOf(second.text, kModelNouns);
   }
   if (first.IsWord("DESCRIBE") || first.IsWord("DESC")) {
-    return second.IsWord("MODEL") && !IsEnd(head_[2]);
+    return second.IsWord("MODEL") && !head_[2].EndsStatement();
   }
   if (first.IsWord("DROP") || first.IsWord("ALTER")) {
     return second.IsWord("MODEL");
@@ -103,8 +99,8 @@ Result<bool> StatementReader::ReadCommand() {
     // For a table of that name the statement is the database's: GRANT SELECT ON model TO ann.
     const Token& name = head_[4];
     return head_[2].IsWord("ON") && head_[3].IsWord("MODEL") &&
-           (name.kind == Kind::kWord || name.kind == Kind::kQuoted) && !name.IsWord("TO") &&
-           !name.IsWord("FROM");
+           (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) &&
+           !name.IsWord("TO") && !name.IsWord("FROM");
   }
   if (first.IsWord("SET")) {
     const size_t name = second.IsWord("SESSION") || second.IsWord("LOCAL") ? 2 : 1;
@@ -128,7 +124,7 @@ Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
     if (!piece_.clauses.valid()) {
       piece_.clauses = {token.span.begin, token.span.begin};
     }
-    if (IsEnd(token) || (stop_at_as && state.depth() == 0 && token.IsWord("AS"))) {
+    if (token.EndsStatement() || (stop_at_as && state.depth() == 0 && token.IsWord("AS"))) {
       piece_.span.end = piece_.clauses.end;
       return token;
     }
@@ -156,7 +152,7 @@ Result<Piece> StatementReader::ReadCreateModel() {
   int depth = 0;
   while (true) {
     ASSIGN_OR_RETURN(Token token, lexer_.NextSql(previous));
-    if (token.kind == Kind::kEnd || (token.IsSymbol(";") && depth == 0)) {
+    if (token.kind == TokenKind::kEnd || (token.IsSymbol(";") && depth == 0)) {
       break;
     }
     ASSIGN_OR_RETURN(const bool clause, AtClause(token, previous, depth));
@@ -182,7 +178,7 @@ Result<bool> StatementReader::AtVerb(const Token& to) {
   const size_t back = lexer_.position();
   ASSIGN_OR_RETURN(const Token verb, lexer_.NextSql(to));
   lexer_.Seek(back);
-  if (verb.kind != Kind::kWord) {
+  if (verb.kind != TokenKind::kWord) {
     return false;
   }
   if (IsOneOf(verb.text, kVerbs)) {
@@ -209,13 +205,15 @@ Result<bool> StatementReader::AtShortForm(const Token& keyword) {
   }
   const Token& token = name.value();
   const bool train = keyword.IsWord("TRAIN");
-  const bool names = token.kind == Kind::kQuoted || (!train && token.kind == Kind::kString) ||
-                     (token.kind == Kind::kWord && !IsOneOf(token.text, kFollowAlias));
+  const bool names = token.kind == TokenKind::kQuoted ||
+                     (!train && token.kind == TokenKind::kString) ||
+                     (token.kind == TokenKind::kWord && !IsOneOf(token.text, kFollowAlias));
   if (!names) {
     return false;
   }
   if (train || keyword.IsWord("LABEL")) {
-    return IsEnd(next.value()) || GoesOnAsClause(next.value()) || IsNearClauseKeyword(next.value());
+    return next.value().EndsStatement() || GoesOnAsClause(next.value()) ||
+           IsNearClauseKeyword(next.value());
   }
   if (!GoesOnAsClause(next.value())) {
     return false;
@@ -226,7 +224,7 @@ Result<bool> StatementReader::AtShortForm(const Token& keyword) {
 }
 
 Result<bool> StatementReader::AtClause(const Token& token, const Token& previous, int depth) {
-  if (depth > 0 || token.kind != Kind::kWord || previous.IsSymbol(".")) {
+  if (depth > 0 || token.kind != TokenKind::kWord || previous.IsSymbol(".")) {
     return false;
   }
   if (token.IsWord("TO")) {
@@ -243,7 +241,7 @@ Result<bool> StatementReader::AtClause(const Token& token, const Token& previous
     const size_t back = lexer_.position();
     ASSIGN_OR_RETURN(const Token noun, lexer_.NextSql(token));
     lexer_.Seek(back);
-    if (noun.kind == Kind::kWord && IsOneOf(noun.text, kModelNouns)) {
+    if (noun.kind == TokenKind::kWord && IsOneOf(noun.text, kModelNouns)) {
       return SyntaxError(fmt::format("SHOW {} cannot follow a query", noun.text))
           .At(token.span)
           .Hint("it is a statement of its own: end the query with ';'");
@@ -255,7 +253,7 @@ Result<bool> StatementReader::AtClause(const Token& token, const Token& previous
 Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_bodies) {
   const Token& first = head_.front();
   const bool query = IsOneOf(first.text, kQueryStarts) || first.IsSymbol("(");
-  const bool takes_to = first.kind == Kind::kWord && IsOneOf(first.text, kTakeTo);
+  const bool takes_to = first.kind == TokenKind::kWord && IsOneOf(first.text, kTakeTo);
   const bool reports_rows = piece_.explain;
   BodyTracker body(follow_bodies && open_bodies_ < kMaxOpenBodies ? head_ : std::vector<Token>());
   RowsTracker rows;
@@ -267,15 +265,15 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
   while (true) {
     ASSIGN_OR_RETURN(Token token, lexer_.NextSql(previous));
     end = token.span.begin;
-    if (token.kind == Kind::kEnd && body.inside()) {
+    if (token.kind == TokenKind::kEnd && body.inside()) {
       ++open_bodies_;
       return ReadQueryOrPlain(text_begin, false);
     }
-    if (token.kind == Kind::kEnd || (token.IsSymbol(";") && depth == 0 && !body.inside())) {
+    if (token.kind == TokenKind::kEnd || (token.IsSymbol(";") && depth == 0 && !body.inside())) {
       break;
     }
     if (!takes_to) {
-      if (query && rows.rows() && depth == 0 && token.kind == Kind::kWord &&
+      if (query && rows.rows() && depth == 0 && token.kind == TokenKind::kWord &&
           EndsOperand(previous)) {
         RETURN_IF_ERROR(CheckAliasIsNoClause(lexer_, token));
       }
@@ -325,7 +323,7 @@ Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
   }
   Token token;
   while (head_.size() < kHeadTokens) {
-    if (!IsEnd(token) || head_.empty()) {
+    if (!token.EndsStatement() || head_.empty()) {
       ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
     }
     head_.push_back(token);  // repeats the end of a short statement

@@ -22,6 +22,7 @@ struct Token {
 
   bool IsSymbol(std::string_view symbol) const { return kind == Kind::kSymbol && text == symbol; }
   bool IsWord(std::string_view upper_case) const;  // in any case
+  bool EndsStatement() const { return kind == Kind::kEnd || IsSymbol(";"); }
 };
 
 }  // namespace sluice::parser

@@ -42,7 +42,7 @@ std::optional<std::string> TextOf(const AttributeValue& value) {
   return std::nullopt;
 }
 
-std::optional<double> NumberOf(const AttributeValue& value) {
+std::optional<double> AttributeNumber(const AttributeValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value.value)) {
     return static_cast<double>(*integer);
   }
@@ -53,12 +53,12 @@ std::optional<double> NumberOf(const AttributeValue& value) {
 }
 
 // 1e4 is an integer too.
-std::optional<int64_t> IntegerOf(const AttributeValue& value) {
+std::optional<int64_t> AttributeInteger(const AttributeValue& value) {
   constexpr double kExactlyRepresented = 9007199254740992.0;  // 2^53
   if (const auto* integer = std::get_if<int64_t>(&value.value)) {
     return *integer;
   }
-  const std::optional<double> number = NumberOf(value);
+  const std::optional<double> number = AttributeNumber(value);
   if (number && *number == std::floor(*number) && std::abs(*number) < kExactlyRepresented) {
     return static_cast<int64_t>(*number);
   }
@@ -145,8 +145,8 @@ Result<TypedValue> ReadNumbers(const AttributeSpec& spec, const AttributeValue& 
                                const AttributeValue::List& list) {
   std::vector<double> numbers;
   for (const AttributeValue& element : list) {
-    const std::optional<double> number = NumberOf(element);
-    const bool integral = IntegerOf(element).has_value();
+    const std::optional<double> number = AttributeNumber(element);
+    const bool integral = AttributeInteger(element).has_value();
     if (!number || (spec.type == AttributeType::kIntegerList && !integral)) {
       return InvalidArgument(
                  fmt::format("attribute {} must be {}: {} is not {}", spec.name,
@@ -165,7 +165,7 @@ Result<TypedValue> ReadTexts(const AttributeSpec& spec, const AttributeValue& va
   std::vector<std::string> texts;
   for (const AttributeValue& element : list) {
     std::optional<std::string> text = TextOf(element);
-    if (!text && NumberOf(element)) {
+    if (!text && AttributeNumber(element)) {
       text = parser::Print(element);  // label_vocabulary = [0, 1, 2]
     }
     if (!text) {
@@ -183,11 +183,11 @@ Result<TypedValue> ReadNamedNumbers(const AttributeSpec& spec, const AttributeVa
     const AttributeValue& key = map.keys[i];
     const AttributeValue& value = map.values[i];
     const std::optional<std::string> text = TextOf(key);
-    if (!text && !NumberOf(key) && !std::holds_alternative<bool>(key.value)) {
+    if (!text && !AttributeNumber(key) && !std::holds_alternative<bool>(key.value)) {
       return InvalidArgument(fmt::format("attribute {}: {} is no name", spec.name, Describe(key)))
           .At(key.span);
     }
-    const std::optional<double> number = NumberOf(value);
+    const std::optional<double> number = AttributeNumber(value);
     if (!number) {
       return InvalidArgument(fmt::format("attribute {}: '{}' needs a number, not {}", spec.name,
                                          text ? *text : parser::Print(key), Describe(value)))
@@ -206,13 +206,13 @@ Result<TypedValue> ReadValue(const AttributeSpec& spec, const AttributeValue& va
       }
       break;
     case AttributeType::kInteger:
-      if (const std::optional<int64_t> integer = IntegerOf(value)) {
+      if (const std::optional<int64_t> integer = AttributeInteger(value)) {
         RETURN_IF_ERROR(CheckRange(spec, static_cast<double>(*integer), value.span));
         return TypedValue(*integer);
       }
       break;
     case AttributeType::kNumber:
-      if (const std::optional<double> number = NumberOf(value)) {
+      if (const std::optional<double> number = AttributeNumber(value)) {
         RETURN_IF_ERROR(CheckRange(spec, *number, value.span));
         return TypedValue(*number);
       }
@@ -222,7 +222,7 @@ Result<TypedValue> ReadValue(const AttributeSpec& spec, const AttributeValue& va
         ASSIGN_OR_RETURN(std::string checked, CheckAllowed(spec, *text, value.span));
         return TypedValue(std::move(checked));
       }
-      if (spec.or_number && NumberOf(value)) {
+      if (spec.or_number && AttributeNumber(value)) {
         return TypedValue(parser::Print(value));
       }
       if (const auto* map = std::get_if<AttributeValue::Map>(&value.value);

@@ -63,7 +63,7 @@ Piece Trimmed(Piece piece) {
   return piece;
 }
 
-std::vector<Piece> Split(const Piece& whole, char separator) {
+std::vector<Piece> SplitPiece(const Piece& whole, char separator) {
   std::vector<Piece> pieces;
   size_t begin = 0;
   while (begin <= whole.text.size()) {
@@ -81,7 +81,7 @@ struct Setting {
 // key=value, separated by commas.
 std::vector<Setting> ReadSettings(const PodText& text, const Piece& part, Status* errors) {
   std::vector<Setting> settings;
-  for (const Piece& piece : Split(part, ',')) {
+  for (const Piece& piece : SplitPiece(part, ',')) {
     const size_t equals = piece.text.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == piece.text.size()) {
       errors->Add(text.Wrong(piece, fmt::format("'{}' is not written as name=value", piece.text)));
@@ -294,7 +294,7 @@ Status FillPods(const AttributeSet& attributes, bool on_pods, plan::Strategy* st
   pods->set_image_pull_policy(attributes.Text("engine.image_pull_policy").value_or(""));
   const PodText volumes(attributes, "engine.volume");
   if (!volumes.text().empty()) {
-    for (const Piece& part : Split(volumes.all(), ';')) {
+    for (const Piece& part : SplitPiece(volumes.all(), ';')) {
       if (!part.text.empty()) {
         FillVolume(volumes, part, pods, &errors);
       }

@@ -88,7 +88,7 @@ Status ReadRecord(PostgresConnection& connection, FoundTable* found) {
 }
 
 // The schema in which a table of that name is, or would be created; "" if there is none.
-Result<std::string> SchemaOf(PostgresConnection& connection, const TableName& name) {
+Result<std::string> CurrentSchema(PostgresConnection& connection, const TableName& name) {
   ASSIGN_OR_RETURN(const PostgresResult found,
                    connection.Ask("SELECT coalesce((SELECT n.nspname FROM pg_catalog.pg_class c"
                                   " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
@@ -280,7 +280,7 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   RETURN_IF_ERROR(CheckResultName(name, Dialect::kPostgres));
   PostgresTarget target = {name, std::nullopt};
   if (name.schema.empty()) {
-    ASSIGN_OR_RETURN(target.name.schema, SchemaOf(connection, name));
+    ASSIGN_OR_RETURN(target.name.schema, CurrentSchema(connection, name));
     if (target.name.schema.empty()) {
       return InvalidArgument(fmt::format("there is no schema to create table '{}' in", name.name))
           .SqlState("3F000")

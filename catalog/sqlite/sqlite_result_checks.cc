@@ -23,7 +23,8 @@ bool Fits(DataType type, const std::string& declared) {
   return *target == DataType::kText ? !is_number(type) : is_number(*target) && is_number(type);
 }
 
-const SqliteColumn* FindColumn(const std::vector<SqliteColumn>& columns, std::string_view name) {
+const SqliteColumn* FindSqliteColumn(const std::vector<SqliteColumn>& columns,
+                                     std::string_view name) {
   const auto found = std::find_if(columns.begin(), columns.end(), [&](const SqliteColumn& column) {
     return LowerAscii(column.name) == LowerAscii(name);
   });
@@ -38,7 +39,7 @@ Status CheckAppend(SqliteConnection& connection, const TableName& table, const S
   }
   Status errors;
   for (const ColumnInfo& wanted : schema.columns) {
-    const SqliteColumn* fitting = FindColumn(columns, wanted.name);
+    const SqliteColumn* fitting = FindSqliteColumn(columns, wanted.name);
     if (fitting == nullptr) {
       const auto nearest = NearestName(wanted.name, names);
       Status missing = ColumnNotFound(fmt::format(
@@ -156,8 +157,8 @@ Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
   // ("ANY", which keeps it, is a type of STRICT tables only.)
   const TableName tried = NewSqliteStaging({"temp", ""});
   for (const ColumnInfo& wanted : schema.columns) {
-    const SqliteColumn* column = FindColumn(columns, wanted.name);
-    const SqliteColumn* from = FindColumn(staged, wanted.name);
+    const SqliteColumn* column = FindSqliteColumn(columns, wanted.name);
+    const SqliteColumn* from = FindSqliteColumn(staged, wanted.name);
     if (column == nullptr || from == nullptr) {
       return Internal(fmt::format("column '{}' is gone", wanted.name));
     }

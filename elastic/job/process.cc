@@ -52,11 +52,11 @@ JobKey KeyOf(const ProcessConfig& config) {
 // stop when the master says that the job is over, or no longer answers. Ends the process when its
 // database does not answer: a thread cannot be freed from such a read in any other way, and in
 // all-reduce the others would wait for it forever.
-class Heartbeat {
+class HeartbeatThread {
  public:
   // `held`: the snapshots that this process keeps alive.
-  Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop,
-            RemoteMaster::Pulse held = {})
+  HeartbeatThread(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop,
+                  RemoteMaster::Pulse held = {})
       : reads_(reads),
         pulse_(std::move(held)),
         thread_([this, &master, &stop](const std::stop_token& done) {
@@ -206,7 +206,7 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
       RemoteMaster::Connect(config.master_address(), KeyOf(config),
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
-  const Heartbeat heartbeat(*master, reads, either);
+  const HeartbeatThread heartbeat(*master, reads, either);
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock<std::mutex> lock(mutex);
@@ -238,7 +238,7 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
       RemoteMaster::Connect(config.master_address(), KeyOf(config),
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
-  const Heartbeat heartbeat(*master, reads, either, std::move(pulse));
+  const HeartbeatThread heartbeat(*master, reads, either, std::move(pulse));
   Status status = Work(config, source, *master, reads, either.get_token());
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
                      status.code() == Code::kUnimplemented;

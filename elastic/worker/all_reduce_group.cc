@@ -10,7 +10,7 @@ namespace sluice::elastic {
 namespace {
 
 // Of the data that a member broadcasts.
-constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
+constexpr uint64_t kReplicaPieceBytes = uint64_t{4} << 20;
 
 }  // namespace
 
@@ -94,7 +94,7 @@ Result<AllReduceGroup::Pieces> AllReduceGroup::Broadcast(
       if (!std::exchange(begun, true)) {
         return std::as_writable_bytes(std::span(&size, 1));
       }
-      const size_t piece = std::min<uint64_t>(size, kPieceBytes);
+      const size_t piece = std::min<uint64_t>(size, kReplicaPieceBytes);
       if (piece == 0) {
         return std::span<std::byte>();
       }

@@ -9,7 +9,7 @@
 namespace sluice::models::graph {
 namespace {
 
-const std::string& NameOf(const ModelSpec& spec, size_t feature) {
+const std::string& FeatureName(const ModelSpec& spec, size_t feature) {
   return spec.features().features(static_cast<int>(feature)).name();
 }
 
@@ -69,7 +69,7 @@ Status GraphInputs::AddNumbers(const ModelSpec& spec, Input* input) {
   for (const std::string& name : graph.features()) {
     const auto& columns = transform_->dense_columns();
     const auto column = std::find_if(columns.begin(), columns.end(), [&](const DenseColumn& own) {
-      return NameOf(spec, own.feature) == name;
+      return FeatureName(spec, own.feature) == name;
     });
     if (column == columns.end()) {
       return NoFeature(spec, name, graph.name(), "numbers");
@@ -91,7 +91,7 @@ Status GraphInputs::AddSlot(const ModelSpec& spec, Input* input) {
   }
   const auto& slots = transform_->slots();
   const auto slot = std::find_if(slots.begin(), slots.end(), [&](const SlotColumn& own) {
-    return NameOf(spec, own.feature) == graph.features(0);
+    return FeatureName(spec, own.feature) == graph.features(0);
   });
   if (slot == slots.end()) {
     return NoFeature(spec, graph.features(0), graph.name(), "a category");

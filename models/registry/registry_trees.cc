@@ -9,7 +9,7 @@ enum class Booster { kTree, kDart, kLinear };
 
 constexpr double kMostRounds = 100'000;      // ten times the longest run worth its time
 constexpr double kMostTreeClasses = 10'000;  // one tree per class and round
-constexpr double kDeepestTree = 64;          // 0: limited by max_leaves only
+constexpr double kMostDepth = 64;            // 0: no limit but max_leaves
 
 std::vector<std::string> Objectives(ModelTask task) {
   std::vector<std::string> classification = {"binary:hinge", "binary:logistic", "binary:logitraw",
@@ -106,7 +106,7 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
 
 void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
-      Integer("max_depth", int64_t{6}, Between(0, kDeepestTree), "depth of a tree; 0: no limit"));
+      Integer("max_depth", int64_t{6}, Between(0, kMostDepth), "depth of a tree; 0: no limit"));
   attributes->push_back(Integer("max_leaves", {}, AtLeast(0), "leaves of a tree; 0: no limit"));
   attributes->push_back(Text("grow_policy", {}, {"depthwise", "lossguide"},
                              "split the nodes nearest to the root first, or the best ones"));

@@ -19,7 +19,7 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr char kToken[] = "the job's";
+constexpr char kJobToken[] = "the job's";
 constexpr char kParameters[] = "/sluice.elastic.ParameterService/";
 constexpr char kMaster[] = "/sluice.elastic.MasterService/";
 
@@ -27,7 +27,7 @@ class StrangerTest : public ::testing::Test {
  protected:
   StrangerTest() : plan_(SmallPlan(1, 8)), network_(models::Network::Make(plan_.model()).value()) {
     shard_ = ParameterShard::Make(plan_.model(), *network_, {4, false, true}, nullptr).value();
-    ParameterServer::Options options{"127.0.0.1", kToken, 0, nullptr};
+    ParameterServer::Options options{"127.0.0.1", kJobToken, 0, nullptr};
     server_ = ParameterServer::Start(std::move(options), *shard_).value();
     Master::Options master;
     master.queue.shards = 3;
@@ -35,7 +35,7 @@ class StrangerTest : public ::testing::Test {
         Master(master, TimePoint{}), nullptr, kNoJournalTerm,
         [](const Master::Action&) { return Status(); }, progress_, events_);
     JobEndpoint endpoint("job");
-    endpoint.key = kToken;
+    endpoint.key = kJobToken;
     master_ =
         MasterServer::Start(endpoint, *host_, [](ServerId, const std::string&, const std::string&) {
           return true;
@@ -73,7 +73,7 @@ class StrangerTest : public ::testing::Test {
                                                         Reply*),
                            const Request& request) {
     grpc::ClientContext context;
-    Prepare(&context, kToken);
+    Prepare(&context, kJobToken);
     Reply reply;
     return (stub.*method)(&context, request, &reply);
   }
@@ -156,7 +156,7 @@ TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
 TEST_F(StrangerTest, AMessageThatIsNoneIsAnError) {
   grpc::GenericStub stub(OpenChannel(server_->address(), {}));
   grpc::ClientContext context;
-  Prepare(&context, kToken);
+  Prepare(&context, kJobToken);
   const grpc::Slice nonsense("\xFF\xFF nonsense");
   const grpc::ByteBuffer request(&nonsense, 1);
   grpc::ByteBuffer reply;
@@ -246,7 +246,7 @@ TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
     pull.add_tables();
   }
   grpc::ClientContext context;
-  Prepare(&context, kToken);
+  Prepare(&context, kJobToken);
   ExchangeReply reply;
   const grpc::Status status = parameters_->Exchange(&context, request, &reply);
   EXPECT_TRUE(status.ok()) << status.error_message();

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kPartitions = 4;
+constexpr uint32_t kSavedPartitions = 4;
 
 class CheckpointTest : public ::testing::Test {
  protected:
@@ -35,15 +35,15 @@ class CheckpointTest : public ::testing::Test {
   }
   std::string Model() const { return DescribeModel(plan_.model(), *network_); }
   std::unique_ptr<ParameterShard> Shard(bool empty = false) const {
-    return ParameterShard::Make(plan_.model(), *network_, {kPartitions, false, empty}, nullptr)
+    return ParameterShard::Make(plan_.model(), *network_, {kSavedPartitions, false, empty}, nullptr)
         .value();
   }
   void Push(ParameterShard* shard, int64_t batch) const {
     std::vector<uint32_t> partitions;
-    std::vector<int64_t> versions(kPartitions, batch);
+    std::vector<int64_t> versions(kSavedPartitions, batch);
     std::vector<std::vector<float>> dense;
     PushRequest push;
-    for (uint32_t p = 0; p < kPartitions; ++p) {
+    for (uint32_t p = 0; p < kSavedPartitions; ++p) {
       partitions.push_back(p);
       for (const PartitionLayout::Chunk& chunk : shard->rules().layout.chunks(p)) {
         dense.emplace_back(chunk.size(), 0.1F);
@@ -66,9 +66,9 @@ class CheckpointTest : public ::testing::Test {
     const CheckpointDirectory::Draft draft = directory->Begin().value();
     CheckpointManifest manifest;
     manifest.model = Model();
-    manifest.partitions = kPartitions;
+    manifest.partitions = kSavedPartitions;
     manifest.queue_state = queue;
-    for (uint32_t p = 0; p < kPartitions; ++p) {
+    for (uint32_t p = 0; p < kSavedPartitions; ++p) {
       manifest.files.push_back(
           CheckpointDirectory::WritePartition(draft.path, p, Bytes(shard.Save(p).value())).value());
     }
@@ -224,7 +224,7 @@ TEST_F(CheckpointTest, P12_FilesThatWereExchangedAreRefused) {
     EXPECT_EQ(file.digest.size(), 64U);
     digests.insert(file.digest);
   }
-  EXPECT_EQ(digests.size(), kPartitions);
+  EXPECT_EQ(digests.size(), kSavedPartitions);
   const auto exchange = [&](const fs::path& one, const fs::path& other) {
     fs::rename(one, path_ / "aside");
     fs::rename(other, one);
@@ -280,7 +280,7 @@ TEST_F(CheckpointTest, P12_AManifestThatLacksAPartitionIsNotWhole) {
   const CheckpointDirectory::Draft draft = directory.Begin().value();
   CheckpointManifest manifest;
   manifest.model = Model();
-  manifest.partitions = kPartitions;
+  manifest.partitions = kSavedPartitions;
   manifest.files = {
       CheckpointDirectory::WritePartition(draft.path, 0, Bytes("one of four")).value()};
   ASSERT_TRUE(directory.Commit(draft, manifest).ok());

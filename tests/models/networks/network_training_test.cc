@@ -27,7 +27,7 @@ FeatureBatch XorRows(size_t rows, uint32_t seed) {
   return batch;
 }
 
-double Accuracy(Network* network, ParameterStore* store, const FeatureBatch& batch) {
+double NetworkAccuracy(Network* network, ParameterStore* store, const FeatureBatch& batch) {
   std::vector<float> predictions;
   network->Predict(batch, store->View(batch), &predictions);
   size_t right = 0;
@@ -52,7 +52,7 @@ TEST(TrainingTest, DeepLearnsExclusiveOrAndLinearCannot) {
     for (int step = 1; step <= 300; ++step) {
       store.Train(XorRows(64, static_cast<uint32_t>(step)), step);
     }
-    return Accuracy(network.get(), &store, test);
+    return NetworkAccuracy(network.get(), &store, test);
   };
   EXPECT_GT(accuracy(deep), 0.98);
   EXPECT_LT(accuracy(linear), 0.8);
@@ -83,7 +83,7 @@ TEST(TrainingTest, EmbeddingsLearnAPairwiseRule) {
   for (int step = 1; step <= 400; ++step) {
     store.Train(rows(64, static_cast<uint32_t>(step)), step);
   }
-  EXPECT_GT(Accuracy(network.get(), &store, rows(1000, 999)), 0.98);
+  EXPECT_GT(NetworkAccuracy(network.get(), &store, rows(1000, 999)), 0.98);
 }
 
 TEST(TrainingTest, LinearFindsTheTrueWeightsInTheLabelsOwnScale) {

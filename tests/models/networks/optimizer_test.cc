@@ -17,7 +17,7 @@ namespace {
 
 using Arguments = std::vector<std::pair<std::string, double>>;
 
-OptimizerSpec Spec(const std::string& name, const Arguments& arguments) {
+OptimizerSpec OptimizerNamed(const std::string& name, const Arguments& arguments) {
   OptimizerSpec spec;
   spec.set_name(name);
   for (const auto& [argument, value] : arguments) {
@@ -209,7 +209,7 @@ class OptimizerTest : public testing::TestWithParam<Case> {};
 
 TEST_P(OptimizerTest, P1_FollowsItsFormulaForAHundredSteps) {
   const Case& test = GetParam();
-  auto made = Optimizer::Make(Spec(test.name, test.arguments));
+  auto made = Optimizer::Make(OptimizerNamed(test.name, test.arguments));
   ASSERT_TRUE(made.ok()) << made.status().ToString();
   const Optimizer& optimizer = **made;
   ASSERT_EQ(optimizer.slot_count(), test.slots);
@@ -240,7 +240,7 @@ TEST_P(OptimizerTest, P1_FollowsItsFormulaForAHundredSteps) {
 }
 
 TEST_P(OptimizerTest, AdoptedValuesAreNotForgotten) {
-  auto made = Optimizer::Make(Spec(GetParam().name, GetParam().arguments));
+  auto made = Optimizer::Make(OptimizerNamed(GetParam().name, GetParam().arguments));
   ASSERT_TRUE(made.ok());
   std::vector<float> values = {0.5f, -0.25f, 2}, slots(3 * GetParam().slots, 9), gradient(3, 0);
   (*made)->InitializeSlots(slots, 3);
@@ -252,7 +252,7 @@ TEST_P(OptimizerTest, AdoptedValuesAreNotForgotten) {
 }
 
 TEST_P(OptimizerTest, AZeroGradientAtTheStartLeavesNoNan) {
-  auto made = Optimizer::Make(Spec(GetParam().name, GetParam().arguments));
+  auto made = Optimizer::Make(OptimizerNamed(GetParam().name, GetParam().arguments));
   ASSERT_TRUE(made.ok());
   std::vector<float> values(5, 0.5f), slots(5 * GetParam().slots, 9), gradient(5, 0);
   (*made)->InitializeSlots(slots, 5);
@@ -265,7 +265,7 @@ TEST_P(OptimizerTest, AZeroGradientAtTheStartLeavesNoNan) {
 }
 
 TEST_P(OptimizerTest, AHugeStepNumberIsFine) {
-  auto made = Optimizer::Make(Spec(GetParam().name, GetParam().arguments));
+  auto made = Optimizer::Make(OptimizerNamed(GetParam().name, GetParam().arguments));
   ASSERT_TRUE(made.ok());
   std::vector<float> values(3, 0.5f), slots(3 * GetParam().slots), gradient(3, 0.1f);
   (*made)->InitializeSlots(slots, 3);
@@ -277,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizerTest, testing::ValuesIn(Cases()),
                          [](const auto& test) { return test.param.label; });
 
 TEST(OptimizerStepTest, StaleGradientsMoveLess) {
-  auto made = Optimizer::Make(Spec("SGD", {{"learning_rate", .5}}));
+  auto made = Optimizer::Make(OptimizerNamed("SGD", {{"learning_rate", .5}}));
   ASSERT_TRUE(made.ok());
   float value = 1;
   const float gradient = 1;
@@ -286,7 +286,7 @@ TEST(OptimizerStepTest, StaleGradientsMoveLess) {
 }
 
 TEST(OptimizerStepTest, FtrlKeepsWeightsWhenAStaleGradientComes) {
-  auto made = Optimizer::Make(Spec("Ftrl", {{"learning_rate", .1}}));
+  auto made = Optimizer::Make(OptimizerNamed("Ftrl", {{"learning_rate", .1}}));
   ASSERT_TRUE(made.ok());
   std::vector<float> value = {0}, slots(2);
   (*made)->InitializeSlots(slots, 1);
@@ -301,7 +301,7 @@ TEST(OptimizerStepTest, FtrlKeepsWeightsWhenAStaleGradientComes) {
 }
 
 TEST(OptimizerStepTest, NadamDoesNotDependOnWhoAskedBefore) {
-  auto made = Optimizer::Make(Spec("Nadam", {}));
+  auto made = Optimizer::Make(OptimizerNamed("Nadam", {}));
   ASSERT_TRUE(made.ok());
   const auto once = [&](int64_t step) {
     std::vector<float> value = {1}, slots(2);
@@ -320,27 +320,27 @@ TEST(OptimizerStepTest, NadamDoesNotDependOnWhoAskedBefore) {
 }
 
 TEST(OptimizerMakeTest, UnknownNameOffersTheNearest) {
-  const auto made = Optimizer::Make(Spec("Adamm", {}));
+  const auto made = Optimizer::Make(OptimizerNamed("Adamm", {}));
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().code(), Code::kNotFound);
   EXPECT_NE(made.status().diagnostics()[0].hint.find("'Adam'"), std::string::npos);
 }
 
 TEST(OptimizerMakeTest, UnknownArgumentOffersTheNearest) {
-  const auto made = Optimizer::Make(Spec("Adam", {{"beta1", .9}}));
+  const auto made = Optimizer::Make(OptimizerNamed("Adam", {{"beta1", .9}}));
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().message(), "optimizer Adam has no argument 'beta1'");
   EXPECT_EQ(made.status().diagnostics()[0].hint, "did you mean 'beta_1'?");
 }
 
 TEST(OptimizerMakeTest, RangesAreChecked) {
-  EXPECT_FALSE(Optimizer::Make(Spec("Adam", {{"learning_rate", 0}})).ok());
-  EXPECT_FALSE(Optimizer::Make(Spec("Adam", {{"learning_rate", NAN}})).ok());
-  EXPECT_FALSE(Optimizer::Make(Spec("Adam", {{"beta_1", 1}})).ok());
-  EXPECT_FALSE(Optimizer::Make(Spec("SGD", {{"momentum", -0.1}})).ok());
-  EXPECT_FALSE(Optimizer::Make(Spec("Ftrl", {{"learning_rate_power", 0.5}})).ok());
-  EXPECT_FALSE(Optimizer::Make(Spec("SGD", {{"nesterov", 0.5}})).ok());
-  const auto made = Optimizer::Make(Spec("Adam", {{"beta_1", 1.5}}));
+  EXPECT_FALSE(Optimizer::Make(OptimizerNamed("Adam", {{"learning_rate", 0}})).ok());
+  EXPECT_FALSE(Optimizer::Make(OptimizerNamed("Adam", {{"learning_rate", NAN}})).ok());
+  EXPECT_FALSE(Optimizer::Make(OptimizerNamed("Adam", {{"beta_1", 1}})).ok());
+  EXPECT_FALSE(Optimizer::Make(OptimizerNamed("SGD", {{"momentum", -0.1}})).ok());
+  EXPECT_FALSE(Optimizer::Make(OptimizerNamed("Ftrl", {{"learning_rate_power", 0.5}})).ok());
+  EXPECT_FALSE(Optimizer::Make(OptimizerNamed("SGD", {{"nesterov", 0.5}})).ok());
+  const auto made = Optimizer::Make(OptimizerNamed("Adam", {{"beta_1", 1.5}}));
   EXPECT_NE(made.status().message().find("beta_1 of Adam must be between 0 and"), std::string::npos)
       << made.status().message();
 }
@@ -357,7 +357,7 @@ TEST(OptimizerMakeTest, TextForANumberIsAnError) {
 
 TEST(OptimizerMakeTest, EveryDescribedOptimizerCanBeMade) {
   for (const OptimizerDescription& description : Optimizers()) {
-    EXPECT_TRUE(Optimizer::Make(Spec(description.name, {})).ok()) << description.name;
+    EXPECT_TRUE(Optimizer::Make(OptimizerNamed(description.name, {})).ok()) << description.name;
     for (const OptimizerArgument& argument : description.arguments) {
       EXPECT_GE(argument.default_value, argument.min) << description.name << argument.name;
       EXPECT_LE(argument.default_value, argument.max) << description.name << argument.name;
