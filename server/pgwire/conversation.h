@@ -140,12 +140,14 @@ class Conversation {
     std::vector<uint32_t> types;          // of its parameters, as Parse said; 0: it did not
     std::vector<std::string> type_names;  // as PREPARE said
     std::optional<Span> inside;           // the statement of ours in a cursor or COPY
+    bool prepares = false;                // PREPARE itself, with the statement of ours inside
     bool in_database = false;             // one of that name computes its arguments there
     std::string OwnText() const;          // the statement of ours
   };
   struct Portal {
     std::string text;  // of the prepared statement
     std::optional<Span> inside;
+    bool prepares = false;
     BoundText bound;
     OwnStatement statement;
     bool begun = false;
