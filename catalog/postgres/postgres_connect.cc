@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +10,7 @@
 
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "catalog/handed_connection.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
@@ -161,6 +165,15 @@ bool WaitUntilConnected(PGconn* handle, const std::stop_token& stop) {
   }
 }
 
+// Or until the time is up, or a stop is requested.
+void WaitReadable(int socket, const std::stop_token& stop) {
+  const auto deadline = std::chrono::steady_clock::now() + kConnectTimeout;
+  pollfd waiting = {socket, POLLIN, 0};
+  while (!stop.stop_requested() && std::chrono::steady_clock::now() < deadline &&
+         poll(&waiting, 1, kStopPollMillis) <= 0) {
+  }
+}
+
 // "FATAL:  28P01: password authentication failed ...": the SQLSTATE, if the server sent one.
 std::string SqlStateIn(std::string_view message) {
   for (const std::string_view severity : {"FATAL:  ", "ERROR:  ", "PANIC:  "}) {
@@ -271,7 +284,31 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
         .Hint(
             "make pg_hba.conf require passwords (scram-sha-256) where this gateway connects from");
   }
+  RETURN_IF_ERROR(connection->TakeHandedOver(stop));
   return connection;
+}
+
+// Where somebody else has logged in, rows need not come past them. libpq goes on with the same
+// number of a descriptor.
+Status PostgresConnection::TakeHandedOver(const std::stop_token& stop) {
+  const int socket = PQsocket(handle_);
+  sockaddr_storage own = {};
+  socklen_t size = sizeof(own);
+  if (PQparameterStatus(handle_, kHandsOverParameter) == nullptr ||
+      getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+      own.ss_family != AF_UNIX) {
+    return OkStatus();
+  }
+  static_cast<void>(send(socket, kHandOverMessage.data(), kHandOverMessage.size(), MSG_NOSIGNAL));
+  WaitReadable(socket, stop);
+  if (stop.stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
+  ASSIGN_OR_RETURN(const int handed, ReceiveDescriptor(socket));
+  logged_in_by_ = fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  const bool taken = dup3(handed, socket, O_CLOEXEC) == socket;
+  close(handed);
+  return taken ? OkStatus() : ConnectionLost();
 }
 
 // Waits until it is connected.

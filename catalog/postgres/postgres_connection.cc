@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -72,6 +73,9 @@ std::string PostgresNotice(std::string_view severity, std::string_view message,
 
 PostgresConnection::~PostgresConnection() {
   PQfinish(handle_);
+  if (logged_in_by_ >= 0) {
+    close(logged_in_by_);
+  }
 }
 
 bool PostgresConnection::Recycle() {

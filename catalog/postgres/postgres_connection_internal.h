@@ -120,11 +120,13 @@ class PostgresConnection final : public SqlSession {
  private:
   explicit PostgresConnection(PGconn* handle) : handle_(handle) {}
   Status Finish(const std::stop_token& stop);
+  Status TakeHandedOver(const std::stop_token& stop);
   void GiveUp() const;
   // Reads the results of the request; returns the last one, or the error.
   Result<PostgresResult> LastResult(bool sent, std::string_view sql, size_t user_text);
 
   PGconn* handle_;
+  int logged_in_by_ = -1;  // the socket to who has handed the connection over, and cancels for it
   bool borrowed_ = false;
   bool own_transaction_ = false;  // begun here
   bool nested_ = false;           // inside a savepoint of a borrowed session's transaction

@@ -18,10 +18,6 @@
 namespace sluice::executor {
 namespace {
 
-// A master that was lost sooner has not been of use; so many of them in a row are no accident.
-constexpr double kOfUseSeconds = 20;
-constexpr int kMostLost = 8;
-constexpr double kFirstRestartSeconds = 0.1, kLongestWaitSeconds = 10;
 // Waits are by a clock that may not be the system's.
 constexpr auto kKeeperLook = std::chrono::milliseconds(100);
 // A job's Secret is made after its Service. One that is still missing after this long never comes:
@@ -231,32 +227,7 @@ bool JobKeeper::Lead(const std::stop_token& stop) {
     for (auto& [uid, kept] : jobs_) {
       kept.TakeCharge();
     }
-    if (ended && master.state.exit_class == elastic::ExitClass::kConfiguration) {
-      kept.hopeless = Internal(master.state.last_words);
-      return Need::kEnd;
-    }
-    kept.lost = SecondsBetween(kept.made_at, now) < kOfUseSeconds ? kept.lost + 1 : 1;
-    if (kept.lost > kMostLost) {
-      kept.hopeless = Internal(
-          fmt::format("{} masters were lost one after the other; the last one ended with exit code "
-                      "{}: {}",
-                      kept.lost, master.state.exit_code, master.state.last_words));
-      return Need::kEnd;
-    }
-    log::Warn("job={} master={} is lost: {}", kept.job.number, kept.newest,
-              ended         ? fmt::format("exit code {}", master.state.exit_code)
-              : master.gone ? "its pod is gone"
-              : kept.silent ? "it has not renewed its lease"
-                            : "its pod is leaving");
-    kept.silent = false;
-    const double wait = kept.lost == 1 ? 0
-                                       : std::min(kLongestWaitSeconds,
-                                                  std::ldexp(kFirstRestartSeconds, kept.lost - 2));
-    kept.due = now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(wait));
-    kept.made = false;
-    ++kept.newest;
-  } else if (kept.newest == 0) {
-    kept.newest = 1;
+    looks_.clear();
   }
   leads_ = held;
   return held;

@@ -16,7 +16,7 @@ namespace {
 // A master that was lost sooner has not been of use; so many of them in a row are no accident.
 constexpr double kOfUseSeconds = 20;
 constexpr int kMostLost = 8;
-constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 10;
+constexpr double kFirstRestartSeconds = 0.1, kLongestWaitSeconds = 10;
 
 bool Ended(const KeptJob::Master& master) {
   return master.state.phase == k8s::PodState::Phase::kEnded;
@@ -149,7 +149,7 @@ bool KeptJob::Replace(const Master& master, TimePoint now) {
                            : "its pod is leaving");
   silent_ = false;
   const double wait =
-      lost_ == 1 ? 0 : std::min(kLongestWaitSeconds, std::ldexp(kFirstWaitSeconds, lost_ - 2));
+      lost_ == 1 ? 0 : std::min(kLongestWaitSeconds, std::ldexp(kFirstRestartSeconds, lost_ - 2));
   due_ = now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(wait));
   made_ = false;
   ++newest_;

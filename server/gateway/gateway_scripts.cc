@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "elastic/transport/metrics_page.h"
 #include "executor/room_server.h"
 #include "parser/parser.h"
+#include "parser/splitter.h"
 #include "server/statements/job_place.h"
 
 namespace sluice::server {
@@ -33,6 +35,14 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
     }
   }
   return OkStatus();
+}
+
+bool IsPlain(std::string_view script) {
+  const parser::SplitScript split = parser::Split(script);
+  return split.error.ok() &&
+         std::all_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {
+           return piece.kind == parser::Piece::Kind::kPlain;
+         });
 }
 
 // Each role has its own folder, named after its id because a role can be renamed: resuming from a
@@ -101,7 +111,7 @@ Result<Schema> GatewayScripts::Describe(const Script& script, const Client& clie
 }
 
 Status GatewayScripts::InSession(const Script& script, const Client& client, const Work& work) {
-  const Result<Place> place = Admit(client);
+  const Result<Place> place = Admit(script, client);
   const std::stop_callback forward(client.stop, [&place] {
     if (place.ok()) {
       place->RequestStop();
@@ -119,6 +129,7 @@ GatewayScripts::Place::~Place() {
   if (scripts_ != nullptr) {
     const MutexLock lock(scripts_->mutex_);
     scripts_->running_.erase(at_);
+    scripts_->script_left_.notify_all();
   }
 }
 
@@ -172,6 +183,7 @@ void GatewayScripts::Shutdown() {
   {
     const MutexLock lock(mutex_);
     shut_down_ = true;
+    script_left_.notify_all();
     running = running_;
   }
   for (Running& script : running) {
@@ -179,12 +191,26 @@ void GatewayScripts::Shutdown() {
   }
 }
 
-Result<GatewayScripts::Place> GatewayScripts::Admit(const Client& client) {
+Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const Client& client) {
+  bool full = false;
+  {
+    const MutexLock lock(mutex_);
+    full = !HasRoom();
+  }
+  if (full && IsPlain(script.text)) {
+    RETURN_IF_ERROR(AwaitTurn(client));
+  }
   const MutexLock lock(mutex_);
+  const auto turn = std::find(waiting_.begin(), waiting_.end(), &client);
+  const bool waited = turn != waiting_.end();
+  if (waited) {
+    waiting_.erase(turn);
+    script_left_.notify_all();  // the next one's turn has come
+  }
   if (shut_down_) {
     return Unavailable("the gateway is shutting down");
   }
-  if (running_.size() >= max_scripts_) {
+  if (!waited && !HasRoom()) {
     return ResourceExhausted(
                fmt::format("the gateway already runs {} scripts, its limit", max_scripts_))
         .SqlState("53300")
@@ -193,6 +219,25 @@ Result<GatewayScripts::Place> GatewayScripts::Admit(const Client& client) {
   running_.push_front({&client, std::stop_source()});
   script_began_.notify_one();
   return Place(*this, running_.begin());
+}
+
+// Until it is the client's turn, which stays in waiting_, or the gateway ends. Who finds too many
+// waiting does not join them.
+Status GatewayScripts::AwaitTurn(const Client& client) {
+  MutexLock lock(mutex_);
+  if (waiting_.size() >= kMostWaiting) {
+    return OkStatus();
+  }
+  waiting_.push_back(&client);
+  while (!shut_down_ && (waiting_.front() != &client || running_.size() >= max_scripts_)) {
+    script_left_.wait_for(lock.native(), kClientCheckInterval);
+    if (client.stop.stop_requested() || client.is_gone()) {
+      waiting_.remove(&client);
+      script_left_.notify_all();
+      return Cancelled("the statement was cancelled");
+    }
+  }
+  return OkStatus();
 }
 
 void GatewayScripts::WatchClients(const std::stop_token& end) {

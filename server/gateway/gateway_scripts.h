@@ -30,8 +30,8 @@ class MetricsText;
 
 namespace sluice::server {
 
-// The scripts that a gateway runs: admits each, gives it a session, and cancels it when its client
-// goes away or the gateway ends. Both services run their scripts through it. Thread-safe.
+// The scripts that a gateway runs: admits them, gives each a session, and cancels it when its
+// client goes away or the gateway ends. All doors run through it. Thread-safe.
 class GatewayScripts {
  public:
   GatewayScripts(std::unique_ptr<SourcePool> sources, std::unique_ptr<executor::Cluster> cluster,
@@ -79,7 +79,10 @@ class GatewayScripts {
   // Adds what Prometheus reads about the scripts.
   void AddMetrics(elastic::MetricsText& text) EXCLUDES(mutex_);
 
-  // Stops the running scripts; later ones are refused.
+  // So many scripts may wait for a place; each holds a thread of its door's.
+  static constexpr size_t kMostWaiting = 64;
+
+  // Stops what runs; later scripts, and those that wait, are refused.
   void Shutdown();
 
  private:
@@ -103,7 +106,11 @@ class GatewayScripts {
     std::list<Running>::iterator at_;
   };
 
-  Result<Place> Admit(const Client& client);
+  // A place among those that run. Where there is none, a script of plain SQL waits its turn, and
+  // any other is refused.
+  Result<Place> Admit(const Script& script, const Client& client) EXCLUDES(mutex_);
+  bool HasRoom() REQUIRES(mutex_) { return running_.size() + waiting_.size() < max_scripts_; }
+  Status AwaitTurn(const Client& client) EXCLUDES(mutex_);
   // Admits the script, gives it a session, and does `work` in that.
   using Work = std::function<Status(Session& session, SourcePool::Lease& source)>;
   Status InSession(const Script& script, const Client& client, const Work& work);
@@ -124,6 +131,8 @@ class GatewayScripts {
   Mutex mutex_;
   std::condition_variable_any script_began_;
   std::list<Running> running_ GUARDED_BY(mutex_);
+  std::list<const Client*> waiting_ GUARDED_BY(mutex_);  // in the order of their turns
+  std::condition_variable_any script_left_;
   bool shut_down_ GUARDED_BY(mutex_) = false;
   std::jthread watcher_;                 // ends before the members that it uses are destroyed
   std::unique_ptr<LostJobs> lost_jobs_;  // the same

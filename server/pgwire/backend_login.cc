@@ -83,7 +83,6 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
       return std::string();
     }
     case 'N':
-    case 'v':
       greeting_ += whole;
       return std::string();
     case 'K':

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -12,8 +11,6 @@
 
 namespace sluice::server::pgwire {
 
-using boost::asio::posix::stream_descriptor;
-
 namespace {
 
 // As much as a server sends at a time; after a shorter read there is usually nothing left.
@@ -21,17 +18,13 @@ constexpr ssize_t kShortRead = ssize_t{8} << 10;
 
 }  // namespace
 
-Channel::Channel(boost::asio::io_context& context, int descriptor)
-    : descriptor_(context, descriptor) {
-  boost::system::error_code ignored;
-  descriptor_.non_blocking(true, ignored);
-}
+Channel::Channel(boost::asio::io_context& context, int descriptor) : socket_(context, descriptor) {}
 
 Channel::~Channel() = default;
 
 void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
   ssl_.reset(SSL_new(context));
-  SSL_set_fd(ssl_.get(), descriptor_.native_handle());
+  SSL_set_fd(ssl_.get(), native_handle());
   SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                SSL_MODE_RELEASE_BUFFERS);
   if (server) {
@@ -48,8 +41,11 @@ void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
 
 ssize_t Channel::Read(char* bytes, size_t size) {
   if (ssl_ == nullptr) {
-    const ssize_t got = recv(descriptor_.native_handle(), bytes, size, 0);
+    const ssize_t got = recv(native_handle(), bytes, size, 0);
     drained_ = got < std::min(static_cast<ssize_t>(size), kShortRead);
+    if (got < static_cast<ssize_t>(size) && (got >= 0 || errno == EAGAIN)) {
+      socket_.Drained();
+    }
     if (got > 0) {
       return got;
     }
@@ -61,13 +57,15 @@ ssize_t Channel::Read(char* bytes, size_t size) {
     return got;
   }
   const int error = SSL_get_error(ssl_.get(), got);
+  if (error == SSL_ERROR_WANT_READ) {
+    socket_.Drained();
+  }
   return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? 0 : -1;
 }
 
 ssize_t Channel::Send(std::string_view bytes) {
   if (ssl_ == nullptr) {
-    const ssize_t sent =
-        send(descriptor_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       return sent;
     }
@@ -82,6 +80,9 @@ ssize_t Channel::Send(std::string_view bytes) {
   }
   const int error = SSL_get_error(ssl_.get(), sent);
   waits_for_peer_ = error == SSL_ERROR_WANT_READ;
+  if (waits_for_peer_) {
+    socket_.Drained();
+  }
   return waits_for_peer_ || error == SSL_ERROR_WANT_WRITE ? 0 : -1;
 }
 
@@ -102,19 +103,15 @@ bool Channel::Write(std::string_view bytes) {
 
 void Channel::WaitReadable(std::function<void(bool ok)> then) {
   if (ssl_ != nullptr && SSL_pending(ssl_.get()) > 0) {
-    boost::asio::post(descriptor_.get_executor(), [then = std::move(then)] { then(true); });
-    return;
+    socket_.Undrained();
   }
-  descriptor_.async_wait(
-      stream_descriptor::wait_read,
-      [then = std::move(then)](const boost::system::error_code& error) { then(!error); });
+  socket_.WaitReadable(std::move(then));
 }
 
 void Channel::WaitSent(std::function<void(bool ok)> then) {
-  descriptor_.async_wait(
-      waits_for_peer_ ? stream_descriptor::wait_read : stream_descriptor::wait_write,
-      [this, then = std::move(then)](const boost::system::error_code& error) mutable {
-        if (error) {
+  socket_.WaitWritable(
+      [this, then = std::move(then)](bool ok) mutable {
+        if (!ok) {
           then(false);
           return;
         }
@@ -133,21 +130,21 @@ void Channel::WaitSent(std::function<void(bool ok)> then) {
         unsent_ = {};
         sent_ = 0;
         then(true);
-      });
+      },
+      waits_for_peer_);
 }
 
 bool Channel::PeerIsGone() {
-  pollfd look = {descriptor_.native_handle(), POLLRDHUP, 0};
+  pollfd look = {native_handle(), POLLRDHUP, 0};
   return poll(&look, 1, 0) == 1;
 }
 
 void Channel::Close() {
-  boost::system::error_code ignored;
-  if (ssl_ != nullptr && SSL_is_init_finished(ssl_.get()) != 0) {
+  if (ssl_ != nullptr && !closed() && SSL_is_init_finished(ssl_.get()) != 0) {
     ERR_clear_error();
     SSL_shutdown(ssl_.get());
   }
-  descriptor_.close(ignored);
+  socket_.Close();
 }
 
 std::optional<std::string> CertificateEndPoint(const X509* certificate) {

@@ -3,7 +3,6 @@
 #include <openssl/ssl.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "base/status.h"
 #include "server/pgwire/byte_link_internal.h"
+#include "server/pgwire/ready_sockets_internal.h"
 
 namespace sluice::server::pgwire {
 
@@ -47,8 +47,8 @@ class Channel final : public ByteLink {
   bool PeerIsGone();
   // Waits until the peer is gone, whatever it sent before.
   void Close() override;
-  bool closed() const { return !descriptor_.is_open(); }
-  int native_handle() { return descriptor_.native_handle(); }
+  bool closed() const { return !socket_.is_open(); }
+  int native_handle() const { return socket_.descriptor(); }
 
  private:
   struct SslFree {
@@ -57,7 +57,7 @@ class Channel final : public ByteLink {
   // Sends from the front of `bytes`; returns how many were sent, or a negative number.
   ssize_t Send(std::string_view bytes);
 
-  boost::asio::posix::stream_descriptor descriptor_;
+  ReadySockets::Socket socket_;
   std::unique_ptr<SSL, SslFree> ssl_;
   bool drained_ = false;
   std::string unsent_;

@@ -138,15 +138,17 @@ class Conversation {
   };
   struct Prepared {
     std::string text;
-    std::vector<uint32_t> types;          // types of its parameters, from Parse; 0: not given
-    std::vector<std::string> type_names;  // types of its parameters, from PREPARE
-    std::optional<Span> inside;           // the statement of ours inside a cursor or COPY
-    bool in_database = false;             // it has one that computes the arguments
+    std::vector<uint32_t> types;          // of its parameters, as Parse said; 0: it did not
+    std::vector<std::string> type_names;  // as PREPARE said
+    std::optional<Span> inside;           // the statement of ours in a cursor or COPY
+    bool prepares = false;                // PREPARE itself, with the statement of ours inside
+    bool in_database = false;             // one of that name computes its arguments there
     std::string OwnText() const;          // the statement of ours
   };
   struct Portal {
     std::string text;  // of the prepared statement
     std::optional<Span> inside;
+    bool prepares = false;
     BoundText bound;
     OwnStatement statement;
     bool begun = false;

@@ -105,9 +105,8 @@ void Conversation::ParseOwn(const Step& step) {
     case Part::Kind::kSet:
       return Fail(host_.CheckSetting(*sql));
     case Part::Kind::kPrepare:
-      return Fail(Unimplemented("PREPARE of a statement of Sluice is sent as a simple query")
-                      .At(*part.inside)
-                      .Hint("let the driver prepare the statement itself"));
+      prepared.prepares = true;
+      break;
     case Part::Kind::kExecute: {
       if (!step.asked) {
         return group_dirty_ && BeginForPipeline(step) ? void() : AskForArguments(part.span, step);
@@ -127,7 +126,9 @@ void Conversation::ParseOwn(const Step& step) {
   if (!readable.ok()) {
     return Fail(readable);
   }
-  prepared.types.resize(std::max(prepared.types.size(), CountParameters(prepared.text)));
+  if (!prepared.prepares) {  // whose parameters are those of EXECUTE
+    prepared.types.resize(std::max(prepared.types.size(), CountParameters(prepared.text)));
+  }
   statements_.insert_or_assign(std::string(message->name), std::move(prepared));
   std::string reply;
   AppendMessage(reply, '1', {});
@@ -178,14 +179,17 @@ void Conversation::BindOwn(const Step& step) {
     values.emplace_back(value.has_value() ? std::optional<std::string>(*std::move(utf8))
                                           : std::nullopt);
   }
-  Result<BoundText> bound = BindText(prepared->second.OwnText(), prepared->second.types,
-                                     message->formats, &values, dialect_, shown);
+  Result<BoundText> bound = prepared->second.prepares
+                                ? Result<BoundText>(BoundText())
+                                : BindText(prepared->second.OwnText(), prepared->second.types,
+                                           message->formats, &values, dialect_, shown);
   if (!bound.ok()) {
     return Fail(bound.status());
   }
   Portal portal;
   portal.text = prepared->second.text;
   portal.inside = prepared->second.inside;
+  portal.prepares = prepared->second.prepares;
   portal.statement.text = bound->text;
   portal.statement.result_formats = message->result_formats;
   portal.bound = *std::move(bound);
@@ -342,9 +346,15 @@ void Conversation::ExecuteOwn(std::string_view body) {
     return host_.Resume(message->max_rows);
   }
   // Kept rows need a surrounding transaction, too.
-  if ((group_dirty_ || portal.inside.has_value()) &&
+  if ((group_dirty_ || (portal.inside.has_value() && !portal.prepares)) &&
       BeginForPipeline({.kind = Step::Kind::kOwn, .type = 'E', .text = std::string(body)})) {
     return;
+  }
+  if (portal.prepares) {
+    portal.done = true;
+    return PrepareOwn({.kind = Step::Kind::kPrepare,
+                       .span = {0, static_cast<int64_t>(script_.size())},
+                       .inside = *portal.inside});
   }
   portal.statement.max_rows = message->max_rows;
   bound_ = portal.bound;

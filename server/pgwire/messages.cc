@@ -342,6 +342,30 @@ void AppendParameterStatus(std::string& out, std::string_view name, std::string_
   AppendString(out, value);
 }
 
+std::string NegotiateStartup(StartupMessage& startup) {
+  std::vector<std::string> options;
+  auto parameter = startup.parameters.begin();
+  while (parameter != startup.parameters.end()) {
+    if (parameter->first.starts_with("_pq_.")) {
+      options.push_back(parameter->first);
+      parameter = startup.parameters.erase(parameter);
+    } else {
+      ++parameter;
+    }
+  }
+  std::string told;
+  if (startup.code != kProtocol3 || !options.empty()) {
+    const OpenMessage message(told, 'v');
+    AppendUint32(told, kProtocol3);
+    AppendUint32(told, static_cast<uint32_t>(options.size()));
+    for (const std::string& option : options) {
+      AppendString(told, option);
+    }
+  }
+  startup.code = kProtocol3;
+  return told;
+}
+
 void AppendKeyData(std::string& out, uint32_t process, uint32_t key) {
   const OpenMessage message(out, 'K');
   AppendUint32(out, process);

@@ -63,6 +63,9 @@ struct StartupMessage {
 // `body`: what follows the length.
 Result<StartupMessage> ReadStartup(std::string_view body);
 void AppendStartup(std::string& out, const StartupMessage& startup);
+// Makes of a newer protocol the one that all servers speak, and takes out options that come with
+// it. What the client has to be told of that, before anything else; "": nothing.
+std::string NegotiateStartup(StartupMessage& startup);
 void AppendCancelRequest(std::string& out, uint32_t process, uint32_t key);
 
 struct ParseMessage {

@@ -86,6 +86,10 @@ bool WireSession::TakeStartup() {
     return false;
   }
   startup_ = *std::move(startup);
+  const std::string older = NegotiateStartup(startup_);
+  if (!older.empty()) {
+    ToClient(older);
+  }
   login_.user = startup_.Find("user");
   login_.database = startup_.Find("database");
   if (login_.user.empty()) {

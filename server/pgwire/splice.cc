@@ -12,8 +12,11 @@ constexpr int kReadsOfOne = 8;
 }  // namespace
 
 Splice::Splice(std::unique_ptr<Channel> one, std::unique_ptr<Channel> other,
-               std::vector<char>& buffer)
-    : one_{std::move(one)}, other_{std::move(other)}, buffer_(buffer) {}
+               std::vector<char>& buffer, std::shared_ptr<const void> presence)
+    : one_{std::move(one)},
+      other_{std::move(other)},
+      buffer_(buffer),
+      presence_(std::move(presence)) {}
 
 void Splice::Start() {
   Wait(one_, other_);

@@ -11,8 +11,9 @@ namespace sluice::server::pgwire {
 // only while the other accepts data. Belongs to the I/O thread; lives as long as the connections.
 class Splice final : public std::enable_shared_from_this<Splice> {
  public:
-  // `buffer`: shared by all readers on this thread.
-  Splice(std::unique_ptr<Channel> one, std::unique_ptr<Channel> other, std::vector<char>& buffer);
+  // `buffer`: of whoever reads on this thread. `presence`: is held until the end.
+  Splice(std::unique_ptr<Channel> one, std::unique_ptr<Channel> other, std::vector<char>& buffer,
+         std::shared_ptr<const void> presence);
   void Start();
 
  private:
@@ -28,6 +29,7 @@ class Splice final : public std::enable_shared_from_this<Splice> {
   End one_;
   End other_;
   std::vector<char>& buffer_;
+  const std::shared_ptr<const void> presence_;
 };
 
 }  // namespace sluice::server::pgwire

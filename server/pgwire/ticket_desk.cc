@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/handed_connection.h"
 #include "executor/processes/child_process.h"
 #include "executor/processes/detached_process.h"
 #include "server/pgwire/backend_connection_internal.h"
@@ -30,12 +30,14 @@ constexpr std::chrono::seconds kLinger(30);
 constexpr std::chrono::seconds kLookEvery(2);
 constexpr size_t kReadBytes = size_t{64} << 10;
 
-// Logs a visitor in with the keys in a ticket. Kept alive by what it waits for.
+// Logs a visitor in with the keys of a ticket, and hands the connection over; where that cannot be,
+// or is not asked for, what the two say goes through here. Lives in what it waits for: as long as
+// the visitor is there.
 class TicketLoginTask final : public std::enable_shared_from_this<TicketLoginTask> {
  public:
-  using LoggedIn = std::function<void(std::shared_ptr<Splice>)>;
-  TicketLoginTask(Visitor visitor, std::vector<char>& buffer, LoggedIn then)
-      : visitor_(std::move(visitor)), buffer_(buffer), then_(std::move(then)) {}
+  // `presence`: is held as long as the visitor is there.
+  TicketLoginTask(Visitor visitor, std::vector<char>& buffer, std::shared_ptr<const void> presence)
+      : visitor_(std::move(visitor)), buffer_(buffer), presence_(std::move(presence)) {}
 
   void Start(BackendConnection& backend, ScramKeys keys) {
     backend.Start(visitor_.startup, {"", std::move(keys)},
@@ -56,20 +58,55 @@ class TicketLoginTask final : public std::enable_shared_from_this<TicketLoginTas
     std::string greeting;
     AppendAuthentication(greeting, Authentication::kOk);
     greeting += outcome.login->greeting();
+    const bool hands_over = !outcome.channel->tls();
+    if (hands_over) {
+      AppendParameterStatus(greeting, catalog::kHandsOverParameter, "on");
+    }
     AppendKeyData(greeting, outcome.login->process(), outcome.login->key());
     AppendReady(greeting, 'I');
     if (!visitor_.channel->Write(greeting)) {
       return visitor_.channel->Close();
     }
-    auto splice =
-        std::make_shared<Splice>(std::move(visitor_.channel), std::move(outcome.channel), buffer_);
-    splice->Start();
-    then_(std::move(splice));
+    backend_ = std::move(outcome.channel);
+    hands_over ? AwaitWish() : PassOn();
+  }
+
+  void AwaitWish() {
+    visitor_.channel->WaitReadable([self = shared_from_this()](bool ok) {
+      if (ok) {
+        self->TakeWish();
+      }
+    });
+  }
+
+  void TakeWish() {
+    const ssize_t got = visitor_.channel->Read(buffer_.data(), buffer_.size());
+    if (got < 0 || (got > 0 && backend_ == nullptr)) {
+      return;  // the visitor has gone, or says to us what is for the server
+    }
+    const std::string_view said(buffer_.data(), static_cast<size_t>(got));
+    if (!said.empty() && said != catalog::kHandOverMessage) {
+      return backend_->Write(said) ? PassOn() : void();
+    }
+    if (!said.empty()) {
+      const std::unique_ptr<Channel> backend = std::move(backend_);
+      if (!catalog::SendDescriptor(visitor_.channel->native_handle(), backend->native_handle())
+               .ok()) {
+        return;
+      }
+    }
+    AwaitWish();
+  }
+
+  void PassOn() {
+    std::make_shared<Splice>(std::move(visitor_.channel), std::move(backend_), buffer_, presence_)
+        ->Start();
   }
 
   Visitor visitor_;
   std::vector<char>& buffer_;
-  const LoggedIn then_;
+  const std::shared_ptr<const void> presence_;
+  std::unique_ptr<Channel> backend_;  // until it has been handed over
 };
 
 // The process behind a TicketDesk.
@@ -115,18 +152,13 @@ class DeskServer {
     }
     const auto backend =
         std::make_shared<BackendConnection>(context_, upstream_, tls_.get(), buffer_);
-    std::make_shared<TicketLoginTask>(
-        std::move(visitor), buffer_,
-        [this](std::shared_ptr<Splice> splice) { splices_.emplace_back(std::move(splice)); })
+    std::make_shared<TicketLoginTask>(std::move(visitor), buffer_, presence_)
         ->Start(*backend, std::move(login->keys));
   }
 
   void Linger() {
     const auto now = std::chrono::steady_clock::now();
-    splices_.erase(std::remove_if(splices_.begin(), splices_.end(),
-                                  [](const std::weak_ptr<Splice>& each) { return each.expired(); }),
-                   splices_.end());
-    if (!splices_.empty() || !idle_since_.has_value()) {
+    if (presence_.use_count() > 1 || !idle_since_.has_value()) {
       idle_since_ = now;
     }
     if (now - *idle_since_ >= kLinger) {
@@ -149,7 +181,7 @@ class DeskServer {
   Desk desk_;
   boost::asio::posix::stream_descriptor launcher_;
   boost::asio::steady_timer timer_;
-  std::vector<std::weak_ptr<Splice>> splices_;
+  const std::shared_ptr<const void> presence_ = std::make_shared<int>();  // of the visitors
   std::optional<std::chrono::steady_clock::time_point> idle_since_;
 };
 

@@ -32,7 +32,7 @@ constexpr const char* kHasFunction =
     " AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE'))";
 constexpr const char* kByFunction = "SELECT sluice.scram_verifier($1::pg_catalog.name)";
 constexpr const char* kByCatalog =
-    "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1 AND rolcanlogin";
+    "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1";
 
 struct ConnectionFinish {
   void operator()(PGconn* connection) const { PQfinish(connection); }
@@ -194,7 +194,7 @@ CREATE SCHEMA IF NOT EXISTS sluice AUTHORIZATION {0};
 CREATE OR REPLACE FUNCTION sluice.scram_verifier(role name) RETURNS text
   LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   AS $$ SELECT rolpassword FROM pg_catalog.pg_authid
-        WHERE rolname = role AND rolcanlogin AND NOT rolsuper AND rolpassword LIKE 'SCRAM-SHA-256$%' $$;
+        WHERE rolname = role AND NOT rolsuper AND rolpassword LIKE 'SCRAM-SHA-256$%' $$;
 REVOKE ALL ON FUNCTION sluice.scram_verifier(name) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sluice.scram_verifier(name) TO {0};
 COMMIT;

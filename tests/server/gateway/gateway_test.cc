@@ -245,12 +245,56 @@ TEST_F(GatewayTest, RefusesMoreScriptsThanItsLimitReadably) {
   sink_1.WaitForFirstRow();
   sink_2.WaitForFirstRow();
   RecordingSink sink;
-  const Status status = third->Run("SELECT 1", {}, sink);
+  const Status status = third->Run("SELECT 1; SHOW MODELS", {}, sink);
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   EXPECT_EQ(status.message(), "the gateway already runs 2 scripts, its limit");
   stop.request_stop();
   EXPECT_EQ(running_1.get().code(), Code::kCancelled);
   EXPECT_EQ(running_2.get().code(), Code::kCancelled);
+}
+
+TEST_F(GatewayTest, PlainSqlWaitsItsTurn) {
+  const auto fill = [this](FirstRowSink& sink, std::stop_source& stop) {
+    auto running = std::async(std::launch::async, [&, client = Connect()] {
+      return client->Run(std::string("SELECT 1; ") + kEndless, stop.get_token(), sink);
+    });
+    sink.WaitForFirstRow();
+    return running;
+  };
+  std::stop_source stop_1;
+  std::stop_source stop_2;
+  FirstRowSink sink_1;
+  FirstRowSink sink_2;
+  auto running_1 = fill(sink_1, stop_1);
+  auto running_2 = fill(sink_2, stop_2);
+  const auto wait = [this](RecordingSink& sink, std::stop_source& stop) {
+    return std::async(std::launch::async, [&, client = Connect()] {
+      return client->Run("SELECT 41 + 1 AS n; SELECT 43 AS n", stop.get_token(), sink);
+    });
+  };
+  std::stop_source no_stop;
+  std::stop_source given_up;
+  RecordingSink rows;
+  RecordingSink none;
+  auto gives_up = wait(none, given_up);
+  auto waiting = wait(rows, no_stop);
+  // Who gives up does not wait for a place.
+  given_up.request_stop();
+  EXPECT_EQ(gives_up.get().code(), Code::kCancelled);
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  stop_1.request_stop();
+  EXPECT_EQ(running_1.get().code(), Code::kCancelled);
+  const Status status = waiting.get();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(rows.rows.size(), 2U);
+  EXPECT_EQ(running_2.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  // What waits when the gateway ends is told so.
+  FirstRowSink sink_3;
+  auto running_3 = fill(sink_3, no_stop);
+  RecordingSink late;
+  auto too_late = wait(late, no_stop);
+  gateway_->Shutdown();
+  EXPECT_FALSE(too_late.get().ok());
 }
 
 TEST_F(GatewayTest, ShutdownCancelsWhatRuns) {

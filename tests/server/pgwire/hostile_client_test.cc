@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -59,13 +60,16 @@ class RawClient {
     return read;
   }
   std::string ReadAll() const { return ReadUntil("\x01never\x02"); }
-  void LogIn(const std::string& database) const {
+  // What the door says then.
+  std::string LogIn(const std::string& database) const {
     std::string startup;
     AppendStartup(startup,
                   {server::pgwire::kProtocol3, {{"user", "postgres"}, {"database", database}}});
     Send(startup);
     const std::string ready("Z\0\0\0\5I", 6);
-    EXPECT_THAT(ReadUntil(ready), HasSubstr(ready));
+    std::string greeting = ReadUntil(ready);
+    EXPECT_THAT(greeting, HasSubstr(ready));
+    return greeting;
   }
 
  private:
@@ -95,6 +99,20 @@ TEST_F(HostileClientTest, NobodyIsOwedMuchBeforeLogin) {
     EXPECT_THAT(garbage.ReadAll(), HasSubstr("invalid length"));
   }
   EXPECT_EQ(Psql("SELECT 1;", "-Atq").output, "1\n");
+}
+
+TEST_F(HostileClientTest, NewerClientsAreToldWhatIsSpoken) {
+  Start();
+  const RawClient client(port_);
+  std::string startup;
+  AppendStartup(startup, {server::pgwire::kProtocol3 + 2,
+                          {{"user", "postgres"}, {"database", Name()}, {"_pq_.news", "1"}}});
+  client.Send(startup);
+  const std::string ready("Z\0\0\0\5I", 6);
+  const std::string said = client.ReadUntil(ready);
+  const std::string told("v\0\0\0\26\0\3\0\0\0\0\0\1_pq_.news\0R", 24);
+  EXPECT_EQ(said.substr(0, told.size()), told);
+  EXPECT_THAT(said, HasSubstr(ready));
 }
 
 TEST_F(HostileClientTest, LengthsThatCannotBeEndTheirSessionOnly) {
@@ -145,6 +163,68 @@ TEST_F(HostileClientTest, WhoReadsNothingCostsNoMemory) {
               " AND datname = current_database()",
               "1"));
   EXPECT_LT(resident(), before + (size_t{32} << 20));
+}
+
+TEST_F(HostileClientTest, EveryMessageInEveryState) {
+  Start();
+  EXPECT_EQ(
+      RunInShell(fmt::format("/usr/bin/python3 {}/tests/server/pgwire/clients/every_message.py"
+                             " {} {} 1 2>&1",
+                             SLUICE_SOURCE_DIR, port_, Name()))
+          .output,
+      "ok\n");
+}
+
+TEST_F(HostileClientTest, WrongCancelKeysCancelNothing) {
+  Start();
+  const RawClient client(port_);
+  const std::string greeting = client.LogIn(Name());
+  const size_t at = greeting.rfind(std::string("K\0\0\0\14", 5));
+  ASSERT_NE(at, std::string::npos);
+  const uint32_t process = server::pgwire::ReadUint32(std::string_view(greeting).substr(at + 5));
+  const uint32_t key = server::pgwire::ReadUint32(std::string_view(greeting).substr(at + 9));
+  client.Send(Query("SELECT pg_sleep(60)"));
+  const std::string sleeps =
+      "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
+      " AND datname = current_database() AND state = 'active'";
+  ASSERT_TRUE(Becomes(sleeps, "1"));
+  const auto cancel = [this](uint32_t of, uint32_t with) {
+    const RawClient canceller(port_);
+    std::string request;
+    server::pgwire::AppendCancelRequest(request, of, with);
+    canceller.Send(request);
+    EXPECT_EQ(canceller.ReadAll(), "");  // nobody hears how it went
+  };
+  for (const uint32_t wrong : {key + 1, ~key, 0U}) {
+    cancel(process, wrong);
+    cancel(process + 1, key);
+  }
+  EXPECT_EQ(Direct(sleeps).output, "1\n");
+  cancel(process, key);
+  EXPECT_THAT(client.ReadUntil("57014"), HasSubstr("57014"));
+}
+
+TEST_F(HostileClientTest, AServerWithoutRoomSaysSoItself) {
+  const std::string role = "few_" + Name();
+  ASSERT_EQ(Direct(fmt::format("CREATE ROLE {0} LOGIN CONNECTION LIMIT 1; GRANT SELECT ON points"
+                               " TO {0}",
+                               role))
+                .exit_code,
+            0);
+  Start();
+  const std::string train = "SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;";
+  // The statement needs a connection beside the session's own.
+  EXPECT_THAT(Psql(train + "\nSELECT 'still here';", "-At", role).output,
+              ::testing::AllOf(HasSubstr("ERROR:  53300"), HasSubstr("CONNECTION LIMIT"),
+                               HasSubstr("still here")));
+  BackgroundProcess first(
+      fmt::format("exec psql -X '{}' -c 'SELECT pg_sleep(60)' 2>&1", Conninfo(role)));
+  ASSERT_TRUE(Becomes("SELECT count(*) FROM pg_stat_activity WHERE usename = '" + role + "'", "1"));
+  EXPECT_THAT(Psql("SELECT 1;", "-At", role).output,
+              HasSubstr("FATAL:  too many connections for role"));
+  kill(first.pid(), SIGKILL);
+  gateway_.reset();
+  Direct(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role));
 }
 
 TEST_F(HostileClientTest, ABackEndThatEndsIsToldInItsOwnWords) {

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "tests/server/pgwire/door_fixture.h"
@@ -12,6 +16,39 @@ namespace sluice {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Whose socket it is that is bound to this port of the loopback: a command line for each process.
+std::string OwnersOf(const std::string& port) {
+  std::ifstream sockets("/proc/net/tcp");
+  std::string inode = "none";
+  const std::string local = fmt::format("0100007F:{:04X} ", std::stoi(port));
+  for (std::string line; std::getline(sockets, line);) {
+    std::istringstream fields(line);
+    std::string number, address, word;
+    fields >> number >> address;
+    if (address + " " == local) {
+      for (int i = 0; i < 8; ++i) {
+        fields >> word;
+      }
+      inode = word;
+    }
+  }
+  std::string owners;
+  std::error_code gone;
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    for (std::filesystem::directory_iterator file(process.path() / "fd", gone), end; file != end;
+         file.increment(gone)) {
+      if (std::filesystem::read_symlink(file->path(), gone) == "socket:[" + inode + "]") {
+        std::string command;
+        std::getline(std::ifstream(process.path() / "cmdline"), command);
+        std::replace(command.begin(), command.end(), '\0', ' ');
+        owners += command + "\n";
+      }
+    }
+  }
+  return owners;
+}
 
 class ScramDoorTest : public DoorTest {
  protected:
@@ -71,8 +108,9 @@ TEST_F(ScramDoorTest, TheServersOwnRulesHold) {
   EXPECT_THAT(As(role_, "pässwörd", "SELECT 1").output,
               HasSubstr("password authentication failed"));
   Direct(fmt::format("ALTER ROLE {} VALID UNTIL 'infinity' NOLOGIN", role_));
+  EXPECT_THAT(As(role_, "wrong", "SELECT 1").output, HasSubstr("password authentication failed"));
   EXPECT_THAT(As(role_, "pässwörd", "SELECT 1").output,
-              HasSubstr("password authentication failed"));
+              HasSubstr(fmt::format("FATAL:  role \"{}\" is not permitted to log in", role_)));
 }
 
 TEST_F(ScramDoorTest, TicketsLetAJobInAndNobodyElse) {
@@ -100,6 +138,33 @@ TEST_F(ScramDoorTest, TicketsLetAJobInAndNobodyElse) {
                    role_ + "' AND state = 'active'")
                 .output,
             "0\n");
+}
+
+// Who has logged in hands the connection over, so that rows take no way round.
+TEST_F(ScramDoorTest, RowsOfATicketDoNotPassItsDesk) {
+  Start("--auth scram");
+  if (!ServerAsks()) {
+    GTEST_SKIP() << "this PostgreSQL does not ask members of needs_password";
+  }
+  const std::string started =
+      As(role_, "pässwörd",
+         "SET sluice.async = on; SELECT p.* FROM points p, generate_series(1, 40) TO TRAIN"
+         " DNNClassifier WITH model.hidden_units=[4], engine.num_workers=2, engine.num_ps=1,"
+         " train.batch_size=16, train.epoch=2000 LABEL y INTO m;")
+          .output;
+  ASSERT_THAT(started, HasSubstr("|RUNNING|"));
+  ASSERT_TRUE(Becomes("SELECT count(*) > 0 FROM sluice.job_events WHERE kind = 'epoch_done'", "t"));
+  std::istringstream ports(
+      Direct("SELECT client_port FROM pg_stat_activity WHERE usename = '" + role_ + "'").output);
+  int connections = 0;
+  for (std::string port; std::getline(ports, port); ++connections) {
+    const std::string owners = OwnersOf(port);
+    EXPECT_THAT(owners, HasSubstr("/proc/self/exe "));
+    EXPECT_THAT(owners, Not(HasSubstr(" desk "))) << owners;
+  }
+  EXPECT_GT(connections, 0);
+  EXPECT_THAT(As(role_, "pässwörd", "CANCEL JOB 1;").output, Not(HasSubstr("ERROR")));
+  EXPECT_TRUE(Becomes("SELECT state FROM sluice.jobs", "CANCELLED"));
 }
 
 TEST_F(ScramDoorTest, AJobReadsOnWhenItsGatewayIsKilled) {
