@@ -13,6 +13,7 @@
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_parameter_types_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
+#include "catalog/sqlite/sqlite_place_internal.h"
 #include "catalog/sqlite/sqlite_unforeseen_internal.h"
 
 namespace sluice::catalog {
@@ -34,12 +35,14 @@ size_t CountPlaces(sqlite3_stmt* statement) {
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
  public:
   // `written`: as the client wrote it, where that is not `sql`.
-  SqliteEmbeddedStatement(SqliteConnection& connection, const SqliteGuard& guard,
-                          SqliteStatement statement, std::string sql,
+  SqliteEmbeddedStatement(SqliteConnection& connection, SqliteGuard& guard,
+                          SqlitePlace& place, SqliteStatement statement, std::string sql,
                           std::optional<std::string_view> written)
       : connection_(connection),
         guard_(guard),
+        place_(place),
         statement_(std::move(statement)),
+        vacuum_(guard.vacuum()),
         sql_(std::move(sql)),
         rewritten_(written.has_value()),
         parameters_(CountPlaces(statement_.get())) {
@@ -84,6 +87,12 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   Result<bool> Step() override {
+    if (sqlite3_stmt_busy(statement_.get()) == 0) {
+      guard_.BeginStep(vacuum_);
+      if (sqlite3_get_autocommit(connection_.handle()) != 0) {
+        RETURN_IF_ERROR(place_.Check());
+      }
+    }
     const int code = sqlite3_step(statement_.get());
     if (code == SQLITE_DONE) {
       return false;
@@ -156,8 +165,10 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   SqliteConnection& connection_;
-  const SqliteGuard& guard_;
+  SqliteGuard& guard_;
+  SqlitePlace& place_;
   const SqliteStatement statement_;
+  const bool vacuum_;
   const std::string sql_;
   const bool rewritten_;
   const size_t parameters_;
@@ -199,6 +210,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
                         Options options, std::shared_ptr<SharedCatalogs> catalogs)
       : connection_(std::move(connection)),
         guard_(connection_->handle()),
+        place_(location),
         catalog_(*connection_, std::move(location), std::move(options), std::move(catalogs)) {}
 
   Status Begin() {
@@ -208,6 +220,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     // Both main.t and public.t are the file's tables.
     sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_MAINDBNAME, "public");
     sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    RETURN_IF_ERROR(place_.Check());
     return catalog_.Attach();
   }
 
@@ -222,11 +235,11 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     }
     const std::optional<std::string> rewritten = InSqliteDialect(sql, names_catalog);
     const std::string text = rewritten.value_or(std::string(sql));
-    guard_.Begin(FirstWordOf(sql) == "vacuum");
+    guard_.Begin(sql);
     Result<SqliteStatement> prepared = connection_->Prepare(text);
     if (prepared.ok()) {
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
-          *connection_, guard_, *std::move(prepared), text,
+          *connection_, guard_, place_, *std::move(prepared), text,
           rewritten.has_value() ? std::optional(sql) : std::nullopt));
     }
     if (!guard_.refusal().empty()) {
@@ -248,10 +261,13 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   }
 
   Status Run(std::string_view sql) override {
-    guard_.Begin(false);
+    guard_.BeginStep(false);
     const SqliteGuard::Open open(guard_);
     if (sql.starts_with("ROLLBACK")) {
       catalog_.Forget();
+    }
+    if (sql == "COMMIT") {  // into a file that is not there any more, it would be lost
+      RETURN_IF_ERROR(place_.Check());
     }
     return connection_->Run(sql);
   }
@@ -300,6 +316,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
  private:
   const std::unique_ptr<SqliteConnection> connection_;
   SqliteGuard guard_;
+  SqlitePlace place_;
   SqlitePgCatalog catalog_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
@@ -12,8 +13,8 @@ namespace sluice::catalog {
 namespace {
 
 // With an argument these say something of a table, or change this session or a number in the file
-// that SQLite itself does not use. Without one all PRAGMAs but those of kCommands only read.
-constexpr std::array<std::string_view, 25> kHarmless = {"table_info",
+// that SQLite itself does not use. Without one no PRAGMA harms.
+constexpr std::array<std::string_view, 24> kHarmless = {"table_info",
                                                         "table_xinfo",
                                                         "table_list",
                                                         "index_list",
@@ -35,13 +36,26 @@ constexpr std::array<std::string_view, 25> kHarmless = {"table_info",
                                                         "case_sensitive_like",
                                                         "recursive_triggers",
                                                         "reverse_unordered_selects",
-                                                        "query_only",
                                                         "threads",
                                                         "ignore_check_constraints"};
 constexpr std::array<std::string_view, 2> kSchemas = {"pg_catalog", "information_schema"};
 
-bool IsSluices(const std::string& table) {
+bool IsSluices(std::string_view table) {
   return LowerAscii(table).starts_with("sluice_");
+}
+
+// A statement's words, names without their quotes: of those that SQLite takes for names, strings are
+// some.
+std::vector<std::string> WordsOf(std::string_view sql) {
+  std::vector<std::string> words;
+  for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
+    const std::string_view text = sql.substr(token.begin, token.end - token.begin);
+    const bool quoted =
+        token.kind == SqlToken::Kind::kQuotedName || token.kind == SqlToken::Kind::kString;
+    words.push_back(
+        LowerAscii(quoted && text.size() >= 2 ? text.substr(1, text.size() - 2) : text));
+  }
+  return words;
 }
 
 }  // namespace
@@ -52,6 +66,26 @@ SqliteGuard::SqliteGuard(sqlite3* connection) : connection_(connection) {
 
 void SqliteGuard::Renew() {
   sqlite3_set_authorizer(connection_, Ask, this);
+}
+
+// The new name of ALTER TABLE ... RENAME TO, and what a trigger does when it fires, are not asked
+// for while the statement is prepared.
+void SqliteGuard::Begin(std::string_view sql) {
+  BeginStep(false);
+  const std::vector<std::string> words = WordsOf(sql.substr(0, sql.find_first_of("(;")));
+  vacuum_ = !words.empty() && words[0] == "vacuum";
+  if (words.empty() || (words[0] != "alter" && words[0] != "create")) {
+    return;
+  }
+  const bool trigger = words[0] == "create" && std::find(words.begin(), words.end(), "trigger") !=
+                                                   words.end();
+  const std::vector<std::string> all = trigger ? WordsOf(sql) : words;
+  for (size_t at = 0; at < all.size(); ++at) {
+    const bool renamed = at >= 2 && all[at - 1] == "to" && all[at - 2] == "rename";
+    if (IsSluices(all[at]) && (trigger || renamed)) {
+      made_ = all[at];
+    }
+  }
 }
 
 int SqliteGuard::Refuse(std::string why) {
@@ -84,6 +118,12 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
     }
     return SQLITE_OK;
   };
+  if (!made_.empty()) {
+    return Refuse(
+        fmt::format("permission denied for table {}: its rows are Sluice's own, which no trigger "
+                    "names, and no other table is called so",
+                    made_));
+  }
   switch (action) {
     case SQLITE_ATTACH:
       return vacuum_ && first.empty()
