@@ -116,16 +116,17 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   EmbeddedCell Cell(size_t column) const override {
-    const int at = static_cast<int>(column);
+    // Once looked up; of a connection of one thread a value needs no protection.
+    sqlite3_value* const value = sqlite3_column_value(statement_.get(), static_cast<int>(column));
     EmbeddedCell cell;
-    switch (sqlite3_column_type(statement_.get(), at)) {
+    switch (sqlite3_value_type(value)) {
       case SQLITE_INTEGER:
         cell.kind = EmbeddedCell::Kind::kInteger;
-        cell.integer = sqlite3_column_int64(statement_.get(), at);
+        cell.integer = sqlite3_value_int64(value);
         return cell;
       case SQLITE_FLOAT:
         cell.kind = EmbeddedCell::Kind::kReal;
-        cell.real = sqlite3_column_double(statement_.get(), at);
+        cell.real = sqlite3_value_double(value);
         return cell;
       case SQLITE_NULL:
         return cell;
@@ -136,9 +137,9 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
         cell.kind = EmbeddedCell::Kind::kBlob;
         break;
     }
-    const void* bytes = sqlite3_column_blob(statement_.get(), at);
+    const void* bytes = sqlite3_value_blob(value);
     cell.bytes = {static_cast<const char*>(bytes),
-                  static_cast<size_t>(sqlite3_column_bytes(statement_.get(), at))};
+                  static_cast<size_t>(sqlite3_value_bytes(value))};
     return cell;
   }
 

@@ -85,8 +85,10 @@ class Rewriter final : private SqliteTableRewriter {
 
   // pg_catalog.f(...) is f(...); words that are functions without parentheses.
   void CatalogNames(size_t at) {
+    const bool table = at > 0 && (IsWord(at - 1, "table") || IsWord(at - 1, "exists") ||
+                                  IsWord(at - 1, "into"));
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
-        IsSymbol(at + 3, "(")) {
+        IsSymbol(at + 3, "(") && !table) {
       Drop(at, at + 2);
     } else if (pieces_[at].kind == Kind::kWord && !IsSymbol(at + 1, "(") &&
                !IsSymbol(at + 1, ".") && (at == 0 || !IsSymbol(at - 1, ".")) &&

@@ -304,6 +304,18 @@ TEST_F(SqliteDoorTest, AReadOnlyFileIsReadAndNotWritten) {
   EXPECT_NE(output.find("ERROR", 80), std::string::npos) << output;
 }
 
+// After ten seconds, by another process; a reader does not wait at all.
+TEST_F(SqliteDoorTest, ALockThatStaysIsToldWithWhatToDo) {
+  Start();
+  BackgroundProcess locker(
+      fmt::format("(echo 'BEGIN IMMEDIATE;'; echo \"SELECT 'locked';\"; sleep 60) | exec sqlite3 {}",
+                  file_));
+  EXPECT_EQ(locker.ReadLine(), "locked");
+  EXPECT_EQ(Psql("SELECT count(*) FROM points;\nINSERT INTO points (x) VALUES (1);\n", "-At").output,
+            "300\nERROR:  55P03: database is locked\nHINT:  another connection, or an open "
+            "transaction of another session, holds the write lock: COMMIT or ROLLBACK it\n");
+}
+
 // Another process writes all the time: nobody hears of locks, and no row is lost.
 TEST_F(SqliteDoorTest, OthersWriteAtTheSameTime) {
   Start();
