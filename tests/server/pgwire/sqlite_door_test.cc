@@ -222,7 +222,8 @@ TEST_F(SqliteDoorTest, PsqlDescribesMore) {
                                  "-A")
                                  .output;
   for (const char* line :
-       {"public|points|table|ann|permanent|heap|", "y|bigint|||||", "\"by_y\" btree (y)",
+       {"public|points|table|ann|permanent|heap||\n", "y|bigint||||plain|", "\"by_y\" btree (y)",
+        " kB|pg_default|\n", "CREATE OR REPLACE VIEW public.even AS\n",
         "public|by_y|index|ann|points|permanent|btree|", "public|even|view|ann|permanent|",
         "SELECT x FROM points WHERE y = 0", "Did not find any relation named \"nope\"."}) {
     EXPECT_NE(output.find(line), std::string::npos) << line << " in\n" << output;
@@ -246,7 +247,7 @@ TEST_F(SqliteDoorTest, QuickstartsLastLineOpensPsql) {
   };
   ASSERT_TRUE(last.starts_with("echo \"  $sluice serve ")) << last;
   last = last.substr(6, last.size() - 7);
-  replace("$sluice", SLUICE_BINARY " --log-level error");
+  replace("$sluice", SLUICE_BINARY);
   replace("$database", file_);
   Start();  // whose port is free again
   gateway_.reset();
