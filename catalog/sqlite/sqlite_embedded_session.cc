@@ -35,8 +35,8 @@ size_t CountPlaces(sqlite3_stmt* statement) {
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
  public:
   // `written`: as the client wrote it, where that is not `sql`.
-  SqliteEmbeddedStatement(SqliteConnection& connection, SqliteGuard& guard,
-                          SqlitePlace& place, SqliteStatement statement, std::string sql,
+  SqliteEmbeddedStatement(SqliteConnection& connection, SqliteGuard& guard, SqlitePlace& place,
+                          SqliteStatement statement, std::string sql,
                           std::optional<std::string_view> written)
       : connection_(connection),
         guard_(guard),
@@ -138,8 +138,7 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
         break;
     }
     const void* bytes = sqlite3_value_blob(value);
-    cell.bytes = {static_cast<const char*>(bytes),
-                  static_cast<size_t>(sqlite3_value_bytes(value))};
+    cell.bytes = {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
     return cell;
   }
 

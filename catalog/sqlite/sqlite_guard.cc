@@ -44,18 +44,12 @@ bool IsSluices(std::string_view table) {
   return LowerAscii(table).starts_with("sluice_");
 }
 
-// A statement's words, names without their quotes: of those that SQLite takes for names, strings are
-// some.
-std::vector<std::string> WordsOf(std::string_view sql) {
-  std::vector<std::string> words;
-  for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
-    const std::string_view text = sql.substr(token.begin, token.end - token.begin);
-    const bool quoted =
-        token.kind == SqlToken::Kind::kQuotedName || token.kind == SqlToken::Kind::kString;
-    words.push_back(
-        LowerAscii(quoted && text.size() >= 2 ? text.substr(1, text.size() - 2) : text));
-  }
-  return words;
+// A token in lower case, without quotes: SQLite takes strings for names, too.
+std::string WordOf(std::string_view sql, const SqlToken& token) {
+  const std::string_view text = sql.substr(token.begin, token.end - token.begin);
+  const bool quoted =
+      token.kind == SqlToken::Kind::kQuotedName || token.kind == SqlToken::Kind::kString;
+  return LowerAscii(quoted && text.size() >= 2 ? text.substr(1, text.size() - 2) : text);
 }
 
 }  // namespace
@@ -72,18 +66,20 @@ void SqliteGuard::Renew() {
 // for while the statement is prepared.
 void SqliteGuard::Begin(std::string_view sql) {
   BeginStep(false);
-  const std::vector<std::string> words = WordsOf(sql.substr(0, sql.find_first_of("(;")));
-  vacuum_ = !words.empty() && words[0] == "vacuum";
-  if (words.empty() || (words[0] != "alter" && words[0] != "create")) {
+  const std::vector<SqlToken> tokens = TokenizeSql(sql, Dialect::kSqlite);
+  const auto word = [&](size_t at) {
+    return at < tokens.size() ? WordOf(sql, tokens[at]) : std::string();
+  };
+  const std::string first = word(0);
+  vacuum_ = first == "vacuum";
+  const bool trigger = first == "create" && (word(1) == "trigger" || word(2) == "trigger");
+  if (!trigger && first != "alter") {
     return;
   }
-  const bool trigger = words[0] == "create" && std::find(words.begin(), words.end(), "trigger") !=
-                                                   words.end();
-  const std::vector<std::string> all = trigger ? WordsOf(sql) : words;
-  for (size_t at = 0; at < all.size(); ++at) {
-    const bool renamed = at >= 2 && all[at - 1] == "to" && all[at - 2] == "rename";
-    if (IsSluices(all[at]) && (trigger || renamed)) {
-      made_ = all[at];
+  for (size_t at = 2; at < tokens.size(); ++at) {
+    const bool renamed = word(at - 2) == "rename" && word(at - 1) == "to";
+    if ((trigger || renamed) && IsSluices(word(at))) {
+      made_ = word(at);
     }
   }
 }

@@ -83,11 +83,11 @@ Status SqlitePgCatalog::FillFixed() {
     roles.emplace_back(kOwnerOid + static_cast<int64_t>(roles.size()), user);
   }
   for (const auto& [oid, name] : roles) {
-    RETURN_IF_ERROR(Insert("pg_roles",
-                           "oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb,"
-                           " rolcanlogin, rolconnlimit",
-                           {oid, name, int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0}, int64_t{1},
-                            int64_t{-1}}));
+    RETURN_IF_ERROR(Insert(
+        "pg_roles",
+        "oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb,"
+        " rolcanlogin, rolconnlimit",
+        {oid, name, int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0}, int64_t{1}, int64_t{-1}}));
     RETURN_IF_ERROR(Insert("pg_user", "usename, usesysid", {name, oid}));
   }
   RETURN_IF_ERROR(connection_.Run(

@@ -85,8 +85,8 @@ class Rewriter final : private SqliteTableRewriter {
 
   // pg_catalog.f(...) is f(...); words that are functions without parentheses.
   void CatalogNames(size_t at) {
-    const bool table = at > 0 && (IsWord(at - 1, "table") || IsWord(at - 1, "exists") ||
-                                  IsWord(at - 1, "into"));
+    const bool table =
+        at > 0 && (IsWord(at - 1, "table") || IsWord(at - 1, "exists") || IsWord(at - 1, "into"));
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
         IsSymbol(at + 3, "(") && !table) {
       Drop(at, at + 2);
@@ -94,7 +94,8 @@ class Rewriter final : private SqliteTableRewriter {
                !IsSymbol(at + 1, ".") && (at == 0 || !IsSymbol(at - 1, ".")) &&
                !(at > 0 && IsWord(at - 1, "as")) && IsSessionWord(pieces_[at].lower)) {
       Replace(at, fmt::format("pg_{}()", pieces_[at].lower));
-    } else if (at > 0 && (IsWord(at - 1, "from") || IsWord(at - 1, "join") || IsSymbol(at - 1, ",")) &&
+    } else if (at > 0 &&
+               (IsWord(at - 1, "from") || IsWord(at - 1, "join") || IsSymbol(at - 1, ",")) &&
                pieces_[at].lower.starts_with("pg_") && !IsSymbol(at + 1, ".") &&
                !IsSymbol(at + 1, "(") && FindPgRelation(pieces_[at].lower) != nullptr) {
       // Before a table of that name that somebody has made: pg_catalog is searched first.

@@ -66,10 +66,9 @@ class WireDoor final : public Door {
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
                 [this](uint32_t process, uint32_t key) { CancelLoan(house_, process, key); }}),
         verifiers_(std::move(parts.verifiers)),
-        embedded_(parts.embedded.empty()
-                      ? nullptr
-                      : std::make_unique<EmbeddedDatabase>(context_, parts.embedded,
-                                                           parts.password_file)) {
+        embedded_(parts.embedded.empty() ? nullptr
+                                         : std::make_unique<EmbeddedDatabase>(
+                                               context_, parts.embedded, parts.password_file)) {
     house_.embedded = embedded_.get();
   }
 

@@ -23,7 +23,9 @@ template <typename Float>
 char* PutShortest(Float number, Float first_of_exponent, char* out) {
   const Float size = std::abs(number);
   if (!std::isfinite(number)) {
-    const std::string_view text = std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
+    const std::string_view text = std::isnan(number) ? "NaN"
+                                  : number > 0       ? "Infinity"
+                                                     : "-Infinity";
     return std::copy(text.begin(), text.end(), out);
   }
   const bool plain =

@@ -65,8 +65,8 @@ TEST_F(EmbeddedFileTest, AReplacedFileIsNotTakenForTheOldOne) {
   const std::string other = file_ + ".other";
   std::filesystem::copy_file(file_, other);
   std::filesystem::rename(other, file_);
-  const std::string replaced = "58030 | the database file " + file_ +
-                               " was replaced by another one while it was in use";
+  const std::string replaced =
+      "58030 | the database file " + file_ + " was replaced by another one while it was in use";
   EXPECT_EQ(Ask(*server, "INSERT INTO t VALUES (3)"), Error(replaced));
   EXPECT_EQ(Ask(*writer, "COMMIT"), Error(replaced));
   // Who connects now has the new one.
@@ -97,7 +97,8 @@ TEST_F(EmbeddedFileTest, AReadOnlyFileIsRead) {
   EXPECT_EQ(Ask(*server, "CREATE TABLE u (a INTEGER)"), Error(refused));
   EXPECT_EQ(Ask(*server, "BEGIN; DELETE FROM t").back(), "ReadyForQuery E");
   EXPECT_EQ(Ask(*server, "ROLLBACK").front(), "CommandComplete ROLLBACK");
-  EXPECT_EQ(Ask(*server, "CREATE TEMP TABLE u (a INTEGER)").front(), "CommandComplete CREATE TABLE");
+  EXPECT_EQ(Ask(*server, "CREATE TEMP TABLE u (a INTEGER)").front(),
+            "CommandComplete CREATE TABLE");
   EXPECT_EQ(Ask(*server, "SELECT polname FROM pg_catalog.pg_policy").front(),
             "RowDescription polname 25");
 }

@@ -16,6 +16,7 @@ class EmbeddedGuardTest : public EmbeddedSessionsTest {
     ASSERT_TRUE(server_->session().Run("CREATE TABLE sluice_models (name TEXT)").ok());
     ASSERT_TRUE(server_->session().Run("INSERT INTO sluice_models VALUES ('m')").ok());
     Ask(*server_, "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)");
+    Ask(*server_, "CREATE TABLE \"a(;b\" (a INTEGER)");
   }
   void ExpectRefused(const std::string& sql) {
     const auto heard = Ask(*server_, sql);
@@ -118,6 +119,10 @@ TEST_F(EmbeddedGuardTest, NoChangesOfSluicesTables) {
            "CREATE TRIGGER g AFTER INSERT ON sluice_models BEGIN SELECT 1; END",
            "ALTER TABLE t RENAME TO sluice_jobs",
            "ALTER TABLE t RENAME TO \"SLUICE_jobs\"",
+           "ALTER TABLE t RENAME TO 'sluice_jobs'",
+           "ALTER TABLE \"a(;b\" RENAME TO [sluice_jobs]",
+           "ALTER/* ( */TABLE t RENAME--\nTO `sluice_jobs`",
+           "CREATE/* ( */TRIGGER \"g(\" AFTER INSERT ON t BEGIN DELETE FROM 'sluice_models'; END",
            "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM sluice_models; END",
            "CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE \"sluice_models\" SET name = 1; END",
            "CREATE TEMP TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM main.sluice_models; END",
@@ -184,8 +189,9 @@ TEST_F(EmbeddedGuardTest, StrangeNamesAndManyColumns) {
             "DataRow 1");
   EXPECT_EQ(First("CREATE TABLE \"\" (\"\" INTEGER, \" \" TEXT, \"a\"\"b\" TEXT)"),
             "CommandComplete CREATE TABLE");
-  EXPECT_EQ(Ask(*server_, "SELECT count(*) FROM information_schema.columns WHERE table_name = ''")[1],
-            "DataRow 3");
+  EXPECT_EQ(
+      Ask(*server_, "SELECT count(*) FROM information_schema.columns WHERE table_name = ''")[1],
+      "DataRow 3");
   const auto columns = [](int count) {
     std::string list;
     for (int i = 0; i < count; ++i) {

@@ -214,13 +214,14 @@ TEST_F(SqliteDoorTest, PsqlEvaluatesAndExplains) {
 
 TEST_F(SqliteDoorTest, PsqlDescribesMore) {
   Start();
-  const std::string output = Psql(
-                                 "CREATE VIEW even AS SELECT x FROM points WHERE y = 0;\n"
-                                 "CREATE INDEX by_y ON points (y);\n"
-                                 "\\dt+\n\\d+ points\n\\d+ even\n\\di+\n\\dv+\n\\df+\n\\l+\n\\du+\n"
-                                 "\\dn+\n\\db\n\\dp\n\\dx\n\\ddp\n\\dRp\n\\dy\n\\sv even\n\\d nope\n",
-                                 "-A")
-                                 .output;
+  const std::string output =
+      Psql(
+          "CREATE VIEW even AS SELECT x FROM points WHERE y = 0;\n"
+          "CREATE INDEX by_y ON points (y);\n"
+          "\\dt+\n\\d+ points\n\\d+ even\n\\di+\n\\dv+\n\\df+\n\\l+\n\\du+\n"
+          "\\dn+\n\\db\n\\dp\n\\dx\n\\ddp\n\\dRp\n\\dy\n\\sv even\n\\d nope\n",
+          "-A")
+          .output;
   for (const char* line :
        {"public|points|table|ann|permanent|heap||\n", "y|bigint||||plain|", "\"by_y\" btree (y)",
         " kB|pg_default|\n", "CREATE OR REPLACE VIEW public.even AS\n",
@@ -257,8 +258,7 @@ TEST_F(SqliteDoorTest, QuickstartsLastLineOpensPsql) {
                          " -c '' 2>/dev/null && break; sleep 0.1; done");
   std::ofstream(home_ + "/line.sh") << last << "\nkill $!\n";
   const std::string output =
-      RunInShell(fmt::format("cd {0} && echo '\\\\dt' | HOME={0} bash line.sh 2>&1", home_))
-          .output;
+      RunInShell(fmt::format("cd {0} && echo '\\\\dt' | HOME={0} bash line.sh 2>&1", home_)).output;
   EXPECT_NE(output.find("public | points | table"), std::string::npos) << last << "\n" << output;
 }
 
@@ -292,12 +292,13 @@ TEST_F(SqliteDoorTest, AReadOnlyFileIsReadAndNotWritten) {
   ASSERT_EQ(root ? chown((home_ + "/.sluice").c_str(), kNobody, kNobody) : 0, 0);
   Start("--pg 127.0.0.1:0",
         root ? fmt::format("setpriv --reuid={0} --regid={0} --clear-groups", kNobody) : "");
-  const std::string output = Psql(
-                                 "SELECT count(*) FROM points;\n\\dt points\n"
-                                 "INSERT INTO points (x) VALUES (1);\n"
-                                 "SELECT x, y FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n",
-                                 "-At")
-                                 .output;
+  const std::string output =
+      Psql(
+          "SELECT count(*) FROM points;\n\\dt points\n"
+          "INSERT INTO points (x) VALUES (1);\n"
+          "SELECT x, y FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n",
+          "-At")
+          .output;
   EXPECT_EQ(output.find("300\npublic|points|table|ann\n"
                         "ERROR:  25006: attempt to write a readonly database\n"),
             0U)
@@ -308,13 +309,13 @@ TEST_F(SqliteDoorTest, AReadOnlyFileIsReadAndNotWritten) {
 // After ten seconds, by another process; a reader does not wait at all.
 TEST_F(SqliteDoorTest, ALockThatStaysIsToldWithWhatToDo) {
   Start();
-  BackgroundProcess locker(
-      fmt::format("(echo 'BEGIN IMMEDIATE;'; echo \"SELECT 'locked';\"; sleep 60) | exec sqlite3 {}",
-                  file_));
+  BackgroundProcess locker(fmt::format(
+      "(echo 'BEGIN IMMEDIATE;'; echo \"SELECT 'locked';\"; sleep 60) | exec sqlite3 {}", file_));
   EXPECT_EQ(locker.ReadLine(), "locked");
-  EXPECT_EQ(Psql("SELECT count(*) FROM points;\nINSERT INTO points (x) VALUES (1);\n", "-At").output,
-            "300\nERROR:  55P03: database is locked\nHINT:  another connection, or an open "
-            "transaction of another session, holds the write lock: COMMIT or ROLLBACK it\n");
+  EXPECT_EQ(
+      Psql("SELECT count(*) FROM points;\nINSERT INTO points (x) VALUES (1);\n", "-At").output,
+      "300\nERROR:  55P03: database is locked\nHINT:  another connection, or an open "
+      "transaction of another session, holds the write lock: COMMIT or ROLLBACK it\n");
 }
 
 // Another process writes all the time: nobody hears of locks, and no row is lost.
@@ -322,13 +323,13 @@ TEST_F(SqliteDoorTest, OthersWriteAtTheSameTime) {
   Start();
   RunInShell(fmt::format("sqlite3 {} 'CREATE TABLE both (who TEXT, i INTEGER)'", file_));
   const std::string output =
-      RunInShell(
-          fmt::format("(for i in $(seq 40); do sqlite3 -cmd '.timeout 10000' {0} \"INSERT INTO both"
-                      " VALUES ('shell', $i)\"; done) 2>&1 & "
-                      "for i in $(seq 40); do echo \"INSERT INTO both VALUES ('psql', $i);\"; done |"
-                      " psql -Xq -v ON_ERROR_STOP=1 '{1}' 2>&1; wait; psql -XAtq '{1}' -c \"SELECT"
-                      " who, count(*) FROM both GROUP BY 1 ORDER BY 1\" 2>&1",
-                      file_, Conninfo()))
+      RunInShell(fmt::format(
+                     "(for i in $(seq 40); do sqlite3 -cmd '.timeout 10000' {0} \"INSERT INTO both"
+                     " VALUES ('shell', $i)\"; done) 2>&1 & "
+                     "for i in $(seq 40); do echo \"INSERT INTO both VALUES ('psql', $i);\"; done |"
+                     " psql -Xq -v ON_ERROR_STOP=1 '{1}' 2>&1; wait; psql -XAtq '{1}' -c \"SELECT"
+                     " who, count(*) FROM both GROUP BY 1 ORDER BY 1\" 2>&1",
+                     file_, Conninfo()))
           .output;
   EXPECT_EQ(output, "psql|40\nshell|40\n");
 }
@@ -337,10 +338,11 @@ TEST_F(SqliteDoorTest, AKilledGatewayLeavesWhatWasCommitted) {
   Start();
   const std::string pid = std::to_string(gateway_->pid());
   const std::string output =
-      Psql("INSERT INTO points (x) VALUES (-1);\nBEGIN;\nDELETE FROM points;\n"
-           "SELECT count(*) FROM points;\n\\! kill -9 " +
-               pid + "\nCOMMIT;\n",
-           "-Atq")
+      Psql(
+          "INSERT INTO points (x) VALUES (-1);\nBEGIN;\nDELETE FROM points;\n"
+          "SELECT count(*) FROM points;\n\\! kill -9 " +
+              pid + "\nCOMMIT;\n",
+          "-Atq")
           .output;
   EXPECT_EQ(output.find("0\nserver closed the connection unexpectedly"), 0U) << output;
   gateway_.reset();
