@@ -62,8 +62,8 @@ void SqliteGuard::Renew() {
   sqlite3_set_authorizer(connection_, Ask, this);
 }
 
-// The new name of ALTER TABLE ... RENAME TO, and what a trigger does when it fires, are not asked
-// for while the statement is prepared.
+// SQLite does not ask about the new name of ALTER TABLE ... RENAME TO, nor, while a trigger is
+// created, about what it will do.
 void SqliteGuard::Begin(std::string_view sql) {
   BeginStep(false);
   const std::vector<SqlToken> tokens = TokenizeSql(sql, Dialect::kSqlite);
@@ -116,8 +116,8 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
   };
   if (!made_.empty()) {
     return Refuse(
-        fmt::format("permission denied for table {}: its rows are Sluice's own, which no trigger "
-                    "names, and no other table is called so",
+        fmt::format("permission denied for table {}: it is Sluice's own; no trigger may name it, "
+                    "and no other table may take its name",
                     made_));
   }
   if (vacuum_ && action != SQLITE_ATTACH && action != SQLITE_FUNCTION) {

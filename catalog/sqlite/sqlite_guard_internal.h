@@ -54,7 +54,7 @@ class SqliteGuard {
   sqlite3* const connection_;
   int open_ = 0;
   bool vacuum_ = false;
-  std::string made_;  // one of Sluice's names that the statement gives away; "": none
+  std::string made_;  // the Sluice table that a trigger names or a RENAME would make; "": none
   std::string refusal_;
 };
 
