@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """The PostgreSQL door over SQLite compared with its peers, in one run: medians of 5, as ratios.
 
-Needs psql, sqlite3, python3-psycopg and a PostgreSQL (bench/postgres.py). Door and peers take turns.
+Needs psql, sqlite3, python3-psycopg, bench/list_rows and a PostgreSQL (bench/postgres.py). Door and peers take turns.
+The peer of sqlite3's shell is list_rows, which prints rows as they come, in the shell's list mode; psql first keeps them all.
 """
 import os
 import shutil
@@ -18,6 +19,7 @@ import psycopg
 import gateway
 import postgres
 
+LIST_ROWS = "build/release/bench/list_rows"
 ROUNDS = 5
 TABLES = 200
 ROWS = 100_000
@@ -103,6 +105,7 @@ def main():
     with psycopg.connect(f"host={host} port={server_port} user=postgres dbname=sqlite_door_bench", autocommit=True) as c:
         for statement in schema().split(";")[:-1]:
             c.execute(statement)
+        c.execute("CREATE TABLE written (id BIGINT, x DOUBLE PRECISION, name TEXT)")
         c.execute(f"CREATE TABLE rows AS SELECT i AS id, i / 7.0::float8 AS x, 'name ' || i AS name, i % 97 AS n"
                   f" FROM generate_series(0, {ROWS - 1}) i")
     values = [(i, i / 7, f"name {i}") for i in range(INSERTS)]
@@ -122,8 +125,8 @@ def main():
         wire.query("COMMIT")
         return time.monotonic() - begin
 
-    def insert_psycopg():
-        with psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=bench") as c, c.cursor() as cur:
+    def insert_psycopg(at_port, database):
+        with psycopg.connect(f"host=127.0.0.1 port={at_port} user=postgres dbname={database}") as c, c.cursor() as cur:
             begin = time.monotonic()
             cur.executemany("INSERT INTO written VALUES (%s, %s, %s)", values)
             c.commit()
@@ -150,15 +153,21 @@ def main():
         (f"\\d of {TABLES} tables, ms", 1e3, describes("\\d\n")),
         (f"\\d t of {TABLES} tables, ms", 1e3, describes("\\d t100\n")),
         (f"SELECT of {ROWS:,} rows, ms", 1e3,
-         [("psql at the door", lambda: shell(as_psql + ["-c", "SELECT * FROM rows"])),
+         [("list_rows at the door", lambda: shell([LIST_ROWS, f"host=127.0.0.1 port={port} user=postgres dbname=bench",
+                                                   "SELECT * FROM rows"])),
           ("sqlite3's shell", lambda: shell(["sqlite3", file, "SELECT * FROM rows"])),
+          ("list_rows at PostgreSQL",
+           lambda: shell([LIST_ROWS, f"host=127.0.0.1 port={server_port} user=postgres dbname=sqlite_door_bench",
+                          "SELECT * FROM rows"])),
+          ("psql at the door", lambda: shell(as_psql + ["-c", "SELECT * FROM rows"])),
           ("psql at PostgreSQL", lambda: shell(["psql", "-XAtq", "-h", "127.0.0.1", "-p", str(server_port), "-U", "postgres",
                                                 "-d", "sqlite_door_bench", "-c", "SELECT * FROM rows"])),
           ("the door's bytes alone", wire_select)]),
         ("iris TRAIN by psql, ms", 1e3, [("door over SQLite", lambda: psql(port, "bench", (IRIS + ";\n") * 5) / 5)]),
         (f"INSERT of {INSERTS:,} prepared rows, ms", 1e3,
          [("door, pipelined", insert_pipelined), ("python3's sqlite3", insert_sqlite3),
-          ("door, psycopg executemany", insert_psycopg)]),
+          ("door, psycopg executemany", lambda: insert_psycopg(port, "bench")),
+          ("PostgreSQL, psycopg executemany", lambda: insert_psycopg(server_port, "sqlite_door_bench"))]),
     ]
     try:
         for what, unit, ways in measures:

@@ -13,6 +13,7 @@
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_parameter_types_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
+#include "catalog/sqlite/sqlite_place_internal.h"
 #include "catalog/sqlite/sqlite_unforeseen_internal.h"
 
 namespace sluice::catalog {
@@ -34,12 +35,14 @@ size_t CountPlaces(sqlite3_stmt* statement) {
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
  public:
   // `written`: as the client wrote it, if that differs from `sql`.
-  SqliteEmbeddedStatement(SqliteConnection& connection, const SqliteGuard& guard,
+  SqliteEmbeddedStatement(SqliteConnection& connection, SqliteGuard& guard, SqlitePlace& place,
                           SqliteStatement statement, std::string sql,
                           std::optional<std::string_view> written)
       : connection_(connection),
         guard_(guard),
+        place_(place),
         statement_(std::move(statement)),
+        vacuum_(guard.vacuum()),
         sql_(std::move(sql)),
         rewritten_(written.has_value()),
         parameters_(CountPlaces(statement_.get())) {
@@ -84,6 +87,12 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   Result<bool> Step() override {
+    if (sqlite3_stmt_busy(statement_.get()) == 0) {
+      guard_.BeginStep(vacuum_);
+      if (sqlite3_get_autocommit(connection_.handle()) != 0) {
+        RETURN_IF_ERROR(place_.Check());
+      }
+    }
     const int code = sqlite3_step(statement_.get());
     if (code == SQLITE_DONE) {
       return false;
@@ -108,16 +117,17 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   EmbeddedCell Cell(size_t column) const override {
-    const int at = static_cast<int>(column);
+    // Once looked up; of a connection of one thread a value needs no protection.
+    sqlite3_value* const value = sqlite3_column_value(statement_.get(), static_cast<int>(column));
     EmbeddedCell cell;
-    switch (sqlite3_column_type(statement_.get(), at)) {
+    switch (sqlite3_value_type(value)) {
       case SQLITE_INTEGER:
         cell.kind = EmbeddedCell::Kind::kInteger;
-        cell.integer = sqlite3_column_int64(statement_.get(), at);
+        cell.integer = sqlite3_value_int64(value);
         return cell;
       case SQLITE_FLOAT:
         cell.kind = EmbeddedCell::Kind::kReal;
-        cell.real = sqlite3_column_double(statement_.get(), at);
+        cell.real = sqlite3_value_double(value);
         return cell;
       case SQLITE_NULL:
         return cell;
@@ -128,9 +138,8 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
         cell.kind = EmbeddedCell::Kind::kBlob;
         break;
     }
-    const void* bytes = sqlite3_column_blob(statement_.get(), at);
-    cell.bytes = {static_cast<const char*>(bytes),
-                  static_cast<size_t>(sqlite3_column_bytes(statement_.get(), at))};
+    const void* bytes = sqlite3_value_blob(value);
+    cell.bytes = {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
     return cell;
   }
 
@@ -157,8 +166,10 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   SqliteConnection& connection_;
-  const SqliteGuard& guard_;
+  SqliteGuard& guard_;
+  SqlitePlace& place_;
   const SqliteStatement statement_;
+  const bool vacuum_;
   const std::string sql_;
   const bool rewritten_;
   const size_t parameters_;
@@ -200,6 +211,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
                         Options options, std::shared_ptr<SharedCatalogs> catalogs)
       : connection_(std::move(connection)),
         guard_(connection_->handle()),
+        place_(location),
         catalog_(*connection_, std::move(location), std::move(options), std::move(catalogs)) {}
 
   Status Begin() {
@@ -209,6 +221,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     // Both main.t and public.t are tables of the file.
     sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_MAINDBNAME, "public");
     sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    RETURN_IF_ERROR(place_.Check());
     return catalog_.Attach();
   }
 
@@ -223,11 +236,11 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     }
     const std::optional<std::string> rewritten = InSqliteDialect(sql, names_catalog);
     const std::string text = rewritten.value_or(std::string(sql));
-    guard_.Begin(FirstWordOf(sql) == "vacuum");
+    guard_.Begin(sql);
     Result<SqliteStatement> prepared = connection_->Prepare(text);
     if (prepared.ok()) {
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
-          *connection_, guard_, *std::move(prepared), text,
+          *connection_, guard_, place_, *std::move(prepared), text,
           rewritten.has_value() ? std::optional(sql) : std::nullopt));
     }
     if (!guard_.refusal().empty()) {
@@ -249,10 +262,13 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   }
 
   Status Run(std::string_view sql) override {
-    guard_.Begin(false);
+    guard_.BeginStep(false);
     const SqliteGuard::Open open(guard_);
     if (sql.starts_with("ROLLBACK")) {
       catalog_.Forget();
+    }
+    if (sql == "COMMIT") {  // into a file that is not there any more, it would be lost
+      RETURN_IF_ERROR(place_.Check());
     }
     return connection_->Run(sql);
   }
@@ -301,6 +317,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
  private:
   const std::unique_ptr<SqliteConnection> connection_;
   SqliteGuard guard_;
+  SqlitePlace place_;
   SqlitePgCatalog catalog_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
@@ -11,9 +12,9 @@
 namespace sluice::catalog {
 namespace {
 
-// With an argument these read a table's schema, or change this session or a number in the file that
-// SQLite itself does not use. Without one all PRAGMAs but those of kCommands only read.
-constexpr std::array<std::string_view, 25> kHarmless = {"table_info",
+// With an argument these say something of a table, or change this session or a number in the file
+// that SQLite itself does not use. Without one no PRAGMA harms.
+constexpr std::array<std::string_view, 24> kHarmless = {"table_info",
                                                         "table_xinfo",
                                                         "table_list",
                                                         "index_list",
@@ -35,13 +36,20 @@ constexpr std::array<std::string_view, 25> kHarmless = {"table_info",
                                                         "case_sensitive_like",
                                                         "recursive_triggers",
                                                         "reverse_unordered_selects",
-                                                        "query_only",
                                                         "threads",
                                                         "ignore_check_constraints"};
 constexpr std::array<std::string_view, 2> kSchemas = {"pg_catalog", "information_schema"};
 
-bool IsSluices(const std::string& table) {
+bool IsSluices(std::string_view table) {
   return LowerAscii(table).starts_with("sluice_");
+}
+
+// A token in lower case, without quotes: SQLite takes strings for names, too.
+std::string WordOf(std::string_view sql, const SqlToken& token) {
+  const std::string_view text = sql.substr(token.begin, token.end - token.begin);
+  const bool quoted =
+      token.kind == SqlToken::Kind::kQuotedName || token.kind == SqlToken::Kind::kString;
+  return LowerAscii(quoted && text.size() >= 2 ? text.substr(1, text.size() - 2) : text);
 }
 
 }  // namespace
@@ -52,6 +60,28 @@ SqliteGuard::SqliteGuard(sqlite3* connection) : connection_(connection) {
 
 void SqliteGuard::Renew() {
   sqlite3_set_authorizer(connection_, Ask, this);
+}
+
+// SQLite does not ask about the new name of ALTER TABLE ... RENAME TO, nor, while a trigger is
+// created, about what it will do.
+void SqliteGuard::Begin(std::string_view sql) {
+  BeginStep(false);
+  const std::vector<SqlToken> tokens = TokenizeSql(sql, Dialect::kSqlite);
+  const auto word = [&](size_t at) {
+    return at < tokens.size() ? WordOf(sql, tokens[at]) : std::string();
+  };
+  const std::string first = word(0);
+  vacuum_ = first == "vacuum";
+  const bool trigger = first == "create" && (word(1) == "trigger" || word(2) == "trigger");
+  if (!trigger && first != "alter") {
+    return;
+  }
+  for (size_t at = 2; at < tokens.size(); ++at) {
+    const bool renamed = word(at - 2) == "rename" && word(at - 1) == "to";
+    if ((trigger || renamed) && IsSluices(word(at))) {
+      made_ = word(at);
+    }
+  }
 }
 
 int SqliteGuard::Refuse(std::string why) {
@@ -84,6 +114,15 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
     }
     return SQLITE_OK;
   };
+  if (!made_.empty()) {
+    return Refuse(
+        fmt::format("permission denied for table {}: it is Sluice's own; no trigger may name it, "
+                    "and no other table may take its name",
+                    made_));
+  }
+  if (vacuum_ && action != SQLITE_ATTACH && action != SQLITE_FUNCTION) {
+    return SQLITE_OK;  // copies every table, Sluice's own among them
+  }
   switch (action) {
     case SQLITE_ATTACH:
       return vacuum_ && first.empty()
@@ -92,7 +131,7 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
                        "permission denied: a session has the database that it has connected to, "
                        "and no other file");
     case SQLITE_DETACH:
-      return vacuum_ ? SQLITE_OK : Refuse("permission denied to detach a database");
+      return Refuse("permission denied to detach a database");
     case SQLITE_FUNCTION:
       return LowerAscii(second) == "load_extension"
                  ? Refuse("permission denied to load an extension")

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <string>
+#include <string_view>
 
 namespace sluice::catalog {
 
@@ -31,12 +32,16 @@ class SqliteGuard {
   // Prepared statements are checked again before they run.
   void Renew();
 
-  // VACUUM attaches a file of its own, which has no name.
-  void Begin(bool vacuum) {
+  // Before a statement is prepared.
+  void Begin(std::string_view sql);
+  // Before it runs. VACUUM attaches a file of its own, which has no name.
+  void BeginStep(bool vacuum) {
     refusal_.clear();
+    made_.clear();
     vacuum_ = vacuum;
   }
-  // For the statement since Begin; "": nothing was refused.
+  bool vacuum() const { return vacuum_; }  // what has begun
+  // Of the statement since then; "": nothing was refused.
   const std::string& refusal() const { return refusal_; }
 
  private:
@@ -49,6 +54,7 @@ class SqliteGuard {
   sqlite3* const connection_;
   int open_ = 0;
   bool vacuum_ = false;
+  std::string made_;  // the Sluice table that a trigger names or a RENAME would make; "": none
   std::string refusal_;
 };
 

@@ -117,6 +117,10 @@ Result<std::string> SqlitePgCatalog::SchemaKey() {
   };
   add(options_.user);
   add(options_.database);
+  add(fmt::format("{}", options_.other_users.size()));
+  for (const std::string& user : options_.other_users) {
+    add(user);
+  }
   for (const std::vector<Value>& row : rows) {
     add(fmt::format("{}", IntegerCell(row[0])));
     for (size_t i = 1; i < row.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
@@ -77,15 +78,21 @@ Status SqlitePgCatalog::FillFixed() {
                          " datallowconn, datconnlimit, dattablespace, datcollate, datctype",
                          {kDatabaseOid, options_.database, kOwnerOid, int64_t{6}, "c", int64_t{0},
                           int64_t{1}, int64_t{-1}, int64_t{1663}, "C", "C"}));
-  RETURN_IF_ERROR(Insert("pg_roles",
-                         "oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb,"
-                         " rolcanlogin, rolconnlimit",
-                         {kOwnerOid, options_.user, int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0},
-                          int64_t{1}, int64_t{-1}}));
+  std::vector<std::pair<int64_t, std::string>> roles = {{kOwnerOid, options_.user}};
+  for (const std::string& user : options_.other_users) {
+    roles.emplace_back(kOwnerOid + static_cast<int64_t>(roles.size()), user);
+  }
+  for (const auto& [oid, name] : roles) {
+    RETURN_IF_ERROR(Insert(
+        "pg_roles",
+        "oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb,"
+        " rolcanlogin, rolconnlimit",
+        {oid, name, int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0}, int64_t{1}, int64_t{-1}}));
+    RETURN_IF_ERROR(Insert("pg_user", "usename, usesysid", {name, oid}));
+  }
   RETURN_IF_ERROR(connection_.Run(
       "INSERT INTO pg_catalog.pg_authid (oid, rolname, rolinherit, rolcanlogin, rolconnlimit)"
       " SELECT oid, rolname, 1, 1, -1 FROM pg_catalog.pg_roles"));
-  RETURN_IF_ERROR(Insert("pg_user", "usename, usesysid", {options_.user, kOwnerOid}));
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, std::string>>{
            {"server_version", options_.version_number},
            {"server_version_num", "150000"},

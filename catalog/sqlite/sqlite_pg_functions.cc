@@ -74,10 +74,10 @@ constexpr std::array kFixed = {
     Fixed{"pg_partition_ancestors", nullptr},
     Fixed{"pg_get_functiondef", nullptr},
     Fixed{"pg_tablespace_location", ""},
-    Fixed{"pg_relation_size", "0", true},
-    Fixed{"pg_table_size", "0", true},
-    Fixed{"pg_indexes_size", "0", true},
-    Fixed{"pg_total_relation_size", "0", true},
+    Fixed{"pg_relation_size", nullptr},  // SQLite counts the pages of the file alone
+    Fixed{"pg_table_size", nullptr},
+    Fixed{"pg_indexes_size", nullptr},
+    Fixed{"pg_total_relation_size", nullptr},
     Fixed{"pg_stat_get_numscans", "0", true},
     Fixed{"txid_current", "1", true},
     Fixed{"inet_server_addr", nullptr},
@@ -128,8 +128,11 @@ constexpr std::array kAsked = {
           "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"},
     Asked{"pg_size_pretty",
           "SELECT CASE WHEN ?1 < 10240 THEN ?1 || ' bytes' WHEN ?1 < 10485760"
-          " THEN (?1 + 512) / 1024 || ' kB' ELSE (?1 + 524288) / 1048576 || ' MB'"
+          " THEN ((?1 + 512) / 1024) || ' kB' ELSE ((?1 + 524288) / 1048576) || ' MB'"
           " END"},
+    Asked{"array_remove",
+          "SELECT CASE WHEN ?1 IS NOT NULL THEN (SELECT coalesce(pg_array_of(value), '{}') FROM"
+          " json_each(pg_array_json(?1)) WHERE value IS NOT ?2) END"},
     Asked{"current_schemas", "SELECT CASE WHEN ?1 THEN '{pg_catalog,public}' ELSE '{public}' END"},
     Asked{"current_setting", "SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(?1)"},
     Asked{"set_config", "SELECT ?2"},
@@ -442,11 +445,14 @@ void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) 
     auto* compiled = static_cast<std::regex*>(sqlite3_get_auxdata(context, 0));
     std::unique_ptr<std::regex> made;
     if (compiled == nullptr) {
-      made = std::make_unique<std::regex>(std::string(TextOf(arguments[0])));
+      // Breadth first: "(a+)+$" takes no longer than others, but nothing refers back to a group.
+      made = std::make_unique<std::regex>(
+          std::string(TextOf(arguments[0])),
+          std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
       compiled = made.get();
     }
     const std::string text(TextOf(arguments[1]));
-    constexpr size_t kLongest = 10'000;  // its search recurses deeply
+    constexpr size_t kLongest = 10'000;  // nothing interrupts a search
     if (text.size() > kLongest) {
       sqlite3_result_error(context, "the text is too long for a regular expression", -1);
       return;

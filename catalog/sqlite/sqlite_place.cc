@@ -44,7 +44,9 @@ Status CheckHeader(SqliteConnection& connection, const SqliteLocation& location)
 Result<SqlitePlace::File> SqlitePlace::Look() const {
   struct stat found {};
   if (stat(location_.path.c_str(), &found) == 0) {
-    return File{found.st_dev, found.st_ino, int64_t{found.st_size}};
+    constexpr int64_t kNanosOfSecond = 1'000'000'000;
+    return File{found.st_dev, found.st_ino, int64_t{found.st_size},
+                int64_t{found.st_mtim.tv_sec} * kNanosOfSecond + found.st_mtim.tv_nsec};
   }
   return errno == ENOENT || errno == ENOTDIR
              ? NotThere(location_, "58P01", "was deleted while it was in use")
@@ -105,6 +107,12 @@ Result<std::unique_ptr<SqliteConnection>> SqlitePlace::OpenAnew(std::stop_token 
   if (file.bytes > kBytesLookedAt && !shrunk) {
     return connection;
   }
+  {
+    const MutexLock lock(mutex_);
+    if (looked_at_ == file) {
+      return connection;
+    }
+  }
   ASSIGN_OR_RETURN(const SqlRows rows, connection->Query("PRAGMA quick_check(1)", {}));
   const std::string found = rows.empty() ? "" : TextCell(rows[0][0]);
   // Reports about values concern only the user and the constraints.
@@ -115,6 +123,8 @@ Result<std::unique_ptr<SqliteConnection>> SqlitePlace::OpenAnew(std::stop_token 
             "it was overwritten or truncated by something that is not SQLite; restore it, and "
             "run the statement again");
   }
+  const MutexLock lock(mutex_);
+  looked_at_ = file;
   return connection;
 }
 

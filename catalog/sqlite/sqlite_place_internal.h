@@ -23,8 +23,9 @@ class SqlitePlace {
   // empty. Costs microseconds.
   Status Check() EXCLUDES(mutex_);
   Status CheckIfOpened() EXCLUDES(mutex_);  // OK before the first Check
-  // A newly opened connection, which sees the database as others do, after a check of the file's
-  // header (58030) and, if that takes only a moment, of each of its pages (XX001).
+  // A connection that sees what somebody would who opened the database only now, after a look at
+  // the file's header (58030) and, where that takes no more than a moment and the file has changed
+  // since the last look, at each of its pages (XX001).
   Result<std::unique_ptr<SqliteConnection>> OpenAnew(std::stop_token stop) EXCLUDES(mutex_);
 
  private:
@@ -32,6 +33,8 @@ class SqlitePlace {
     uint64_t device = 0;
     uint64_t inode = 0;
     int64_t bytes = 0;
+    int64_t changed_nanos = 0;  // commits to a write-ahead log leave it as it is
+    bool operator==(const File&) const = default;
   };
   Result<File> Look() const;
   Status Remember(const File& file, bool* shrunk) EXCLUDES(mutex_);
@@ -39,6 +42,7 @@ class SqlitePlace {
   const SqliteLocation location_;
   Mutex mutex_;
   std::optional<File> opened_ GUARDED_BY(mutex_);
+  std::optional<File> looked_at_ GUARDED_BY(mutex_);  // when all of its pages were whole
 };
 
 }  // namespace sluice::catalog

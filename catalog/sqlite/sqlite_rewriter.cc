@@ -85,13 +85,21 @@ class Rewriter final : private SqliteTableRewriter {
 
   // pg_catalog.f(...) becomes f(...); words that are functions without parentheses.
   void CatalogNames(size_t at) {
+    const bool table =
+        at > 0 && (IsWord(at - 1, "table") || IsWord(at - 1, "exists") || IsWord(at - 1, "into"));
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
-        IsSymbol(at + 3, "(")) {
+        IsSymbol(at + 3, "(") && !table) {
       Drop(at, at + 2);
     } else if (pieces_[at].kind == Kind::kWord && !IsSymbol(at + 1, "(") &&
                !IsSymbol(at + 1, ".") && (at == 0 || !IsSymbol(at - 1, ".")) &&
                !(at > 0 && IsWord(at - 1, "as")) && IsSessionWord(pieces_[at].lower)) {
       Replace(at, fmt::format("pg_{}()", pieces_[at].lower));
+    } else if (at > 0 &&
+               (IsWord(at - 1, "from") || IsWord(at - 1, "join") || IsSymbol(at - 1, ",")) &&
+               pieces_[at].lower.starts_with("pg_") && !IsSymbol(at + 1, ".") &&
+               !IsSymbol(at + 1, "(") && FindPgRelation(pieces_[at].lower) != nullptr) {
+      // Before a table of that name that somebody has made: pg_catalog is searched first.
+      Replace(at, "pg_catalog." + pieces_[at].lower);
     } else if (at > 0 && IsWord(at - 1, "as") && kKeywords.contains(pieces_[at].lower)) {
       Replace(at, QuoteName(pieces_[at].text));
     } else if (at >= 2 && IsSymbol(at - 1, "=") &&

@@ -67,13 +67,23 @@ Status AtName(Status error, std::string_view sql) {
     return error;
   }
   const std::string missing = MissingName(error, false);
-  for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
+  const std::string whole = MissingName(error, true);
+  const std::vector<SqlToken> tokens = TokenizeSql(sql, Dialect::kSqlite);
+  const auto name_at = [&](size_t at) {
+    const SqlToken& token = tokens[at];
     const auto name =
         ParseTableName(sql.substr(token.begin, token.end - token.begin), Dialect::kSqlite);
-    if ((token.kind == SqlToken::Kind::kWord || token.kind == SqlToken::Kind::kQuotedName) &&
-        name.ok() && LowerAscii(name->name) == missing) {
-      return std::move(error).At(
-          {static_cast<int64_t>(token.begin), static_cast<int64_t>(token.end)});
+    return name.ok() && (token.kind == SqlToken::Kind::kWord ||
+                         token.kind == SqlToken::Kind::kQuotedName)
+               ? LowerAscii(name->name)
+               : std::string();
+  };
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    const bool qualified = at + 2 < tokens.size() && sql[tokens[at + 1].begin] == '.' &&
+                           name_at(at) + "." + name_at(at + 2) == whole;
+    if (qualified || (!missing.empty() && name_at(at) == missing)) {
+      return std::move(error).At({static_cast<int64_t>(tokens[at].begin),
+                                  static_cast<int64_t>(tokens[qualified ? at + 2 : at].end)});
     }
   }
   return error;

@@ -45,6 +45,8 @@ class BinaryReader {
 };
 
 // As the server prints them: the fewest digits that give the number back.
+inline constexpr size_t kMostNumberChars = 32;
+char* PutDouble(double number, char* out);  // where it ends; `out` has room for kMostNumberChars
 std::string DoubleText(double number);
 std::string FloatText(float number);
 // nullopt: not a number. Infinities and NaN are spelled as in PostgreSQL.

@@ -45,6 +45,7 @@ class WireDoor final : public Door {
     TlsContext client_tls;
     std::unique_ptr<TicketDesk> tickets;  // with a server's verifiers
     std::string embedded;                 // sqlite:PATH, instead of a server
+    std::string password_file;            // whose users are its roles; "": there are none
   };
   explicit WireDoor(Parts parts)
       : server_tls_(std::move(parts.server_tls)),
@@ -65,9 +66,9 @@ class WireDoor final : public Door {
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
                 [this](uint32_t process, uint32_t key) { CancelLoan(house_, process, key); }}),
         verifiers_(std::move(parts.verifiers)),
-        embedded_(parts.embedded.empty()
-                      ? nullptr
-                      : std::make_unique<EmbeddedDatabase>(context_, parts.embedded)) {
+        embedded_(parts.embedded.empty() ? nullptr
+                                         : std::make_unique<EmbeddedDatabase>(
+                                               context_, parts.embedded, parts.password_file)) {
     house_.embedded = embedded_.get();
   }
 
@@ -166,7 +167,8 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
       service, throttle, std::move(upstream), options.client_login, std::move(verifiers),
       std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets),
-      embedded ? options.source : std::string()});
+      embedded ? options.source : std::string(),
+      options.client_login == ClientLogin::kScram ? options.password_file : std::string()});
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

@@ -13,45 +13,26 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// From this power of ten on, the server writes an exponent.
-constexpr int kFirstDoubleExponent = 15;
-constexpr int kFirstFloatExponent = 6;
-constexpr int kLastExponent = -5;
+// From these powers of ten on, and below the last, the server writes an exponent.
+constexpr double kFirstDoubleOfExponent = 1e15;
+constexpr float kFirstFloatOfExponent = 1e6F;
+constexpr double kLeastWithoutExponent = 1e-4;
 
+// Where it ends. `out` has room for kMostNumberChars.
 template <typename Float>
-std::string ShortestText(Float number, int first_exponent) {
-  if (std::isnan(number)) {
-    return "NaN";
+char* PutShortest(Float number, Float first_of_exponent, char* out) {
+  const Float size = std::abs(number);
+  if (!std::isfinite(number)) {
+    const std::string_view text = std::isnan(number) ? "NaN"
+                                  : number > 0       ? "Infinity"
+                                                     : "-Infinity";
+    return std::copy(text.begin(), text.end(), out);
   }
-  if (std::isinf(number)) {
-    return number > 0 ? "Infinity" : "-Infinity";
-  }
-  std::array<char, 64> buffer{};
-  const auto written = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
-                                     std::chars_format::scientific);
-  const std::string_view text(buffer.data(), static_cast<size_t>(written.ptr - buffer.data()));
-  const size_t e = text.find('e');
-  int exponent = 0;
-  std::from_chars(text.data() + e + (text[e + 1] == '+' ? 2 : 1), text.data() + text.size(),
-                  exponent);
-  if (exponent <= kLastExponent || exponent >= first_exponent) {
-    return std::string(text);
-  }
-  const bool negative = text.front() == '-';
-  std::string digits;
-  for (const char c : text.substr(negative ? 1 : 0, e - (negative ? 1 : 0))) {
-    if (c != '.') {
-      digits += c;
-    }
-  }
-  if (exponent < 0) {
-    digits.insert(0, "0." + std::string(static_cast<size_t>(-exponent - 1), '0'));
-  } else if (const auto whole = static_cast<size_t>(exponent) + 1; digits.size() <= whole) {
-    digits.append(whole - digits.size(), '0');
-  } else {
-    digits.insert(whole, ".");
-  }
-  return (negative ? "-" : "") + digits;
+  const bool plain =
+      size == 0 || (size >= static_cast<Float>(kLeastWithoutExponent) && size < first_of_exponent);
+  return std::to_chars(out, out + kMostNumberChars, number,
+                       plain ? std::chars_format::fixed : std::chars_format::scientific)
+      .ptr;
 }
 
 template <typename Float>
@@ -154,12 +135,18 @@ void AppendNumericHeader(size_t groups, int weight, uint16_t sign, size_t scale,
 
 }  // namespace
 
+char* PutDouble(double number, char* out) {
+  return PutShortest(number, kFirstDoubleOfExponent, out);
+}
+
 std::string DoubleText(double number) {
-  return ShortestText(number, kFirstDoubleExponent);
+  std::array<char, kMostNumberChars> text{};
+  return {text.data(), PutDouble(number, text.data())};
 }
 
 std::string FloatText(float number) {
-  return ShortestText(number, kFirstFloatExponent);
+  std::array<char, kMostNumberChars> text{};
+  return {text.data(), PutShortest(number, kFirstFloatOfExponent, text.data())};
 }
 
 std::optional<double> ParseDoubleText(std::string_view text) {

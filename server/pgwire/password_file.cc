@@ -185,6 +185,15 @@ Result<std::unique_ptr<Verifiers>> OpenPasswordFile(const std::string& path) {
   return std::unique_ptr<Verifiers>(std::make_unique<FileVerifiers>(path));
 }
 
+Result<std::vector<std::string>> UsersOf(const std::string& path) {
+  ASSIGN_OR_RETURN(const PasswordFile file, NeedPasswordFile(path));
+  std::vector<std::string> names;
+  for (const auto& [name, verifier] : file.users) {
+    names.push_back(name);
+  }
+  return names;
+}
+
 Result<bool> IsPassword(const std::string& path, const std::string& name,
                         std::string_view password) {
   ASSIGN_OR_RETURN(const PasswordFile file, NeedPasswordFile(path));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "server/pgwire/scram.h"
@@ -35,6 +36,8 @@ Status RemovePassword(const std::string& path, const std::string& name);
 
 // Reads the file for each login, so that a new user can log in at once.
 Result<std::unique_ptr<Verifiers>> OpenPasswordFile(const std::string& path);
+// Everybody who has a password there, by name.
+Result<std::vector<std::string>> UsersOf(const std::string& path);
 // Whether it is the user's password. Takes some milliseconds, whether or not the user exists.
 Result<bool> IsPassword(const std::string& path, const std::string& name,
                         std::string_view password);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 
@@ -36,7 +37,15 @@ bool IsUtf8(std::string_view text) {
 }
 
 bool IsShowable(std::string_view text) {
-  return text.find('\0') == std::string_view::npos && IsUtf8(text);
+  // All of it, so that many bytes are looked at together.
+  unsigned char high = 0;
+  bool zero = false;
+  for (const char byte : text) {
+    high |= static_cast<unsigned char>(byte);
+    zero |= byte == 0;
+  }
+  constexpr unsigned char kNotAscii = 0x80;
+  return !zero && ((high & kNotAscii) == 0 || DecodeUtf8(text).has_value());
 }
 
 std::string_view BoolOf(std::string_view text) {
@@ -156,25 +165,36 @@ Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::stri
     AppendInt32(-1, out);
     return OkStatus();
   }
+  const uint32_t type = column.type.oid;
+  if (column.format == 0 && type != kByteaOid && type != kBoolOid &&
+      (cell.kind == CellKind::kInteger || cell.kind == CellKind::kReal)) {
+    std::array<char, kMostNumberChars> digits{};
+    char* const text = digits.data();
+    char* const end = cell.kind == CellKind::kReal
+                          ? PutDouble(cell.real, text)
+                          : std::to_chars(text, text + kMostNumberChars, cell.integer).ptr;
+    AppendInt32(static_cast<int32_t>(end - text), out);
+    out->append(text, end);
+    return OkStatus();
+  }
+  if (column.format == 0 && cell.kind == CellKind::kText && IsText(type) &&
+      IsShowable(cell.bytes)) {
+    AppendInt32(static_cast<int32_t>(cell.bytes.size()), out);
+    *out += cell.bytes;
+    return OkStatus();
+  }
   const size_t begin = out->size();
-  out->append(sizeof(int32_t), '\0');  // the length, filled in when it is known
+  out->append(kLengthBytes, '\0');  // the length, when that is known
   if (column.format != 0) {
     const Status appended = AppendBinaryField(cell, column, out);
     if (!appended.ok()) {
       out->resize(begin);
       return appended;
     }
-  } else if (cell.kind == CellKind::kInteger && column.type.oid != kBoolOid &&
-             column.type.oid != kByteaOid) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof(digits), cell.integer).ptr;
-    out->append(digits, static_cast<size_t>(end - digits));
-  } else if (cell.kind == CellKind::kText && IsText(column.type.oid) && IsShowable(cell.bytes)) {
-    *out += cell.bytes;
   } else {
-    *out += CellText(cell, column.type.oid);
+    *out += CellText(cell, type);
   }
-  PutUint32(*out, begin, static_cast<uint32_t>(out->size() - begin - sizeof(int32_t)));
+  PutUint32(*out, begin, static_cast<uint32_t>(out->size() - begin - kLengthBytes));
   return OkStatus();
 }
 

@@ -11,6 +11,7 @@
 #include "base/guarded.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
+#include "server/pgwire/password_file.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -53,13 +54,21 @@ std::vector<std::string> OwnSettings(const SessionSettings& settings) {
 
 }  // namespace
 
-EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string url)
+EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string url,
+                                   std::string password_file)
     : context_(context),
       url_(std::move(url)),
+      password_file_(std::move(password_file)),
       threads_(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency())) {}
 
 EmbeddedDatabase::~EmbeddedDatabase() {
   threads_.join();
+}
+
+std::vector<std::string> EmbeddedDatabase::Users() const {
+  Result<std::vector<std::string>> users =
+      password_file_.empty() ? std::vector<std::string>() : UsersOf(password_file_);
+  return users.ok() ? *std::move(users) : std::vector<std::string>();
 }
 
 // The server belongs to the thread that works on it, or to the I/O thread if none does. Everything
@@ -184,6 +193,8 @@ void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startu
     options.user = startup.Find("user");
     options.database = startup.Find("database");
     options.database = options.database.empty() ? options.user : options.database;
+    options.other_users = database.Users();
+    std::erase(options.other_users, options.user);
     options.version = kVersion;
     options.version_number = kVersionNumber;
     Result<std::unique_ptr<catalog::EmbeddedSession>> session =

@@ -21,13 +21,16 @@ namespace sluice::server::pgwire {
 // has none, nor has one that waits for its client or for a lock. Belongs to the I/O thread.
 class EmbeddedDatabase {
  public:
-  EmbeddedDatabase(boost::asio::io_context& context, std::string url);
+  // `password_file`: "" where nobody is asked for a password.
+  EmbeddedDatabase(boost::asio::io_context& context, std::string url, std::string password_file);
   // Waits for running statements; ending their sessions interrupts them.
   ~EmbeddedDatabase();
 
   boost::asio::io_context& context() { return context_; }
   boost::asio::thread_pool& threads() { return threads_; }
   const std::string& url() const { return url_; }
+  // Who may log in; nobody where the file cannot be read any more.
+  std::vector<std::string> Users() const;
   const std::shared_ptr<catalog::SharedCatalogs>& catalogs() const { return catalogs_; }
   // Number of the next session, by which its client identifies it.
   uint32_t NextProcess() { return ++last_process_; }
@@ -35,6 +38,7 @@ class EmbeddedDatabase {
  private:
   boost::asio::io_context& context_;
   const std::string url_;
+  const std::string password_file_;
   const std::shared_ptr<catalog::SharedCatalogs> catalogs_ = catalog::MakeSharedCatalogs();
   boost::asio::thread_pool threads_;
   uint32_t last_process_ = 0;

@@ -116,6 +116,19 @@ TEST_F(DisturbedFile, AFileThatWasCutShortTakesNoModel) {
   EXPECT_FALSE(Write().ok());
 }
 
+// All pages were looked at before; they are again where the file has changed.
+TEST_F(DisturbedFile, PagesThatChangeBehindTheHeaderAreSeen) {
+  ASSERT_TRUE(Put().ok());
+  ASSERT_TRUE(source_->Execute("PRAGMA wal_checkpoint(TRUNCATE)", nullptr, {}).ok());
+  ASSERT_TRUE(Put().ok());
+  {
+    std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4 * 4096);
+    file << std::string(8 * 4096, 'x');
+  }
+  EXPECT_EQ(Put().sqlstate(), "XX001");
+}
+
 TEST_F(DisturbedFile, AFileThatWasOverwrittenTakesNoModel) {
   {
     std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);

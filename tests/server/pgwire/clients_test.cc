@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ std::vector<AnyClient> AnyClients() {
       {"LibPq", SLUICE_LIB_PQ_CLIENT},
       {"NodePostgres",
        "env NODE_PATH=/usr/local/share/sluice-tests/usr/share/nodejs node any_node_postgres.js"},
+      {"PostgresJs",
+       "env NODE_PATH=/usr/local/share/sluice-tests/npm/node_modules node any_postgres_js.js"},
       {"Pgcli", "/usr/bin/python3 any_pgcli.py"},
       {"NotebookOfPsycopg",
        "/usr/bin/python3 run_notebook.py " + examples + "notebook_psycopg.ipynb"},
@@ -48,9 +51,18 @@ std::string RunAnyClient(const AnyClient& client, const std::string& home,
       .output;
 }
 
+// scripts/install_packages could not get it: it comes from npm, and not from Debian.
+bool IsLeftOut(const AnyClient& client) {
+  return client.name == "PostgresJs" &&
+         !std::filesystem::exists("/usr/local/share/sluice-tests/npm/node_modules/postgres");
+}
+
 class ClientOverSqlite : public SqliteDoorTest, public ::testing::WithParamInterface<AnyClient> {};
 
 TEST_P(ClientOverSqlite, DoesWhatItDoes) {
+  if (IsLeftOut(GetParam())) {
+    GTEST_SKIP() << "npm has not installed postgres.js";
+  }
   Start();
   EXPECT_EQ(RunAnyClient(GetParam(), home_, Conninfo()), "ok\n");
 }
@@ -58,6 +70,9 @@ TEST_P(ClientOverSqlite, DoesWhatItDoes) {
 class ClientOverPostgres : public DoorTest, public ::testing::WithParamInterface<AnyClient> {};
 
 TEST_P(ClientOverPostgres, DoesWhatItDoes) {
+  if (IsLeftOut(GetParam())) {
+    GTEST_SKIP() << "npm has not installed postgres.js";
+  }
   Start();
   EXPECT_EQ(RunAnyClient(GetParam(), home_, Conninfo()), "ok\n");
 }

@@ -37,9 +37,10 @@ class SqliteDoorTest : public ::testing::Test {
     std::filesystem::remove_all(home_);
   }
 
-  void Start(const std::string& options = "--pg 127.0.0.1:0") {
+  // `by`: the program that starts it.
+  void Start(const std::string& options = "--pg 127.0.0.1:0", const std::string& by = "") {
     gateway_ = std::make_unique<BackgroundProcess>(
-        fmt::format("HOME={} exec {} serve --source sqlite:{} --grpc 127.0.0.1:0 {}", home_,
+        fmt::format("HOME={} exec {} {} serve --source sqlite:{} --grpc 127.0.0.1:0 {}", home_, by,
                     SLUICE_BINARY, file_, options));
     const std::string grpc = gateway_->ReadLine();  // gRPC on 127.0.0.1:1234
     grpc_port_ = grpc.substr(grpc.rfind(':') + 1);

@@ -7,6 +7,8 @@
 namespace sluice {
 namespace {
 
+constexpr uid_t kNobody = 65534;
+
 TEST_F(SqliteDoorTest, PsqlLooksAround) {
   Start();
   EXPECT_EQ(
@@ -143,6 +145,8 @@ TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
                "y INTO m")
                 .find("m|1|1|"),
             std::string::npos);
+  EXPECT_EQ(as("ann", "pässwörd", "SELECT usename FROM pg_user ORDER BY 1"), "ann\nbob\n");
+  EXPECT_EQ(as("bob", "other", "\\du").substr(0, 12), "ann||{}\nbob|");
   // Models belong to all users; a job shows its user.
   EXPECT_EQ(as("bob", "other", "SHOW MODELS").substr(0, 2), "m|");
   EXPECT_EQ(as("bob", "other", "SELECT username FROM sluice_jobs"), "ann\n");
@@ -206,6 +210,145 @@ TEST_F(SqliteDoorTest, PsqlEvaluatesAndExplains) {
     EXPECT_NE(output.find(part), std::string::npos) << part << " in\n" << output;
   }
   EXPECT_EQ(output.find("ERROR"), std::string::npos) << output;
+}
+
+TEST_F(SqliteDoorTest, PsqlDescribesMore) {
+  Start();
+  const std::string output =
+      Psql(
+          "CREATE VIEW even AS SELECT x FROM points WHERE y = 0;\n"
+          "CREATE INDEX by_y ON points (y);\n"
+          "\\dt+\n\\d+ points\n\\d+ even\n\\di+\n\\dv+\n\\df+\n\\l+\n\\du+\n"
+          "\\dn+\n\\db\n\\dp\n\\dx\n\\ddp\n\\dRp\n\\dy\n\\sv even\n\\d nope\n",
+          "-A")
+          .output;
+  for (const char* line :
+       {"public|points|table|ann|permanent|heap||\n", "y|bigint||||plain|", "\"by_y\" btree (y)",
+        " kB|pg_default|\n", "CREATE OR REPLACE VIEW public.even AS\n",
+        "public|by_y|index|ann|points|permanent|btree|", "public|even|view|ann|permanent|",
+        "SELECT x FROM points WHERE y = 0", "Did not find any relation named \"nope\"."}) {
+    EXPECT_NE(output.find(line), std::string::npos) << line << " in\n" << output;
+  }
+  EXPECT_EQ(output.find("ERROR"), std::string::npos) << output;
+}
+
+// As a new user finds it at the end of scripts/quickstart.
+TEST_F(SqliteDoorTest, QuickstartsLastLineOpensPsql) {
+  std::ifstream script(SLUICE_SOURCE_DIR "/scripts/quickstart");
+  std::string line;
+  std::string last;
+  while (std::getline(script, line)) {
+    last = line.empty() ? last : line;
+  }
+  const auto replace = [&last](const std::string& from, const std::string& to) {
+    for (size_t at = last.find(from); at != std::string::npos; at = last.find(from, at)) {
+      last.replace(at, from.size(), to);
+      at += to.size();
+    }
+  };
+  ASSERT_TRUE(last.starts_with("echo \"  $sluice serve ")) << last;
+  last = last.substr(6, last.size() - 7);
+  replace("$sluice", SLUICE_BINARY);
+  replace("$database", file_);
+  Start();  // whose port is free again
+  gateway_.reset();
+  replace("5433", port_);
+  // A loaded machine takes longer than the line waits.
+  replace("sleep 1", "for i in $(seq 100); do psql -h 127.0.0.1 -p " + port_ +
+                         " -c '' 2>/dev/null && break; sleep 0.1; done");
+  std::ofstream(home_ + "/line.sh") << last << "\nkill $!\n";
+  const std::string output =
+      RunInShell(fmt::format("cd {0} && echo '\\\\dt' | HOME={0} bash line.sh 2>&1", home_)).output;
+  EXPECT_NE(output.find("public | points | table"), std::string::npos) << last << "\n" << output;
+}
+
+// What psql says where the file goes while it is connected.
+TEST_F(SqliteDoorTest, PsqlHearsThatItsFileIsGone) {
+  Start();
+  const std::string output =
+      Psql(fmt::format("SELECT count(*) FROM points;\n\\! mv {0} {0}.away\n"
+                       "INSERT INTO points (x) VALUES (1);\n"
+                       "SELECT x, y FROM points LABEL y INTO m;\n\\! mv {0}.away {0}\n"
+                       "SELECT count(*) FROM points;\n",
+                       file_),
+           "-At")
+          .output;
+  const std::string gone =
+      "ERROR:  58P01: the database file " + file_ + " was deleted while it was in use\n";
+  EXPECT_EQ(output.find("300\n" + gone), 0U) << output;
+  EXPECT_NE(output.find("HINT:  what was written since then is not there; restore the file, and run"
+                        " the statement again\n"),
+            std::string::npos)
+      << output;
+  EXPECT_EQ(output.substr(output.size() - 5), "\n300\n") << output;
+}
+
+TEST_F(SqliteDoorTest, AReadOnlyFileIsReadAndNotWritten) {
+  std::filesystem::permissions(file_, std::filesystem::perms(0444));
+  std::filesystem::permissions(home_, std::filesystem::perms(0755));
+  std::filesystem::create_directories(home_ + "/.sluice");
+  // Root may write everything.
+  const bool root = geteuid() == 0;
+  ASSERT_EQ(root ? chown((home_ + "/.sluice").c_str(), kNobody, kNobody) : 0, 0);
+  Start("--pg 127.0.0.1:0",
+        root ? fmt::format("setpriv --reuid={0} --regid={0} --clear-groups", kNobody) : "");
+  const std::string output =
+      Psql(
+          "SELECT count(*) FROM points;\n\\dt points\n"
+          "INSERT INTO points (x) VALUES (1);\n"
+          "SELECT x, y FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n",
+          "-At")
+          .output;
+  EXPECT_EQ(output.find("300\npublic|points|table|ann\n"
+                        "ERROR:  25006: attempt to write a readonly database\n"),
+            0U)
+      << output;
+  EXPECT_NE(output.find("ERROR", 80), std::string::npos) << output;
+}
+
+// After ten seconds, by another process; a reader does not wait at all.
+TEST_F(SqliteDoorTest, ALockThatStaysIsToldWithWhatToDo) {
+  Start();
+  BackgroundProcess locker(fmt::format(
+      "(echo 'BEGIN IMMEDIATE;'; echo \"SELECT 'locked';\"; sleep 60) | exec sqlite3 {}", file_));
+  EXPECT_EQ(locker.ReadLine(), "locked");
+  EXPECT_EQ(
+      Psql("SELECT count(*) FROM points;\nINSERT INTO points (x) VALUES (1);\n", "-At").output,
+      "300\nERROR:  55P03: database is locked\nHINT:  another connection, or an open "
+      "transaction of another session, holds the write lock: COMMIT or ROLLBACK it\n");
+}
+
+// Another process writes all the time: nobody hears of locks, and no row is lost.
+TEST_F(SqliteDoorTest, OthersWriteAtTheSameTime) {
+  Start();
+  RunInShell(fmt::format("sqlite3 {} 'CREATE TABLE both (who TEXT, i INTEGER)'", file_));
+  const std::string output =
+      RunInShell(fmt::format(
+                     "(for i in $(seq 40); do sqlite3 -cmd '.timeout 10000' {0} \"INSERT INTO both"
+                     " VALUES ('shell', $i)\"; done) 2>&1 & "
+                     "for i in $(seq 40); do echo \"INSERT INTO both VALUES ('psql', $i);\"; done |"
+                     " psql -Xq -v ON_ERROR_STOP=1 '{1}' 2>&1; wait; psql -XAtq '{1}' -c \"SELECT"
+                     " who, count(*) FROM both GROUP BY 1 ORDER BY 1\" 2>&1",
+                     file_, Conninfo()))
+          .output;
+  EXPECT_EQ(output, "psql|40\nshell|40\n");
+}
+
+TEST_F(SqliteDoorTest, AKilledGatewayLeavesWhatWasCommitted) {
+  Start();
+  const std::string pid = std::to_string(gateway_->pid());
+  const std::string output =
+      Psql(
+          "INSERT INTO points (x) VALUES (-1);\nBEGIN;\nDELETE FROM points;\n"
+          "SELECT count(*) FROM points;\n\\! kill -9 " +
+              pid + "\nCOMMIT;\n",
+          "-Atq")
+          .output;
+  EXPECT_EQ(output.find("0\nserver closed the connection unexpectedly"), 0U) << output;
+  gateway_.reset();
+  Start();
+  EXPECT_EQ(Psql("SELECT count(*) FROM points; PRAGMA integrity_check;", "-Atq").output,
+            "301\nok\n");
 }
 
 TEST_F(SqliteDoorTest, AnOpenAddressNeedsTrust) {

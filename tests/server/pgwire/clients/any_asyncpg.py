@@ -17,7 +17,9 @@ async def main():
                               database=LOGIN["dbname"], ssl=unchecked)
     notices = []
     c.add_log_listener(lambda _, message: notices.append(message.message))
-    assert await c.fetchval("SELECT count(*) FROM pg_catalog.pg_class WHERE relname = $1", "points") == 1
+    columns = await c.fetch("SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
+                            " AND table_name = $1 ORDER BY ordinal_position", "points")
+    assert ("x", "double precision") in [tuple(r) for r in columns], columns
 
     row = await c.fetchrow("SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=3"
                            " LABEL y INTO by_asyncpg")

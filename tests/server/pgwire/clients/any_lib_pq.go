@@ -33,8 +33,10 @@ func main() {
 	must(db.Ping())
 
 	var n int
-	must(db.QueryRow("SELECT count(*) FROM pg_catalog.pg_class WHERE relname = $1", "points").Scan(&n))
-	check(n == 1, "points are not found")
+	var dataType string
+	must(db.QueryRow("SELECT data_type FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1"+
+		" AND column_name = 'x'", "points").Scan(&dataType))
+	check(dataType == "double precision", dataType)
 
 	rows, err := db.Query("SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=3" +
 		" LABEL y INTO by_lib_pq")

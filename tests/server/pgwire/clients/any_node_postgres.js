@@ -10,8 +10,9 @@ async function main() {
   const notices = [];
   client.on('notice', (notice) => notices.push(notice.message));
   await client.connect();
-  const tables = await client.query('SELECT count(*) AS n FROM pg_catalog.pg_class WHERE relname = $1', ['points']);
-  assert.strictEqual(tables.rows[0].n, '1');
+  const columns = await client.query("SELECT column_name, data_type FROM information_schema.columns WHERE table_schema ="
+    + " 'public' AND table_name = $1 AND column_name = 'x'", ['points']);
+  assert.deepStrictEqual(columns.rows, [{ column_name: 'x', data_type: 'double precision' }]);
 
   const trained = await client.query(
     'SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=3 LABEL y INTO by_node');

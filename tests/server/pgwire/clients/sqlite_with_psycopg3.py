@@ -15,6 +15,10 @@ with psycopg.connect(sys.argv[1] + " sslmode=require", autocommit=True) as c:
     assert row[0] == "by_psycopg3" and row[4:6] == (300, 3), row
     assert notices and all(severity == "NOTICE" for severity, _ in notices), notices
 
+    columns = c.execute("SELECT column_name, data_type, is_nullable FROM information_schema.columns WHERE table_schema ="
+                        " 'public' AND table_name = %s ORDER BY ordinal_position", ("points",)).fetchall()
+    assert columns == [("id", "bigint", "NO"), ("x", "double precision", "YES"), ("y", "bigint", "YES")], columns
+    assert c.execute("SELECT 'points'::regclass::oid = oid FROM pg_class WHERE relname = 'points'").fetchone()[0]
     # Parameters of each kind, and results in text and in binary.
     c.execute("CREATE TABLE kinds (i INTEGER, f REAL, b BOOLEAN, t TEXT, d DATE, ts TIMESTAMP,"
               " n NUMERIC(10, 2), raw BLOB)")
