@@ -33,7 +33,7 @@ Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_op
 // A network or a linear model of so few rows, of which nothing is said: in how many folds its rows
 // are cut, each of which says how a model trained on the others is doing. 0: rows enough to set
 // some aside.
-uint32_t ChooseFolds(models::ModelFamily family, int64_t rows);
+uint32_t ChooseFolds(int64_t rows);
 // Its epochs while that is seen, and how long it waits for something better.
 Schedule ChooseFoldSchedule(int64_t rows);
 

@@ -43,8 +43,8 @@ std::string DescribeValidation(const plan::TrainPlan& plan) {
                                : "",
                            split.seed(),
                            contest          ? "models"
-                           : plan.optimum() ? "a model"
-                                            : "a network");
+                           : plan.optimum() || IsTrees(plan.model()) ? "a model"
+                                                                     : "a network");
 }
 
 std::string DescribeCalibration(const models::Calibration& calibration) {

@@ -266,8 +266,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   plan->mutable_notes()->Add(notes.begin(), notes.end());
   Status wrong = errors.Take();
   if (wrong.ok() && network != nullptr && MeetsOptimum(bound, *network, *plan)) {
-    plan->set_optimum(true);
-    plan->clear_early_stopping();
+    MeetOptimum(plan);
   }
   if (wrong.ok()) {
     FillFolds(bound, plan);

@@ -18,6 +18,8 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan);
 // rows, which are read again and again, stay in memory.
 bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
                   const plan::TrainPlan& plan);
+// The plan is to meet it: in this process, or with workers that add up passes over the rows.
+void MeetOptimum(plan::TrainPlan* plan);
 // Where nothing is said of how long to train, and on what: few rows are judged by folds, of
 // networks and of linear models at their optimum.
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan);

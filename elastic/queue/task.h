@@ -52,6 +52,7 @@ struct TaskReport {
   std::string metrics;              // kEvaluate: models::Metrics, serialised
   std::vector<int64_t> versions;    // kEvaluate: of the parameters that they judge, by partition
   std::vector<uint64_t> checksums;  // kCompare: as Task::shards
+  std::string sums;                 // kTrain, of a pass: what the shard adds to it (pass_sums.h)
 };
 
 // A batch's sum of losses or weights as it is counted: in multiples of 2^-20, of which sums up to

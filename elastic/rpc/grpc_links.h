@@ -25,6 +25,8 @@ class RemoteMaster : public MasterLink, public WorldLink {
   virtual Result<PartitionMap> Map(uint64_t newer_than) = 0;
   // The weights to continue from, of so many bytes. NotFound: they are with those who need them.
   virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
+  // What the epoch adds up (models::LinearPass). NotFound: another epoch is under way.
+  virtual Result<std::string> Pass(Epoch epoch) = 0;
   // What all workers (or parameter servers) of the job are told, a part of a ProcessConfig.
   virtual Result<std::string> Configure(bool server) = 0;
   // What a heartbeat tells beside that the process lives.
