@@ -11,7 +11,7 @@
 namespace sluice::planner {
 namespace {
 
-constexpr uint32_t kTreePatience = 10;
+constexpr uint32_t kFoldPatience = 10;  // of trees
 
 // What is known of the plan: its split.
 Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
@@ -165,9 +165,9 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (trees) {
     auto* notes = plan->mutable_notes();
     notes->erase(std::remove(notes->begin(), notes->end(), kNeverStops), notes->end());
-    SetAttribute("train.early_stopping_rounds", kTreePatience,
+    SetAttribute("train.early_stopping_rounds", int64_t{kFoldPatience},
                  plan->mutable_model()->mutable_attributes());
-    plan->mutable_early_stopping()->set_patience(kTreePatience);
+    plan->mutable_early_stopping()->set_patience(kFoldPatience);
     plan->mutable_early_stopping()->set_chosen(true);
     plan->mutable_early_stopping()->set_metric(StoppingMetric(plan->model()));
     return;

@@ -325,7 +325,9 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
-  plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(), strategy));
+  // An optimum is the sum over one cut, wherever it is added up.
+  plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
+                                              plan->optimum() ? plan::Strategy() : strategy));
   catalog::DatasetOptions dataset;
   dataset.rows_per_shard = plan->rows_per_shard();
   dataset.many_processes = !local;

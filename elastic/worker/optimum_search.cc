@@ -129,12 +129,13 @@ Result<models::LinearOptimum::Found> OptimumSearch::Search(ShardLoader& loader) 
   const auto pass = [&](const models::LinearPass& which) -> Result<std::vector<double>> {
     rows = 0;
     std::vector<double> all, own;
-    RETURN_IF_ERROR(ForEach(loader, job_.dataset, [&](int shard, const ShardRows& read) {
+    const auto add = [&](int shard, const ShardRows& read) {
       rows += static_cast<int64_t>(read.train.rows);
       RETURN_IF_ERROR(sums->Sum(which, read.train, &kept[static_cast<size_t>(shard)], &own));
       AddUp(own, &all);
       return Status();
-    }));
+    };
+    RETURN_IF_ERROR(ForEach(loader, job_.dataset, add));
     if (all.empty()) {  // there is no shard
       RETURN_IF_ERROR(sums->Sum(which, {}, nullptr, &all));
     }
@@ -229,16 +230,15 @@ Result<OptimumSearch::Outcome> OptimumSearch::RunByFolds(uint32_t folds, HeldOut
   const auto append = [](const std::vector<float>& from, std::vector<float>* to) {
     to->insert(to->end(), from.begin(), from.end());
   };
+  const auto take = [&](const std::vector<float>& scores, const models::FeatureBatch& batch) {
+    append(scores, &held_out->scores);
+    append(batch.labels, &held_out->labels);
+    append(WithoutClassWeights(label, batch), &held_out->weights);
+  };
   for (size_t fold = 0; fold < cut.size(); ++fold) {
     ASSIGN_OR_RETURN(const models::LinearOptimum::Found found, SearchWithout(fold, cut));
     for (const models::FeatureBatch& rows : cut[fold]) {
-      RETURN_IF_ERROR(
-          Predict(*network, found.weights, rows,
-                  [&](const std::vector<float>& scores, const models::FeatureBatch& batch) {
-                    append(scores, &held_out->scores);
-                    append(batch.labels, &held_out->labels);
-                    append(WithoutClassWeights(label, batch), &held_out->weights);
-                  }));
+      RETURN_IF_ERROR(Predict(*network, found.weights, rows, take));
     }
   }
   Outcome outcome;

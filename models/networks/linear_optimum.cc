@@ -1,5 +1,7 @@
 #include "models/linear_optimum.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
