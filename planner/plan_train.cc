@@ -13,6 +13,7 @@
 #include "planner/model_spec_internal.h"
 #include "planner/plan_train_internal.h"
 #include "planner/pods.h"
+#include "planner/rare_class_internal.h"
 #include "planner/same_columns.h"
 #include "planner/time_shape.h"
 
@@ -226,6 +227,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
                   bound.features.group_column(), plan->seed(), split);
   errors.Add(split_status);
   SpellSplitColumn(bound, split);
+  const bool widened = split_status.ok() && WidenForRareClass(bound, split);
   if (split_status.ok() && split->kind() == plan::Split::RANDOM && !bound.series.empty() &&
       bound.attributes.Text("split.kind").value_or("auto") == "auto") {
     split->set_kind(plan::Split::TIME);
@@ -270,6 +272,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   }
   if (wrong.ok()) {
     FillFolds(bound, plan);
+    TellOfRareClass(bound, widened, plan);
   }
   ChooseThreshold(bound, plan);
   FillLabelTrials(bound, plan);
