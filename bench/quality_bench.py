@@ -11,7 +11,8 @@ standardised, one-hot, early stopping.
 Then generated tables with a known truth (generated_tables.py), by the short form: the goal is to be
 within 2 % of the figure that the truth itself reaches on the test rows.
 --seconds: auto.seconds of the short form, for use while other programs take processor time.
-Usage: quality_bench.py FOLDER [--sqlite-only] [--only TABLE] [--model TYPE] [--seconds N]
+--markdown: the rows of the table in docs/benchmarks.md. The last line counts the goals that were missed.
+Usage: quality_bench.py FOLDER [--sqlite-only] [--only TABLE] [--model TYPE] [--seconds N] [--markdown]
 """
 import argparse
 import csv
@@ -307,7 +308,40 @@ def peer_figure(kind, data, metric, folder, seed):
     return float(roc_auc_score(yt, fitted.predict_proba(test)[:, 1]))
 
 
-def tell_generated(kind, urls, seconds):
+class Report:
+    """One line a cell: our figures by database, the peer's, the goal, and whether it is reached."""
+
+    def __init__(self, urls, markdown):
+        self.markdown = markdown
+        self.missed = []
+        if markdown:
+            print("| table | model | metric | " + " | ".join(urls) + " | peer | goal | |")
+            print("|" + "---|" * (len(urls) + 6))
+        else:
+            print(f"{'table':8} {'model':34} {'metric':9} " + " ".join(f"{n:>11}" for n in urls) +
+                  f" {'peer':>9} {'goal':>7}  verdict")
+
+    def tell(self, data, model, metric, figures, peer, bar, note=""):
+        said = verdict(metric, figures[0], bar)
+        if said == "BELOW":
+            self.missed.append(f"{data} {model}")
+        if any(f != figures[0] for f in figures):
+            said += ", databases differ"
+        if self.markdown:
+            cells = [data, model, metric, *(f"{f:.4f}" for f in figures),
+                     "" if peer != peer else f"{peer:.4f}", "" if bar != bar else f"{bar:.4f}",
+                     said + note]
+            print("| " + " | ".join(cells) + " |", flush=True)
+        else:
+            print(f"{data:8} {model:34} {metric:9} " + " ".join(f"{f:11.6f}" for f in figures) +
+                  f" {peer:9.4f} {bar:7.4f}  {said}{note}", flush=True)
+
+    def end(self):
+        print(f"\n{len(self.missed)} goals missed" +
+              (": " + "; ".join(self.missed) if self.missed else ""))
+
+
+def tell_generated(kind, urls, seconds, report):
     _, label, metric = generated_tables.KINDS[kind]
     truth = generated(kind)[4]
     labels = generated_tables.TOPICS if label is None else [label]
@@ -323,9 +357,7 @@ def tell_generated(kind, urls, seconds):
             own.append(row[metric])
         figures.append(statistics.mean(own))
     bar = truth * (1.02 if metric == "rmse" else 0.98)
-    print(f"{kind:8} {'(chosen)':34} {metric:9} " + " ".join(f"{f:11.6f}" for f in figures) +
-          f" {truth:9.4f} {bar:7.4f}  {verdict(metric, figures[0], bar)} (beside the truth)",
-          flush=True)
+    report.tell(kind, "(chosen)", metric, figures, truth, bar, " (beside the truth)")
 
 
 def main():
@@ -335,6 +367,7 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("--model")
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     scratch = tempfile.mkdtemp()
     urls = {"sqlite": f"sqlite:{scratch}/quality.db"}
@@ -346,8 +379,7 @@ def main():
     columns = {name[:-len("_train")]: found[0] for name, found in tables(options.folder)
                if name.endswith("_train")}
     peers = have_peers()
-    print(f"{'table':8} {'model':34} {'metric':9} " + " ".join(f"{n:>11}" for n in urls) +
-          f" {'peer':>9} {'goal':>7}  verdict")
+    report = Report(urls, options.markdown)
     for number, (data, clause, metric, goal, peer) in enumerate(JOBS):
         if options.only and data != options.only or options.model and options.model not in clause:
             continue
@@ -356,17 +388,15 @@ def main():
         figures = [our_figure(url, number, data, clause, metric, peer, columns)
                    for url in urls.values()]
         theirs = their_figure(peer, data, metric, options.folder) if peer and peers else None
-        bar = goal if goal is not None else theirs if theirs is not None else float("nan")
-        same = all(f == figures[0] for f in figures)
+        theirs = float("nan") if theirs is None else theirs
+        bar = goal if goal is not None else theirs
         words = clause.split()
-        shown = words[2] if words[0] == "TO" else "(chosen)"
-        print(f"{data:8} {shown:34} {metric:9} " + " ".join(f"{f:11.6f}" for f in figures) +
-              f" {theirs if theirs is not None else float('nan'):9.4f} {bar:7.4f}  "
-              f"{verdict(metric, figures[0], bar)}{'' if same else ', databases differ'}", flush=True)
+        report.tell(data, words[2] if words[0] == "TO" else "(chosen)", metric, figures, theirs, bar)
     if not options.model:
         for kind in generated_tables.KINDS:
             if options.only in (None, kind):
-                tell_generated(kind, urls, options.seconds)
+                tell_generated(kind, urls, options.seconds, report)
+    report.end()
 
 
 main()

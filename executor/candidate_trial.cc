@@ -9,6 +9,7 @@
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/contest_clock.h"
+#include "executor/fixed_schedule.h"
 #include "executor/label_correction.h"
 #include "executor/scorer.h"
 #include "models/features/label_scale.h"
@@ -19,24 +20,12 @@ namespace {
 
 constexpr size_t kRowsPerRead = 4096;
 
-models::Attribute* FindAttribute(plan::TrainPlan* plan, std::string_view name) {
-  for (models::Attribute& attribute : *plan->mutable_model()->mutable_attributes()) {
-    if (attribute.name() == name) {
-      return &attribute;
-    }
-  }
-  return nullptr;
-}
-
-constexpr char kRounds[] = "train.num_boost_round";
-constexpr char kPatience[] = "train.early_stopping_rounds";
-
 // Limits the training to `share` of its length.
 void Shorten(double share, plan::TrainPlan* plan) {
   const auto part = [share](int64_t whole) {
     return std::max<int64_t>(1, std::llround(std::ceil(static_cast<double>(whole) * share)));
   };
-  if (models::Attribute* rounds = FindAttribute(plan, kRounds)) {
+  if (models::Attribute* rounds = FindAttribute(kTreeRounds, plan)) {
     rounds->set_integer(part(rounds->integer()));
   } else {
     plan->set_epochs(static_cast<uint32_t>(part(plan->epochs())));
@@ -109,33 +98,6 @@ Status TrainFold(const plan::TrainPlan& plan, const TrialRows& rows, const Trial
              : status;
 }
 
-uint32_t BestEpoch(const elastic::TrainOutcome& outcome) {
-  return std::max(1U, outcome.best_epoch > 0 ? outcome.best_epoch : outcome.epochs);
-}
-
-// Trains for this many epochs, whatever the validation rows say.
-void TrainSoLong(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan) {
-  plan->clear_early_stopping();
-  if (models::Attribute* rounds = FindAttribute(plan, kRounds)) {
-    rounds->set_integer(epochs);
-    if (models::Attribute* patience = FindAttribute(plan, kPatience)) {
-      patience->set_integer(0);
-    }
-  } else if (!plan->optimum()) {
-    plan->set_epochs(epochs);
-    const std::vector<uint32_t>& cuts = like.rate_cuts;
-    plan->mutable_rate_cuts()->Assign(
-        cuts.begin(),
-        cuts.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(cuts.size(), epochs)));
-  }
-}
-
-uint32_t Median(std::vector<uint32_t> numbers) {
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
-}
-
 Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const TrialRows& rows,
                      const TrialLimits& limits, const elastic::ProgressCallback& progress,
                      Trial* trial) {
@@ -159,7 +121,7 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
     RETURN_IF_ERROR(train(plan));
     best.push_back(BestEpoch(trial->trained.outcome));
   }
-  trial->best_epoch = Median(best);
+  trial->best_epoch = MedianOf(best);
   if (again) {
     trial->judgement = {};
     const elastic::TrainOutcome like = trial->trained.outcome;
@@ -168,7 +130,7 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
       others.erase(others.begin() + fold);
       plan::TrainPlan fixed = plan;
       fixed.mutable_split()->set_fold(fold);
-      TrainSoLong(Median(std::move(others)), like, &fixed);
+      TrainSoLong(MedianOf(std::move(others)), like, &fixed);
       RETURN_IF_ERROR(train(fixed));
     }
     trial->trained.outcome.rate_cuts = like.rate_cuts;

@@ -12,7 +12,9 @@
 #include "elastic/job/further_metrics.h"
 #include "elastic/job/local_job.h"
 #include "elastic/job/optimum_job.h"
+#include "executor/fixed_schedule.h"
 #include "executor/label_correction.h"
+#include "executor/train_trees.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 
@@ -120,6 +122,18 @@ plan::TrainPlan WithoutFold(const plan::TrainPlan& whole, uint32_t fold) {
   return plan;
 }
 
+// By every row, as the model scores it that was trained without the row's fold.
+void JudgeByAll(const plan::TrainPlan& plan, ScoredRows all, elastic::TrainOutcome* outcome,
+                std::optional<ScoredRows>* held_out) {
+  outcome->validation_rows = static_cast<int64_t>(all.rows());
+  if (all.rows() > 0) {
+    models::Metrics metrics(models::TaskOf(plan.model()), all.outputs);
+    metrics.Add(all.scores, all.labels, all.weights);
+    outcome->metrics = metrics.Values(elastic::FurtherMetrics(plan));
+    *held_out = std::move(all);
+  }
+}
+
 }  // namespace
 
 Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
@@ -178,36 +192,46 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
 
 Result<elastic::TrainOutcome> TrainOptimumByFolds(const elastic::TrainingJob& job,
                                                   std::optional<ScoredRows>* held_out) {
+  elastic::HeldOutScores rows;
+  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, elastic::TrainToOptimumByFolds(job, &rows));
+  JudgeByAll(job.plan,
+             {rows.outputs, std::move(rows.scores), std::move(rows.labels),
+              std::move(rows.weights)},
+             &outcome, held_out);
+  return outcome;
+}
+
+Result<elastic::TrainOutcome> TrainTreesByFolds(const elastic::TrainingJob& job,
+                                                std::string* weights,
+                                                std::optional<ScoredRows>* held_out) {
   ScoredRows all;
+  std::vector<uint32_t> best;
   int64_t rows_read = 0;
   for (uint32_t fold = 0; fold < job.plan.folds(); ++fold) {
     const plan::TrainPlan plan = WithoutFold(job.plan, fold);
+    std::string own;
     ASSIGN_OR_RETURN(
         const elastic::TrainOutcome outcome,
-        elastic::TrainToOptimum(
-            {.plan = plan, .source = job.source, .dataset = job.dataset, .stop = job.stop}));
+        TrainTrees({.plan = plan, .source = job.source, .dataset = job.dataset, .stop = job.stop},
+                   "", &own));
     ASSIGN_OR_RETURN(const ScoredRows scored,
-                     ScoreValidation(plan, job.source, job.dataset, nullptr,
-                                     models::SaveWeights(outcome.weights), job.stop));
+                     ScoreValidation(plan, job.source, job.dataset, nullptr, own, job.stop));
     all.Append(scored);
+    best.push_back(BestEpoch(outcome));
     rows_read += outcome.rows_read;
   }
   plan::TrainPlan plan = job.plan;
   plan.set_folds(0);
-  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, elastic::TrainToOptimum({.plan = plan,
-                                                                           .source = job.source,
-                                                                           .dataset = job.dataset,
-                                                                           .progress = job.progress,
-                                                                           .events = job.events,
-                                                                           .stop = job.stop}));
+  TrainSoLong(MedianOf(std::move(best)), {}, &plan);
+  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, TrainTrees({.plan = plan,
+                                                              .source = job.source,
+                                                              .dataset = job.dataset,
+                                                              .progress = job.progress,
+                                                              .events = job.events,
+                                                              .stop = job.stop},
+                                                             "", weights));
   outcome.rows_read += rows_read;
-  outcome.validation_rows = static_cast<int64_t>(all.rows());
-  if (all.rows() > 0) {
-    models::Metrics metrics(models::TaskOf(plan.model()), all.outputs);
-    metrics.Add(all.scores, all.labels, all.weights);
-    outcome.metrics = metrics.Values(elastic::FurtherMetrics(plan));
-    *held_out = std::move(all);
-  }
+  JudgeByAll(plan, std::move(all), &outcome, held_out);
   return outcome;
 }
 

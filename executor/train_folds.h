@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "elastic/job/training_job.h"
 #include "executor/calibrate.h"
@@ -20,5 +21,11 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
 // `held_out` has all of them.
 Result<elastic::TrainOutcome> TrainOptimumByFolds(const elastic::TrainingJob& job,
                                                   std::optional<ScoredRows>* held_out);
+
+// The same for boosted trees: as many rounds as the median of the folds found best. `weights`
+// receives the model of all rows.
+Result<elastic::TrainOutcome> TrainTreesByFolds(const elastic::TrainingJob& job,
+                                                std::string* weights,
+                                                std::optional<ScoredRows>* held_out);
 
 }  // namespace sluice::executor

@@ -90,7 +90,10 @@ elastic::EventCallback EventsOf(JobRecord& job) {
 Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& base_trees) {
   Trained trained;
   if (IsTrees(job.plan)) {
-    ASSIGN_OR_RETURN(trained.outcome, TrainTrees(job, base_trees, &trained.weights));
+    ASSIGN_OR_RETURN(trained.outcome,
+                     job.plan.folds() > 0
+                         ? TrainTreesByFolds(job, &trained.weights, &trained.held_out)
+                         : TrainTrees(job, base_trees, &trained.weights));
     return trained;
   }
   ASSIGN_OR_RETURN(trained.outcome, TrainNetworkOnce(job, &trained.held_out));

@@ -22,9 +22,8 @@ constexpr int64_t kWantedRows = 600'000;
 constexpr uint32_t kPlateau = 3;
 constexpr uint32_t kPatience = 3 * kPlateau;
 
-// Networks and linear models with fewer rows are judged by folds, since a tenth of the rows would
-// be too noisy. Below the second limit a fold may lack some kinds of rows. Trees do not use folds:
-// five times their rounds would take too long for a statement on a thousand rows.
+// Models of fewer rows are judged by folds: a tenth of them would be noise. Of fewer than these
+// there is not one of each kind in a fold.
 constexpr int64_t kFoldedRows = 4'000;
 constexpr int64_t kFewestFoldedRows = 50;
 constexpr uint32_t kFolds = 5;
@@ -83,10 +82,8 @@ Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_op
   return schedule;
 }
 
-uint32_t ChooseFolds(models::ModelFamily family, int64_t rows) {
-  return family != models::ModelFamily::kTrees && rows >= kFewestFoldedRows && rows < kFoldedRows
-             ? kFolds
-             : 0;
+uint32_t ChooseFolds(int64_t rows) {
+  return rows >= kFewestFoldedRows && rows < kFoldedRows ? kFolds : 0;
 }
 
 Schedule ChooseFoldSchedule(int64_t rows) {

@@ -32,7 +32,7 @@ Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_op
 
 // For a network or a linear model with few rows and no settings: the number of folds, each of which
 // validates a model trained on the others. 0: there are enough rows to set some aside.
-uint32_t ChooseFolds(models::ModelFamily family, int64_t rows);
+uint32_t ChooseFolds(int64_t rows);
 // The number of epochs with folds, and how many may pass without improvement.
 Schedule ChooseFoldSchedule(int64_t rows);
 

@@ -25,6 +25,7 @@ std::string DescribeOptimizer(const models::OptimizerSpec& optimizer);
 std::string DescribeSplit(const plan::Split& split);
 // "/checkpoints/m every 100 steps, 5 kept"
 std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints);
+bool AddsUp(const plan::Strategy& strategy);
 std::string DescribeStrategy(const plan::Strategy& strategy);
 // Which processes a training may lose and still continue, and what happens beyond that; "" in one
 // process.

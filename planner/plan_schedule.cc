@@ -11,6 +11,8 @@
 namespace sluice::planner {
 namespace {
 
+constexpr uint32_t kFoldPatience = 10;  // of trees
+
 // Uses what is known of the plan: its split.
 Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
   const AttributeSet& attributes = bound.attributes;
@@ -24,6 +26,19 @@ Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
 std::string StoppingMetric(const models::ModelSpec& model) {
   const models::Task task = models::TaskOf(model);
   return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
+}
+
+bool SaysHowToStep(const std::string& name) {
+  return name == "train.epoch" || name == "train.max_steps" || name == "train.batch_size" ||
+         name == "train.early_stopping_rounds" || name == "model.optimizer" ||
+         name.starts_with("optimizer.");
+}
+
+// What is only said of gradients that are exchanged.
+bool SaysHowToExchange(const std::string& name) {
+  return name == "engine.num_ps" || name == "engine.replicas" || name == "engine.staleness" ||
+         name == "engine.transport" || name == "engine.micro_batches" ||
+         name == "engine.strategy";
 }
 
 }  // namespace
@@ -49,19 +64,24 @@ bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
   constexpr double kMostKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
   constexpr double kMostLogits = 30e6;
   constexpr int64_t kMostWeights = 2'000'000;
+  // Each shard's sums travel, pass after pass.
+  constexpr int64_t kMostWeightsToSend = 200'000;
+  const bool local = plan.strategy().kind() == plan::Strategy::LOCAL;
   if (bound.type->family != models::ModelFamily::kLinear || bound.base ||
       bound.attributes.Given("engine.checkpoint_dir") ||
-      plan.strategy().kind() != plan::Strategy::LOCAL ||
       plan.strategy().mode() != plan::Strategy::ASYNCHRONOUS ||
-      network.parameter_count() > kMostWeights || !models::LinearOptimum::Finds(plan.model())) {
+      network.parameter_count() > (local ? kMostWeights : kMostWeightsToSend) ||
+      !models::LinearOptimum::Finds(plan.model())) {
     return false;
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (entry.given && (name == "train.epoch" || name == "train.max_steps" ||
-                        name == "train.batch_size" || name == "train.early_stopping_rounds" ||
-                        name == "model.optimizer" || name.starts_with("optimizer."))) {
+    if (entry.given && (SaysHowToStep(name) || (!local && SaysHowToExchange(name)))) {
       return false;
     }
+  }
+  const auto search = models::LinearOptimum::Make(plan.model());
+  if (search.ok() && (*search)->one_pass()) {
+    return true;  // which keeps no rows
   }
   const double cells = static_cast<double>(network.transform().dense_width()) +
                        static_cast<double>(network.transform().slots().size()) +
@@ -69,6 +89,16 @@ bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
   const auto rows = static_cast<double>(bound.statistics.rows);
   return rows * cells * sizeof(float) <= kMostKeptBytes &&
          rows * static_cast<double>(network.outputs()) <= kMostLogits;
+}
+
+void MeetOptimum(plan::TrainPlan* plan) {
+  plan->set_optimum(true);
+  plan->clear_early_stopping();
+  plan::Strategy* strategy = plan->mutable_strategy();
+  if (strategy->kind() != plan::Strategy::LOCAL) {
+    strategy->set_parameter_servers(0);
+    strategy->set_replicas(0);
+  }
 }
 
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
@@ -104,7 +134,8 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
 
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
   const bool linear = bound.type->family == models::ModelFamily::kLinear;
-  const uint32_t folds = ChooseFolds(bound.type->family, bound.statistics.rows);
+  const bool trees = bound.type->family == models::ModelFamily::kTrees;
+  const uint32_t folds = ChooseFolds(bound.statistics.rows);
   const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
                       plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
                       !bound.attributes.Given("engine.checkpoint_dir") &&
@@ -113,14 +144,15 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
       plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
   if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows ||
       (linear &&
-       (!plan->optimum() || bound.features.label().kind() == models::LabelPlan::VECTOR))) {
-    return;
+       (!plan->optimum() || bound.features.label().kind() == models::LabelPlan::VECTOR)) ||
+      (trees && FindIn(plan->model().attributes(), "train.early_stopping_rounds") == nullptr)) {
+    return;  // a forest has no rounds to choose among
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
     if (entry.given &&
         (name == "train.epoch" || name == "train.max_steps" ||
-         name == "train.early_stopping_rounds" || name == "validation.select" ||
-         name == "split.kind" || name == "split.fraction" || name == "split.column")) {
+         name == "train.early_stopping_rounds" || name == "train.num_boost_round" ||
+         name == "validation.select" || name == "split.kind" || name == "split.fraction" || name == "split.column")) {
       return;
     }
   }
@@ -128,6 +160,16 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
   plan->mutable_split()->set_kind(plan::Split::NONE);
   plan->mutable_split()->set_fraction(0);
   if (linear) {
+    return;
+  }
+  if (trees) {
+    auto* notes = plan->mutable_notes();
+    notes->erase(std::remove(notes->begin(), notes->end(), kNeverStops), notes->end());
+    SetAttribute("train.early_stopping_rounds", int64_t{kFoldPatience},
+                 plan->mutable_model()->mutable_attributes());
+    plan->mutable_early_stopping()->set_patience(kFoldPatience);
+    plan->mutable_early_stopping()->set_chosen(true);
+    plan->mutable_early_stopping()->set_metric(StoppingMetric(plan->model()));
     return;
   }
   const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);

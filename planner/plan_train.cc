@@ -13,6 +13,7 @@
 #include "planner/model_spec_internal.h"
 #include "planner/plan_train_internal.h"
 #include "planner/pods.h"
+#include "planner/rare_class_internal.h"
 #include "planner/same_columns.h"
 #include "planner/time_shape.h"
 
@@ -227,6 +228,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
                   bound.features.group_column(), plan->seed(), split);
   errors.Add(split_status);
   SpellSplitColumn(bound, split);
+  const bool widened = split_status.ok() && WidenForRareClass(bound, split);
   if (split_status.ok() && split->kind() == plan::Split::RANDOM && !bound.series.empty() &&
       bound.attributes.Text("split.kind").value_or("auto") == "auto") {
     split->set_kind(plan::Split::TIME);
@@ -267,11 +269,11 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   plan->mutable_notes()->Add(notes.begin(), notes.end());
   Status wrong = errors.Take();
   if (wrong.ok() && network != nullptr && MeetsOptimum(bound, *network, *plan)) {
-    plan->set_optimum(true);
-    plan->clear_early_stopping();
+    MeetOptimum(plan);
   }
   if (wrong.ok()) {
     FillFolds(bound, plan);
+    TellOfRareClass(bound, widened, plan);
   }
   ChooseThreshold(bound, plan);
   FillLabelTrials(bound, plan);
@@ -327,7 +329,9 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
-  plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(), strategy));
+  // An optimum is the sum over one cut, wherever it is added up.
+  plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
+                                              plan->optimum() ? plan::Strategy() : strategy));
   catalog::DatasetOptions dataset;
   dataset.rows_per_shard = plan->rows_per_shard();
   dataset.many_processes = !local;

@@ -40,6 +40,8 @@ constexpr double kDenseCopiesOfStep = 9;
 constexpr double kDenseCopiesOfMesh = 5.5;
 constexpr double kCopiesHandedOver = 2.9;
 constexpr double kCopiesInProcess = 2;
+// Weights, direction, gradient and diagonal, of doubles, as they are and as they travel.
+constexpr double kCopiesInPass = 16;
 // libxgboost: values with their columns twice, gradients, predictions and positions.
 constexpr double kTreeBytesPerValue = 8;
 constexpr double kTreeBytesPerRow = 32;
@@ -186,6 +188,10 @@ TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::
   double worker = static_cast<double>(memory.worker) + process;
   switch (strategy.kind()) {
     case plan::Strategy::PARAMETER_SERVER: {
+      if (plan.optimum()) {
+        worker += kCopiesInPass * values;
+        break;
+      }
       const double servers = std::max<uint32_t>(1, strategy.parameter_servers());
       const double share = std::min(1.0, (1.0 + strategy.replicas()) / servers);
       const bool lanes = strategy.mode() == plan::Strategy::SYNCHRONOUS;

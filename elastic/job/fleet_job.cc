@@ -12,6 +12,7 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/fleet/fleet.h"
 #include "elastic/job/fleet_calls_internal.h"
+#include "elastic/job/fleet_optimum_internal.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_handle.h"
 #include "elastic/job/job_options_internal.h"
@@ -84,6 +85,9 @@ class FleetJob {
                      [this](ServerId server, const std::string& address, const std::string& node) {
                        return parameters_->OnRegistered(server, address, node);
                      }));
+    if (job_.plan.optimum()) {
+      optimum_ = std::make_unique<FleetOptimum>(host, *master_);
+    }
     FillConfig();
     processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
     for (const LivingProcess& process : endpoint_.living) {
@@ -95,11 +99,12 @@ class FleetJob {
     fleet_.Watch([processes = processes_](const FleetEvent& event) { processes->OnEvent(event); });
     JobHandle unused;
     JobHandle& operator_handle = handle != nullptr ? *handle : unused;
-    operator_handle.Attach(AllReduces() ? nullptr : parameters_.get());
+    operator_handle.Attach(HasServers() ? parameters_.get() : nullptr);
     Result<TrainOutcome> outcome = RunOn(host);
     operator_handle.Attach(nullptr);
     // Before the host is destroyed: workers' last calls and the fleet's events still reach it.
     StopProcesses();
+    optimum_.reset();
     lost_parameters_ = host.With([](Master& over, TimePoint) { return over.parameters_lost(); });
     master_.reset();
     return outcome;
@@ -140,6 +145,9 @@ class FleetJob {
     }
     ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
                      Master::TakeOver(options, endpoint_.term, entries, workers, now));
+    if (job_.plan.optimum() && !succession_.committed) {
+      master->BeginPassesAgain(now);
+    }
     return std::move(*master);
   }
 
@@ -152,8 +160,11 @@ class FleetJob {
 
   Result<TrainOutcome> RunOn(MasterHost& host) {
     RETURN_IF_ERROR(host.result());  // without rows no process is started
-    if (!AllReduces()) {
+    if (HasServers()) {
       parameters_->Start();
+    }
+    if (optimum_ != nullptr) {
+      RETURN_IF_ERROR(optimum_->Start(job_.plan.model()));
     }
     host.With([](Master& master, TimePoint now) { master.Start(now); });
     std::optional<std::stop_callback<std::function<void()>>> suspend;
@@ -176,7 +187,14 @@ class FleetJob {
       so_far.weights = master.TakeWeights();  // all-reduce
       return so_far;
     });
-    if (!AllReduces()) {
+    if (optimum_ != nullptr) {
+      optimum_->Stop();
+      const models::LinearOptimum::Found& found = optimum_->found();
+      outcome.weights = found.weights;
+      outcome.loss = found.loss;
+      outcome.epochs = static_cast<uint32_t>(found.steps);
+      outcome.rows_trained = found.rows * found.steps;
+    } else if (HasServers()) {
       ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, digest));
     } else if (!digest.empty()) {
       RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), digest));
@@ -192,6 +210,7 @@ class FleetJob {
   }
 
   // The parameters are then in the workers: there are no servers.
+  bool HasServers() const { return !AllReduces() && optimum_ == nullptr; }
   bool AllReduces() const { return job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host, Placement placement) {
@@ -375,6 +394,9 @@ class FleetJob {
         }
         parameters_->RequestCheckpoint();
         return Status();
+      case Master::Action::Kind::kPassDone:
+        optimum_->OnPassDone();
+        return Status();
       case Master::Action::Kind::kCommitCheckpoint:
         return parameter_calls_.Put([this] {
           CommitWorldCut(*job_.checkpoints, *host_);
@@ -396,6 +418,7 @@ class FleetJob {
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
+  std::unique_ptr<FleetOptimum> optimum_;  // of a plan that has one
   std::shared_ptr<JobProcesses> processes_;
   std::unique_ptr<FleetCalls> fleet_calls_;
   // Last: uses the members above.

@@ -1,5 +1,6 @@
 #include "elastic/job/optimum_job.h"
 
+#include <functional>
 #include <utility>
 
 #include "base/clock.h"
@@ -68,9 +69,9 @@ class Teller {
   int steps_ = 0;
 };
 
-}  // namespace
+using Run = std::function<Result<OptimumSearch::Outcome>(OptimumSearch&)>;
 
-Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
+Result<TrainOutcome> Train(const TrainingJob& job, const Run& run) {
   Teller teller(job);
   OptimumSearch search({job.plan, job.source, job.dataset, job.validation}, job.stop);
   search.FinishOn(job.finish);
@@ -78,7 +79,7 @@ Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
   search.OnStep([&teller](const models::LinearOptimum::Step& step, int64_t rows) {
     teller.Step(step, rows);
   });
-  Result<OptimumSearch::Outcome> found = search.Run();
+  Result<OptimumSearch::Outcome> found = run(search);
   if (!found.ok()) {
     teller.Tell(true);  // the progress made
     return found.status();
@@ -98,6 +99,21 @@ Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
     outcome.metrics = found->metrics->Values(FurtherMetrics(job.plan));
   }
   teller.TellEnd(outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
+  return Train(job, [](OptimumSearch& search) { return search.Run(); });
+}
+
+Result<TrainOutcome> TrainToOptimumByFolds(const TrainingJob& job, HeldOutScores* held_out) {
+  OptimumSearch::HeldOut rows;
+  Result<TrainOutcome> outcome = Train(
+      job, [&](OptimumSearch& search) { return search.RunByFolds(job.plan.folds(), &rows); });
+  *held_out = {rows.outputs, std::move(rows.scores), std::move(rows.labels),
+               std::move(rows.weights)};
   return outcome;
 }
 

@@ -18,6 +18,7 @@
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/parameter_service.h"
+#include "elastic/worker/fixed_parameters.h"
 #include "elastic/worker/worker.h"
 
 namespace sluice::elastic {
@@ -170,6 +171,13 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
                                   FromProto(config.restore_file())};
     ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
                      Worker::Make(job, master, parameters, &replica));
+    return worker->Run(stop);
+  }
+  if (config.plan().optimum()) {
+    Worker::Job passes = job;
+    passes.pass = [&master](Epoch epoch) { return master.Pass(epoch); };
+    FixedParameters found(*network, [&master] { return master.Base(0); });
+    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(passes, master, found));
     return worker->Run(stop);
   }
   ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));

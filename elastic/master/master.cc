@@ -142,7 +142,8 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
     return LeaseStatus{.mine = counted};
   }
   const int64_t rows = queue_.totals().rows;
-  Result<TaskQueue::Answer> answer = queue_.Report(worker, report, now);
+  Result<TaskQueue::Answer> answer =
+      options_.passes ? ReportPass(worker, report, now) : queue_.Report(worker, report, now);
   if (!answer.ok()) {
     Abort(answer.status());
     return answer.status();
@@ -156,6 +157,21 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
   Advance(now);
   CheckpointIfDue(now);
   return lease_status;
+}
+
+// The first who is done with a shard has its sums counted; they are the same bits whoever says them.
+Result<TaskQueue::Answer> Master::ReportPass(Incarnation worker, const TaskReport& report,
+                                             TimePoint now) {
+  const auto& leases = queue_.state().leases();
+  const auto lease = leases.find(report.task);
+  const ShardId shard = lease == leases.end() ? ShardId::First() : lease->second.task.shard;
+  TaskReport without = report;
+  std::string sums = std::exchange(without.sums, {});
+  ASSIGN_OR_RETURN(const TaskQueue::Answer answer, queue_.Report(worker, without, now));
+  if (answer == TaskQueue::Answer::kAccepted && report.done) {
+    sums_[shard] = std::move(sums);
+  }
+  return answer;
 }
 
 Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {
@@ -286,6 +302,14 @@ Progress Master::Describe(TimePoint now) {
   progress.loss = meter_.loss();
   progress.metrics = metrics_;
   progress.workers = static_cast<int>(pool_.members().joined());
+  if (options_.passes) {  // nobody knows how many there will be: the share of the way is told
+    progress.epoch = Epoch::First();
+    progress.epochs = 1;
+    progress.rows_total = std::max<int64_t>(known, options_.estimated_rows);
+    progress.rows_done =
+        static_cast<int64_t>(share_done_ * static_cast<double>(progress.rows_total));
+    return progress;
+  }
   if (progress.rows_per_second > 0) {
     // The end of a job with early stopping is unknown: not before its patience is over.
     const Epoch all(options_.queue.epochs);

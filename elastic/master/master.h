@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,10 @@ class Master {
     bool splits = false;  // evaluation reads the shards that are trained on
     std::optional<Rendezvous::Options> all_reduce;  // the workers hold the parameters themselves
     int64_t checkpoint_steps = 0;  // steps from one checkpoint to the next, at least; 0: none
+    // An epoch is a pass: somebody waits for what its shards add up to (kPassDone), and says whether
+    // there is another one (NextPass) or not (EndPasses). The search is in his memory, so a master
+    // that takes over has it begin again.
+    bool passes = false;
   };
 
   Master(const Options& options, TimePoint now);
@@ -96,6 +101,7 @@ class Master {
       kKeepWeights,
       kCheckpoint,        // begin one; OnCheckpoint reports its end
       kCommitCheckpoint,  // all-reduce: everything is in the draft (TakeWorldCut)
+      kPassDone,          // TakeSums has what the pass's shards add up to
     };
     Kind kind = Kind::kStartWorker;
     std::string name;
@@ -146,6 +152,15 @@ class Master {
   void OnWeightsKept(const std::string& digest, TimePoint now);
   // Of the kept weights; empty: none, or unknown.
   const std::string& best_digest() const { return early_stopping_.best().digest; }
+
+  // Passes (Options::passes). By shard, as its worker said (TaskReport::sums).
+  std::map<ShardId, std::string> TakeSums() { return std::exchange(sums_, {}); }
+  void NextPass(TimePoint now);
+  void EndPasses(TimePoint now);
+  // How far the search has come, from 0 to 1.
+  void SetShareDone(double share) { share_done_ = share; }
+  // A master that took over: everything from the beginning, with the workers that there are.
+  void BeginPassesAgain(TimePoint now);
 
   // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
@@ -205,8 +220,9 @@ class Master {
   const StalenessBound& staleness() const { return staleness_; }
 
  private:
-  uint32_t RateCuts() const;  // before the epoch being trained
-  // Holder of the lanes of an all-reduce round; not a worker's incarnation.
+  uint32_t RateCuts() const;  // before the epoch that is being trained
+  Result<TaskQueue::Answer> ReportPass(Incarnation worker, const TaskReport& report, TimePoint now);
+  // Holds the lanes of an all-reduce round: no worker's incarnation.
   static constexpr Incarnation kEverybody = kNobody;
   // kComparing: reads the rows that were last read before the checkpoint from which the job
   // resumed.
@@ -218,6 +234,7 @@ class Master {
     kSucceeded,
     kFailed,
     kComparing,
+    kBetweenPasses,
   };
 
   // master_journal.cc
@@ -282,6 +299,8 @@ class Master {
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
 
+  std::map<ShardId, std::string> sums_;  // of the pass
+  double share_done_ = 0;
   std::optional<AllReduceRounds> rounds_;  // of an all-reduce job
   models::NetworkWeights weights_;
   bool dismissed_ = false;

@@ -8,7 +8,10 @@
 namespace sluice::elastic {
 
 void Master::Advance(TimePoint now) {
-  if (phase_ == Phase::kTraining && queue_.EpochDone()) {
+  if (phase_ == Phase::kTraining && queue_.EpochDone() && options_.passes) {
+    phase_ = Phase::kBetweenPasses;
+    actions_.push_back({Action::Kind::kPassDone, "", kNobody});
+  } else if (phase_ == Phase::kTraining && queue_.EpochDone()) {
     meter_.EndEpoch(queue_.totals());
     AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
                                        queue_.rows_per_epoch().back(), meter_.epoch_loss()));
@@ -45,6 +48,40 @@ void Master::Advance(TimePoint now) {
   } else if (phase_ == Phase::kComparing && evaluation_.Done()) {
     Conclude();
   }
+}
+
+void Master::NextPass(TimePoint) {
+  if (phase_ == Phase::kBetweenPasses) {
+    phase_ = Phase::kTraining;
+    queue_.StartNextEpoch();
+  }
+}
+
+void Master::EndPasses(TimePoint now) {
+  if (phase_ != Phase::kBetweenPasses) {
+    return;
+  }
+  ends_with_epoch_ = true;
+  if (options_.evaluation_shards > 0) {
+    phase_ = Phase::kEvaluating;
+    evaluation_.Start(queue_.epoch());
+  } else {
+    EndEpoch(now);
+  }
+}
+
+void Master::BeginPassesAgain(TimePoint now) {
+  if (phase_ == Phase::kFailed) {
+    return;
+  }
+  AddEvent("training_begins_again", "what had been added up was the last master's");
+  queue_ = TaskQueue(options_.queue);
+  queue_.TakeOver(term_, {}, now);
+  journaled_state_.clear();  // the next entry has everything
+  sums_.clear();
+  phase_ = Phase::kTraining;
+  meter_.BeginAgain();
+  metrics_.clear();
 }
 
 // If the rows of a second select have changed since the last evaluation (or since the checkpoint

@@ -182,7 +182,7 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
 }
 
 Status Master::RestoreState(const MasterSave& save, TimePoint now) {
-  if (save.phase() > static_cast<uint32_t>(Phase::kComparing)) {
+  if (save.phase() > static_cast<uint32_t>(Phase::kBetweenPasses)) {
     return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
   }
   phase_ = static_cast<Phase>(save.phase());

@@ -178,6 +178,19 @@ class Service final : public MasterService::StreamedService {
     return Authorized(context, call, [this](const BaseRequest&) { return OfferedBase(); });
   }
 
+  grpc::Status StreamedPass(grpc::ServerContext* context,
+                            grpc::ServerSplitStreamer<PassRequest, BaseChunk>* call) override {
+    return Authorized(
+        context, call,
+        [this](const PassRequest& request) -> Result<std::shared_ptr<const std::string>> {
+          const MutexLock lock(mutex_);
+          if (pass_ == nullptr || pass_epoch_ != Epoch(request.epoch())) {
+            return NotFound(fmt::format("epoch {} is not under way", request.epoch()));
+          }
+          return pass_;
+        });
+  }
+
   grpc::Status StreamedConfigure(
       grpc::ServerContext* context,
       grpc::ServerSplitStreamer<ConfigureRequest, BaseChunk>* call) override {
@@ -203,6 +216,12 @@ class Service final : public MasterService::StreamedService {
   void HearHeld(MasterServer::Held held) {
     const MutexLock lock(mutex_);
     held_ = std::move(held);
+  }
+
+  void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) {
+    const MutexLock lock(mutex_);
+    pass_epoch_ = epoch;
+    pass_ = std::move(pass);
   }
 
   void OfferBase(std::shared_ptr<const std::string> weights) {
@@ -313,6 +332,8 @@ class Service final : public MasterService::StreamedService {
   std::condition_variable published_;
   PartitionMap map_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> base_ GUARDED_BY(mutex_);
+  Epoch pass_epoch_ GUARDED_BY(mutex_) = kNoEpoch;
+  std::shared_ptr<const std::string> pass_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> worker_config_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> server_config_ GUARDED_BY(mutex_);
   MasterServer::Held held_ GUARDED_BY(mutex_);
@@ -340,6 +361,9 @@ class Server final : public MasterServer {
     return !found_at_.empty() ? found_at_ : AddressOf(host_, server_->port());
   }
   void Publish(const PartitionMap& map) override { service_.Publish(map); }
+  void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) override {
+    service_.OfferPass(epoch, std::move(pass));
+  }
   void OfferBase(std::shared_ptr<const std::string> weights) override {
     service_.OfferBase(std::move(weights));
   }

@@ -124,6 +124,7 @@ void ToProto(const TaskReport& report, ReportState* proto) {
   proto->set_metrics(report.metrics);
   proto->mutable_versions()->Assign(report.versions.begin(), report.versions.end());
   proto->mutable_checksums()->Assign(report.checksums.begin(), report.checksums.end());
+  proto->set_sums(report.sums);
 }
 
 TaskReport FromProto(const ReportState& proto) {
@@ -143,6 +144,7 @@ TaskReport FromProto(const ReportState& proto) {
   report.metrics = proto.metrics();
   report.versions.assign(proto.versions().begin(), proto.versions().end());
   report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
+  report.sums = proto.sums();
   return report;
 }
 

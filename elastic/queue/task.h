@@ -54,6 +54,7 @@ struct TaskReport {
   std::string metrics;              // kEvaluate: models::Metrics, serialised
   std::vector<int64_t> versions;    // kEvaluate: versions of the judged parameters, by partition
   std::vector<uint64_t> checksums;  // kCompare: in the order of Task::shards
+  std::string sums;                 // kTrain, of a pass: what the shard adds to it (pass_sums.h)
 };
 
 // A batch's sum of losses or weights in the form in which it is counted: a multiple of 2^-20, of

@@ -176,6 +176,14 @@ class Remote final : public RemoteMaster {
     return models::LoadWeights(weights);
   }
 
+  Result<std::string> Pass(Epoch epoch) override {
+    PassRequest request;
+    request.set_epoch(epoch.value());
+    return Receive(0, [this, request](grpc::ClientContext* context) {
+      return stub_->Pass(context, request);
+    });
+  }
+
   Result<std::string> Configure(bool server) override {
     ConfigureRequest request;
     request.set_server(server);

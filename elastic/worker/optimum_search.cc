@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "catalog/dataset.pb.h"
+#include "elastic/worker/fixed_parameters.h"
+#include "elastic/worker/pass_sums.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/split.h"
 #include "models/features/label_scale.h"
@@ -18,42 +20,17 @@ namespace {
 // Rows read from the database, or evaluated, at a time.
 constexpr size_t kRowsAtATime = 4096;
 
-// A network's predictions with weights that are in memory.
-class Predictions {
- public:
-  Predictions(models::Network& network, const models::NetworkWeights& weights)
-      : network_(network), weights_(weights) {
-    for (const std::vector<float>& tensor : weights.dense) {
-      view_.dense.push_back(tensor.data());
-    }
+// What training weighs by class, a judgement does not.
+std::vector<float> WithoutClassWeights(const models::LabelPlan& label,
+                                       const models::FeatureBatch& rows) {
+  std::vector<float> weights = rows.weights;
+  for (size_t r = 0; r < weights.size() && label.class_weights_size() > 0; ++r) {
+    const auto weight =
+        static_cast<float>(label.class_weights(static_cast<int>(rows.labels[r])));
+    weights[r] = weight > 0 ? weights[r] / weight : 1;
   }
-
-  const std::vector<float>& Of(const models::FeatureBatch& batch) {
-    network_.CollectIds(batch, &view_);
-    for (size_t t = 0; t < view_.tables.size(); ++t) {
-      models::RowSet& rows = view_.tables[t];
-      const models::NetworkWeights::Table& table = weights_.tables[t];
-      const size_t dimension = network_.tables()[t].dimension;
-      rows.values.assign(rows.ids.size() * dimension, 0);
-      for (size_t i = 0; i < rows.ids.size(); ++i) {
-        const auto found = std::lower_bound(table.ids.begin(), table.ids.end(), rows.ids[i]);
-        if (found != table.ids.end() && *found == rows.ids[i]) {
-          const auto row = static_cast<size_t>(found - table.ids.begin());
-          std::copy_n(table.values.data() + row * dimension, dimension,
-                      rows.values.data() + i * dimension);
-        }
-      }
-    }
-    network_.Predict(batch, view_, &predictions_);
-    return predictions_;
-  }
-
- private:
-  models::Network& network_;
-  const models::NetworkWeights& weights_;
-  models::ParameterView view_;
-  std::vector<float> predictions_;
-};
+  return weights;
+}
 
 }  // namespace
 
@@ -92,7 +69,7 @@ Status OptimumSearch::ForEach(ShardLoader& loader, const catalog::DatasetSpec& d
       loader.Abandon();
       return complete.status();
     }
-    RETURN_IF_ERROR(visit(*loader.Finish()));
+    RETURN_IF_ERROR(visit(shard, *loader.Finish()));
   }
   return Status();
 }
@@ -108,50 +85,164 @@ Status OptimumSearch::Judge(models::Network& network, ShardLoader& loader, Outco
     options.all_validation = true;
     ASSIGN_OR_RETURN(other, Open(*job_.validation, network, options));
   }
-  const models::LabelPlan& label = job_.plan.model().features().label();
-  Predictions predictions(network, outcome->found.weights);
-  std::vector<uint32_t> places;
-  models::FeatureBatch batch;
-  const auto judge = [&](const ShardRows& shard) {
-    const models::FeatureBatch& rows = shard.validation;
-    for (size_t begin = 0; begin < rows.rows; begin += places.size()) {
-      places.resize(std::min(kRowsAtATime, rows.rows - begin));
-      std::iota(places.begin(), places.end(), static_cast<uint32_t>(begin));
-      GatherRows(rows, places, &batch);
-      const std::vector<float>& found = predictions.Of(batch);
-      models::RestoreLabelScale(label, &batch.labels);
-      outcome->metrics->Add(found, batch.labels, batch.weights);
-    }
-    outcome->validation_rows += static_cast<int64_t>(rows.rows);
-    return Status();
+  const auto judge = [&](int, const ShardRows& shard) {
+    outcome->validation_rows += static_cast<int64_t>(shard.validation.rows);
+    return Predict(network, outcome->found.weights, shard.validation,
+                   [&](const std::vector<float>& found, const models::FeatureBatch& rows) {
+                     outcome->metrics->Add(found, rows.labels, rows.weights);
+                   });
   };
   return apart ? ForEach(*other, *job_.validation, judge) : ForEach(loader, job_.dataset, judge);
 }
 
-Result<OptimumSearch::Outcome> OptimumSearch::Run() {
+// Some rows at a time, with their labels as the table has them.
+Status OptimumSearch::Predict(
+    models::Network& network, const models::NetworkWeights& weights,
+    const models::FeatureBatch& rows,
+    const std::function<void(const std::vector<float>&, const models::FeatureBatch&)>& take) const {
+  const models::LabelPlan& label = job_.plan.model().features().label();
+  FixedParameters parameters(network,
+                             [&weights] { return Result<models::NetworkWeights>(weights); });
+  models::ParameterView view;
+  std::vector<float> found;
+  std::vector<uint32_t> places;
+  models::FeatureBatch batch;
+  for (size_t begin = 0; begin < rows.rows; begin += places.size()) {
+    places.resize(std::min(kRowsAtATime, rows.rows - begin));
+    std::iota(places.begin(), places.end(), static_cast<uint32_t>(begin));
+    GatherRows(rows, places, &batch);
+    network.CollectIds(batch, &view);
+    RETURN_IF_ERROR(parameters.Pull({}, Purpose::kEvaluation, &view));
+    network.Predict(batch, view, &found);
+    models::RestoreLabelScale(label, &batch.labels);
+    take(found, batch);
+  }
+  return Status();
+}
+
+Result<models::LinearOptimum::Found> OptimumSearch::Search(ShardLoader& loader) const {
   ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
   search->FinishOn(finish_);
+  ASSIGN_OR_RETURN(const auto sums, models::LinearSums::Make(job_.plan.model()));
+  int64_t rows = 0;
+  std::vector<models::LinearSums::Kept> kept(static_cast<size_t>(job_.dataset.shards_size()));
+  const auto pass = [&](const models::LinearPass& which) -> Result<std::vector<double>> {
+    rows = 0;
+    std::vector<double> all, own;
+    const auto add = [&](int shard, const ShardRows& read) {
+      rows += static_cast<int64_t>(read.train.rows);
+      RETURN_IF_ERROR(sums->Sum(which, read.train, &kept[static_cast<size_t>(shard)], &own));
+      AddUp(own, &all);
+      return Status();
+    };
+    RETURN_IF_ERROR(ForEach(loader, job_.dataset, add));
+    if (all.empty()) {  // there is no shard
+      RETURN_IF_ERROR(sums->Sum(which, {}, nullptr, &all));
+    }
+    return all;
+  };
+  return search->Solve(pass, [&](const models::LinearOptimum::Step& step) {
+    on_step_(step, rows);
+    return stop_.stop_requested() ? Cancelled("the training was stopped") : Status();
+  });
+}
+
+Result<OptimumSearch::Outcome> OptimumSearch::Run() {
+  ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(job_.plan.model()));
   ShardLoader::Options options;
   options.keep_rows = !search->one_pass();
   ASSIGN_OR_RETURN(const auto loader, Open(job_.dataset, *network, options));
-  int64_t rows = 0;
-  const auto pass = [&](const models::LinearOptimum::Visitor& visit) {
-    rows = 0;
-    return ForEach(*loader, job_.dataset, [&](const ShardRows& shard) {
-      rows += static_cast<int64_t>(shard.train.rows);
-      return visit(shard.train);
-    });
-  };
-  const auto on_step = [&](const models::LinearOptimum::Step& step) {
-    on_step_(step, rows);
-    return stop_.stop_requested() ? Cancelled("the training was stopped") : Status();
-  };
   Outcome outcome;
-  ASSIGN_OR_RETURN(outcome.found, search->Solve(pass, on_step));
+  ASSIGN_OR_RETURN(outcome.found, Search(*loader));
   outcome.metrics =
       std::make_unique<models::Metrics>(models::TaskOf(job_.plan.model()), network->outputs());
   RETURN_IF_ERROR(Judge(*network, *loader, &outcome));
+  outcome.rows_read = loader->rows_read();
+  return outcome;
+}
+
+// Which rows are whose is what the split says of their places: as a reader would split them.
+Result<std::vector<OptimumSearch::Fold>> OptimumSearch::CutIntoFolds(uint32_t folds,
+                                                                     ShardLoader& loader) const {
+  std::vector<SplitRule> rules;
+  plan::Split split = job_.plan.split();
+  split.set_kind(plan::Split::RANDOM);
+  split.set_folds(folds);
+  for (uint32_t fold = 0; fold < folds; ++fold) {
+    split.set_fold(fold);
+    ASSIGN_OR_RETURN(SplitRule rule, SplitRule::Make(split));
+    rules.push_back(std::move(rule));
+  }
+  const std::vector<int64_t> firsts = PlacesOf(job_.dataset);
+  std::vector<Fold> cut(folds);
+  RETURN_IF_ERROR(ForEach(loader, job_.dataset, [&](int shard, const ShardRows& read) {
+    RowPlaces places(job_.dataset.shards(shard), firsts[static_cast<size_t>(shard)]);
+    std::vector<std::vector<uint32_t>> rows(folds);
+    for (uint32_t row = 0; row < read.train.rows; ++row) {
+      const int64_t place = places.Next();
+      for (size_t fold = 0; fold < folds; ++fold) {
+        if (rules[fold].IsValidation(place, nullptr, row)) {
+          rows[fold].push_back(row);
+        }
+      }
+    }
+    for (size_t fold = 0; fold < folds; ++fold) {
+      GatherRows(read.train, rows[fold], &cut[fold].emplace_back());
+    }
+    return Status();
+  }));
+  return cut;
+}
+
+Result<models::LinearOptimum::Found> OptimumSearch::SearchWithout(
+    size_t fold, const std::vector<Fold>& folds) const {
+  ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
+  ASSIGN_OR_RETURN(const auto sums, models::LinearSums::Make(job_.plan.model()));
+  std::vector<std::vector<models::LinearSums::Kept>> kept(folds.size());
+  const auto pass = [&](const models::LinearPass& which) -> Result<std::vector<double>> {
+    std::vector<double> all, own;
+    for (size_t other = 0; other < folds.size(); ++other) {
+      kept[other].resize(folds[other].size());
+      for (size_t shard = 0; other != fold && shard < folds[other].size(); ++shard) {
+        RETURN_IF_ERROR(sums->Sum(which, folds[other][shard], &kept[other][shard], &own));
+        AddUp(own, &all);
+      }
+    }
+    if (all.empty()) {
+      RETURN_IF_ERROR(sums->Sum(which, {}, nullptr, &all));
+    }
+    return all;
+  };
+  return search->Solve(pass, [this](const models::LinearOptimum::Step&) {
+    return stop_.stop_requested() ? Cancelled("the training was stopped") : Status();
+  });
+}
+
+Result<OptimumSearch::Outcome> OptimumSearch::RunByFolds(uint32_t folds, HeldOut* held_out) {
+  ASSIGN_OR_RETURN(const auto network, models::Network::Make(job_.plan.model()));
+  ShardLoader::Options options;
+  options.keep_rows = true;
+  ASSIGN_OR_RETURN(const auto loader, Open(job_.dataset, *network, options));
+  ASSIGN_OR_RETURN(const std::vector<Fold> cut, CutIntoFolds(folds, *loader));
+  held_out->outputs = network->outputs();
+  const models::LabelPlan& label = job_.plan.model().features().label();
+  const auto append = [](const std::vector<float>& from, std::vector<float>* to) {
+    to->insert(to->end(), from.begin(), from.end());
+  };
+  const auto take = [&](const std::vector<float>& scores, const models::FeatureBatch& batch) {
+    append(scores, &held_out->scores);
+    append(batch.labels, &held_out->labels);
+    append(WithoutClassWeights(label, batch), &held_out->weights);
+  };
+  for (size_t fold = 0; fold < cut.size(); ++fold) {
+    ASSIGN_OR_RETURN(const models::LinearOptimum::Found found, SearchWithout(fold, cut));
+    for (const models::FeatureBatch& rows : cut[fold]) {
+      RETURN_IF_ERROR(Predict(*network, found.weights, rows, take));
+    }
+  }
+  Outcome outcome;
+  ASSIGN_OR_RETURN(outcome.found, Search(*loader));
   outcome.rows_read = loader->rows_read();
   return outcome;
 }

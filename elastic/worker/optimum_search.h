@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
+#include <vector>
 
 #include "base/status.h"
 #include "elastic/worker/shard_rows.h"
@@ -42,15 +43,32 @@ class OptimumSearch {
   }
   // Once.
   Result<Outcome> Run();
+  // The same without validation rows, and of each row what a search says of it that has not seen
+  // its fold, of so many (plan::Split's at random). The rows are read once for all searches. Once.
+  struct HeldOut {
+    size_t outputs = 0;
+    std::vector<float> scores;  // rows x outputs
+    std::vector<float> labels, weights;
+  };
+  Result<Outcome> RunByFolds(uint32_t folds, HeldOut* held_out);
 
  private:
-  using Visitor = std::function<Status(const ShardRows&)>;
+  using Visitor = std::function<Status(int, const ShardRows&)>;
+  using Fold = std::vector<models::FeatureBatch>;  // by shard
   Result<std::unique_ptr<ShardLoader>> Open(const catalog::DatasetSpec& dataset,
                                             const models::Network& network,
                                             ShardLoader::Options options) const;
   Status ForEach(ShardLoader& loader, const catalog::DatasetSpec& dataset,
                  const Visitor& visit) const;
   Status Judge(models::Network& network, ShardLoader& loader, Outcome* outcome) const;
+  Status Predict(models::Network& network, const models::NetworkWeights& weights,
+                 const models::FeatureBatch& rows,
+                 const std::function<void(const std::vector<float>&, const models::FeatureBatch&)>&
+                     take) const;
+  Result<models::LinearOptimum::Found> Search(ShardLoader& loader) const;
+  Result<models::LinearOptimum::Found> SearchWithout(size_t fold,
+                                                     const std::vector<Fold>& folds) const;
+  Result<std::vector<Fold>> CutIntoFolds(uint32_t folds, ShardLoader& loader) const;
 
   const Worker::Job job_;
   const std::stop_token stop_;

@@ -27,4 +27,7 @@ std::unique_ptr<TrainingLoop> MakeSynchronousLoop(WorkerTasks& tasks);
 Result<std::unique_ptr<TrainingLoop>> MakeAllReduceLoop(WorkerTasks& tasks,
                                                         const Worker::Replica& replica);
 
+// pass_loop.cc
+Result<std::unique_ptr<TrainingLoop>> MakePassLoop(WorkerTasks& tasks, const Worker::Job& job);
+
 }  // namespace sluice::elastic

@@ -9,12 +9,15 @@
 namespace sluice::elastic {
 namespace {
 
-Result<std::unique_ptr<TrainingLoop>> MakeLoop(plan::Strategy::Mode mode, WorkerTasks& tasks,
+Result<std::unique_ptr<TrainingLoop>> MakeLoop(const Worker::Job& job, WorkerTasks& tasks,
                                                const Worker::Replica* replica) {
+  if (job.plan.optimum()) {
+    return MakePassLoop(tasks, job);
+  }
   if (replica != nullptr) {
     return MakeAllReduceLoop(tasks, *replica);
   }
-  switch (mode) {
+  switch (job.plan.strategy().mode()) {
     case plan::Strategy::SYNCHRONOUS:
       return MakeSynchronousLoop(tasks);
     case plan::Strategy::BOUNDED_STALENESS:
@@ -34,7 +37,7 @@ Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
                                              ParameterLink& parameters, const Replica* replica) {
   std::unique_ptr<Worker> worker(new Worker(master));
   ASSIGN_OR_RETURN(worker->tasks_, WorkerTasks::Make(job, master, parameters));
-  ASSIGN_OR_RETURN(worker->loop_, MakeLoop(job.plan.strategy().mode(), *worker->tasks_, replica));
+  ASSIGN_OR_RETURN(worker->loop_, MakeLoop(job, *worker->tasks_, replica));
   return worker;
 }
 

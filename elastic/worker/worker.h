@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -36,6 +37,9 @@ class Worker {
     const catalog::DatasetSpec& dataset;
     const catalog::DatasetSpec* validation = nullptr;  // validation.select
     ReadWatch* reads = nullptr;                        // notified of each read of the database
+    // Of a plan to a linear model's optimum: what the epoch adds up (models::LinearPass). NotFound:
+    // another epoch is under way.
+    std::function<Result<std::string>(Epoch)> pass = {};
   };
   // All-reduce: the workers hold the parameters themselves.
   struct Replica {

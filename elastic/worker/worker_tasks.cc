@@ -19,8 +19,12 @@ constexpr double kReportSeconds = 0.1;
 // Rows predicted at a time in an evaluation.
 constexpr size_t kEvaluationRows = 4096;
 
-// Synchronous: the lanes of a step share the batch that the user asked for.
+// Synchronous: the lanes of a step share the batch that the user asked for. A pass adds up a shard
+// at a time.
 size_t BatchRows(const plan::TrainPlan& plan) {
+  if (plan.optimum()) {
+    return size_t{1} << 40;
+  }
   const plan::Strategy& strategy = plan.strategy();
   const bool synchronous = strategy.mode() == plan::Strategy::SYNCHRONOUS;
   const uint32_t lanes = synchronous ? std::max(1U, strategy.micro_batches()) : 1;
@@ -43,7 +47,7 @@ Result<std::unique_ptr<WorkerTasks>> WorkerTasks::Make(const Worker::Job& job, M
 Status WorkerTasks::MakeLoaders() {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
   ShardLoader::Options options;
-  options.keep_rows = job_.plan.epochs() > 1;
+  options.keep_rows = job_.plan.epochs() > 1 || job_.plan.optimum();
   options.watch = job_.reads;
   if (job_.plan.database_patience_seconds() > 0) {
     options.patience_seconds = job_.plan.database_patience_seconds();

@@ -33,9 +33,7 @@ namespace sluice::executor {
 namespace {
 
 uint32_t ServersOf(const plan::Strategy& strategy) {
-  return strategy.kind() == plan::Strategy::ALL_REDUCE
-             ? 0
-             : std::max<uint32_t>(1, strategy.parameter_servers());
+  return strategy.kind() == plan::Strategy::ALL_REDUCE ? 0 : strategy.parameter_servers();
 }
 
 Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {

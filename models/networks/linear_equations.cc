@@ -250,6 +250,39 @@ void LinearEquations::Add(const FeatureBatch& batch) {
   rows_ += static_cast<int64_t>(batch.rows);
 }
 
+// Rows, weight, labels, products, and the upper half of the squares, row by row.
+std::vector<double> LinearEquations::Sums() const {
+  std::vector<double> sums = {static_cast<double>(rows_), weight_};
+  sums.reserve(sums.size() + labels_.size() + products_.size() + columns_ * (columns_ + 1) / 2);
+  sums.insert(sums.end(), labels_.begin(), labels_.end());
+  sums.insert(sums.end(), products_.begin(), products_.end());
+  for (size_t i = 0; i < columns_; ++i) {
+    const double* row = squares_.data() + i * columns_;
+    sums.insert(sums.end(), row + i, row + columns_);
+  }
+  return sums;
+}
+
+Status LinearEquations::AddSums(const std::vector<double>& sums) {
+  if (sums.size() != 2 + labels_.size() + products_.size() + columns_ * (columns_ + 1) / 2) {
+    return Internal("the normal equations of another model");
+  }
+  rows_ += static_cast<int64_t>(sums[0]);
+  weight_ += sums[1];
+  const double* next = sums.data() + 2;
+  for (std::vector<double>* part : {&labels_, &products_}) {
+    for (double& number : *part) {
+      number += *next++;
+    }
+  }
+  for (size_t i = 0; i < columns_; ++i) {
+    for (size_t j = i; j < columns_; ++j) {
+      squares_[i * columns_ + j] += *next++;
+    }
+  }
+  return OkStatus();
+}
+
 // The upper Cholesky factor of the matrix with the ridge; false: it is not positive definite.
 bool LinearEquations::Factorize(double ridge, std::vector<double>* upper) const {
   const size_t n = columns_;

@@ -5,10 +5,23 @@
 #include <vector>
 
 #include "base/status.h"
+#include "models/networks/loss.h"
 #include "models/networks/network_internal.h"
 
 // A linear model's rows as a matrix that is never materialised. Only linear_*.cc include this.
 namespace sluice::models {
+
+// What a linear model with an optimum is, of the parts that its search and its sums share.
+struct LinearShape {
+  NetworkShape shape;
+  Loss::Kind kind = Loss::Kind::kSquared;
+  size_t outputs = 1;
+  // Unimplemented: it has none.
+  static Result<LinearShape> Of(const ModelSpec& spec);
+};
+
+// Sums of slopes (LinearPass::Kind::kSlopes): these, the gradient, the diagonal.
+enum SlopeHead : size_t { kSlopeRows, kSlopeWeight, kSlopeLoss, kSlopeHeads };
 
 // The columns: dense ones, biases, the rows of the tables; each has `outputs` weights.
 class LinearForm {
@@ -48,6 +61,9 @@ class LinearEquations {
  public:
   LinearEquations(const NetworkShape& shape, size_t outputs);
   void Add(const FeatureBatch& batch);
+  // What has been added, and the same of other rows on top of it.
+  std::vector<double> Sums() const;
+  Status AddSums(const std::vector<double>& sums);
   int64_t rows() const { return rows_; }
   // The weights, in LinearForm's order. Uses a larger ridge if this one is too small for the
   // rounding errors in the sums.

@@ -39,8 +39,7 @@ TEST_F(Choose, ShortFormTakesTreesNetworksForHugeTables) {
   EXPECT_EQ(trees.model().type(), "xgboost.gbtree");
   EXPECT_NE(trees.chosen_because().find("2 classes of income"), std::string::npos);
   EXPECT_EQ(trees.early_stopping().patience(), 10U);  // as for a trial, on folds
-  EXPECT_EQ(Train("LABEL income WITH auto.seconds=0 INTO m").early_stopping().patience(),
-            0U);  // 400 rows: none for validation
+  EXPECT_EQ(Train("LABEL income WITH auto.seconds=0 INTO m").folds(), 5U);
   EXPECT_EQ(Train("LABEL income INTO m", 20'000).early_stopping().patience(), 10U);
   EXPECT_EQ(Train("LABEL income INTO m", 100'000'000).model().type(),
             "DNNLinearCombinedClassifier");
@@ -122,9 +121,16 @@ TEST_F(Choose, LinearModelsGoToTheirOptimum) {
   for (const char* given :
        {"train.epoch=10", "train.max_steps=10", "train.batch_size=10",
         "train.early_stopping_rounds=3", "model.optimizer='Adam'", "optimizer.learning_rate=0.1",
-        "engine.sync=true", "engine.num_workers=2", "model.loss='Hinge'"}) {
+        "engine.sync=true", "engine.num_workers=2, engine.num_ps=1",
+        "engine.num_workers=2, engine.staleness=2", "engine.strategy='allreduce'",
+        "model.loss='Hinge'"}) {
     EXPECT_FALSE(optimum(std::string("WITH ") + given)) << given;
   }
+  const plan::TrainPlan fleet =
+      Train("TO TRAIN LinearClassifier WITH engine.num_workers=2 LABEL income INTO m");
+  EXPECT_TRUE(fleet.optimum());
+  EXPECT_EQ(fleet.strategy().parameter_servers(), 0U);
+  EXPECT_EQ(fleet.strategy().workers(), 2U);
   const plan::TrainPlan told =
       Train("TO TRAIN LinearClassifier WITH train.epoch=10 LABEL income INTO m", 400);
   EXPECT_EQ(told.batch_size(), 32U);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <optional>
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -129,6 +130,27 @@ TEST_F(ClusterJobs, G4_OneStatementIsOneModel) {
     EXPECT_EQ(there.metrics, here.metrics) << engine;
   }
   EXPECT_THAT(here.metrics, ::testing::Contains(::testing::Key("train_loss")));
+}
+
+// Nothing is said of how a linear model is trained: it meets its optimum here and on workers.
+TEST_F(ClusterJobs, ALinearModelsOptimumIsOneModelWhereverItIsFound) {
+  LocalCluster cluster(Machine(8));
+  for (const std::string type : {"LinearClassifier", "LinearRegressor"}) {
+    std::optional<catalog::ModelVersion> here;
+    for (const std::string engine :
+         {"engine.strategy='local'", "engine.num_workers=1", "engine.num_workers=4"}) {
+      RecordingSink sink;
+      const Status status = Run("SELECT a, b, y FROM points TO TRAIN " + type + " WITH " + engine +
+                                    " LABEL y INTO m",
+                                cluster, *source_, sink);
+      ASSERT_TRUE(status.ok()) << engine << ": " << status.ToString();
+      const catalog::ModelVersion model = catalog_->models().Find("", "m", {}).value();
+      EXPECT_EQ(model.weights_sha256, here.value_or(model).weights_sha256) << engine;
+      EXPECT_EQ(model.metrics, here.value_or(model).metrics) << engine;
+      here = here.value_or(model);
+    }
+  }
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
 // Also with more rows than are counted for the cut: a single process reads the table itself, and

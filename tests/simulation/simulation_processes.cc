@@ -206,8 +206,9 @@ void Simulation::Act(const Master::Action& action) {
       world_.Tell("a checkpoint begins");
       std::make_shared<ModelCut>(*this)->Go();
       return;
+    case Master::Action::Kind::kPassDone:
     case Master::Action::Kind::kCommitCheckpoint:
-      SLUICE_CHECK(false, "the workers are nobody's servers");
+      SLUICE_CHECK(false, "there are servers, and epochs");
   }
 }
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 
 #include "tests/models/networks/network_rows.h"
 
@@ -46,13 +49,22 @@ std::vector<FeatureBatch> Rows(const Network& network, const LinearCase& one) {
   return batches;
 }
 
-LinearOptimum::Pass PassOf(const std::vector<FeatureBatch>& batches, int* passes) {
-  return [&batches, passes](const LinearOptimum::Visitor& visit) {
+// The sums of each batch as those of a shard. `kept`: what was found out about each.
+LinearOptimum::Pass PassOf(const ModelSpec& spec, const std::vector<FeatureBatch>& batches,
+                           int* passes, std::vector<LinearSums::Kept>* kept = nullptr) {
+  const std::shared_ptr<LinearSums> sums = LinearSums::Make(spec).value();
+  return [&batches, passes, sums, kept](const LinearPass& pass) -> Result<std::vector<double>> {
     ++*passes;
-    for (const FeatureBatch& batch : batches) {
-      RETURN_IF_ERROR(visit(batch));
+    ASSIGN_OR_RETURN(const LinearPass arrived, LinearPass::Parse(pass.Serialize()));
+    std::vector<double> all, own;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      LinearSums::Kept nothing;
+      RETURN_IF_ERROR(
+          sums->Sum(arrived, batches[i], kept == nullptr ? &nothing : &(*kept)[i], &own));
+      all.resize(own.size());
+      std::transform(own.begin(), own.end(), all.begin(), all.begin(), std::plus<>());
     }
-    return OkStatus();
+    return all;
   };
 }
 
@@ -133,7 +145,7 @@ TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
     ASSERT_TRUE(search.ok()) << search.status().ToString();
     int passes = 0;
     const auto found =
-        (*search)->Solve(PassOf(batches, &passes), [](const auto&) { return OkStatus(); });
+        (*search)->Solve(PassOf(one.spec, batches, &passes), [](const auto&) { return OkStatus(); });
     ASSERT_TRUE(found.ok()) << found.status().ToString();
     EXPECT_EQ(found->rows, 600);
     EXPECT_EQ((*search)->one_pass(), passes == 1);
@@ -143,19 +155,56 @@ TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
   }
 }
 
+// Whoever adds up a shard has seen it before, or has not.
 TEST(LinearOptimum, TheSameRowsGiveTheSameBits) {
   for (const LinearCase& one : LinearCases()) {
     const auto network = MakeNetwork(one.spec);
     const std::vector<FeatureBatch> batches = Rows(*network, one);
     std::string weights;
-    for (int run = 0; run < 2; ++run) {
+    for (const bool keeps : {false, true}) {
       int passes = 0;
+      std::vector<LinearSums::Kept> kept(batches.size());
       const auto found = LinearOptimum::Make(one.spec).value()->Solve(
-          PassOf(batches, &passes), [](const auto&) { return OkStatus(); });
-      ASSERT_TRUE(found.ok());
-      EXPECT_TRUE(run == 0 || SaveWeights(found->weights) == weights) << one.name;
+          PassOf(one.spec, batches, &passes, keeps ? &kept : nullptr),
+          [](const auto&) { return OkStatus(); });
+      ASSERT_TRUE(found.ok()) << found.status().ToString();
+      EXPECT_TRUE(weights.empty() || SaveWeights(found->weights) == weights) << one.name;
       weights = SaveWeights(found->weights);
     }
+  }
+}
+
+TEST(LinearSums, ARowLessShardAddsNothing) {
+  for (const LinearCase& one : LinearCases()) {
+    const auto network = MakeNetwork(one.spec);
+    std::vector<FeatureBatch> batches = Rows(*network, one);
+    const auto weights = [&] {
+      int passes = 0;
+      const auto found = LinearOptimum::Make(one.spec).value()->Solve(
+          PassOf(one.spec, batches, &passes), [](const auto&) { return OkStatus(); });
+      return found.ok() ? SaveWeights(found->weights) : found.status().ToString();
+    };
+    const std::string without = weights();
+    batches.insert(batches.begin() + 1, FeatureBatch());
+    EXPECT_EQ(weights(), without) << one.name;
+  }
+}
+
+TEST(LinearSums, RefuseAPassOverAnotherModel) {
+  const LinearCase one = LinearCases().front();
+  const auto network = MakeNetwork(one.spec);
+  const FeatureBatch rows = Rows(*network, one).front();
+  LinearPass pass;
+  pass.kind = LinearPass::Kind::kSlopes;
+  pass.at = {1, 2, 3};
+  std::vector<double> sums;
+  LinearSums::Kept kept;
+  EXPECT_EQ(LinearSums::Make(one.spec).value()->Sum(pass, rows, &kept, &sums).code(),
+            Code::kInvalidArgument);
+  const std::string bytes = pass.Serialize();
+  EXPECT_EQ(LinearPass::Parse(bytes).value().at, pass.at);
+  for (const std::string& damaged : {bytes.substr(1), bytes + "12345678", std::string()}) {
+    EXPECT_EQ(LinearPass::Parse(damaged).status().code(), Code::kInvalidArgument);
   }
 }
 
@@ -171,7 +220,7 @@ TEST(LinearOptimum, FindsTheMeanLossItEndsAt) {
   int passes = 0;
   std::vector<FeatureBatch> batches(250, batch);
   const auto found =
-      search->Solve(PassOf(batches, &passes), [](const auto&) { return OkStatus(); });
+      search->Solve(PassOf(spec, batches, &passes), [](const auto&) { return OkStatus(); });
   ASSERT_TRUE(found.ok());
   EXPECT_NEAR(found->weights.dense[0][0], 2, 1e-3);
   EXPECT_NEAR(found->weights.dense[1][0], 4, 1e-4);
@@ -188,7 +237,7 @@ TEST(LinearOptimum, WhoeverHasNoTimeGetsOneStep) {
   search->FinishOn(finish.get_token());
   int passes = 0;
   std::vector<double> losses;
-  const auto found = search->Solve(PassOf(batches, &passes), [&losses](const auto& step) {
+  const auto found = search->Solve(PassOf(one.spec, batches, &passes), [&losses](const auto& step) {
     losses.push_back(step.loss);
     return OkStatus();
   });
@@ -205,7 +254,7 @@ TEST(LinearOptimum, AnErrorEndsTheSearch) {
   const std::vector<FeatureBatch> batches = Rows(*network, one);
   int passes = 0;
   const auto stopped = LinearOptimum::Make(one.spec).value()->Solve(
-      PassOf(batches, &passes), [](const auto&) { return Cancelled("enough"); });
+      PassOf(one.spec, batches, &passes), [](const auto&) { return Cancelled("enough"); });
   EXPECT_EQ(stopped.status().code(), Code::kCancelled);
   EXPECT_EQ(passes, 1);
 }
