@@ -2,8 +2,8 @@
 
 #include "tests/models/families/family_specs.h"
 
-// tests/models/families/added holds one family in one file, which the build finds as it finds those of
-// models/families (cmake/families.cmake).
+// tests/models/families/added holds one family in one file, which the build finds as it finds those
+// of models/families (cmake/families.cmake).
 namespace sluice::models {
 namespace families {
 std::vector<ModelType> AddedTypes();

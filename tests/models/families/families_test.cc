@@ -29,8 +29,7 @@ ModelSpec CategoriesOnly() {
 TEST(Families, EveryOneLearnsFromNumbersCategoriesAndBoth) {
   ASSERT_GE(BuiltTypes().size(), 6U);
   for (const ModelType* type : BuiltTypes()) {
-    for (const ModelSpec& features :
-         {NumbersOnly(), CategoriesOnly(), WithFeatures(Spec(""))}) {
+    for (const ModelSpec& features : {NumbersOnly(), CategoriesOnly(), WithFeatures(Spec(""))}) {
       for (const int classes : {2, 3}) {
         SCOPED_TRACE(testing::Message() << type->name << " of " << classes << " classes, "
                                         << features.features().features_size() << " features");
@@ -163,8 +162,7 @@ TEST(DeepAndCross, ACrossLayerMultipliesTheInputByAProduct) {
     std::vector<float> kernel = store.Dense(Place(dense, "cross/0/kernel"));
     if (rank == 1) {
       const std::vector<float>& down = store.Dense(Place(dense, "cross/0/down/kernel"));
-      kernel = {down[0] * kernel[0], down[0] * kernel[1], down[1] * kernel[0],
-                down[1] * kernel[1]};
+      kernel = {down[0] * kernel[0], down[0] * kernel[1], down[1] * kernel[0], down[1] * kernel[1]};
     }
     for (size_t r = 0; r < batch.rows; ++r) {
       double expected = 0;

@@ -5,12 +5,12 @@
 namespace sluice::models::families {
 namespace {
 
-Result<NetworkGraph> Build(const std::vector<GraphFeature>& features, size_t outputs,
-                           const AttributeValues& attributes) {
+Result<NetworkGraph> BuildTwoMeans(const std::vector<GraphFeature>& features, size_t outputs,
+                                   const AttributeValues& attributes) {
   GraphWriter writer;
-  const GraphValue numbers = writer.Scale(
-      writer.Numbers(features, "numbers"),
-      static_cast<float>(attributes.Number("model.factor").value_or(1)));
+  const GraphValue numbers =
+      writer.Scale(writer.Numbers(features, "numbers"),
+                   static_cast<float>(attributes.Number("model.factor").value_or(1)));
   return writer.Take(writer.Dense("out", numbers, static_cast<int64_t>(outputs)));
 }
 
@@ -21,7 +21,7 @@ Family TwoMeans() {
   family.name = "TwoMeans";
   family.doc = "numbers times a factor, added up";
   family.attributes = {Number("model.factor", 2.0, Between(0, 10), "what numbers are times")};
-  family.build = Build;
+  family.build = BuildTwoMeans;
   return family;
 }
 
