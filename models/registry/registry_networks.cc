@@ -119,8 +119,8 @@ void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Number("loss.delta", 1.0, Between(1e-6, 1e12),
                                "Huber: where squared turns into absolute error"));
   if (!classification) {
-    attributes->push_back(Number("loss.variance_power", 1.5, Between(1.001, 1.999),
-                                 "Tweedie: between Poisson (1) and Gamma (2)"));
+    attributes->push_back(Number("loss.variance_power", {}, Between(1.001, 1.999),
+                                 "Tweedie: between Poisson (1) and Gamma (2); 1.5 when not given"));
   }
   attributes->push_back(Text("model.loss_reduction", std::string("sum_over_batch_size"),
                              {"sum_over_batch_size"}, "how a batch's losses become one: the mean"));
