@@ -99,7 +99,8 @@ std::vector<std::string> LossNames(bool classification) {
             "Hinge",
             "SquaredHinge"};
   }
-  return {"squared", "MeanSquaredError", "MeanAbsoluteError", "Huber", "LogCosh", "Poisson"};
+  return {"squared", "MeanSquaredError", "MeanAbsoluteError", "Huber", "LogCosh", "Poisson",
+          "Gamma",   "Tweedie"};
 }
 
 void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
@@ -117,29 +118,15 @@ void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
       Text("model.loss", {}, LossNames(classification), "what is minimised; chosen by the label"));
   attributes->push_back(Number("loss.delta", 1.0, Between(1e-6, 1e12),
                                "Huber: where squared turns into absolute error"));
+  if (!classification) {
+    attributes->push_back(Number("loss.variance_power", {}, Between(1.001, 1.999),
+                                 "Tweedie: between Poisson (1) and Gamma (2); 1.5 when not given"));
+  }
   attributes->push_back(Text("model.loss_reduction", std::string("sum_over_batch_size"),
                              {"sum_over_batch_size"}, "how a batch's losses become one: the mean"));
   attributes->push_back(
       WithAliases(Text("model.weight_column", {}, {}, "the column that holds each row's weight"),
                   {"weight_column"}));
-}
-
-void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attributes) {
-  attributes->push_back(Text("model." + prefix + "activation_fn", std::string("relu"),
-                             {"relu", "tanh", "sigmoid", "elu", "leaky_relu", "selu", "gelu"},
-                             "what follows each hidden layer"));
-  attributes->push_back(Number("model." + prefix + "dropout", {}, Between(0, 0.99),
-                               "share of a hidden layer's outputs left out of a step; none when "
-                               "not given"));
-  attributes->push_back(
-      Flag("model.batch_norm", false, "normalise each hidden layer over the batch"));
-}
-
-// The default is wide enough for tables of some dozen columns (letters of 16 numbers: 0.945 of 26
-// classes right, 0.915 with [64, 32]), and still trains a million rows a second.
-AttributeSpec HiddenUnits(const std::string& name) {
-  return List(AttributeType::kIntegerList, name, std::vector<double>{128, 64},
-              Between(1, kWidestLayer), "width of each hidden layer, first to last: [64, 32]");
 }
 
 AttributeSpec SparseCombiner(const std::string& name) {
@@ -177,10 +164,7 @@ ModelType Deep(bool classification) {
   type.default_optimizer = "Adam";
   type.attributes.push_back(HiddenUnits("model.hidden_units"));
   AppendHidden("", &type.attributes);
-  AppendTask(classification, &type.attributes);
-  type.attributes.push_back(OptimizerName("model.optimizer", "model", type.default_optimizer));
-  AppendOptimizerArguments("optimizer", &type.attributes);
-  AppendTraining(&type.attributes);
+  AppendNetworkAttributes(classification, type.default_optimizer, &type.attributes);
   return type;
 }
 
@@ -216,6 +200,32 @@ ModelType WideAndDeep(bool classification) {
 }
 
 }  // namespace
+
+void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attributes) {
+  attributes->push_back(Text("model." + prefix + "activation_fn", std::string("relu"),
+                             {"relu", "tanh", "sigmoid", "elu", "leaky_relu", "selu", "gelu"},
+                             "what follows each hidden layer"));
+  attributes->push_back(Number("model." + prefix + "dropout", {}, Between(0, 0.99),
+                               "share of a hidden layer's outputs left out of a step; none when "
+                               "not given"));
+  attributes->push_back(
+      Flag("model.batch_norm", false, "normalise each hidden layer over the batch"));
+}
+
+// The default is wide enough for tables of some dozen columns (letters of 16 numbers: 0.945 of 26
+// classes right, 0.915 with [64, 32]), and a million rows a second still.
+AttributeSpec HiddenUnits(const std::string& name) {
+  return List(AttributeType::kIntegerList, name, std::vector<double>{128, 64},
+              Between(1, kWidestLayer), "width of each hidden layer, first to last: [64, 32]");
+}
+
+void AppendNetworkAttributes(bool classification, const std::string& optimizer,
+                             std::vector<AttributeSpec>* attributes) {
+  AppendTask(classification, attributes);
+  attributes->push_back(OptimizerName("model.optimizer", "model", optimizer));
+  AppendOptimizerArguments("optimizer", attributes);
+  AppendTraining(attributes);
+}
 
 std::vector<ModelType> NetworkTypes() {
   return {Linear(true),  Linear(false),  Deep(true),        Deep(false),
