@@ -56,6 +56,9 @@ class Catalog {
   // themselves when they write; whoever writes a result table without them calls this first.
   virtual Status MakeTables() = 0;
   virtual ModelStore& models() = 0;
+  // The model types that users bring, kept as models are, with the same rights: ModelVersion::type
+  // is the language, the weights are the source.
+  virtual ModelStore& model_types() = 0;
   // Hears no stop: what becomes of a job is written down although its statement was cancelled.
   virtual JobStore& jobs() = 0;
   // The same jobs for one who may give up: whatever waits there (for locks of others, too) ends

@@ -30,7 +30,8 @@ struct ModelVersion {
   int64_t created_micros = 0;  // wall clock
 };
 
-// Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...).
+// Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...);
+// of model types sluice.model_types, sluice.model_type_versions, sluice.model_type_chunks.
 // They are made on first use. What a catalog's principal may not see does not exist here, and what
 // it may only use is 42501 for Put, Promote, Rollback, Drop, Rename and the grants (Catalog).
 // Thread-safe.

@@ -16,10 +16,11 @@ struct Piece {
     kQuery,        // a query of the database with our clauses behind it
     kCommand,      // SHOW MODELS and the like
     kCreateModel,  // clauses, AS, a query of the database
+    kCreateModelType,  // clauses, AS, a string
   };
   Kind kind = Kind::kPlain;
   Span span;   // without comments around it, but for a plain statement's, which may be hints to it
-  Span query;  // kQuery, kCreateModel
+  Span query;  // kQuery, kCreateModel; kCreateModelType: the string with its quotes
   Span clauses;          // ours, from their first token to their last one
   bool explain = false;  // EXPLAIN stands before it
   bool explain_json = false;

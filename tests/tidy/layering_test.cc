@@ -49,6 +49,10 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"models/graph",
      {"base", "models", "models/model.proto", "models/features", "models/kernels",
       "models/networks"}},
+    {"models/imports",
+     {"base", "models", "models/model.proto", "models/imports/onnx.proto", "models/graph",
+      "models/networks"}},
+    {"models/imports/onnx.proto", {}},
     {"models/trees", {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
     {"models/registry", {"base", "models/networks"}},
 
