@@ -298,7 +298,9 @@ Result<plan::FeatureEffects> FindFeatureEffects(const plan::TrainPlan& plan,
   model.clear_calibration();
   const models::ModelType* type = models::FindModelType(model.type());
   const catalog::DatasetSpec& from = validation != nullptr ? *validation : dataset;
-  if (type == nullptr || type->family == models::ModelFamily::kTrees || from.shards_size() == 0 ||
+  const bool network = type == nullptr ? model.has_graph()
+                                       : type->family != models::ModelFamily::kTrees;
+  if (!network || from.shards_size() == 0 ||
       static_cast<int64_t>(weights.size()) > kMostWeightBytes) {
     return effects;
   }
@@ -311,7 +313,7 @@ Result<plan::FeatureEffects> FindFeatureEffects(const plan::TrainPlan& plan,
   }
   effects.set_rows(static_cast<int64_t>(sample.rows.rows));
   effects.set_validation(sample.validation);
-  effects.set_linear(type->family == models::ModelFamily::kLinear);
+  effects.set_linear(type != nullptr && type->family == models::ModelFamily::kLinear);
   Trials trials(*scorer, model, std::move(sample.rows));
   std::vector<double> outputs;
   double loss = 0;

@@ -292,6 +292,11 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   if (plan.parameter_count() > 0) {  // trees have none that could be counted beforehand
     add("model", "parameters", fmt::format("{}", plan.parameter_count()));
   }
+  if (model.has_graph()) {
+    add("model", "graph",
+        fmt::format("{} operators, {} dense parameters, {} tables", model.graph().nodes_size(),
+                    model.graph().parameters_size(), model.graph().tables_size()));
+  }
   if (!plan.threshold().empty()) {
     const std::optional<double> threshold = DecisionThreshold(plan, version);
     add("model", "decides",

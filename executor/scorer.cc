@@ -207,10 +207,10 @@ Result<std::unique_ptr<Scorer>> Scorer::Make(const models::ModelSpec& spec,
     return Calibrated(spec, std::move(blend));
   }
   const models::ModelType* type = models::FindModelType(spec.type());
-  if (type == nullptr) {
+  if (type == nullptr && !spec.has_graph()) {  // a graph needs no type any more
     return FailedPrecondition(fmt::format("it is of the unknown type '{:.40}'", spec.type()));
   }
-  ASSIGN_OR_RETURN(auto scorer, type->family == models::ModelFamily::kTrees
+  ASSIGN_OR_RETURN(auto scorer, type != nullptr && type->family == models::ModelFamily::kTrees
                                     ? TreeScorer::Make(spec, weights)
                                     : NetworkScorer::Make(spec, weights));
   return Calibrated(spec, std::move(scorer));

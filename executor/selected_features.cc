@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/scorer.h"
+#include "models/graph/graph_builder.h"
 #include "models/model.h"
 #include "models/registry/registry.h"
 #include "planner/plan.pb.h"
@@ -78,6 +79,9 @@ Status KeepColumns(const std::set<std::string>& kept, plan::TrainPlan* plan) {
   }
   const models::ModelType* type = models::FindModelType(plan->model().type());
   if (type != nullptr && type->family != models::ModelFamily::kTrees) {
+    if (type->build) {
+      RETURN_IF_ERROR(models::BuildGraph(type->build, plan->mutable_model()).status());
+    }
     ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan->model()));
     plan->set_parameter_count(network->parameter_count());
   }

@@ -17,6 +17,17 @@ struct FeatureLine {
 };
 FeatureLine DescribeFeature(const models::Feature& feature, const models::FeaturePlan& plan);
 
+// A network that is a graph: lines for a reader, the first sixty of each kind.
+struct GraphLines {
+  std::vector<std::string> layers;      // "deep/0: Gemm, Relu"; those that read a table are its own
+  std::vector<std::string> parameters;  // "deep/0/kernel: [429, 64], glorot_uniform"
+  std::vector<std::string> tables;      // "embedding/city: 1,000 rows of 17, normal:0.01"
+  int64_t operators = 0;                // without constants
+  int64_t numbers = 0;                  // of the parameters
+  int64_t rows = 0;                     // of the tables
+};
+GraphLines DescribeGraph(const models::NetworkGraph& graph);
+
 // "9 values: Private, Self-emp-not-inc, ..., 1 more"
 std::string DescribeValues(const google::protobuf::RepeatedPtrField<std::string>& values,
                            std::string_view noun);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/value.h"
 #include "planner/explain.h"
@@ -181,6 +182,22 @@ void PutLabel(const models::LabelPlan& label, Writer* json) {
   json->Close();
 }
 
+void PutGraph(const models::NetworkGraph& graph, Writer* json) {
+  const GraphLines lines = DescribeGraph(graph);
+  json->Open("graph");
+  json->Put("operators", lines.operators);
+  for (const auto& [key, list] :
+       {std::pair{"layers", &lines.layers}, std::pair{"parameters", &lines.parameters},
+        std::pair{"tables", &lines.tables}}) {
+    json->OpenList(key);
+    for (const std::string& line : *list) {
+      json->Item(line);
+    }
+    json->CloseList();
+  }
+  json->Close();
+}
+
 void PutModel(const plan::TrainPlan& plan, Writer* json) {
   const models::ModelSpec& model = plan.model();
   json->Open("model");
@@ -191,6 +208,9 @@ void PutModel(const plan::TrainPlan& plan, Writer* json) {
     PutAttribute(attribute, json);
   }
   json->Close();
+  if (model.has_graph()) {
+    PutGraph(model.graph(), json);
+  }
   if (!IsTrees(model)) {
     json->Put("loss", model.loss());
     PutOptimizer("deep_optimizer", model.deep_optimizer(), json);

@@ -46,6 +46,24 @@ void AddFeatures(const models::FeaturePlan& plan, Lines* lines) {
   }
 }
 
+void AddGraph(const models::NetworkGraph& graph, Lines* lines) {
+  const GraphLines all = DescribeGraph(graph);
+  lines->Line("graph", fmt::format("{} operators", GroupDigits(all.operators)));
+  for (const std::string& layer : all.layers) {
+    lines->Inner(layer);
+  }
+  lines->Line("parameters", fmt::format("{}, {} numbers", GroupDigits(graph.parameters_size()),
+                                        GroupDigits(all.numbers)));
+  for (const std::string& parameter : all.parameters) {
+    lines->Inner(parameter);
+  }
+  lines->Line("tables", fmt::format("{}, {} rows", GroupDigits(graph.tables_size()),
+                                    GroupDigits(all.rows)));
+  for (const std::string& table : all.tables) {
+    lines->Inner(table);
+  }
+}
+
 void AddModel(const plan::TrainPlan& plan, Lines* lines) {
   const models::ModelSpec& model = plan.model();
   const bool trees = IsTrees(model);
@@ -64,6 +82,9 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
   }
   if (trees) {
     return;
+  }
+  if (model.has_graph()) {
+    AddGraph(model.graph(), lines);
   }
   lines->Line("loss", model.loss());
   if (plan.optimum()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/graph/graph_builder.h"
 #include "models/model.h"
 #include "parser/printer.h"
 #include "planner/checkpoints.h"
@@ -154,6 +155,24 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   }
 }
 
+// Of a model type that is a graph: writes it; a model to continue from has brought its own.
+Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
+  models::ModelSpec* model = plan->mutable_model();
+  if (bound.base) {
+    if (bound.base->plan.model().has_graph()) {
+      *model->mutable_graph() = bound.base->plan.model().graph();
+    }
+    return OkStatus();
+  }
+  if (!bound.type->build) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> notes,
+                   models::BuildGraph(bound.type->build, model));
+  plan->mutable_notes()->Add(notes.begin(), notes.end());
+  return OkStatus();
+}
+
 // `network` is null for trees.
 Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan,
                  std::unique_ptr<models::Network>* network) {
@@ -168,6 +187,9 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
     return FillTreeSpec(bound, model);
   }
   RETURN_IF_ERROR(FillNetworkSpec(bound, model));
+  if (const Status built = FillGraph(bound, plan); !built.ok()) {
+    return AtItsAttribute(built, bound);
+  }
   Result<std::unique_ptr<models::Network>> made = models::Network::Make(*model);
   if (!made.ok()) {
     return AtItsAttribute(made.status(), bound);

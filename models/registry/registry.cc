@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <utility>
 
 #include "base/status.h"
+#include "models/families/family.h"
 #include "models/registry/registry_internal.h"
 
 namespace sluice::models {
@@ -12,8 +14,8 @@ namespace {
 
 std::vector<ModelType> MakeModelTypes() {
   std::vector<ModelType> types = NetworkTypes();
-  for (ModelType& type : TreeTypes()) {
-    types.push_back(std::move(type));
+  for (std::vector<ModelType>& more : std::vector{families::Types(), TreeTypes()}) {
+    std::move(more.begin(), more.end(), std::back_inserter(types));
   }
   return types;
 }

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "models/graph/graph_builder.h"
+
 namespace sluice::models {
 
 enum class AttributeType { kFlag, kInteger, kNumber, kText, kIntegerList, kNumberList, kTextList };
@@ -45,6 +47,8 @@ struct ModelType {
       attributes;                 // its own and the common ones (train.*, engine.*, split.*)
   std::string default_optimizer;  // of the deep part; wide parts use Ftrl
   std::string default_objective;  // trees
+  // Of a network that is a graph: writes it, where the statement is planned. Empty for any other.
+  GraphBuilder build;
 };
 
 const std::vector<ModelType>& ModelTypes();

@@ -9,7 +9,7 @@
 
 #include "models/registry/registry.h"
 
-// How the tables of the registry are written down. Only registry*.cc include this.
+// How the tables of the registry are written down. Only registry*.cc and families include this.
 namespace sluice::models {
 
 struct Range {
@@ -40,6 +40,12 @@ bool SameName(std::string_view a, std::string_view b);  // any case
 // What every training has: train.*, validation.*, split.*, engine.*.
 std::vector<AttributeSpec> TrainingAttributes();
 std::vector<ModelType> NetworkTypes();
+// What every network has: its label and loss, optimizer and training. `optimizer`: the default.
+void AppendNetworkAttributes(bool classification, const std::string& optimizer,
+                             std::vector<AttributeSpec>* attributes);
+AttributeSpec HiddenUnits(const std::string& name);
+// model.PREFIXactivation_fn, _dropout, and model.batch_norm.
+void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attributes);
 std::vector<ModelType> TreeTypes();
 
 }  // namespace sluice::models

@@ -124,24 +124,6 @@ void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
                   {"weight_column"}));
 }
 
-void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attributes) {
-  attributes->push_back(Text("model." + prefix + "activation_fn", std::string("relu"),
-                             {"relu", "tanh", "sigmoid", "elu", "leaky_relu", "selu", "gelu"},
-                             "what follows each hidden layer"));
-  attributes->push_back(Number("model." + prefix + "dropout", {}, Between(0, 0.99),
-                               "share of a hidden layer's outputs left out of a step; none when "
-                               "not given"));
-  attributes->push_back(
-      Flag("model.batch_norm", false, "normalise each hidden layer over the batch"));
-}
-
-// The default is wide enough for tables of some dozen columns (letters of 16 numbers: 0.945 of 26
-// classes right, 0.915 with [64, 32]), and a million rows a second still.
-AttributeSpec HiddenUnits(const std::string& name) {
-  return List(AttributeType::kIntegerList, name, std::vector<double>{128, 64},
-              Between(1, kWidestLayer), "width of each hidden layer, first to last: [64, 32]");
-}
-
 AttributeSpec SparseCombiner(const std::string& name) {
   return Text(name, std::string("sum"), {"sum", "mean", "sqrtn"},
               "how the weights of several ids of one row become one");
@@ -177,10 +159,7 @@ ModelType Deep(bool classification) {
   type.default_optimizer = "Adam";
   type.attributes.push_back(HiddenUnits("model.hidden_units"));
   AppendHidden("", &type.attributes);
-  AppendTask(classification, &type.attributes);
-  type.attributes.push_back(OptimizerName("model.optimizer", "model", type.default_optimizer));
-  AppendOptimizerArguments("optimizer", &type.attributes);
-  AppendTraining(&type.attributes);
+  AppendNetworkAttributes(classification, type.default_optimizer, &type.attributes);
   return type;
 }
 
@@ -216,6 +195,32 @@ ModelType WideAndDeep(bool classification) {
 }
 
 }  // namespace
+
+void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attributes) {
+  attributes->push_back(Text("model." + prefix + "activation_fn", std::string("relu"),
+                             {"relu", "tanh", "sigmoid", "elu", "leaky_relu", "selu", "gelu"},
+                             "what follows each hidden layer"));
+  attributes->push_back(Number("model." + prefix + "dropout", {}, Between(0, 0.99),
+                               "share of a hidden layer's outputs left out of a step; none when "
+                               "not given"));
+  attributes->push_back(
+      Flag("model.batch_norm", false, "normalise each hidden layer over the batch"));
+}
+
+// The default is wide enough for tables of some dozen columns (letters of 16 numbers: 0.945 of 26
+// classes right, 0.915 with [64, 32]), and a million rows a second still.
+AttributeSpec HiddenUnits(const std::string& name) {
+  return List(AttributeType::kIntegerList, name, std::vector<double>{128, 64},
+              Between(1, kWidestLayer), "width of each hidden layer, first to last: [64, 32]");
+}
+
+void AppendNetworkAttributes(bool classification, const std::string& optimizer,
+                             std::vector<AttributeSpec>* attributes) {
+  AppendTask(classification, attributes);
+  attributes->push_back(OptimizerName("model.optimizer", "model", optimizer));
+  AppendOptimizerArguments("optimizer", attributes);
+  AppendTraining(attributes);
+}
 
 std::vector<ModelType> NetworkTypes() {
   return {Linear(true),  Linear(false),  Deep(true),        Deep(false),

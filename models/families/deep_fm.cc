@@ -1,0 +1,39 @@
+#include <utility>
+
+#include "models/families/family.h"
+#include "models/families/family_interactions.h"
+#include "models/model.pb.h"
+
+// A factorization machine and hidden layers over the same vectors, added up.
+// Source: Guo and others, DeepFM, 2017.
+namespace sluice::models::families {
+namespace {
+
+Result<NetworkGraph> Build(const std::vector<GraphFeature>& features, size_t outputs,
+                           const AttributeValues& attributes) {
+  GraphWriter writer;
+  const Interactions parts = WriteInteractions(features, outputs, attributes, &writer);
+  GraphValue deep = writer.Concat({parts.numbers, parts.vectors}, "deep/input");
+  if (deep) {
+    deep = writer.Hidden("deep", deep, attributes);
+    deep = writer.Dense("deep/logits", deep, static_cast<int64_t>(outputs));
+  }
+  return writer.Take(writer.Add(writer.Add(parts.linear, parts.pairs), deep));
+}
+
+}  // namespace
+
+Family DeepFm() {
+  Family family;
+  family.name = "DeepFM";
+  family.doc = "a factorization machine beside hidden layers that read the same vectors";
+  family.attributes = {EmbeddingWidth("model.k", 16, "numbers of the vector of each value"),
+                       Penalty()};
+  for (AttributeSpec& spec : HiddenLayers()) {
+    family.attributes.push_back(std::move(spec));
+  }
+  family.build = Build;
+  return family;
+}
+
+}  // namespace sluice::models::families

@@ -1,0 +1,271 @@
+#include "models/graph/graph_writer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "models/model.pb.h"
+
+namespace sluice::models {
+namespace {
+
+// As DNN*'s input_bound.
+constexpr float kInputBound = 3;
+constexpr double kBatchNormMomentum = 0.9;
+
+std::string OperatorOf(const std::string& function) {
+  if (function == "leaky_relu") {
+    return "LeakyRelu";
+  }
+  std::string name = function.empty() ? "relu" : function;
+  name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  return name;
+}
+
+}  // namespace
+
+GraphWriter::GraphWriter() : graph_(std::make_unique<NetworkGraph>()) {}
+GraphWriter::~GraphWriter() = default;
+
+std::string GraphWriter::Fresh(std::string_view op) {
+  return fmt::format("{}_{}", op, ++next_);
+}
+
+GraphValue GraphWriter::Numbers(const std::vector<GraphFeature>& features,
+                                const std::string& name) {
+  GraphInput input;
+  for (const GraphFeature& feature : features) {
+    if (!feature.category) {
+      input.add_features(feature.name);
+      input.set_width(input.width() + feature.width);
+    }
+  }
+  if (input.width() == 0) {
+    return {};
+  }
+  input.set_name(name);
+  input.set_kind(GraphInput::NUMBERS);
+  *graph_->add_inputs() = input;
+  return {name, input.width()};
+}
+
+GraphValue GraphWriter::Embedding(const std::string& scope, const GraphFeature& feature,
+                                  int64_t dimension, const std::string& initializer) {
+  const std::string ids = "ids/" + feature.name;
+  const auto& inputs = graph_->inputs();
+  if (std::none_of(inputs.begin(), inputs.end(),
+                   [&](const GraphInput& input) { return input.name() == ids; })) {
+    GraphInput* input = graph_->add_inputs();
+    input->set_name(ids);
+    input->set_kind(GraphInput::BAG);
+    input->add_features(feature.name);
+  }
+  const std::string table =
+      Parameter(scope + "/" + feature.name, {feature.buckets, dimension}, initializer);
+  GraphValue value = Node("EmbeddingBag", {table, ids}, dimension, table + "/rows");
+  GraphAttribute* combiner =
+      graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+  combiner->set_name("combiner");
+  combiner->add_texts(feature.combiner);
+  return value;
+}
+
+std::string GraphWriter::Parameter(const std::string& name, const std::vector<int64_t>& shape,
+                                   const std::string& initializer) {
+  GraphParameter* parameter = graph_->add_parameters();
+  parameter->set_name(name);
+  parameter->mutable_shape()->Add(shape.begin(), shape.end());
+  parameter->set_initializer(initializer);
+  return name;
+}
+
+GraphValue GraphWriter::Node(const std::string& op, const std::vector<std::string>& inputs,
+                             int64_t width, const std::string& name) {
+  GraphNode* node = graph_->add_nodes();
+  node->set_op_type(op);
+  node->set_name(name.empty() ? Fresh(op) : name);
+  node->mutable_inputs()->Add(inputs.begin(), inputs.end());
+  node->add_outputs(node->name());
+  return {node->name(), width};
+}
+
+void GraphWriter::SetIntegers(std::string_view attribute, const std::vector<int64_t>& values) {
+  GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+  own->set_name(std::string(attribute));
+  own->mutable_integers()->Add(values.begin(), values.end());
+}
+
+std::string GraphWriter::Scalar(float value) {
+  const std::string name = Node("Constant", {}, 1).name;
+  GraphTensor* constant = graph_->mutable_nodes(graph_->nodes_size() - 1)->mutable_constant();
+  constant->add_numbers(value);
+  return name;
+}
+
+std::string GraphWriter::Shape(const std::vector<int64_t>& shape) {
+  const std::string name = Node("Constant", {}, 1).name;
+  GraphTensor* constant = graph_->mutable_nodes(graph_->nodes_size() - 1)->mutable_constant();
+  constant->set_type(GraphTensor::INTEGER);
+  constant->add_shape(static_cast<int64_t>(shape.size()));
+  constant->mutable_integers()->Add(shape.begin(), shape.end());
+  return name;
+}
+
+GraphValue GraphWriter::Add(const GraphValue& a, const GraphValue& b) {
+  if (!a || !b) {
+    return a ? a : b;
+  }
+  return Node("Add", {a.name, b.name}, std::max(a.width, b.width));
+}
+
+GraphValue GraphWriter::Multiply(const GraphValue& a, const GraphValue& b) {
+  return Node("Mul", {a.name, b.name}, std::max(a.width, b.width));
+}
+
+GraphValue GraphWriter::Scale(const GraphValue& a, float factor) {
+  const std::string scalar = Scalar(factor);
+  return Node("Mul", {a.name, scalar}, a.width);
+}
+
+GraphValue GraphWriter::Concat(const std::vector<GraphValue>& values, const std::string& name) {
+  std::vector<std::string> names;
+  GraphValue all;
+  for (const GraphValue& value : values) {
+    if (value) {
+      names.push_back(value.name);
+      all.width += value.width;
+      all.name = value.name;
+    }
+  }
+  if (names.size() < 2) {
+    return all;
+  }
+  all = Node("Concat", names, all.width, name);
+  SetIntegers("axis", {1});
+  return all;
+}
+
+GraphValue GraphWriter::Slice(const GraphValue& value, int64_t begin, int64_t end) {
+  if (begin == 0 && end == value.width) {
+    return value;
+  }
+  const std::string from = Shape({begin});
+  const std::string to = Shape({end});
+  const std::string axes = Shape({1});
+  return Node("Slice", {value.name, from, to, axes}, end - begin);
+}
+
+GraphValue GraphWriter::SliceOfEach(const GraphValue& stacked, int64_t count, int64_t begin,
+                                    int64_t end) {
+  const std::string from = Shape({begin});
+  const std::string to = Shape({end});
+  const std::string axes = Shape({2});
+  const GraphValue cut = Node("Slice", {stacked.name, from, to, axes}, end - begin);
+  const GraphValue beside = Node("Flatten", {cut.name}, count * (end - begin));
+  SetIntegers("axis", {1});
+  return beside;
+}
+
+GraphValue GraphWriter::Stack(const std::vector<GraphValue>& values, const std::string& name) {
+  if (values.empty()) {
+    return {};
+  }
+  const int64_t width = values.front().width;
+  const GraphValue all = Concat(values, name + "/beside");
+  const std::string shape = Shape({0, static_cast<int64_t>(values.size()), width});
+  return Node("Reshape", {all.name, shape}, width, name);
+}
+
+GraphValue GraphWriter::SumOf(const GraphValue& stacked, bool squared) {
+  const GraphValue sum =
+      Node(squared ? "ReduceSumSquare" : "ReduceSum", {stacked.name}, stacked.width);
+  SetIntegers("axes", {1});
+  SetIntegers("keepdims", {0});
+  return sum;
+}
+
+GraphValue GraphWriter::SumOfRow(const GraphValue& value) {
+  const GraphValue sum = Node("ReduceSum", {value.name}, 1);
+  SetIntegers("axes", {1});
+  return sum;
+}
+
+GraphValue GraphWriter::Bounded(const GraphValue& value) {
+  if (!value) {
+    return value;
+  }
+  const GraphValue near = Scale(value, 1.0F / kInputBound);
+  const GraphValue square = Multiply(near, near);
+  const std::string one = Scalar(1);
+  const GraphValue above = Node("Add", {square.name, one}, value.width);
+  const GraphValue root = Node("Sqrt", {above.name}, value.width);
+  return Node("Div", {value.name, root.name}, value.width);
+}
+
+GraphValue GraphWriter::Dense(const std::string& name, const GraphValue& value, int64_t width,
+                              const std::string& initializer, bool bias) {
+  std::vector<std::string> inputs = {
+      value.name, Parameter(name + "/kernel", {value.width, width}, initializer)};
+  if (bias) {
+    inputs.push_back(Parameter(name + "/bias", {width}, "zeros"));
+  }
+  return Node("Gemm", inputs, width, name + "/product");
+}
+
+GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& function) {
+  return Node(OperatorOf(function), {value.name}, value.width);
+}
+
+GraphValue GraphWriter::Hidden(const std::string& scope, GraphValue value,
+                               const AttributeValues& attributes) {
+  const double dropout = attributes.Number("model.dropout").value_or(0);
+  const std::string function = attributes.Text("model.activation_fn").value_or("relu");
+  int layer = 0;
+  for (const double units : attributes.Numbers("model.hidden_units")) {
+    const std::string name = fmt::format("{}/{}", scope, layer++);
+    const auto width = static_cast<int64_t>(units);
+    value = Dense(name, value, width);
+    if (attributes.Flag("model.batch_norm").value_or(false)) {
+      std::vector<std::string> inputs = {value.name};
+      for (const auto& [part, initializer] :
+           {std::pair{"scale", "ones"}, std::pair{"shift", "zeros"}, std::pair{"mean", "zeros"},
+            std::pair{"variance", "ones"}}) {
+        inputs.push_back(Parameter(fmt::format("{}/norm/{}", name, part), {width}, initializer));
+        if (inputs.size() > 3) {
+          GraphParameter* own = graph_->mutable_parameters(graph_->parameters_size() - 1);
+          own->set_group(GraphParameter::STATISTICS);
+          own->set_momentum(kBatchNormMomentum);
+        }
+      }
+      value = Node("BatchNormalization", inputs, width, name + "/norm");
+    }
+    const GraphValue active = Node(OperatorOf(function), {value.name}, width, name + "/active");
+    value = active;
+    if (dropout > 0) {
+      const std::string ratio = Scalar(static_cast<float>(dropout));
+      value = Node("Dropout", {value.name, ratio}, width, name + "/dropout");
+    }
+  }
+  return value;
+}
+
+GraphValue GraphWriter::Penalised(const GraphValue& value, double l2) {
+  if (!value || l2 <= 0) {
+    return value;
+  }
+  const GraphValue same = Node("L2Penalty", {value.name}, value.width);
+  GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+  own->set_name("l2");
+  own->add_numbers(static_cast<float>(l2));
+  return same;
+}
+
+Result<NetworkGraph> GraphWriter::Take(const GraphValue& output) {
+  if (!output) {
+    return InvalidArgument("the model reads no feature").Hint("select a column beside the label");
+  }
+  graph_->add_outputs(output.name);
+  return std::move(*graph_);
+}
+
+}  // namespace sluice::models
