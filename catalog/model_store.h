@@ -18,6 +18,7 @@ struct ModelVersion {
   int64_t version = 0;    // 1, 2, ...
   bool live = false;      // what `m` without a version means
   std::string type;       // "DNNClassifier", "xgboost.gbtree"
+  std::string owner;      // a role, where List has it
   std::string statement;  // the SQL that made it
   std::string plan;       // serialised plan::TrainPlan: features, model, seed
   std::vector<std::pair<std::string, double>> metrics;

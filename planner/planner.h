@@ -32,6 +32,8 @@ struct Options {
   std::optional<std::string> checkpoint_root;
   // Jobs run on pods: engine.template and its like may be given.
   bool pods = false;
+  // Of whom the statement runs for; null: there are only the built-in types. Outlives the call.
+  catalog::ModelStore* model_types = nullptr;
 };
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,

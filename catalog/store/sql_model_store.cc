@@ -77,9 +77,13 @@ class SqlModelStore final : public ModelStore {
   }
 
   Result<std::vector<ModelVersion>> List() override {
-    return ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE live{}"
+    const std::string_view owner =
+        rows_.has_owners() ? ", (SELECT m.owner::text FROM {models} AS m WHERE m.schema_name ="
+                             " v.schema_name AND m.name = v.name)"
+                           : "";
+    return ReadVersions(fmt::format("SELECT {}{} FROM {{model_versions}} AS v WHERE live{}"
                                     " ORDER BY schema_name, name",
-                                    kVersionColumnsWithoutPlan, rows_.AndSeen(1)),
+                                    kVersionColumnsWithoutPlan, owner, rows_.AndSeen(1)),
                         {});
   }
 

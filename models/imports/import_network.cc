@@ -1,5 +1,7 @@
 #include "models/imports/import_network.h"
 
+#include <fmt/core.h>
+
 #include <numeric>
 #include <utility>
 
@@ -12,6 +14,13 @@
 
 namespace sluice::models {
 namespace {
+
+Result<ImportedNetwork> Read(const ImportSource& source) {
+  if (source.language == "onnx") {
+    return ReadOnnx(source.text, source.frozen);
+  }
+  return Unimplemented(fmt::format("no network is read from '{}'", source.language));
+}
 
 // Tables whose values the file has begin with these; what else a table has is made when it is
 // touched.
@@ -59,10 +68,18 @@ Status Finish(ImportedNetwork network, ModelSpec* spec, ImportReport* report) {
 
 }  // namespace
 
-Status ImportOnnx(std::string_view file, const std::vector<std::string>& frozen, ModelSpec* spec,
-                  ImportReport* report) {
-  ASSIGN_OR_RETURN(ImportedNetwork network, ReadOnnx(file, frozen));
+const std::vector<std::string>& ImportLanguages() {
+  static const std::vector<std::string> languages = {"onnx"};
+  return languages;
+}
+
+Status ImportNetwork(const ImportSource& source, ModelSpec* spec, ImportReport* report) {
+  ASSIGN_OR_RETURN(ImportedNetwork network, Read(source));
   return Finish(std::move(network), spec, report);
+}
+
+Status CheckImport(const ImportSource& source) {
+  return Read(source).status();
 }
 
 }  // namespace sluice::models

@@ -12,6 +12,15 @@ namespace sluice::models {
 
 class ModelSpec;
 
+// "onnx".
+const std::vector<std::string>& ImportLanguages();
+
+struct ImportSource {
+  std::string_view language;        // one of ImportLanguages
+  std::string_view text;            // onnx: the bytes of the file
+  std::vector<std::string> frozen;  // onnx: parameters that do not learn
+};
+
 // What came with a network from elsewhere besides its graph.
 struct ImportReport {
   // Initial values, where the file has them: of the network that the spec then makes.
@@ -27,8 +36,9 @@ struct ImportReport {
 // not fit the features, or what of it is not supported; nothing in it is taken on trust. Whether
 // the operators fit together is found out by Network::Make. Pure; thread-safe.
 
-// An ONNX file: see onnx_reader_internal.h. `frozen`: parameters that do not learn.
-Status ImportOnnx(std::string_view file, const std::vector<std::string>& frozen, ModelSpec* spec,
-                  ImportReport* report);
+Status ImportNetwork(const ImportSource& source, ModelSpec* spec, ImportReport* report);
+
+// What is wrong with the source, whatever the features are.
+Status CheckImport(const ImportSource& source);
 
 }  // namespace sluice::models

@@ -61,6 +61,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"planner",
      {"base", "parser", "planner/plan.proto", "catalog", "catalog/sql", "models",
       "models/model.proto", "models/features", "models/metrics", "models/networks", "models/blend",
+      "models/imports",
       "models/graph", "models/registry", "k8s/quantity"}},
     {"planner/plan.proto", {"catalog/dataset.proto", "models/model.proto"}},
 
@@ -105,6 +106,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
       "models/features",
       "models/blend",
       "models/graph",
+      "models/imports",
       "models/metrics",
       "models/registry",
       "models/trees",
