@@ -22,6 +22,11 @@ std::optional<bool> LossOfClasses(const parser::TrainStatement& statement) {
   return std::nullopt;
 }
 
+std::string NameOf(const BroughtSource& brought) {
+  const catalog::ModelVersion& type = brought.version;
+  return type.schema.empty() ? type.name : type.schema + "." + type.name;
+}
+
 }  // namespace
 
 bool TrainBinder::FindBrought() {
@@ -72,9 +77,17 @@ void TrainBinder::UnknownType() {
 
 void TrainBinder::MakeBrought() {
   // A model to continue from has its graph, whatever has become of its type.
-  const bool continues = bound_.base && bound_.base->plan.has_brought();
+  const bool continues = bound_.base && bound_.base->plan.model().has_graph();
   if (!bound_.brought && !(continues && bound_.type == nullptr)) {
     return;
+  }
+  if (bound_.brought && bound_.base && bound_.base->plan.model().type() != NameOf(*bound_.brought)) {
+    errors_.Add(InvalidArgument(fmt::format("the model to continue from is a {}, not a {}",
+                                            bound_.base->plan.model().type(),
+                                            NameOf(*bound_.brought)))
+                    .At(bound_.type_span)
+                    .Hint("leave USING out"));
+    bound_.base.reset();
   }
   bool classes = false;
   if (bound_.base) {
@@ -87,10 +100,8 @@ void TrainBinder::MakeBrought() {
                                              bound_.statistics.columns[*label_],
                                              bound_.statistics.rows));
   }
-  const std::string name = bound_.base ? bound_.base->plan.model().type()
-                           : bound_.brought->version.schema.empty()
-                               ? bound_.brought->version.name
-                               : bound_.brought->version.schema + "." + bound_.brought->version.name;
+  const std::string name =
+      bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.brought);
   bound_.own_type = std::make_shared<const models::ModelType>(
       models::BroughtType(name, "", classes, {models::FrozenParameters()}));
   bound_.type = bound_.own_type.get();

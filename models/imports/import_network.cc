@@ -8,6 +8,7 @@
 #include "models/graph/graph_output.h"
 #include "models/graph/graph_tables.h"
 #include "models/imports/bind_features_internal.h"
+#include "models/imports/keras_reader_internal.h"
 #include "models/imports/onnx_reader_internal.h"
 #include "models/networks/initialize.h"
 #include "models/networks/loss.h"
@@ -18,6 +19,9 @@ namespace {
 Result<ImportedNetwork> Read(const ImportSource& source) {
   if (source.language == "onnx") {
     return ReadOnnx(source.text, source.frozen);
+  }
+  if (source.language == "keras") {
+    return ReadKeras(source.text);
   }
   return Unimplemented(fmt::format("no network is read from '{}'", source.language));
 }
@@ -69,7 +73,7 @@ Status Finish(ImportedNetwork network, ModelSpec* spec, ImportReport* report) {
 }  // namespace
 
 const std::vector<std::string>& ImportLanguages() {
-  static const std::vector<std::string> languages = {"onnx"};
+  static const std::vector<std::string> languages = {"onnx", "keras"};
   return languages;
 }
 

@@ -12,12 +12,12 @@ namespace sluice::models {
 
 class ModelSpec;
 
-// "onnx".
+// "onnx", "keras".
 const std::vector<std::string>& ImportLanguages();
 
 struct ImportSource {
   std::string_view language;        // one of ImportLanguages
-  std::string_view text;            // onnx: the bytes of the file
+  std::string_view text;            // onnx: the bytes of the file; keras: JSON
   std::vector<std::string> frozen;  // onnx: parameters that do not learn
 };
 
