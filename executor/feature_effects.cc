@@ -298,8 +298,8 @@ Result<plan::FeatureEffects> FindFeatureEffects(const plan::TrainPlan& plan,
   model.clear_calibration();
   const models::ModelType* type = models::FindModelType(model.type());
   const catalog::DatasetSpec& from = validation != nullptr ? *validation : dataset;
-  const bool network = type == nullptr ? model.has_graph()
-                                       : type->family != models::ModelFamily::kTrees;
+  const bool network =
+      type == nullptr ? model.has_graph() : type->family != models::ModelFamily::kTrees;
   if (!network || from.shards_size() == 0 ||
       static_cast<int64_t>(weights.size()) > kMostWeightBytes) {
     return effects;

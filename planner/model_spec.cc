@@ -177,6 +177,26 @@ Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_v
       .Hint("leave it out");
 }
 
+// Losses that have no meaning for some numbers: the data says whether there are any.
+Status CheckLossDomain(const BoundTrain& bound, const std::string& loss) {
+  const bool gamma = loss == "Gamma";
+  const std::optional<size_t> index = bound.select.columns.Find(bound.features.label().column());
+  if ((!gamma && loss != "Tweedie") || !index) {
+    return OkStatus();
+  }
+  const catalog::ColumnStatistics& numbers = bound.statistics.columns[*index];
+  const bool fits = !numbers.has_range || (gamma ? numbers.min > 0 : numbers.min >= 0);
+  if (fits) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("loss {} is for numbers {}, and label '{}' has {}", loss,
+                                     gamma ? "above 0" : "of at least 0",
+                                     bound.features.label().column(), FormatDouble(numbers.min)))
+      .At(bound.attributes.SpanOf("model.loss"))
+      .Hint(gamma && numbers.min == 0 ? "Tweedie takes zeros"
+                                      : "squared, MeanAbsoluteError and Huber take any number");
+}
+
 // How many numbers a label has is seen in the data.
 Status CheckLabelDimension(const BoundTrain& bound) {
   constexpr char kName[] = "model.label_dimension";
@@ -287,6 +307,8 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
   errors.Add(CheckLabelDimension(bound));
   if (!bound.base) {
     errors.Add(NeedsChoice(bound, "loss.delta", "model.loss", spec->loss(), {"Huber"}));
+    errors.Add(NeedsChoice(bound, "loss.variance_power", "model.loss", spec->loss(), {"Tweedie"}));
+    errors.Add(CheckLossDomain(bound, spec->loss()));
   }
   errors.Add(FillOptimizers(bound, spec));
   return errors;

@@ -6,13 +6,13 @@
 #include "models/model.pb.h"
 
 // Deep and cross network, version 2: cross layers x0 * (W x + b) + x beside hidden layers. With a
-// rank, W is a product of two narrow matrices. Source: Wang and others, DCN V2, 2021, equation 1 and
-// section 3.2 without the mixture of experts.
+// rank, W is a product of two narrow matrices. Source: Wang and others, DCN V2, 2021, equation 1
+// and section 3.2 without the mixture of experts.
 namespace sluice::models::families {
 namespace {
 
-Result<NetworkGraph> Build(const std::vector<GraphFeature>& features, size_t outputs,
-                           const AttributeValues& attributes) {
+Result<NetworkGraph> BuildDcn(const std::vector<GraphFeature>& features, size_t outputs,
+                              const AttributeValues& attributes) {
   // As small as the vectors of FM: crosses multiply them.
   constexpr char kSmall[] = "normal:0.01";
   const int64_t k = attributes.Integer("model.k").value_or(16);
@@ -48,7 +48,8 @@ Result<NetworkGraph> Build(const std::vector<GraphFeature>& features, size_t out
 Family Dcn() {
   Family family;
   family.name = "DCN";
-  family.doc = "deep and cross network (v2): products of features, layer by layer, and hidden layers";
+  family.doc =
+      "deep and cross network (v2): products of features, layer by layer, and hidden layers";
   family.attributes = {
       EmbeddingWidth("model.k", 16, "numbers of the vector of each value"),
       Integer("model.cross_layers", int64_t{2}, Between(0, 16),
@@ -59,7 +60,7 @@ Family Dcn() {
   for (AttributeSpec& spec : HiddenLayers()) {
     family.attributes.push_back(std::move(spec));
   }
-  family.build = Build;
+  family.build = BuildDcn;
   return family;
 }
 

@@ -9,8 +9,8 @@
 namespace sluice::models::families {
 namespace {
 
-Result<NetworkGraph> Build(const std::vector<GraphFeature>& features, size_t outputs,
-                           const AttributeValues& attributes) {
+Result<NetworkGraph> BuildDeepFm(const std::vector<GraphFeature>& features, size_t outputs,
+                                 const AttributeValues& attributes) {
   GraphWriter writer;
   const Interactions parts = WriteInteractions(features, outputs, attributes, &writer);
   GraphValue deep = writer.Concat({parts.numbers, parts.vectors}, "deep/input");
@@ -32,7 +32,7 @@ Family DeepFm() {
   for (AttributeSpec& spec : HiddenLayers()) {
     family.attributes.push_back(std::move(spec));
   }
-  family.build = Build;
+  family.build = BuildDeepFm;
   return family;
 }
 

@@ -20,8 +20,8 @@ struct Family {
 
 // Attributes that several families have.
 AttributeSpec EmbeddingWidth(const std::string& name, int64_t chosen, std::string doc);
-AttributeSpec Penalty();                     // model.l2
-std::vector<AttributeSpec> HiddenLayers();   // what GraphWriter::Hidden reads
+AttributeSpec Penalty();                    // model.l2
+std::vector<AttributeSpec> HiddenLayers();  // what GraphWriter::Hidden reads
 
 // The types of all families in this folder.
 std::vector<ModelType> Types();

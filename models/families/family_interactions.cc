@@ -15,8 +15,8 @@ Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t
   std::vector<GraphValue> rows;
   for (const GraphFeature& feature : features) {
     if (feature.category) {
-      rows.push_back(writer->Penalised(
-          writer->Embedding("embedding", feature, width + k, kSmall), l2));
+      rows.push_back(
+          writer->Penalised(writer->Embedding("embedding", feature, width + k, kSmall), l2));
     }
   }
   GraphValue sum;
@@ -27,7 +27,8 @@ Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t
     parts.linear = writer->Slice(sum, 0, width);
     sum = writer->Slice(sum, width, width + k);
     squares = writer->Slice(writer->SumOf(stacked, true), width, width + k);
-    parts.vectors = writer->SliceOfEach(stacked, static_cast<int64_t>(rows.size()), width, width + k);
+    parts.vectors =
+        writer->SliceOfEach(stacked, static_cast<int64_t>(rows.size()), width, width + k);
   }
   if (const GraphValue numbers = writer->Numbers(features, "numbers")) {
     parts.linear = writer->Add(parts.linear, writer->Dense("linear", numbers, width, "zeros"));

@@ -10,8 +10,8 @@
 namespace sluice::models::families {
 namespace {
 
-Result<NetworkGraph> Build(const std::vector<GraphFeature>& features, size_t outputs,
-                           const AttributeValues& attributes) {
+Result<NetworkGraph> BuildFm(const std::vector<GraphFeature>& features, size_t outputs,
+                             const AttributeValues& attributes) {
   GraphWriter writer;
   const Interactions parts = WriteInteractions(features, outputs, attributes, &writer);
   return writer.Take(writer.Add(parts.linear, parts.pairs));
@@ -25,7 +25,7 @@ Family Fm() {
   family.doc = "factorization machine: a linear model with the interaction of each two features";
   family.attributes = {EmbeddingWidth("model.k", 16, "numbers of the vector of each value"),
                        Penalty()};
-  family.build = Build;
+  family.build = BuildFm;
   return family;
 }
 

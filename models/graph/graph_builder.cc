@@ -21,9 +21,8 @@ const Attribute* AttributeValues::Find(std::string_view name) const {
 
 std::optional<bool> AttributeValues::Flag(std::string_view name) const {
   const Attribute* found = Find(name);
-  return found != nullptr && found->value_case() == Attribute::kFlag
-             ? std::optional(found->flag())
-             : std::nullopt;
+  return found != nullptr && found->value_case() == Attribute::kFlag ? std::optional(found->flag())
+                                                                     : std::nullopt;
 }
 
 std::optional<int64_t> AttributeValues::Integer(std::string_view name) const {
@@ -45,9 +44,8 @@ std::optional<double> AttributeValues::Number(std::string_view name) const {
 
 std::optional<std::string> AttributeValues::Text(std::string_view name) const {
   const Attribute* found = Find(name);
-  return found != nullptr && found->value_case() == Attribute::kText
-             ? std::optional(found->text())
-             : std::nullopt;
+  return found != nullptr && found->value_case() == Attribute::kText ? std::optional(found->text())
+                                                                     : std::nullopt;
 }
 
 std::vector<double> AttributeValues::Numbers(std::string_view name) const {
@@ -65,9 +63,8 @@ std::vector<std::string> AttributeValues::Texts(std::string_view name) const {
 }
 
 Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<FeatureTransform> transform,
-      FeatureTransform::Make(spec.features(), FeatureTransform::Target::kNetwork));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FeatureTransform> transform,
+                   FeatureTransform::Make(spec.features(), FeatureTransform::Target::kNetwork));
   const auto plan_of = [&spec](size_t feature) -> const Feature& {
     return spec.features().features(static_cast<int>(feature));
   };
@@ -97,8 +94,7 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
 Result<std::vector<std::string>> BuildGraph(const GraphBuilder& builder, ModelSpec* spec) {
   ASSIGN_OR_RETURN(const std::vector<GraphFeature> features, GraphFeatures(*spec));
   ASSIGN_OR_RETURN(const Loss loss, Loss::Make(*spec));
-  ASSIGN_OR_RETURN(NetworkGraph graph,
-                   builder(features, loss.outputs(), AttributeValues(*spec)));
+  ASSIGN_OR_RETURN(NetworkGraph graph, builder(features, loss.outputs(), AttributeValues(*spec)));
   std::vector<std::string> notes = MakeTables(&graph);
   *spec->mutable_graph() = std::move(graph);
   return notes;

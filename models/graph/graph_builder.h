@@ -46,7 +46,8 @@ class AttributeValues {
 };
 
 // What a model type computes for these features: a graph whose output is [rows, outputs]. The same
-// for the same arguments. An error that begins with "attribute model.x " is shown at that attribute.
+// for the same arguments. An error that begins with "attribute model.x " is shown at that
+// attribute.
 using GraphBuilder = std::function<Result<NetworkGraph>(
     const std::vector<GraphFeature>& features, size_t outputs, const AttributeValues& attributes)>;
 

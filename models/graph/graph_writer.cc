@@ -63,8 +63,7 @@ GraphValue GraphWriter::Embedding(const std::string& scope, const GraphFeature& 
   const std::string table =
       Parameter(scope + "/" + feature.name, {feature.buckets, dimension}, initializer);
   GraphValue value = Node("EmbeddingBag", {table, ids}, dimension, table + "/rows");
-  GraphAttribute* combiner =
-      graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+  GraphAttribute* combiner = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
   combiner->set_name("combiner");
   combiner->add_texts(feature.combiner);
   return value;

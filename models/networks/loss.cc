@@ -42,6 +42,8 @@ constexpr std::array kLosses = {
     NamedLoss{"LogCosh", Kind::kLogCosh},
     NamedLoss{"log_cosh", Kind::kLogCosh},
     NamedLoss{"Poisson", Kind::kPoisson},
+    NamedLoss{"Gamma", Kind::kGamma},
+    NamedLoss{"Tweedie", Kind::kTweedie},
 };
 
 bool SameName(std::string_view a, std::string_view b) {
@@ -65,7 +67,7 @@ Result<Kind> FindKind(const std::string& name) {
   }
   return std::move(status).Hint(
       "losses: logistic, softmax, Hinge, SquaredHinge; squared, MeanAbsoluteError, Huber, LogCosh, "
-      "Poisson");
+      "Poisson, Gamma, Tweedie");
 }
 
 bool IsTwoClass(Kind kind) {
@@ -127,9 +129,10 @@ Result<Loss> Loss::Make(const ModelSpec& spec) {
     case LabelPlan::NUMBER: {
       ASSIGN_OR_RETURN(loss.kind_, KindForNumbers(spec.loss(), label));
       ASSIGN_OR_RETURN(loss.scales_, LabelScales(label));
-      if (loss.kind_ == Kind::kPoisson && label.curve() != LabelPlan::STRAIGHT) {
+      if (loss.learns_logarithms() && label.curve() != LabelPlan::STRAIGHT) {
         return DoesNotFit(spec.loss(), label, "is learnt on a curve",
-                          "Poisson learns logarithms by itself: leave train.label_scale out");
+                          fmt::format("{} learns logarithms by itself: leave train.label_scale out",
+                                      spec.loss()));
       }
       loss.never_negative_ = label.never_negative();
       break;
@@ -147,10 +150,17 @@ Result<Loss> Loss::Make(const ModelSpec& spec) {
       return InvalidArgument(fmt::format("{} needs a label", spec.type())).Hint("say LABEL column");
   }
   for (const Attribute& attribute : spec.attributes()) {
+    const auto number = static_cast<float>(attribute.value_case() == Attribute::kInteger
+                                               ? static_cast<double>(attribute.integer())
+                                               : attribute.number());
     if (attribute.name() == "loss.delta") {
-      loss.delta_ = static_cast<float>(attribute.value_case() == Attribute::kInteger
-                                           ? static_cast<double>(attribute.integer())
-                                           : attribute.number());
+      loss.delta_ = number;
+    } else if (attribute.name() == "loss.variance_power") {
+      if (!(number > 1 && number < 2)) {
+        return InvalidArgument(fmt::format(
+            "attribute {} must be more than 1 and less than 2, not {}", attribute.name(), number));
+      }
+      loss.power_ = number;
     }
   }
   return loss;
@@ -277,13 +287,13 @@ LossAndSlope LogCoshOf(float error) {
 // Rates beyond exp(+-30) times the mean are a diverged network's; the bound keeps the loss finite.
 constexpr float kLargestLogRate = 30.0f;
 
-// Poisson learns log(y / unit).
-double PoissonUnit(const LabelScale& scale) {
+// What is learnt is log(y / unit).
+double UnitOf(const LabelScale& scale) {
   return scale.mean > 0 ? scale.mean : 1;
 }
 
 double InUnits(float label, const LabelScale& scale) {
-  return (static_cast<double>(label) * scale.scale + scale.mean) / PoissonUnit(scale);
+  return (static_cast<double>(label) * scale.scale + scale.mean) / UnitOf(scale);
 }
 
 LossAndSlope PoissonOf(float z, double target) {
@@ -291,6 +301,23 @@ LossAndSlope PoissonOf(float z, double target) {
   const float rate = std::exp(bounded);
   const auto y = static_cast<float>(target);
   return {rate - y * bounded, rate - y};
+}
+
+// Half the deviance but for what does not depend on z: of the gamma distribution y / rate + log
+// rate.
+LossAndSlope GammaOf(float z, double target) {
+  const float bounded = std::clamp(z, -kLargestLogRate, kLargestLogRate);
+  const float ratio = static_cast<float>(target) * std::exp(-bounded);
+  return {ratio + bounded, 1.0F - ratio};
+}
+
+// Of the compound Poisson distribution with variance rate ^ power. Source: Jorgensen, The Theory of
+// Dispersion Models, 1997, chapter 4.
+LossAndSlope TweedieOf(float z, double target, float power) {
+  const float bounded = std::clamp(z, -kLargestLogRate, kLargestLogRate);
+  const float below = static_cast<float>(target) * std::exp((1.0F - power) * bounded);
+  const float above = std::exp((2.0F - power) * bounded);
+  return {below / (power - 1.0F) + above / (2.0F - power), above - below};
 }
 
 }  // namespace
@@ -315,6 +342,12 @@ void Loss::ComputeEach(size_t n, const float* logits, const float* labels, float
         break;
       case Kind::kPoisson:
         at = PoissonOf(logits[i], InUnits(labels[i], scales_[i % outputs_]));
+        break;
+      case Kind::kGamma:
+        at = GammaOf(logits[i], InUnits(labels[i], scales_[i % outputs_]));
+        break;
+      case Kind::kTweedie:
+        at = TweedieOf(logits[i], InUnits(labels[i], scales_[i % outputs_]), power_);
         break;
       default:
         at = {error * error, 2.0f * error};
@@ -347,10 +380,12 @@ void Loss::ToPredictions(size_t rows, float* logits) const {
       }
       return;
     case Kind::kPoisson:
+    case Kind::kGamma:
+    case Kind::kTweedie:
       for (size_t i = 0; i < n; ++i) {
         const float bounded = std::clamp(logits[i], -kLargestLogRate, kLargestLogRate);
         logits[i] = static_cast<float>(std::exp(static_cast<double>(bounded)) *
-                                       PoissonUnit(scales_[i % outputs_]));
+                                       UnitOf(scales_[i % outputs_]));
       }
       return;
     default:

@@ -27,7 +27,9 @@ class Loss {
     kAbsolute,
     kHuber,
     kLogCosh,
-    kPoisson,  // numbers; Poisson learns log(y / mean), the others (y - mean) / scale
+    kPoisson,
+    kGamma,
+    kTweedie,  // numbers; these three learn log(y / mean), the others (y - mean) / scale
   };
 
   // ModelSpec.loss, in our names or Keras's, any case; "" = by the label. Fails when the loss does
@@ -48,11 +50,15 @@ class Loss {
   Loss() = default;
   void ComputeLogistic(size_t rows, const float* logits, const float* labels, float* gradient);
   void ComputeSoftmax(size_t rows, const float* logits, const float* labels, float* gradient);
+  bool learns_logarithms() const {
+    return kind_ == Kind::kPoisson || kind_ == Kind::kGamma || kind_ == Kind::kTweedie;
+  }
   void ComputeEach(size_t n, const float* logits, const float* labels, float* gradient);
 
   Kind kind_ = Kind::kSquared;
   size_t outputs_ = 1;
   float delta_ = 1;                 // Huber, in units of the label's scale
+  float power_ = 1.5F;              // Tweedie: variance = mean ^ power, between 1 and 2
   bool never_negative_ = false;     // LabelPlan.never_negative
   std::vector<LabelScale> scales_;  // numbers: one per output; what the batches hold
   std::vector<float> losses_;       // one per logit; softmax: one per row

@@ -99,7 +99,8 @@ std::vector<std::string> LossNames(bool classification) {
             "Hinge",
             "SquaredHinge"};
   }
-  return {"squared", "MeanSquaredError", "MeanAbsoluteError", "Huber", "LogCosh", "Poisson"};
+  return {"squared", "MeanSquaredError", "MeanAbsoluteError", "Huber", "LogCosh", "Poisson",
+          "Gamma",   "Tweedie"};
 }
 
 void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
@@ -117,6 +118,10 @@ void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
       Text("model.loss", {}, LossNames(classification), "what is minimised; chosen by the label"));
   attributes->push_back(Number("loss.delta", 1.0, Between(1e-6, 1e12),
                                "Huber: where squared turns into absolute error"));
+  if (!classification) {
+    attributes->push_back(Number("loss.variance_power", 1.5, Between(1.001, 1.999),
+                                 "Tweedie: between Poisson (1) and Gamma (2)"));
+  }
   attributes->push_back(Text("model.loss_reduction", std::string("sum_over_batch_size"),
                              {"sum_over_batch_size"}, "how a batch's losses become one: the mean"));
   attributes->push_back(

@@ -48,6 +48,45 @@ TEST(LossTest, ValuesByHand) {
   EXPECT_NEAR(LossAt(NumberSpec("LogCosh"), 2, 0), std::log(std::cosh(2.0)), 1e-6);
 }
 
+// With labels as they are and a mean of 1, so that a logit is the logarithm of the rate.
+TEST(LossTest, GammaAndTweedieByHand) {
+  ModelSpec gamma = NumberSpec("Gamma", 1, 1);
+  ModelSpec tweedie = NumberSpec("tweedie", 1, 1);
+  SetNumber(&tweedie, "loss.variance_power", 1.25);
+  const double z = 0.5, y = 3;  // the batch holds (y - mean) / scale
+  EXPECT_NEAR(LossAt(gamma, 0.5F, 2), y * std::exp(-z) + z, 1e-6);
+  EXPECT_NEAR(LossAt(tweedie, 0.5F, 2),
+              y * std::exp(-0.25 * z) / 0.25 + std::exp(0.75 * z) / 0.75, 1e-5);
+  EXPECT_NEAR(LossAt(tweedie, 0.5F, -1), std::exp(0.75 * z) / 0.75, 1e-6);  // y = 0
+  SetNumber(&tweedie, "loss.variance_power", 2.5);
+  EXPECT_FALSE(Loss::Make(tweedie).ok());
+}
+
+// The best constant is the mean, and a prediction is a number again.
+TEST(LossTest, SlopesOfGammaAndTweedieVanishAtTheMean) {
+  for (const char* name : {"Poisson", "Gamma", "Tweedie"}) {
+    Loss loss = MakeLoss(NumberSpec(name, 4, 2));
+    const std::vector<float> labels = {-1, 0, 1};  // 2, 4, 6
+    std::vector<float> logits(3, 0), gradient(3);
+    loss.Compute(3, logits.data(), labels.data(), nullptr, gradient.data());
+    EXPECT_NEAR(gradient[0] + gradient[1] + gradient[2], 0, 1e-6) << name;
+    EXPECT_GT(gradient[0], 0) << name;
+    loss.ToPredictions(3, logits.data());
+    EXPECT_NEAR(logits[0], 4, 1e-5) << name;
+    for (const float z : {-0.7F, 0.4F}) {
+      float slope = 0;
+      const float label = 1;
+      loss.Compute(1, &z, &label, nullptr, &slope);
+      const double step = 1e-2;
+      const float above = z + 1e-2F, below = z - 1e-2F;
+      const double difference = (loss.Compute(1, &above, &label, nullptr, nullptr).loss -
+                                 loss.Compute(1, &below, &label, nullptr, nullptr).loss) /
+                                (2 * step);
+      EXPECT_NEAR(slope, difference, 1e-3) << name;
+    }
+  }
+}
+
 TEST(LossTest, HugeLogitsStayFinite) {
   EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), -500, 1), 500, 1e-3);
   EXPECT_NEAR(LossAt(NumberSpec("LogCosh"), 500, 0), 500 - std::log(2), 1e-3);
