@@ -9,7 +9,7 @@
 namespace sluice::models::keras {
 namespace {
 
-constexpr int64_t kWidest = 1 << 16;
+constexpr int64_t kMostUnits = 1 << 16;
 
 struct Cell {
   const char* op = "";
@@ -96,7 +96,7 @@ Result<Value> Recurrent(LayerWriter& layer, const std::string& type, const Json&
     return layer.Unsupported("use_bias=false");
   }
   ASSIGN_OR_RETURN(const Cell cell, CellOf(layer, type, config));
-  ASSIGN_OR_RETURN(const int64_t units, Whole(config, "units", 1, kWidest));
+  ASSIGN_OR_RETURN(const int64_t units, Whole(config, "units", 1, kMostUnits));
   const int64_t directions = both_ways ? 2 : 1;
   const int64_t steps = x.extents[0];
   const int64_t width = x.extents[1];

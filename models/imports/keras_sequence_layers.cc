@@ -9,7 +9,7 @@ namespace sluice::models::keras {
 namespace {
 
 constexpr int64_t kMostSteps = 4'096;
-constexpr int64_t kWidest = 1 << 16;
+constexpr int64_t kMostFilters = 1 << 16;
 
 // A window that moves along the steps.
 struct Window {
@@ -63,8 +63,8 @@ Result<Value> Convolved(LayerWriter& layer, const Value& x) {
   RETURN_IF_ERROR(
       layer.Refuse({"activity_regularizer", "kernel_constraint", "bias_constraint", "lora_rank"}));
   ASSIGN_OR_RETURN(const Window window, WindowOf(layer, x, "kernel_size", false));
-  ASSIGN_OR_RETURN(const int64_t filters, Whole(layer.config(), "filters", 1, kWidest));
-  ASSIGN_OR_RETURN(const int64_t groups, Whole(layer.config(), "groups", 1, kWidest, 1));
+  ASSIGN_OR_RETURN(const int64_t filters, Whole(layer.config(), "filters", 1, kMostFilters));
+  ASSIGN_OR_RETURN(const int64_t groups, Whole(layer.config(), "groups", 1, kMostFilters, 1));
   const int64_t channels = x.extents[1];
   if (channels % groups != 0 || filters % groups != 0) {
     return InvalidArgument(fmt::format("layer '{}' (Conv1D): {} channels and {} filters in {} groups",
