@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "models/imports/import_network.h"
 #include "models/model.pb.h"
@@ -43,9 +44,11 @@ ModelSpec Spec() {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const sluice::models::ModelSpec kSpec = sluice::models::Spec();
-  sluice::models::ModelSpec spec = kSpec;
-  sluice::models::ImportReport report;
   const std::string_view file(reinterpret_cast<const char*>(data), size);
-  static_cast<void>(sluice::models::ImportNetwork({"onnx", file, {}}, &spec, &report));
+  for (const std::string& language : sluice::models::ImportLanguages()) {
+    sluice::models::ModelSpec spec = kSpec;
+    sluice::models::ImportReport report;
+    static_cast<void>(sluice::models::ImportNetwork({language, file, {}}, &spec, &report));
+  }
   return 0;
 }
