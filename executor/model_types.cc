@@ -100,7 +100,7 @@ Status DescribeAttributes(const models::ModelType& type, ResultSink& sink) {
   return rows.SendTo(sink);
 }
 
-std::string FullName(const catalog::ModelVersion& type) {
+std::string TypeName(const catalog::ModelVersion& type) {
   return type.schema.empty() ? type.name : type.schema + "." + type.name;
 }
 
@@ -121,7 +121,7 @@ Status ShowModelTypes(Context& context, ResultSink& sink) {
   ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> brought,
                    context.catalog.model_types().List());
   for (const catalog::ModelVersion& type : brought) {
-    rows.Add({FullName(type), std::string("network"), std::string("by its label"), std::string(),
+    rows.Add({TypeName(type), std::string("network"), std::string("by its label"), std::string(),
               fmt::format("version {}, {} bytes", type.version, type.weights_bytes), type.type,
               type.owner.empty() ? Value() : Value(type.owner)});
   }
@@ -139,11 +139,11 @@ Status DescribeModelType(const std::string& name, Span place, Context& context, 
     ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> all,
                      context.catalog.model_types().List());
     for (const catalog::ModelVersion& brought : all) {
-      known.push_back(FullName(brought));
-      if (FullName(brought) == name) {
+      known.push_back(TypeName(brought));
+      if (TypeName(brought) == name) {
         sink.Notice(fmt::format("{}: version {}, in {}{}", name, brought.version, brought.type,
                                 brought.owner.empty() ? "" : ", owned by " + brought.owner));
-        own = models::BroughtType(name, "", true, {models::FrozenParameters()});
+        own = models::BroughtType(name, "", true, models::AttributesOfLanguage(brought.type));
         type = &*own;
       }
     }

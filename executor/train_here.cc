@@ -45,9 +45,9 @@ Result<std::optional<models::NetworkWeights>> StartOfBrought(const plan::TrainPl
   ASSIGN_OR_RETURN(const std::string source, types.LoadWeights(*found));
   models::ModelSpec spec = plan.model();
   models::ImportReport report;
-  RETURN_IF_ERROR(models::ImportNetwork(
-      {brought.language(), source, {brought.frozen().begin(), brought.frozen().end()}}, &spec,
-      &report));
+  models::ImportSource wanted{brought.language(), source, {}};
+  wanted.frozen.assign(brought.frozen().begin(), brought.frozen().end());
+  RETURN_IF_ERROR(models::ImportNetwork(wanted, &spec, &report));
   if (report.start) {
     ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
     RETURN_IF_ERROR(models::CheckShape(*report.start, *network));

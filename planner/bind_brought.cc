@@ -103,7 +103,9 @@ void TrainBinder::MakeBrought() {
   const std::string name =
       bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.brought);
   bound_.own_type = std::make_shared<const models::ModelType>(
-      models::BroughtType(name, "", classes, {models::FrozenParameters()}));
+      models::BroughtType(
+          name, "", classes,
+          models::AttributesOfLanguage(bound_.brought ? bound_.brought->version.type : "")));
   bound_.type = bound_.own_type.get();
 }
 

@@ -164,13 +164,13 @@ Status ImportBrought(const BoundTrain& bound, plan::TrainPlan* plan) {
   brought->set_name(source.version.name);
   brought->set_version(source.version.version);
   brought->set_language(source.version.type);
-  models::ImportSource import{source.version.type, source.text, {}};
+  models::ImportSource wanted{source.version.type, source.text, {}};
   if (bound.attributes.Declared("model.frozen")) {
-    import.frozen = bound.attributes.Texts("model.frozen").value_or(std::vector<std::string>());
+    wanted.frozen = bound.attributes.Texts("model.frozen").value_or(std::vector<std::string>());
   }
-  brought->mutable_frozen()->Add(import.frozen.begin(), import.frozen.end());
+  brought->mutable_frozen()->Add(wanted.frozen.begin(), wanted.frozen.end());
   models::ImportReport report;
-  Status read = models::ImportNetwork(import, plan->mutable_model(), &report);
+  Status read = models::ImportNetwork(wanted, plan->mutable_model(), &report);
   if (!read.ok()) {
     const Span frozen = bound.attributes.SpanOf("model.frozen");
     const bool of_frozen = read.message().find("model.frozen") != std::string::npos;

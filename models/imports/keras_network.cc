@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "models/imports/keras_network_internal.h"
 #include "models/imports/onnx_rewrite_internal.h"
@@ -110,10 +111,11 @@ Result<std::string> InitializerOf(const Json& initializer, const std::string& ot
             "are");
 }
 
-LayerWriter::LayerWriter(const Json& layer, size_t call, ImportedNetwork* network)
+LayerWriter::LayerWriter(const Json& layer, std::string name, size_t call,
+                         ImportedNetwork* network)
     : network_(*network),
       config_(&Member(layer, "config")),
-      name_(Text(layer, "name", Text(*config_, "name"))),
+      name_(std::move(name)),
       type_(Text(layer, "class_name")),
       call_(call),
       trainable_(Flag(*config_, "trainable", true)) {}

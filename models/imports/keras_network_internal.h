@@ -30,8 +30,9 @@ struct Weight {
 // One layer while its operators are written.
 class LayerWriter {
  public:
-  // `call`: which use of a shared layer this is; its parameters are made by the first.
-  LayerWriter(const Json& layer, size_t call, ImportedNetwork* network);
+  // `name`: of the layer; what stands inside of another one has that one's. `call`: which use of a
+  // shared layer this is; its parameters are made by the first.
+  LayerWriter(const Json& layer, std::string name, size_t call, ImportedNetwork* network);
 
   const std::string& name() const { return name_; }
   const Json& config() const { return *config_; }

@@ -35,6 +35,10 @@ const std::vector<std::string>& LayerTypes() {
   return types;
 }
 
+std::string NameOf(const Json& layer) {
+  return Text(layer, "name", Text(Member(layer, "config"), "name"));
+}
+
 // Where a value comes from: which layer, and which of its uses.
 using Source = std::pair<std::string, int64_t>;
 
@@ -95,7 +99,7 @@ class KerasReader {
           fmt::format("a model of {} layers: at most {}", layers.Size(), kMostLayers));
     }
     for (const Json& layer : layers.GetArray()) {
-      const std::string name = Text(layer, "name", Text(Member(layer, "config"), "name"));
+      const std::string name = NameOf(layer);
       if (name.empty() || !layers_.emplace(name, &layer).second) {
         return InvalidArgument(fmt::format("{} layer{} called '{}'", name.empty() ? "a" : "two",
                                            name.empty() ? " is" : "s are", name));
@@ -113,7 +117,7 @@ class KerasReader {
     for (const Json& layer : layers.GetArray()) {
       const bool first = value.name.empty();
       if (Text(layer, "class_name") == "InputLayer") {
-        ASSIGN_OR_RETURN(value, AddInput(layer, Text(layer, "name", Text(Member(layer, "config"), "name"))));
+        ASSIGN_OR_RETURN(value, AddInput(layer, NameOf(layer)));
         continue;
       }
       if (first) {
@@ -139,7 +143,7 @@ class KerasReader {
     // In the order in which they are listed, which is that of the computation.
     for (const Json& layer : Member(config, "layers").GetArray()) {
       const Json& uses = Member(layer, "inbound_nodes");
-      const std::string name = Text(layer, "name", Text(Member(layer, "config"), "name"));
+      const std::string name = NameOf(layer);
       for (int64_t use = 0; uses.IsArray() && use < static_cast<int64_t>(uses.Size()); ++use) {
         RETURN_IF_ERROR(ValueOf({name, use}).status());
       }
@@ -227,7 +231,7 @@ class KerasReader {
     if (type == "TimeDistributed") {
       return WriteTimeDistributed(layer, call, inputs);
     }
-    keras::LayerWriter writer(layer, call, &network_);
+    keras::LayerWriter writer(layer, NameOf(layer), call, &network_);
     bool found = false;
     for (const auto write :
          {keras::WriteLayer, keras::WriteSequenceLayer, keras::WriteRecurrentLayer}) {
@@ -244,10 +248,9 @@ class KerasReader {
                                      const std::vector<Value>& inputs) {
     const Json& inner = Member(Member(layer, "config"), "layer");
     if (Text(inner, "class_name") != "Dense") {
-      return Unknown(Text(layer, "name", Text(Member(layer, "config"), "name")),
-                     "TimeDistributed of " + Text(inner, "class_name"));
+      return Unknown(NameOf(layer), "TimeDistributed of " + Text(inner, "class_name"));
     }
-    keras::LayerWriter writer(inner, call, &network_);
+    keras::LayerWriter writer(inner, NameOf(layer), call, &network_);
     bool found = false;
     return keras::WriteLayer(writer, inputs, &found);
   }

@@ -58,8 +58,8 @@ ModelType BroughtType(std::string name, std::string doc, bool classification,
                       std::vector<AttributeSpec> own);
 // Whether a model.loss is one of classes; nullopt: there is no such loss.
 std::optional<bool> IsLossOfClasses(std::string_view loss);
-// model.frozen, of types that come as ONNX files.
-AttributeSpec FrozenParameters();
+// Of types that come in this language ("onnx", "keras"): model.frozen of an ONNX file's.
+std::vector<AttributeSpec> AttributesOfLanguage(std::string_view language);
 // By name or alias, any case; nullptr when unknown.
 const ModelType* FindModelType(std::string_view name);
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);

@@ -251,9 +251,12 @@ std::optional<bool> IsLossOfClasses(std::string_view loss) {
   return std::nullopt;
 }
 
-AttributeSpec FrozenParameters() {
-  return List(AttributeType::kTextList, "model.frozen", {}, {},
-              "parameters of the file that do not learn, by their names");
+std::vector<AttributeSpec> AttributesOfLanguage(std::string_view language) {
+  if (language != "onnx") {
+    return {};
+  }
+  return {List(AttributeType::kTextList, "model.frozen", {}, {},
+               "parameters of the file that do not learn, by their names")};
 }
 
 std::vector<ModelType> NetworkTypes() {

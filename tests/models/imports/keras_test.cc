@@ -89,7 +89,8 @@ std::string Layer(const std::string& type, const std::string& config) {
                      config.empty() ? "" : ", ", config);
 }
 
-const std::string kOut = Layer("Dense", R"("units": 1)");
+const std::string kOut =
+    R"({"class_name": "Dense", "config": {"name": "out", "units": 1}})";
 
 TEST(KerasTest, AModelOfKeras2) {
   const Imported imported = Import(Keras2());

@@ -167,8 +167,8 @@ TEST(OnnxTest, InitializersLearnUnlessTheyAreFrozenOrDecide) {
   ASSERT_EQ(imported.network->dense().size(), 2u);
   EXPECT_EQ(imported.network->dense()[0].group, DenseTensor::Group::kFrozen);
   EXPECT_EQ(imported.network->dense()[1].group, DenseTensor::Group::kDeep);
-  EXPECT_THAT(ErrorOf(b.Bytes(), {"wait"}),
-              AllOf(HasSubstr("model.frozen names 'wait', which is no parameter"),
+  EXPECT_THAT(ErrorOf(b.Bytes(), {"wieght"}),
+              AllOf(HasSubstr("model.frozen names 'wieght', which is no parameter"),
                     HasSubstr("did you mean 'weight'?")));
 }
 
