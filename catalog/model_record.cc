@@ -118,6 +118,9 @@ ModelVersion VersionFromRow(const std::vector<Value>& row) {
   model.weights_sha256 = TextCell(row.at(11));
   model.weights_bytes = IntegerCell(row.at(12));
   model.created_micros = IntegerCell(row.at(13));
+  if (row.size() > 14) {
+    model.owner = TextCell(row[14]);
+  }
   return model;
 }
 

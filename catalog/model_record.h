@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& j
 std::optional<int64_t> RowsPerEpoch(const std::string& lineage);
 
 // Cells in the order schema_name, name, version, live, type, statement, plan, metrics, job,
-// rows_trained, lineage, weights_sha256, weights_bytes, created_micros.
+// rows_trained, lineage, weights_sha256, weights_bytes, created_micros, and perhaps the owner.
 ModelVersion VersionFromRow(const std::vector<Value>& row);
 
 }  // namespace sluice::catalog

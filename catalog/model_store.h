@@ -18,6 +18,7 @@ struct ModelVersion {
   int64_t version = 0;    // 1, 2, ...
   bool live = false;      // what `m` without a version means
   std::string type;       // "DNNClassifier", "xgboost.gbtree"
+  std::string owner;      // a role, where List has it
   std::string statement;  // the SQL that made it
   std::string plan;       // serialised plan::TrainPlan: features, model, seed
   std::vector<std::pair<std::string, double>> metrics;
@@ -30,7 +31,8 @@ struct ModelVersion {
   int64_t created_micros = 0;  // wall clock
 };
 
-// Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...).
+// Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...);
+// of model types sluice.model_types, sluice.model_type_versions, sluice.model_type_chunks.
 // They are created on first use. A model that the catalog's principal may not see appears not to
 // exist; for one that it may only use, Put, Promote, Rollback, Drop, Rename and the grants return
 // 42501 (Catalog). Thread-safe.

@@ -37,6 +37,8 @@ Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
       return ExecuteShow(plan.show(), context, sink);
     case plan::Plan::kDescribe:
       return ExecuteDescribe(plan.describe(), context, sink);
+    case plan::Plan::kCreateModelType:
+      return ExecuteCreateModelType(plan.create_model_type(), context, sink);
     case plan::Plan::kDropModel:
       return ExecuteDropModel(plan.drop_model(), context, sink);
     case plan::Plan::kAlterModel:

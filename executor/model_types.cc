@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+
+#include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
 #include "models/registry/registry.h"
@@ -84,27 +87,68 @@ Value RangeText(const models::AttributeSpec& attribute) {
   return std::monostate{};
 }
 
-}  // namespace
-
-Status ShowModelTypes(ResultSink& sink) {
-  ResultRows rows(Schema{{{"type", DataType::kText, "text"},
-                          {"family", DataType::kText, "text"},
-                          {"task", DataType::kText, "text"},
-                          {"also known as", DataType::kText, "text"},
+Status DescribeAttributes(const models::ModelType& type, ResultSink& sink) {
+  ResultRows rows(Schema{{{"attribute", DataType::kText, "text"},
+                          {"type", DataType::kText, "text"},
+                          {"default", DataType::kText, "text"},
+                          {"allowed", DataType::kText, "text"},
                           {"description", DataType::kText, "text"}}});
-  for (const models::ModelType& type : models::ModelTypes()) {
-    rows.Add(
-        {type.name, FamilyName(type.family), TaskName(type.task), Join(type.aliases), type.doc});
+  for (const models::AttributeSpec& attribute : type.attributes) {
+    rows.Add({attribute.name, std::string(models::AttributeTypeName(attribute.type)),
+              DefaultText(attribute), RangeText(attribute), attribute.doc});
   }
   return rows.SendTo(sink);
 }
 
-Status DescribeModelType(const std::string& name, Span place, ResultSink& sink) {
+std::string TypeName(const catalog::ModelVersion& type) {
+  return type.schema.empty() ? type.name : type.schema + "." + type.name;
+}
+
+}  // namespace
+
+Status ShowModelTypes(Context& context, ResultSink& sink) {
+  ResultRows rows(Schema{{{"type", DataType::kText, "text"},
+                          {"family", DataType::kText, "text"},
+                          {"task", DataType::kText, "text"},
+                          {"also known as", DataType::kText, "text"},
+                          {"description", DataType::kText, "text"},
+                          {"language", DataType::kText, "text"},
+                          {"owner", DataType::kText, "text"}}});
+  for (const models::ModelType& type : models::ModelTypes()) {
+    rows.Add({type.name, FamilyName(type.family), TaskName(type.task), Join(type.aliases), type.doc,
+              std::monostate{}, std::monostate{}});
+  }
+  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> brought,
+                   context.catalog.model_types().List());
+  for (const catalog::ModelVersion& type : brought) {
+    rows.Add({TypeName(type), std::string("network"), std::string("by its label"), std::string(),
+              fmt::format("version {}, {} bytes", type.version, type.weights_bytes), type.type,
+              type.owner.empty() ? Value() : Value(type.owner)});
+  }
+  return rows.SendTo(sink);
+}
+
+Status DescribeModelType(const std::string& name, Span place, Context& context, ResultSink& sink) {
   const models::ModelType* type = models::FindModelType(name);
+  std::optional<models::ModelType> own;
   if (type == nullptr) {
     std::vector<std::string> known;
     for (const models::ModelType& candidate : models::ModelTypes()) {
       known.push_back(candidate.name);
+    }
+    ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> all,
+                     context.catalog.model_types().List());
+    for (const catalog::ModelVersion& brought : all) {
+      known.push_back(TypeName(brought));
+      if (TypeName(brought) == name) {
+        sink.Notice(fmt::format("{}: version {}, in {}{}", name, brought.version, brought.type,
+                                brought.owner.empty() ? "" : ", owned by " + brought.owner));
+        own = models::BroughtType(name, "", true, models::AttributesOfLanguage(brought.type));
+        type = &*own;
+      }
+    }
+    if (type != nullptr) {
+      return DescribeAttributes(*type, sink);
     }
     Status unknown = NotFound(fmt::format("no model type '{}'", name)).At(place);
     if (const auto nearest = NearestName(name, known)) {
@@ -112,16 +156,7 @@ Status DescribeModelType(const std::string& name, Span place, ResultSink& sink) 
     }
     return std::move(unknown).Hint("SHOW MODEL TYPES lists them");
   }
-  ResultRows rows(Schema{{{"attribute", DataType::kText, "text"},
-                          {"type", DataType::kText, "text"},
-                          {"default", DataType::kText, "text"},
-                          {"allowed", DataType::kText, "text"},
-                          {"description", DataType::kText, "text"}}});
-  for (const models::AttributeSpec& attribute : type->attributes) {
-    rows.Add({attribute.name, std::string(models::AttributeTypeName(attribute.type)),
-              DefaultText(attribute), RangeText(attribute), attribute.doc});
-  }
-  return rows.SendTo(sink);
+  return DescribeAttributes(*type, sink);
 }
 
 }  // namespace sluice::executor

@@ -6,11 +6,12 @@
 
 namespace sluice::executor {
 
+struct Context;
 class ResultSink;
 
-// SHOW MODEL TYPES and DESCRIBE MODEL TYPE t, from the table that also validates attributes.
-// `place`: of the name, for errors.
-Status ShowModelTypes(ResultSink& sink);
-Status DescribeModelType(const std::string& name, Span place, ResultSink& sink);
+// SHOW MODEL TYPES and DESCRIBE MODEL TYPE t, straight from the table that also validates
+// attributes, and of the types that users brought. `place`: of the name, for an error.
+Status ShowModelTypes(Context& context, ResultSink& sink);
+Status DescribeModelType(const std::string& name, Span place, Context& context, ResultSink& sink);
 
 }  // namespace sluice::executor

@@ -49,6 +49,10 @@ Result<catalog::ModelVersion> FindModel(const plan::ModelReference& model, Conte
   return found;
 }
 
+catalog::ModelStore& StoreOf(bool types, Context& context) {
+  return types ? context.catalog.model_types() : context.catalog.models();
+}
+
 // Changes of models would survive a ROLLBACK.
 Status CheckNoTransaction(const plan::Place& place, Context& context) {
   Status outside = context.source.CheckNoTransaction();
@@ -165,23 +169,44 @@ Status DescribeModel(const plan::ModelReference& model, Context& context, Result
   return rows.SendTo(sink);
 }
 
+Status ExecuteCreateModelType(const plan::CreateModelTypePlan& plan, Context& context,
+                              ResultSink& sink) {
+  RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
+  catalog::ModelVersion type;
+  type.schema = plan.type().schema();
+  type.name = plan.type().name();
+  type.type = plan.language();
+  type.statement = fmt::format("CREATE MODEL TYPE {} LANGUAGE {}", FullName(type), plan.language());
+  const auto stored = context.catalog.model_types().Put(type, plan.source(), !plan.or_replace());
+  if (!stored.ok()) {
+    return AtModel(stored.status(), plan.type());
+  }
+  if (stored->version > 1) {
+    sink.Notice(fmt::format("this is version {} of {}; models that are there already keep theirs",
+                            stored->version, FullName(*stored)));
+  }
+  sink.Done("CREATE MODEL TYPE");
+  return OkStatus();
+}
+
 Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, ResultSink& sink) {
   RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
   const plan::ModelReference& model = plan.model();
-  const Status dropped =
-      context.catalog.models().Drop(model.schema(), model.name(), VersionOf(model));
+  catalog::ModelStore& store = StoreOf(plan.type(), context);
+  const std::string_view noun = plan.type() ? "model type" : "model";
+  const Status dropped = store.Drop(model.schema(), model.name(), VersionOf(model));
   if (dropped.code() == Code::kNotFound && plan.if_exists()) {
     const std::string version =
         model.has_version() ? fmt::format("version {} of ", model.version()) : "";
-    sink.Notice(fmt::format("{}model {} does not exist: nothing to drop", version, model.name()));
+    sink.Notice(fmt::format("{}{} {} does not exist: nothing to drop", version, noun, model.name()));
   } else if (!dropped.ok()) {
     return AtModel(dropped, model);
   } else if (model.has_version()) {
-    const auto live = context.catalog.models().Find(model.schema(), model.name(), std::nullopt);
+    const auto live = store.Find(model.schema(), model.name(), std::nullopt);
     sink.Notice(live.ok() ? fmt::format("version {} of {} is live", live->version, FullName(*live))
-                          : fmt::format("that was the last version of model {}", model.name()));
+                          : fmt::format("that was the last version of {} {}", noun, model.name()));
   }
-  sink.Done("DROP MODEL");
+  sink.Done(plan.type() ? "DROP MODEL TYPE" : "DROP MODEL");
   return OkStatus();
 }
 
@@ -210,8 +235,8 @@ Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, Res
 Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, ResultSink& sink) {
   RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
   const plan::ModelReference& model = plan.model();
-  RETURN_IF_ERROR(FindModel(model, context).status());
-  catalog::ModelStore& models = context.catalog.models();
+  catalog::ModelStore& models = StoreOf(plan.type(), context);
+  RETURN_IF_ERROR(AtModel(models.Find(model.schema(), model.name(), std::nullopt).status(), model));
   RETURN_IF_ERROR(AtModel(models.CheckMayPut(model.schema(), model.name()), model));
   for (int i = 0; i < plan.roles_size(); ++i) {
     const std::vector<std::string> role = {plan.roles(i)};

@@ -4,6 +4,7 @@
 
 namespace sluice::plan {
 class AlterModelPlan;
+class CreateModelTypePlan;
 class ModelGrantPlan;
 class DropModelPlan;
 class ModelReference;
@@ -21,6 +22,8 @@ Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink
 Status DescribeModel(const plan::ModelReference& model, Context& context, ResultSink& sink);
 
 // Refused in a transaction: the changes would survive a ROLLBACK.
+Status ExecuteCreateModelType(const plan::CreateModelTypePlan& plan, Context& context,
+                              ResultSink& sink);
 Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, ResultSink& sink);
 Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, ResultSink& sink);
 Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, ResultSink& sink);

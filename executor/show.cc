@@ -19,7 +19,7 @@ Status SendRows(const plan::ShowPlan& plan, Context& context, ResultSink& sink) 
     case plan::ShowPlan::TRAIN:
       return ShowTrain(plan.model(), context, sink);
     case plan::ShowPlan::MODEL_TYPES:
-      return ShowModelTypes(sink);
+      return ShowModelTypes(context, sink);
     case plan::ShowPlan::JOBS:
       return ShowJobs(plan, context, sink);
     case plan::ShowPlan::JOB:
@@ -40,7 +40,7 @@ Status ExecuteShow(const plan::ShowPlan& plan, Context& context, ResultSink& sin
 Status ExecuteDescribe(const plan::DescribePlan& plan, Context& context, ResultSink& sink) {
   RETURN_IF_ERROR(plan.has_model()
                       ? DescribeModel(plan.model(), context, sink)
-                      : DescribeModelType(plan.model_type(), SpanOf(plan.place()), sink));
+                      : DescribeModelType(plan.model_type(), SpanOf(plan.place()), context, sink));
   sink.Done("DESCRIBE");
   return OkStatus();
 }

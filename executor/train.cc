@@ -180,7 +180,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                                      catalog::Catalog& catalog, JobRecord& job,
                                      const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog.models()));
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
   catalog::DatasetSpec data = place.dataset;
@@ -269,7 +269,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
     return CompeteAndCommit(plan, context, job, datasets, started, progress);
   }
   const Result<Trained> trained =
-      TrainHere(plan, context.source, context.catalog.models(), datasets, job, progress,
+      TrainHere(plan, context.source, context.catalog, datasets, job, progress,
                 checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/job_checkpoints.h"
@@ -10,6 +11,7 @@
 #include "executor/job_record.h"
 #include "executor/train_folds.h"
 #include "executor/train_trees.h"
+#include "models/imports/import_network.h"
 #include "models/registry/registry.h"
 #include "planner/plan.pb.h"
 
@@ -32,6 +34,27 @@ Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& m
   return models.LoadWeights(base);
 }
 
+// The initial values that the source of a brought type has, read again where they are needed.
+Result<std::optional<models::NetworkWeights>> StartOfBrought(const plan::TrainPlan& plan,
+                                                             catalog::ModelStore& types) {
+  const plan::BroughtType& brought = plan.brought();
+  const auto found = types.Find(brought.schema(), brought.name(), brought.version());
+  if (!found.ok()) {
+    return found.status().Because("the training begins with the values of its model type");
+  }
+  ASSIGN_OR_RETURN(const std::string source, types.LoadWeights(*found));
+  models::ModelSpec spec = plan.model();
+  models::ImportReport report;
+  models::ImportSource wanted{brought.language(), source, {}};
+  wanted.frozen.assign(brought.frozen().begin(), brought.frozen().end());
+  RETURN_IF_ERROR(models::ImportNetwork(wanted, &spec, &report));
+  if (report.start) {
+    ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
+    RETURN_IF_ERROR(models::CheckShape(*report.start, *network));
+  }
+  return std::move(report.start);
+}
+
 Result<elastic::TrainOutcome> TrainNetworkOnce(const elastic::TrainingJob& job,
                                                std::optional<ScoredRows>* held_out) {
   const bool folds = job.plan.folds() > 0;
@@ -42,10 +65,10 @@ Result<elastic::TrainOutcome> TrainNetworkOnce(const elastic::TrainingJob& job,
 }
 
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
-                             catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
+                             catalog::Catalog& catalog, const Datasets& datasets, JobRecord& job,
                              const elastic::ProgressCallback& progress,
                              elastic::JobCheckpoints* checkpoints) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, models));
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
   ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
@@ -67,11 +90,12 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
 }  // namespace
 
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
-                                                      catalog::ModelStore& models) {
+                                                      catalog::Catalog& catalog) {
   if (!plan.has_base()) {
-    return std::optional<models::NetworkWeights>();
+    return plan.has_brought() ? StartOfBrought(plan, catalog.model_types())
+                              : std::optional<models::NetworkWeights>();
   }
-  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, models));
+  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, catalog.models()));
   ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(bytes));
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
   RETURN_IF_ERROR(models::CheckShape(base, *network)
@@ -102,15 +126,15 @@ Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& ba
 }
 
 Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& source,
-                          catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
+                          catalog::Catalog& catalog, const Datasets& datasets, JobRecord& job,
                           const elastic::ProgressCallback& progress,
                           elastic::JobCheckpoints* checkpoints) {
   if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, models, datasets, job, progress, checkpoints);
+    return TrainNetwork(plan, source, catalog, datasets, job, progress, checkpoints);
   }
   std::string base;
   if (plan.has_base()) {
-    ASSIGN_OR_RETURN(base, LoadBase(plan, models));
+    ASSIGN_OR_RETURN(base, LoadBase(plan, catalog.models()));
   }
   return TrainOnce(
       {.plan = plan,

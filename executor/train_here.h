@@ -15,9 +15,10 @@ struct Trained {
   std::optional<ScoredRows> held_out = {};
 };
 
-// The weights that the training continues from; nullopt: it begins anew.
+// What the training continues from, or begins with (the values that a brought model type has);
+// nullopt: it begins anew.
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
-                                                      catalog::ModelStore& models);
+                                                      catalog::Catalog& catalog);
 // Records a training's events as its job's.
 elastic::EventCallback EventsOf(JobRecord& job);
 // One training in this process, of any family, without a job's row. `base_trees`: the trees to
@@ -25,7 +26,7 @@ elastic::EventCallback EventsOf(JobRecord& job);
 Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& base_trees = "");
 // Trains the plan in this process, whatever its family; stores nothing.
 Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& source,
-                          catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
+                          catalog::Catalog& catalog, const Datasets& datasets, JobRecord& job,
                           const elastic::ProgressCallback& progress,
                           elastic::JobCheckpoints* checkpoints);
 

@@ -158,6 +158,17 @@ struct OptimizeStatement {
   Span span;
 };
 
+// CREATE [OR REPLACE] MODEL TYPE name LANGUAGE language AS $$ ... $$
+struct CreateModelTypeStatement {
+  ModelName type;
+  bool or_replace = false;
+  Name language;     // onnx, keras, pytorch
+  std::string body;  // without its quotes
+  Span body_span;    // of `body`'s first byte and its last one, where it stands as it is written
+  bool verbatim = true;  // the body has no escapes: places in it are places in the script
+  Span span;
+};
+
 struct ShowStatement {
   enum class What { kModels, kModel, kTrain, kModelTypes, kJobs, kJob };
   What what = What::kModels;
@@ -176,6 +187,7 @@ struct DescribeStatement {
 };
 
 struct DropModelStatement {
+  bool type = false;  // DROP MODEL TYPE
   ModelName model;
   bool if_exists = false;
   Span span;
@@ -191,6 +203,7 @@ struct AlterModelStatement {
 // GRANT USAGE ON MODEL m TO role, ... and REVOKE USAGE ON MODEL m FROM role, ...
 struct ModelGrantStatement {
   bool revoke = false;
+  bool type = false;  // ON MODEL TYPE
   ModelName model;
   std::vector<Name> roles;
   Span span;
@@ -221,13 +234,14 @@ struct PlainStatement {
 using ExtendedStatement =
     std::variant<TrainStatement, PredictStatement, EvaluateStatement, ModelReportStatement,
                  RunStatement, OptimizeStatement, ShowStatement, DescribeStatement,
-                 DropModelStatement, AlterModelStatement, ModelGrantStatement, JobStatement,
-                 SetStatement>;
+                 CreateModelTypeStatement, DropModelStatement, AlterModelStatement,
+                 ModelGrantStatement, JobStatement, SetStatement>;
 
 // Statements about models and jobs, which read no rows and are answered at once.
 template <typename Statement>
 inline constexpr bool kAboutCatalog =
     std::is_same_v<Statement, ShowStatement> || std::is_same_v<Statement, DescribeStatement> ||
+    std::is_same_v<Statement, CreateModelTypeStatement> ||
     std::is_same_v<Statement, DropModelStatement> ||
     std::is_same_v<Statement, AlterModelStatement> ||
     std::is_same_v<Statement, ModelGrantStatement> || std::is_same_v<Statement, JobStatement>;
@@ -242,7 +256,8 @@ struct ExplainPlanStatement {
 using Statement =
     std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
                  ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
-                 DescribeStatement, DropModelStatement, AlterModelStatement, ModelGrantStatement,
-                 JobStatement, SetStatement, ExplainPlanStatement>;
+                 DescribeStatement, CreateModelTypeStatement, DropModelStatement,
+                 AlterModelStatement, ModelGrantStatement, JobStatement, SetStatement,
+                 ExplainPlanStatement>;
 
 }  // namespace sluice::parser

@@ -53,9 +53,17 @@ Result<ExtendedStatement> ParseDescribe(Cursor& cursor) {
   return ExtendedStatement(std::move(statement));
 }
 
+// TYPE, where it is no model's name.
+bool TryType(Cursor& cursor) {
+  const Token& next = cursor.Peek(1);
+  const bool name = next.kind == Token::Kind::kWord || next.kind == Token::Kind::kQuoted;
+  return name && !next.IsWord("TO") && !next.IsWord("FROM") && cursor.TryWord("TYPE");
+}
+
 Result<ExtendedStatement> ParseDrop(Cursor& cursor) {
   DropModelStatement statement;
   RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  statement.type = TryType(cursor);
   if (cursor.AtWord("IF") && cursor.Peek(1).kind == Token::Kind::kWord) {
     cursor.Take();
     RETURN_IF_ERROR(cursor.ExpectWord("EXISTS"));
@@ -89,6 +97,7 @@ Result<ExtendedStatement> ParseModelGrant(Cursor& cursor, bool revoke) {
   }
   RETURN_IF_ERROR(cursor.ExpectWord("ON"));
   RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  statement.type = TryType(cursor);
   ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
   RETURN_IF_ERROR(cursor.ExpectWord(revoke ? "FROM" : "TO"));
   do {

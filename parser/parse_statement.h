@@ -12,6 +12,7 @@ namespace sluice::parser {
 Result<ExtendedStatement> ParseQueryPiece(std::string_view script, const Piece& piece);
 Result<ExtendedStatement> ParseCommandPiece(std::string_view script, const Piece& piece);
 Result<ExtendedStatement> ParseCreateModelPiece(std::string_view script, const Piece& piece);
+Result<ExtendedStatement> ParseCreateModelTypePiece(std::string_view script, const Piece& piece);
 
 Select MakeSelect(std::string_view script, Span span);
 

@@ -82,6 +82,8 @@ Result<ExtendedStatement> ParseExtended(std::string_view script, const Piece& pi
       return ParseQueryPiece(script, piece);
     case Piece::Kind::kCommand:
       return ParseCommandPiece(script, piece);
+    case Piece::Kind::kCreateModelType:
+      return ParseCreateModelTypePiece(script, piece);
     default:
       return ParseCreateModelPiece(script, piece);
   }

@@ -145,8 +145,20 @@ struct StatementPrinter {
                                : "DESCRIBE MODEL " + Print(*describe.model);
   }
 
+  std::string operator()(const CreateModelTypeStatement& create) const {
+    // The tag is one that the body does not have.
+    std::string tag = "$$";
+    for (int k = 0; create.body.find(tag) != std::string::npos; ++k) {
+      tag = fmt::format("$body{}$", k);
+    }
+    return fmt::format("CREATE {}MODEL TYPE {} LANGUAGE {} AS {}{}{}",
+                       create.or_replace ? "OR REPLACE " : "", Print(create.type),
+                       PrintName(create.language), tag, create.body, tag);
+  }
+
   std::string operator()(const DropModelStatement& drop) const {
-    return (drop.if_exists ? "DROP MODEL IF EXISTS " : "DROP MODEL ") + Print(drop.model);
+    return fmt::format("DROP MODEL {}{}{}", drop.type ? "TYPE " : "",
+                       drop.if_exists ? "IF EXISTS " : "", Print(drop.model));
   }
 
   std::string operator()(const AlterModelStatement& alter) const {
@@ -161,8 +173,8 @@ struct StatementPrinter {
     for (const Name& role : grant.roles) {
       roles += (roles.empty() ? "" : ", ") + PrintName(role);
     }
-    return fmt::format("{} USAGE ON MODEL {} {} {}", grant.revoke ? "REVOKE" : "GRANT",
-                       Print(grant.model), grant.revoke ? "FROM" : "TO", roles);
+    return fmt::format("{} USAGE ON MODEL {}{} {} {}", grant.revoke ? "REVOKE" : "GRANT",
+                       grant.type ? "TYPE " : "", Print(grant.model), grant.revoke ? "FROM" : "TO", roles);
   }
 
   std::string operator()(const JobStatement& job) const {

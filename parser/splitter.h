@@ -16,12 +16,13 @@ struct Piece {
     kQuery,        // a query of the database followed by our clauses
     kCommand,      // SHOW MODELS and the like
     kCreateModel,  // clauses, AS, a query of the database
+    kCreateModelType,  // clauses, AS, a string
   };
   Kind kind = Kind::kPlain;
-  Span span;     // without surrounding comments, except for a plain statement's, which may be hints
-  Span query;    // kQuery, kCreateModel
-  Span clauses;  // our clauses, from their first token to their last one
-  bool explain = false;  // preceded by EXPLAIN
+  Span span;   // without comments around it, but for a plain statement's, which may be hints to it
+  Span query;  // kQuery, kCreateModel; kCreateModelType: the string with its quotes
+  Span clauses;          // ours, from their first token to their last one
+  bool explain = false;  // EXPLAIN stands before it
   bool explain_json = false;
   int64_t body_begin = 0;     // after EXPLAIN and its options
   bool returns_rows = false;  // kPlain

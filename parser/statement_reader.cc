@@ -23,8 +23,9 @@ constexpr int64_t kMaxClauseBytes = 1 << 20;
 // "(", FORMAT and its value; of any other options only the end is searched for.
 constexpr size_t kPlainOptions = 3;
 
-// The leading words that identify a statement: CREATE OR REPLACE MODEL is the longest.
-constexpr size_t kHeadTokens = 5;
+// Where the words of a statement tell what it is: CREATE OR REPLACE MODEL TYPE and a name is the
+// longest.
+constexpr size_t kHeadTokens = 6;
 
 // What may follow TRAIN type or LABEL target; after an alias all of it would be invalid.
 bool GoesOnAsClause(const Token& next) {
@@ -138,6 +139,40 @@ Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
     }
     state.See(token);
   }
+}
+
+// CREATE MODEL type OPTIONS ... is about a model that is called so.
+bool StatementReader::AtModelType(size_t type) const {
+  const Token& name = head_[type + 1];
+  return head_[type].IsWord("TYPE") &&
+         (name.kind == Kind::kWord || name.kind == Kind::kQuoted) && !name.IsWord("OPTIONS") &&
+         !name.IsWord("TRANSFORM") && !name.IsWord("AS");
+}
+
+Result<Piece> StatementReader::ReadCreateModelType() {
+  piece_.kind = Piece::Kind::kCreateModelType;
+  lexer_.Seek(static_cast<size_t>(head_.front().span.begin));
+  ASSIGN_OR_RETURN(const Token as, ReadClauses(true));
+  if (!as.IsWord("AS")) {
+    return std::move(piece_);  // the parser says what is missing
+  }
+  piece_.span.end = as.span.end;
+  ASSIGN_OR_RETURN(const Token body, lexer_.NextSql(as));
+  if (body.kind != Kind::kString) {
+    lexer_.Seek(static_cast<size_t>(body.span.begin));
+    return SyntaxError("expected the source of the model type as a string")
+        .At(body.span)
+        .Hint("AS $$ ... $$");
+  }
+  piece_.query = body.span;
+  piece_.span.end = body.span.end;
+  ASSIGN_OR_RETURN(const Token end, lexer_.NextSql(body));
+  if (!IsEnd(end)) {
+    return SyntaxError("expected the end of the statement behind the model type's source")
+        .At(end.span)
+        .Hint("attributes stand in the statement that trains: TO TRAIN name WITH model.x=1");
+  }
+  return std::move(piece_);
 }
 
 Result<Piece> StatementReader::ReadCreateModel() {
@@ -336,7 +371,7 @@ Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
     RETURN_IF_ERROR(RequirePlainExplain());
   }
   if (create_model) {
-    return ReadCreateModel();
+    return AtModelType(replace + 1) ? ReadCreateModelType() : ReadCreateModel();
   }
   if (command) {
     piece_.kind = Piece::Kind::kCommand;

@@ -22,7 +22,9 @@ class StatementReader {
  private:
   Status ReadExplain(const Token& first);
   Result<bool> ReadCommand();
+  bool AtModelType(size_t type) const;
   Result<Piece> ReadCreateModel();
+  Result<Piece> ReadCreateModelType();
   Result<Piece> ReadQueryOrPlain(size_t text_begin, bool follow_bodies);
   // Up to the end of the statement, or to AS; returns the token at which it stopped.
   Result<Token> ReadClauses(bool stop_at_as);

@@ -58,19 +58,10 @@ void TrainBinder::BindBase() {
 
 void TrainBinder::BindType() {
   if (statement_.model_type) {
+    bound_.type_span = statement_.model_type->span;
     bound_.type = models::FindModelType(statement_.model_type->text);
-    if (bound_.type == nullptr) {
-      std::vector<std::string> names;
-      for (const models::ModelType& type : models::ModelTypes()) {
-        names.push_back(type.name);
-      }
-      const auto nearest = NearestName(statement_.model_type->text, names);
-      errors_.Add(NotFound(fmt::format("unknown model type '{}'", statement_.model_type->text))
-                      .At(statement_.model_type->span)
-                      .Hint(nearest ? fmt::format("did you mean '{}'?", *nearest)
-                                    : "SHOW MODEL TYPES lists what there is"));
-      // Check the rest against the type that was probably meant.
-      bound_.type = nearest ? models::FindModelType(*nearest) : nullptr;
+    if (bound_.type == nullptr && !FindBrought()) {
+      UnknownType();
     }
   }
   if (!bound_.base) {
@@ -210,6 +201,7 @@ Result<BoundTrain> TrainBinder::Bind() {
   BindType();
   BindLabel();
   BindStatistics();
+  MakeBrought();
   ChooseType();
   BindAttributes();
   BindColumns();
@@ -225,8 +217,9 @@ Result<BoundTrain> TrainBinder::Bind() {
 }
 
 Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
-                             catalog::ModelStore& models, const BoundTrain* known) {
-  return TrainBinder(statement, source, models, known).Bind();
+                             catalog::ModelStore& models, catalog::ModelStore* types,
+                             const BoundTrain* known) {
+  return TrainBinder(statement, source, models, types, known).Bind();
 }
 
 }  // namespace sluice::planner

@@ -316,6 +316,7 @@ void TrainBinder::Derive() {
   bound_.told = std::move(report.told);
   bound_.times = std::move(report.times);
   bound_.series = std::move(report.series);
+  SimplifyForBrought();
   BindDecision();
   WarnOfLeaks();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,12 +18,21 @@
 // A bound TO TRAIN; only .cc files of this folder include this.
 namespace sluice::planner {
 
+// A model type that is not built in.
+struct BroughtSource {
+  catalog::ModelVersion version;  // of the type: its name, its language
+  std::string text;
+};
+
 // Everything that the statement names, resolved, and everything derived from the data. What the
 // user left open is chosen later (plan_train.cc).
 struct BoundTrain {
   BoundSelect select;
   catalog::SelectStatistics statistics;
   const models::ModelType* type = nullptr;
+  Span type_span;                                    // of its name; invalid where none is written
+  std::optional<BroughtSource> brought;              // of `type`
+  std::shared_ptr<const models::ModelType> own_type;  // which is this then
   std::string chosen_because;                        // short form only
   std::string shape;                                 // as in ModelChoice
   std::vector<const models::ModelType*> open_types;  // as in ModelChoice
@@ -44,8 +54,10 @@ struct BoundTrain {
 
 // Reports all errors of the statement at once. `known`: a statement with the same select and label,
 // whose findings in the database are reused; null: none.
+// `types`: as Options::model_types.
 Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
-                             catalog::ModelStore& models, const BoundTrain* known = nullptr);
+                             catalog::ModelStore& models, catalog::ModelStore* types,
+                             const BoundTrain* known = nullptr);
 
 Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,
                              catalog::DataSource& source, const Options& options);

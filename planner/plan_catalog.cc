@@ -1,11 +1,32 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <utility>
 
-#include "parser/ast.h"
+#include "base/base64.h"
+#include "models/imports/import_network.h"
+#include "models/registry/registry.h"
+#include "parser/printer.h"
+#include "planner/letter_case.h"
 #include "planner/plan_use_internal.h"
 
 // Plans of statements about the catalog itself (models, jobs); planning needs no lookups.
 namespace sluice::planner {
 namespace {
+
+// Of the languages in which whole programs are written, none is read yet.
+Result<std::string> LanguageOf(const parser::Name& name) {
+  const std::string language = LowerCase(name.text);
+  const std::vector<std::string>& known = models::ImportLanguages();
+  if (std::find(known.begin(), known.end(), language) != known.end()) {
+    return language;
+  }
+  const std::string list = fmt::format("{}", fmt::join(known, ", "));
+  return Unimplemented(fmt::format("no model type is written in '{}'", name.text))
+      .At(name.span)
+      .Hint(fmt::format("LANGUAGE is one of {}", list));
+}
 
 plan::Place PlaceOf(const Span& span) {
   plan::Place place;
@@ -75,11 +96,51 @@ plan::Plan PlanDescribe(const parser::DescribeStatement& statement) {
   return plan;
 }
 
+Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement) {
+  if (statement.type.version) {
+    return InvalidArgument("CREATE MODEL TYPE names no version")
+        .At(statement.type.span)
+        .Hint("OR REPLACE makes the next one by itself");
+  }
+  const std::string name = parser::Print(statement.type);
+  if (models::FindModelType(name) != nullptr) {
+    return AlreadyExists(fmt::format("'{}' is a built-in model type", name))
+        .At(statement.type.span)
+        .Hint("choose another name, or put it into a schema: my.Net");
+  }
+  plan::Plan plan;
+  plan::CreateModelTypePlan& create = *plan.mutable_create_model_type();
+  *create.mutable_type() = ReferenceTo(statement.type);
+  create.set_or_replace(statement.or_replace);
+  *create.mutable_place() = PlaceOf(statement.span);
+  ASSIGN_OR_RETURN(const std::string language, LanguageOf(statement.language));
+  create.set_language(language);
+  if (language == "onnx") {
+    const std::optional<std::string> bytes = DecodeBase64(statement.body);
+    if (!bytes) {
+      return InvalidArgument("an ONNX file stands between the quotes as base64, and this is none")
+          .At(statement.language.span)
+          .Hint("base64 net.onnx prints it; sluice model push net.onnx --name x does all of it");
+    }
+    create.set_source(*bytes);
+  } else {
+    create.set_source(statement.body);
+  }
+  Status wrong = models::CheckImport({language, create.source(), {}});
+  if (!wrong.ok()) {
+    const Span in_body = wrong.diagnostics().front().span;
+    const bool placed = in_body.valid() && statement.verbatim && language != "onnx";
+    return placed ? wrong.Within(statement.body_span) : wrong.MovedTo(statement.type.span);
+  }
+  return plan;
+}
+
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement) {
   plan::Plan plan;
   plan::DropModelPlan& drop = *plan.mutable_drop_model();
   *drop.mutable_model() = ReferenceTo(statement.model);
   drop.set_if_exists(statement.if_exists);
+  drop.set_type(statement.type);
   *drop.mutable_place() = PlaceOf(statement.span);
   return plan;
 }
@@ -122,6 +183,7 @@ Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
   plan::ModelGrantPlan& grant = *plan.mutable_model_grant();
   *grant.mutable_model() = ReferenceTo(statement.model);
   grant.set_revoke(statement.revoke);
+  grant.set_type(statement.type);
   for (const parser::Name& role : statement.roles) {
     grant.add_roles(role.quoted ? role.text : source.Fold(role.text));
     *grant.add_role_places() = PlaceOf(role.span);

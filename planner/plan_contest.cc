@@ -161,7 +161,8 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
     statement.attributes.push_back(MakeAttribute("split.fraction", {kFraction, {}}));
   }
   ASSIGN_OR_RETURN(const BoundTrain bound,
-                   BindTrain(statement, ground.source, ground.models, &ground.bound));
+                   BindTrain(statement, ground.source, ground.models, ground.options.model_types,
+                             &ground.bound));
   ASSIGN_OR_RETURN(*candidate.mutable_plan(),
                    PlanCandidate(statement, bound, ground.options, plan));
   plan::TrainPlan* own = candidate.mutable_plan();
@@ -205,7 +206,7 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
                                 const Options& options) {
   ContestRequest request;
   Status errors = ReadContestRequest(statement, &request);
-  const Result<BoundTrain> bound = BindTrain(request.training, source, models);
+  const Result<BoundTrain> bound = BindTrain(request.training, source, models, options.model_types);
   errors.Add(bound.status());
   RETURN_IF_ERROR(errors);
   ASSIGN_OR_RETURN(plan::Plan result, PlanTrain(request.training, *bound, source, options));
@@ -213,6 +214,11 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
   plan->set_statement(parser::Print(parser::Statement(statement)));
   const ContestGround ground{request, *bound, source, models, options};
   if (request.search_span.valid()) {
+    if (bound->brought) {
+      return Unimplemented("tune.* does not search for a model type that was brought")
+          .At(request.search_span)
+          .Hint("train it with each of the settings, into a model of its own");
+    }
     RETURN_IF_ERROR(FillSearch(ground, plan));
   } else {
     RETURN_IF_ERROR(FillKinds(ground, plan));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/graph/graph_builder.h"
+#include "models/imports/import_network.h"
 #include "models/model.h"
 #include "parser/printer.h"
 #include "planner/checkpoints.h"
@@ -157,6 +158,39 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   }
 }
 
+// Of a model type that a user brought: reads its source for these features.
+Status ImportBrought(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const BroughtSource& source = *bound.brought;
+  plan::BroughtType* brought = plan->mutable_brought();
+  brought->set_schema(source.version.schema);
+  brought->set_name(source.version.name);
+  brought->set_version(source.version.version);
+  brought->set_language(source.version.type);
+  models::ImportSource wanted{source.version.type, source.text, {}};
+  if (bound.attributes.Declared("model.frozen")) {
+    wanted.frozen = bound.attributes.Texts("model.frozen").value_or(std::vector<std::string>());
+  }
+  brought->mutable_frozen()->Add(wanted.frozen.begin(), wanted.frozen.end());
+  models::ImportReport report;
+  Status read = models::ImportNetwork(wanted, plan->mutable_model(), &report);
+  if (!read.ok()) {
+    const Span frozen = bound.attributes.SpanOf("model.frozen");
+    const bool of_frozen = read.message().find("model.frozen") != std::string::npos;
+    return read.MovedTo(of_frozen && frozen.valid() ? frozen : bound.type_span);
+  }
+  plan->mutable_notes()->Add(report.notes.begin(), report.notes.end());
+  std::string unread;
+  for (const std::string& feature : report.unread_features) {
+    if (bound.select.columns.Find(feature)) {  // and not what was derived beside a column
+      unread += (unread.empty() ? "" : ", ") + feature;
+    }
+  }
+  if (!unread.empty()) {
+    plan->add_told(fmt::format("{} reads nothing of {}", bound.type->name, unread));
+  }
+  return OkStatus();
+}
+
 // Of a model type that is a graph: writes it; a model to continue from has brought its own.
 Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
   models::ModelSpec* model = plan->mutable_model();
@@ -165,6 +199,9 @@ Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
       *model->mutable_graph() = bound.base->plan.model().graph();
     }
     return OkStatus();
+  }
+  if (bound.brought) {
+    return ImportBrought(bound, plan);
   }
   if (!bound.type->build) {
     return OkStatus();
@@ -193,6 +230,9 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
     return AtItsAttribute(built, bound);
   }
   Result<std::unique_ptr<models::Network>> made = models::Network::Make(*model);
+  if (!made.ok() && bound.brought) {
+    return made.status().MovedTo(bound.type_span);
+  }
   if (!made.ok()) {
     return AtItsAttribute(made.status(), bound);
   }

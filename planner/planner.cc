@@ -45,6 +45,9 @@ struct Planner {
   Result<plan::Plan> operator()(const parser::DescribeStatement& statement) const {
     return PlanDescribe(statement);
   }
+  Result<plan::Plan> operator()(const parser::CreateModelTypeStatement& statement) const {
+    return PlanCreateModelType(statement);
+  }
   Result<plan::Plan> operator()(const parser::DropModelStatement& statement) const {
     return PlanDropModel(statement);
   }

@@ -15,8 +15,8 @@ namespace sluice::planner {
 class TrainBinder {
  public:
   TrainBinder(const parser::TrainStatement& statement, catalog::DataSource& source,
-              catalog::ModelStore& models, const BoundTrain* known)
-      : statement_(statement), source_(source), models_(models), known_(known) {}
+              catalog::ModelStore& models, catalog::ModelStore* types, const BoundTrain* known)
+      : statement_(statement), source_(source), models_(models), types_(types), known_(known) {}
 
   Result<BoundTrain> Bind();
 
@@ -24,6 +24,12 @@ class TrainBinder {
   void BindInto();
   void BindBase();
   void BindType();
+  // Of a type that is not built in; false: there is none of that name.
+  bool FindBrought();
+  void UnknownType();
+  // Once the label is known: a brought type takes classes and numbers.
+  void MakeBrought();
+  void SimplifyForBrought();
   void BindLabel();
   void BindStatistics();
   void ChooseType();
@@ -46,6 +52,7 @@ class TrainBinder {
   const parser::TrainStatement& statement_;
   catalog::DataSource& source_;
   catalog::ModelStore& models_;
+  catalog::ModelStore* types_;
   const BoundTrain* known_;  // with the same select and label; null: none
   ErrorList errors_;
   BoundTrain bound_;

@@ -45,6 +45,20 @@ struct SampleOptions {
 };
 int RunSample(const SampleOptions& options);
 
+// A file becomes a model type: CREATE MODEL TYPE.
+struct ModelPushOptions {
+  std::string file;        // net.onnx, net.json
+  std::string name;        // "": that of the file
+  bool replace = false;    // a further version of a type that is there
+  std::string gateway;     // as in SqlOptions
+  std::string gateway_ca;
+};
+int RunModelPush(const Config& config, const ModelPushOptions& options);
+// The statement; an error says what of the file or the name is wrong.
+Result<std::string> CreateModelTypeText(const ModelPushOptions& options);
+// As the end of the file's name says; "": it is no file of a model.
+std::string ModelLanguageOf(const std::string& file);
+
 // Prints what a Kubernetes cluster needs before it can train, or writes it as a kustomize base.
 struct K8sManifestOptions {
   std::string namespace_name;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -46,6 +47,7 @@ struct CommandLine {
   PasswordOptions password;
   SampleOptions sample;
   LoadOptions load;
+  ModelPushOptions push;
   K8sManifestOptions manifests;
   std::string separator;  // of load
   TrainForm train;
@@ -248,6 +250,26 @@ void AddSample(CLI::App& app, CommandLine& line) {
   sample->callback([&line] { line.run = [&line] { return RunSample(line.sample); }; });
 }
 
+void AddModel(CLI::App& app, CommandLine& line) {
+  CLI::App* model = app.add_subcommand("model", "Model types of your own");
+  model->require_subcommand(1);
+  CLI::App* push = model->add_subcommand("push", "A file becomes a model type");
+  AddCommon(*push, line.common);
+  push->add_option("file", line.push.file, "net.onnx, or net.json of Keras's to_json()")
+      ->required();
+  push->add_option("--name", line.push.name, "of the type (default: that of the file)");
+  push->add_flag("--replace", line.push.replace, "a further version of a type that is there");
+  push->add_option("--gateway", line.push.gateway,
+                   "HOST:PORT of a running gateway; sluice://USER@HOST:PORT logs in as that user");
+  push->add_option("--gateway-ca", line.push.gateway_ca, "PEM file: talk TLS to the gateway");
+  push->callback([&line] {
+    line.run = [&line] {
+      return WithConfig(line.common,
+                        [&line](const Config& config) { return RunModelPush(config, line.push); });
+    };
+  });
+}
+
 void AddLoad(CLI::App& app, CommandLine& line) {
   CLI::App* load = app.add_subcommand("load", "Bring a CSV file into a table");
   AddCommon(*load, line.common);
@@ -309,7 +331,7 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "Command-line form of TO TRAIN");
   AddCommon(*train, line.common);
   AddFormat(*train, line.format);
-  train->add_option("--model_def", line.train.model_def, "model type (default: chosen for you)");
+  train->add_option("--model_def", line.train.model_def, "model type, or a file that is one: net.onnx, net.json (default: chosen for you)");
   train->add_option("--model_params", line.train.model_params,
                     "\"hidden_units=[64,32]; n_classes=3\"");
   train->add_option("--training_data", line.train.training_data, "table or SELECT")->required();
@@ -324,6 +346,15 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   train->add_option("--num_ps_pods", line.train.num_ps_pods, "parameter server processes");
   train->callback([&line] {
     line.run = [&line] {
+      if (!ModelLanguageOf(line.train.model_def).empty()) {  // a file: it becomes a type first
+        const ModelPushOptions push{line.train.model_def, "", true, "", ""};
+        const int pushed = WithConfig(
+            line.common, [&push](const Config& config) { return RunModelPush(config, push); });
+        if (pushed != kExitOk) {
+          return pushed;
+        }
+        line.train.model_def = std::filesystem::path(line.train.model_def).stem().string();
+      }
       return RunForm(line.common, TrainStatementText(line.train), line.format);
     };
   });
@@ -459,6 +490,7 @@ int Main(int argc, char** argv) {
   AddPassword(app, line);
   AddSample(app, line);
   AddLoad(app, line);
+  AddModel(app, line);
   AddK8s(app, line);
   AddTrain(app, line);
   AddPredict(app, line);

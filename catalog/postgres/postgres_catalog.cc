@@ -63,6 +63,8 @@ class PostgresCatalog final : public Catalog {
         role_(std::make_shared<RoleOid>(who_.role)),
         models_(
             MakeModelStore(server_->tables, SessionsThatHear([this] { return stop(); }), role_)),
+        types_(MakeModelStore(server_->tables, SessionsThatHear([this] { return stop(); }), role_,
+                              Versioned::kModelTypes)),
         jobs_(MakeJobStore(server_->tables, SessionsThatHear({}), role_)) {}
 
   std::string_view dialect() const override { return "postgresql"; }
@@ -88,6 +90,7 @@ class PostgresCatalog final : public Catalog {
     return server_->tables.Create(*session);
   }
   ModelStore& models() override { return *models_; }
+  ModelStore& model_types() override { return *types_; }
   JobStore& jobs() override { return *jobs_; }
   std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
     return MakeJobStore(server_->tables,
@@ -128,6 +131,7 @@ class PostgresCatalog final : public Catalog {
   Mutex mutex_;
   std::stop_token stop_ GUARDED_BY(mutex_);
   const std::unique_ptr<ModelStore> models_;
+  const std::unique_ptr<ModelStore> types_;
   const std::unique_ptr<JobStore> jobs_;
 };
 

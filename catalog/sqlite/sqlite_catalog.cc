@@ -35,6 +35,10 @@ class SqliteCatalog final : public Catalog {
             tables_,
             std::make_unique<Sessions>(*shared_, Sessions::For::kModels, [this] { return stop(); }),
             nullptr)),
+        types_(MakeModelStore(
+            tables_,
+            std::make_unique<Sessions>(*shared_, Sessions::For::kModels, [this] { return stop(); }),
+            nullptr, Versioned::kModelTypes)),
         jobs_(MakeJobStore(tables_,
                            std::make_unique<Sessions>(*shared_, Sessions::For::kJobs, nullptr),
                            nullptr)) {}
@@ -58,6 +62,7 @@ class SqliteCatalog final : public Catalog {
     return tables_.Create(*connection);
   }
   ModelStore& models() override { return *models_; }
+  ModelStore& model_types() override { return *types_; }
   JobStore& jobs() override { return *jobs_; }
   std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
     return MakeJobStore(tables_,
@@ -103,6 +108,7 @@ class SqliteCatalog final : public Catalog {
   Mutex mutex_;
   std::stop_token stop_ GUARDED_BY(mutex_);
   const std::unique_ptr<ModelStore> models_;
+  const std::unique_ptr<ModelStore> types_;
   const std::unique_ptr<JobStore> jobs_;
 };
 

@@ -18,8 +18,9 @@ const std::set<std::string, std::less<>> kKeywords = {
     "default", "table", "index", "check", "references", "constraint", "values", "unique"};
 
 // Those of Sluice's own tables that users read.
-const std::set<std::string, std::less<>> kOwnTables = {"models", "model_versions", "jobs",
-                                                       "job_events", "job_metrics"};
+const std::set<std::string, std::less<>> kOwnTables = {
+    "models", "model_versions", "model_types", "model_type_versions",
+    "jobs",   "job_events",     "job_metrics"};
 
 // Rewrites a statement token by token, and writes it out again.
 class Rewriter final : private SqliteTableRewriter {

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace sluice::catalog {
 namespace {
 
@@ -92,6 +94,11 @@ void AddOwners(std::vector<std::string>* sql) {
 
 }  // namespace
 
+std::string OwnerColumns() {
+  return fmt::format(", owner regrole NOT NULL DEFAULT {}, users regrole[] NOT NULL DEFAULT '{{}}'",
+                     kLogin);
+}
+
 std::string OwnedBy(std::string_view role) {
   // Includes the role itself even if it was dropped: what it has begun belongs to no other role.
   return fmt::format("(owner = {} OR owner IN ({}) OR {})", role, RolesOf(role), IsSuperuser(role));
@@ -110,12 +117,16 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
     NumberOwners(&sql);
   }
   const std::string owned = OwnedBy(kWhoeverAsks);
-  AddPolicy("seen", "{models}", "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
-  AddPolicy("owned", "{models}", "ALL", "USING", owned, &sql);
-  for (const std::string_view table : {"{model_versions}", "{model_chunks}"}) {
-    const std::string_view of_model =
-        "(schema_name, name) IN (SELECT m.schema_name, m.name FROM "
-        "{models} AS m";
+  for (const std::string_view table : {"{models}", "{model_types}"}) {
+    AddPolicy("seen", table, "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
+    AddPolicy("owned", table, "ALL", "USING", owned, &sql);
+  }
+  for (const auto& [table, models] : {std::pair("{model_versions}", "{models}"),
+                                      std::pair("{model_chunks}", "{models}"),
+                                      std::pair("{model_type_versions}", "{model_types}"),
+                                      std::pair("{model_type_chunks}", "{model_types}")}) {
+    const std::string of_model = fmt::format(
+        "(schema_name, name) IN (SELECT m.schema_name, m.name FROM {} AS m", models);
     AddPolicy("seen", table, "SELECT", "USING", fmt::format("{})", of_model), &sql);
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
@@ -129,7 +140,8 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
   AddPolicy("written", "{result_tables}", "INSERT", "WITH CHECK", kOfOwnTable, &sql);
   AddPolicy("rewritten", "{result_tables}", "UPDATE", "USING", kOfOwnTable, &sql);
   for (const std::string_view table :
-       {"{models}", "{model_versions}", "{jobs}", "{job_events}", "{job_metrics}"}) {
+       {"{models}", "{model_versions}", "{model_types}", "{model_type_versions}", "{jobs}",
+        "{job_events}", "{job_metrics}"}) {
     sql.push_back(fmt::format("GRANT SELECT ON {} TO PUBLIC", table));
   }
   // On columns rather than the table: a role that may write a table may also LOCK it, against
@@ -142,7 +154,7 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
   for (const std::string_view table :
        {"{models}", "{model_versions}", "{model_chunks}", "{jobs}", "{job_events}", "{job_metrics}",
         "{job_terms}", "{job_journal}", "{job_runners}", "{result_tables}", "{job_answers}",
-        "{job_records}"}) {
+        "{job_records}", "{model_types}", "{model_type_versions}", "{model_type_chunks}"}) {
     sql.push_back(fmt::format("ALTER TABLE {} ENABLE ROW LEVEL SECURITY", table));
   }
   return sql;

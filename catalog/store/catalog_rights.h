@@ -17,6 +17,9 @@ namespace sluice::catalog {
 std::string OwnedBy(std::string_view role);
 std::string SeenBy(std::string_view role);
 
+// The same of {model_types}, which has these columns from the beginning.
+std::string OwnerColumns();
+
 // How the tables record the owner of a row.
 enum class Owners { kNotAtAll, kByName, kByOid };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <iterator>
 #include <utility>
 
 #include "catalog/store/catalog_rights.h"
@@ -10,8 +11,10 @@ namespace sluice::catalog {
 namespace {
 
 constexpr std::string_view kTables[] = {
-    "models",    "model_versions", "model_chunks", "jobs",        "job_events",  "job_metrics",
-    "job_terms", "job_journal",    "job_runners",  "job_answers", "job_records", "result_tables"};
+    "models",       "model_versions",      "model_chunks",      "jobs",
+    "job_events",   "job_metrics",         "job_terms",         "job_journal",
+    "job_runners",  "job_answers",         "job_records",       "result_tables",
+    "model_types",  "model_type_versions", "model_type_chunks"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -77,6 +80,33 @@ constexpr std::string_view kJobRecords =
     "CREATE TABLE IF NOT EXISTS {job_records} (job_id bigint NOT NULL, name text NOT NULL,"
     " content {bytes} NOT NULL, PRIMARY KEY (job_id, name))";
 
+// Model types that users bring: as models, with their source in place of weights; `type` is the
+// language. With owners from the beginning, unlike the older tables.
+constexpr std::string_view kModelTypes[] = {
+    ("CREATE TABLE IF NOT EXISTS {model_types} (schema_name text NOT NULL, name text NOT NULL,"
+     " next_version bigint NOT NULL{owner}, PRIMARY KEY (schema_name, name))"),
+
+    ("CREATE TABLE IF NOT EXISTS {model_type_versions} (schema_name text NOT NULL,"
+     " name text NOT NULL, version bigint NOT NULL, live boolean NOT NULL, type text NOT NULL,"
+     " statement text NOT NULL, plan {bytes} NOT NULL, metrics {json} NOT NULL,"
+     " job bigint NOT NULL, rows_trained bigint NOT NULL, lineage {json} NOT NULL,"
+     " weights_sha256 text NOT NULL, weights_bytes bigint NOT NULL,"
+     " created_micros bigint NOT NULL, created {stamp:created_micros},"
+     " PRIMARY KEY (schema_name, name, version),"
+     " FOREIGN KEY (schema_name, name) REFERENCES {model_types:bare} (schema_name, name))"),
+
+    ("CREATE TABLE IF NOT EXISTS {model_type_chunks} (schema_name text NOT NULL,"
+     " name text NOT NULL, version bigint NOT NULL, position bigint NOT NULL,"
+     " bytes {bytes} NOT NULL, PRIMARY KEY (schema_name, name, version, position))"),
+};
+
+// What earlier versions of Sluice have not made.
+std::vector<std::string_view> NewerTables() {
+  std::vector<std::string_view> tables = {kResultTables, kJobAnswers, kJobRecords};
+  tables.insert(tables.end(), std::begin(kModelTypes), std::end(kModelTypes));
+  return tables;
+}
+
 // Any number; every process that creates the tables takes the same lock.
 constexpr std::string_view kCreationLock = "SELECT pg_advisory_xact_lock(736811223)";
 
@@ -96,6 +126,8 @@ std::string Definition(std::string_view definition, bool postgres) {
   ReplaceAll(&sql, "{json}", postgres ? "json" : "text");
   ReplaceAll(&sql, "{real}", postgres ? "double precision" : "real");
   ReplaceAll(&sql, "{models:bare}", postgres ? "sluice.models" : "sluice_models");
+  ReplaceAll(&sql, "{model_types:bare}", postgres ? "sluice.model_types" : "sluice_model_types");
+  ReplaceAll(&sql, "{owner}", postgres ? OwnerColumns() : "");
   for (const std::string_view table : {"job_events", "job_metrics", "job_journal"}) {
     // PostgreSQL puts an index into its table's schema.
     ReplaceAll(&sql, fmt::format("{{{}:index}}", table),
@@ -139,16 +171,16 @@ Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table
 
 Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
-    return HasTable(session, "job_records");
+    return HasTable(session, "model_type_chunks");
   }
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
                     " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers',"
-                    " 'job_records') AND c.relrowsecurity",
+                    " 'job_records', 'model_types') AND c.relrowsecurity",
                     {}));
   ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
-  return IntegerCell(rows.at(0).at(0)) == 3 && owners == Owners::kByOid;
+  return IntegerCell(rows.at(0).at(0)) == 4 && owners == Owners::kByOid;
 }
 
 Result<Owners> CatalogTables::OwnersNow(SqlSession& session) {
@@ -175,11 +207,11 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   RETURN_IF_ERROR(CheckOwners(session));
   ASSIGN_OR_RETURN(const bool current, IsCurrent(session));
   if (!current) {
-    const Status updated = CreateAll(session, {kResultTables, kJobAnswers, kJobRecords});
+    const Status updated = CreateAll(session, NewerTables());
     // A read-only SQLite file shows its jobs unchanged.
     if (!updated.ok() && dialect_ == Dialect::kPostgres) {
       return Status(updated).Because(
-          "models and jobs get owners and answers, in tables that an earlier version of Sluice has "
+          "models, model types and jobs get what is new, in tables that an earlier version of Sluice has "
           "made");
     }
   }
@@ -193,9 +225,8 @@ Status CatalogTables::Create(SqlSession& session) {
     return OkStatus();
   }
   std::vector<std::string_view> definitions(std::begin(kDefinitions), std::end(kDefinitions));
-  definitions.push_back(kResultTables);
-  definitions.push_back(kJobAnswers);
-  definitions.push_back(kJobRecords);
+  const std::vector<std::string_view> newer = NewerTables();
+  definitions.insert(definitions.end(), newer.begin(), newer.end());
   RETURN_IF_ERROR(CreateAll(session, definitions));
   exist_ = true;
   return OkStatus();
@@ -267,6 +298,7 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
           " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
           " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
           " 'job_terms', 'job_journal', 'job_runners', 'job_answers', 'job_records',"
+          " 'model_types', 'model_type_versions', 'model_type_chunks',"
           " 'result_tables')) LIMIT 1",
           {}));
   if (strangers.empty()) {

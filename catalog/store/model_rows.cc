@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <utility>
 
 #include "catalog/model_record.h"
 #include "catalog/store/catalog_rights.h"
@@ -16,7 +17,18 @@ std::string FullModelName(std::string_view schema, std::string_view name) {
 
 Result<SqlRows> ModelRows::Ask(SqlSession& session, std::string_view sql,
                                const std::vector<SqlParameter>& parameters) {
-  return session.Query(tables_.Resolve(sql), parameters);
+  if (what_ == Versioned::kModels) {
+    return session.Query(tables_.Resolve(sql), parameters);
+  }
+  std::string of_types(sql);
+  for (const auto& [from, to] : {std::pair("{models}", "{model_types}"),
+                                 std::pair("{model_versions}", "{model_type_versions}"),
+                                 std::pair("{model_chunks}", "{model_type_chunks}")}) {
+    for (size_t at = of_types.find(from); at != std::string::npos; at = of_types.find(from)) {
+      of_types.replace(at, std::string_view(from).size(), to);
+    }
+  }
+  return session.Query(tables_.Resolve(of_types), parameters);
 }
 
 Result<SqlRows> ModelRows::AskAsRole(SqlSession& session, std::string_view sql,
@@ -98,9 +110,9 @@ Status ModelRows::CheckOwned(SqlSession& session, std::string_view schema, std::
     return OkStatus();
   }
   return Status(Code::kPermissionDenied,
-                fmt::format("must be owner of model {}", FullModelName(schema, name)))
+                fmt::format("must be owner of {} {}", noun(), FullModelName(schema, name)))
       .SqlState("42501")
-      .Hint("its owner may, and the members of that role; or give the model another name");
+      .Hint("its owner may, and the members of that role; or choose another name");
 }
 
 Result<SqlRows> ModelRows::Lock(SqlSession& session, std::string_view schema,
@@ -128,12 +140,13 @@ Status ModelRows::NoVersion(SqlSession& session, std::string_view schema, std::s
   for (const std::vector<Value>& row : rows) {
     versions += fmt::format("{}{}", versions.empty() ? "" : ", ", IntegerCell(row[0]));
   }
-  return NotFound(fmt::format("model '{}' has no version {}", FullModelName(schema, name), version))
+  return NotFound(fmt::format("{} '{}' has no version {}", noun(), FullModelName(schema, name),
+                              version))
       .Hint(fmt::format("its versions are {}", versions));
 }
 
 Status ModelRows::NoModel(SqlSession& session, std::string_view schema, std::string_view name) {
-  Status status = NotFound(fmt::format("there is no model '{}'", FullModelName(schema, name)));
+  Status status = NotFound(fmt::format("there is no {} '{}'", noun(), FullModelName(schema, name)));
   ASSIGN_OR_RETURN(const bool exist, tables_.Exist(session));
   if (!exist) {
     return status;

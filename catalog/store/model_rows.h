@@ -25,17 +25,24 @@ inline constexpr std::string_view kVersionColumnsWithoutPlan =
 // "schema.name", or the name alone.
 std::string FullModelName(std::string_view schema, std::string_view name);
 
-// The rows of models and their versions as one role sees them: looks up, locks and refuses rows in
-// a session's transaction. Thread-safe; a session is not.
+// What has versions, owners and users: models, and the types that users bring, whose tables are
+// {model_types} and its like.
+enum class Versioned { kModels, kModelTypes };
+
+// The rows of models (or model types) and their versions, as one role sees them: what is looked up, locked and
+// refused in a session's transaction. Thread-safe; a session is not.
 class ModelRows {
  public:
   // `role` is null if the database has no roles: then everything belongs to everyone.
-  ModelRows(CatalogTables& tables, std::shared_ptr<RoleOid> role)
-      : tables_(tables), role_(std::move(role)) {}
+  ModelRows(CatalogTables& tables, std::shared_ptr<RoleOid> role, Versioned what)
+      : tables_(tables), role_(std::move(role)), what_(what) {}
+
+  // For messages: "model", "model type".
+  std::string_view noun() const { return what_ == Versioned::kModels ? "model" : "model type"; }
 
   bool has_owners() const { return role_ != nullptr; }
 
-  // Statements that name tables as "{models}".
+  // Statements that name tables as "{models}", of whichever kind they are.
   Result<SqlRows> Ask(SqlSession& session, std::string_view sql,
                       const std::vector<SqlParameter>& parameters);
   // The calling role's OID is appended to the parameters, if there are roles.
@@ -68,6 +75,7 @@ class ModelRows {
 
   CatalogTables& tables_;
   const std::shared_ptr<RoleOid> role_;  // null: a database without roles
+  const Versioned what_;
 };
 
 }  // namespace sluice::catalog

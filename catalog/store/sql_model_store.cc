@@ -20,8 +20,8 @@ constexpr const char* kEverybody = "public";
 class SqlModelStore final : public ModelStore {
  public:
   SqlModelStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
-                std::shared_ptr<RoleOid> role)
-      : tables_(tables), database_(std::move(database)), rows_(tables, std::move(role)) {}
+                std::shared_ptr<RoleOid> role, Versioned what)
+      : tables_(tables), database_(std::move(database)), rows_(tables, std::move(role), what) {}
 
   Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                            bool must_be_new) override {
@@ -44,8 +44,8 @@ class SqlModelStore final : public ModelStore {
     RETURN_IF_ERROR(InsertWeights(rows_, *session, model, weights));
     RETURN_IF_ERROR(transaction->Commit());
     RETURN_IF_ERROR(ReadBack(model).Because(
-        fmt::format("version {} of model '{}' was stored, and cannot be read back", model.version,
-                    FullModelName(model.schema, model.name))));
+        fmt::format("version {} of {} '{}' was stored, and cannot be read back", model.version,
+                    rows_.noun(), FullModelName(model.schema, model.name))));
     return model;
   }
 
@@ -69,7 +69,7 @@ class SqlModelStore final : public ModelStore {
     ASSIGN_OR_RETURN(const std::optional<ModelVersion> now, rows_.FindAgain(*session, model));
     if (!now) {
       return Status(Code::kAborted,
-                    fmt::format("model '{}:{}' was dropped while it was in use",
+                    fmt::format("{} '{}:{}' was dropped while it was in use", rows_.noun(),
                                 FullModelName(model.schema, model.name), model.version))
           .SqlState("40001");
     }
@@ -78,9 +78,13 @@ class SqlModelStore final : public ModelStore {
   }
 
   Result<std::vector<ModelVersion>> List() override {
-    return ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE live{}"
+    const std::string_view owner =
+        rows_.has_owners() ? ", (SELECT m.owner::text FROM {models} AS m WHERE m.schema_name ="
+                             " v.schema_name AND m.name = v.name)"
+                           : "";
+    return ReadVersions(fmt::format("SELECT {}{} FROM {{model_versions}} AS v WHERE live{}"
                                     " ORDER BY schema_name, name",
-                                    kVersionColumnsWithoutPlan, rows_.AndSeen(1)),
+                                    kVersionColumnsWithoutPlan, owner, rows_.AndSeen(1)),
                         {});
   }
 
@@ -116,7 +120,7 @@ class SqlModelStore final : public ModelStore {
                                  {std::string(schema), std::string(name), live.version}));
       if (IsNull(rows.at(0).at(0))) {
         return Status(Code::kFailedPrecondition,
-                      fmt::format("model '{}' has no version before its live one, {}",
+                      fmt::format("{} '{}' has no version before its live one, {}", rows_.noun(),
                                   FullModelName(schema, name), live.version));
       }
       return MakeLive(session, schema, name, IntegerCell(rows[0][0]));
@@ -163,7 +167,8 @@ class SqlModelStore final : public ModelStore {
                     names));
       if (made.empty()) {
         return AlreadyExists(
-                   fmt::format("model '{}' already exists", FullModelName(new_schema, new_name)))
+                   fmt::format("{} '{}' already exists", rows_.noun(),
+                               FullModelName(new_schema, new_name)))
             .Hint("DROP it first, or choose another name");
       }
       for (const std::string_view table : {"{model_chunks}", "{model_versions}"}) {
@@ -198,8 +203,10 @@ class SqlModelStore final : public ModelStore {
   Status ChangeUsers(std::string_view schema, std::string_view name,
                      const std::vector<std::string>& roles, std::string_view users) {
     if (!rows_.has_owners()) {
-      return Unimplemented("this database has no roles that could be granted the use of a model")
-          .Hint("everyone who can open the file can use its models");
+      return Unimplemented(fmt::format("this database has no roles, to which the use of a {} could "
+                                       "be given",
+                                       rows_.noun()))
+          .Hint("whoever may open the file may use its models");
     }
     return Change(schema, name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(rows_.Find(session, schema, name, std::nullopt).status());
@@ -269,13 +276,16 @@ class SqlModelStore final : public ModelStore {
       ASSIGN_OR_RETURN(rows, rows_.Lock(session, schema, name));
     }
     if (rows.empty()) {
-      return Status(Code::kAborted, fmt::format("model '{}' was dropped while it was being stored",
-                                                FullModelName(schema, name)));
+      return Status(Code::kAborted, fmt::format("{} '{}' was dropped while it was being stored",
+                                                rows_.noun(), FullModelName(schema, name)));
     }
     const int64_t version = IntegerCell(rows[0][0]);
     if (must_be_new && version > 1) {
-      return AlreadyExists(fmt::format("model '{}' already exists", FullModelName(schema, name)))
-          .Hint("CREATE OR REPLACE MODEL, or INTO, makes a new version of it");
+      Status exists = AlreadyExists(
+          fmt::format("{} '{}' already exists", rows_.noun(), FullModelName(schema, name)));
+      return std::move(exists).Hint(
+          rows_.noun() == "model" ? "CREATE OR REPLACE MODEL, or INTO, makes a new version of it"
+                                  : "CREATE OR REPLACE MODEL TYPE makes a new version of it");
     }
     RETURN_IF_ERROR(rows_.Run(session,
                               "UPDATE {models} SET next_version = $3"
@@ -344,8 +354,8 @@ class SqlModelStore final : public ModelStore {
 
 std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
                                            std::unique_ptr<SqlDatabase> database,
-                                           std::shared_ptr<RoleOid> role) {
-  return std::make_unique<SqlModelStore>(tables, std::move(database), std::move(role));
+                                           std::shared_ptr<RoleOid> role, Versioned what) {
+  return std::make_unique<SqlModelStore>(tables, std::move(database), std::move(role), what);
 }
 
 }  // namespace sluice::catalog

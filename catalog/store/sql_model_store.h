@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "catalog/catalog.h"
+#include "catalog/store/model_rows.h"
 
 namespace sluice::catalog {
 
@@ -10,10 +11,11 @@ class CatalogTables;
 class RoleOid;
 class SqlDatabase;
 
-// The model store over either database, for `role` (null: the database has none). `tables` must
-// outlive it.
+// The store of models, or of model types, over either database, for `role` (null: the database has
+// none). `tables` outlives it.
 std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
                                            std::unique_ptr<SqlDatabase> database,
-                                           std::shared_ptr<RoleOid> role);
+                                           std::shared_ptr<RoleOid> role,
+                                           Versioned what = Versioned::kModels);
 
 }  // namespace sluice::catalog

@@ -343,6 +343,38 @@ class Clip final : public Operator {
   float high_ = 0;
 };
 
+// Ours: its input, weights, of which l1 x the sizes and l2 x the squares are added to the mean loss,
+// as the gradient has it: what Keras calls a regulariser.
+class WeightPenalty final : public Operator {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    RETURN_IF_ERROR(node.NeedFloat(0));
+    l1_ = node.attributes->Number("l1", 0);
+    l2_ = node.attributes->Number("l2", 0);
+    if (!(l1_ >= 0 && l2_ >= 0)) {
+      return InvalidArgument(fmt::format("penalties of {} and {}: at least 0", l1_, l2_));
+    }
+    return node.Shaped(node.In(0).shape);
+  }
+  void Forward(const OperatorContext& node) override {
+    std::copy_n(node.In(0).numbers, node.Out().count(), node.Out().numbers);
+  }
+  void Backward(const OperatorContext& node) override {
+    const float* back = node.Back();
+    const float* w = node.In(0).numbers;
+    const GradientTarget target = node.Target(0);
+    for (size_t i = 0, n = node.Out().count(); target && i < n; ++i) {
+      const float sign = w[i] > 0 ? 1.0F : w[i] < 0 ? -1.0F : 0.0F;
+      const float own = back[i] + l1_ * sign + 2 * l2_ * w[i];
+      target.to[i] = target.add ? target.to[i] + own : own;
+    }
+  }
+
+ private:
+  float l1_ = 0;
+  float l2_ = 0;
+};
+
 // Ours: its input, on which half of l2 x the square of each number is added to the row's loss, as
 // the gradient has it (the mean over the rows): Rendle 2010, section V.
 class L2Penalty final : public Operator {
@@ -402,6 +434,7 @@ std::span<const OperatorEntry> ElementwiseOperators() {
       {"Neg", 1, 1, 1, "", kMake<Neg>},
       {"Clip", 1, 3, 1, "min max", MakeOperator<Clip>},
       {"L2Penalty", 1, 1, 1, "l2", MakeOperator<L2Penalty>},
+      {"WeightPenalty", 1, 1, 1, "l1 l2", MakeOperator<WeightPenalty>},
   };
   return kEntries;
 }

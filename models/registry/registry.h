@@ -52,6 +52,14 @@ struct ModelType {
 };
 
 const std::vector<ModelType>& ModelTypes();
+// A type that a user brought: a network whose graph comes from elsewhere, with attributes of its
+// own beside those of every network.
+ModelType BroughtType(std::string name, std::string doc, bool classification,
+                      std::vector<AttributeSpec> own);
+// Whether a model.loss is one of classes; nullopt: there is no such loss.
+std::optional<bool> IsLossOfClasses(std::string_view loss);
+// Of types that come in this language ("onnx", "keras"): model.frozen of an ONNX file's.
+std::vector<AttributeSpec> AttributesOfLanguage(std::string_view language);
 // By name or alias, in any case; nullptr if unknown.
 const ModelType* FindModelType(std::string_view name);
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);

@@ -227,6 +227,38 @@ void AppendNetworkAttributes(bool classification, const std::string& optimizer,
   AppendTraining(attributes);
 }
 
+ModelType BroughtType(std::string name, std::string doc, bool classification,
+                      std::vector<AttributeSpec> own) {
+  ModelType type;
+  type.name = std::move(name);
+  type.doc = std::move(doc);
+  type.family = ModelFamily::kDeep;
+  type.task = classification ? ModelTask::kClassification : ModelTask::kRegression;
+  type.default_optimizer = "Adam";
+  type.attributes = std::move(own);
+  AppendNetworkAttributes(classification, type.default_optimizer, &type.attributes);
+  return type;
+}
+
+std::optional<bool> IsLossOfClasses(std::string_view loss) {
+  for (const bool classes : {true, false}) {
+    for (const std::string& name : LossNames(classes)) {
+      if (SameName(name, loss)) {
+        return classes;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<AttributeSpec> AttributesOfLanguage(std::string_view language) {
+  if (language != "onnx") {
+    return {};
+  }
+  return {List(AttributeType::kTextList, "model.frozen", {}, {},
+               "parameters of the file that do not learn, by their names")};
+}
+
 std::vector<ModelType> NetworkTypes() {
   return {Linear(true),  Linear(false),  Deep(true),        Deep(false),
           ZooDeep(true), ZooDeep(false), WideAndDeep(true), WideAndDeep(false)};

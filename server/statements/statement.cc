@@ -146,8 +146,10 @@ void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::Resul
   }
   if (trains) {
     sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
-  } else if (plan.has_drop_model() || plan.has_alter_model() || plan.has_model_grant()) {
-    const std::string_view what = plan.has_drop_model()         ? "DROP MODEL"
+  } else if (plan.has_drop_model() || plan.has_alter_model() || plan.has_model_grant() ||
+             plan.has_create_model_type()) {
+    const std::string_view what = plan.has_create_model_type()  ? "CREATE MODEL TYPE"
+                                  : plan.has_drop_model()       ? "DROP MODEL"
                                   : plan.has_alter_model()      ? "ALTER MODEL"
                                   : plan.model_grant().revoke() ? "REVOKE ... ON MODEL"
                                                                 : "GRANT ... ON MODEL";

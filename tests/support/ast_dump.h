@@ -267,8 +267,16 @@ class AstDump {
     });
   }
   void Visit(const DropModelStatement& drop) {
-    Line("DropModel", drop.span, drop.if_exists ? "if exists" : "");
+    Line(drop.type ? "DropModelType" : "DropModel", drop.span, drop.if_exists ? "if exists" : "");
     Indented([&] { One("model", drop.model); });
+  }
+  void Visit(const CreateModelTypeStatement& create) {
+    Line("CreateModelType", create.span, create.or_replace ? "or replace" : "");
+    Indented([&] {
+      One("type", create.type);
+      One("language", create.language);
+      Line("body", create.body_span, create.body);
+    });
   }
   void Visit(const AlterModelStatement& alter) {
     Line("AlterModel", alter.span,

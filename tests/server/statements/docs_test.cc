@@ -151,7 +151,8 @@ TEST(Docs, EverySettingIsExplained) {
 
 TEST(Docs, EveryStatementOfTheDocumentationParses) {
   int blocks = 0;
-  for (const char* file : {"README.md", "docs/sql.md", "docs/engine.md", "docs/operations.md"}) {
+  for (const char* file : {"README.md", "docs/sql.md", "docs/models.md", "docs/engine.md",
+                           "docs/operations.md"}) {
     const std::string text = ReadText(kRoot / file);
     const std::string begin = "```sql\n", end = "\n```";
     for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {

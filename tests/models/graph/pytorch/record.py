@@ -1,8 +1,8 @@
 """Records what PyTorch computes: /usr/bin/python3 tests/models/graph/pytorch/record.py
 
 Needs python3-torch, python3-onnx and protoc. Of each model below, exported to ONNX as users' models
-are, NAME.graph is the NetworkGraph and NAME.numbers the inputs, parameters, output and gradients of
-the sum of 0.3 + 0.1 ((7 i) mod 13) times output i, a line each.
+are, NAME.onnx is the file, NAME.graph the NetworkGraph, and NAME.numbers the inputs, parameters, output
+and gradients of the sum of 0.3 + 0.1 ((7 i) mod 13) times output i, a line each.
 """
 import os
 import subprocess
@@ -190,6 +190,9 @@ def main():
                 do_constant_folding=False, opset_version=13)
             model.load_state_dict(keep)
             exported = onnx.load(path)
+            for node in exported.graph.node:
+                node.doc_string = ""  # the lines of this script, with its path
+            onnx.save(exported, os.path.join(HERE, name + ".onnx"))
             parameters = dict(model.named_parameters())
             with open(os.path.join(HERE, name + ".graph"), "wb") as out:
                 out.write(network_graph(exported, parameters, pb).SerializeToString())

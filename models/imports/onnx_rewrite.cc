@@ -1,0 +1,122 @@
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "models/imports/onnx_rewrite_internal.h"
+
+namespace sluice::models {
+namespace {
+
+void Name(const std::string& output, GraphNode* node) {
+  node->clear_outputs();
+  node->add_outputs(output);
+}
+
+// x above 0, and its slope times x below.
+void AddPRelu(const GraphNode& node, const std::string& base, NetworkGraph* graph) {
+  const std::string above = AddNode("Relu", {node.inputs(0)}, base + "/above", graph);
+  const std::string minus = AddNode("Neg", {node.inputs(0)}, base + "/minus", graph);
+  const std::string below = AddNode("Relu", {minus}, base + "/below", graph);
+  const std::string scaled = AddNode("Mul", {below, node.inputs(1)}, base + "/scaled", graph);
+  AddNode("Sub", {above, scaled}, base, graph);
+}
+
+void AddHardSwish(const GraphNode& node, const std::string& base, NetworkGraph* graph) {
+  const std::string gate = AddNode("HardSigmoid", {node.inputs(0)}, base + "/gate", graph);
+  GraphNode* made = graph->mutable_nodes(graph->nodes_size() - 1);
+  for (const auto& [name, value] : {std::pair("alpha", 1.0F / 6), std::pair("beta", 0.5F)}) {
+    GraphAttribute* attribute = made->add_attributes();
+    attribute->set_name(name);
+    attribute->add_numbers(value);
+  }
+  AddNode("Mul", {node.inputs(0), gate}, base, graph);
+}
+
+// a >= b is not a < b: NaN aside, which ends a training anyway.
+void AddNot(const GraphNode& node, const char* op, const std::string& base, NetworkGraph* graph) {
+  const std::string other =
+      AddNode(op, {node.inputs().begin(), node.inputs().end()}, base + "/other", graph);
+  AddNode("Not", {other}, base, graph);
+}
+
+void AddSum(const GraphNode& node, const std::string& base, bool mean, NetworkGraph* graph) {
+  std::string sum = node.inputs(0);
+  for (int k = 1; k < node.inputs_size(); ++k) {
+    const bool last = k + 1 == node.inputs_size() && !mean;
+    sum = AddNode("Add", {sum, node.inputs(k)}, last ? base : fmt::format("{}/{}", base, k), graph);
+  }
+  if (mean) {
+    const std::string count =
+        AddNumber(static_cast<float>(node.inputs_size()), base + "/count", graph);
+    AddNode("Div", {sum, count}, base, graph);
+  } else if (node.inputs_size() == 1) {
+    AddNode("Identity", {sum}, base, graph);
+  }
+}
+
+void AddReduceMin(GraphNode node, const std::string& base, NetworkGraph* graph) {
+  const std::string minus = AddNode("Neg", {node.inputs(0)}, base + "/minus", graph);
+  node.set_inputs(0, minus);
+  node.set_op_type("ReduceMax");
+  Name(base + "/most", &node);
+  *graph->add_nodes() = std::move(node);
+  AddNode("Neg", {base + "/most"}, base, graph);
+}
+
+}  // namespace
+
+std::string AddNode(const std::string& op, const std::vector<std::string>& inputs,
+                    const std::string& name, NetworkGraph* graph) {
+  GraphNode* node = graph->add_nodes();
+  node->set_name(name);
+  node->set_op_type(op);
+  node->mutable_inputs()->Add(inputs.begin(), inputs.end());
+  node->add_outputs(name);
+  return name;
+}
+
+std::string AddNumber(float value, const std::string& name, NetworkGraph* graph) {
+  AddNode("Constant", {}, name, graph);
+  graph->mutable_nodes(graph->nodes_size() - 1)->mutable_constant()->add_numbers(value);
+  return name;
+}
+
+std::string AddIntegers(const std::vector<int64_t>& values, const std::string& name,
+                        NetworkGraph* graph) {
+  AddNode("Constant", {}, name, graph);
+  GraphTensor* tensor = graph->mutable_nodes(graph->nodes_size() - 1)->mutable_constant();
+  tensor->set_type(GraphTensor::INTEGER);
+  tensor->add_shape(static_cast<int64_t>(values.size()));
+  tensor->mutable_integers()->Add(values.begin(), values.end());
+  return name;
+}
+
+Status RewriteOperator(GraphNode node, NetworkGraph* graph) {
+  const std::string& op = node.op_type();
+  const bool pair = op == "PRelu" || op == "GreaterOrEqual" || op == "LessOrEqual";
+  const bool rewritten =
+      pair || op == "HardSwish" || op == "Sum" || op == "Mean" || op == "ReduceMin";
+  if (!rewritten) {
+    *graph->add_nodes() = std::move(node);
+    return OkStatus();
+  }
+  if (node.inputs_size() < (pair ? 2 : 1) || node.outputs_size() != 1 || node.outputs(0).empty()) {
+    return InvalidArgument(fmt::format("{} inputs and {} outputs", node.inputs_size(),
+                                       node.outputs_size()));
+  }
+  const std::string base = node.outputs(0);
+  if (op == "PRelu") {
+    AddPRelu(node, base, graph);
+  } else if (op == "HardSwish") {
+    AddHardSwish(node, base, graph);
+  } else if (op == "GreaterOrEqual" || op == "LessOrEqual") {
+    AddNot(node, op == "LessOrEqual" ? "Greater" : "Less", base, graph);
+  } else if (op == "ReduceMin") {
+    AddReduceMin(std::move(node), base, graph);
+  } else {
+    AddSum(node, base, op == "Mean", graph);
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::models

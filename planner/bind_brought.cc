@@ -1,0 +1,122 @@
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "parser/quoting.h"
+#include "planner/train_binder_internal.h"
+
+// Model types that users bring: CREATE MODEL TYPE.
+namespace sluice::planner {
+namespace {
+
+// model.loss says whether a brought type learns classes, where it is given.
+std::optional<bool> LossOfClasses(const parser::TrainStatement& statement) {
+  for (const parser::Attribute& attribute : statement.attributes) {
+    if (attribute.name.text != "model.loss") {
+      continue;
+    }
+    const auto* word = std::get_if<parser::AttributeValue::Word>(&attribute.value.value);
+    const auto* text = std::get_if<std::string>(&attribute.value.value);
+    return models::IsLossOfClasses(word != nullptr ? word->text : text != nullptr ? *text : "");
+  }
+  return std::nullopt;
+}
+
+std::string NameOf(const BroughtSource& brought) {
+  const catalog::ModelVersion& type = brought.version;
+  return type.schema.empty() ? type.name : type.schema + "." + type.name;
+}
+
+}  // namespace
+
+bool TrainBinder::FindBrought() {
+  if (types_ == nullptr) {
+    return false;
+  }
+  const Result<parser::ModelName> name = parser::ToModelName(*statement_.model_type);
+  if (!name.ok()) {
+    return false;
+  }
+  Result<catalog::ModelVersion> version =
+      types_->Find(name->schema, name->name, name->version);
+  if (!version.ok()) {
+    if (version.status().code() != Code::kNotFound) {
+      errors_.Add(version.status().MovedTo(statement_.model_type->span));
+      return true;
+    }
+    return false;
+  }
+  Result<std::string> source = types_->LoadWeights(*version);
+  if (!source.ok()) {
+    errors_.Add(source.status().MovedTo(statement_.model_type->span));
+    return true;
+  }
+  bound_.brought = BroughtSource{std::move(version).value(), std::move(source).value()};
+  return true;
+}
+
+void TrainBinder::UnknownType() {
+  std::vector<std::string> names;
+  for (const models::ModelType& type : models::ModelTypes()) {
+    names.push_back(type.name);
+  }
+  const Result<std::vector<catalog::ModelVersion>> brought =
+      types_ == nullptr ? std::vector<catalog::ModelVersion>() : types_->List();
+  for (const catalog::ModelVersion& type :
+       brought.ok() ? *brought : std::vector<catalog::ModelVersion>()) {
+    names.push_back(type.schema.empty() ? type.name : type.schema + "." + type.name);
+  }
+  const auto nearest = NearestName(statement_.model_type->text, names);
+  errors_.Add(NotFound(fmt::format("unknown model type '{}'", statement_.model_type->text))
+                  .At(statement_.model_type->span)
+                  .Hint(nearest ? fmt::format("did you mean '{}'?", *nearest)
+                                : "SHOW MODEL TYPES lists what there is"));
+  // The rest is held against the type that was probably meant.
+  bound_.type = nearest ? models::FindModelType(*nearest) : nullptr;
+}
+
+void TrainBinder::MakeBrought() {
+  // A model to continue from has its graph, whatever has become of its type.
+  const bool continues = bound_.base && bound_.base->plan.model().has_graph();
+  if (!bound_.brought && !(continues && bound_.type == nullptr)) {
+    return;
+  }
+  if (bound_.brought && bound_.base && bound_.base->plan.model().type() != NameOf(*bound_.brought)) {
+    errors_.Add(InvalidArgument(fmt::format("the model to continue from is a {}, not a {}",
+                                            bound_.base->plan.model().type(),
+                                            NameOf(*bound_.brought)))
+                    .At(bound_.type_span)
+                    .Hint("leave USING out"));
+    bound_.base.reset();
+  }
+  bool classes = false;
+  if (bound_.base) {
+    classes = bound_.base->plan.model().features().label().kind() == models::LabelPlan::CLASS;
+  } else if (!has_statistics_ || !label_) {
+    return;  // what is missing has been told
+  } else {
+    classes = LossOfClasses(statement_)
+                  .value_or(LooksLikeClasses(bound_.select.schema.columns[*label_],
+                                             bound_.statistics.columns[*label_],
+                                             bound_.statistics.rows));
+  }
+  const std::string name =
+      bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.brought);
+  bound_.own_type = std::make_shared<const models::ModelType>(
+      models::BroughtType(
+          name, "", classes,
+          models::AttributesOfLanguage(bound_.brought ? bound_.brought->version.type : "")));
+  bound_.type = bound_.own_type.get();
+}
+
+// The network has the inputs that it has: each number is one number, and NULL is the mean.
+void TrainBinder::SimplifyForBrought() {
+  if (!bound_.brought) {
+    return;
+  }
+  for (models::Feature& feature : *bound_.features.mutable_features()) {
+    feature.set_null_indicator(false);
+  }
+}
+
+}  // namespace sluice::planner
