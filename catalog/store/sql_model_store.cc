@@ -203,10 +203,10 @@ class SqlModelStore final : public ModelStore {
   Status ChangeUsers(std::string_view schema, std::string_view name,
                      const std::vector<std::string>& roles, std::string_view users) {
     if (!rows_.has_owners()) {
-      return Unimplemented(fmt::format("this database has no roles, to which the use of a {} could "
-                                       "be given",
-                                       rows_.noun()))
-          .Hint("whoever may open the file may use its models");
+      return Unimplemented(
+                 fmt::format("this database has no roles that could be granted the use of a {}",
+                             rows_.noun()))
+          .Hint("everyone who can open the file can use its models");
     }
     return Change(schema, name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(rows_.Find(session, schema, name, std::nullopt).status());
