@@ -145,7 +145,7 @@ Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
 bool StatementReader::AtModelType(size_t type) const {
   const Token& name = head_[type + 1];
   return head_[type].IsWord("TYPE") &&
-         (name.kind == Kind::kWord || name.kind == Kind::kQuoted) && !name.IsWord("OPTIONS") &&
+         (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) && !name.IsWord("OPTIONS") &&
          !name.IsWord("TRANSFORM") && !name.IsWord("AS");
 }
 
@@ -158,7 +158,7 @@ Result<Piece> StatementReader::ReadCreateModelType() {
   }
   piece_.span.end = as.span.end;
   ASSIGN_OR_RETURN(const Token body, lexer_.NextSql(as));
-  if (body.kind != Kind::kString) {
+  if (body.kind != TokenKind::kString) {
     lexer_.Seek(static_cast<size_t>(body.span.begin));
     return SyntaxError("expected the source of the model type as a string")
         .At(body.span)
@@ -167,7 +167,7 @@ Result<Piece> StatementReader::ReadCreateModelType() {
   piece_.query = body.span;
   piece_.span.end = body.span.end;
   ASSIGN_OR_RETURN(const Token end, lexer_.NextSql(body));
-  if (!IsEnd(end)) {
+  if (!end.EndsStatement()) {
     return SyntaxError("expected the end of the statement behind the model type's source")
         .At(end.span)
         .Hint("attributes stand in the statement that trains: TO TRAIN name WITH model.x=1");

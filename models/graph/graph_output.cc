@@ -19,9 +19,9 @@ constexpr std::array<std::string_view, 5> kSameNumbers = {"Identity", "Squeeze",
 // The only node that reads the value, the output counted as a reader; nullptr otherwise.
 GraphNode* OnlyMaker(const std::string& value, NetworkGraph* graph) {
   GraphNode* maker = nullptr;
-  int readers = std::count(graph->outputs().begin(), graph->outputs().end(), value);
+  auto readers = std::count(graph->outputs().begin(), graph->outputs().end(), value);
   for (GraphNode& node : *graph->mutable_nodes()) {
-    readers += static_cast<int>(std::count(node.inputs().begin(), node.inputs().end(), value));
+    readers += std::count(node.inputs().begin(), node.inputs().end(), value);
     if (node.outputs_size() > 0 && node.outputs(0) == value) {
       maker = &node;
     }
