@@ -162,7 +162,7 @@ struct OptimizeStatement {
 struct CreateModelTypeStatement {
   ModelName type;
   bool or_replace = false;
-  Name language;     // onnx, keras, pytorch
+  Name language;     // onnx, keras
   std::string body;  // without its quotes
   Span body_span;    // of `body`'s first byte and its last one, where it stands as it is written
   bool verbatim = true;  // the body has no escapes: places in it are places in the script

@@ -15,7 +15,6 @@
 namespace sluice::planner {
 namespace {
 
-// Of the languages in which whole programs are written, none is read yet.
 Result<std::string> LanguageOf(const parser::Name& name) {
   const std::string language = LowerCase(name.text);
   const std::vector<std::string>& known = models::ImportLanguages();
