@@ -111,6 +111,7 @@ std::vector<OperatorCase> Cases() {
       Unary("Tanh"),
       Unary("Softplus"),
       Unary("Softsign"),
+      Unary("L2Penalty"),  // of nothing: an identity; with an l2: FactorizationMachine.L2Pulls...
       Unary("HardSigmoid", {{"alpha", 0.6}, {"beta", 0.4}}),
       Unary("Softmax"),
       Unary("Softmax", {{"axis", 0}}, "FirstAxis"),
