@@ -20,6 +20,7 @@ IDLE = 1000
 AT_ONCE = 200
 RUNNING = 32
 CANCELS = 100
+JOBS = 20
 ROUNDS = 5
 ROWS = 1_000_000
 IRIS = ("SELECT * FROM iris TO TRAIN DNNClassifier WITH model.n_classes=3, model.hidden_units=[10,20], train.epoch=10"
@@ -96,6 +97,24 @@ def cancels(address):
     return sorted(seconds)
 
 
+def cancelled_jobs(address):
+    """CANCEL JOB from another session, until the job's process has heard it and written it down."""
+    seconds = []
+    with psycopg.connect(address, autocommit=True) as session, psycopg.connect(address, autocommit=True) as other:
+        session.execute("SET sluice.async = on")
+        for number in range(JOBS):
+            answer = session.execute("SELECT * FROM iris TO TRAIN DNNClassifier WITH model.n_classes=3,"
+                                     f" train.epoch=100000 LABEL class INTO asynchronous_{number}")
+            job = dict(zip((column.name for column in answer.description), answer.fetchone()))["job"]
+            time.sleep(random.uniform(1, 2))
+            begin = time.monotonic()
+            other.execute(f"CANCEL JOB {job}")
+            while other.execute("SELECT state FROM sluice.jobs WHERE id = %s", (job,)).fetchone()[0] == "RUNNING":
+                time.sleep(0.01)
+            seconds.append(time.monotonic() - begin)
+    return sorted(seconds)
+
+
 def first_notice(address):
     with psycopg.connect(address, autocommit=True) as session:
         heard = []
@@ -134,6 +153,7 @@ def main():
     seconds = cancels(address)
     assert len(seconds) == CANCELS
     show(f"cancel, p99, {RUNNING} statements running", seconds[-1 - CANCELS // 100], 1, "s")
+    show(f"CANCEL JOB from another session, longest of {JOBS}", cancelled_jobs(address)[-1], 1, "s")
     show("first notice of a TRAIN of a million rows", statistics.median(first_notice(address) for _ in range(ROUNDS)) * 1000,
          300, "ms")
     psql = ["psql", "-X", "-q", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres", "-o", "/dev/null", "-c"]

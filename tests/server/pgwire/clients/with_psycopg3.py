@@ -101,6 +101,9 @@ with psycopg.connect(conninfo + " sslmode=require", autocommit=True) as c:
               " TO PREDICT USING by_psycopg3")
     assert len(c.execute("EXECUTE score(2 + 3)").fetchall()) == 5
     c.execute("DEALLOCATE score")
+    with c.pipeline():
+        c.execute("PREPARE again (int) AS SELECT x FROM points WHERE x <= $1 TO PREDICT USING by_psycopg3")
+        assert len(c.execute("EXECUTE again(3)").fetchall()) == 3
 
     # Ctrl-C in a notebook.
     threading.Timer(1.5, c.cancel).start()
