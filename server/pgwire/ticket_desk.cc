@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kStartPatience(10);
 // How long the process waits for somebody to come when the gateway and everybody else have gone.
 constexpr std::chrono::seconds kLinger(30);
 constexpr std::chrono::seconds kLookEvery(2);
-constexpr size_t kReadBytes = size_t{64} << 10;
+constexpr size_t kTicketBytes = size_t{64} << 10;
 
 // Logs a visitor in with the keys of a ticket. Lives in what it waits for.
 class TicketLoginTask final : public std::enable_shared_from_this<TicketLoginTask> {
@@ -144,7 +144,7 @@ class DeskServer {
   const Upstream upstream_;
   const TlsContext tls_;
   const TicketOffice tickets_;
-  std::vector<char> buffer_ = std::vector<char>(kReadBytes);
+  std::vector<char> buffer_ = std::vector<char>(kTicketBytes);
   boost::asio::io_context context_{1};
   Desk desk_;
   boost::asio::posix::stream_descriptor launcher_;
