@@ -24,7 +24,7 @@ endfunction()
 function(sluice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  sluice_unity_groups(10 ${ARG_SOURCES})
+  sluice_unity_groups(20 ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
   target_link_libraries(${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   if(SLUICE_PCH AND NOT name STREQUAL "base")  # spdlog's definitions in base would not match
