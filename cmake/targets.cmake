@@ -6,14 +6,15 @@ if(SLUICE_PCH)
   target_precompile_headers(pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
 endif()
 
-# Files that are compiled together are from the same folder, at most ten.
-# sluice_unity_groups(sources...)
-function(sluice_unity_groups)
+# Where several files are compiled at a time, they are of one folder, and at most so many: a third of
+# what a group takes to be read is the headers that its files share.
+# sluice_unity_groups(most sources...)
+function(sluice_unity_groups most)
   foreach(source ${ARGN})
     cmake_path(GET source PARENT_PATH folder)
     string(MAKE_C_IDENTIFIER "files_${folder}" files)
     list(LENGTH ${files} count)
-    math(EXPR group "${count} / 10")
+    math(EXPR group "${count} / ${most}")
     list(APPEND ${files} ${source})
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${files}_${group}")
   endforeach()
@@ -23,7 +24,7 @@ endfunction()
 function(sluice_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  sluice_unity_groups(${ARG_SOURCES})
+  sluice_unity_groups(20 ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
   target_link_libraries(${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   if(SLUICE_PCH AND NOT name STREQUAL "base")  # spdlog's definitions in base would not match

@@ -753,9 +753,9 @@ constexpr std::array<PgRelation, 186> kRelations = {{
 }  // namespace
 
 const PgRelation* FindPgRelation(std::string_view name) {
-  constexpr std::string_view kInformation = "information_schema.";
-  const bool information = name.starts_with(kInformation);
-  const std::string_view plain = information ? name.substr(kInformation.size()) : name;
+  constexpr std::string_view kInformationSchema = "information_schema.";
+  const bool information = name.starts_with(kInformationSchema);
+  const std::string_view plain = information ? name.substr(kInformationSchema.size()) : name;
   const auto found =
       std::find_if(kRelations.begin(), kRelations.end(), [&](const PgRelation& relation) {
         return relation.name == plain && (relation.schema == "information_schema") == information;

@@ -101,7 +101,7 @@ uint32_t Vocabulary::FindAny(std::initializer_list<std::string_view> spellings) 
 // Maps each number to the text that FormatValue makes of it, or else to its first other spelling;
 // maps 1 and 0 to flags if there are only flags.
 void Vocabulary::IndexNumbers() {
-  constexpr double kPlainIntegers = 9e15;  // up to here doubles represent integers exactly
+  constexpr double kExactIntegers = 9e15;  // up to here a double is the integer that it looks like
   std::map<int64_t, uint32_t> integers;
   std::map<int64_t, uint32_t> doubles;
   const auto bits_of = [](double value) { return std::bit_cast<int64_t>(value + 0.0); };
@@ -119,7 +119,7 @@ void Vocabulary::IndexNumbers() {
         continue;
       }
       doubles.emplace(bits_of(*number), id);
-      if (*number == std::floor(*number) && std::abs(*number) < kPlainIntegers) {
+      if (*number == std::floor(*number) && std::abs(*number) < kExactIntegers) {
         integers.emplace(static_cast<int64_t>(*number), id);
       }
     }

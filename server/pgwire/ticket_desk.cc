@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kStartPatience(10);
 // How long the process waits for new visitors when the gateway and all visitors are gone.
 constexpr std::chrono::seconds kLinger(30);
 constexpr std::chrono::seconds kLookEvery(2);
-constexpr size_t kReadBytes = size_t{64} << 10;
+constexpr size_t kTicketBytes = size_t{64} << 10;
 
 // Logs a visitor in with the keys of a ticket, and hands the connection over; where that cannot be,
 // or is not asked for, what the two say goes through here. Lives in what it waits for: as long as
@@ -176,7 +176,7 @@ class DeskServer {
   const Upstream upstream_;
   const TlsContext tls_;
   const TicketOffice tickets_;
-  std::vector<char> buffer_ = std::vector<char>(kReadBytes);
+  std::vector<char> buffer_ = std::vector<char>(kTicketBytes);
   boost::asio::io_context context_{1};
   Desk desk_;
   boost::asio::posix::stream_descriptor launcher_;

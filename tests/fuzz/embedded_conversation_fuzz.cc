@@ -115,7 +115,7 @@ FUZZ_TARGET(embedded_conversation) {
   auto session = sluice::catalog::OpenEmbeddedSession("sqlite::memory:",
                                                       {"ann", "shop", "PostgreSQL 15.0", "15.0"});
   if (!session.ok()) {
-    Broken("no database");
+    sluice::Broken("no database");
   }
   SessionSettings settings("15.0", "ann", {});
   std::map<std::string, std::string> parameters;
@@ -146,10 +146,10 @@ FUZZ_TARGET(embedded_conversation) {
     conversation.FromClient(message);
     door.GoOn(conversation);
     if (door.readies() > asked) {
-      Broken("ready more often than was asked");
+      sluice::Broken("ready more often than was asked");
     }
     if (conversation.held_bytes() > 2 * size) {
-      Broken("more is held than was sent");
+      sluice::Broken("more is held than was sent");
     }
   }
   return 0;
