@@ -6,7 +6,6 @@ namespace sluice::models::families {
 
 Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t outputs,
                                const AttributeValues& attributes, GraphWriter* writer) {
-  // As large as in Rendle's libFM and in the prototypes of DeepFM: 0.1 is far worse on clicks.
   constexpr char kSmall[] = "normal:0.01";
   const auto width = static_cast<int64_t>(outputs);
   const int64_t k = attributes.Integer("model.k").value_or(16);
