@@ -5,6 +5,7 @@
 
 #include "models/imports/import_network.h"
 #include "models/model.pb.h"
+#include "tests/fuzz/target.h"
 
 // A file that somebody brings as a model type.
 namespace sluice::models {
@@ -42,7 +43,7 @@ ModelSpec Spec() {
 }  // namespace
 }  // namespace sluice::models
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(imports) {
   static const sluice::models::ModelSpec kSpec = sluice::models::Spec();
   const std::string_view file(reinterpret_cast<const char*>(data), size);
   for (const std::string& language : sluice::models::ImportLanguages()) {
