@@ -9,6 +9,7 @@
 
 #include "models/imports/import_network.h"
 #include "models/model.pb.h"
+#include "tests/models/imports/imported.h"
 #include "tests/models/networks/network_rows.h"
 
 namespace sluice::models {
@@ -17,30 +18,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Imported {
-  Status status;
-  ModelSpec spec;
-  ImportReport report;
-  std::unique_ptr<Network> network;
-};
-
-Imported Import(const std::string& json,
-                ModelSpec spec = Classes(WithFeatures(Spec("my.Net")), 2)) {
-  Imported imported;
-  imported.spec = std::move(spec);
-  imported.status = ImportNetwork({"keras", json, {}}, &imported.spec, &imported.report);
-  if (imported.status.ok()) {
-    Result<std::unique_ptr<Network>> made = Network::Make(imported.spec);
-    imported.status = made.status();
-    if (made.ok()) {
-      imported.network = std::move(made).value();
-    }
-  }
-  return imported;
+Imported ImportKeras(const std::string& json,
+                     ModelSpec spec = Classes(WithFeatures(Spec("my.Net")), 2)) {
+  return ImportFile("keras", json, std::move(spec));
 }
 
-std::string ErrorOf(const std::string& json) {
-  return Import(json).status.ToString();
+std::string KerasError(const std::string& json) {
+  return ImportKeras(json).status.ToString();
 }
 
 const GraphParameter* ParameterOf(const Imported& imported, const std::string& name) {
@@ -69,8 +53,10 @@ std::string Keras2(const std::string& hidden = R"("activation": "relu")",
     {"class_name": "Concatenate", "name": "join",
      "inbound_nodes": [[["numbers", 0, 0, {}], ["flat", 0, 0, {}]]],
      "config": {"name": "join", "axis": -1}},
-    {"class_name": ")" + hidden_type + R"(", "name": "hidden", "inbound_nodes": [[["join", 0, 0, {}]]],
-     "config": {"name": "hidden", "units": 4, "use_bias": true, )" + hidden + R"(,
+    {"class_name": ")" +
+         hidden_type + R"(", "name": "hidden", "inbound_nodes": [[["join", 0, 0, {}]]],
+     "config": {"name": "hidden", "units": 4, "use_bias": true, )" +
+         hidden + R"(,
        "kernel_initializer": {"class_name": "HeNormal", "config": {"seed": null}}}},
     {"class_name": "Dense", "name": "out", "inbound_nodes": [[["hidden", 0, 0, {}]]],
      "config": {"name": "out", "units": 1, "activation": "sigmoid"}}],
@@ -89,11 +75,10 @@ std::string Layer(const std::string& type, const std::string& config) {
                      config.empty() ? "" : ", ", config);
 }
 
-const std::string kOut =
-    R"({"class_name": "Dense", "config": {"name": "out", "units": 1}})";
+const std::string kOut = R"({"class_name": "Dense", "config": {"name": "out", "units": 1}})";
 
 TEST(KerasTest, AModelOfKeras2) {
-  const Imported imported = Import(Keras2());
+  const Imported imported = ImportKeras(Keras2());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_EQ(imported.network->parameter_count(), 5 * 3 + (5 * 4 + 4) + (4 + 1));
   ASSERT_EQ(imported.network->tables().size(), 1u);
@@ -137,7 +122,7 @@ TEST(KerasTest, AModelOfKeras3) {
       tensor("j") + R"(], "kwargs": {}}]}],
       "input_layers": [["numbers", 0, 0]], "output_layers": ["out", 0, 0]},
       "registered_name": "Functional"})";
-  const Imported imported = Import(json);
+  const Imported imported = ImportKeras(json);
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_EQ(imported.network->parameter_count(), 2 * 3 + 3 + 5 + 1);
   EXPECT_THAT(imported.spec.graph().inputs(0).features(), ElementsAre("a", "b"));
@@ -161,7 +146,7 @@ TEST(KerasTest, LayersOfRows) {
                           {"class_name": "L2", "config": {"l2": 0.01}})"),
        3 + 6}};
   for (const auto& [layer, parameters] : layers) {
-    const Imported imported = Import(Sequential(layer + "," + kOut));
+    const Imported imported = ImportKeras(Sequential(layer + "," + kOut));
     ASSERT_TRUE(imported.status.ok()) << layer << imported.status.ToString();
     EXPECT_EQ(imported.network->parameter_count(), parameters) << layer;
   }
@@ -169,9 +154,10 @@ TEST(KerasTest, LayersOfRows) {
 
 TEST(KerasTest, LayersOfSequences) {
   // Two numbers as two steps of one channel, then four channels.
-  const std::string steps = Layer("Reshape", R"("target_shape": [2, 1])") + "," +
-                            R"({"class_name": "TimeDistributed", "config": {"name": "each", "layer": )" +
-                            Layer("Dense", R"("units": 4, "activation": "tanh")") + "}},";
+  const std::string steps =
+      Layer("Reshape", R"("target_shape": [2, 1])") + "," +
+      R"({"class_name": "TimeDistributed", "config": {"name": "each", "layer": )" +
+      Layer("Dense", R"("units": 4, "activation": "tanh")") + "}},";
   const int64_t before = 4 + 4;
   const std::vector<std::pair<std::string, int64_t>> layers = {
       {Layer("Conv1D", R"("filters": 3, "kernel_size": [2], "strides": [1], "padding": "same",
@@ -198,14 +184,14 @@ TEST(KerasTest, LayersOfSequences) {
        2 * (12 * 4 + 12 * 3 + 12) + 6 + 1},
       {Layer("BatchNormalization", R"("axis": [2])") + "," + Layer("Flatten", ""), 16 + 8 + 1}};
   for (const auto& [layer, parameters] : layers) {
-    const Imported imported = Import(Sequential(steps + layer + "," + kOut));
+    const Imported imported = ImportKeras(Sequential(steps + layer + "," + kOut));
     ASSERT_TRUE(imported.status.ok()) << layer << imported.status.ToString();
     EXPECT_EQ(imported.network->parameter_count(), before + parameters) << layer;
   }
 }
 
 TEST(KerasTest, LayersThatDoNotLearnAreFrozen) {
-  const Imported imported = Import(Keras2(R"("activation": "relu", "trainable": false)"));
+  const Imported imported = ImportKeras(Keras2(R"("activation": "relu", "trainable": false)"));
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_EQ(ParameterOf(imported, "hidden/kernel")->group(), GraphParameter::FROZEN);
   EXPECT_EQ(ParameterOf(imported, "out/kernel")->group(), GraphParameter::DEEP);
@@ -213,7 +199,7 @@ TEST(KerasTest, LayersThatDoNotLearnAreFrozen) {
 
 TEST(KerasTest, APenaltyIsPartOfTheGradient) {
   const auto slope = [](const std::string& regularizer) {
-    const Imported imported = Import(Sequential(
+    const Imported imported = ImportKeras(Sequential(
         Layer("Dense", R"("units": 1, "use_bias": false, "kernel_regularizer": )" + regularizer)));
     EXPECT_TRUE(imported.status.ok()) << imported.status.ToString();
     FeatureBatch batch = RandomBatch(*imported.network, 9, 1, 1, false, ClassLabel(2));
@@ -235,31 +221,32 @@ TEST(KerasTest, APenaltyIsPartOfTheGradient) {
 }
 
 TEST(KerasTest, WhatItCannotBeIsSaidByName) {
-  EXPECT_THAT(ErrorOf("import keras"), HasSubstr("this is not JSON"));
-  EXPECT_THAT(ErrorOf("{}"), HasSubstr("it has no layers"));
-  EXPECT_THAT(ErrorOf("[1, 2]"), HasSubstr("it has no layers"));
-  EXPECT_THAT(ErrorOf(std::string(10'000, '[')), HasSubstr("nested more than 100 deep"));
-  EXPECT_THAT(ErrorOf(Keras2(R"("activation": "relu")", "Lambda")),
+  EXPECT_THAT(KerasError("import keras"), HasSubstr("this is not JSON"));
+  EXPECT_THAT(KerasError("{}"), HasSubstr("it has no layers"));
+  EXPECT_THAT(KerasError("[1, 2]"), HasSubstr("it has no layers"));
+  EXPECT_THAT(KerasError(std::string(10'000, '[')), HasSubstr("nested more than 100 deep"));
+  EXPECT_THAT(KerasError(Keras2(R"("activation": "relu")", "Lambda")),
               AllOf(HasSubstr("layer 'hidden' is a Lambda, which is not supported"),
                     HasSubstr("export the model to ONNX")));
-  EXPECT_THAT(ErrorOf(Keras2(R"("activation": "relu")", "MyLayer")),
+  EXPECT_THAT(KerasError(Keras2(R"("activation": "relu")", "MyLayer")),
               HasSubstr("layer 'hidden' is a MyLayer, which is not supported"));
-  EXPECT_THAT(ErrorOf(Keras2(R"("activation": "relu")", "Dence")), HasSubstr("did you mean Dense?"));
-  EXPECT_THAT(ErrorOf(Keras2(R"("activation": "my_function")")),
+  EXPECT_THAT(KerasError(Keras2(R"("activation": "relu")", "Dence")),
+              HasSubstr("did you mean Dense?"));
+  EXPECT_THAT(KerasError(Keras2(R"("activation": "my_function")")),
               HasSubstr("layer 'hidden' (Dense): the activation 'my_function' is not supported"));
-  EXPECT_THAT(ErrorOf(Sequential(Layer("Dense", R"("units": -3)"))),
+  EXPECT_THAT(KerasError(Sequential(Layer("Dense", R"("units": -3)"))),
               HasSubstr("units must be a whole number from 1"));
-  EXPECT_THAT(ErrorOf(Sequential(kOut, "[null, 3]")),
+  EXPECT_THAT(KerasError(Sequential(kOut, "[null, 3]")),
               HasSubstr("input 'x' of the model is [rows, 3], and its features have 2"));
-  EXPECT_THAT(ErrorOf(Sequential(kOut, "[null, null]")), HasSubstr("an axis of no known size"));
-  EXPECT_THAT(ErrorOf(Sequential(Layer("Dense", R"("units": 1, "kernel_initializer":
+  EXPECT_THAT(KerasError(Sequential(kOut, "[null, null]")), HasSubstr("an axis of no known size"));
+  EXPECT_THAT(KerasError(Sequential(Layer("Dense", R"("units": 1, "kernel_initializer":
                                    {"class_name": "Identity", "config": {}})"))),
               HasSubstr("the initialiser Identity is not supported"));
-  EXPECT_THAT(ErrorOf(Sequential(Layer("LSTM", R"("units": 3)"))),
+  EXPECT_THAT(KerasError(Sequential(Layer("LSTM", R"("units": 3)"))),
               HasSubstr("layer 'the_LSTM' (LSTM): an input of other than [rows, steps, channels]"));
   std::string cyclic = Keras2();
   cyclic.replace(cyclic.find(R"(["join", 0, 0, {}])"), 18, R"(["out", 0, 0, {}] )");
-  EXPECT_THAT(ErrorOf(cyclic), HasSubstr("reads what it gives itself"));
+  EXPECT_THAT(KerasError(cyclic), HasSubstr("reads what it gives itself"));
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 #include "models/imports/onnx_reader_internal.h"
 #include "tests/models/graph/graph_builder.h"
 
-// Files that PyTorch wrote, with what it computed of them: see tests/models/graph/pytorch/record.py.
+// Files that PyTorch wrote, with what it computed of them: see
+// tests/models/graph/pytorch/record.py.
 namespace sluice::models {
 namespace {
 

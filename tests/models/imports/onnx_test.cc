@@ -9,6 +9,7 @@
 
 #include "models/imports/import_network.h"
 #include "models/model.pb.h"
+#include "tests/models/imports/imported.h"
 #include "tests/models/imports/onnx_builder.h"
 #include "tests/models/networks/network_rows.h"
 
@@ -22,34 +23,17 @@ ModelSpec People(int classes = 2) {
   return Classes(WithFeatures(Spec("my.Net")), classes);
 }
 
-struct Imported {
-  Status status;
-  ModelSpec spec;
-  ImportReport report;
-  std::unique_ptr<Network> network;
-};
-
-Imported Import(const std::string& file, ModelSpec spec = People(),
-                const std::vector<std::string>& frozen = {}) {
-  Imported imported;
-  imported.spec = std::move(spec);
-  imported.status = ImportNetwork({"onnx", file, frozen}, &imported.spec, &imported.report);
-  if (imported.status.ok()) {
-    Result<std::unique_ptr<Network>> made = Network::Make(imported.spec);
-    imported.status = made.status();
-    if (made.ok()) {
-      imported.network = std::move(made).value();
-    }
-  }
-  return imported;
+Imported ImportOnnx(const std::string& file, ModelSpec spec = People(),
+                    const std::vector<std::string>& frozen = {}) {
+  return ImportFile("onnx", file, std::move(spec), frozen);
 }
 
-std::string ErrorOf(const std::string& file, const std::vector<std::string>& frozen = {}) {
-  return Import(file, People(), frozen).status.ToString();
+std::string OnnxError(const std::string& file, const std::vector<std::string>& frozen = {}) {
+  return ImportOnnx(file, People(), frozen).status.ToString();
 }
 
 TEST(OnnxTest, AFileIsATrainableNetworkWithItsValues) {
-  const Imported imported = Import(OnnxBuilder::Small().Bytes());
+  const Imported imported = ImportOnnx(OnnxBuilder::Small().Bytes());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   ASSERT_EQ(imported.network->tables().size(), 1u);
   EXPECT_EQ(imported.network->tables()[0].name, "table");
@@ -85,7 +69,7 @@ TEST(OnnxTest, NamesOfFeaturesAreInAnyCase) {
   OnnxBuilder b = OnnxBuilder::Small();
   b.graph().mutable_inputs(0)->set_name("A:0");
   b.graph().mutable_nodes(1)->set_inputs(0, "A:0");
-  EXPECT_TRUE(Import(b.Bytes()).status.ok());
+  EXPECT_TRUE(ImportOnnx(b.Bytes()).status.ok());
 }
 
 TEST(OnnxTest, TheOnlyInputOfFloatsTakesAllNumbers) {
@@ -94,13 +78,19 @@ TEST(OnnxTest, TheOnlyInputOfFloatsTakesAllNumbers) {
   b.Floats("w", {2, 1});
   b.Node("MatMul", {"input", "w"}, "y");
   b.Output("y");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_THAT(imported.spec.graph().inputs(0).features(), ElementsAre("a", "b"));
-  b.graph().mutable_inputs(0)->mutable_type()->mutable_tensor()->mutable_shape()->mutable_dims(1)
+  b.graph()
+      .mutable_inputs(0)
+      ->mutable_type()
+      ->mutable_tensor()
+      ->mutable_shape()
+      ->mutable_dims(1)
       ->set_value(3);
-  EXPECT_THAT(ErrorOf(b.Bytes()),
-              HasSubstr("input 'input' of the model is [rows, 3], and its features have 2 numbers"));
+  EXPECT_THAT(
+      OnnxError(b.Bytes()),
+      HasSubstr("input 'input' of the model is [rows, 3], and its features have 2 numbers"));
 }
 
 TEST(OnnxTest, NumbersComeInTheShapeThatTheFileSays) {
@@ -113,7 +103,7 @@ TEST(OnnxTest, NumbersComeInTheShapeThatTheFileSays) {
   b.Node("Add", {"a", "flat"}, "sum");
   b.Node("Mul", {"sum", "w"}, "y");
   b.Output("y");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   EXPECT_TRUE(imported.status.ok()) << imported.status.ToString();
 }
 
@@ -123,7 +113,7 @@ TEST(OnnxTest, AnEmbeddingColumnComesAsItsRows) {
   b.Floats("w", {3, 1});
   b.Node("MatMul", {"c", "w"}, "y");
   b.Output("y");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   ASSERT_EQ(imported.network->tables().size(), 1u);
   EXPECT_EQ(imported.network->tables()[0].dimension, 3u);
@@ -133,7 +123,7 @@ TEST(OnnxTest, WhatTheLossDoesIsLeftToIt) {
   OnnxBuilder b = OnnxBuilder::Small();
   b.Node("Sigmoid", {"y"}, "p");
   b.Output("p");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_THAT(imported.report.notes,
               ElementsAre("the Sigmoid at the end is part of the loss, and of predictions"));
@@ -141,7 +131,7 @@ TEST(OnnxTest, WhatTheLossDoesIsLeftToIt) {
     EXPECT_NE(node.op_type(), "Sigmoid");
   }
   // Of numbers it is the model's own.
-  const Imported numbers = Import(b.Bytes(), Numbers(WithFeatures(Spec("my.Net"))));
+  const Imported numbers = ImportOnnx(b.Bytes(), Numbers(WithFeatures(Spec("my.Net"))));
   EXPECT_TRUE(numbers.report.notes.empty());
 }
 
@@ -152,7 +142,7 @@ TEST(OnnxTest, TwoOutputsOfTwoClassesAreOne) {
   b.Node("MatMul", {"a", "w"}, "z");
   b.Node("Softmax", {"z"}, "p");
   b.Output("p");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_EQ(imported.network->outputs(), 1u);
 }
@@ -162,12 +152,12 @@ TEST(OnnxTest, InitializersLearnUnlessTheyAreFrozenOrDecide) {
   b.Floats("ratio", {}, 0.5F);
   b.Node("Dropout", {"y", "ratio"}, "z");
   b.Output("z");
-  const Imported imported = Import(b.Bytes(), People(), {"weight"});
+  const Imported imported = ImportOnnx(b.Bytes(), People(), {"weight"});
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   ASSERT_EQ(imported.network->dense().size(), 2u);
   EXPECT_EQ(imported.network->dense()[0].group, DenseTensor::Group::kFrozen);
   EXPECT_EQ(imported.network->dense()[1].group, DenseTensor::Group::kDeep);
-  EXPECT_THAT(ErrorOf(b.Bytes(), {"wieght"}),
+  EXPECT_THAT(OnnxError(b.Bytes(), {"wieght"}),
               AllOf(HasSubstr("model.frozen names 'wieght', which is no parameter"),
                     HasSubstr("did you mean 'weight'?")));
 }
@@ -184,7 +174,7 @@ TEST(OnnxTest, BatchNormalisationKeepsStatistics) {
   momentum->set_type(onnx::Attribute::FLOAT);
   momentum->set_f(0.75F);
   b.Output("y");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_EQ(imported.network->dense()[2].group, DenseTensor::Group::kStatistics);
   EXPECT_FLOAT_EQ(imported.network->dense()[2].momentum, 0.75F);
@@ -204,7 +194,7 @@ TEST(OnnxTest, OperatorsThatOthersSayInOtherWords) {
   b.Node("Or", {"g", "l"}, "o");
   b.Node("Where", {"o", "m", "a"}, "y");
   b.Output("y");
-  const Imported imported = Import(b.Bytes());
+  const Imported imported = ImportOnnx(b.Bytes());
   EXPECT_TRUE(imported.status.ok()) << imported.status.ToString();
 }
 
@@ -212,12 +202,12 @@ TEST(OnnxTest, WhatItCannotBeIsSaidByName) {
   const auto changed = [](const std::function<void(OnnxBuilder*)>& change) {
     OnnxBuilder b = OnnxBuilder::Small();
     change(&b);
-    return ErrorOf(b.Bytes());
+    return OnnxError(b.Bytes());
   };
-  EXPECT_THAT(ErrorOf("this is text"), HasSubstr("this is no ONNX file"));
-  EXPECT_THAT(ErrorOf(""), HasSubstr("this is no ONNX file"));
+  EXPECT_THAT(OnnxError("this is text"), HasSubstr("this is no ONNX file"));
+  EXPECT_THAT(OnnxError(""), HasSubstr("this is no ONNX file"));
   const std::string whole = OnnxBuilder::Small().Bytes();
-  EXPECT_THAT(ErrorOf(whole.substr(0, whole.size() - 40)), HasSubstr("this is no ONNX file"));
+  EXPECT_THAT(OnnxError(whole.substr(0, whole.size() - 40)), HasSubstr("this is no ONNX file"));
   EXPECT_THAT(changed([](OnnxBuilder* b) { b->model.clear_graph(); }),
               HasSubstr("it has no graph"));
   EXPECT_THAT(changed([](OnnxBuilder* b) { b->model.mutable_operator_sets(0)->set_version(11); }),
@@ -233,16 +223,15 @@ TEST(OnnxTest, WhatItCannotBeIsSaidByName) {
               HasSubstr("node 'the Loop' (Loop): control flow is not supported"));
   EXPECT_THAT(changed([](OnnxBuilder* b) { b->graph().mutable_nodes(2)->set_op_type("Gem"); }),
               AllOf(HasSubstr("operator 'Gem' is not supported"), HasSubstr("'Gemm'")));
-  EXPECT_THAT(changed([](OnnxBuilder* b) {
-                b->graph().mutable_initializers(1)->set_data_location(1);
-              }),
-              HasSubstr("the values of tensor 'weight' are in another file"));
-  EXPECT_THAT(changed([](OnnxBuilder* b) { b->graph().mutable_initializers(1)->set_data_type(10); }),
-              HasSubstr("tensor 'weight' is of float16"));
-  EXPECT_THAT(changed([](OnnxBuilder* b) {
-                b->graph().mutable_initializers(1)->add_float_data(1);
-              }),
-              HasSubstr("tensor 'weight' has 5 values, its shape takes 4"));
+  EXPECT_THAT(
+      changed([](OnnxBuilder* b) { b->graph().mutable_initializers(1)->set_data_location(1); }),
+      HasSubstr("the values of tensor 'weight' are in another file"));
+  EXPECT_THAT(
+      changed([](OnnxBuilder* b) { b->graph().mutable_initializers(1)->set_data_type(10); }),
+      HasSubstr("tensor 'weight' is of float16"));
+  EXPECT_THAT(
+      changed([](OnnxBuilder* b) { b->graph().mutable_initializers(1)->add_float_data(1); }),
+      HasSubstr("tensor 'weight' has 5 values, its shape takes 4"));
   EXPECT_THAT(changed([](OnnxBuilder* b) { b->graph().mutable_initializers(1)->set_dims(0, -3); }),
               HasSubstr("tensor 'weight' has an axis of -3"));
   EXPECT_THAT(changed([](OnnxBuilder* b) {
@@ -267,7 +256,7 @@ TEST(OnnxTest, WhatDoesNotFitTheFeaturesIsSaidByName) {
     b.Input("b", {1});
     b.graph().mutable_inputs(which)->set_name(input);
     b.graph().mutable_nodes(which == 0 ? 1 : 0)->set_inputs(which == 0 ? 0 : 1, input);
-    return ErrorOf(b.Bytes());
+    return OnnxError(b.Bytes());
   };
   EXPECT_THAT(renamed("age", 0),
               HasSubstr("the model has an input 'age', and the SELECT has no such feature"));
@@ -278,13 +267,14 @@ TEST(OnnxTest, WhatDoesNotFitTheFeaturesIsSaidByName) {
   small_table.Floats("t", {4, 1});
   small_table.Node("Gather", {"t", "c"}, "y");
   small_table.Output("y");
-  EXPECT_THAT(ErrorOf(small_table.Bytes()), HasSubstr("has 4 rows, its feature 'c' has 5 values"));
+  EXPECT_THAT(OnnxError(small_table.Bytes()),
+              HasSubstr("has 4 rows, its feature 'c' has 5 values"));
   OnnxBuilder wide;
   wide.Input("a", {1});
   wide.Floats("w", {1, 3});
   wide.Node("MatMul", {"a", "w"}, "y");
   wide.Output("y");
-  EXPECT_THAT(ErrorOf(wide.Bytes()), HasSubstr("this label needs one number per row"));
+  EXPECT_THAT(OnnxError(wide.Bytes()), HasSubstr("this label needs one number per row"));
 }
 
 TEST(OnnxTest, FilesOfManyEmptyFieldsTakeNoMemory) {
@@ -300,7 +290,7 @@ TEST(OnnxTest, FilesOfManyEmptyFieldsTakeNoMemory) {
   for (size_t length = nodes.size(); length > 0; length >>= 7U) {
     file += static_cast<char>((length & 127U) | (length > 127 ? 128U : 0U));
   }
-  EXPECT_THAT(ErrorOf(file + nodes), HasSubstr("more than 1000000 fields"));
+  EXPECT_THAT(OnnxError(file + nodes), HasSubstr("more than 1000000 fields"));
 }
 
 }  // namespace
