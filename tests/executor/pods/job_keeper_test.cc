@@ -20,8 +20,6 @@
 namespace sluice::executor {
 namespace {
 
-using std::chrono::seconds;
-
 class JobKeeperTest : public ::testing::Test {
  protected:
   std::unique_ptr<JobKeeper> Start(const std::string& holder) {
@@ -127,7 +125,7 @@ TEST_F(JobKeeperTest, AKeeperThatIsSilentIsFollowedAfterEightSeconds) {
   const auto keeper = Start("next");
   Until([&] { return server_.fake().Asked("get", "leases") >= 3; });
   EXPECT_FALSE(keeper->leads());
-  server_.clock().Advance(seconds(JobKeeper::kSilenceSeconds));
+  server_.clock().Advance(std::chrono::seconds(JobKeeper::kSilenceSeconds));
   Until([&] { return Pods() == MasterPodName(job.name, 1) + " "; });
   EXPECT_TRUE(keeper->leads());
 }
@@ -183,7 +181,7 @@ TEST_F(JobKeeperTest, AJobWhoseSecretNeverComesIsGivenUp) {
   Until([&] { return keeper->leads(); });
   const JobKeeper::Job job = MakeService("abcdef", 7);
   Until([&] {
-    server_.clock().Advance(seconds(1));
+    server_.clock().Advance(std::chrono::seconds(1));
     return !GivenUp().empty();
   });
   EXPECT_EQ(GivenUp(), "only gives up " + job.name + ": its objects in Kubernetes were deleted\n");

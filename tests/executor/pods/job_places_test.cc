@@ -16,8 +16,8 @@ constexpr char kFull[] = "Unschedulable: 0/2 nodes are available: 2 Insufficient
 
 class JobPlacesTest : public ::testing::Test {
  protected:
-  static TimePoint At(double seconds) {
-    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  static TimePoint At(double after) {
+    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(after));
   }
   // Two servers and two workers, all with places.
   void Fill() {

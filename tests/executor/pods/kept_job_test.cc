@@ -18,8 +18,8 @@ class KeptJobTest : public ::testing::Test {
  protected:
   KeptJobTest() { job_.Describe({"uid", "job7-uid", "job7-uid-master", "service", "sluice", 7}); }
 
-  static TimePoint At(double seconds) {
-    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  static TimePoint At(double after) {
+    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(after));
   }
   static k8s::PodState Running() {
     k8s::PodState state;
@@ -39,11 +39,11 @@ class KeptJobTest : public ::testing::Test {
     job_.OnMasterPod(number, "pod-" + std::to_string(number), std::move(state), gone);
   }
   // The next master is made and runs.
-  void Make(double seconds) {
-    ASSERT_EQ(job_.NeedNow(At(seconds)), Need::kMaster);
-    job_.OnMade(At(seconds));
+  void Make(double after) {
+    ASSERT_EQ(job_.NeedNow(At(after)), Need::kMaster);
+    job_.OnMade(At(after));
     Pod(job_.newest(), Running());
-    ASSERT_EQ(job_.NeedNow(At(seconds)), Need::kNothing);
+    ASSERT_EQ(job_.NeedNow(At(after)), Need::kNothing);
   }
 
   KeptJob job_;
