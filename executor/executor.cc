@@ -19,10 +19,6 @@ int64_t Context::memory_bytes() const {
   return cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
 }
 
-void ResultSink::OutlivesClient(int64_t job) {
-  Notice(fmt::format("job {} goes on if this client goes away: WAIT JOB {}", job, job));
-}
-
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
   switch (plan.kind_case()) {
     case plan::Plan::kTrain:

@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "base/value.h"
+#include "catalog/catalog.h"
+#include "catalog/data_source.h"
+#include "executor/executor.h"
 #include "executor/model_types.h"
 #include "models/registry/registry.h"
 #include "parser/parser.h"
@@ -73,8 +76,13 @@ std::string NamesOf(const std::vector<std::string>& types,
 
 // The answers of SHOW MODEL TYPES and DESCRIBE MODEL TYPE as a page.
 std::string AttributesPage() {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "docs_test.db";
+  std::filesystem::remove(file);
+  const auto source = catalog::OpenDataSource("sqlite:" + file.string()).value();
+  const auto catalog = catalog::OpenCatalog("sqlite:" + file.string()).value();
+  executor::Context context{*source, *catalog, "tester", "SHOW MODEL TYPES", {}, nullptr};
   RecordingSink types;
-  EXPECT_TRUE(executor::ShowModelTypes(types).ok());
+  EXPECT_TRUE(executor::ShowModelTypes(context, types).ok());
   std::string page =
       "# Model types and attributes\n\nMade from what SHOW MODEL TYPES and DESCRIBE MODEL TYPE "
       "answer; a test holds it against them.\n\n| type | family | task | also known as | |\n"
@@ -83,12 +91,13 @@ std::string AttributesPage() {
   // Each attribute once, in the order of the first type that has it.
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> owners;
-  for (const std::vector<Value>& row : types.rows) {
+  for (std::vector<Value> row : types.rows) {
+    row.resize(5);  // language and owner are of types that users brought
     page += RowOf(row) + "\n";
     const std::string name = std::get<std::string>(row[0]);
     families[std::get<std::string>(row[1])].push_back(name);
     RecordingSink attributes;
-    EXPECT_TRUE(executor::DescribeModelType(name, {}, attributes).ok());
+    EXPECT_TRUE(executor::DescribeModelType(name, {}, context, attributes).ok());
     for (const std::vector<Value>& attribute : attributes.rows) {
       const std::string line = RowOf(attribute);
       if (owners[line].empty()) {
