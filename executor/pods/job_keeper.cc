@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -42,11 +41,10 @@ Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s:
       k8s::ObjectWatch::Start(
           client, {k8s::kPods, where, masters},
           [self](const k8s::ObjectChange& change) { self->OnMasterPod(change); }, stop));
-  ASSIGN_OR_RETURN(
-      self->services_,
-      k8s::ObjectWatch::Start(
-          client, {k8s::kServices, where, std::string(k8s::kJobLabel)},
-          [self](const k8s::ObjectChange& change) { self->OnService(change); }, stop));
+  ASSIGN_OR_RETURN(self->services_,
+                   k8s::ObjectWatch::Start(
+                       client, {k8s::kServices, where, std::string(k8s::kJobLabel)},
+                       [self](const k8s::ObjectChange& change) { self->OnService(change); }, stop));
   return keeper;
 }
 
@@ -59,8 +57,8 @@ JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string ho
     : client_(client),
       shape_(std::move(shape)),
       given_up_(std::move(given_up)),
-      claim_(client,
-             {shape_.namespace_name, kKeeperLease, std::move(holder), kSilenceSeconds, {}}) {}
+      claim_(client, {shape_.namespace_name, kKeeperLease, std::move(holder), kSilenceSeconds, {}}),
+      silent_(client, shape_.namespace_name) {}
 
 JobKeeper::~JobKeeper() {
   if (thread_.joinable()) {
@@ -227,52 +225,27 @@ bool JobKeeper::Lead(const std::stop_token& stop) {
     for (auto& [uid, kept] : jobs_) {
       kept.TakeCharge();
     }
-    looks_.clear();
+    silent_.Forget();
   }
   leads_ = held;
   return held;
 }
 
-// Whether a Lease is renewed is judged by our own clock, from one look to the next: while the API
-// server does not answer, no master can renew its own.
 void JobKeeper::LookAtLeases(const std::stop_token& stop) {
-  const TimePoint now = client_.clock().Now();
-  if (SecondsBetween(looked_, now) < MasterLease::kRenewSeconds) {
-    return;
-  }
-  looked_ = now;
-  std::map<std::string, std::pair<std::string, int64_t>> running;  // name and number, by uid
+  std::map<std::string, SilentMasters::Running> running;
   {
     const MutexLock lock(mutex_);
     for (const auto& [uid, kept] : jobs_) {
       if (kept.runs()) {
-        running[uid] = {kept.job().name, kept.newest()};
+        running[uid] = {MasterPodName(kept.job().name, kept.newest()), kept.newest()};
       }
     }
   }
-  std::erase_if(looks_, [&](const auto& look) { return !running.contains(look.first); });
-  for (const auto& [uid, master] : running) {
-    const std::string name = MasterPodName(master.first, master.second);
-    Look& look = looks_[uid];
-    if (look.master != master.second ||
-        SecondsBetween(look.looked, now) > 2 * MasterLease::kRenewSeconds) {
-      look.master = master.second;
-      look.claim = std::make_unique<k8s::LeaseClaim>(
-          client_, k8s::LeaseClaim::Place{
-                       shape_.namespace_name, name, "", MasterLease::kSilenceSeconds, {}});
-    }
-    const auto view = look.claim->Look(stop);
-    if (!view.ok()) {
-      log::Warn("kubernetes lease={} is not read: {}", name, view.status().message());
-      continue;
-    }
-    look.looked = client_.clock().Now();
-    if (view->holder == name && view->expired) {
-      const MutexLock lock(mutex_);
-      const auto kept = jobs_.find(uid);
-      if (kept != jobs_.end()) {
-        kept->second.OnSilent(master.second);
-      }
+  for (const std::string& uid : silent_.Look(running, stop)) {
+    const MutexLock lock(mutex_);
+    const auto kept = jobs_.find(uid);
+    if (kept != jobs_.end()) {
+      kept->second.OnSilent(running.at(uid).number);
     }
   }
 }
@@ -443,8 +416,8 @@ void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {
     const MutexLock lock(mutex_);
     KeptJob& kept = jobs_.at(uid);
     for (const auto& [number, pod_uid] : kept.pods()) {
-      deletions.push_back({k8s::kPods, shape_.namespace_name,
-                           MasterPodName(kept.job().name, number), pod_uid, 1});
+      deletions.push_back(
+          {k8s::kPods, shape_.namespace_name, MasterPodName(kept.job().name, number), pod_uid, 1});
     }
     kept.OnClearing(client_.clock().Now() + std::chrono::seconds(1));  // the watch sees them go
   }

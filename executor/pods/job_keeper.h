@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "executor/pods/kept_job.h"
+#include "executor/pods/silent_masters.h"
 #include "k8s/api_client.h"
 #include "k8s/api_verbs.h"
 #include "k8s/lease.h"
@@ -66,13 +67,6 @@ class JobKeeper {
   static std::string ServiceJson(const Job& job, const std::string& namespace_name, int64_t master);
 
  private:
-  // A look at the Lease of a job's newest master.
-  struct Look {
-    int64_t master = 0;
-    std::unique_ptr<k8s::LeaseClaim> claim;
-    TimePoint looked{};  // the last time that the API answered
-  };
-
   JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder, GivenUp given_up);
   void OnMasterPod(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void OnService(const k8s::ObjectChange& change) EXCLUDES(mutex_);
@@ -100,8 +94,7 @@ class JobKeeper {
   // The thread's own:
   k8s::LeaseClaim claim_;
   TimePoint renewed_{};
-  std::map<std::string, Look> looks_;  // by a job's uid
-  TimePoint looked_{};
+  SilentMasters silent_;
   std::map<std::string, TimePoint> without_secret_;  // since when, by a job's uid
 
   std::unique_ptr<k8s::ObjectWatch> masters_, services_;

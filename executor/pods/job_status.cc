@@ -296,9 +296,9 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
       });
   if (!not_suspended_.empty() || resumed || taken_back) {
     k8s::SetCondition(status, k8s::kConditionSuspended, false,
-                      resumed                   ? "Resumed"
+                      resumed                  ? "Resumed"
                       : not_suspended_.empty() ? "NotAsked"
-                                                : kRefused,
+                                               : kRefused,
                       not_suspended_, now);
   }
   if (ended) {

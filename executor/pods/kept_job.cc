@@ -143,10 +143,10 @@ bool KeptJob::Replace(const Master& master, TimePoint now) {
     return false;
   }
   log::Warn("job={} master={} is lost: {}", job_.number, newest_,
-            Ended(master)  ? fmt::format("exit code {}", master.state.exit_code)
-            : master.gone  ? "its pod is gone"
-            : silent_      ? "it has not renewed its lease"
-                           : "its pod is leaving");
+            Ended(master) ? fmt::format("exit code {}", master.state.exit_code)
+            : master.gone ? "its pod is gone"
+            : silent_     ? "it has not renewed its lease"
+                          : "its pod is leaving");
   silent_ = false;
   const double wait =
       lost_ == 1 ? 0 : std::min(kLongestWaitSeconds, std::ldexp(kFirstRestartSeconds, lost_ - 2));

@@ -25,13 +25,13 @@ class JobKeeperTest : public ::testing::Test {
   std::unique_ptr<JobKeeper> Start(const std::string& holder) {
     k8s::PodShape shape;
     shape.namespace_name = server_.namespace_name();
-    auto keeper = JobKeeper::Start(
-        server_.client(), std::move(shape), holder,
-        [this, holder](const JobKeeper::Job& job, const Status& why) {
-          const MutexLock lock(mutex_);
-          given_up_ += holder + " gives up " + job.name + ": " + why.message() + "\n";
-        },
-        {});
+    auto keeper = JobKeeper::Start(server_.client(), std::move(shape), holder,
+                                   [this, holder](const JobKeeper::Job& job, const Status& why) {
+                                     const MutexLock lock(mutex_);
+                                     given_up_ += holder + " gives up " + job.name + ": " +
+                                                  why.message() + "\n";
+                                   },
+                                   {});
     EXPECT_TRUE(keeper.ok()) << keeper.status().ToString();
     (*keeper)->Begin();
     return *std::move(keeper);
@@ -39,11 +39,10 @@ class JobKeeperTest : public ::testing::Test {
   JobKeeper::Job MakeService(const std::string& uid, int64_t number) {
     JobKeeper::Job job{uid, PodJobName(number, uid), "", "", "sluice", number};
     job.secret = job.name + "-master";
-    const auto made = k8s::CreateAll(
-        server_.client(),
-        {{k8s::kServices, server_.namespace_name(),
-          JobKeeper::ServiceJson(job, server_.namespace_name(), 0)}},
-        {});
+    const auto made = k8s::CreateAll(server_.client(),
+                                     {{k8s::kServices, server_.namespace_name(),
+                                       JobKeeper::ServiceJson(job, server_.namespace_name(), 0)}},
+                                     {});
     EXPECT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
     job.service_uid = made.at(0).object.uid;
     return job;
@@ -59,11 +58,11 @@ class JobKeeperTest : public ::testing::Test {
     spec.role = elastic::Role::kMaster;
     spec.name = job.secret;
     spec.config = config.SerializeAsString();
-    const auto json = k8s::BuildSecret(shape, {job.uid, spec.role, elastic::kNobody, 0}, spec,
-                                       job.secret);
+    const auto json =
+        k8s::BuildSecret(shape, {job.uid, spec.role, elastic::kNobody, 0}, spec, job.secret);
     ASSERT_TRUE(json.ok()) << json.status().ToString();
-    const auto made = k8s::CreateAll(
-        server_.client(), {{k8s::kSecrets, server_.namespace_name(), *json}}, {});
+    const auto made =
+        k8s::CreateAll(server_.client(), {{k8s::kSecrets, server_.namespace_name(), *json}}, {});
     ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
   }
   // "job7-abc-master-1 " of each pod that there is.
