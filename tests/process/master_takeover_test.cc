@@ -75,8 +75,14 @@ TEST_P(InEveryMode, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   Status status;
   int killed = 0;
   {
-    Killer killer(cluster, 4,
-                  [&] { return std::uniform_real_distribution<double>(0.1, 0.6)(random); });
+    Killer killer(cluster, 4, [&] {
+      // Before the first entry of the journal there is nothing to take over.
+      Eventually([&] {
+        const auto journal = catalog_->jobs().Journal(1);
+        return journal.ok() && !journal->empty();
+      });
+      return std::uniform_real_distribution<double>(0.1, 0.6)(random);
+    });
     status = Run(TrainText("m", attributes), cluster, *source_, sink);
     killed = killer.killed();
   }

@@ -119,7 +119,7 @@ TEST(TrainOnFleet, AProcessWhoseImageIsMissingFailsTheJob) {
         {.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet, "job1");
     EXPECT_EQ(outcome.status().code(), Code::kFailedPrecondition);
     EXPECT_NE(outcome.status().ToString().find(
-                  "cannot be started: ErrImageNeverPull: sluice is not present"),
+                  "cannot be started: exit code 126: ErrImageNeverPull: sluice is not present"),
               std::string::npos)
         << outcome.status().ToString();
     const auto launched = fleet.launched();

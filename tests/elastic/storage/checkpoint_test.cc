@@ -331,7 +331,7 @@ TEST_F(CheckpointTest, E9_WrongDirectoriesAreClearErrors) {
   std::ofstream(path_ / "thesis.tex") << "do not touch";
   const auto not_ours = CheckpointDirectory::Open(path_.string(), 3);
   ASSERT_FALSE(not_ours.ok());
-  EXPECT_NE(not_ours.status().message().find("not ours"), std::string::npos);
+  EXPECT_NE(not_ours.status().message().find("belongs to something else"), std::string::npos);
   EXPECT_FALSE(CheckpointDirectory::Open((path_ / "thesis.tex").string(), 3).ok());
   fs::remove_all(path_);
 

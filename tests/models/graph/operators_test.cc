@@ -112,6 +112,7 @@ std::vector<OperatorCase> Cases() {
       Unary("Softplus"),
       Unary("Softsign"),
       Unary("L2Penalty"),  // of nothing: an identity; with an l2: FactorizationMachine.L2Pulls...
+      Unary("WeightPenalty"),  // without penalties: an identity; KerasTest has it with them
       Unary("HardSigmoid", {{"alpha", 0.6}, {"beta", 0.4}}),
       Unary("Softmax"),
       Unary("Softmax", {{"axis", 0}}, "FirstAxis"),
