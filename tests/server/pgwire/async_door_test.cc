@@ -62,7 +62,7 @@ TEST_F(AsyncDoorTest, ExplainSaysWhereAJobWillLive) {
   const std::string here = "Job: in the gateway's process; it ends with its client or the gateway";
   EXPECT_THAT(PsqlFile(explain + ";").output, HasSubstr(here));
   EXPECT_THAT(PsqlFile("SET sluice.async = on; " + explain + ";").output,
-              HasSubstr("Job: in a process of its own; it outlives the gateway and its client, who "
+              HasSubstr("Job: in a process of its own; it outlives the gateway and its client, which "
                         "is answered at once (sluice.async)"));
   EXPECT_THAT(PsqlFile("SET sluice.on_disconnect = detach; " + explain + ";").output,
               HasSubstr("Job: in a process of its own; it outlives the gateway and its client "
