@@ -148,11 +148,14 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
       (trees && FindIn(plan->model().attributes(), "train.early_stopping_rounds") == nullptr)) {
     return;  // a forest has no rounds to choose among
   }
+  // Written, not given: a parameter's value is not known yet when a client asks for the columns of
+  // the answer, which depend on this.
   for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (entry.given &&
+    if (entry.written &&
         (name == "train.epoch" || name == "train.max_steps" ||
          name == "train.early_stopping_rounds" || name == "train.num_boost_round" ||
-         name == "validation.select" || name == "split.kind" || name == "split.fraction" || name == "split.column")) {
+         name == "validation.select" || name == "split.kind" || name == "split.fraction" ||
+         name == "split.column")) {
       return;
     }
   }
