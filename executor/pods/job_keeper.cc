@@ -181,13 +181,15 @@ void JobKeeper::OnService(const k8s::ObjectChange& change) {
     }
     if (!leads_ && !found->second.hopeless().has_value()) {
       jobs_.erase(found);
-    } else if (leads_ && found->second.pods().empty()) {
-      // Where there is a master, its pod goes too, and the next one cannot be made.
-      found->second.GiveUp(Cancelled("its objects in Kubernetes were deleted"));
+    } else {
+      found->second.OnServiceGone();
     }
     ++changes_;
     changed_.notify_all();
     return;
+  }
+  if (change.object.leaving && found == jobs_.end()) {
+    return;  // the job has ended
   }
   if (found != jobs_.end() && leads_) {
     return;  // this keeper writes the number that the Service leads to

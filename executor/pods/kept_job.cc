@@ -95,6 +95,9 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   const bool succeeded = std::any_of(masters_.begin(), masters_.end(), [](const auto& master) {
     return Ended(master.second) && master.second.state.exit_code == 0;
   });
+  if (!succeeded && service_gone_ && pods().empty()) {
+    GiveUp(Cancelled("its objects in Kubernetes were deleted"));
+  }
   if (succeeded || hopeless_.has_value()) {
     return Need::kEnd;
   }

@@ -52,6 +52,8 @@ class KeptJob {
   void OnNotMade(TimePoint next_try) { due_ = next_try; }
   void OnClearing(TimePoint next_look) { due_ = next_look; }
 
+  // Its Service was deleted: the pods of its masters go, too, and no further one is made.
+  void OnServiceGone() { service_gone_ = true; }
   void OnSilent(int64_t number);  // that master no longer renews its Lease
   void GiveUp(Status why);        // the first reason stays
   void Suspend(bool wanted, bool done);
@@ -76,6 +78,7 @@ class KeptJob {
   TimePoint due_{};
   int lost_ = 0;  // one after the other, soon after they were made
   std::optional<Status> hopeless_;
+  bool service_gone_ = false;
   bool silent_ = false;                       // the newest one has not renewed its Lease
   bool suspend_ = false, suspended_ = false;  // as asked for; as the TrainingJob's status says
 };

@@ -137,6 +137,17 @@ TEST_F(KeptJobTest, ASuspendedJobHasNoMasterUntilItIsResumed) {
   EXPECT_EQ(job_.newest(), 2);
 }
 
+// Whichever is heard of first.
+TEST_F(KeptJobTest, AJobWhoseServiceAndPodsAreGoneIsCancelled) {
+  Make(0);
+  job_.Suspend(true, true);
+  job_.OnServiceGone();
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kNothing);
+  Pod(1, Ended(kSuspendedExit), true);
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
+  EXPECT_EQ(job_.hopeless()->code(), Code::kCancelled);
+}
+
 TEST_F(KeptJobTest, WhoTakesChargeKeepsTheMasterThatAnotherKeeperMade) {
   job_.Follow(3);
   Pod(3, Running());
