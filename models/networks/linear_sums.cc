@@ -310,9 +310,14 @@ Result<LinearPass> LinearPass::Parse(const std::string& bytes) {
   const char* data = bytes.data() + sizeof(head);
   pass.at.resize(head.at);
   pass.direction.resize(head.direction);
-  std::memcpy(pass.at.data(), data, head.at * sizeof(double));
-  std::memcpy(pass.direction.data(), data + head.at * sizeof(double),
-              head.direction * sizeof(double));
+  // Either may be empty, and memcpy takes no null pointer.
+  if (head.at > 0) {
+    std::memcpy(pass.at.data(), data, head.at * sizeof(double));
+  }
+  if (head.direction > 0) {
+    std::memcpy(pass.direction.data(), data + head.at * sizeof(double),
+                head.direction * sizeof(double));
+  }
   return pass;
 }
 
