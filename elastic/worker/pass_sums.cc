@@ -13,7 +13,9 @@ void AddUp(const std::vector<double>& own, std::vector<double>* all) {
 
 std::string SumsToBytes(const std::vector<double>& sums) {
   std::string bytes(sums.size() * sizeof(double), '\0');
-  std::memcpy(bytes.data(), sums.data(), bytes.size());
+  if (!sums.empty()) {
+    std::memcpy(bytes.data(), sums.data(), bytes.size());
+  }
   return bytes;
 }
 
@@ -22,7 +24,9 @@ Result<std::vector<double>> SumsFromBytes(const std::string& bytes) {
     return InvalidArgument("the sums of a shard are damaged");
   }
   std::vector<double> sums(bytes.size() / sizeof(double));
-  std::memcpy(sums.data(), bytes.data(), bytes.size());
+  if (!sums.empty()) {
+    std::memcpy(sums.data(), bytes.data(), bytes.size());
+  }
   return sums;
 }
 
