@@ -171,7 +171,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
   std::vector<std::unique_ptr<ParameterShard>> shards;
   std::vector<std::unique_ptr<ParameterServer>> doors;
   std::map<ServerId, std::string> addresses;
-  for (ServerId id = 0; id < servers; ++id) {
+  for (ServerId id; id < ServerId(servers); ++id) {
     shards.push_back(job.Shard(kPartitions, true));
     doors.push_back(
         ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *shards.back()).value());
@@ -264,7 +264,8 @@ void Weigh(const Job& job) {
     for (size_t& pulled : dense) {
       packer.Pack({.pull = &batch, .wanted = &view}, parts);
       part.reply.Clear();
-      Status status = AnswerPull(part.request.pull(), 0, part.partitions, 0, *shard, &part.reply);
+      Status status =
+          AnswerPull(part.request.pull(), kNoMapVersion, part.partitions, 0, *shard, &part.reply);
       bytes = part.request.ByteSizeLong() + part.reply.ByteSizeLong();
       pulled = part.reply.dense().size();
       if (status.ok()) {
@@ -317,11 +318,11 @@ void PushesBesideCheckpoints(const Job& job) {
   ParameterFleet fleet(options, std::move(hooks));
   keeper = &fleet;
   fleet.Start();
-  while (fleet.map().version == 0) {
+  while (fleet.map().version == kNoMapVersion) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const auto link =
-      ConnectParameters(fleet.map(), [&](uint64_t) { return Result<PartitionMap>(fleet.map()); },
+      ConnectParameters(fleet.map(), [&](MapVersion) { return Result<PartitionMap>(fleet.map()); },
                         kToken, job.network(), false, {});
   constexpr int kRounds = 5;
   std::vector<double> percentiles[2];

@@ -57,8 +57,8 @@ class Catalog {
   // write; code that writes a result table without them calls this first.
   virtual Status MakeTables() = 0;
   virtual ModelStore& models() = 0;
-  // The model types that users bring, kept as models are, with the same rights: ModelVersion::type
-  // is the language, the weights are the source.
+  // The model types that users define, stored like models and with the same rights:
+  // ModelVersion::type is the language, the weights are the source.
   virtual ModelStore& model_types() = 0;
   // Not affected by HearStop: the end of a job is recorded although its statement was cancelled.
   virtual JobStore& jobs() = 0;

@@ -17,12 +17,12 @@ Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfS
   return std::vector<std::pair<std::string, std::string>>();
 }
 
-Result<DataSource::StatementSession> DataSource::LeaveSession() {
+Result<DataSource::StatementSession> DataSource::ExportSession() {
   RETURN_IF_ERROR(CheckNoTransaction());
   return StatementSession();
 }
 
-Status DataSource::BeginStatementAs(const StatementSession& /*session*/, std::stop_token stop) {
+Status DataSource::BeginStatementWith(const StatementSession& /*session*/, std::stop_token stop) {
   return BeginStatement("", std::move(stop));
 }
 

@@ -203,12 +203,12 @@ class DataSource {
   virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
                                   std::stop_token stop);
   // The session state that the current statement needs, for a source of another process, which
-  // begins the statement by BeginStatementAs. To be called once it is known what the statement
+  // begins the statement by BeginStatementWith. To be called once it is known what the statement
   // reads. 25001: the session is inside a transaction; 0A000: only the session itself can run it,
   // with the reason.
   using StatementSession = std::vector<std::pair<std::string, std::string>>;
-  virtual Result<StatementSession> LeaveSession();
-  virtual Status BeginStatementAs(const StatementSession& session, std::stop_token stop);
+  virtual Result<StatementSession> ExportSession();
+  virtual Status BeginStatementWith(const StatementSession& session, std::stop_token stop);
   // HearStop: from now on `stop` ends the statement, which has become a job that can also be
   // cancelled by its number. SettingsOfSession: the values of settings in the session
   // (BeginStatementIn), without those that it does not know.

@@ -57,7 +57,7 @@ class EmbeddedSession {
     std::string database;        // current_database()
     std::string version;         // version()
     std::string version_number;  // server_version
-    // Who may log in besides, for pg_roles; read when the session begins.
+    // The other roles that may log in, for pg_roles; read when the session begins.
     std::vector<std::string> other_users = {};
   };
   virtual ~EmbeddedSession() = default;

@@ -14,7 +14,7 @@ Status NotHandedOver(std::string_view why) {
       .Detail(std::string(why));
 }
 
-// What a message with one descriptor is made of. A byte has to go with it.
+// A message with one descriptor, which must carry at least one byte.
 struct DescriptorMessage {
   DescriptorMessage() {
     header.msg_iov = &part;

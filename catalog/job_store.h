@@ -86,7 +86,7 @@ inline constexpr const char* kJobTrainersMetric = "workers";
 class JobStore {
  public:
   // Lists are meant for people; find older jobs by number or by SQL on the table.
-  static constexpr int64_t kMostListed = 1'000;
+  static constexpr int64_t kMaxListed = 1'000;
 
   virtual ~JobStore() = default;
   virtual Result<int64_t> Create(const Job& job) = 0;
@@ -98,7 +98,7 @@ class JobStore {
   virtual Result<std::string> Answer(int64_t job) = 0;
   // The newest `most`, newest first.
   virtual Result<std::vector<Job>> List(int64_t most) = 0;
-  Result<std::vector<Job>> List() { return List(kMostListed); }
+  Result<std::vector<Job>> List() { return List(kMaxListed); }
   virtual Result<int64_t> Count() = 0;
   // Jobs without a recorded end, with their runners.
   virtual Result<std::vector<Job>> Running() = 0;

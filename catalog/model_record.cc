@@ -18,7 +18,7 @@ namespace {
 
 // A model has some ten metrics, but every role that may write the table may write anything into the
 // column.
-constexpr size_t kMostMetricsBytes = size_t{1} << 20;
+constexpr size_t kMaxMetricsBytes = size_t{1} << 20;
 
 // Reads the members of one object. A nested object or array ends the reading, so that the reader
 // never recurses.
@@ -79,7 +79,7 @@ std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& met
 }
 
 std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& json) {
-  if (json.size() > kMostMetricsBytes) {
+  if (json.size() > kMaxMetricsBytes) {
     return {};
   }
   rapidjson::Reader reader;

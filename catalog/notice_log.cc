@@ -19,7 +19,7 @@ void NoticeLog::Add(std::string notice) {
   if (told_.count(notice) > 0) {
     return;
   }
-  if (kept_ == kMostNotices) {
+  if (kept_ == kMaxNotices) {
     ++left_out_;
     return;
   }

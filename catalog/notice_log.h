@@ -13,7 +13,7 @@ namespace sluice::catalog {
 // user; no more of them than a person reads. Thread-safe.
 class NoticeLog {
  public:
-  static constexpr size_t kMostNotices = 100;
+  static constexpr size_t kMaxNotices = 100;
   static constexpr size_t kLongestNotice = 2'000;  // bytes
   // For a select that is read several times, on several connections, the same text counts once.
   enum class Repeated : int { kOnce = 1, kEach = 2 };

@@ -106,7 +106,7 @@ Status CheckResultName(const TableName& name, Dialect dialect) {
   return OkStatus();
 }
 
-Status TemporaryNamesake(std::string_view kind, const TableName& result) {
+Status FindTemporaryTable(std::string_view kind, const TableName& result) {
   return Unimplemented(fmt::format("the {} '{}' is temporary: it would be read instead of the "
                                    "result, which other connections write for this statement",
                                    kind, result.name))

@@ -47,7 +47,7 @@ Status CheckPostgresName(const std::string& name);
 
 // 0A000: the session has a temporary table (view ...) with the name of `result`, which would be
 // written elsewhere.
-Status TemporaryNamesake(std::string_view kind, const TableName& result);
+Status FindTemporaryTable(std::string_view kind, const TableName& result);
 
 // A result written over its own old rows must have exactly the written rows (55000). `arrived`:
 // rows of the table; `hooks`: the triggers and rules that it runs on INSERT, "" for none.

@@ -18,7 +18,7 @@ constexpr int64_t kMaxShards = 100'000;
 // for every shard to resemble the whole, even if the table is stored in the order of its label.
 constexpr int64_t kPiecesPerShard = 32;
 // Shards of few rows have fewer pieces, since each piece is a look-up in the database.
-constexpr int64_t kFewestPieceRows = 16;
+constexpr int64_t kMinPieceRows = 16;
 
 class RangeStream final : public RowStream {
  public:
@@ -63,7 +63,7 @@ size_t PlaceInStratum(size_t stratum, size_t shard, size_t shards) {
 int64_t RowsPerRange(const DatasetOptions& options) {
   const int64_t rows = std::max<int64_t>(options.rows_per_shard, 1);
   const int64_t pieces =
-      options.mixed ? std::clamp<int64_t>(rows / kFewestPieceRows, 1, kPiecesPerShard) : 1;
+      options.mixed ? std::clamp<int64_t>(rows / kMinPieceRows, 1, kPiecesPerShard) : 1;
   return (rows + pieces - 1) / pieces;
 }
 

@@ -16,7 +16,7 @@ struct IncarnationKind {
   static constexpr IdUse kUse = IdUse::kSequence;
 };
 using Incarnation = Id<IncarnationKind>;
-inline constexpr Incarnation kNobody{0};
+inline constexpr Incarnation kNoIncarnation{0};
 
 // A master of a job, from 1: higher than those of all masters before it.
 struct TermKind {
@@ -94,6 +94,44 @@ constexpr RangeId RangeFrom(BatchIndex first) {
 constexpr BatchIndex FirstBatch(RangeId range) {
   return BatchIndex(range.value());
 }
+
+// A holding of a range, from 1: rises with every new holder in an epoch, and fences the previous
+// one.
+struct AttemptKind {
+  using Number = uint32_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using Attempt = Id<AttemptKind>;
+inline constexpr Attempt kNoAttempt{0};
+
+// Synchronous mode: consecutive shards of an epoch that are trained together, one in each lane;
+// from 0.
+struct RoundKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using RoundIndex = Id<RoundKind>;
+inline constexpr RoundIndex kNoRound{-1};
+
+// A parameter server process that was started in a job, from 0; never reused.
+struct ServerKind {
+  using Number = uint32_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kSequence;
+};
+using ServerId = Id<ServerKind>;
+inline constexpr ServerId kNoServer{0xFFFFFFFF};
+
+// A partition map of a job, from 1; higher with each.
+struct MapVersionKind {
+  using Number = uint64_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kSequence;
+};
+using MapVersion = Id<MapVersionKind>;
+inline constexpr MapVersion kNoMapVersion{0};
 
 // All-reduce: a list of members, from 1; a new one when the members change, or when a collective
 // has failed.

@@ -16,7 +16,7 @@
 namespace sluice::executor {
 namespace {
 
-constexpr size_t kMostScores = size_t{1} << 24;  // 64 MB
+constexpr size_t kMaxScores = size_t{1} << 24;  // 64 MB
 
 // The mean squared distance of the probabilities from the outcomes, for several classes summed over
 // them.
@@ -98,7 +98,7 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
   all.outputs = scorer->outputs();
   int shard = 0;
   models::FeatureBatch rows;
-  while (all.scores.size() < kMostScores) {
+  while (all.scores.size() < kMaxScores) {
     if (stop.stop_requested()) {
       return Cancelled("the training was cancelled");
     }

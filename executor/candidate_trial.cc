@@ -130,7 +130,7 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
       others.erase(others.begin() + fold);
       plan::TrainPlan fixed = plan;
       fixed.mutable_split()->set_fold(fold);
-      TrainSoLong(MedianOf(std::move(others)), like, &fixed);
+      FixLength(MedianOf(std::move(others)), like, &fixed);
       RETURN_IF_ERROR(train(fixed));
     }
     trial->trained.outcome.rate_cuts = like.rate_cuts;
@@ -197,7 +197,7 @@ Result<Trained> TrainOnAll(const plan::Candidate& candidate, const Trial& trial,
                            const elastic::ProgressCallback& progress) {
   plan::TrainPlan plan = candidate.plan();
   plan.clear_split();
-  TrainSoLong(trial.best_epoch, trial.trained.outcome, &plan);
+  FixLength(trial.best_epoch, trial.trained.outcome, &plan);
   return TrainOnce({.plan = plan,
                     .source = rows.source,
                     .dataset = rows.dataset,

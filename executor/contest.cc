@@ -65,7 +65,7 @@ class Contest {
     const std::optional<size_t> best = Best(All());
     if (!best) {
       return job_.stop_token().stop_requested() ? Cancelled("the training was cancelled")
-                                                : NothingWon();
+                                                : NoCandidateWon();
     }
     choice_ = Choose(plan_.model(), contest_, trials_, *best);
     return Finish();
@@ -122,7 +122,7 @@ class Contest {
             : trial.status.message();
     if (!stopped()) {  // report a candidate once, not after each rung
       const std::string line = fmt::format("{}: {}", candidate(i).name(), said);
-      trials_[i].tried ? job_.Event("candidate", line) : job_.Tell("candidate", line);
+      trials_[i].tried ? job_.Event("candidate", line) : job_.Announce("candidate", line);
     }
     // If a later rung fails, keep the result of the earlier one.
     if (trial.status.ok() || !trials_[i].tried) {
@@ -203,7 +203,7 @@ class Contest {
       return false;
     }
     const Result<std::set<std::string>> columns =
-        ColumnsThatTell(candidate(*best).plan().model(), trials_[*best].trained.weights);
+        InformativeColumns(candidate(*best).plan().model(), trials_[*best].trained.weights);
     if (!columns.ok() || columns->empty()) {
       return false;
     }
@@ -235,7 +235,7 @@ class Contest {
     }
   }
 
-  Status NothingWon() const {
+  Status NoCandidateWon() const {
     Status status =
         InvalidArgument(fmt::format("none of the {} candidates could be trained", trials_.size()));
     std::vector<std::string> why;
@@ -385,7 +385,7 @@ class Contest {
     for (const std::string& line : RankCandidates(stored->contest())) {
       job_.Event("result", line);
     }
-    job_.Tell("chosen", why);
+    job_.Announce("chosen", why);
   }
 
   const plan::TrainPlan& plan_;

@@ -9,7 +9,7 @@ namespace sluice::executor {
 namespace {
 
 // A training that is asked to finish first completes its epoch.
-constexpr double kLeastGraceSeconds = 1;
+constexpr double kMinGraceSeconds = 1;
 
 }  // namespace
 
@@ -17,10 +17,10 @@ elastic::ProgressCallback ContestClock::Progress() {
   return [this](const elastic::Progress& now) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const TimePoint time = clock_.Now();
-    if (!progress_ || SecondsBetween(told_, time) < 1) {
+    if (!progress_ || SecondsBetween(reported_, time) < 1) {
       return;
     }
-    told_ = time;
+    reported_ = time;
     elastic::Progress told = now;
     const double left = seconds_ - SecondsBetween(started_, time);
     told.seconds_left = left > 0 ? left : now.seconds_left;
@@ -42,7 +42,7 @@ SoftLimit::SoftLimit(std::stop_token outer, double seconds, bool must)
           return;
         }
         finish_.request_stop();
-        if (!must && wait(std::max(kLeastGraceSeconds, seconds / 2))) {
+        if (!must && wait(std::max(kMinGraceSeconds, seconds / 2))) {
           stop_.request_stop();
         }
       }) {}

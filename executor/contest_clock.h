@@ -26,7 +26,7 @@ class ContestClock {
   const SteadyClock clock_;
   const TimePoint started_ = clock_.Now();
   std::mutex mutex_;  // one thread reports at a time
-  TimePoint told_ = started_;
+  TimePoint reported_ = started_;
 };
 
 // Time limit of one training: after `seconds` it is asked to end with its best so far; half as long

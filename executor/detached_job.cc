@@ -24,7 +24,7 @@
 namespace sluice::executor {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{200};
+constexpr std::chrono::milliseconds kPollInterval{200};
 
 // In JobConfig's form: the job logs at our level.
 int LogLevel() {
@@ -56,9 +56,9 @@ JobConfig ConfigOf(const plan::Plan& plan, const Context& context, const Detache
 }
 
 // A job's process, as seen by the process that started it.
-class Attendance {
+class JobFollower {
  public:
-  Attendance(Context& context, ResultSink& sink) : context_(context), sink_(sink) {}
+  JobFollower(Context& context, ResultSink& sink) : context_(context), sink_(sink) {}
 
   Status Start(const plan::Plan& plan, const DetachedJob& detached) {
     JobSecrets secrets;
@@ -164,7 +164,7 @@ class Attendance {
         return OkStatus();
       }
     }
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
     return context_.stop.stop_requested()
                ? Cancelled(fmt::format("cancelled while job {} ended", *job_))
                : OkStatus();
@@ -190,7 +190,7 @@ Schema StartedJobColumns() {
 
 Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
                      ResultSink& sink) {
-  Attendance attendance(context, sink);
+  JobFollower attendance(context, sink);
   RETURN_IF_ERROR(attendance.Start(plan, detached));
   ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
   ResultRows rows(StartedJobColumns());
@@ -201,9 +201,9 @@ Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob
   return OkStatus();
 }
 
-Status AttendJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
+Status FollowJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
                  const std::function<bool()>& lets_go, ResultSink& sink) {
-  Attendance attendance(context, sink);
+  JobFollower attendance(context, sink);
   RETURN_IF_ERROR(attendance.Start(plan, detached));
   ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
   if (detached.outlives_client) {

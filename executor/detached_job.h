@@ -17,7 +17,7 @@ class ResultSink;
 
 // A statement whose job lives in a process of its own (job_process.h), which outlives this one.
 struct DetachedJob {
-  catalog::DataSource::StatementSession session;  // DataSource::LeaveSession
+  catalog::DataSource::StatementSession session;  // DataSource::ExportSession
   // Where the job asks for room: RoomNameOf; "": nowhere.
   std::string room;
   // On pods: the TrainingJob that asks for the job; "": one is created for it.
@@ -35,7 +35,7 @@ Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob
 
 // Starts the job and answers as Execute would. context.stop cancels the job, unless the client has
 // disconnected and wants it to continue, which `lets_go` says.
-Status AttendJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
+Status FollowJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
                  const std::function<bool()>& lets_go, ResultSink& sink);
 
 }  // namespace sluice::executor

@@ -100,8 +100,8 @@ ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
     return rows;
   }
   std::vector<Value> row;
-  for (const planner::ToldMetric& told : planner::ToldMetrics(plan, task)) {
-    row.emplace_back(found.metrics.Value(told.metric));
+  for (const planner::NamedMetric& metric : planner::EvaluatedMetrics(plan, task)) {
+    row.emplace_back(found.metrics.Value(metric.metric));
   }
   rows.Add(std::move(row));
   return rows;

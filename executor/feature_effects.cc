@@ -21,25 +21,25 @@
 namespace sluice::executor {
 namespace {
 
-constexpr size_t kMostRows = 2000;
-constexpr size_t kFewestRows = 100;
-constexpr int64_t kMostRowsRead = 10'000;
+constexpr size_t kMaxRows = 2000;
+constexpr size_t kMinRows = 100;
+constexpr int64_t kMaxRowsRead = 10'000;
 constexpr size_t kSampleRowsAtATime = 2048;
-constexpr int64_t kMostWeightBytes = int64_t{64} << 20;
+constexpr int64_t kMaxWeightBytes = int64_t{64} << 20;
 // Limits of the cost: products of a weight and a value; and a share of the trained rows, each of
 // which costs three times as much as a prediction.
-constexpr double kMostProducts = 5e9;
+constexpr double kMaxProducts = 5e9;
 constexpr double kShareOfTraining = 0.15;
 // A category with fewer rows in the sample is ignored.
-constexpr size_t kFewestOfCategory = 5;
+constexpr size_t kMinOfCategory = 5;
 
 size_t RowsToUse(const plan::TrainPlan& plan, int64_t rows_trained) {
   const double features = std::max(1, plan.model().features().features_size());
   const double parameters = static_cast<double>(std::max<int64_t>(plan.parameter_count(), 1));
-  const double most = std::min({static_cast<double>(kMostRows),
+  const double most = std::min({static_cast<double>(kMaxRows),
                                 kShareOfTraining * static_cast<double>(rows_trained) / features,
-                                kMostProducts / (features * parameters)});
-  return std::max(kFewestRows, static_cast<size_t>(most));
+                                kMaxProducts / (features * parameters)});
+  return std::max(kMinRows, static_cast<size_t>(most));
 }
 
 struct Sample {
@@ -62,7 +62,7 @@ Result<Sample> ReadSample(const plan::TrainPlan& plan, catalog::DataSource& sour
                    elastic::FeatureReader::Make(source, dataset, transform, options));
   models::FeatureBatch trained, held_out;
   int shard = 0;
-  while (reader->rows_read() < kMostRowsRead && held_out.rows < wanted &&
+  while (reader->rows_read() < kMaxRowsRead && held_out.rows < wanted &&
          (splits || trained.rows < wanted)) {
     if (stop.stop_requested()) {
       return Cancelled("the training was cancelled");
@@ -85,7 +85,7 @@ Result<Sample> ReadSample(const plan::TrainPlan& plan, catalog::DataSource& sour
     }
   }
   Sample sample;
-  sample.validation = all_validation || held_out.rows >= kFewestRows;
+  sample.validation = all_validation || held_out.rows >= kMinRows;
   models::FeatureBatch& rows = all_validation || !sample.validation ? trained : held_out;
   sample.rows = rows.Slice(0, std::min(rows.rows, wanted));
   return sample;
@@ -223,7 +223,7 @@ class Trials {
     double highest = 0, lowest = 0;
     Status scored;
     for (uint32_t id = 0; id < slot->buckets && scored.ok(); ++id) {
-      if (seen[id] < kFewestOfCategory ||
+      if (seen[id] < kMinOfCategory ||
           static_cast<int>(id) >= spec.categorizer().vocabulary_size()) {
         continue;
       }
@@ -301,7 +301,7 @@ Result<plan::FeatureEffects> FindFeatureEffects(const plan::TrainPlan& plan,
   const bool network =
       type == nullptr ? model.has_graph() : type->family != models::ModelFamily::kTrees;
   if (!network || from.shards_size() == 0 ||
-      static_cast<int64_t>(weights.size()) > kMostWeightBytes) {
+      static_cast<int64_t>(weights.size()) > kMaxWeightBytes) {
     return effects;
   }
   ASSIGN_OR_RETURN(const auto scorer, Scorer::Make(model, weights));

@@ -12,18 +12,17 @@ namespace {
 
 // Limits for the confusion matrix: classes that a reader can look through, and rows that are scored
 // again within a moment.
-constexpr int kFewestConfusedClasses = 3;
-constexpr int kMostConfusedClasses = 50;
-constexpr int64_t kMostConfusionRows = 200'000;
+constexpr int kMinConfusedClasses = 3;
+constexpr int kMaxConfusedClasses = 50;
+constexpr int64_t kMaxConfusionRows = 200'000;
 
 bool WantsConfusion(const TrainedModel& model) {
   const models::LabelPlan& label = model.plan.model().features().label();
   const bool held_out =
       model.held_out != nullptr || (model.plan.split().kind() != plan::Split::NONE &&
-                                    model.plan.estimated_rows() <= kMostConfusionRows);
+                                    model.plan.estimated_rows() <= kMaxConfusionRows);
   return held_out && label.kind() == models::LabelPlan::CLASS &&
-         label.classes_size() >= kFewestConfusedClasses &&
-         label.classes_size() <= kMostConfusedClasses;
+         label.classes_size() >= kMinConfusedClasses && label.classes_size() <= kMaxConfusedClasses;
 }
 
 void FindConfusion(const ScoredRows& rows, plan::TrainPlan* plan) {

@@ -24,7 +24,7 @@ uint32_t BestEpoch(const elastic::TrainOutcome& outcome) {
   return std::max(1U, outcome.best_epoch > 0 ? outcome.best_epoch : outcome.epochs);
 }
 
-void TrainSoLong(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan) {
+void FixLength(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan) {
   plan->clear_early_stopping();
   if (models::Attribute* rounds = FindAttribute(kTreeRounds, plan)) {
     rounds->set_integer(epochs);

@@ -13,7 +13,7 @@ namespace sluice::plan {
 class TrainPlan;
 }
 
-// What trainings on folds say of how long to train on all rows.
+// How long to train on all rows, according to trainings on folds.
 namespace sluice::executor {
 
 inline constexpr char kTreeRounds[] = "train.num_boost_round";
@@ -21,14 +21,14 @@ inline constexpr char kTreeRounds[] = "train.num_boost_round";
 // null: the model has no such attribute.
 models::Attribute* FindAttribute(std::string_view name, plan::TrainPlan* plan);
 
-// The epoch, or round, that the training kept.
+// The epoch, or round, whose weights the training kept.
 uint32_t BestEpoch(const elastic::TrainOutcome& outcome);
 
-// The upper one of two in the middle. At least one number.
+// The upper median. At least one number.
 uint32_t MedianOf(std::vector<uint32_t> numbers);
 
-// So many epochs or rounds, whatever validation rows say; the learning rate is lowered where that
-// of `like` was.
-void TrainSoLong(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan);
+// Fixes the number of epochs or rounds, regardless of validation rows; the learning rate is lowered
+// at the same epochs as in `like`.
+void FixLength(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan);
 
 }  // namespace sluice::executor

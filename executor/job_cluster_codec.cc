@@ -130,7 +130,7 @@ LaunchRequest ToProto(const elastic::ProcessSpec& spec) {
   proto.set_memory_bytes(spec.resources.memory_bytes);
   proto.set_priority(spec.priority);
   proto.set_incarnation(spec.incarnation.value());
-  proto.set_server_index(spec.server_index);
+  proto.set_server_index(spec.server_index.value());
   return proto;
 }
 
@@ -143,7 +143,7 @@ elastic::ProcessSpec FromProto(const LaunchRequest& proto) {
   spec.resources = {proto.cpu(), proto.memory_bytes()};
   spec.priority = proto.priority();
   spec.incarnation = elastic::Incarnation(proto.incarnation());
-  spec.server_index = proto.server_index();
+  spec.server_index = elastic::ServerId(proto.server_index());
   return spec;
 }
 

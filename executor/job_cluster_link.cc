@@ -23,7 +23,7 @@ namespace {
 // Reports are for display only: if a gateway takes longer than this, the next report is newer.
 constexpr auto kReportDeadline = std::chrono::seconds(2);
 // Limit of queued notices: more than a person reads at once.
-constexpr size_t kMostNotices = 100;
+constexpr size_t kMaxNotices = 100;
 
 class Link final : public JobClusterLink {
  public:
@@ -33,7 +33,7 @@ class Link final : public JobClusterLink {
         term_(endpoint.term),
         patience_(patience),
         stub_(JobClusterService::NewStub(elastic::OpenChannel(address, {}))) {
-    for (const elastic::LivingProcess& process : endpoint.living) {
+    for (const elastic::RunningProcess& process : endpoint.running) {
       running_[process.name] = process.role;
     }
     Prepare(&watch_context_);
@@ -118,7 +118,7 @@ class Link final : public JobClusterLink {
   }
   void Notice(const std::string& text) override {
     const MutexLock lock(mutex_);
-    if (notices_.size() == kMostNotices) {
+    if (notices_.size() == kMaxNotices) {
       notices_.pop_front();
     }
     notices_.push_back(text);

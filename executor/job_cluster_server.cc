@@ -94,7 +94,7 @@ class Service final : public JobClusterService::StreamedService {
     events_.clear();
     changed_.notify_all();
   }
-  void Tell(const elastic::FleetEvent& event) {
+  void Report(const elastic::FleetEvent& event) {
     const MutexLock lock(mutex_);
     events_.push_back(event);  // bounded by the number of processes
     changed_.notify_all();
@@ -174,7 +174,7 @@ class Server final : public JobClusterServer {
     return Status();
   }
   void BeginTerm(elastic::Term term) override { service_.BeginTerm(term); }
-  void Tell(const elastic::FleetEvent& event) override { service_.Tell(event); }
+  void Report(const elastic::FleetEvent& event) override { service_.Report(event); }
 
  private:
   Service service_;

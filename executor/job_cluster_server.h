@@ -22,7 +22,7 @@ class JobClusterServer {
   // which processes live.
   virtual void BeginTerm(elastic::Term term) = 0;
   // Sends the event to the current term's master; events stay in order. Returns at once.
-  virtual void Tell(const elastic::FleetEvent& event) = 0;
+  virtual void Report(const elastic::FleetEvent& event) = 0;
 };
 
 }  // namespace sluice::executor

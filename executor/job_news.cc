@@ -27,7 +27,7 @@ std::string NameOf(const catalog::JobRunner& runner) {
   return fmt::format("sluice-job-{}-{}", runner.pid, runner.started);
 }
 
-class Speaker final : public JobSpeaker {
+class Speaker final : public JobPublisher {
  public:
   Speaker(PacketSocket launcher, PacketListener listener, PollWaker waker)
       : launcher_(std::move(launcher)),
@@ -193,12 +193,12 @@ Result<std::unique_ptr<JobListener>> MakeListener(PacketSocket socket) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobSpeaker>> JobSpeaker::Open(int launcher) {
+Result<std::unique_ptr<JobPublisher>> JobPublisher::Open(int launcher) {
   PacketSocket socket{Descriptor(launcher)};
   fcntl(launcher, F_SETFD, FD_CLOEXEC);  // the job's own processes do not inherit it
   ASSIGN_OR_RETURN(PacketListener listener, PacketListener::Open(NameOf(ThisProcess())));
   ASSIGN_OR_RETURN(PollWaker waker, PollWaker::Make());
-  return std::unique_ptr<JobSpeaker>(
+  return std::unique_ptr<JobPublisher>(
       std::make_unique<Speaker>(std::move(socket), std::move(listener), std::move(waker)));
 }
 

@@ -16,11 +16,11 @@ namespace sluice::executor {
 
 // Sends news of a job in a process of its own to listeners on this machine: the process that
 // started it, and those that wait for it. Thread-safe; never waits for a listener.
-class JobSpeaker {
+class JobPublisher {
  public:
   // `launcher`: the inherited socket to the process that started this one.
-  static Result<std::unique_ptr<JobSpeaker>> Open(int launcher);
-  virtual ~JobSpeaker() = default;  // closes the connections
+  static Result<std::unique_ptr<JobPublisher>> Open(int launcher);
+  virtual ~JobPublisher() = default;  // closes the connections
   virtual void Begun(int64_t job) = 0;
   virtual void Notice(const std::string& text) = 0;
   virtual void Progress(const elastic::Progress& progress) = 0;

@@ -38,9 +38,9 @@ std::string HostName() {
 }
 
 // Passes output to the listeners, and keeps the answer.
-class SpeakingSink final : public ResultSink {
+class PublishingSink final : public ResultSink {
  public:
-  explicit SpeakingSink(JobSpeaker& speaker) : speaker_(speaker) {}
+  explicit PublishingSink(JobPublisher& speaker) : speaker_(speaker) {}
   Status Header(const Schema& schema) override {
     rows_.emplace(schema);
     return OkStatus();
@@ -62,7 +62,7 @@ class SpeakingSink final : public ResultSink {
   std::string Answer() const { return AnswerBytes(rows_.value_or(ResultRows(Schema())), tag_); }
 
  private:
-  JobSpeaker& speaker_;
+  JobPublisher& speaker_;
   std::optional<ResultRows> rows_;
   std::string tag_;
 };
@@ -80,7 +80,7 @@ Result<std::unique_ptr<LocalCluster>> ClusterOf(const JobConfig& config) {
 }
 
 // Tells the client where the log is, if there is one.
-void TellOfLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobLog& job_log) {
+void ReportLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobLog& job_log) {
   const std::string path = job_log.PathIfWritten();
   if (job.has_value() && !path.empty()) {
     const Status told = catalog.jobs().AddEvents(
@@ -122,8 +122,8 @@ bool StillRunsHere(int64_t job, catalog::JobStore& jobs) {
   return ours.ok() && *ours;
 }
 
-Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeaker& speaker,
-                    SpeakingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
+Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPublisher& speaker,
+                    PublishingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
   // A signal means eviction (the machine goes down): the next process that has the login continues
   // the job, as after a kill.
   const std::stop_callback evicted(stop, [] { std::_Exit(kEndedBySignal); });
@@ -144,7 +144,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
     static_cast<void>(database.source->DropLeftovers());  // of this job's earlier processes
   }
   const Status status = [&]() -> Status {
-    RETURN_IF_ERROR(database.source->BeginStatementAs(session, ended));
+    RETURN_IF_ERROR(database.source->BeginStatementWith(session, ended));
     ASSIGN_OR_RETURN(cluster, ClusterOf(config));
     Context context{*database.source,   *catalog, config.user(),
                     config.statement(), ended,    cluster.get()};
@@ -163,7 +163,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
     static_cast<void>(catalog->jobs().Abandon(*begun, WallMicros(), catalog::JobState::kFailed,
                                               status.ToString(), AnswerBytes(status)));
   }
-  TellOfLog(*catalog, begun, job_log);
+  ReportLog(*catalog, begun, job_log);
   speaker.Ended(status.ok() ? sink.Answer() : AnswerBytes(status));
   database.source->EndStatement();
   if (cluster != nullptr) {
@@ -177,13 +177,13 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
 int RunJobProcess(const std::string& config, const std::string& secret, int launcher,
                   const std::stop_token& stop) {
   constexpr int kFailed = 1;
-  const auto speaker = JobSpeaker::Open(launcher);
+  const auto speaker = JobPublisher::Open(launcher);
   if (!speaker.ok()) {
     return kFailed;
   }
   JobConfig parsed;
   JobSecrets secrets;
-  SpeakingSink sink(**speaker);
+  PublishingSink sink(**speaker);
   const bool read = parsed.ParseFromString(config) && secrets.ParseFromString(secret);
   const JobLog job_log(read && parsed.log_level() > 0
                            ? static_cast<log::Level>(parsed.log_level() - 1)

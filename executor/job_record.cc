@@ -33,7 +33,7 @@ constexpr double kRowsSeconds = 1;
 constexpr std::chrono::milliseconds kLastWords{400};
 constexpr size_t kLastNotices = 20;
 // Limit of what is kept while the database cannot be written.
-constexpr size_t kMostWaiting = 10'000;
+constexpr size_t kMaxWaiting = 10'000;
 
 }  // namespace
 
@@ -109,12 +109,12 @@ void JobRecord::Watch(const std::stop_token& self) {
     }
     if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
       seen = clock.Now();
-      SayThatItLives();
+      RecordLiveness();
     }
   }
 }
 
-void JobRecord::SayThatItLives() {
+void JobRecord::RecordLiveness() {
   catalog::JobRunner runner = job_.runner;
   runner.seen_micros = WallMicros();
   const Result<bool> ours =
@@ -158,15 +158,15 @@ Status JobRecord::Write() {
     const MutexLock lock(mutex_);
     events_.insert(events_.begin(), events.begin(), events.end());
     metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
-    events_.resize(std::min(events_.size(), kMostWaiting));
-    metrics_.resize(std::min(metrics_.size(), kMostWaiting));
+    events_.resize(std::min(events_.size(), kMaxWaiting));
+    metrics_.resize(std::min(metrics_.size(), kMaxWaiting));
     return told;
   }
   const Status measured = jobs_->AddMetrics(job_.id, metrics);
   if (!measured.ok() && IsForLater(measured)) {
     const MutexLock lock(mutex_);
     metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
-    metrics_.resize(std::min(metrics_.size(), kMostWaiting));
+    metrics_.resize(std::min(metrics_.size(), kMaxWaiting));
     return measured;
   }
   for (const Status& status : {told, measured}) {
@@ -184,7 +184,7 @@ bool JobRecord::IsForLater(const Status& written) const {
 
 void JobRecord::ThinWhereFull(const std::vector<catalog::JobMetric>& stored) {
   for (bool full = points_.Stored(stored); full; full = points_.Thinned()) {
-    const Status thinned = jobs_->ThinMetrics(job_.id, MetricPoints::kMost);
+    const Status thinned = jobs_->ThinMetrics(job_.id, MetricPoints::kMax);
     if (!thinned.ok()) {  // the next point tries again
       log::Warn("job={} has too many points: {}", job_.id, thinned.ToString());
       return;
@@ -223,7 +223,7 @@ void JobRecord::TakePoint(bool last) {
   if (newest_.empty() || (!points_.TakeIfDue(SteadyClock().Now()) && !last)) {
     return;
   }
-  if (metrics_.size() < kMostWaiting) {
+  if (metrics_.size() < kMaxWaiting) {
     metrics_.insert(metrics_.end(), newest_.begin(), newest_.end());
   }
   newest_.clear();
@@ -256,11 +256,11 @@ void JobRecord::WriteProgress() {
 }
 
 void JobRecord::Notify(const std::string& text) {
-  if (told_) {
-    told_(text);
+  if (on_notice_) {
+    on_notice_(text);
   }
   const MutexLock lock(mutex_);
-  if (keeps_progress_ && notices_.size() < kMostWaiting) {
+  if (keeps_progress_ && notices_.size() < kMaxWaiting) {
     last_notice_ = std::max(last_notice_ + 1, WallMicros());
     notices_[last_notice_] = text;
     last_notices_[last_notice_] = text;
@@ -298,20 +298,20 @@ void JobRecord::AnswerWithNotices() {
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {
   const MutexLock lock(mutex_);
-  if (events_.size() < kMostWaiting) {
+  if (events_.size() < kMaxWaiting) {
     events_.push_back({WallMicros(), kind, detail});
   }
   wake_.notify_all();
 }
 
-void JobRecord::Tell(const std::string& kind, const std::string& detail) {
+void JobRecord::Announce(const std::string& kind, const std::string& detail) {
   Event(kind, detail);
   Notify(detail);
 }
 
 void JobRecord::Metric(int64_t step, const std::string& name, double value) {
   const MutexLock lock(mutex_);
-  if (metrics_.size() < kMostWaiting) {
+  if (metrics_.size() < kMaxWaiting) {
     metrics_.push_back({WallMicros(), step, name, value});
   }
   wake_.notify_all();
@@ -321,7 +321,7 @@ void JobRecord::Workers(const catalog::JobWorkers& workers) {
   const int64_t values[] = {workers.now, workers.wanted, workers.min, workers.max};
   const int64_t now = WallMicros();
   const MutexLock lock(mutex_);
-  for (size_t i = 0; i < std::size(values) && metrics_.size() < kMostWaiting; ++i) {
+  for (size_t i = 0; i < std::size(values) && metrics_.size() < kMaxWaiting; ++i) {
     metrics_.push_back({now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
   }
   wake_.notify_all();
@@ -331,11 +331,11 @@ void JobRecord::Leave() {
   finished_ = true;
   watcher_.request_stop();
   if (!hurry_.joinable()) {
-    hurry_ = std::jthread([this](const std::stop_token& self) { HurryOnceStopped(self); });
+    hurry_ = std::jthread([this](const std::stop_token& self) { AbortWritesOnceStopped(self); });
   }
 }
 
-void JobRecord::HurryOnceStopped(const std::stop_token& self) {
+void JobRecord::AbortWritesOnceStopped(const std::stop_token& self) {
   std::mutex mutex;
   std::condition_variable_any wake;
   const std::stop_callback stopped(stop_.get_token(), [&] {

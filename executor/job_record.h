@@ -75,10 +75,10 @@ class JobRecord {
   void KeepProgress() { keeps_progress_ = true; }
   void Event(const std::string& kind, const std::string& detail);
   // An event that is also sent to the statement's client.
-  void Tell(const std::string& kind, const std::string& detail);
+  void Announce(const std::string& kind, const std::string& detail);
   void Notify(const std::string& text) EXCLUDES(mutex_);
-  // Sets the receiver; it is called on the thread that calls Tell or Notify.
-  void OnTold(std::function<void(const std::string&)> told) { told_ = std::move(told); }
+  // Sets the receiver; it is called on the thread that calls Announce or Notify.
+  void OnNotice(std::function<void(const std::string&)> told) { on_notice_ = std::move(told); }
   void Workers(const catalog::JobWorkers& workers);
   void Metric(int64_t step, const std::string& name, double value);
   // Returns when all events so far are in the catalog, or cannot be written now.
@@ -107,7 +107,7 @@ class JobRecord {
             Reason reason);
   void Watch(const std::stop_token& self);
   void LookForCancel();
-  void SayThatItLives();
+  void RecordLiveness();
   void WriteRows();
   void WriteProgress() EXCLUDES(mutex_);
   void WriteNotices() EXCLUDES(mutex_);
@@ -118,7 +118,7 @@ class JobRecord {
   // Adds the newest point of the training's progress to the metrics if it is due, or the last one.
   void TakePoint(bool last) EXCLUDES(mutex_, writing_);
   void ThinWhereFull(const std::vector<catalog::JobMetric>& stored) REQUIRES(writing_);
-  void HurryOnceStopped(const std::stop_token& self);
+  void AbortWritesOnceStopped(const std::stop_token& self);
   Status Write() EXCLUDES(mutex_, writing_);
 
   std::stop_source give_up_;  // ends the waits of `jobs_`
@@ -126,7 +126,7 @@ class JobRecord {
   catalog::Job job_;
   const HandOver hand_over_;
   const Reason reason_;
-  std::function<void(const std::string&)> told_;
+  std::function<void(const std::string&)> on_notice_;
   bool finished_ = false;
   std::atomic<bool> cancel_requested_ = false;
   std::atomic<bool> snapshot_lost_ = false;

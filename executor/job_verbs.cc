@@ -124,13 +124,13 @@ class JobWatch {
       if (!looked_for_lost_ || SecondsBetween(*looked_for_lost_, now) >= kLostSeconds) {
         LookForLost(context_);
         looked_for_lost_ = now;
-        TellWhatFor();
+        ReportPurpose();
       }
       ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan_.job(), span_, *jobs_));
       if (catalog::HasEnded(job.state)) {
         return End(job);
       }
-      RETURN_IF_ERROR(TellEvents());
+      RETURN_IF_ERROR(ReportEvents());
       Listen();
       Wait();
       if (context_.stop.stop_requested()) {
@@ -151,7 +151,7 @@ class JobWatch {
     return SendAnswer(answer, sink_);
   }
 
-  void TellWhatFor() {
+  void ReportPurpose() {
     const std::string waits_for = WaitsFor(plan_.job(), *jobs_);
     if (!waits_for.empty() && !told_what_for_) {
       sink_.Notice(fmt::format("job {} waits for {}", plan_.job(), waits_for));
@@ -159,7 +159,7 @@ class JobWatch {
     told_what_for_ = !waits_for.empty();
   }
 
-  Status TellEvents() {
+  Status ReportEvents() {
     ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs_->Events(plan_.job()));
     for (; shown_events_ < events.size(); ++shown_events_) {
       const catalog::JobEvent& event = events[shown_events_];

@@ -12,8 +12,8 @@ namespace {
 
 // With fewer rows the factor would mislead; a model outside these limits is too far off for a
 // factor to help.
-constexpr size_t kFewestJudgedRows = 30;
-constexpr double kMostFactor = 2;
+constexpr size_t kMinJudgedRows = 30;
+constexpr double kMaxFactor = 2;
 
 bool LeastSquares(const models::ModelSpec& model) {
   if (!model.loss().empty()) {
@@ -37,7 +37,7 @@ bool WantsCorrection(const plan::TrainPlan& plan) {
 
 double FindCorrection(std::span<const float> predictions, std::span<const float> labels,
                       std::span<const float> weights) {
-  if (predictions.size() != labels.size() || labels.size() < kFewestJudgedRows) {
+  if (predictions.size() != labels.size() || labels.size() < kMinJudgedRows) {
     return 1;
   }
   double products = 0, squares = 0;
@@ -48,7 +48,7 @@ double FindCorrection(std::span<const float> predictions, std::span<const float>
     squares += weight * prediction * prediction;
   }
   const double factor = products / squares;
-  return std::isfinite(factor) ? std::clamp(factor, 1 / kMostFactor, kMostFactor) : 1;
+  return std::isfinite(factor) ? std::clamp(factor, 1 / kMaxFactor, kMaxFactor) : 1;
 }
 
 void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,

@@ -130,7 +130,7 @@ Result<plan::TrainPlan> ChooseLabelScale(const plan::TrainPlan& plan, catalog::D
       ScaleName(labels[best]), fmt::join(said, ", "), trials[0].judgement.labels.size(),
       contest.folds() > 0 ? fmt::format(" of {} folds", contest.folds()) : "");
   chosen.add_told(why);
-  job.Tell("label_scale", why);
+  job.Announce("label_scale", why);
   return chosen;
 }
 

@@ -26,7 +26,7 @@ bool IsGone(const catalog::JobRunner& runner) {
 }
 
 // How often the job was taken over since its last checkpoint.
-int TakeoversInVain(const std::vector<catalog::JobEvent>& events) {
+int FailedTakeovers(const std::vector<catalog::JobEvent>& events) {
   int in_vain = 0;
   for (auto event = events.rbegin(); event != events.rend(); ++event) {
     if (event->kind == "checkpoint_written") {
@@ -102,10 +102,10 @@ Result<std::vector<WaitingJob>> FindWaitingJobs(catalog::JobStore& jobs) {
       continue;
     }
     ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs.Events(job.id));
-    if (TakeoversInVain(events) >= kMostTakeovers) {
+    if (FailedTakeovers(events) >= kMaxTakeovers) {
       const Status lost = LostJob(jobs, job).Because(fmt::format(
           "{} processes were lost one after the other, and none came as far as a checkpoint",
-          kMostTakeovers + 1));
+          kMaxTakeovers + 1));
       RETURN_IF_ERROR(GiveUp(jobs, job.id, lost));
       continue;
     }

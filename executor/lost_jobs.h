@@ -24,7 +24,7 @@ inline constexpr double kUnseenSeconds = 180;
 // (catalog::JobStore::KeepRecord), so that another process can continue it.
 inline constexpr char kStatementRecord[] = "statement";
 // Limit of takeovers since the last checkpoint.
-inline constexpr int kMostTakeovers = 3;
+inline constexpr int kMaxTakeovers = 3;
 inline constexpr const char* kTakenOverEvent = "taken_over";
 
 // A job that has lost its process and waits for another one.

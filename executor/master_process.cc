@@ -23,10 +23,10 @@ elastic::JobEndpoint EndpointOf(const MasterConfig& config) {
   endpoint.key = config.token();
   endpoint.term = elastic::Term(config.term());
   endpoint.workers = config.workers();
-  for (const LivingProcessMessage& process : config.living()) {
-    endpoint.living.push_back({RoleOf(process.role()), process.name(),
-                               elastic::Incarnation(process.incarnation()),
-                               process.server_index()});
+  for (const RunningProcessMessage& process : config.living()) {
+    endpoint.running.push_back({RoleOf(process.role()), process.name(),
+                                elastic::Incarnation(process.incarnation()),
+                                elastic::ServerId(process.server_index())});
   }
   return endpoint;
 }
@@ -61,7 +61,7 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
   const auto job = JobRecord::Adopt(*catalog, *std::move(description), std::move(stop));
   source.HearStop(job->stop_token());
   catalog->HearStop(job->stop_token());
-  job->OnTold([&cluster](const std::string& text) { cluster->Notice(text); });
+  job->OnNotice([&cluster](const std::string& text) { cluster->Notice(text); });
   const Result<TrainReport> report = Train(config, endpoint, source, *catalog, *job, *cluster);
   job->Flush();
   const catalog::Job& row = job->job();

@@ -13,7 +13,7 @@ bool MetricPoints::TakeIfDue(TimePoint now) {
 bool MetricPoints::Stored(const std::vector<catalog::JobMetric>& points) {
   bool full = false;
   for (const catalog::JobMetric& point : points) {
-    full = ++stored_[point.name] >= kMost || full;
+    full = ++stored_[point.name] >= kMax || full;
   }
   return full;
 }
@@ -21,14 +21,14 @@ bool MetricPoints::Stored(const std::vector<catalog::JobMetric>& points) {
 bool MetricPoints::Thinned() {
   bool full = false;
   for (auto& [name, count] : stored_) {
-    if (count < kMost) {
+    if (count < kMax) {
       continue;
     }
     count = count / 2 + 1;  // the last one stays
     if (name == catalog::kJobRowsMetric) {
       seconds_between_ *= 2;
     }
-    full = full || count >= kMost;
+    full = full || count >= kMax;
   }
   return full;
 }

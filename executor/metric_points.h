@@ -11,11 +11,11 @@
 namespace sluice::executor {
 
 // Decides which points of a job's metrics are kept while it runs: one a second at first; once a
-// series has kMost points, every second one is dropped and new ones come half as often, so the
+// series has kMax points, every second one is dropped and new ones come half as often, so the
 // whole curve is kept. Pure; not thread-safe.
 class MetricPoints {
  public:
-  static constexpr int64_t kMost = 2'000;
+  static constexpr int64_t kMax = 2'000;
 
   explicit MetricPoints(TimePoint now) : taken_(now) {}
 

@@ -123,7 +123,7 @@ void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lin
     add("chosen", "type", plan.chosen_because());
   }
   for (const models::Attribute& attribute : model.attributes()) {
-    if (given.count(attribute.name()) == 0 && planner::IsWorthTelling(attribute, model)) {
+    if (given.count(attribute.name()) == 0 && planner::IsWorthShowing(attribute, model)) {
       add("chosen", attribute.name(), planner::DescribeAttribute(attribute));
     }
   }

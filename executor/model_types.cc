@@ -143,7 +143,7 @@ Status DescribeModelType(const std::string& name, Span place, Context& context, 
       if (TypeName(brought) == name) {
         sink.Notice(fmt::format("{}: version {}, in {}{}", name, brought.version, brought.type,
                                 brought.owner.empty() ? "" : ", owned by " + brought.owner));
-        own = models::BroughtType(name, "", true, models::AttributesOfLanguage(brought.type));
+        own = models::UserType(name, "", true, models::AttributesOfLanguage(brought.type));
         type = &*own;
       }
     }

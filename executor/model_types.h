@@ -10,7 +10,7 @@ struct Context;
 class ResultSink;
 
 // SHOW MODEL TYPES and DESCRIBE MODEL TYPE t, straight from the table that also validates
-// attributes, and of the types that users brought. `place`: of the name, for an error.
+// attributes, and of user-defined types. `place`: of the name, for an error.
 Status ShowModelTypes(Context& context, ResultSink& sink);
 Status DescribeModelType(const std::string& name, Span place, Context& context, ResultSink& sink);
 

@@ -122,10 +122,10 @@ Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink
 // weights would cost too much for a description.
 std::map<std::string, double> SharesOfGain(const catalog::ModelVersion& version,
                                            const plan::TrainPlan& plan, Context& context) {
-  constexpr int64_t kMostBytes = int64_t{64} << 20;
+  constexpr int64_t kMaxBytes = int64_t{64} << 20;
   const models::ModelType* type = models::FindModelType(plan.model().type());
   if (type == nullptr || type->family != models::ModelFamily::kTrees ||
-      version.weights_bytes > kMostBytes) {
+      version.weights_bytes > kMaxBytes) {
     return {};
   }
   const auto scorer = Scorer::Load(context.catalog.models(), version, context.memory_bytes());
@@ -198,7 +198,8 @@ Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, Resul
   if (dropped.code() == Code::kNotFound && plan.if_exists()) {
     const std::string version =
         model.has_version() ? fmt::format("version {} of ", model.version()) : "";
-    sink.Notice(fmt::format("{}{} {} does not exist: nothing to drop", version, noun, model.name()));
+    sink.Notice(
+        fmt::format("{}{} {} does not exist: nothing to drop", version, noun, model.name()));
   } else if (!dropped.ok()) {
     return AtModel(dropped, model);
   } else if (model.has_version()) {

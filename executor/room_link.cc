@@ -49,7 +49,7 @@ class SocketRoomLink final : public Room {
     MutexLock lock(mutex_);
     if (socket.ok()) {
       socket_ = *std::move(socket);
-      Tell(nullptr);
+      SendReport(nullptr);
       waker_.Wake();
       answered_.wait_for(lock.native(), kAnswerPatience,
                          [this]() NO_THREAD_SAFETY_ANALYSIS { return answer_.has_value(); });
@@ -84,7 +84,7 @@ class SocketRoomLink final : public Room {
     const MutexLock lock(mutex_);
     const int64_t memory = MemoryOfWorker(job_->request, job_->out_of_memory, size_);
     job_->live.insert(memory);
-    Tell(nullptr);
+    SendReport(nullptr);
     return memory;
   }
   void WorkerEnded(int64_t /*job*/, int64_t memory_bytes, bool out_of_memory) override {
@@ -97,7 +97,7 @@ class SocketRoomLink final : public Room {
       job_->live.erase(one);
     }
     job_->out_of_memory += out_of_memory ? 1 : 0;
-    Tell(nullptr);
+    SendReport(nullptr);
   }
   void Report(int64_t /*job*/, uint32_t workers, double rows_per_second,
               double rows_left) override {
@@ -106,7 +106,7 @@ class SocketRoomLink final : public Room {
     report.set_rows_per_second(rows_per_second);
     report.set_rows_left(rows_left);
     const MutexLock lock(mutex_);
-    Tell(&report);
+    SendReport(&report);
   }
   int64_t memory_bytes() const override { return size_.memory_bytes; }
 
@@ -119,7 +119,7 @@ class SocketRoomLink final : public Room {
     uint32_t granted = 0;
   };
 
-  void Tell(const RoomState::Report* report) REQUIRES(mutex_) {
+  void SendReport(const RoomState::Report* report) REQUIRES(mutex_) {
     if (!socket_.open() || !job_.has_value()) {
       return;
     }
@@ -187,7 +187,7 @@ class SocketRoomLink final : public Room {
       Result<PacketSocket> socket = PacketSocket::Connect(name_);
       if (socket.ok()) {
         socket_ = *std::move(socket);
-        Tell(nullptr);
+        SendReport(nullptr);
       }
     }
     return OkStatus();

@@ -40,12 +40,12 @@ Room::Request RequestOf(const RoomState& state) {
   return request;
 }
 
-SlotArbiter::Standing StandingOf(const RoomState& state) {
-  SlotArbiter::Standing standing;
-  standing.live.assign(state.live().begin(), state.live().end());
-  standing.out_of_memory = state.out_of_memory();
-  standing.granted = state.granted();
-  return standing;
+SlotArbiter::Holdings HoldingsOf(const RoomState& state) {
+  SlotArbiter::Holdings holdings;
+  holdings.live.assign(state.live().begin(), state.live().end());
+  holdings.out_of_memory = state.out_of_memory();
+  holdings.granted = state.granted();
+  return holdings;
 }
 
 class SocketRoomServer final : public RoomServer {
@@ -130,7 +130,7 @@ class SocketRoomServer final : public RoomServer {
         return false;
       }
       if (guest.job.has_value()) {
-        arbiter_.SetWorkers(*guest.job, StandingOf(state));
+        arbiter_.SetWorkers(*guest.job, HoldingsOf(state));
       } else if (!EnterRoom(guest, state)) {
         return false;
       }
@@ -155,7 +155,7 @@ class SocketRoomServer final : public RoomServer {
     RoomAnswer answer;
     answer.mutable_entered();
     if (state.granted() > 0) {
-      guest.job = arbiter_.Return(RequestOf(state), StandingOf(state), on_grant);
+      guest.job = arbiter_.Return(RequestOf(state), HoldingsOf(state), on_grant);
       log::Info("a job has come back job={} workers={}", state.name(), state.granted());
     } else {
       const auto job = arbiter_.Enter(RequestOf(state), on_grant);

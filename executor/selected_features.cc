@@ -18,8 +18,8 @@ constexpr double kTimesMedian = 3;
 
 }  // namespace
 
-Result<std::set<std::string>> ColumnsThatTell(const models::ModelSpec& trees,
-                                              std::string_view weights) {
+Result<std::set<std::string>> InformativeColumns(const models::ModelSpec& trees,
+                                                 std::string_view weights) {
   ASSIGN_OR_RETURN(const auto scorer, Scorer::Make(trees, weights));
   ASSIGN_OR_RETURN(const auto importance, scorer->FeatureImportance());
   std::vector<double> gains(static_cast<size_t>(trees.features().features_size()), 0);

@@ -17,8 +17,8 @@ namespace sluice::executor {
 
 // The columns of the features whose gain in trees is much larger than that of most others, which
 // reflects chance; empty if that is more than half of them. `weights`: of the model `trees`.
-Result<std::set<std::string>> ColumnsThatTell(const models::ModelSpec& trees,
-                                              std::string_view weights);
+Result<std::set<std::string>> InformativeColumns(const models::ModelSpec& trees,
+                                                 std::string_view weights);
 
 // Removes the features of all other columns from the plan.
 Status KeepColumns(const std::set<std::string>& kept, plan::TrainPlan* plan);

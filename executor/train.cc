@@ -15,7 +15,7 @@
 #include "elastic/job/fleet_job.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
-#include "executor/client_teller.h"
+#include "executor/client_reporter.h"
 #include "executor/cluster.h"
 #include "executor/contest.h"
 #include "executor/executor.h"
@@ -84,7 +84,7 @@ Result<catalog::ModelVersion> Commit(const TrainedModel& model, catalog::ModelSt
   StorePatience patience;
   patience.away_seconds = plan.database_patience_seconds();
   patience.stop = job.stop_token();
-  patience.tell = [&job](const std::string& why) { job.Tell("commit_waits", why); };
+  patience.tell = [&job](const std::string& why) { job.Announce("commit_waits", why); };
   return StoreModel(models, version, model.weights, plan.must_be_new(), patience);
 }
 
@@ -186,7 +186,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   catalog::DatasetSpec data = place.dataset;
   if (checkpoints.has_value()) {
     ASSIGN_OR_RETURN(data, checkpoints->DataToRun(place.dataset, place.validation));
-    TellDamaged(checkpoints, job);
+    ReportDamaged(checkpoints, job);
   }
   std::optional<catalog::ModelVersion> version;
   if (place.endpoint.term > elastic::Term::First()) {
@@ -198,7 +198,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   succession.journal = &journal;
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
-    TellCommittingJob(checkpoints, job);
+    ReportCommittingJob(checkpoints, job);
     const std::string weights = models::SaveWeights(outcome.weights);
     ASSIGN_OR_RETURN(version, Commit({plan, source, place.dataset, place.validation, weights,
                                       outcome.rows_trained},
@@ -245,7 +245,7 @@ Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& conte
   }
   if (stopped) {
     context.catalog.HearStop({});
-    job.Tell("search_stopped", "the search was stopped: the best so far is kept");
+    job.Announce("search_stopped", "the search was stopped: the best so far is kept");
   }
   ASSIGN_OR_RETURN(catalog::ModelVersion version,
                    Commit({*won->plan, context.source, datasets.train->spec(),
@@ -264,13 +264,12 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
                                    std::optional<elastic::JobCheckpoints> checkpoints) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
-  TellDamaged(checkpoints, job);
+  ReportDamaged(checkpoints, job);
   if (plan.has_contest()) {
     return CompeteAndCommit(plan, context, job, datasets, started, progress);
   }
-  const Result<Trained> trained =
-      TrainHere(plan, context.source, context.catalog, datasets, job, progress,
-                checkpoints ? &*checkpoints : nullptr);
+  const Result<Trained> trained = TrainHere(plan, context.source, context.catalog, datasets, job,
+                                            progress, checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());
     return trained.status();
@@ -278,7 +277,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
-  TellCommittingJob(checkpoints, job);
+  ReportCommittingJob(checkpoints, job);
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
   ASSIGN_OR_RETURN(
@@ -353,8 +352,8 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));
   ASSIGN_OR_RETURN(const auto job,
                    StartJob(context, "train", plan.into_name(), planner::TrainResult(plan)));
-  ClientTeller client(sink);
-  job->OnTold([&client](const std::string& text) { client.Notify(text); });
+  ClientReporter client(sink);
+  job->OnNotice([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());
   context.catalog.HearStop(job->stop_token());
   const auto progress = [&client, &job = *job](const elastic::Progress& now) {
@@ -372,8 +371,8 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     return TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
   };
   Result<TrainReport> report = train();
-  while (!report.ok() && MayGoOn(plan, *job) &&
-         BackAgain(plan, context.catalog.jobs(), *job, report)) {
+  while (!report.ok() && MayResume(plan, *job) &&
+         AwaitDatabase(plan, context.catalog.jobs(), *job, report)) {
     auto newer = elastic::JobCheckpoints::Open(plan);
     report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                         : Result<TrainReport>(newer.status());

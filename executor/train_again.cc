@@ -27,17 +27,18 @@ Status ForgetJournal(catalog::JobStore& jobs, int64_t job) {
   return jobs.AppendJournal(job, term, {}, true, &last);
 }
 
-bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job) {
+bool MayResume(const plan::TrainPlan& plan, const JobRecord& job) {
   return plan.has_checkpoints() && job.snapshot_lost() && !job.stop_token().stop_requested();
 }
 
-bool BackAgain(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
-               Result<TrainReport>& report) {
+bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
+                   Result<TrainReport>& report) {
   job.set_snapshot_lost(false);
-  job.Tell(elastic::kDatabaseWaits,
-           fmt::format("the database is waited for, for {} seconds at most, and the training goes "
-                       "on from its checkpoint: {}",
-                       plan.database_patience_seconds(), report.status().message()));
+  job.Announce(
+      elastic::kDatabaseWaits,
+      fmt::format("the database is waited for, for {} seconds at most, and the training goes "
+                  "on from its checkpoint: {}",
+                  plan.database_patience_seconds(), report.status().message()));
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
   std::mutex mutex;

@@ -10,7 +10,7 @@
 
 namespace sluice::executor {
 
-void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
+void ReportDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
   if (checkpoints.has_value()) {
     for (const std::string& damaged : checkpoints->damaged()) {
       job.Event("checkpoint_damaged", damaged);
@@ -18,7 +18,8 @@ void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobR
   }
 }
 
-void TellCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
+void ReportCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints,
+                         JobRecord& job) {
   const Status told =
       checkpoints.has_value() ? checkpoints->SetCommittingJob(job.id()) : OkStatus();
   if (!told.ok()) {  // only the model matters; the next run may repeat some of its steps

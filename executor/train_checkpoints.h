@@ -24,9 +24,9 @@ class ResultSink;
 Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::TrainPlan& plan,
                                                                catalog::ModelStore& models,
                                                                ResultSink& sink);
-void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job);
+void ReportDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job);
 // Called before the model is stored: from then on the checkpoints are no longer needed.
-void TellCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job);
+void ReportCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job);
 // Called when the model is stored: checkpoints left behind would only cost the next run of the
 // statement a moment.
 void FinishCheckpoints(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job);

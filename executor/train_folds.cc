@@ -93,7 +93,7 @@ class Stages {
   Stages(const elastic::ProgressCallback& progress, uint32_t folds)
       : progress_(progress), count_(folds + 1) {}
 
-  void Tell(uint32_t stage, elastic::Progress now) {
+  void Report(uint32_t stage, elastic::Progress now) {
     const TimePoint time = clock_.Now();
     if (SecondsBetween(told_, time) < 1) {
       return;
@@ -122,7 +122,7 @@ plan::TrainPlan WithoutFold(const plan::TrainPlan& whole, uint32_t fold) {
   return plan;
 }
 
-// By every row, as the model scores it that was trained without the row's fold.
+// From every row, scored by the model that was trained without the row's fold.
 void JudgeByAll(const plan::TrainPlan& plan, ScoredRows all, elastic::TrainOutcome* outcome,
                 std::optional<ScoredRows>* held_out) {
   outcome->validation_rows = static_cast<int64_t>(all.rows());
@@ -152,7 +152,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                               .progress =
                                                   [&](const elastic::Progress& now) {
                                                     curve.Note(now);
-                                                    stages.Tell(fold, now);
+                                                    stages.Report(fold, now);
                                                   },
                                               .stop = job.stop}));
     rows_read += outcome.rows_read;
@@ -194,10 +194,10 @@ Result<elastic::TrainOutcome> TrainOptimumByFolds(const elastic::TrainingJob& jo
                                                   std::optional<ScoredRows>* held_out) {
   elastic::HeldOutScores rows;
   ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, elastic::TrainToOptimumByFolds(job, &rows));
-  JudgeByAll(job.plan,
-             {rows.outputs, std::move(rows.scores), std::move(rows.labels),
-              std::move(rows.weights)},
-             &outcome, held_out);
+  JudgeByAll(
+      job.plan,
+      {rows.outputs, std::move(rows.scores), std::move(rows.labels), std::move(rows.weights)},
+      &outcome, held_out);
   return outcome;
 }
 
@@ -222,7 +222,7 @@ Result<elastic::TrainOutcome> TrainTreesByFolds(const elastic::TrainingJob& job,
   }
   plan::TrainPlan plan = job.plan;
   plan.set_folds(0);
-  TrainSoLong(MedianOf(std::move(best)), {}, &plan);
+  FixLength(MedianOf(std::move(best)), {}, &plan);
   ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, TrainTrees({.plan = plan,
                                                               .source = job.source,
                                                               .dataset = job.dataset,

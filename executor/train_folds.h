@@ -22,8 +22,8 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
 Result<elastic::TrainOutcome> TrainOptimumByFolds(const elastic::TrainingJob& job,
                                                   std::optional<ScoredRows>* held_out);
 
-// The same for boosted trees: as many rounds as the median of the folds found best. `weights`
-// receives the model of all rows.
+// The same for boosted trees: the number of rounds is the median of the best of each fold.
+// `weights` receives the model of all rows.
 Result<elastic::TrainOutcome> TrainTreesByFolds(const elastic::TrainingJob& job,
                                                 std::string* weights,
                                                 std::optional<ScoredRows>* held_out);

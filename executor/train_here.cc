@@ -34,10 +34,10 @@ Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& m
   return models.LoadWeights(base);
 }
 
-// The initial values that the source of a brought type has, read again where they are needed.
-Result<std::optional<models::NetworkWeights>> StartOfBrought(const plan::TrainPlan& plan,
-                                                             catalog::ModelStore& types) {
-  const plan::BroughtType& brought = plan.brought();
+// The initial values in the source of a user type, read again when they are needed.
+Result<std::optional<models::NetworkWeights>> InitialWeightsOfUserType(const plan::TrainPlan& plan,
+                                                                       catalog::ModelStore& types) {
+  const plan::UserType& brought = plan.brought();
   const auto found = types.Find(brought.schema(), brought.name(), brought.version());
   if (!found.ok()) {
     return found.status().Because("the training begins with the values of its model type");
@@ -92,7 +92,7 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
                                                       catalog::Catalog& catalog) {
   if (!plan.has_base()) {
-    return plan.has_brought() ? StartOfBrought(plan, catalog.model_types())
+    return plan.has_brought() ? InitialWeightsOfUserType(plan, catalog.model_types())
                               : std::optional<models::NetworkWeights>();
   }
   ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, catalog.models()));
@@ -106,7 +106,7 @@ Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& pla
 elastic::EventCallback EventsOf(JobRecord& job) {
   elastic::EventCallback events;
   events.on_event = [&job](const std::string& kind, const std::string& detail) {
-    kind == elastic::kDatabaseWaits ? job.Tell(kind, detail) : job.Event(kind, detail);
+    kind == elastic::kDatabaseWaits ? job.Announce(kind, detail) : job.Event(kind, detail);
   };
   return events;
 }

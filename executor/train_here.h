@@ -15,8 +15,8 @@ struct Trained {
   std::optional<ScoredRows> held_out = {};
 };
 
-// What the training continues from, or begins with (the values that a brought model type has);
-// nullopt: it begins anew.
+// The weights from which the training continues or starts (a user-defined model type may have
+// initial values); nullopt: it starts from random ones.
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
                                                       catalog::Catalog& catalog);
 // Records a training's events as its job's.

@@ -16,8 +16,8 @@
 #include "elastic/job/fleet_job.h"
 #include "executor/executor.h"
 #include "executor/job_cluster_server.h"
-#include "executor/job_inbox.h"
 #include "executor/job_record.h"
+#include "executor/job_work_queue.h"
 #include "executor/local_cluster.h"
 #include "executor/master.pb.h"
 
@@ -191,11 +191,11 @@ class MasterKeeper final : public JobCluster {
     config.set_workers(std::max(grant_.workers, 1U));
     config.set_cluster(cluster_address_);
     for (const auto& [name, process] : living_) {
-      LivingProcessMessage* living = config.add_living();
-      living->set_role(static_cast<int>(process.role));
-      living->set_name(process.name);
-      living->set_incarnation(process.incarnation.value());
-      living->set_server_index(process.server_index);
+      RunningProcessMessage* running = config.add_living();
+      running->set_role(static_cast<int>(process.role));
+      running->set_name(process.name);
+      running->set_incarnation(process.incarnation.value());
+      running->set_server_index(process.server_index.value());
     }
     *config.mutable_dataset() = data_;
     if (datasets_.validation != nullptr) {
@@ -254,7 +254,7 @@ class MasterKeeper final : public JobCluster {
     if (exited) {
       living_.erase(event.name);
     }
-    server_->Tell(event);
+    server_->Report(event);
     RecordWorkers();
   }
 
@@ -273,7 +273,7 @@ class MasterKeeper final : public JobCluster {
       elastic::FleetEvent event;
       event.kind = elastic::FleetEvent::Kind::kGranted;
       event.workers = grant.workers;
-      server_->Tell(event);
+      server_->Report(event);
     }
   }
 
@@ -318,8 +318,8 @@ class MasterKeeper final : public JobCluster {
   elastic::JobEndpoint endpoint_;
   std::string cluster_address_;
   const std::string master_name_;
-  const std::shared_ptr<JobInbox> inbox_ = std::make_shared<JobInbox>();
-  std::map<std::string, elastic::LivingProcess> living_;
+  const std::shared_ptr<JobWorkQueue> inbox_ = std::make_shared<JobWorkQueue>();
+  std::map<std::string, elastic::RunningProcess> living_;
   Room::Grant grant_;
   std::optional<catalog::JobWorkers> recorded_;
   std::optional<elastic::FleetEvent> master_exit_;

@@ -16,10 +16,10 @@ namespace sluice::k8s {
 namespace {
 
 // Sets of connections kept for the next caller.
-constexpr size_t kMostIdleSets = 4;
+constexpr size_t kMaxIdleSets = 4;
 
 // One request until its answer.
-struct Errand {
+struct PendingCall {
   const ApiRequest* request = nullptr;
   std::string path;
   int attempts = 0;
@@ -52,7 +52,7 @@ class ApiClient::Connections {
   }
   void GiveBack(std::unique_ptr<TransferSet> set) {
     const MutexLock lock(mutex_);
-    if (idle_.size() < kMostIdleSets) {
+    if (idle_.size() < kMaxIdleSets) {
       idle_.push_back(std::move(set));
     }
   }
@@ -103,53 +103,53 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
                                            const std::stop_token& stop) {
   const std::stop_callback wake(stop, [&set] { set.Wake(); });
   const TimePoint deadline = clock_.Now() + Seconds(options_.deadline_seconds);
-  std::vector<Errand> errands(requests.size());
+  std::vector<PendingCall> calls(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
-    errands[i].request = &requests[i];
+    calls[i].request = &requests[i];
     Result<std::string> path = UrlPath(requests[i]);
     if (path.ok()) {
-      errands[i].path = *std::move(path);
+      calls[i].path = *std::move(path);
     } else {
-      errands[i].answer = ApiAnswer{Fault::kInvalid, path.status(), {}, {}};
+      calls[i].answer = ApiAnswer{Fault::kInvalid, path.status(), {}, {}};
     }
   }
 
-  const auto finish = [&](Errand& errand, Fault fault, const std::string& why) {
-    errand.transfer.reset();
-    errand.answer = FailureOf(*errand.request, fault, why);
+  const auto finish = [&](PendingCall& call, Fault fault, const std::string& why) {
+    call.transfer.reset();
+    call.answer = FailureOf(*call.request, fault, why);
   };
   // An attempt has ended: either the request is done, or there is another attempt.
-  const auto settle = [&](Errand& errand, ApiAnswer answer) {
-    int attempts = errand.attempts;
+  const auto settle = [&](PendingCall& call, ApiAnswer answer) {
+    int attempts = call.attempts;
     if (answer.fault == Fault::kUnauthorized) {
-      credentials_.Refused(errand.transfer->login());
-      attempts = ++errand.refusals;
+      credentials_.Refused(call.transfer->login());
+      attempts = ++call.refusals;
     }
-    errand.transfer.reset();
+    call.transfer.reset();
     const std::optional<double> wait =
         answer.ok() ? std::nullopt : SecondsUntilRetry(answer, attempts, connections_->Jitter());
     if (!wait || clock_.Now() + Seconds(*wait) >= deadline) {
-      errand.answer = std::move(answer);
+      call.answer = std::move(answer);
       return;
     }
-    log::Debug("kubernetes call again attempts={} wait={:.1f} error={}", errand.attempts, *wait,
+    log::Debug("kubernetes call again attempts={} wait={:.1f} error={}", call.attempts, *wait,
                answer.status.message());
-    errand.due = clock_.Now() + Seconds(*wait);
-    errand.last_fault = std::move(answer);
+    call.due = clock_.Now() + Seconds(*wait);
+    call.last_fault = std::move(answer);
   };
-  const auto begin = [&](Errand& errand) {
-    ++errand.attempts;
+  const auto begin = [&](PendingCall& call) {
+    ++call.attempts;
     Result<Login> login = credentials_.Current();
     if (!login.ok()) {
-      errand.answer = FailureOf(*errand.request, Fault::kUnauthorized, login.status().message());
+      call.answer = FailureOf(*call.request, Fault::kUnauthorized, login.status().message());
       return;
     }
-    errand.body.clear();
-    errand.transfer =
-        std::make_unique<Transfer>(set, credentials_.cluster(), *std::move(login), *errand.request,
-                                   errand.path, [&errand](std::string_view bytes) {
-                                     errand.body.append(bytes);
-                                     return errand.body.size() <= kMostAnswerBytes;
+    call.body.clear();
+    call.transfer =
+        std::make_unique<Transfer>(set, credentials_.cluster(), *std::move(login), *call.request,
+                                   call.path, [&call](std::string_view bytes) {
+                                     call.body.append(bytes);
+                                     return call.body.size() <= kMaxAnswerBytes;
                                    });
   };
 
@@ -157,22 +157,22 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
     const TimePoint now = clock_.Now();
     double wait = kLongestPollSeconds;
     bool open = false;
-    for (Errand& errand : errands) {
-      if (!errand.answer && stop.stop_requested()) {
-        finish(errand, Fault::kCancelled, "cancelled");
-      } else if (!errand.answer && now >= deadline) {
-        finish(errand, Fault::kDeadline,
+    for (PendingCall& call : calls) {
+      if (!call.answer && stop.stop_requested()) {
+        finish(call, Fault::kCancelled, "cancelled");
+      } else if (!call.answer && now >= deadline) {
+        finish(call, Fault::kDeadline,
                fmt::format("no answer within {} seconds{}", options_.deadline_seconds,
-                           errand.last_fault ? "; before: " + errand.last_fault->status.message()
-                                             : std::string()));
-      } else if (!errand.answer && errand.transfer == nullptr) {
-        if (now >= errand.due) {
-          begin(errand);
+                           call.last_fault ? "; before: " + call.last_fault->status.message()
+                                           : std::string()));
+      } else if (!call.answer && call.transfer == nullptr) {
+        if (now >= call.due) {
+          begin(call);
         } else {
-          wait = std::min(wait, SecondsBetween(now, errand.due));
+          wait = std::min(wait, SecondsBetween(now, call.due));
         }
       }
-      open = open || !errand.answer;
+      open = open || !call.answer;
     }
     if (!open) {
       break;
@@ -180,16 +180,16 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
     set.Turn(wait);
     CURLcode how = CURLE_OK;
     while (CURL* ended = set.TakeEnded(&how)) {
-      const auto errand = std::find_if(errands.begin(), errands.end(), [ended](const Errand& each) {
+      const auto call = std::find_if(calls.begin(), calls.end(), [ended](const PendingCall& each) {
         return each.transfer != nullptr && each.transfer->handle() == ended;
       });
-      settle(*errand, errand->transfer->Answer(how, std::move(errand->body)));
+      settle(*call, call->transfer->Answer(how, std::move(call->body)));
     }
   }
   std::vector<ApiAnswer> answers;
-  answers.reserve(errands.size());
-  for (Errand& errand : errands) {
-    answers.push_back(std::move(*errand.answer));
+  answers.reserve(calls.size());
+  for (PendingCall& call : calls) {
+    answers.push_back(std::move(*call.answer));
   }
   return answers;
 }

@@ -16,10 +16,10 @@ constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 5;
 // For a server that answers 429 without Retry-After.
 constexpr double kDefaultRetryAfterSeconds = 1;
 // A token that was reread and is refused again is invalid.
-constexpr int kMostLogins = 2;
+constexpr int kMaxLogins = 2;
 // Of a server's message, in an error.
-constexpr size_t kMostMessageBytes = 2000;
-constexpr size_t kMostNameBytes = 253;
+constexpr size_t kMaxMessageBytes = 2000;
+constexpr size_t kMaxNameBytes = 253;
 
 std::string Encode(std::string_view text) {
   std::string encoded;
@@ -36,7 +36,7 @@ std::string Encode(std::string_view text) {
 
 // A path segment of Kubernetes: lower case, digits, '-', '.' (and ':' in names of RBAC).
 bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kMostNameBytes && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
          std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
                   c == ':';
@@ -197,10 +197,10 @@ std::string Describe(const ApiRequest& request) {
     text += "/" + request.subresource;
   }
   if (!request.name.empty()) {
-    text += fmt::format(" '{}'", request.name.substr(0, kMostNameBytes));
+    text += fmt::format(" '{}'", request.name.substr(0, kMaxNameBytes));
   }
   if (!request.namespace_name.empty()) {
-    text += fmt::format(" in namespace '{}'", request.namespace_name.substr(0, kMostNameBytes));
+    text += fmt::format(" in namespace '{}'", request.namespace_name.substr(0, kMaxNameBytes));
   }
   return text;
 }
@@ -217,7 +217,7 @@ ApiAnswer AnswerOf(const ApiRequest& request, int http_code, std::string body,
     reason = TextIn(*status, {"reason"});
     message = TextIn(*status, {"message"});
   }
-  message = message.substr(0, kMostMessageBytes);
+  message = message.substr(0, kMaxMessageBytes);
   answer = FailureOf(request, FaultOf(http_code, reason, message),
                      fmt::format("{}{}{}{}{}", http_code, reason.empty() ? "" : " ", reason,
                                  message.empty() ? "" : ": ", message));
@@ -244,7 +244,7 @@ std::optional<double> SecondsUntilRetry(const ApiAnswer& answer, int attempts, d
     case Fault::kUnreachable:
       return backoff;
     case Fault::kUnauthorized:
-      return attempts < kMostLogins ? std::optional<double>(0) : std::nullopt;
+      return attempts < kMaxLogins ? std::optional<double>(0) : std::nullopt;
     default:
       return std::nullopt;
   }

@@ -11,11 +11,11 @@ namespace sluice::k8s {
 namespace {
 
 // A list whose `continue` expires this often cannot be read by a client.
-constexpr int kMostListings = 3;
+constexpr int kMaxListings = 3;
 // For an object that other clients keep changing.
-constexpr int kMostChanges = 10;
+constexpr int kMaxChanges = 10;
 // A list of more would not fit.
-constexpr size_t kMostListed = 100'000;
+constexpr size_t kMaxListed = 100'000;
 
 ApiRequest RequestOf(Verb verb, const Resource& resource, const std::string& namespace_name,
                      const std::string& name) {
@@ -59,9 +59,9 @@ Fault ListPages(ApiClient& client, const Selection& selection, int page_size,
       return answer.fault;
     }
     Result<ObjectPage> page = ReadObjectPage(answer.body, "the answer");
-    if (!page.ok() || listing.objects.size() + page->objects.size() > kMostListed) {
+    if (!page.ok() || listing.objects.size() + page->objects.size() > kMaxListed) {
       listing.status = FailureOf(request, Fault::kDamaged,
-                                 page.ok() ? fmt::format("more than {} objects", kMostListed)
+                                 page.ok() ? fmt::format("more than {} objects", kMaxListed)
                                            : page.status().message())
                            .status;
       return Fault::kDamaged;
@@ -91,7 +91,7 @@ bool IsOurs(const Object& there, const Object& ours) {
 Listing ListObjects(ApiClient& client, const Selection& selection, const std::stop_token& stop,
                     int page_size) {
   Listing listing;
-  for (int i = 0; i < kMostListings; ++i) {
+  for (int i = 0; i < kMaxListings; ++i) {
     listing.fault = ListPages(client, selection, page_size, stop, listing);
     if (listing.fault != Fault::kGone) {
       break;
@@ -149,7 +149,7 @@ ObjectAnswer ChangeObject(ApiClient& client, const Resource& resource,
                           const std::string& namespace_name, const std::string& name,
                           const Edit& edit, const std::stop_token& stop) {
   ObjectAnswer written;
-  for (int i = 0; i < kMostChanges; ++i) {
+  for (int i = 0; i < kMaxChanges; ++i) {
     ObjectAnswer current = GetObject(client, resource, namespace_name, name, stop);
     if (!current.ok()) {
       return current;

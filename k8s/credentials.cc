@@ -40,13 +40,13 @@ Result<std::string> ReadCredentialFile(const std::string& path) {
   if (!file) {
     return NotFound(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   }
-  std::string text(kMostCredentialBytes + 1, '\0');
+  std::string text(kMaxCredentialBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   if (file.bad()) {
     return Unavailable(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   }
-  if (text.size() > kMostCredentialBytes) {
+  if (text.size() > kMaxCredentialBytes) {
     return InvalidArgument(fmt::format("{} is larger than 1 MiB", path));
   }
   return text;
@@ -74,7 +74,7 @@ Result<std::string> DecodeBase64(std::string_view text, std::string_view what) {
     }
   }
   std::string bytes(compact.size() / 4 * 3, '\0');
-  const int decoded = compact.size() % 4 == 0 && compact.size() <= kMostCredentialBytes
+  const int decoded = compact.size() % 4 == 0 && compact.size() <= kMaxCredentialBytes
                           ? EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
                                             reinterpret_cast<const unsigned char*>(compact.data()),
                                             static_cast<int>(compact.size()))

@@ -14,7 +14,7 @@ namespace sluice::k8s {
 // Tokens and certificates in files are changed by other programs.
 inline constexpr double kReadAgainSeconds = 60;
 // Of a kubeconfig, a token, a certificate or the output of an exec plug-in.
-inline constexpr size_t kMostCredentialBytes = size_t{1} << 20;
+inline constexpr size_t kMaxCredentialBytes = size_t{1} << 20;
 
 Result<std::string> ReadCredentialFile(const std::string& path);
 // Without white space at both ends; an error if nothing is left.

@@ -137,7 +137,7 @@ class Run {
       if (count == 0) {
         break;
       }
-      if (count < 0 || text.size() + static_cast<size_t>(count) > kMostCredentialBytes) {
+      if (count < 0 || text.size() + static_cast<size_t>(count) > kMaxCredentialBytes) {
         return InvalidArgument(
             fmt::format("the kubeconfig's exec plug-in {} says more than 1 MiB", plugin.command));
       }

@@ -25,7 +25,7 @@ bool TooDeep(std::string_view text) {
     } else if (character == '"') {
       in_string = true;
     } else if (character == '{' || character == '[') {
-      if (++depth > kMostJsonDepth) {
+      if (++depth > kMaxJsonDepth) {
         return true;
       }
     } else if (character == '}' || character == ']') {
@@ -54,7 +54,7 @@ Value* MemberOf(Value& object, std::string_view name) {
 
 Result<rapidjson::Document> ParseJsonObject(std::string_view text, std::string_view what) {
   if (TooDeep(text)) {
-    return InvalidArgument(fmt::format("{} is nested deeper than {} levels", what, kMostJsonDepth));
+    return InvalidArgument(fmt::format("{} is nested deeper than {} levels", what, kMaxJsonDepth));
   }
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |

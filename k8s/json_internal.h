@@ -13,7 +13,7 @@ namespace sluice::k8s {
 
 // No real object is deeper (a CustomResourceDefinition's schema has some thirty levels); code that
 // walks a document recurses once per level.
-inline constexpr int kMostJsonDepth = 200;
+inline constexpr int kMaxJsonDepth = 200;
 
 // `text` as one JSON object; `what` begins the error. Never recurses, and respects the limit.
 Result<rapidjson::Document> ParseJsonObject(std::string_view text, std::string_view what);

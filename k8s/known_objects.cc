@@ -10,7 +10,7 @@ namespace sluice::k8s {
 namespace {
 
 // Late events come within seconds; no job loses more pods in that time.
-constexpr size_t kMostGone = 1000;
+constexpr size_t kMaxDeletions = 1000;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ ObjectChange KnownObjects::TakeOut(const std::string& uid) {
   ObjectChange change{ObjectChange::Kind::kGone, std::move(objects_[uid])};
   objects_.erase(uid);
   gone_.push_back(uid);
-  if (gone_.size() > kMostGone) {
+  if (gone_.size() > kMaxDeletions) {
     gone_.pop_front();
   }
   return change;

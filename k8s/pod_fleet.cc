@@ -16,7 +16,7 @@ namespace {
 constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
 constexpr double kLongestGrace = 3600;
 // Retries wait by a clock that may not be the system's.
-constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
 double RetrySeconds(int refusals) {
   return std::min(kLongestRetrySeconds, kFirstRetrySeconds * std::pow(2.0, std::min(refusals, 8)));
@@ -78,7 +78,8 @@ Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape sh
       }
     }
   });
-  self->telling_ = std::jthread([self](const std::stop_token& ended) { self->TellAll(ended); });
+  self->delivering_ =
+      std::jthread([self](const std::stop_token& ended) { self->DeliverEvents(ended); });
   return fleet;
 }
 
@@ -90,13 +91,13 @@ PodFleet::PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWr
 
 bool PodFleet::WaitToWrite(const std::stop_token& stop) const {
   while (!stop.stop_requested() && may_write_ && !may_write_(stop)) {
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
   return !stop.stop_requested();
 }
 
 PodFleet::~PodFleet() {
-  for (std::jthread* const thread : {&making_, &deleting_, &telling_}) {
+  for (std::jthread* const thread : {&making_, &deleting_, &delivering_}) {
     thread->request_stop();
   }
   watch_.reset();
@@ -120,7 +121,7 @@ Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
   RETURN_IF_ERROR(BuildSecret(shape_, identity, spec, SecretName(spec)).status());
   const MutexLock lock(mutex_);
-  Pod pod{identity, PodStory(spec.name, spec.role, false), spec, SecretName(spec)};
+  Pod pod{identity, PodEvents(spec.name, spec.role, false), spec, SecretName(spec)};
   const auto found = pods_.find(spec.name);
   if (found != pods_.end()) {
     if (!found->second.story.ended()) {
@@ -144,7 +145,7 @@ Status PodFleet::Stop(const std::string& name, double grace_seconds) {
   }
   Pod& pod = found->second;
   if (pod.spec && !pod.creating && pod.refusals == 0) {  // not requested yet
-    Tell(pod.story.OnGone());
+    Report(pod.story.OnGone());
     pods_.erase(found);
     return OkStatus();
   }
@@ -172,7 +173,7 @@ void PodFleet::TryAgain(Pod& pod) {
   Changed();
 }
 
-void PodFleet::Tell(std::vector<elastic::FleetEvent> events) {
+void PodFleet::Report(std::vector<elastic::FleetEvent> events) {
   std::move(events.begin(), events.end(), std::back_inserter(events_));
   Changed();
 }
@@ -205,7 +206,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
       return;
     }
     const bool runs = state->phase == PodState::Phase::kRunning;
-    Pod adopted{*identity, PodStory(object.name, identity->role, runs)};
+    Pod adopted{*identity, PodEvents(object.name, identity->role, runs)};
     adopted.uid = object.uid;
     found = pods_.emplace(object.name, std::move(adopted)).first;
   }
@@ -219,9 +220,9 @@ void PodFleet::OnChange(const ObjectChange& change) {
   }
   pod.node = state->node;
   const bool had_ended = pod.story.ended();
-  Tell(pod.story.OnState(*state));
+  Report(pod.story.OnState(*state));
   if (gone) {
-    Tell(pod.story.OnGone());
+    Report(pod.story.OnGone());
   }
   if (!had_ended && pod.story.ended()) {
     // One that failed by itself takes no other's place, and its logs may be of interest.
@@ -236,7 +237,7 @@ void PodFleet::WaitForChange(MutexLock& lock, const std::stop_token& stop, bool 
   const auto changed = [this, seen = changes_]()
                            NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
   if (look) {
-    changed_.wait_for(lock.native(), stop, kLook, changed);
+    changed_.wait_for(lock.native(), stop, kPollInterval, changed);
   } else {
     changed_.wait(lock.native(), stop, changed);
   }
@@ -315,12 +316,12 @@ void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
   }
   if (MayWorkLater(answer.fault)) {
     if (!pod.delete_grace) {
-      Tell(pod.story.OnWaiting(answer.status.message()));
+      Report(pod.story.OnWaiting(answer.status.message()));
       TryAgain(pod);
     }
     return;
   }
-  Tell(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
+  Report(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
   OnEnded(pod, true);
   pods_.erase(found);
 }
@@ -352,7 +353,7 @@ void PodFleet::FindUids(const std::vector<std::string>& names, const std::stop_t
       pod.uid = there.object.uid;
       pod.spec.reset();
     } else if (there.ok() || there.fault == Fault::kNotFound) {
-      Tell(pod.story.OnGone());
+      Report(pod.story.OnGone());
       OnEnded(pod, true);
       pods_.erase(found);
     } else {
@@ -395,7 +396,7 @@ void PodFleet::Delete(const std::vector<std::string>& names, const std::stop_tok
   }
 }
 
-void PodFleet::TellAll(const std::stop_token& stop) {
+void PodFleet::DeliverEvents(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Watcher watcher;
     std::deque<elastic::FleetEvent> events;

@@ -62,7 +62,7 @@ class PodFleet final : public elastic::Fleet {
  private:
   struct Pod {
     PodIdentity identity;
-    PodStory story;
+    PodEvents story;
     std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
     std::string secret = {};                        // its name; empty: made by an earlier master
     std::string node = {};
@@ -86,8 +86,8 @@ class PodFleet final : public elastic::Fleet {
   void Delete(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
   void FindUids(const std::vector<std::string>& names, const std::stop_token& stop)
       EXCLUDES(mutex_);
-  void Tell(std::vector<elastic::FleetEvent> events) REQUIRES(mutex_);
-  void TellAll(const std::stop_token& stop) EXCLUDES(mutex_);
+  void Report(std::vector<elastic::FleetEvent> events) REQUIRES(mutex_);
+  void DeliverEvents(const std::stop_token& stop) EXCLUDES(mutex_);
   void OnEnded(Pod& pod, bool keep) REQUIRES(mutex_);
   void TryAgain(Pod& pod) REQUIRES(mutex_);
   void Changed() REQUIRES(mutex_);
@@ -111,7 +111,7 @@ class PodFleet final : public elastic::Fleet {
   Watcher watcher_ GUARDED_BY(mutex_);
 
   std::unique_ptr<ObjectWatch> watch_;
-  std::jthread making_, deleting_, telling_;
+  std::jthread making_, deleting_, delivering_;
 };
 
 }  // namespace sluice::k8s

@@ -21,7 +21,7 @@ using rapidjson::Value;
 using Memory = Document::AllocatorType;
 
 // Kubernetes stores a MiB; names and base64's padding take little of it.
-constexpr size_t kMostSecretBytes = (size_t{1} << 20) - 1024;
+constexpr size_t kMaxSecretBytes = (size_t{1} << 20) - 1024;
 constexpr std::string_view kSecretVolume = "sluice-process";
 constexpr std::string_view kScratchVolume = "sluice-tmp";
 constexpr int kUser = 65532;  // "nonroot" in most base images; not a real user in any of them
@@ -198,7 +198,7 @@ const RoleRequest& RequestOf(const PodShape& shape, Role role) {
 // The pod's index within its role, from 0: workers are numbered in the order of their start.
 uint64_t IndexOf(const PodIdentity& identity, const std::string& name) {
   if (identity.role != Role::kWorker) {
-    return identity.server_index;
+    return identity.server_index.value();
   }
   uint64_t number = 1;
   const size_t digits = name.find_last_not_of("0123456789") + 1;
@@ -292,7 +292,7 @@ std::map<std::string, std::string> LabelsOf(const PodIdentity& identity) {
       {std::string(kRoleLabel), std::string(RoleName(identity.role))},
       {std::string(kIncarnationLabel), std::to_string(identity.incarnation.value())}};
   if (identity.role == Role::kParameterServer) {
-    labels[std::string(kServerLabel)] = std::to_string(identity.server_index);
+    labels[std::string(kServerLabel)] = std::to_string(identity.server_index.value());
   }
   return labels;
 }
@@ -311,10 +311,12 @@ std::optional<PodIdentity> IdentityOf(const std::map<std::string, std::string>& 
   for (const Role each : {Role::kMaster, Role::kWorker, Role::kParameterServer}) {
     if (role->second == RoleName(each)) {
       identity.role = each;
-      const bool server = each == Role::kParameterServer;
-      return server && !ReadNumber(labels, kServerLabel, identity.server_index)
-                 ? std::nullopt
-                 : std::optional<PodIdentity>(identity);
+      uint32_t server = 0;
+      if (each == Role::kParameterServer && !ReadNumber(labels, kServerLabel, server)) {
+        return std::nullopt;
+      }
+      identity.server_index = elastic::ServerId(server);
+      return identity;
     }
   }
   return std::nullopt;
@@ -360,10 +362,10 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
 Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identity,
                                 const elastic::ProcessSpec& process,
                                 const std::string& secret_name) {
-  if (process.config.size() + process.secret.size() > kMostSecretBytes) {
+  if (process.config.size() + process.secret.size() > kMaxSecretBytes) {
     return ResourceExhausted(
         fmt::format("the configuration of {} has {} bytes, and a Secret holds {}", process.name,
-                    process.config.size() + process.secret.size(), kMostSecretBytes));
+                    process.config.size() + process.secret.size(), kMaxSecretBytes));
   }
   Document secret;
   secret.SetObject();

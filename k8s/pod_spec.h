@@ -36,8 +36,8 @@ struct Owner {
 struct PodIdentity {
   std::string job_uid;
   elastic::Role role = elastic::Role::kWorker;
-  elastic::Incarnation incarnation = elastic::kNobody;
-  uint32_t server_index = 0;
+  elastic::Incarnation incarnation = elastic::kNoIncarnation;
+  elastic::ServerId server_index = elastic::ServerId::First();
 };
 std::map<std::string, std::string> LabelsOf(const PodIdentity& identity);
 // nullopt: the labels are not ours, or damaged.

@@ -20,7 +20,7 @@ constexpr int kCannotExecute = 126;  // a container that could not be created
 
 // Waiting does not help with these. ErrImagePull and CreateContainerError may be temporary problems
 // of a registry or a node; the kubelet retries, and reports BackOff if that did not help.
-constexpr std::array<std::string_view, 4> kHopeless = {
+constexpr std::array<std::string_view, 4> kPermanentReasons = {
     "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"};
 
 // Reasons of a failed pod that concern the node, and say nothing about the process.
@@ -123,7 +123,7 @@ void ReadWaiting(const Value& pod, const Value* container, PodState& state) {
     for (const Value& each : ArrayIn(pod, {"status", list})) {
       const std::string_view reason = TextIn(each, {"state", "waiting", "reason"});
       const bool ours = &each == container || std::string_view(list) == "initContainerStatuses";
-      if (ours && IsOneOf(reason, kHopeless)) {
+      if (ours && IsOneOf(reason, kPermanentReasons)) {
         End(state, kCannotExecute, ExitClass::kConfiguration,
             Words(reason, TextIn(each, {"state", "waiting", "message"})));
         return;
@@ -174,10 +174,10 @@ Result<PodState> ReadPodState(std::string_view json) {
   return state;
 }
 
-PodStory::PodStory(std::string name, elastic::Role role, bool adopted)
+PodEvents::PodEvents(std::string name, elastic::Role role, bool adopted)
     : name_(std::move(name)), role_(role), started_(adopted) {}
 
-FleetEvent PodStory::Event(FleetEvent::Kind kind) const {
+FleetEvent PodEvents::Event(FleetEvent::Kind kind) const {
   FleetEvent event;
   event.kind = kind;
   event.name = name_;
@@ -185,7 +185,7 @@ FleetEvent PodStory::Event(FleetEvent::Kind kind) const {
   return event;
 }
 
-std::vector<FleetEvent> PodStory::OnWaiting(const std::string& why, bool placed) {
+std::vector<FleetEvent> PodEvents::OnWaiting(const std::string& why, bool placed) {
   if (ended_ || started_ || why == waiting_for_) {
     return {};
   }
@@ -196,7 +196,7 @@ std::vector<FleetEvent> PodStory::OnWaiting(const std::string& why, bool placed)
   return {std::move(event)};
 }
 
-std::vector<FleetEvent> PodStory::OnState(const PodState& state) {
+std::vector<FleetEvent> PodEvents::OnState(const PodState& state) {
   if (ended_) {
     return {};
   }
@@ -222,13 +222,13 @@ std::vector<FleetEvent> PodStory::OnState(const PodState& state) {
   return events;
 }
 
-std::vector<FleetEvent> PodStory::OnGone() {
+std::vector<FleetEvent> PodEvents::OnGone() {
   PodState gone;
   End(gone, kKilled, ExitClass::kPreempted, "the pod was deleted");
   return OnState(gone);
 }
 
-std::vector<FleetEvent> PodStory::OnRefused(const std::string& why) {
+std::vector<FleetEvent> PodEvents::OnRefused(const std::string& why) {
   PodState refused;
   End(refused, kCannotExecute, ExitClass::kConfiguration, why);
   return OnState(refused);

@@ -37,10 +37,10 @@ Result<PodState> ReadPodState(std::string_view json);
 
 // The events of one pod: each change of its state is reported once, however often it is seen, and
 // nothing after its end. Pure.
-class PodStory {
+class PodEvents {
  public:
   // `adopted`: its start was already reported.
-  PodStory(std::string name, elastic::Role role, bool adopted);
+  PodEvents(std::string name, elastic::Role role, bool adopted);
 
   std::vector<elastic::FleetEvent> OnState(const PodState& state);
   // It no longer exists: an end, if none was seen.

@@ -19,7 +19,7 @@ using rapidjson::Document;
 using rapidjson::Value;
 using Memory = Document::AllocatorType;
 
-constexpr int64_t kMostProcesses = 1024;  // as for engine.max_workers
+constexpr int64_t kMaxProcesses = 1024;  // as for engine.max_workers
 
 // The fields of one JSON object, each with its path; errors in them are added to `errors`.
 class Fields {
@@ -161,8 +161,8 @@ std::optional<uint32_t> Narrow(std::optional<int64_t> number) {
 
 ProcessesSpec ReadProcesses(const Fields& fields, int64_t least) {
   ProcessesSpec processes;
-  processes.min = Narrow(fields.Integer("min", least, kMostProcesses));
-  processes.max = Narrow(fields.Integer("max", least, kMostProcesses));
+  processes.min = Narrow(fields.Integer("min", least, kMaxProcesses));
+  processes.max = Narrow(fields.Integer("max", least, kMaxProcesses));
   if (processes.min && processes.max && *processes.min > *processes.max) {
     fields.Wrong("min", fmt::format("{} is more than {}, {}", *processes.min, fields.PathOf("max"),
                                     *processes.max));

@@ -13,7 +13,7 @@ namespace sluice::k8s {
 namespace {
 
 // Of a refusal's body: a Status object, or a proxy's page.
-constexpr size_t kMostRefusalBytes = size_t{64} << 10;
+constexpr size_t kMaxRefusalBytes = size_t{64} << 10;
 constexpr long kConnectMilliseconds = 10'000;
 // So that a connection whose far end has vanished is detected.
 constexpr long kKeepAliveSeconds = 30;
@@ -202,7 +202,7 @@ size_t Transfer::OnBytes(char* bytes, size_t size, size_t count, void* self) {
     transfer.too_large_ = !transfer.sink_(text);
     return transfer.too_large_ ? 0 : text.size();
   }
-  const size_t room = kMostRefusalBytes - transfer.refusal_.size();
+  const size_t room = kMaxRefusalBytes - transfer.refusal_.size();
   transfer.refusal_.append(text.substr(0, room));
   return text.size();
 }

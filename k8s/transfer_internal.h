@@ -17,7 +17,7 @@
 
 namespace sluice::k8s {
 
-inline constexpr size_t kMostAnswerBytes = size_t{64} << 20;
+inline constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
 // How often, at least, code that waits for the network checks its clock, which may not be the
 // system's.
 inline constexpr double kLongestPollSeconds = 0.1;

@@ -28,17 +28,17 @@ Status FrameDecoder::Feed(std::string_view bytes, std::vector<std::string>& fram
     } else if (character == '"') {
       in_string_ = true;
     } else if (character == '{' || character == '[') {
-      if (++depth_ > kMostJsonDepth) {
+      if (++depth_ > kMaxJsonDepth) {
         return failure_ = InvalidArgument(fmt::format(
-                   "the watch sent an object nested deeper than {} levels", kMostJsonDepth));
+                   "the watch sent an object nested deeper than {} levels", kMaxJsonDepth));
       }
     } else if ((character == '}' || character == ']') && --depth_ == 0) {
       frame_.append(bytes.substr(begin, at + 1 - begin));
       frames.push_back(std::exchange(frame_, {}));
     }
-    if (depth_ > 0 && frame_.size() + (at - begin) > kMostFrameBytes) {
-      return failure_ = InvalidArgument(fmt::format("the watch sent an object of more than {} MiB",
-                                                    kMostFrameBytes >> 20));
+    if (depth_ > 0 && frame_.size() + (at - begin) > kMaxFrameBytes) {
+      return failure_ = InvalidArgument(
+                 fmt::format("the watch sent an object of more than {} MiB", kMaxFrameBytes >> 20));
     }
   }
   if (depth_ > 0) {

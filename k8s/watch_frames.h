@@ -11,10 +11,10 @@
 namespace sluice::k8s {
 
 // An object is stored in at most 1.5 MiB; larger frames are not from a watch.
-inline constexpr size_t kMostFrameBytes = size_t{8} << 20;
+inline constexpr size_t kMaxFrameBytes = size_t{8} << 20;
 
 // Cuts a watch's bytes, in whatever pieces they arrive, into JSON objects. Pure; holds at most
-// kMostFrameBytes.
+// kMaxFrameBytes.
 class FrameDecoder {
  public:
   // Appends the objects that are now complete. An error is final: nothing may follow it.

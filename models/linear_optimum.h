@@ -36,7 +36,8 @@ struct LinearPass {
   static Result<LinearPass> Parse(const std::string& bytes);
 };
 
-// What rows add to a pass. The same rows, the same bits, whoever adds them up. Not thread-safe.
+// The contribution of rows to a pass. Equal rows give equal bits, in whichever process. Not
+// thread-safe.
 class LinearSums {
  public:
   static Result<std::unique_ptr<LinearSums>> Make(const ModelSpec& spec);

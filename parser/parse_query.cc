@@ -37,8 +37,8 @@ Result<ExtendedStatement> ParseTrain(Cursor& cursor, Select select) {
 }
 
 Status CheckTarget(const Name& target) {
-  constexpr size_t kMostParts = 3;  // schema.table.column
-  if (target.parts.size() <= kMostParts) {
+  constexpr size_t kMaxParts = 3;  // schema.table.column
+  if (target.parts.size() <= kMaxParts) {
     return OkStatus();
   }
   return SyntaxError(fmt::format("'{}' does not name a column of a result table", target.text))

@@ -35,7 +35,7 @@ bool SameName(std::string_view a, std::string_view b) {
 }
 
 // Each class adds a column, and a table has room for some 1,600.
-constexpr int kMostClassColumns = 200;
+constexpr int kMaxClassColumns = 200;
 constexpr char kActual[] = "actual";
 constexpr char kOfClass[] = "probability_";
 
@@ -69,7 +69,7 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
                                                  known[2]));
       continue;
     }
-    if (output == "probabilities" && label.classes_size() > kMostClassColumns) {
+    if (output == "probabilities" && label.classes_size() > kMaxClassColumns) {
       errors.Add(InvalidArgument(fmt::format("predict.extra_outputs: probabilities of {} classes "
                                              "would be as many columns",
                                              label.classes_size()))

@@ -60,7 +60,7 @@ void TrainBinder::BindType() {
   if (statement_.model_type) {
     bound_.type_span = statement_.model_type->span;
     bound_.type = models::FindModelType(statement_.model_type->text);
-    if (bound_.type == nullptr && !FindBrought()) {
+    if (bound_.type == nullptr && !FindUserType()) {
       UnknownType();
     }
   }
@@ -201,7 +201,7 @@ Result<BoundTrain> TrainBinder::Bind() {
   BindType();
   BindLabel();
   BindStatistics();
-  MakeBrought();
+  MakeUserType();
   ChooseType();
   BindAttributes();
   BindColumns();

@@ -184,7 +184,7 @@ Status TrainBinder::BindLabelPlan() {
     input.classes_known = true;
   } else if (input.use == LabelUse::kClasses && NeedsClassQuery(statistics)) {
     ASSIGN_OR_RETURN(input.classes,
-                     QueryClasses(bound_.select.text, column, seen, kMostClasses, source_));
+                     QueryClasses(bound_.select.text, column, seen, kMaxClasses, source_));
     input.classes_known = true;
   }
   models::LabelPlan* label = bound_.features.mutable_label();
@@ -313,10 +313,10 @@ void TrainBinder::Derive() {
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
   bound_.left_out = std::move(report.left_out);
-  bound_.told = std::move(report.told);
+  bound_.warnings = std::move(report.warnings);
   bound_.times = std::move(report.times);
   bound_.series = std::move(report.series);
-  SimplifyForBrought();
+  SimplifyForUserType();
   BindDecision();
   WarnOfLeaks();
 }

@@ -19,7 +19,7 @@
 namespace sluice::planner {
 
 // A model type that is not built in.
-struct BroughtSource {
+struct UserTypeSource {
   catalog::ModelVersion version;  // of the type: its name, its language
   std::string text;
 };
@@ -30,16 +30,16 @@ struct BoundTrain {
   BoundSelect select;
   catalog::SelectStatistics statistics;
   const models::ModelType* type = nullptr;
-  Span type_span;                                    // of its name; invalid where none is written
-  std::optional<BroughtSource> brought;              // of `type`
+  Span type_span;                                     // of the name; invalid if there is none
+  std::optional<UserTypeSource> user_type;            // of `type`
   std::shared_ptr<const models::ModelType> own_type;  // which is this then
-  std::string chosen_because;                        // short form only
-  std::string shape;                                 // as in ModelChoice
-  std::vector<const models::ModelType*> open_types;  // as in ModelChoice
+  std::string chosen_because;                         // short form only
+  std::string shape;                                  // as in ModelChoice
+  std::vector<const models::ModelType*> open_types;   // as in ModelChoice
   AttributeSet attributes;
   models::FeaturePlan features;  // with the label
   std::vector<std::string> notes;
-  std::vector<std::string> told;  // as in DeriveReport
+  std::vector<std::string> warnings;  // as in DeriveReport
   std::vector<LeftOutColumn> left_out;
   std::map<std::string, std::string> times;  // as in DeriveReport
   std::string series;

@@ -17,7 +17,7 @@ namespace {
 
 // Attributes that may change when a training continues from a checkpoint: processes, and the
 // checkpoints themselves. None of them affects the resulting model.
-constexpr std::array kMayChange = {
+constexpr std::array kMutableAttributes = {
     "engine.num_workers",
     "engine.min_workers",
     "engine.max_workers",
@@ -35,8 +35,9 @@ constexpr std::array kMayChange = {
 bool MayChange(const models::ModelType& type, const parser::Attribute& attribute) {
   const models::AttributeSpec* spec = models::FindAttribute(type, attribute.name.text);
   const auto is = [spec](std::string_view name) { return spec->name == name; };
-  return spec != nullptr && (std::any_of(kMayChange.begin(), kMayChange.end(), is) ||
-                             std::any_of(PodAttributes().begin(), PodAttributes().end(), is));
+  return spec != nullptr &&
+         (std::any_of(kMutableAttributes.begin(), kMutableAttributes.end(), is) ||
+          std::any_of(PodAttributes().begin(), PodAttributes().end(), is));
 }
 
 // Names are folders inside `root`, however they are spelt.

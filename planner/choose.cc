@@ -13,8 +13,8 @@ namespace {
 
 // With validation rows to stop by, a network trains at most this many epochs, or until this many
 // rows have been trained (some ten seconds): most tables are at their best after 20 to 100 epochs.
-constexpr int64_t kMostEpochs = 200;
-constexpr int64_t kMostTrainedRows = 30'000'000;
+constexpr int64_t kMaxEpochs = 200;
+constexpr int64_t kMaxTrainedRows = 30'000'000;
 // Without validation rows: until about this many rows have been trained.
 constexpr int64_t kWantedRows = 600'000;
 // Epochs without improvement after which the learning rate is lowered; after three times as many,
@@ -22,22 +22,22 @@ constexpr int64_t kWantedRows = 600'000;
 constexpr uint32_t kPlateau = 3;
 constexpr uint32_t kPatience = 3 * kPlateau;
 
-// Models of fewer rows are judged by folds: a tenth of them would be noise. Of fewer than these
-// there is not one of each kind in a fold.
+// Models of fewer rows are judged by folds: the metric of a tenth of them would be noise. With
+// fewer than the second number, a fold may lack a class.
 constexpr int64_t kFoldedRows = 4'000;
-constexpr int64_t kFewestFoldedRows = 50;
+constexpr int64_t kMinFoldedRows = 50;
 constexpr uint32_t kFolds = 5;
 // Limits for a fold's training steps, in all and without improvement. The smallest tables get fewer
 // passes: what a network memorises from them helps with rows similar to them, but not with others
 // (housing, whose last rows are other towns: RMSE 6.1 after 50 epochs, 9.0 after 150).
-constexpr int64_t kMostFoldSteps = 6'000;
+constexpr int64_t kMaxFoldSteps = 6'000;
 constexpr int64_t kFoldPatienceSteps = 400;
-constexpr int64_t kMostFoldEpochs = 300;
-constexpr int64_t kMostEpochsOfFewRows = 50;
+constexpr int64_t kMaxFoldEpochs = 300;
+constexpr int64_t kMaxEpochsOfFewRows = 50;
 
 // Below this number of rows none are set aside: a hundred validation rows tell little, and training
 // would miss them.
-constexpr int64_t kFewestSplitRows = 1'000;
+constexpr int64_t kMinSplitRows = 1'000;
 // A network with so few rows is trained for about this many steps, which suits 32,560 rows, too:
 // after 200 epochs it has memorised housing's 400 rows (RMSE 10.4, against 6.5 after 32 epochs).
 constexpr int64_t kWantedSteps = 400;
@@ -50,7 +50,7 @@ constexpr double kFraction = 0.05;
 // four stops after the second epoch.
 constexpr double kStoppingFraction = 0.1;
 // Enough for an AUC to three digits; more rows would only cost time and memory.
-constexpr double kMostValidationRows = 20'000;
+constexpr double kMaxValidationRows = 20'000;
 
 }  // namespace
 
@@ -61,13 +61,13 @@ Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_op
   const int64_t some_rows = std::max<int64_t>(rows, 1);
   Schedule schedule;
   schedule.batch_size = rows < 2'000 ? 32 : rows < 10'000 ? 128 : 256;
-  if (rows < kFewestSplitRows && linear && epochs_open) {
+  if (rows < kMinSplitRows && linear && epochs_open) {
     schedule.batch_size = Unsigned(some_rows);
     schedule.epochs = kExactEpochs;
     return schedule;
   }
   if (epochs_open && validates && !trees) {
-    schedule.epochs = Unsigned(std::clamp(kMostTrainedRows / some_rows, int64_t{1}, kMostEpochs));
+    schedule.epochs = Unsigned(std::clamp(kMaxTrainedRows / some_rows, int64_t{1}, kMaxEpochs));
     if (schedule.epochs > kPlateau) {
       schedule.patience = kPatience;
       schedule.plateau = kPlateau;
@@ -75,15 +75,15 @@ Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_op
     return schedule;
   }
   int64_t epochs = (kWantedRows + some_rows - 1) / some_rows;
-  if (rows < kFewestSplitRows && !linear) {
+  if (rows < kMinSplitRows && !linear) {
     epochs = kWantedSteps * schedule.batch_size / some_rows;
   }
-  schedule.epochs = Unsigned(std::clamp(epochs, int64_t{1}, kMostEpochs));
+  schedule.epochs = Unsigned(std::clamp(epochs, int64_t{1}, kMaxEpochs));
   return schedule;
 }
 
 uint32_t ChooseFolds(int64_t rows) {
-  return rows >= kFewestFoldedRows && rows < kFoldedRows ? kFolds : 0;
+  return rows >= kMinFoldedRows && rows < kFoldedRows ? kFolds : 0;
 }
 
 Schedule ChooseFoldSchedule(int64_t rows) {
@@ -91,12 +91,11 @@ Schedule ChooseFoldSchedule(int64_t rows) {
   schedule.batch_size = ChooseSchedule(models::ModelFamily::kDeep, rows, true, true).batch_size;
   const int64_t steps = std::max<int64_t>(rows / schedule.batch_size, 1);
   // With so few rows that 400 steps are more than 50 epochs, allow as many epochs as that takes.
-  const int64_t most = rows < kFewestSplitRows
-                           ? std::max(kMostEpochsOfFewRows, kWantedSteps / steps)
-                           : kMostFoldEpochs;
-  schedule.epochs = Unsigned(std::clamp(kMostFoldSteps / steps, int64_t{1}, most));
+  const int64_t most =
+      rows < kMinSplitRows ? std::max(kMaxEpochsOfFewRows, kWantedSteps / steps) : kMaxFoldEpochs;
+  schedule.epochs = Unsigned(std::clamp(kMaxFoldSteps / steps, int64_t{1}, most));
   schedule.patience =
-      Unsigned(std::clamp(kFoldPatienceSteps / steps, int64_t{kPatience}, kMostFoldEpochs));
+      Unsigned(std::clamp(kFoldPatienceSteps / steps, int64_t{kPatience}, kMaxFoldEpochs));
   return schedule;
 }
 
@@ -114,7 +113,7 @@ Status ChooseSplit(const AttributeSet& attributes, models::ModelFamily family, i
                        : stops                ? kStoppingFraction
                                               : kFraction;
   const double chosen =
-      std::min(small, kMostValidationRows / static_cast<double>(std::max<int64_t>(rows, 1)));
+      std::min(small, kMaxValidationRows / static_cast<double>(std::max<int64_t>(rows, 1)));
   split->set_fraction(asked.value_or(chosen));
   const bool by_select = attributes.Text("validation.select").has_value();
   const bool no_share = by_select || kind == "none" || kind == "column";
@@ -161,7 +160,7 @@ Status ChooseSplit(const AttributeSet& attributes, models::ModelFamily family, i
     split->set_kind(plan::Split::COLUMN);
     split->set_fraction(0);
   } else if (kind == "none" || (asked && *asked <= 0) ||
-             (kind == "auto" && !asked && rows < kFewestSplitRows)) {
+             (kind == "auto" && !asked && rows < kMinSplitRows)) {
     split->set_kind(plan::Split::NONE);
     split->set_fraction(0);
   } else if (!group_column.empty()) {

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int64_t kRowsPerShard = 10'000;
 // A process holds two shards; larger ones would cost memory without saving time.
-constexpr int64_t kMostRowsPerShard = 30'000;
+constexpr int64_t kMaxRowsPerShard = 30'000;
 // A table that is shared out is cut into this many shards, so that a slow worker's shards are
 // short; each has at least this many batches per step, since a query costs something.
-constexpr int64_t kMostSharedShards = 64;
-constexpr int64_t kFewestBatchesPerShard = 4;
+constexpr int64_t kMaxSharedShards = 64;
+constexpr int64_t kMinBatchesPerShard = 4;
 // Micro-batches of a synchronous step: enough for eight workers, and few enough for a loader to
 // hold at once.
 constexpr uint32_t kMicroBatches = 8;
@@ -33,7 +33,7 @@ constexpr int64_t kParametersPerServer = 16'000'000;
 constexpr int64_t kDenseBytesPerServer = int64_t{448} << 20;
 
 // Whether an attribute asks for processes other than the gateway's own.
-bool AsksForFleet(const AttributeSet& attributes) {
+bool RequestsFleet(const AttributeSet& attributes) {
   const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
   return strategy == "parameter_server" || strategy == "allreduce" ||
          attributes.Given("engine.num_ps") || attributes.Given("engine.min_workers") ||
@@ -210,7 +210,7 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   errors.Add(FillPods(attributes, options.pods, strategy));
   RETURN_IF_ERROR(errors);
   if (work.trees) {
-    if (AsksForFleet(attributes)) {
+    if (RequestsFleet(attributes)) {
       notes->push_back("boosted trees are trained by one worker, whatever engine.* asks for");
     }
     OneWorker(strategy);
@@ -220,7 +220,7 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   const double cost = static_cast<double>(work.rows) * static_cast<double>(work.columns) *
                       static_cast<double>(work.epochs);
   const bool large = cost > static_cast<double>(options.in_process_work);
-  if (asked == "local" || (!AsksForFleet(attributes) && !large)) {
+  if (asked == "local" || (!RequestsFleet(attributes) && !large)) {
     for (const auto& [name, most] : {std::pair{"engine.num_workers", 1},
                                      {"engine.min_workers", 1},
                                      {"engine.max_workers", 1},
@@ -256,8 +256,8 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
                     "engine.replicas needs two parameter servers or more, and there is one")
         .Hint("write engine.num_ps=2");
   }
-  strategy->set_reason(AsksForFleet(attributes) ? "engine.* asks for processes"
-                                                : "too much work for one process");
+  strategy->set_reason(RequestsFleet(attributes) ? "engine.* asks for processes"
+                                                 : "too much work for one process");
   return OkStatus();
 }
 
@@ -268,7 +268,7 @@ int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strate
     return std::max((wanted + unit - 1) / unit, int64_t{1}) * unit;
   };
   if (rows > kCountedCutRows) {
-    const int64_t wanted = std::clamp(rows / kMostSharedShards, kRowsPerShard, kMostRowsPerShard);
+    const int64_t wanted = std::clamp(rows / kMaxSharedShards, kRowsPerShard, kMaxRowsPerShard);
     const int64_t rounds = std::max<int64_t>(rows / (wanted * kMicroBatches), 1);
     return whole((rows + rounds * kMicroBatches - 1) / (rounds * kMicroBatches), batch);
   }
@@ -277,8 +277,8 @@ int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strate
   }
   const int64_t lanes = synchronous ? strategy.micro_batches() : kMicroBatches;
   const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard, per step
-  const int64_t rounds = std::clamp(rows / (lanes * unit * kFewestBatchesPerShard), int64_t{1},
-                                    std::max<int64_t>(kMostSharedShards / lanes, 1));
+  const int64_t rounds = std::clamp(rows / (lanes * unit * kMinBatchesPerShard), int64_t{1},
+                                    std::max<int64_t>(kMaxSharedShards / lanes, 1));
   return whole((rows + lanes * rounds - 1) / (lanes * rounds), unit);
 }
 
@@ -299,8 +299,8 @@ Result<int64_t> ReadBytes(const std::string& text, Span span) {
       scale = std::pow(1024.0, static_cast<double>(power + 1));
     }
   }
-  constexpr double kMost = 1e15;
-  if (error != std::errc() || scale == 0 || !(amount > 0) || amount * scale > kMost) {
+  constexpr double kMax = 1e15;
+  if (error != std::errc() || scale == 0 || !(amount > 0) || amount * scale > kMax) {
     return InvalidArgument(fmt::format("attribute engine.memory must be a size, not '{}'", text))
         .At(span)
         .Hint("write '512MB' or '2GB'");

@@ -21,12 +21,12 @@ using models::ModelFamily;
 using models::ModelType;
 
 // XGBoost holds a byte per value: five million rows of twenty columns take 100 MB.
-constexpr int64_t kMostTreeRows = 5'000'000;
+constexpr int64_t kMaxTreeRows = 5'000'000;
 // With so many values a text column is no longer split well by trees, which see hashes of them.
 constexpr double kHugeVocabulary = 50'000;
 constexpr int64_t kHugeVocabularyRows = 1'000'000;
 
-bool AsksForNetwork(const parser::TrainStatement& statement) {
+bool RequestsNetwork(const parser::TrainStatement& statement) {
   for (const parser::ColumnClause& clause : statement.columns) {
     for (const parser::Expression& column : clause.columns) {
       const Result<ColumnSpec> spec = ReadColumn(column);
@@ -46,7 +46,7 @@ const ModelType* Type(std::string_view name) {
 }
 
 // Whether it asks for several processes, which only networks support.
-bool AsksForProcesses(const std::string& name, const parser::AttributeValue& value) {
+bool RequestsProcesses(const std::string& name, const parser::AttributeValue& value) {
   const auto* integer = std::get_if<int64_t>(&value.value);
   if (name == "engine.num_ps") {
     return integer != nullptr && *integer > 0;
@@ -65,12 +65,12 @@ bool AsksForProcesses(const std::string& name, const parser::AttributeValue& val
 }
 
 // Whether the attribute has an effect when training a model of this type.
-bool Obeys(const ModelType& type, const parser::Attribute& attribute) {
+bool Accepts(const ModelType& type, const parser::Attribute& attribute) {
   const models::AttributeSpec* spec = models::FindAttribute(type, attribute.name.text);
   if (spec == nullptr || spec->without_effect) {
     return false;
   }
-  return type.family != ModelFamily::kTrees || !AsksForProcesses(spec->name, attribute.value);
+  return type.family != ModelFamily::kTrees || !RequestsProcesses(spec->name, attribute.value);
 }
 
 bool Knows(const ModelType& type, const parser::Attribute& attribute) {
@@ -101,7 +101,7 @@ std::vector<const ModelType*> Candidates(bool classification, bool wide_first, b
 class Demands {
  public:
   Demands(const parser::TrainStatement& statement, const std::vector<const ModelType*>& types)
-      : statement_(statement), network_(AsksForNetwork(statement)) {
+      : statement_(statement), network_(RequestsNetwork(statement)) {
     for (const parser::ColumnClause& clause : statement.columns) {
       const bool known = std::any_of(types.begin(), types.end(), [&](const ModelType* type) {
         return PartOfTarget(clause, type).ok();
@@ -115,8 +115,8 @@ class Demands {
         return std::any_of(types.begin(), types.end(),
                            [&](const ModelType* type) { return has(*type, attribute); });
       };
-      if (any(Obeys)) {
-        demands_.push_back({&attribute, Obeys});
+      if (any(Accepts)) {
+        demands_.push_back({&attribute, Accepts});
       } else if (any(Knows)) {
         demands_.push_back({&attribute, Knows});
       }
@@ -209,20 +209,20 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   // Which pairs occur (a user and a film) is learnt by embeddings, but not by trees.
   size_t identifiers = 0;
   for (size_t i = 0; i < schema.columns.size(); ++i) {
-    constexpr double kFewestIdentifiers = 100;
-    constexpr double kFewestMeetings = 5;
+    constexpr double kMinIdentifiers = 100;
+    constexpr double kMinRowsPerIdentifier = 5;
     const catalog::ColumnStatistics& column = statistics.columns[i];
-    identifiers += schema.columns[i].name != label && schema.columns[i].type == DataType::kInt64 &&
-                           NamesACategory(schema.columns[i].name) &&
-                           column.distinct >= kFewestIdentifiers &&
-                           static_cast<double>(statistics.rows) >= kFewestMeetings * column.distinct
-                       ? 1
-                       : 0;
+    identifiers +=
+        schema.columns[i].name != label && schema.columns[i].type == DataType::kInt64 &&
+                NamesACategory(schema.columns[i].name) && column.distinct >= kMinIdentifiers &&
+                static_cast<double>(statistics.rows) >= kMinRowsPerIdentifier * column.distinct
+            ? 1
+            : 0;
   }
-  const bool meetings = identifiers >= 2;
-  const bool large = statistics.rows > kMostTreeRows ||
+  const bool pairs = identifiers >= 2;
+  const bool large = statistics.rows > kMaxTreeRows ||
                      (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary);
-  const std::vector<const ModelType*> types = Candidates(classification, large || meetings, words);
+  const std::vector<const ModelType*> types = Candidates(classification, large || pairs, words);
   const Demands demands(statement, types);
   const auto found = std::find_if(types.begin(), types.end(),
                                   [&](const ModelType* type) { return demands.MetBy(*type); });
@@ -237,7 +237,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   const bool trees = type->family == ModelFamily::kTrees;
   const std::string why =
       found == types.begin() && words ? ", mostly free text, whose words it learns"
-      : found == types.begin() && meetings
+      : found == types.begin() && pairs
           ? ", and identifiers that meet each other, of which embeddings learn"
       : found == types.begin() && large ? ", more than trees hold in memory well"
       : found == types.begin()          ? ""
@@ -255,7 +255,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   if (anything) {
     open = {Type(classification ? "LinearClassifier" : "LinearRegressor"), Type("xgboost.gbtree"),
             Type(classification ? "DNNClassifier" : "DNNRegressor")};
-    if (large || meetings) {
+    if (large || pairs) {
       open.push_back(types.front());
     }
   }

@@ -39,14 +39,14 @@ class Values final : public catalog::RowReceiver {
 };
 
 // Excluding more values than this takes longer than looking them up in a hash table.
-constexpr size_t kMostExcluded = 4;
+constexpr size_t kMaxExcluded = 4;
 
 // AND column <> 'value' for each of `seen`, if they are few.
 std::string Excluding(std::string_view column, const std::set<std::string>& seen) {
   std::string condition;
   for (const std::string& value : seen) {
     // How the database reads a backslash inside quotes depends on its settings.
-    if (seen.size() > kMostExcluded || value.find('\\') != std::string::npos) {
+    if (seen.size() > kMaxExcluded || value.find('\\') != std::string::npos) {
       return "";
     }
     condition +=

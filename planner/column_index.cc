@@ -11,14 +11,14 @@ namespace sluice::planner {
 namespace {
 
 // Number of columns that a message lists when no name is similar.
-constexpr size_t kMostListed = 12;
+constexpr size_t kMaxListed = 12;
 // The same for missing columns: the user has to select them all, so list them all.
-constexpr size_t kMostMissing = 100;
+constexpr size_t kMaxMissing = 100;
 
 }  // namespace
 
 std::string ListedColumns(const std::vector<std::string>& names) {
-  const size_t listed = std::min(names.size(), kMostMissing);
+  const size_t listed = std::min(names.size(), kMaxMissing);
   const auto end = names.begin() + static_cast<std::ptrdiff_t>(listed);
   return fmt::format(
       "column{} {}{}", names.size() == 1 ? "" : "s", fmt::join(names.begin(), end, ", "),
@@ -27,7 +27,7 @@ std::string ListedColumns(const std::vector<std::string>& names) {
 
 std::string ColumnIndex::Nearest(const std::vector<std::string>& missing) const {
   std::string near;
-  for (size_t i = 0; i < std::min(missing.size(), kMostListed); ++i) {
+  for (size_t i = 0; i < std::min(missing.size(), kMaxListed); ++i) {
     if (const std::optional<std::string> nearest = NearestName(missing[i], names_)) {
       near += missing.size() == 1
                   ? fmt::format("is it '{}' there?", *nearest)
@@ -65,7 +65,7 @@ Status ColumnIndex::Missing(std::string_view name, Span span) const {
   if (const std::optional<std::string> nearest = NearestName(name, names_)) {
     return std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest));
   }
-  const size_t listed = std::min(names_.size(), kMostListed);
+  const size_t listed = std::min(names_.size(), kMaxListed);
   const auto end = names_.begin() + static_cast<std::ptrdiff_t>(listed);
   return std::move(status).Hint(fmt::format("its columns are {}{}",
                                             fmt::join(names_.begin(), end, ", "),

@@ -19,17 +19,17 @@ using parser::Expression;
 using Kind = ColumnSpec::Kind;
 
 // A table with more rows cannot be addressed by 32-bit ids.
-constexpr int64_t kMostBuckets = std::numeric_limits<int32_t>::max() - 2;
+constexpr int64_t kMaxBuckets = std::numeric_limits<int32_t>::max() - 2;
 // Wider than any embedding that is known to help; larger values are typing errors.
 constexpr int64_t kWidestEmbedding = 4096;
 // Boundaries of one BUCKET; they are searched binarily, so this only limits the plan's size.
-constexpr size_t kMostBoundaries = 10'000;
+constexpr size_t kMaxBoundaries = 10'000;
 // Elements of one tensor cell, and the columns of one CROSS.
 constexpr int64_t kLargestTensor = 1'000'000;
 // Trees have one column for each bucket, and no language has more words.
-constexpr int64_t kMostWordBuckets = 1 << 20;
+constexpr int64_t kMaxWordBuckets = 1 << 20;
 constexpr int64_t kLongestWordRun = 5;  // longer sequences hardly ever repeat
-constexpr size_t kMostCrossed = 10;
+constexpr size_t kMaxCrossed = 10;
 
 // Reads one call; every error quotes it.
 class Reader {
@@ -137,7 +137,7 @@ Status Reader::ReadTensor(ColumnSpec* spec) const {
   if (call_.args.size() > 1) {
     // A sparse tensor's size is just the number of ids, so it may be as large as a table.
     if (spec->kind == Kind::kSparse && IntegerOf(call_.args[1])) {
-      ASSIGN_OR_RETURN(const int64_t size, Size(call_.args[1], "the size", kMostBuckets));
+      ASSIGN_OR_RETURN(const int64_t size, Size(call_.args[1], "the size", kMaxBuckets));
       spec->shape = {size};
     } else {
       RETURN_IF_ERROR(ReadShape(call_.args[1], spec));
@@ -188,8 +188,8 @@ Status Reader::ReadBucket(ColumnSpec* spec) const {
   spec->inner.push_back(std::move(column));
   const Expression& second = WithoutParentheses(call_.args[1]);
   const bool list = second.kind == Expression::Kind::kList;
-  if (list && (second.args.empty() || second.args.size() > kMostBoundaries)) {
-    return Wrong(second, fmt::format("expected 1 to {} boundaries", kMostBoundaries));
+  if (list && (second.args.empty() || second.args.size() > kMaxBoundaries)) {
+    return Wrong(second, fmt::format("expected 1 to {} boundaries", kMaxBoundaries));
   }
   for (const Expression& argument : list ? second.args : std::vector<Expression>{second}) {
     const std::optional<double> boundary = NumberOf(argument);
@@ -208,7 +208,7 @@ Status Reader::ReadBucket(ColumnSpec* spec) const {
 Status Reader::ReadQuantile(ColumnSpec* spec) const {
   ASSIGN_OR_RETURN(ColumnSpec column, Argument(call_.args[0], {Kind::kName, Kind::kDense}));
   spec->inner.push_back(std::move(column));
-  ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostBoundaries));
+  ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMaxBoundaries));
   return spec->buckets < 2 ? Wrong(call_.args[1], "there must be at least 2 buckets") : OkStatus();
 }
 
@@ -217,7 +217,7 @@ Status Reader::ReadCategory(ColumnSpec* spec) const {
                    Argument(call_.args[0], {Kind::kName, Kind::kDense, Kind::kSparse}));
   spec->inner.push_back(std::move(column));
   if (call_.args.size() > 1) {
-    ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostBuckets));
+    ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMaxBuckets));
   }
   return OkStatus();
 }
@@ -259,8 +259,8 @@ Status Reader::ReadWeighted(ColumnSpec* spec) const {
 Status Reader::ReadCross(ColumnSpec* spec) const {
   const Expression& list = WithoutParentheses(call_.args[0]);
   if (list.kind != Expression::Kind::kList || list.args.size() < 2 ||
-      list.args.size() > kMostCrossed) {
-    return Wrong(list, fmt::format("expected a list of 2 to {} columns", kMostCrossed));
+      list.args.size() > kMaxCrossed) {
+    return Wrong(list, fmt::format("expected a list of 2 to {} columns", kMaxCrossed));
   }
   for (const Expression& argument : list.args) {
     ASSIGN_OR_RETURN(
@@ -269,7 +269,7 @@ Status Reader::ReadCross(ColumnSpec* spec) const {
                             Kind::kCategoryId, Kind::kCategoryHash, Kind::kVocabulary}));
     spec->inner.push_back(std::move(member));
   }
-  ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostBuckets));
+  ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMaxBuckets));
   return OkStatus();
 }
 
@@ -332,7 +332,7 @@ Status Reader::ReadText(ColumnSpec* spec) const {
   spec->name = column.name;
   spec->pattern = column.pattern;
   if (call_.args.size() > 1) {
-    ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostWordBuckets));
+    ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMaxWordBuckets));
   }
   if (call_.args.size() > 2) {
     ASSIGN_OR_RETURN(const int64_t run, Size(call_.args[2], "words in a row", kLongestWordRun));

@@ -19,7 +19,7 @@ namespace {
 constexpr char kThreshold[] = "predict.threshold";
 constexpr char kClassWeight[] = "class_weight";
 // A larger weight would drown all other classes.
-constexpr double kMostWeight = 1e6;
+constexpr double kMaxWeight = 1e6;
 
 double ShareOf(const std::string& name, const catalog::ColumnStatistics& statistics) {
   for (const auto& [value, share] : statistics.common_values) {
@@ -55,11 +55,11 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
   }
   if (word.starts_with("cost:")) {
     const std::optional<double> cost = models::ParseNumber(word.substr(5));
-    if (cost && *cost > 0 && *cost <= kMostWeight) {
+    if (cost && *cost > 0 && *cost <= kMaxWeight) {
       return fmt::format("cost:{}", FormatDouble(*cost));
     }
     return InvalidArgument(fmt::format("{}: a cost is a number above 0 and up to {:.0f}, not '{}'",
-                                       kThreshold, kMostWeight, word.substr(5)))
+                                       kThreshold, kMaxWeight, word.substr(5)))
         .At(span)
         .Hint(fmt::format("'cost:5': missing a '{}' costs five times as much as a false one",
                           label.classes(1)));
@@ -152,13 +152,13 @@ Status SetWeights(const std::vector<NamedNumber>& named, const models::LabelPlan
     } else if (!given.insert(*found).second) {
       errors.Add(InvalidArgument(fmt::format("{}: '{}' has two weights", kClassWeight, one.name))
                      .At(one.name_span));
-    } else if (!(one.number > 0) || one.number > kMostWeight) {
-      errors.Add(InvalidArgument(fmt::format("{}: the weight of '{}' is above 0 and up to {:.0f}, "
-                                             "not {}",
-                                             kClassWeight, one.name, kMostWeight,
-                                             FormatDouble(one.number)))
-                     .At(one.number_span)
-                     .Hint("a class that is not named weighs 1"));
+    } else if (!(one.number > 0) || one.number > kMaxWeight) {
+      errors.Add(
+          InvalidArgument(fmt::format("{}: the weight of '{}' is above 0 and up to {:.0f}, "
+                                      "not {}",
+                                      kClassWeight, one.name, kMaxWeight, FormatDouble(one.number)))
+              .At(one.number_span)
+              .Hint("a class that is not named weighs 1"));
     } else {
       (*weights)[static_cast<size_t>(*found)] = one.number;
     }

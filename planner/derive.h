@@ -53,8 +53,8 @@ struct LeftOutColumn {
 
 // What a user should know about the derivation.
 struct DeriveReport {
-  std::vector<std::string> notes;  // decisions that may surprise
-  std::vector<std::string> told;   // those that may be wrong
+  std::vector<std::string> notes;     // decisions that may surprise
+  std::vector<std::string> warnings;  // those that may be wrong
   std::vector<LeftOutColumn> left_out;
   // Columns that hold times, with their format (InputColumn::time_format).
   std::map<std::string, std::string> times;
@@ -95,7 +95,7 @@ struct LabelInput {
 
 // Limit of a classifier's classes. A label with more is nearly always a number or an identifier,
 // and the output layer would be the largest of the model.
-inline constexpr size_t kMostClasses = 1000;
+inline constexpr size_t kMaxClasses = 1000;
 
 // Refuses labels that cannot be predicted: a key, a point in time, a sentence.
 Status CheckLearnable(size_t label, const Schema& schema,

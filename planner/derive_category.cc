@@ -19,8 +19,8 @@ constexpr size_t kLargestVocabulary = 1000;
 // Integers up to here are used as ids directly; larger ones would make a table of mostly empty
 // rows.
 constexpr double kLargestIdentity = 1'000'000;
-constexpr uint32_t kFewestHashes = 1024;
-constexpr uint32_t kMostHashes = 1U << 20U;
+constexpr uint32_t kMinHashes = 1024;
+constexpr uint32_t kMaxHashes = 1U << 20U;
 // Members of a CROSS are hashed before they are crossed, into a range wide enough not to collide.
 constexpr uint32_t kMemberHashes = 1U << 30U;
 
@@ -73,9 +73,9 @@ std::vector<std::string> KnownValues(const ColumnFacts& column, size_t limit, do
 
 uint32_t HashBuckets(double distinct) {
   const double wanted =
-      std::clamp(std::isfinite(distinct) ? 2 * distinct : 0, static_cast<double>(kFewestHashes),
-                 static_cast<double>(kMostHashes));
-  uint32_t buckets = kFewestHashes;
+      std::clamp(std::isfinite(distinct) ? 2 * distinct : 0, static_cast<double>(kMinHashes),
+                 static_cast<double>(kMaxHashes));
+  uint32_t buckets = kMinHashes;
   while (static_cast<double>(buckets) < wanted) {
     buckets *= 2;
   }
@@ -184,7 +184,7 @@ Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts
   double covered = 0;
   std::vector<std::string> values = KnownValues(column, kLargestVocabulary, &covered);
   if (column.statistics.distinct <= static_cast<double>(kLargestVocabulary) &&
-      (column.statistics.all_values || covered >= kLeastCovered)) {
+      (column.statistics.all_values || covered >= kMinCovered)) {
     FillVocabulary(std::move(values), categorizer);
     return OkStatus();
   }

@@ -15,10 +15,10 @@ using models::Categorizer;
 using models::ColumnFormatKind;
 using models::Feature;
 
-constexpr double kMostVocabulary = 1000;
+constexpr double kMaxVocabulary = 1000;
 // Wider key:value cells become ids with weights instead of mostly empty floats.
 constexpr int64_t kWidestDefaultTensor = 1024;
-constexpr int64_t kMostTensorIds = 1 << 20;
+constexpr int64_t kMaxTensorIds = 1 << 20;
 // A larger share of distinct texts means an identifier, from which nothing can be learnt.
 constexpr double kIdentifierShare = 0.95;
 constexpr int64_t kIdentifierRows = 100;
@@ -120,7 +120,7 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
     feature->set_null_indicator(column.has_null() && name == column.name());
   };
   if (column.thousands == ".") {
-    Tell(fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
+    Warn(fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
   }
   add(column.name(), tail != HeavyTail::kNone);
   if (tail == HeavyTail::kUncured) {
@@ -130,7 +130,7 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
 
 HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
   // A smaller sample says nothing about a tail; an exponential distribution has a skewness of 2.
-  constexpr size_t kFewestNumbers = 200;
+  constexpr size_t kMinNumbers = 200;
   constexpr double kHeavy = 4;
   constexpr double kCured = 1;
   if (column.info.type == DataType::kBool || column.info.type == DataType::kTimestamp) {
@@ -152,7 +152,7 @@ HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
   };
   std::vector<double> numbers = SampleNumbers(column);
   const bool two_values = column.statistics.distinct <= 2;
-  if (numbers.size() < kFewestNumbers || two_values) {
+  if (numbers.size() < kMinNumbers || two_values) {
     return HeavyTail::kNone;
   }
   const double as_it_is = skewness(numbers);
@@ -169,30 +169,30 @@ HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
 // A straight line through months or grades says little, so a linear model with enough rows gets a
 // weight for each value, too. Networks and trees find this out themselves.
 bool FeatureMaker::HasFewValues(const ColumnFacts& column) const {
-  constexpr double kFewestValues = 3;
-  constexpr double kMostValues = 32;
+  constexpr double kMinValues = 3;
+  constexpr double kMaxValues = 32;
   constexpr double kRowsPerValue = 50;
   const catalog::ColumnStatistics& statistics = column.statistics;
   return input_.family == models::ModelFamily::kLinear && statistics.all_values &&
-         statistics.distinct >= kFewestValues && statistics.distinct <= kMostValues &&
+         statistics.distinct >= kMinValues && statistics.distinct <= kMaxValues &&
          static_cast<double>(input_.statistics.rows) >= kRowsPerValue * statistics.distinct;
 }
 
 void FeatureMaker::AddValues(const ColumnFacts& column, FeaturePart part) {
   double covered = 0;
   Feature* feature = Add(column.name() + "_value", {column.index}, part);
-  FillVocabulary(KnownValues(column, static_cast<size_t>(kMostVocabulary), &covered),
+  FillVocabulary(KnownValues(column, static_cast<size_t>(kMaxVocabulary), &covered),
                  feature->mutable_categorizer());
   Represent(feature, "sum");
 }
 
 bool FeatureMaker::IsCategoryOfNumbers(const ColumnFacts& column) const {
-  constexpr double kFewestValues = 3;  // two values are as good as a number
-  constexpr double kFewestRowsPerValue = 2;
+  constexpr double kMinValues = 3;  // two values are as good as a number
+  constexpr double kMinRowsPerValue = 2;
   const catalog::ColumnStatistics& statistics = column.statistics;
   return !trees() && NamesACategory(column.name()) && statistics.has_range && statistics.min >= 0 &&
-         statistics.distinct >= kFewestValues &&
-         static_cast<double>(input_.statistics.rows) >= kFewestRowsPerValue * statistics.distinct;
+         statistics.distinct >= kMinValues &&
+         static_cast<double>(input_.statistics.rows) >= kMinRowsPerValue * statistics.distinct;
 }
 
 void FeatureMaker::Represent(Feature* feature, const char* combiner) const {
@@ -215,10 +215,10 @@ void FeatureMaker::AddTextCategory(const ColumnFacts& column, FeaturePart part) 
   Feature* feature = Add(column.name(), {column.index}, part);
   double covered = 0;
   std::vector<std::string> values =
-      KnownValues(column, static_cast<size_t>(kMostVocabulary), &covered);
+      KnownValues(column, static_cast<size_t>(kMaxVocabulary), &covered);
   const double distinct = column.statistics.distinct;
-  const bool known = column.statistics.all_values || covered >= kLeastCovered;
-  if (distinct <= kMostVocabulary && known) {
+  const bool known = column.statistics.all_values || covered >= kMinCovered;
+  if (distinct <= kMaxVocabulary && known) {
     FillVocabulary(std::move(values), feature->mutable_categorizer());
   } else {
     FillHash(HashBuckets(distinct), feature->mutable_categorizer());
@@ -283,7 +283,7 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
   plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))
       ->set_time_format(std::string(models::TimeFormatName(column.time->format)));
   if (column.time->ambiguous) {
-    Tell(
+    Warn(
         fmt::format("the times of {} are read as {}, and fit the other order, too: write them as "
                     "2020-12-31 in the SELECT if that is wrong",
                     name, models::TimeFormatExample(column.time->format)));
@@ -331,7 +331,7 @@ void FeatureMaker::AddShapedText(const ColumnFacts& column, FeaturePart part) {
   cells->set_sparse(format.kind != ColumnFormatKind::kDenseCsv);
   const int64_t width = format.kind == ColumnFormatKind::kDenseCsv
                             ? format.width
-                            : std::min(format.max_index + 1, kMostTensorIds);
+                            : std::min(format.max_index + 1, kMaxTensorIds);
   cells->add_shape(width);
   const bool floats = format.kind == ColumnFormatKind::kDenseCsv ||
                       (format.kind == ColumnFormatKind::kKeyValue && width <= kWidestDefaultTensor);
@@ -346,10 +346,10 @@ void FeatureMaker::AddShapedText(const ColumnFacts& column, FeaturePart part) {
     return;
   }
   feature->set_weighted(format.kind == ColumnFormatKind::kKeyValue);
-  if (format.max_index < kMostTensorIds) {
+  if (format.max_index < kMaxTensorIds) {
     FillIdentity(static_cast<uint32_t>(width), feature->mutable_categorizer());
   } else {
-    FillHash(HashBuckets(static_cast<double>(kMostTensorIds)), feature->mutable_categorizer());
+    FillHash(HashBuckets(static_cast<double>(kMaxTensorIds)), feature->mutable_categorizer());
   }
   WithoutNullBucket(feature->mutable_categorizer());
   Represent(feature, feature->weighted() ? "sum" : "mean");

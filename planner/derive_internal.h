@@ -17,7 +17,7 @@
 namespace sluice::planner {
 
 // A vocabulary is used if it covers this share of the rows; otherwise hashing loses less.
-inline constexpr double kLeastCovered = 0.98;
+inline constexpr double kMinCovered = 0.98;
 
 // One column and its statistics.
 struct ColumnFacts {
@@ -86,7 +86,7 @@ class FeatureMaker {
   models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
                        FeaturePart part);
   void Note(std::string note) { report_.notes.push_back(std::move(note)); }
-  void Tell(std::string note) { report_.told.push_back(std::move(note)); }
+  void Warn(std::string note) { report_.warnings.push_back(std::move(note)); }
   bool trees() const { return input_.family == models::ModelFamily::kTrees; }
 
   // derive_default.cc

@@ -21,8 +21,8 @@ using catalog::ColumnStatistics;
 // Whole numbers with at most this many distinct values are classes in the short form.
 constexpr double kFewClasses = 20;
 // A label with a larger share of distinct values is a number or an identifier.
-constexpr double kMostDistinctShare = 0.5;
-constexpr double kMostDistinctAlways = 20;
+constexpr double kMaxDistinctShare = 0.5;
+constexpr double kMaxDistinctAlways = 20;
 
 std::optional<double> AllNumbers(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
@@ -49,7 +49,7 @@ std::vector<std::string> InClassOrder(std::vector<std::string> classes) {
 
 // The second of two classes is the one of interest: the one that means yes, else the rarer one if
 // it is clearly rarer.
-void PutSoughtClassLast(const ColumnStatistics& statistics, std::vector<std::string>* classes) {
+void PutPositiveClassLast(const ColumnStatistics& statistics, std::vector<std::string>* classes) {
   constexpr double kClearlyRarer = 0.4;
   if (classes->size() != 2 || AllNumbers(*classes)) {
     return;
@@ -91,10 +91,10 @@ Status Constant(const LabelInput& input, const std::string& value) {
 
 Status CheckNotContinuous(const LabelInput& input, size_t classes) {
   const std::string name = input.column.name;
-  if (classes > kMostClasses) {
+  if (classes > kMaxClasses) {
     return InvalidArgument(fmt::format("label '{}' has more than {} different values, too many "
                                        "classes for {}",
-                                       name, kMostClasses, input.model_type))
+                                       name, kMaxClasses, input.model_type))
         .At(input.span)
         .Hint(IsNumeric(input.column.type) ? "numbers are learnt by DNNRegressor or XGBRegressor"
                                            : "group the values in the SELECT");
@@ -108,8 +108,8 @@ Status CheckNotContinuous(const LabelInput& input, size_t classes) {
                                        return number && *number != std::floor(*number);
                                      });
   const bool nearly_all =
-      count > kMostDistinctShare * static_cast<double>(input.rows) && input.rows > 0;
-  if (count > kMostDistinctAlways && (fractions || nearly_all)) {
+      count > kMaxDistinctShare * static_cast<double>(input.rows) && input.rows > 0;
+  if (count > kMaxDistinctAlways && (fractions || nearly_all)) {
     RETURN_IF_ERROR(CheckLabelSpelling(input));
     if (input.column.type == DataType::kText && !AllNumbers(input.sample)) {
       return InvalidArgument(fmt::format("label '{}' has {} different values in {} rows: hardly "
@@ -136,7 +136,7 @@ Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
   }
   plan->set_kind(models::LabelPlan::CLASS);
   classes = InClassOrder(std::move(classes));
-  PutSoughtClassLast(input.statistics, &classes);
+  PutPositiveClassLast(input.statistics, &classes);
   for (std::string& name : classes) {
     *plan->add_classes() = std::move(name);
   }
@@ -187,13 +187,13 @@ bool NeedsClassQuery(const ColumnStatistics& statistics) {
 Status CheckLearnable(size_t label, const Schema& schema,
                       const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
                       Span span) {
-  constexpr double kFewestRows = 20;   // fewer say nothing about a column
-  constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
-  constexpr double kFewestNumberedRows = 50;
+  constexpr double kMinRows = 20;   // fewer say nothing about a column
+  constexpr double kMinTimes = 20;  // fewer may be classes: quarters, deadlines
+  constexpr double kMinNumberedRows = 50;
   const ColumnInfo& column = schema.columns[label];
   const double distinct = statistics.columns[label].distinct;
   const auto rows = static_cast<double>(statistics.rows);
-  if (rows < kFewestRows) {
+  if (rows < kMinRows) {
     return OkStatus();
   }
   const auto wrong = [&](std::string_view what, std::string hint) {
@@ -208,7 +208,7 @@ Status CheckLearnable(size_t label, const Schema& schema,
   }
   const catalog::ColumnStatistics& numbers = statistics.columns[label];
   if (column.type == DataType::kInt64 && numbers.exact && distinct >= rows && numbers.has_range &&
-      rows >= kFewestNumberedRows && NamesAnIdentifier(column.name)) {
+      rows >= kMinNumberedRows && NamesAnIdentifier(column.name)) {
     return wrong(numbers.max - numbers.min + 1 == rows
                      ? "a row number"
                      : "an identifier that every row has another of",
@@ -218,7 +218,7 @@ Status CheckLearnable(size_t label, const Schema& schema,
     return OkStatus();
   }
   const TextShape shape = InspectText(TextsOf(statistics.sample, label));
-  if (distinct >= kFewestTimes && FindTimes(column, label, shape, statistics)) {
+  if (distinct >= kMinTimes && FindTimes(column, label, shape, statistics)) {
     return wrong("a time", "select a number made of it, such as the days until then");
   }
   if (distinct > rows / 2 && IsFreeText(shape, statistics.columns[label], rows)) {
@@ -240,7 +240,7 @@ bool LooksLikeClasses(const ColumnInfo& column, const ColumnStatistics& statisti
     return true;
   }
   return column.type == DataType::kInt64 && statistics.distinct <= kFewClasses &&
-         statistics.distinct <= kMostDistinctShare * static_cast<double>(rows);
+         statistics.distinct <= kMaxDistinctShare * static_cast<double>(rows);
 }
 
 Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {

@@ -13,16 +13,16 @@ namespace sluice::planner {
 namespace {
 
 // With fewer rows, row numbers cannot be told from measurements.
-constexpr int64_t kFewestNumberedRows = 50;
-constexpr int64_t kFewestIdentifierRows = 100;
+constexpr int64_t kMinNumberedRows = 50;
+constexpr int64_t kMinIdentifierRows = 100;
 // Estimated numbers of distinct values are a little too low.
 constexpr double kUniqueValues = 0.95;
 // A random sample of distinct integers never covers this share of its range; row numbers do, even
 // if most of the rows were deleted.
-constexpr double kLeastOfRange = 0.2;
+constexpr double kMinOfRange = 0.2;
 constexpr double kMostlyDifferent = 0.5;
-constexpr double kFewestRowsPerId = 2;
-constexpr double kMostCategories = 50;
+constexpr double kMinRowsPerId = 2;
+constexpr double kMaxCategories = 50;
 
 bool IsHex(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
@@ -105,7 +105,7 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
   const std::vector<std::string> cells = TextsOf(input.statistics.sample, column.index);
   const double rows = RowsWithValue(column, input);
   const double distinct = column.statistics.distinct;
-  const bool many = rows >= static_cast<double>(kFewestNumberedRows);
+  const bool many = rows >= static_cast<double>(kMinNumberedRows);
   if (AllAre(cells, IsObject)) {
     return {"JSON: select its parts, each a column of its own", false};
   }
@@ -120,14 +120,14 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
       return {"e-mail addresses", true};
     }
   }
-  if (column.several_units && distinct > kMostCategories) {
+  if (column.several_units && distinct > kMaxCategories) {
     return {"numbers in several units: convert them to one in the SELECT", false};
   }
   if (!column.unit.empty()) {
     return {};
   }
   const bool plain = column.shape.format.kind == models::ColumnFormatKind::kText;
-  if (plain && rows >= static_cast<double>(kFewestIdentifierRows) &&
+  if (plain && rows >= static_cast<double>(kMinIdentifierRows) &&
       distinct >= kUniqueValues * rows &&
       (AllAre(cells, IsCode) ||
        !IsFreeText(column.shape, column.statistics, static_cast<double>(input.statistics.rows))) &&
@@ -140,19 +140,19 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
 WhyLeftOut OfInteger(const ColumnFacts& column, const DeriveInput& input) {
   const catalog::ColumnStatistics& statistics = column.statistics;
   const double rows = RowsWithValue(column, input);
-  if (input.statistics.rows < kFewestNumberedRows || !statistics.has_range) {
+  if (input.statistics.rows < kMinNumberedRows || !statistics.has_range) {
     return {};
   }
   const bool named = NamesAnIdentifier(column.name());
   if (IsUnique(column, input)) {
     const double range = statistics.max - statistics.min + 1;
-    if (statistics.null_fraction == 0 && rows >= kLeastOfRange * range) {
+    if (statistics.null_fraction == 0 && rows >= kMinOfRange * range) {
       return {"a row number", true};
     }
     if (named) {
       return {"an identifier: every row has another", true};
     }
-  } else if (named && rows < kFewestRowsPerId * statistics.distinct) {
+  } else if (named && rows < kMinRowsPerId * statistics.distinct) {
     return {"an identifier: hardly any occurs twice", true};
   }
   return {};

@@ -15,37 +15,36 @@ namespace {
 using models::Feature;
 
 // Most columns of names and titles have fewer words, most columns of sentences more.
-constexpr double kFewestWords = 2;
+constexpr double kMinWords = 2;
 // With fewer distinct values it is a vocabulary.
-constexpr double kFewestTexts = 20;
-constexpr double kLeastDistinctShare = 0.3;
-constexpr double kMostPhrases = 1000;
+constexpr double kMinTexts = 20;
+constexpr double kMinDistinctShare = 0.3;
+constexpr double kMaxPhrases = 1000;
 
 // Share of texts with repeated pieces, among unrepeated texts, above which the pieces are used.
 constexpr double kRepeatedPieces = 0.3;
-constexpr double kFewestPieces = 2;
+constexpr double kMinPieces = 2;
 // A piece in more than this share of the cells is a prefix, like the A of 'A-10027'.
 constexpr double kShareOfAFixedPiece = 0.95;
 constexpr double kUniqueShare = 0.95;
-constexpr double kFewestRowsOfPieces = 100;
+constexpr double kMinRowsOfPieces = 100;
 
 constexpr uint32_t kWordBuckets = 1U << 16U;
 // Each is a column of a tree's histogram; single words only, to limit collisions.
 constexpr uint32_t kTreeWordBuckets = 1U << 12U;
 constexpr uint32_t kWordRun = 2;
 // Words whose weights are stored with the model; all rarer words share one weight.
-constexpr size_t kMostCommonWords = 8192;
+constexpr size_t kMaxCommonWords = 8192;
 
 }  // namespace
 
 bool IsFreeText(const TextShape& shape, const catalog::ColumnStatistics& statistics, double rows) {
-  if (shape.format.kind != models::ColumnFormatKind::kText || shape.words < kFewestWords) {
+  if (shape.format.kind != models::ColumnFormatKind::kText || shape.words < kMinWords) {
     return false;
   }
   const double present = rows * std::max(0.0, 1 - statistics.null_fraction);
-  return statistics.distinct > kMostPhrases ||
-         (statistics.distinct >= kFewestTexts &&
-          statistics.distinct >= kLeastDistinctShare * present);
+  return statistics.distinct > kMaxPhrases ||
+         (statistics.distinct >= kMinTexts && statistics.distinct >= kMinDistinctShare * present);
 }
 
 std::vector<std::string> TextsOf(const std::vector<std::vector<Value>>& sample, size_t column) {
@@ -77,7 +76,7 @@ bool HasRepeatedPieces(const std::vector<std::string>& cells) {
     const bool everywhere = static_cast<double>(rows) > kShareOfAFixedPiece * cell_count;
     told += rows > 1 && !everywhere ? rows : 0;
   }
-  return static_cast<double>(all) >= kFewestPieces * cell_count &&
+  return static_cast<double>(all) >= kMinPieces * cell_count &&
          static_cast<double>(told) >= kRepeatedPieces * static_cast<double>(all);
 }
 
@@ -104,7 +103,7 @@ bool FeatureMaker::IsFreeText(const ColumnFacts& column) const {
   }
   const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column.index);
   return AreListsOfTexts(cells) ||
-         (rows >= kFewestRowsOfPieces && column.statistics.distinct >= kUniqueShare * rows &&
+         (rows >= kMinRowsOfPieces && column.statistics.distinct >= kUniqueShare * rows &&
           HasRepeatedPieces(cells));
 }
 
@@ -143,12 +142,12 @@ void FeatureMaker::FillWords(const ColumnFacts& column, int64_t buckets, uint32_
       common.push_back(bucket);
     }
   }
-  if (common.size() > kMostCommonWords) {
-    std::nth_element(common.begin(), common.begin() + kMostCommonWords, common.end(),
+  if (common.size() > kMaxCommonWords) {
+    std::nth_element(common.begin(), common.begin() + kMaxCommonWords, common.end(),
                      [&counts](uint32_t a, uint32_t b) {
                        return counts[a] != counts[b] ? counts[a] > counts[b] : a < b;
                      });
-    common.resize(kMostCommonWords);
+    common.resize(kMaxCommonWords);
     std::sort(common.begin(), common.end());
   }
   const auto weight = [cells](uint32_t rows) {

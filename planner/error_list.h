@@ -8,7 +8,7 @@ namespace sluice::planner {
 // neither reading nor creating the rest (nearest names cost time) would help.
 class ErrorList {
  public:
-  static constexpr int kMostErrors = 50;
+  static constexpr int kMaxErrors = 50;
 
   void Add(const Status& status) {
     if (status.ok()) {
@@ -22,7 +22,7 @@ class ErrorList {
     ++count_;
   }
   // Loops that create an error per element stop here.
-  bool full() const { return count_ >= kMostErrors; }
+  bool full() const { return count_ >= kMaxErrors; }
   bool empty() const { return count_ == 0; }
   Status Take() {
     if (full() || more_) {

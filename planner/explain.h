@@ -29,7 +29,7 @@ std::string DescribeAttribute(const models::Attribute& attribute);
 std::string DescribeLeftOut(const plan::TrainPlan& plan);
 
 // Whether an attribute is specific to this model; others are the same for every model of its type.
-bool IsWorthTelling(const models::Attribute& attribute, const models::ModelSpec& model);
+bool IsWorthShowing(const models::Attribute& attribute, const models::ModelSpec& model);
 
 // The rows that the model is evaluated on.
 std::string DescribeValidation(const plan::TrainPlan& plan);

@@ -11,18 +11,18 @@
 namespace sluice::planner {
 namespace {
 
-// Of each list; a graph may have thousands of nodes.
-constexpr size_t kMostLines = 60;
+// Lines of each list; a graph may have thousands of nodes.
+constexpr size_t kMaxLines = 60;
 
 void Shorten(std::vector<std::string>* lines) {
-  if (lines->size() > kMostLines) {
-    const size_t more = lines->size() - kMostLines;
-    lines->resize(kMostLines);
+  if (lines->size() > kMaxLines) {
+    const size_t more = lines->size() - kMaxLines;
+    lines->resize(kMaxLines);
     lines->push_back(fmt::format("... {} more", GroupDigits(static_cast<int64_t>(more))));
   }
 }
 
-// "deep/0" of "deep/0/product"; "" where a name has no parts.
+// "deep/0" for "deep/0/product"; "" if the name has no parts.
 std::string LayerOf(const std::string& name) {
   const size_t slash = name.rfind('/');
   return slash == std::string::npos ? "" : name.substr(0, slash);
@@ -41,7 +41,7 @@ std::vector<std::string> LayersOf(const models::NetworkGraph& graph, int64_t* op
     }
     ++*operators;
     if (node.inputs_size() > 0 && tables.contains(node.inputs(0))) {
-      continue;  // told with its table
+      continue;  // listed with its table
     }
     const std::string layer = LayerOf(node.name());
     std::vector<std::string>& own = layers[layer];

@@ -17,9 +17,10 @@ struct FeatureLine {
 };
 FeatureLine DescribeFeature(const models::Feature& feature, const models::FeaturePlan& plan);
 
-// A network that is a graph: lines for a reader, the first sixty of each kind.
+// A description of a graph network for people: the first sixty lines of each kind.
 struct GraphLines {
-  std::vector<std::string> layers;      // "deep/0: Gemm, Relu"; those that read a table are its own
+  std::vector<std::string>
+      layers;  // "deep/0: Gemm, Relu"; nodes that read a table are listed separately
   std::vector<std::string> parameters;  // "deep/0/kernel: [429, 64], glorot_uniform"
   std::vector<std::string> tables;      // "embedding/city: 1,000 rows of 17, normal:0.01"
   int64_t operators = 0;                // without constants

@@ -282,7 +282,7 @@ std::string DescribeSplit(const plan::Split& split) {
   }
 }
 
-// Workers that only add up: a linear model's optimum needs no servers.
+// Workers that only add up sums: the optimum of a linear model needs no servers.
 bool AddsUp(const plan::Strategy& strategy) {
   return strategy.kind() == plan::Strategy::PARAMETER_SERVER && strategy.parameter_servers() == 0;
 }

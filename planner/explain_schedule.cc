@@ -25,7 +25,7 @@ std::string ScheduleOf(const plan::TrainPlan& plan) {
 
 }  // namespace
 
-bool IsWorthTelling(const models::Attribute& attribute, const models::ModelSpec& model) {
+bool IsWorthShowing(const models::Attribute& attribute, const models::ModelSpec& model) {
   const std::string& name = attribute.name();
   return name != "model.loss_reduction" && name != "train.nthread" && name != "verbosity" &&
          name != "importance_type" && (name != "loss.delta" || model.loss() == "Huber");
@@ -42,7 +42,7 @@ std::string DescribeValidation(const plan::TrainPlan& plan) {
                                ? fmt::format(" of {} neighbouring rows at a time", split.together())
                                : "",
                            split.seed(),
-                           contest          ? "models"
+                           contest                                   ? "models"
                            : plan.optimum() || IsTrees(plan.model()) ? "a model"
                                                                      : "a network");
 }

@@ -57,8 +57,8 @@ void AddGraph(const models::NetworkGraph& graph, Lines* lines) {
   for (const std::string& parameter : all.parameters) {
     lines->Inner(parameter);
   }
-  lines->Line("tables", fmt::format("{}, {} rows", GroupDigits(graph.tables_size()),
-                                    GroupDigits(all.rows)));
+  lines->Line("tables",
+              fmt::format("{}, {} rows", GroupDigits(graph.tables_size()), GroupDigits(all.rows)));
   for (const std::string& table : all.tables) {
     lines->Inner(table);
   }
@@ -72,7 +72,7 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
                                            GroupDigits(plan.parameter_count())));
   std::vector<std::string> attributes;
   for (const models::Attribute& attribute : model.attributes()) {
-    if (IsWorthTelling(attribute, model)) {
+    if (IsWorthShowing(attribute, model)) {
       attributes.push_back(fmt::format("{}={}", attribute.name(), DescribeAttribute(attribute)));
     }
   }

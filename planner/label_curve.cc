@@ -15,8 +15,8 @@ namespace {
 constexpr char kLabelScale[] = "train.label_scale";
 // The skewness of an exponential distribution is 2, of a symmetric one 0.
 constexpr double kHeavySkewness = 1.0;
-constexpr size_t kFewestSampled = 50;
-constexpr size_t kFewestDistinct = 20;
+constexpr size_t kMinSampled = 50;
+constexpr size_t kMinDistinct = 20;
 
 struct Moments {
   double mean = 0, deviation = 0, skewness = 0;
@@ -106,14 +106,14 @@ Status BindLabelCurve(const AttributeSet& attributes, const std::vector<double>&
 std::vector<models::LabelPlan> OtherScales(const std::vector<double>& sample,
                                            const models::LabelPlan& label) {
   if (label.kind() != models::LabelPlan::NUMBER || label.curve() != models::LabelPlan::STRAIGHT ||
-      sample.size() < kFewestSampled || *std::min_element(sample.begin(), sample.end()) < 0 ||
+      sample.size() < kMinSampled || *std::min_element(sample.begin(), sample.end()) < 0 ||
       MomentsOf(sample).skewness < kHeavySkewness) {
     return {};
   }
   std::vector<double> values = sample;
   std::sort(values.begin(), values.end());
   const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
-  if (static_cast<size_t>(distinct) < kFewestDistinct) {
+  if (static_cast<size_t>(distinct) < kMinDistinct) {
     return {};
   }
   std::vector<models::LabelPlan> scales(2, label);

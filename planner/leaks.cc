@@ -17,18 +17,18 @@ namespace sluice::planner {
 namespace {
 
 // With fewer rows, or fewer per class, a good feature cannot be told from chance.
-constexpr size_t kFewestRows = 100;
-constexpr size_t kFewestOfClass = 10;
-constexpr size_t kFewestNumbers = 10;  // distinct labels of a regression
+constexpr size_t kMinRows = 100;
+constexpr size_t kMinOfClass = 10;
+constexpr size_t kMinNumbers = 10;  // distinct labels of a regression
 // A good feature of a real table alone reaches an AUC of up to 0.98 and a correlation of 0.97.
-constexpr double kLeastAuc = 0.995;
-constexpr double kLeastCorrelation = 0.995;
-constexpr double kLeastPurity = 0.97;  // of what the most frequent class leaves open
+constexpr double kMinAuc = 0.995;
+constexpr double kMinCorrelation = 0.995;
+constexpr double kMinPurity = 0.97;  // of what the most frequent class leaves open
 constexpr size_t kRowsPerValue = 5;
-constexpr double kLeastEqual = 0.99;  // share of rows in which a sum equals the label
-constexpr double kLeastTermShare = 0.05;
-constexpr size_t kMostPairedColumns = 60;
-constexpr size_t kMostWarnings = 5;
+constexpr double kMinEqual = 0.99;  // share of rows in which a sum equals the label
+constexpr double kMinTermShare = 0.05;
+constexpr size_t kMaxPairedColumns = 60;
+constexpr size_t kMaxWarnings = 5;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -90,7 +90,7 @@ class LeakSearch {
   explicit LeakSearch(const LeakInput& input) : input_(input) {}
 
   std::vector<std::string> Run() {
-    if (input_.statistics.sample.size() < kFewestRows) {
+    if (input_.statistics.sample.size() < kMinRows) {
       return {};
     }
     if (input_.classes) {
@@ -99,7 +99,7 @@ class LeakSearch {
       label_ = Read(input_.label);
     }
     for (const size_t column : input_.features) {
-      if (column == input_.label || warnings_.size() == kMostWarnings) {
+      if (column == input_.label || warnings_.size() == kMaxWarnings) {
         continue;
       }
       input_.classes ? CheckClasses(column) : CheckNumber(column);
@@ -122,7 +122,7 @@ class LeakSearch {
       cells += IsNull(row[column]) ? 0 : 1;
       known += std::isnan(numbers.values.back()) ? 0 : 1;
     }
-    numbers.known = known >= kFewestRows && known == cells;
+    numbers.known = known >= kMinRows && known == cells;
     return numbers;
   }
 
@@ -166,12 +166,12 @@ void LeakSearch::CheckNumber(size_t column) {
       y.push_back(label_.values[i]);
     }
   }
-  if (x.size() < kFewestRows || std::set<double>(y.begin(), y.end()).size() < kFewestNumbers) {
+  if (x.size() < kMinRows || std::set<double>(y.begin(), y.end()).size() < kMinNumbers) {
     return;
   }
   const double line = std::abs(Correlation(x, y));
   const double order = line >= kWorthRanking ? std::abs(Correlation(RanksOf(x), RanksOf(y))) : 0;
-  if (std::max(line, order) >= kLeastCorrelation) {
+  if (std::max(line, order) >= kMinCorrelation) {
     Warn(fmt::format("{} alone tells {} (correlation {:.3f}{})", NameOf(column),
                      NameOf(input_.label), std::max(line, order), order > line ? " of ranks" : ""),
          NameOf(column));
@@ -245,11 +245,11 @@ void LeakSearch::CheckClasses(size_t column) {
   }
   const size_t most = *std::max_element(counts.begin(), counts.end());
   const Purity purity = feature.known ? PurityOf(numbers) : PurityOf(texts);
-  if (rows < kFewestRows || rows - most < kFewestOfClass) {
+  if (rows < kMinRows || rows - most < kMinOfClass) {
     return;
   }
   if (purity.values * kRowsPerValue <= rows && purity.right > most &&
-      static_cast<double>(purity.right - most) >= kLeastPurity * static_cast<double>(rows - most)) {
+      static_cast<double>(purity.right - most) >= kMinPurity * static_cast<double>(rows - most)) {
     Warn(fmt::format("{} alone tells {} (in {:.1f} % of the rows)", NameOf(column),
                      NameOf(input_.label),
                      100.0 * static_cast<double>(purity.right) / static_cast<double>(rows)),
@@ -272,7 +272,7 @@ void LeakSearch::CheckClasses(size_t column) {
   const auto m = static_cast<double>(counts[1]);
   const double area = (sum - m * (m - 1) / 2) / (n * m);
   const double auc = std::max(area, 1 - area);
-  if (auc >= kLeastAuc) {
+  if (auc >= kMinAuc) {
     Warn(fmt::format("{} alone tells {} (AUC {:.3f})", NameOf(column), NameOf(input_.label), auc),
          NameOf(column));
   }
@@ -281,7 +281,7 @@ void LeakSearch::CheckClasses(size_t column) {
 void LeakSearch::CheckPairs() {
   std::vector<std::pair<size_t, Numbers>> columns;
   for (const size_t column : input_.features) {
-    if (column != input_.label && columns.size() < kMostPairedColumns) {
+    if (column != input_.label && columns.size() < kMaxPairedColumns) {
       if (Numbers numbers = Read(column); numbers.known) {
         columns.emplace_back(column, std::move(numbers));
       }
@@ -310,13 +310,13 @@ void LeakSearch::CheckPairs() {
           const double made = kOperations[o].apply(a, b);
           equal += std::abs(made - y) <= 1e-6 * std::max(1.0, std::abs(y)) ? 1 : 0;
           telling += y != a && y != b ? 1 : 0;  // but not one of the two alone
-          if (rows == kFewestRows && equal < kFewestRows / 2) {
+          if (rows == kMinRows && equal < kMinRows / 2) {
             break;
           }
         }
-        if (rows >= kFewestRows &&
-            static_cast<double>(equal) >= kLeastEqual * static_cast<double>(rows) &&
-            static_cast<double>(telling) >= kLeastTermShare * static_cast<double>(rows)) {
+        if (rows >= kMinRows &&
+            static_cast<double>(equal) >= kMinEqual * static_cast<double>(rows) &&
+            static_cast<double>(telling) >= kMinTermShare * static_cast<double>(rows)) {
           const bool turned = o == 2;
           const std::string& a = NameOf(columns[turned ? j : i].first);
           const std::string& b = NameOf(columns[turned ? i : j].first);

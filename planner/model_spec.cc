@@ -176,7 +176,7 @@ Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_v
       .Hint("leave it out");
 }
 
-// Losses that have no meaning for some numbers: the data says whether there are any.
+// Losses that are undefined for some labels: the statistics show whether there are any.
 Status CheckLossDomain(const BoundTrain& bound, const std::string& loss) {
   const bool gamma = loss == "Gamma";
   const std::optional<size_t> index = bound.select.columns.Find(bound.features.label().column());

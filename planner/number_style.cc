@@ -10,7 +10,7 @@ namespace sluice::planner {
 namespace {
 
 // Fewer cells with a comma may be lists whose second number only looks like decimals.
-constexpr size_t kFewestCells = 40;
+constexpr size_t kMinCells = 40;
 
 // What the cells of a column have in common if all are numbers with these separators.
 struct Evidence {
@@ -61,14 +61,14 @@ std::string ThousandsOf(const std::vector<std::string>& cells) {
   const Evidence english = Look(cells, ',', '.');
   if (english.all && english.with_group > 0 &&
       (english.with_both > 0 || english.leading_zero ||
-       (english.with_neither > 0 && english.with_group >= kFewestCells))) {
+       (english.with_neither > 0 && english.with_group >= kMinCells))) {
     return ",";
   }
   const Evidence comma = Look(cells, '.', ',');
   if (!comma.all || comma.with_point == 0) {
     return "";
   }
-  const bool many = comma.with_point >= kFewestCells;
+  const bool many = comma.with_point >= kMinCells;
   // Decimals are written up to the last nonzero digit, or all to the same length; lists are
   // neither.
   const bool shortest = many && comma.with_neither > 0 && !comma.trailing_zero;

@@ -21,13 +21,13 @@ namespace {
 constexpr int64_t kFoldedRows = 4'000;
 constexpr uint32_t kFolds = 5;
 constexpr double kFraction = 0.1;
-constexpr double kMostValidationRows = 20'000;
+constexpr double kMaxValidationRows = 20'000;
 // Of more rows, this many are enough to find the best candidate.
-constexpr int64_t kMostRows = 1'000'000;
+constexpr int64_t kMaxRows = 1'000'000;
 constexpr int64_t kSampleRows = 500'000;
 constexpr int64_t kTreePatience = 10;
 
-bool SaysItsRows(const AttributeSet& attributes) {
+bool SetsRowCount(const AttributeSet& attributes) {
   const auto& entries = attributes.entries();
   return std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
     return entry.second.given &&
@@ -50,10 +50,10 @@ bool IsTreeModel(const plan::TrainPlan& plan) {
 // Adjacent rows often belong to one entity (a town, a customer, a day) and would reveal each other,
 // so they are held out together: in many runs, with some rows of each class.
 uint32_t RowsTogether(const BoundTrain& bound) {
-  constexpr int64_t kMostTogether = 16;
-  constexpr int64_t kFewestRuns = 25;
+  constexpr int64_t kMaxTogether = 16;
+  constexpr int64_t kMinRuns = 25;
   const int64_t rows = bound.statistics.rows;
-  int64_t together = std::min(kMostTogether, rows / kFewestRuns);
+  int64_t together = std::min(kMaxTogether, rows / kMinRuns);
   const auto label = bound.select.columns.Find(bound.features.label().column());
   if (label && bound.features.label().kind() == models::LabelPlan::CLASS) {
     for (const auto& [value, share] : bound.statistics.columns[*label].common_values) {
@@ -87,7 +87,7 @@ void JudgeBy(const plan::Contest& contest, plan::TrainPlan* plan) {
 }  // namespace
 
 bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan::Contest* contest) {
-  const bool given = SaysItsRows(bound.attributes);
+  const bool given = SetsRowCount(bound.attributes);
   *contest->mutable_split() = plan.split();
   plan::Split* split = contest->mutable_split();
   contest->set_refits(!given);
@@ -101,7 +101,7 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
   if (at_random) {
     split->set_kind(plan::Split::RANDOM);
     split->set_fraction(
-        std::min(kFraction, kMostValidationRows / static_cast<double>(std::max<int64_t>(rows, 1))));
+        std::min(kFraction, kMaxValidationRows / static_cast<double>(std::max<int64_t>(rows, 1))));
     WidenForRareClass(bound, split);
   }
   if (at_random && rows < kFoldedRows) {
@@ -109,7 +109,7 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
     split->set_folds(kFolds);
     split->set_together(RowsTogether(bound));
   }
-  if (rows > kMostRows) {
+  if (rows > kMaxRows) {
     contest->set_sample_rows(kSampleRows);
   }
   return split->kind() != plan::Split::NONE;
@@ -135,7 +135,7 @@ Status FillContestMetric(const AttributeSet& attributes, const char* name,
   return OkStatus();
 }
 
-Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::TrainPlan& plan,
+Result<plan::Candidate> MakeCandidate(const ContestSetup& ground, const plan::TrainPlan& plan,
                                       const plan::Contest& contest, const models::ModelType& type,
                                       const std::vector<parser::Attribute>& settings) {
   parser::TrainStatement statement = ground.request.training;
@@ -157,12 +157,11 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
   // A network with few rows has a schedule of its own, for folds.
   const bool deep =
       type.family == models::ModelFamily::kDeep || type.family == models::ModelFamily::kWideDeep;
-  if (!SaysItsRows(ground.bound.attributes) && !(deep && contest.folds() > 0)) {
+  if (!SetsRowCount(ground.bound.attributes) && !(deep && contest.folds() > 0)) {
     statement.attributes.push_back(MakeAttribute("split.fraction", {kFraction, {}}));
   }
-  ASSIGN_OR_RETURN(const BoundTrain bound,
-                   BindTrain(statement, ground.source, ground.models, ground.options.model_types,
-                             &ground.bound));
+  ASSIGN_OR_RETURN(const BoundTrain bound, BindTrain(statement, ground.source, ground.models,
+                                                     ground.options.model_types, &ground.bound));
   ASSIGN_OR_RETURN(*candidate.mutable_plan(),
                    PlanCandidate(statement, bound, ground.options, plan));
   plan::TrainPlan* own = candidate.mutable_plan();
@@ -212,10 +211,10 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
   ASSIGN_OR_RETURN(plan::Plan result, PlanTrain(request.training, *bound, source, options));
   plan::TrainPlan* plan = result.mutable_train();
   plan->set_statement(parser::Print(parser::Statement(statement)));
-  const ContestGround ground{request, *bound, source, models, options};
+  const ContestSetup ground{request, *bound, source, models, options};
   if (request.search_span.valid()) {
-    if (bound->brought) {
-      return Unimplemented("tune.* does not search for a model type that was brought")
+    if (bound->user_type) {
+      return Unimplemented("tune.* does not search over a user-defined model type")
           .At(request.search_span)
           .Hint("train it with each of the settings, into a model of its own");
     }

@@ -12,7 +12,7 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
                                 const Options& options);
 
 // The basis for planning further candidates.
-struct ContestGround {
+struct ContestSetup {
   const ContestRequest& request;
   const BoundTrain& bound;  // the statement's own choice
   catalog::DataSource& source;
@@ -21,7 +21,7 @@ struct ContestGround {
 };
 // A candidate of this type with these attributes added to the statement's; an error says why it is
 // impossible. `contest` has the validation rows; `plan`: the statement's own.
-Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::TrainPlan& plan,
+Result<plan::Candidate> MakeCandidate(const ContestSetup& ground, const plan::TrainPlan& plan,
                                       const plan::Contest& contest, const models::ModelType& type,
                                       const std::vector<parser::Attribute>& settings);
 // Chooses the rows by which candidates are judged; false: the statement does not allow any.
@@ -31,8 +31,8 @@ Status FillContestMetric(const AttributeSet& attributes, const char* name,
                          const plan::TrainPlan& plan, plan::Contest* contest);
 
 // auto.*: the kinds of models for the short form.
-Status FillKinds(const ContestGround& ground, plan::TrainPlan* plan);
+Status FillKinds(const ContestSetup& ground, plan::TrainPlan* plan);
 // tune.*: settings of the named type.
-Status FillSearch(const ContestGround& ground, plan::TrainPlan* plan);
+Status FillSearch(const ContestSetup& ground, plan::TrainPlan* plan);
 
 }  // namespace sluice::planner

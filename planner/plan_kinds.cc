@@ -15,7 +15,7 @@ namespace {
 using models::ModelFamily;
 using models::ModelType;
 
-constexpr int64_t kMostAutomaticRows = 1'000'000;
+constexpr int64_t kMaxAutomaticRows = 1'000'000;
 constexpr double kAutomaticSeconds = 30;
 constexpr char kScaleOfLabel[] = "train.label_scale";
 
@@ -58,12 +58,12 @@ parser::AttributeValue Widths(const std::vector<int64_t>& widths) {
 
 // A tree's step size: the more work a round is, the fewer rounds there is time for.
 double StepOf(const BoundTrain& bound) {
-  constexpr double kLittle = 5e5;
-  constexpr double kMuch = 3e6;
+  constexpr double kSmall = 5e5;
+  constexpr double kLarge = 3e6;
   const int classes = bound.features.label().classes_size();
   const double work = static_cast<double>(bound.statistics.rows) *
                       std::max(bound.features.features_size(), 1) * (classes > 2 ? classes : 1);
-  return work <= kLittle ? 0.05 : work <= kMuch ? 0.08 : 0.15;
+  return work <= kSmall ? 0.05 : work <= kLarge ? 0.08 : 0.15;
 }
 
 // The type's default settings; but a network learns numbers with a heavy tail best as square roots,
@@ -241,7 +241,7 @@ std::string Announce(const plan::Contest& contest, const BoundTrain& bound) {
 
 }  // namespace
 
-Status FillKinds(const ContestGround& ground, plan::TrainPlan* plan) {
+Status FillKinds(const ContestSetup& ground, plan::TrainPlan* plan) {
   const BoundTrain& bound = ground.bound;
   const AttributeSet& automatic = ground.request.automatic;
   const Span span = ground.request.automatic_span;
@@ -255,7 +255,7 @@ Status FillKinds(const ContestGround& ground, plan::TrainPlan* plan) {
   }
   const double seconds =
       automatic.Number("auto.seconds")
-          .value_or(bound.statistics.rows < kMostAutomaticRows ? kAutomaticSeconds : 0);
+          .value_or(bound.statistics.rows < kMaxAutomaticRows ? kAutomaticSeconds : 0);
   std::string why_not = WhyNot(bound, *plan);
   plan::Contest contest;
   if (seconds > 0 && why_not.empty() && !FillContestRows(bound, *plan, &contest)) {

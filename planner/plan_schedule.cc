@@ -28,17 +28,16 @@ std::string StoppingMetric(const models::ModelSpec& model) {
   return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
 }
 
-bool SaysHowToStep(const std::string& name) {
+bool SetsStepping(const std::string& name) {
   return name == "train.epoch" || name == "train.max_steps" || name == "train.batch_size" ||
          name == "train.early_stopping_rounds" || name == "model.optimizer" ||
          name.starts_with("optimizer.");
 }
 
-// What is only said of gradients that are exchanged.
-bool SaysHowToExchange(const std::string& name) {
+// Attributes that apply only when gradients are exchanged.
+bool SetsExchange(const std::string& name) {
   return name == "engine.num_ps" || name == "engine.replicas" || name == "engine.staleness" ||
-         name == "engine.transport" || name == "engine.micro_batches" ||
-         name == "engine.strategy";
+         name == "engine.transport" || name == "engine.micro_batches" || name == "engine.strategy";
 }
 
 }  // namespace
@@ -59,23 +58,23 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
   plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
 }
 
-bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
-                  const plan::TrainPlan& plan) {
-  constexpr double kMostKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
-  constexpr double kMostLogits = 30e6;
-  constexpr int64_t kMostWeights = 2'000'000;
-  // Each shard's sums travel, pass after pass.
-  constexpr int64_t kMostWeightsToSend = 200'000;
+bool TrainsToOptimum(const BoundTrain& bound, const models::Network& network,
+                     const plan::TrainPlan& plan) {
+  constexpr double kMaxKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
+  constexpr double kMaxLogits = 30e6;
+  constexpr int64_t kMaxWeights = 2'000'000;
+  // Each shard's sums are sent in every pass.
+  constexpr int64_t kMaxWeightsToSend = 200'000;
   const bool local = plan.strategy().kind() == plan::Strategy::LOCAL;
   if (bound.type->family != models::ModelFamily::kLinear || bound.base ||
       bound.attributes.Given("engine.checkpoint_dir") ||
       plan.strategy().mode() != plan::Strategy::ASYNCHRONOUS ||
-      network.parameter_count() > (local ? kMostWeights : kMostWeightsToSend) ||
+      network.parameter_count() > (local ? kMaxWeights : kMaxWeightsToSend) ||
       !models::LinearOptimum::Finds(plan.model())) {
     return false;
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (entry.given && (SaysHowToStep(name) || (!local && SaysHowToExchange(name)))) {
+    if (entry.given && (SetsStepping(name) || (!local && SetsExchange(name)))) {
       return false;
     }
   }
@@ -87,11 +86,11 @@ bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
                        static_cast<double>(network.transform().slots().size()) +
                        static_cast<double>(network.transform().label_width()) + 1;
   const auto rows = static_cast<double>(bound.statistics.rows);
-  return rows * cells * sizeof(float) <= kMostKeptBytes &&
-         rows * static_cast<double>(network.outputs()) <= kMostLogits;
+  return rows * cells * sizeof(float) <= kMaxKeptBytes &&
+         rows * static_cast<double>(network.outputs()) <= kMaxLogits;
 }
 
-void MeetOptimum(plan::TrainPlan* plan) {
+void TrainToOptimum(plan::TrainPlan* plan) {
   plan->set_optimum(true);
   plan->clear_early_stopping();
   plan::Strategy* strategy = plan->mutable_strategy();
@@ -146,10 +145,10 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
       (linear &&
        (!plan->optimum() || bound.features.label().kind() == models::LabelPlan::VECTOR)) ||
       (trees && FindIn(plan->model().attributes(), "train.early_stopping_rounds") == nullptr)) {
-    return;  // a forest has no rounds to choose among
+    return;  // a forest has no rounds to choose from
   }
-  // Written, not given: a parameter's value is not known yet when a client asks for the columns of
-  // the answer, which depend on this.
+  // Whether it is written, not its value: the value of a parameter is unknown when a client asks
+  // for the columns of the answer, which depend on this.
   for (const auto& [name, entry] : bound.attributes.entries()) {
     if (entry.written &&
         (name == "train.epoch" || name == "train.max_steps" ||

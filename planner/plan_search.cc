@@ -129,7 +129,7 @@ parser::AttributeValue ValueOf(const Choices& choices, double draw) {
 
 }  // namespace
 
-Status FillSearch(const ContestGround& ground, plan::TrainPlan* plan) {
+Status FillSearch(const ContestSetup& ground, plan::TrainPlan* plan) {
   const BoundTrain& bound = ground.bound;
   const ContestRequest& request = ground.request;
   if (ground.request.automatic_span.valid()) {

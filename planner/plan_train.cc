@@ -158,10 +158,10 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   }
 }
 
-// Of a model type that a user brought: reads its source for these features.
-Status ImportBrought(const BoundTrain& bound, plan::TrainPlan* plan) {
-  const BroughtSource& source = *bound.brought;
-  plan::BroughtType* brought = plan->mutable_brought();
+// For a user-defined model type: imports its source for these features.
+Status ImportUserType(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const UserTypeSource& source = *bound.user_type;
+  plan::UserType* brought = plan->mutable_brought();
   brought->set_schema(source.version.schema);
   brought->set_name(source.version.name);
   brought->set_version(source.version.version);
@@ -181,7 +181,7 @@ Status ImportBrought(const BoundTrain& bound, plan::TrainPlan* plan) {
   plan->mutable_notes()->Add(report.notes.begin(), report.notes.end());
   std::string unread;
   for (const std::string& feature : report.unread_features) {
-    if (bound.select.columns.Find(feature)) {  // and not what was derived beside a column
+    if (bound.select.columns.Find(feature)) {  // but no feature derived in addition to a column
       unread += (unread.empty() ? "" : ", ") + feature;
     }
   }
@@ -191,7 +191,7 @@ Status ImportBrought(const BoundTrain& bound, plan::TrainPlan* plan) {
   return OkStatus();
 }
 
-// Of a model type that is a graph: writes it; a model to continue from has brought its own.
+// For a model type that is a graph: builds the graph, unless the model to continue from has one.
 Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
   models::ModelSpec* model = plan->mutable_model();
   if (bound.base) {
@@ -200,8 +200,8 @@ Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
     }
     return OkStatus();
   }
-  if (bound.brought) {
-    return ImportBrought(bound, plan);
+  if (bound.user_type) {
+    return ImportUserType(bound, plan);
   }
   if (!bound.type->build) {
     return OkStatus();
@@ -230,7 +230,7 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
     return AtItsAttribute(built, bound);
   }
   Result<std::unique_ptr<models::Network>> made = models::Network::Make(*model);
-  if (!made.ok() && bound.brought) {
+  if (!made.ok() && bound.user_type) {
     return made.status().MovedTo(bound.type_span);
   }
   if (!made.ok()) {
@@ -258,7 +258,7 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
       SetAttribute(name, *entry.value, plan->mutable_given());
     }
   }
-  plan->mutable_told()->Add(bound.told.begin(), bound.told.end());
+  plan->mutable_told()->Add(bound.warnings.begin(), bound.warnings.end());
   plan->mutable_warnings()->Add(bound.warnings.begin(), bound.warnings.end());
   if (std::string few = WarnOfFewRows(bound.features.label(), bound.statistics.rows);
       !few.empty()) {
@@ -270,7 +270,7 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
     left_out->set_reason(column.reason);
   }
   const std::vector<std::string> columns =
-      bound.base ? LearntColumns(bound.base->plan) : PrintColumns(statement.columns);
+      bound.base ? TrainedColumns(bound.base->plan) : PrintColumns(statement.columns);
   plan->mutable_columns()->Add(columns.begin(), columns.end());
   if (bound.base) {
     plan->set_has_base(true);
@@ -330,12 +330,12 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   errors.Add(ChooseStrategy(bound.attributes, work, options, plan->mutable_strategy(), &notes));
   plan->mutable_notes()->Add(notes.begin(), notes.end());
   Status wrong = errors.Take();
-  if (wrong.ok() && network != nullptr && MeetsOptimum(bound, *network, *plan)) {
-    MeetOptimum(plan);
+  if (wrong.ok() && network != nullptr && TrainsToOptimum(bound, *network, *plan)) {
+    TrainToOptimum(plan);
   }
   if (wrong.ok()) {
     FillFolds(bound, plan);
-    TellOfRareClass(bound, widened, plan);
+    ReportRareClass(bound, widened, plan);
   }
   ChooseThreshold(bound, plan);
   FillLabelTrials(bound, plan);
@@ -391,7 +391,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
-  // An optimum is the sum over one cut, wherever it is added up.
+  // The optimum depends on the cut of the rows, not on where the sums are computed.
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
                                               plan->optimum() ? plan::Strategy() : strategy));
   catalog::DatasetOptions dataset;

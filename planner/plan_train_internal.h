@@ -16,10 +16,10 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan);
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan);
 // Whether a linear model is trained to its optimum: if the statement does not say how to train, and
 // its rows, which are read many times, fit in memory.
-bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
-                  const plan::TrainPlan& plan);
-// The plan is to meet it: in this process, or with workers that add up passes over the rows.
-void MeetOptimum(plan::TrainPlan* plan);
+bool TrainsToOptimum(const BoundTrain& bound, const models::Network& network,
+                     const plan::TrainPlan& plan);
+// Plans that: in this process, or with workers that add up passes over the rows.
+void TrainToOptimum(plan::TrainPlan* plan);
 // If the statement sets neither the length nor the validation: few rows are judged by folds, for
 // networks and for linear models at their optimum.
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan);

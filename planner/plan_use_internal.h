@@ -22,7 +22,7 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
 // Statements about the catalog itself (plan_catalog.cc): names are looked up when they run.
 plan::Plan PlanShow(const parser::ShowStatement& statement);
 plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
-// Here the source is read, so that what is wrong with it is told at once.
+// The source is read now, so that its errors are reported at once.
 Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement);
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
 Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement);

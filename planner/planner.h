@@ -32,7 +32,7 @@ struct Options {
   std::optional<std::string> checkpoint_root;
   // Whether jobs run on pods: engine.template and the like are allowed.
   bool pods = false;
-  // Of whom the statement runs for; null: there are only the built-in types. Outlives the call.
+  // Of the statement's user; null: there are only the built-in types. Outlives the call.
   catalog::ModelStore* model_types = nullptr;
 };
 

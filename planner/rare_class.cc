@@ -8,10 +8,10 @@
 namespace sluice::planner {
 namespace {
 
-// Rows of the rarer class that are wanted: fewer tell hardly more than chance does.
+// Desired number of rows of the rarer class: a metric over fewer is little better than chance.
 constexpr double kWantedRows = 25;
 constexpr double kFewRows = 10;
-constexpr double kMostShare = 0.25;
+constexpr double kMaxShare = 0.25;
 
 bool IsShare(const plan::Split& split) {
   return split.kind() == plan::Split::RANDOM || split.kind() == plan::Split::TIME ||
@@ -44,7 +44,7 @@ bool WidenForRareClass(const BoundTrain& bound, plan::Split* split) {
       RowsOf(*rare, bound) <= 0) {
     return false;
   }
-  const double wanted = std::min(kWantedRows / RowsOf(*rare, bound), kMostShare);
+  const double wanted = std::min(kWantedRows / RowsOf(*rare, bound), kMaxShare);
   if (split->fraction() >= wanted) {
     return false;
   }
@@ -53,7 +53,7 @@ bool WidenForRareClass(const BoundTrain& bound, plan::Split* split) {
   return true;
 }
 
-void TellOfRareClass(const BoundTrain& bound, bool widened, plan::TrainPlan* plan) {
+void ReportRareClass(const BoundTrain& bound, bool widened, plan::TrainPlan* plan) {
   const std::optional<RareClass> rare = RarerOfTwo(bound);
   if (!rare || !IsShare(plan->split())) {
     return;
@@ -61,9 +61,10 @@ void TellOfRareClass(const BoundTrain& bound, bool widened, plan::TrainPlan* pla
   const double rows = std::round(RowsOf(*rare, bound) * plan->split().fraction());
   constexpr double kPercent = 100;
   if (widened) {
-    plan->add_told(fmt::format("validated on {:.0f} % of the rows, so that about {:.0f} of them "
-                               "are '{}'; split.fraction says another share",
-                               plan->split().fraction() * kPercent, rows, rare->name));
+    plan->add_told(
+        fmt::format("validated on {:.0f} % of the rows, so that about {:.0f} of them "
+                    "are '{}'; split.fraction says another share",
+                    plan->split().fraction() * kPercent, rows, rare->name));
   }
   if (rows < kFewRows) {
     plan->add_warnings(

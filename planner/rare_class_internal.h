@@ -6,21 +6,21 @@
 #include "planner/bind_train_internal.h"
 #include "planner/plan.pb.h"
 
-// What a rare class asks of the rows that are validated on. Only plan_*.cc include this.
+// Adapts the validation rows to a rare class. Only plan_*.cc include this.
 namespace sluice::planner {
 
 struct RareClass {
   std::string name;
   double share = 0;  // of the rows
 };
-// The rarer of two classes; none: there are not two.
+// The rarer of two classes; nullopt: there are not two.
 std::optional<RareClass> RarerOfTwo(const BoundTrain& bound);
 
-// A share of the rows that the planner chose (at random, the latest, by hash) becomes larger, up to
-// a quarter, where else hardly a row of the rarer class would be among them. True: it has.
+// Enlarges a validation share that the planner chose (at random, the latest, by hash), up to a
+// quarter, if otherwise it would have hardly any row of the rarer class. True: it was enlarged.
 bool WidenForRareClass(const BoundTrain& bound, plan::Split* split);
 
-// Whoever waits for the training is told that it was, and warned where it is not enough.
-void TellOfRareClass(const BoundTrain& bound, bool widened, plan::TrainPlan* plan);
+// Notes in the plan that the share was enlarged, and warns if there are still too few such rows.
+void ReportRareClass(const BoundTrain& bound, bool widened, plan::TrainPlan* plan);
 
 }  // namespace sluice::planner

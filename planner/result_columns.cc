@@ -58,20 +58,20 @@ Schema PredictResult(const plan::PredictPlan& plan) {
   return schema;
 }
 
-std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task) {
-  std::vector<ToldMetric> told;
+std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan, models::Task task) {
+  std::vector<NamedMetric> metrics;
   if (task != models::Task::kRanking) {
-    told.push_back({"loss", task == models::Task::kRegression ? "mse" : "log_loss"});
+    metrics.push_back({"loss", task == models::Task::kRegression ? "mse" : "log_loss"});
   }
   for (const std::string& name : plan.metrics()) {
-    told.push_back({name, models::Metrics::CanonicalName(name)});
+    metrics.push_back({name, models::Metrics::CanonicalName(name)});
   }
   if (plan.metrics().empty()) {
     for (const auto& [name, value] : models::Metrics(task, 1).Values()) {
-      told.push_back({name, name});
+      metrics.push_back({name, name});
     }
   }
-  return told;
+  return metrics;
 }
 
 Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task) {
@@ -89,8 +89,8 @@ Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task) {
     }
     return schema;
   }
-  for (const ToldMetric& told : ToldMetrics(plan, task)) {
-    schema.columns.push_back({told.column, DataType::kDouble, ""});
+  for (const NamedMetric& metrics : EvaluatedMetrics(plan, task)) {
+    schema.columns.push_back({metrics.column, DataType::kDouble, ""});
   }
   return schema;
 }

@@ -31,11 +31,11 @@ Schema PredictResult(const plan::PredictPlan& plan);
 
 // Canonical names of the metrics in an EVALUATE's answer, and their column names: loss first, as in
 // SQLFlow; then those requested, or all of the task.
-struct ToldMetric {
+struct NamedMetric {
   std::string column;
   std::string metric;
 };
-std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task);
+std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan, models::Task task);
 // A row of those metrics, or the columns for plan.report.
 Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task);
 

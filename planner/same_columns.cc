@@ -127,7 +127,7 @@ std::vector<std::string> PrintColumns(const std::vector<parser::ColumnClause>& c
   return printed;
 }
 
-std::vector<std::string> LearntColumns(const plan::TrainPlan& learnt) {
+std::vector<std::string> TrainedColumns(const plan::TrainPlan& learnt) {
   if (!learnt.columns().empty()) {
     return {learnt.columns().begin(), learnt.columns().end()};
   }
@@ -136,7 +136,7 @@ std::vector<std::string> LearntColumns(const plan::TrainPlan& learnt) {
 
 Status CheckSameColumns(const std::vector<parser::ColumnClause>& clauses,
                         const plan::TrainPlan& learnt) {
-  const std::vector<std::string> printed = LearntColumns(learnt);
+  const std::vector<std::string> printed = TrainedColumns(learnt);
   const std::vector<parser::ColumnClause> others =
       ReadClauses(fmt::format("SELECT 1 TO TRAIN type {} INTO model", fmt::join(printed, " ")));
   const bool one_target = OneTarget(clauses) && OneTarget(others);

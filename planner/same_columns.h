@@ -16,7 +16,7 @@ namespace sluice::planner {
 std::vector<std::string> PrintColumns(const std::vector<parser::ColumnClause>& clauses);
 
 // The COLUMN clauses from which a stored model's features were made.
-std::vector<std::string> LearntColumns(const plan::TrainPlan& learnt);
+std::vector<std::string> TrainedColumns(const plan::TrainPlan& learnt);
 
 // Whether the COLUMN clauses of a statement that continues from a model ask for the model's own
 // features, in any order and spelling. An error says what differs.

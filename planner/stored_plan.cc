@@ -21,9 +21,9 @@ constexpr int kDeepestMessage = 16;
 // Memory allowed for any plan; a larger plan is limited to a multiple of its own bytes. A
 // vocabulary, the largest part of a large plan, takes five times its bytes.
 constexpr int64_t kFreeBytes = int64_t{64} << 20;
-constexpr int64_t kMostTimesItsBytes = 8;
+constexpr int64_t kMaxExpansion = 8;
 // More than any table's columns. Features are compared with each other one by one.
-constexpr int kMostFeatures = 1 << 16;
+constexpr int kMaxFeatures = 1 << 16;
 
 // Adds up what parsing would allocate, without allocating it.
 class PlanWeight {
@@ -105,10 +105,10 @@ bool IsType(int32_t type) {
 // Checks numbers that readers of a plan cast or use as indexes unchecked.
 Status CheckNumbers(const models::ModelSpec& model) {
   const models::FeaturePlan& features = model.features();
-  if (features.features_size() > kMostFeatures || features.inputs_size() > kMostFeatures) {
+  if (features.features_size() > kMaxFeatures || features.inputs_size() > kMaxFeatures) {
     return InvalidArgument(fmt::format("it has {} features of {} columns, the limit is {}",
                                        features.features_size(), features.inputs_size(),
-                                       kMostFeatures));
+                                       kMaxFeatures));
   }
   for (const models::InputColumn& input : features.inputs()) {
     if (!IsType(input.type())) {
@@ -153,7 +153,7 @@ Result<plan::TrainPlan> ReadStoredPlan(std::string_view bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   plan::TrainPlan plan;
   if (size > std::numeric_limits<int32_t>::max() ||
-      !PlanWeight::Fits(bytes, kFreeBytes + size * kMostTimesItsBytes) ||
+      !PlanWeight::Fits(bytes, kFreeBytes + size * kMaxExpansion) ||
       !plan.ParseFromArray(bytes.data(), static_cast<int>(size))) {
     return damaged("it cannot be read");
   }

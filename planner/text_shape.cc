@@ -48,7 +48,7 @@ std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cell
 
 std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
                               const catalog::SelectStatistics& statistics) {
-  constexpr size_t kMostUnits = 10;  // more than this means names rather than units
+  constexpr size_t kMaxUnits = 10;  // more than this means names rather than units
   std::set<std::string> units;
   if (shape.format.kind != models::ColumnFormatKind::kText) {
     return units;
@@ -61,7 +61,7 @@ std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
     if (found) {
       units.insert(found->unit);
     }
-    return found && units.size() <= kMostUnits;
+    return found && units.size() <= kMaxUnits;
   };
   bool all = true;
   for (size_t i = 0; all && i < statistics.sample.size(); ++i) {
@@ -102,10 +102,10 @@ TextShape InspectText(const std::vector<std::string>& cells) {
   TextShape shape;
   shape.format = vote.Decide();
   if (shape.format.kind == models::ColumnFormatKind::kText && vote.cells() > 0) {
-    constexpr size_t kMostCounted = 100;  // per cell, against a few long ones
+    constexpr size_t kMaxCounted = 100;  // per cell, against a few long ones
     size_t words = 0;
     for (const std::string& cell : cells) {
-      words += models::CountWords(cell, kMostCounted);
+      words += models::CountWords(cell, kMaxCounted);
     }
     shape.words = static_cast<double>(words) / static_cast<double>(vote.cells());
   }

@@ -16,9 +16,9 @@ using models::TimeFormat;
 // Seconds from 1990 to 2040: numbers in this range are most likely times, whatever their name.
 constexpr double kEarliestSeconds = 631'152'000;
 constexpr double kLatestSeconds = 2'208'988'800;
-constexpr double kFewestTimes = 10;  // fewer values mean a code
+constexpr double kMinTimes = 10;  // fewer values mean a code
 constexpr double kSeriesShare = 0.99;
-constexpr size_t kFewestSeriesRows = 50;
+constexpr size_t kMinSeriesRows = 50;
 
 // A text column's values that the statistics know.
 std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics& statistics) {
@@ -80,7 +80,7 @@ std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
 // Whether whole numbers are times: by their range, and for days because all of them are valid days.
 std::optional<TimeShape> FindInNumbers(double min, double max, double distinct,
                                        const std::vector<double>& numbers) {
-  if (distinct < kFewestTimes || numbers.empty()) {
+  if (distinct < kMinTimes || numbers.empty()) {
     return std::nullopt;
   }
   if (min >= kEarliestSeconds && max <= kLatestSeconds) {
@@ -144,7 +144,7 @@ std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeForm
 bool IsSeries(size_t index, DataType type, models::TimeFormat format,
               const catalog::SelectStatistics& statistics) {
   const catalog::ColumnStatistics& own = statistics.columns[index];
-  if (statistics.sample.size() < kFewestSeriesRows || own.null_fraction > 0 ||
+  if (statistics.sample.size() < kMinSeriesRows || own.null_fraction > 0 ||
       own.distinct < kSeriesShare * static_cast<double>(statistics.rows)) {
     return false;
   }

@@ -24,12 +24,12 @@ class TrainBinder {
   void BindInto();
   void BindBase();
   void BindType();
-  // Of a type that is not built in; false: there is none of that name.
-  bool FindBrought();
+  // For a type that is not built in; false: there is none of that name.
+  bool FindUserType();
   void UnknownType();
-  // Once the label is known: a brought type takes classes and numbers.
-  void MakeBrought();
-  void SimplifyForBrought();
+  // When the label is known: a user type accepts both classes and numbers.
+  void MakeUserType();
+  void SimplifyForUserType();
   void BindLabel();
   void BindStatistics();
   void ChooseType();

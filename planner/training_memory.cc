@@ -40,14 +40,14 @@ constexpr double kDenseCopiesOfStep = 9;
 constexpr double kDenseCopiesOfMesh = 5.5;
 constexpr double kCopiesHandedOver = 2.9;
 constexpr double kCopiesInProcess = 2;
-// Weights, direction, gradient and diagonal, of doubles, as they are and as they travel.
+// Weights, direction, gradient and diagonal, as doubles, in memory and in messages.
 constexpr double kCopiesInPass = 16;
 // libxgboost: values with their columns twice, gradients, predictions and positions.
 constexpr double kTreeBytesPerValue = 8;
 constexpr double kTreeBytesPerRow = 32;
 // Limits for rows kept for later epochs (elastic/worker/shard_rows.cc), and for validation rows.
-constexpr double kMostKept = 256 * kMebibyte;
-constexpr double kMostKeptValidation = 64 * kMebibyte;
+constexpr double kMaxKept = 256 * kMebibyte;
+constexpr double kMaxKeptValidation = 64 * kMebibyte;
 
 struct Parameters {
   double dense = 0;      // bytes of the dense values
@@ -152,11 +152,11 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
   const double batch =
       static_cast<double>(plan.batch_size()) / lanes * static_cast<double>(network.bytes_per_row());
   double kept = 0;
-  if (plan.epochs() > 1 && BytesPerRow(network) * rows <= kMostKept) {
+  if (plan.epochs() > 1 && BytesPerRow(network) * rows <= kMaxKept) {
     // Shards are dealt anew in each epoch, so a worker sees more of them over time.
     kept = per_row * rows * (1 - std::pow(1 - 1 / workers, plan.epochs()));
   } else if (plan.split().kind() != plan::Split::NONE) {
-    kept = std::min(kMostKeptValidation, per_row * rows * plan.split().fraction() / workers);
+    kept = std::min(kMaxKeptValidation, per_row * rows * plan.split().fraction() / workers);
   }
   TrainingMemory memory;
   // The current shard and the next one; half of the scratch is for rare uses (dropout).
@@ -168,8 +168,8 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
 }  // namespace
 
 int64_t WholeBytes(double bytes) {
-  constexpr double kMost = 0x1p62;
-  return static_cast<int64_t>(std::min(bytes, kMost));
+  constexpr double kMax = 0x1p62;
+  return static_cast<int64_t>(std::min(bytes, kMax));
 }
 
 TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::Network& network,

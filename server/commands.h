@@ -45,18 +45,18 @@ struct SampleOptions {
 };
 int RunSample(const SampleOptions& options);
 
-// A file becomes a model type: CREATE MODEL TYPE.
+// Creates a model type from a file: CREATE MODEL TYPE.
 struct ModelPushOptions {
-  std::string file;        // net.onnx, net.json
-  std::string name;        // "": that of the file
-  bool replace = false;    // a further version of a type that is there
-  std::string gateway;     // as in SqlOptions
+  std::string file;      // net.onnx, net.json
+  std::string name;      // "": by the file
+  bool replace = false;  // a new version of an existing type
+  std::string gateway;   // as in SqlOptions
   std::string gateway_ca;
 };
 int RunModelPush(const Config& config, const ModelPushOptions& options);
-// The statement; an error says what of the file or the name is wrong.
+// The statement; an error names what is wrong with the file or the name.
 Result<std::string> CreateModelTypeText(const ModelPushOptions& options);
-// As the end of the file's name says; "": it is no file of a model.
+// By the extension of the file name; "": not a model file.
 std::string ModelLanguageOf(const std::string& file);
 
 // Prints what a Kubernetes cluster needs before it can train, or writes it as a kustomize base.

@@ -39,7 +39,7 @@ struct CommonFlags {
   ConfigValues values;
 };
 
-// Everything that the command line can say; CLI11 fills it in, `run` is the subcommand given.
+// All options of the command line, filled in by CLI11; `run` is the given subcommand.
 struct CommandLine {
   CommonFlags common;
   SqlOptions sql;
@@ -315,7 +315,7 @@ void AddK8s(CLI::App& app, CommandLine& line) {
   manifests->callback([&line] { line.run = [&line] { return RunK8sManifests(line.manifests); }; });
 }
 
-// Runs a statement that was made of flags.
+// Runs a statement that was built from flags.
 int RunForm(const CommonFlags& common, const Result<std::string>& statement,
             const std::string& format) {
   if (!statement.ok()) {
@@ -331,7 +331,9 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "Command-line form of TO TRAIN");
   AddCommon(*train, line.common);
   AddFormat(*train, line.format);
-  train->add_option("--model_def", line.train.model_def, "model type, or a file that is one: net.onnx, net.json (default: chosen for you)");
+  train->add_option(
+      "--model_def", line.train.model_def,
+      "model type, or a file that is one: net.onnx, net.json (default: chosen for you)");
   train->add_option("--model_params", line.train.model_params,
                     "\"hidden_units=[64,32]; n_classes=3\"");
   train->add_option("--training_data", line.train.training_data, "table or SELECT")->required();
@@ -346,7 +348,7 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   train->add_option("--num_ps_pods", line.train.num_ps_pods, "parameter server processes");
   train->callback([&line] {
     line.run = [&line] {
-      if (!ModelLanguageOf(line.train.model_def).empty()) {  // a file: it becomes a type first
+      if (!ModelLanguageOf(line.train.model_def).empty()) {  // a file: first creates a type from it
         const ModelPushOptions push{line.train.model_def, "", true, "", ""};
         const int pushed = WithConfig(
             line.common, [&push](const Config& config) { return RunModelPush(config, push); });
@@ -521,7 +523,7 @@ int Main(int argc, char** argv) {
 }  // namespace sluice::server
 
 int main(int argc, char** argv) {
-  sluice::server::LetThreadsSleep(argv);
+  sluice::server::UsePassiveWaiting(argv);
   const sluice::Result<int> exit = sluice::Guarded(
       "sluice", [&]() -> sluice::Result<int> { return sluice::server::Main(argc, argv); });
   if (!exit.ok()) {

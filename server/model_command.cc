@@ -20,7 +20,7 @@ struct Language {
 };
 constexpr std::array<Language, 2> kLanguages = {{{".onnx", "onnx"}, {".json", "keras"}}};
 
-constexpr size_t kLineBytes = 76;  // of base64, so that nobody has to show one line of all of it
+constexpr size_t kLineBytes = 76;  // of base64, so that the statement has lines of readable length
 
 std::string InLines(const std::string& text) {
   std::string lines = "\n";

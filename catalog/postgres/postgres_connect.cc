@@ -122,7 +122,7 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   }
   // Passed at the start, so that DISCARD ALL restores them.
   std::string options = settings.options + std::string(kSessionOptions);
-  if (use != ConnectionUse::kUsers) {
+  if (use != ConnectionUse::kUserStatements) {
     options += kOurTexts;
   }
   if (use == ConnectionUse::kCatalog) {
@@ -288,8 +288,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
   return connection;
 }
 
-// Where somebody else has logged in, rows need not come past them. libpq goes on with the same
-// number of a descriptor.
+// If another process has logged in, it hands the connection over so that rows need not pass through
+// it. libpq continues with the same descriptor number.
 Status PostgresConnection::TakeHandedOver(const std::stop_token& stop) {
   const int socket = PQsocket(handle_);
   sockaddr_storage own = {};
@@ -322,7 +322,7 @@ Status PostgresConnection::Finish(const std::stop_token& stop) {
   PQsetNoticeReceiver(
       handle,
       [](void* self, const PGresult* notice) {
-        static_cast<PostgresConnection*>(self)->Tell(NoticeText(notice));
+        static_cast<PostgresConnection*>(self)->OnNotice(NoticeText(notice));
       },
       this);
   const bool in_time = PQstatus(handle) == CONNECTION_BAD || WaitUntilConnected(handle, stop);

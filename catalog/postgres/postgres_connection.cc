@@ -102,8 +102,8 @@ bool PostgresConnection::Ready() {
 // A server that closed an idle connection (a pooler's time-out, an administrator, a restart) has
 // announced it; libpq notices only when it reads.
 bool PostgresConnection::Alive() {
-  constexpr int kMostReads = 8;
-  for (int i = 0; i < kMostReads && PQstatus(handle_) == CONNECTION_OK; ++i) {
+  constexpr int kMaxReads = 8;
+  for (int i = 0; i < kMaxReads && PQstatus(handle_) == CONNECTION_OK; ++i) {
     pollfd waiting = {PQsocket(handle_), POLLIN, 0};
     if (poll(&waiting, 1, 0) <= 0) {
       return true;
@@ -126,7 +126,7 @@ Status PostgresConnection::CheckStop() const {
   return stop_.stop_requested() ? Cancelled("the statement was cancelled") : OkStatus();
 }
 
-void PostgresConnection::Tell(std::string notice) const {
+void PostgresConnection::OnNotice(std::string notice) const {
   if (notices_ == nullptr || own_text_) {
     log::Debug("postgresql {}", notice);
   } else {
@@ -205,12 +205,12 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user
 PostgresResult PostgresConnection::Await() {
   // A cancel request that reaches the server before the statement has no effect, so it is repeated.
   constexpr std::chrono::seconds kRepeat{1};
-  constexpr int kMostRequests = 5;  // then the server accepts requests but ends nothing
+  constexpr int kMaxRequests = 5;  // then the server accepts requests but ends nothing
   auto next_request = std::chrono::steady_clock::time_point::min();
   int requests = 0;
   while (PQisBusy(handle_) != 0) {
     if (stop_.stop_requested() && std::chrono::steady_clock::now() >= next_request) {
-      if (requests++ == kMostRequests) {
+      if (requests++ == kMaxRequests) {
         GiveUp();
       }
       Cancel();
@@ -261,7 +261,7 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
   constexpr Oid kBigint = 20;
   constexpr Oid kDoublePrecision = 701;
   constexpr Oid kBytea = 17;
-  constexpr Oid kAsTheStatementSays = 0;
+  constexpr Oid kInferType = 0;
   std::vector<Oid> types;
   std::vector<std::string> texts(parameters.size());
   std::vector<const char*> values;
@@ -269,7 +269,7 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
   std::vector<int> formats;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const SqlParameter& parameter = parameters[i];
-    Oid type = kAsTheStatementSays;
+    Oid type = kInferType;
     const char* value = nullptr;
     int length = 0;
     int format = 0;

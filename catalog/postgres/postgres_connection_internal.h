@@ -35,12 +35,12 @@ struct PostgresAddress {
   bool must_ask = false;  // a server that admits the role without a password is refused
 };
 
-// Whose statements a connection is for.
+// The statements for which a connection is used.
 enum class ConnectionUse {
-  kOurs,   // UTC and ISO, so that text means the same everywhere
-  kUsers,  // begins with the server's settings for the role: its TimeZone, its DateStyle
-  // For the catalog: like kOurs, without a search_path, so that no user's function or operator is
-  // found instead of the server's own.
+  kInternal,        // Sluice's own: UTC and ISO, so that text means the same everywhere
+  kUserStatements,  // the user's: with the server's settings for the role (TimeZone, DateStyle)
+  // For the catalog: like kInternal, without a search_path, so that no user's function or operator
+  // is found instead of the server's own.
   kCatalog,
 };
 
@@ -49,7 +49,7 @@ class PostgresConnection final : public SqlSession {
  public:
   static Result<std::unique_ptr<PostgresConnection>> Connect(
       const PostgresAddress& address, const std::stop_token& stop = {},
-      ConnectionUse use = ConnectionUse::kOurs);
+      ConnectionUse use = ConnectionUse::kInternal);
   // A session's own connection, owned by another component: statements run in that session, and its
   // state is restored afterwards. Serves one statement.
   static Result<std::unique_ptr<PostgresConnection>> Borrow(const SessionLink& link,
@@ -73,7 +73,7 @@ class PostgresConnection final : public SqlSession {
   // must outlive the lease).
   void Serve(std::stop_token stop, NoticeLog* notices);
   // Where notices go from now on; returns the previous destination.
-  NoticeLog* TellTo(NoticeLog* notices) { return std::exchange(notices_, notices); }
+  NoticeLog* SendNoticesTo(NoticeLog* notices) { return std::exchange(notices_, notices); }
   void HearStop(std::stop_token stop) { stop_ = std::move(stop); }
   // For actions that are necessary although the statement was cancelled.
   void IgnoreStop() { stop_ = std::stop_token(); }
@@ -81,7 +81,7 @@ class PostgresConnection final : public SqlSession {
   // Cancelled once `stop` is requested.
   Status CheckStop() const;
   // A NOTICE or WARNING read from the socket (postgres_stream.cc).
-  void Tell(std::string notice) const;
+  void OnNotice(std::string notice) const;
   // Begins a transaction: `sql` is "BEGIN ...", optionally followed by a semicolon and statements.
   // Inside the open transaction of a borrowed session it becomes a savepoint. Ended by Commit or
   // Rollback.
@@ -126,7 +126,8 @@ class PostgresConnection final : public SqlSession {
   Result<PostgresResult> LastResult(bool sent, std::string_view sql, size_t user_text);
 
   PGconn* handle_;
-  int logged_in_by_ = -1;  // the socket to who has handed the connection over, and cancels for it
+  int logged_in_by_ =
+      -1;  // the socket to the process that handed the connection over, which cancels for it
   bool borrowed_ = false;
   bool own_transaction_ = false;  // begun here
   bool nested_ = false;           // inside a savepoint of a borrowed session's transaction

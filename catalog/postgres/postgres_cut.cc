@@ -13,7 +13,7 @@ namespace {
 
 // A table that seems smaller than this part of a shard is one shard; otherwise its rows are
 // counted.
-constexpr double kSurelyOneShard = 0.25;
+constexpr double kOneShardShare = 0.25;
 // Enough for a rough number of rows per block.
 constexpr int64_t kProbedBlocks = 16;
 
@@ -251,7 +251,7 @@ Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut c
   ASSIGN_OR_RETURN(cut.rows, ProbeTidRows(connection, cut));
   if (cut.rows > static_cast<double>(kExactCutRows)) {
     shards = CutEvenly(cut.Density(), rows_per_range);
-  } else if (cut.rows < kSurelyOneShard * static_cast<double>(options.rows_per_shard)) {
+  } else if (cut.rows < kOneShardShare * static_cast<double>(options.rows_per_shard)) {
     shards.resize(1);
     shards[0].set_estimated_rows(std::llround(cut.rows));
   } else {

@@ -67,7 +67,7 @@ class PostgresDatabase {
   bool has_borrowed() const { return borrowed_ != nullptr; }
   Result<PostgresPool::Lease> TakeBorrowed();
   // From now on the statement's selects are read on the session's own connection, for `reason`.
-  void GoThroughSession(std::string reason);
+  void ReadThroughSession(std::string reason);
   // That reason; "" if they are not.
   std::string through_session();
   // The rows of a select that goes through the session, read once for the whole statement.

@@ -25,7 +25,7 @@ class StatementRun {
         sql_(sql),
         receiver_(receiver),
         stop_(std::move(stop)) {
-    told_before_ = connection_.TellTo(&notices_);
+    notices_before_ = connection_.SendNoticesTo(&notices_);
   }
 
   ~StatementRun() {
@@ -33,8 +33,8 @@ class StatementRun {
       connection_.Cancel();
       connection_.Drain().ok();  // the cancellation itself is no error
     }
-    TellNotices(notices_.TakeLast());
-    connection_.TellTo(told_before_);
+    ReportNotices(notices_.TakeLast());
+    connection_.SendNoticesTo(notices_before_);
   }
   StatementRun(const StatementRun&) = delete;
   StatementRun& operator=(const StatementRun&) = delete;
@@ -84,7 +84,7 @@ class StatementRun {
         return stop_.stop_requested() ? Cancelled("the statement was cancelled")
                                       : connection_.ConnectionLost();
       }
-      TellNotices(notices_.Take());
+      ReportNotices(notices_.Take());
     }
     if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
       connection_.Cancel();  // rows arrive so fast that the code never waits
@@ -123,10 +123,10 @@ class StatementRun {
     }
   }
 
-  void TellNotices(const std::vector<std::string>& notices) {
+  void ReportNotices(const std::vector<std::string>& notices) {
     for (const std::string& notice : notices) {
-      if (told_before_ != nullptr) {
-        told_before_->Add(notice);
+      if (notices_before_ != nullptr) {
+        notices_before_->Add(notice);
       } else if (receiver_ != nullptr) {
         receiver_->Notice(notice);
       }
@@ -204,7 +204,7 @@ class StatementRun {
   RowReceiver* receiver_;
   std::stop_token stop_;
   NoticeLog notices_{NoticeLog::Repeated::kEach};
-  NoticeLog* told_before_ = nullptr;  // the enclosing statement's
+  NoticeLog* notices_before_ = nullptr;  // the enclosing statement's
   Schema schema_;
   RowBatch batch_;
   std::vector<PostgresResult> held_;  // own the texts of the batch

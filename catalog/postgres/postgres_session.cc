@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "catalog/dataset.pb.h"
 #include "catalog/sql/sql_text.h"
@@ -11,9 +10,6 @@
 
 namespace sluice::catalog {
 namespace {
-
-// Deep enough for a DO block that runs a DO block.
-constexpr int kDeepestBody = 3;
 
 // Not replayed, because every connection of ours sets them itself: the encoding, whatever may end
 // or delay a long read, and how a transaction begins (set by BeginReading).
@@ -104,54 +100,6 @@ constexpr std::string_view kTemporaryInView =
     " d.objid OPERATOR(pg_catalog.=) r.oid"
     " WHERE r.ev_class OPERATOR(pg_catalog.=) $1::pg_catalog.regclass";
 
-bool IsNameCharacter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' ||
-         (static_cast<unsigned char>(c) & 0x80U) != 0;
-}
-
-// a.b, a.b.c: two or more names with a dot between them.
-bool IsDottedName(std::string_view text) {
-  constexpr size_t kLongestName = 256;
-  bool dotted = false;
-  bool begins = true;
-  if (text.size() > kLongestName) {
-    return false;
-  }
-  for (const char c : text) {
-    if (c == '.') {
-      if (begins) {
-        return false;
-      }
-      dotted = true;
-      begins = true;
-    } else if (!IsNameCharacter(c) || (begins && !dotted && c >= '0' && c <= '9')) {
-      return false;
-    } else {
-      begins = false;
-    }
-  }
-  return dotted && !begins;
-}
-
-// The text between the quotes of a string token, whatever their kind.
-std::string_view Unquoted(std::string_view token) {
-  const size_t open = token.find('\'');
-  if (open == std::string_view::npos || token.size() < open + 2 || token.front() == '$') {
-    return {};
-  }
-  return token.substr(open + 1, token.size() - open - 2);
-}
-
-// The text between $tag$ and $tag$.
-std::string_view DollarQuoted(std::string_view token) {
-  const size_t open =
-      token.empty() || token.front() != '$' ? std::string_view::npos : token.find('$', 1);
-  if (open == std::string_view::npos || token.size() < 2 * (open + 1)) {
-    return {};
-  }
-  return token.substr(open + 1, token.size() - 2 * (open + 1));
-}
-
 bool IsOurs(std::string_view name) {
   return std::find(std::begin(kOurOwn), std::end(kOurOwn), name) != std::end(kOurOwn);
 }
@@ -185,58 +133,6 @@ class RolledBack {
 };
 
 }  // namespace
-
-void SettingNames::Add(std::string_view statement) {
-  Add(statement, 0);
-}
-
-void SettingNames::Add(std::string_view statement, int depth) {
-  // Longer ones are data.
-  constexpr size_t kLongestStatement = size_t{1} << 20;
-  if (statement.find('.') == std::string_view::npos || statement.size() > kLongestStatement) {
-    return;
-  }
-  const std::vector<SqlToken> tokens = TokenizeSql(statement, Dialect::kPostgres);
-  const auto text = [&](const SqlToken& token) {
-    return statement.substr(token.begin, token.end - token.begin);
-  };
-  const std::string lower = LowerAscii(statement);
-  const bool sets = lower.find("set_config") != std::string::npos;
-  const auto keep = [&](std::string name, bool surely) {
-    if (IsDottedName(name) && names_.size() < (surely ? kMostNames : kMostGuesses)) {
-      names_.insert(std::move(name));
-    }
-  };
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const SqlToken& token = tokens[i];
-    if (token.kind == SqlToken::Kind::kString) {
-      keep(std::string(Unquoted(text(token))), sets);
-      if (depth < kDeepestBody) {
-        Add(DollarQuoted(text(token)), depth + 1);
-      }
-    } else if (token.kind == SqlToken::Kind::kWord && LowerAscii(text(token)) == "set") {
-      size_t at = i + 1;
-      std::string name;
-      while (at < tokens.size() && (tokens[at].kind == SqlToken::Kind::kWord ||
-                                    tokens[at].kind == SqlToken::Kind::kQuotedName)) {
-        const std::string word = LowerAscii(text(tokens[at]));
-        const bool scope = name.empty() && (word == "session" || word == "local");
-        if (scope) {
-          ++at;
-          continue;
-        }
-        const bool quoted = tokens[at].kind == SqlToken::Kind::kQuotedName && word.size() >= 2;
-        name += quoted ? std::string(text(tokens[at]).substr(1, word.size() - 2)) : word;
-        if (++at >= tokens.size() || text(tokens[at]) != ".") {
-          break;
-        }
-        name += '.';
-        ++at;
-      }
-      keep(std::move(name), true);
-    }
-  }
-}
 
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names) {
   CapturedSession captured;
@@ -345,9 +241,9 @@ bool OnlyText(const PostgresConnection& connection) {
 
 Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings) {
   // A statement may have only so many parameters, two for each setting.
-  constexpr size_t kMostTogether = 500;
-  for (size_t begin = 0; begin < settings.size(); begin += kMostTogether) {
-    const size_t end = std::min(begin + kMostTogether, settings.size());
+  constexpr size_t kMaxTogether = 500;
+  for (size_t begin = 0; begin < settings.size(); begin += kMaxTogether) {
+    const size_t end = std::min(begin + kMaxTogether, settings.size());
     std::string sql = "SELECT ";
     std::vector<SqlParameter> parameters;
     for (size_t i = begin; i < end; ++i) {

@@ -22,10 +22,10 @@ using SessionSettings = std::vector<std::pair<std::string, std::string>>;
 // searched for in the session's statements: every dotted name that a statement SETs or quotes.
 class SettingNames {
  public:
-  // Names after SET or in set_config are always kept, up to kMostNames; of other quoted words
-  // (addresses, file names) only the first kMostGuesses.
-  static constexpr size_t kMostGuesses = 1'000;
-  static constexpr size_t kMostNames = 10'000;
+  // Names after SET or in set_config are always kept, up to kMaxNames; of other quoted words
+  // (addresses, file names) only the first kMaxGuesses.
+  static constexpr size_t kMaxGuesses = 1'000;
+  static constexpr size_t kMaxNames = 10'000;
 
   void Add(std::string_view statement);
   void Clear() { names_.clear(); }
@@ -35,6 +35,8 @@ class SettingNames {
   void Add(std::string_view statement, int depth);
   std::set<std::string> names_;
 };
+// a.b, a.b.c: two or more names with a dot between them.
+bool IsDottedName(std::string_view text);
 
 struct CapturedSession {
   SessionSettings settings;

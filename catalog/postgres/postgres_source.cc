@@ -92,7 +92,7 @@ class PostgresSource final : public DataSource {
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();
   }
-  Result<StatementSession> LeaveSession() override {
+  Result<StatementSession> ExportSession() override {
     const Status no_transaction = CheckNoTransaction();
     if (!no_transaction.ok()) {
       return no_transaction;
@@ -104,7 +104,7 @@ class PostgresSource final : public DataSource {
     }
     return database_.settings();
   }
-  Status BeginStatementAs(const StatementSession& session, std::stop_token stop) override {
+  Status BeginStatementWith(const StatementSession& session, std::stop_token stop) override {
     MutexLock lock(session_mutex_);
     database_.notices().Clear();
     database_.BeginStatement(session, std::move(stop));
@@ -215,7 +215,7 @@ class PostgresSource final : public DataSource {
   Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
     Result<ResultPlan> plan = PlanPostgresResult(database_, table, columns);
     if (plan.ok() && table.name.schema.empty()) {
-      RETURN_IF_ERROR(CheckNoTemporaryNamesake(plan->name));
+      RETURN_IF_ERROR(CheckNoTemporaryTable(plan->name));
     }
     return plan;
   }
@@ -275,11 +275,11 @@ class PostgresSource final : public DataSource {
     MutexLock lock(session_mutex_);
     if (database_.has_borrowed()) {
       ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
-      ASSIGN_OR_RETURN(std::string why,
-                       WhyThroughSession(*session, TrimStatement(select, Dialect::kPostgres),
-                                         captured_.has_temporary));
+      ASSIGN_OR_RETURN(std::string why, ReasonToReadThroughSession(
+                                            *session, TrimStatement(select, Dialect::kPostgres),
+                                            captured_.has_temporary));
       if (!why.empty()) {
-        database_.GoThroughSession(std::move(why));
+        database_.ReadThroughSession(std::move(why));
       }
       return OkStatus();
     }
@@ -293,7 +293,7 @@ class PostgresSource final : public DataSource {
   }
 
   // The session could not see a result of the same name that is written elsewhere.
-  Status CheckNoTemporaryNamesake(const TableName& result) {
+  Status CheckNoTemporaryTable(const TableName& result) {
     MutexLock lock(session_mutex_);
     PostgresPool::Lease borrowed;
     if (database_.has_borrowed()) {
@@ -308,7 +308,7 @@ class PostgresSource final : public DataSource {
                                   " OPERATOR(pg_catalog.=) $1 AND c.relnamespace"
                                   " OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
                                   {result.name}));
-    return PQntuples(found.get()) == 0 ? OkStatus() : TemporaryNamesake("table", result);
+    return PQntuples(found.get()) == 0 ? OkStatus() : FindTemporaryTable("table", result);
   }
 
   PostgresDatabase database_;
@@ -325,10 +325,10 @@ class PostgresSource final : public DataSource {
 PostgresDatabase::PostgresDatabase(PostgresAddress address)
     : address_(std::move(address)),
       pool_([this](const std::stop_token& stop) {
-        return PostgresConnection::Connect(address_, stop, ConnectionUse::kOurs);
+        return PostgresConnection::Connect(address_, stop, ConnectionUse::kInternal);
       }),
       users_pool_([this](const std::stop_token& stop) {
-        return PostgresConnection::Connect(address_, stop, ConnectionUse::kUsers);
+        return PostgresConnection::Connect(address_, stop, ConnectionUse::kUserStatements);
       }) {}
 
 void PostgresDatabase::BeginStatement(SessionSettings settings, std::stop_token stop) {
@@ -392,7 +392,7 @@ Result<PostgresPool::Lease> PostgresDatabase::TakeBorrowed() {
   return session;
 }
 
-void PostgresDatabase::GoThroughSession(std::string reason) {
+void PostgresDatabase::ReadThroughSession(std::string reason) {
   MutexLock lock(mutex_);
   if (through_session_.empty()) {
     through_session_ = std::move(reason);

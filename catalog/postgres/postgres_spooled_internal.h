@@ -24,8 +24,8 @@ struct SpooledSelect {
 // Why other connections would not see what the session sees in `select`, in words for the user; ""
 // if they would. Gets the plan from the server, with policies and views expanded; runs nothing.
 // `has_temporary`: the session has temporary tables or the like.
-Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_view select,
-                                      bool has_temporary);
+Result<std::string> ReasonToReadThroughSession(PostgresConnection& session, std::string_view select,
+                                               bool has_temporary);
 
 // Reads all rows of the select.
 Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(

@@ -105,7 +105,7 @@ class WireRowStream final : public RowStream {
         }
         connection_.FailedOnWire();
       } else if (message.type == 'N') {
-        connection_.Tell(NoticeFromWire(message));
+        connection_.OnNotice(NoticeFromWire(message));
       }
       // Other messages (ParseComplete, BindComplete, CommandComplete, settings) need no answer.
     }

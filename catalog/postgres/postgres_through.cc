@@ -176,8 +176,8 @@ Result<std::string> OwnTransaction(PostgresConnection& session) {
 
 }  // namespace
 
-Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_view select,
-                                      bool has_temporary) {
+Result<std::string> ReasonToReadThroughSession(PostgresConnection& session, std::string_view select,
+                                               bool has_temporary) {
   if (session.InTransaction()) {
     ASSIGN_OR_RETURN(std::string why, OwnTransaction(session));
     if (!why.empty()) {

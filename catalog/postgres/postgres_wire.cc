@@ -21,7 +21,7 @@ namespace {
 // Holds a batch of ordinary rows; grows for others.
 constexpr size_t kFirstCapacity = size_t{512} << 10;
 // If less room is free, the buffer is moved or grown before it is filled again.
-constexpr size_t kLeastRoom = size_t{64} << 10;
+constexpr size_t kMinRoom = size_t{64} << 10;
 // PostgreSQL's buffers, and so its messages, are limited to 1 GiB.
 constexpr uint32_t kLongestMessage = uint32_t{1} << 30;
 // A reader that sleeps at once makes the server wake it for every 8 KiB, which costs the server
@@ -156,7 +156,7 @@ void WireReader::MakeRoom(size_t bytes) {
 }
 
 Status WireReader::Receive() {
-  MakeRoom(kLeastRoom);
+  MakeRoom(kMinRoom);
   std::chrono::steady_clock::time_point give_up{};
   while (true) {
     const ssize_t received = recv(socket_, buffer_.get() + end_, capacity_ - end_, MSG_DONTWAIT);

@@ -67,15 +67,15 @@ int32_t Number(std::string_view text) {
 
 int32_t ModifierOf(uint32_t oid, std::string_view arguments) {
   const int32_t first = Number(arguments);
-  constexpr int32_t kMost = 10485760;  // of a varchar
-  if (first <= 0 || first > kMost) {
+  constexpr int32_t kMax = 10485760;  // of a varchar
+  if (first <= 0 || first > kMax) {
     return -1;
   }
   if (oid == kVarchar) {
     return first + kModifierHeader;
   }
-  constexpr int32_t kMostDigits = 1000;
-  if (oid != kNumeric || first > kMostDigits) {
+  constexpr int32_t kMaxDigits = 1000;
+  if (oid != kNumeric || first > kMaxDigits) {
     return -1;
   }
   const size_t comma = arguments.find(',');

@@ -10,7 +10,7 @@ namespace sluice::catalog {
 namespace {
 
 constexpr int64_t kMicrosPerSecond = 1'000'000;
-constexpr size_t kMostYearDigits = 7;  // PostgreSQL's dates end with the year 5874897
+constexpr size_t kMaxYearDigits = 7;  // PostgreSQL's dates end with the year 5874897
 
 // Removes the first `least`..`most` digits from `text`.
 bool TakeNumber(std::string_view& text, size_t least, size_t most, int64_t* number) {
@@ -106,7 +106,7 @@ std::optional<int64_t> ParseTimestamp(std::string_view text) {
   int64_t year = 0;
   int64_t month = 0;
   int64_t day = 0;
-  if (!TakeNumber(text, 4, kMostYearDigits, &year) || !TakeChar(text, '-') ||
+  if (!TakeNumber(text, 4, kMaxYearDigits, &year) || !TakeChar(text, '-') ||
       !TakeNumber(text, 2, 2, &month) || !TakeChar(text, '-') || !TakeNumber(text, 2, 2, &day)) {
     return std::nullopt;
   }

@@ -10,26 +10,12 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_functions_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
 // The functions of pg_catalog that clients call when they browse a database.
 namespace sluice::catalog {
 namespace {
-
-std::string_view TextOf(sqlite3_value* value) {
-  const unsigned char* text = sqlite3_value_text(value);
-  return text == nullptr ? std::string_view()
-                         : std::string_view(reinterpret_cast<const char*>(text),
-                                            static_cast<size_t>(sqlite3_value_bytes(value)));
-}
-
-void Answer(sqlite3_context* context, std::string_view text) {
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-
-bool IsNullValue(sqlite3_value* value) {
-  return sqlite3_value_type(value) == SQLITE_NULL;
-}
 
 // Functions with the same result for every session and arguments.
 struct Fixed {
@@ -214,171 +200,6 @@ void FormatType(sqlite3_context* context, int count, sqlite3_value** arguments) 
   Answer(context, name);
 }
 
-// The elements of an array's text ("{a,b}") or of a vector's ("1 2").
-std::vector<std::string> ElementsOf(std::string_view text) {
-  const bool braces = text.starts_with('{') && text.ends_with('}');
-  if (braces) {
-    text = text.substr(1, text.size() - 2);
-  }
-  std::vector<std::string> elements;
-  std::string element;
-  bool quoted = false;
-  bool any = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    any = true;
-    if (c == '"' && braces) {
-      quoted = !quoted;
-    } else if (c == '\\' && quoted && i + 1 < text.size()) {
-      element += text[++i];
-    } else if (!quoted && c == (braces ? ',' : ' ')) {
-      elements.push_back(std::exchange(element, {}));
-    } else {
-      element += c;
-    }
-  }
-  if (any) {
-    elements.push_back(element);
-  }
-  return elements;
-}
-
-std::string QuotedElement(std::string_view text) {
-  if (!text.empty() && text.find_first_of(" ,{}\"\\") == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c == '"' || c == '\\' ? "\\" : "";
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
-std::string ArrayElement(sqlite3_value* value) {
-  return IsNullValue(value) ? "NULL" : QuotedElement(TextOf(value));
-}
-
-void MakeArray(sqlite3_context* context, int count, sqlite3_value** arguments) {
-  std::string array = "{";
-  for (int i = 0; i < count; ++i) {
-    array += (i == 0 ? "" : ",") + ArrayElement(arguments[i]);
-  }
-  Answer(context, array + "}");
-}
-
-// An aggregate's text so far.
-std::string* Collected(sqlite3_context* context, bool make) {
-  auto** held = static_cast<std::string**>(
-      sqlite3_aggregate_context(context, make ? static_cast<int>(sizeof(std::string*)) : 0));
-  if (held == nullptr) {
-    return nullptr;
-  }
-  if (*held == nullptr && make) {
-    *held = std::make_unique<std::string>().release();  // freed by the last step
-  }
-  return *held;
-}
-
-void ArrayOfStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (std::string* text = Collected(context, true); text != nullptr) {
-    *text += (text->empty() ? "" : ",") + ArrayElement(arguments[0]);
-  }
-}
-
-void ArrayOfEnd(sqlite3_context* context) {
-  const std::unique_ptr<std::string> text(Collected(context, false));
-  Answer(context, "{" + (text == nullptr ? std::string() : *text) + "}");
-}
-
-void StringAggStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNullValue(arguments[0])) {
-    return;
-  }
-  if (std::string* text = Collected(context, true); text != nullptr) {
-    *text += text->empty() ? "" : TextOf(arguments[1]);
-    *text += TextOf(arguments[0]);
-  }
-}
-
-void StringAggEnd(sqlite3_context* context) {
-  const std::unique_ptr<std::string> text(Collected(context, false));
-  text == nullptr ? sqlite3_result_null(context) : Answer(context, *text);
-}
-
-void AnyEquals(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNullValue(arguments[0]) || IsNullValue(arguments[1])) {
-    sqlite3_result_null(context);
-    return;
-  }
-  const std::string sought(TextOf(arguments[0]));
-  const std::vector<std::string> elements = ElementsOf(TextOf(arguments[1]));
-  sqlite3_result_int(context, std::count(elements.begin(), elements.end(), sought) > 0 ? 1 : 0);
-}
-
-void ArrayGet(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  const std::vector<std::string> elements = ElementsOf(TextOf(arguments[0]));
-  const int64_t first = TextOf(arguments[0]).starts_with('{') ? 1 : 0;  // vectors begin at 0
-  const int64_t at = sqlite3_value_int64(arguments[1]) - first;
-  if (IsNullValue(arguments[0]) || at < 0 || std::cmp_greater_equal(at, elements.size())) {
-    sqlite3_result_null(context);
-    return;
-  }
-  Answer(context, elements[static_cast<size_t>(at)]);
-}
-
-void ArrayToString(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNullValue(arguments[0])) {
-    sqlite3_result_null(context);
-    return;
-  }
-  std::string joined;
-  bool first = true;
-  for (const std::string& element : ElementsOf(TextOf(arguments[0]))) {
-    joined += first ? "" : TextOf(arguments[1]);
-    joined += element;
-    first = false;
-  }
-  Answer(context, joined);
-}
-
-void ArrayJson(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  std::string json = "[";
-  for (const std::string& element : ElementsOf(TextOf(arguments[0]))) {
-    json += json.size() > 1 ? ",\"" : "\"";
-    for (const char c : element) {
-      json += c == '"' || c == '\\' ? "\\" : "";
-      json += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-    json += '"';
-  }
-  Answer(context, json + "]");
-}
-
-// string_to_array(text, separator)
-void StringToArray(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNullValue(arguments[0])) {
-    sqlite3_result_null(context);
-    return;
-  }
-  const std::string_view separator = TextOf(arguments[1]);
-  std::string_view rest = TextOf(arguments[0]);
-  std::string array = "{";
-  while (!rest.empty()) {
-    const size_t end =
-        separator.empty() ? rest.size() : std::min(rest.find(separator), rest.size());
-    array += (array.size() > 1 ? "," : "") + QuotedElement(rest.substr(0, end));
-    if (end == rest.size()) {
-      break;
-    }
-    rest.remove_prefix(end + separator.size());
-    if (rest.empty()) {
-      array += ",\"\"";
-    }
-  }
-  Answer(context, array + "}");
-}
-
 // parse_ident('schema.name'): the parts, without their quotes.
 void ParseIdent(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
   const Result<TableName> name = ParseTableName(TextOf(arguments[0]), Dialect::kPostgres);
@@ -386,19 +207,9 @@ void ParseIdent(sqlite3_context* context, int /*count*/, sqlite3_value** argumen
     sqlite3_result_null(context);
     return;
   }
-  Answer(context, fmt::format("{{{}{}{}}}", name->schema.empty() ? "" : QuotedElement(name->schema),
-                              name->schema.empty() ? "" : ",", QuotedElement(name->name)));
-}
-
-void ArrayLower(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  ElementsOf(TextOf(arguments[0])).empty() ? sqlite3_result_null(context)
-                                           : sqlite3_result_int(context, 1);
-}
-
-void ArrayLength(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  const size_t size = ElementsOf(TextOf(arguments[0])).size();
-  size == 0 ? sqlite3_result_null(context)
-            : sqlite3_result_int64(context, static_cast<int64_t>(size));
+  Answer(context,
+         fmt::format("{{{}{}{}}}", name->schema.empty() ? "" : QuotedArrayElement(name->schema),
+                     name->schema.empty() ? "" : ",", QuotedArrayElement(name->name)));
 }
 
 void QuoteIdent(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
@@ -485,58 +296,24 @@ void FreeText(void* text) {
   std::default_delete<std::string>()(static_cast<std::string*>(text));
 }
 
-using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
-
-class Registrar {
- public:
-  explicit Registrar(SqliteConnection& connection) : connection_(connection) {}
-
-  void Add(const char* name, int count, Function function, const void* data = nullptr,
-           int flags = SQLITE_DETERMINISTIC) {
-    Note(sqlite3_create_function_v2(connection_.handle(), name, count, SQLITE_UTF8 | flags,
-                                    const_cast<void*>(data), function, nullptr, nullptr, nullptr));
-  }
-  void AddAggregate(const char* name, int count, Function step, void (*end)(sqlite3_context*)) {
-    Note(sqlite3_create_function_v2(connection_.handle(), name, count, SQLITE_UTF8, nullptr,
-                                    nullptr, step, end, nullptr));
-  }
-  void AddText(const char* name, const std::string& text, int arguments = 0) {
-    Note(sqlite3_create_function_v2(connection_.handle(), name, arguments, SQLITE_UTF8,
-                                    std::make_unique<std::string>(text).release(), OwnText, nullptr,
-                                    nullptr, FreeText));
-  }
-  Status status() const { return code_ == SQLITE_OK ? OkStatus() : connection_.LastError(""); }
-
- private:
-  void Note(int code) { code_ = code_ == SQLITE_OK ? code : code_; }
-
-  SqliteConnection& connection_;
-  int code_ = SQLITE_OK;
-};
-
 }  // namespace
 
+void FunctionRegistrar::AddText(const char* name, const std::string& text, int arguments) {
+  Note(sqlite3_create_function_v2(connection_.handle(), name, arguments, SQLITE_UTF8,
+                                  std::make_unique<std::string>(text).release(), OwnText, nullptr,
+                                  nullptr, FreeText));
+}
+
 Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Options& options) {
-  Registrar add(connection);
+  FunctionRegistrar add(connection);
   for (const Fixed& fixed : kFixed) {
     add.Add(fixed.name, -1, FixedText, &fixed);
   }
   for (const Asked& asked : kAsked) {
     add.Add(asked.name, -1, Ask, &asked, 0);
   }
+  AddArrayFunctions(add);
   add.Add("format_type", -1, FormatType);
-  add.Add("pg_make_array", -1, MakeArray);
-  add.AddAggregate("pg_array_of", 1, ArrayOfStep, ArrayOfEnd);
-  add.AddAggregate("array_agg", 1, ArrayOfStep, ArrayOfEnd);
-  add.AddAggregate("string_agg", 2, StringAggStep, StringAggEnd);
-  add.Add("pg_any_equals", 2, AnyEquals);
-  add.Add("pg_array_get", 2, ArrayGet);
-  add.Add("array_to_string", -1, ArrayToString);
-  add.Add("pg_array_json", 1, ArrayJson);
-  add.Add("array_length", 2, ArrayLength);
-  add.Add("array_upper", 2, ArrayLength);
-  add.Add("array_lower", 2, ArrayLower);
-  add.Add("string_to_array", 2, StringToArray);
   add.Add("parse_ident", 1, ParseIdent);
   add.Add("quote_ident", 1, QuoteIdent);
   add.Add("regexp", 2, Regexp);

@@ -6,7 +6,7 @@ namespace sluice::catalog {
 namespace {
 
 // For a few users, and a few schemas of unfinished transactions; some 100 KiB each.
-constexpr size_t kMostImages = 16;
+constexpr size_t kMaxImages = 16;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void SharedCatalogs::Keep(std::string key, std::shared_ptr<const PgImage> image)
   std::shared_ptr<const PgImage> oldest;  // freed outside the lock
   const MutexLock lock(mutex_);
   images_.emplace_back(std::move(key), std::move(image));
-  if (images_.size() > kMostImages) {
+  if (images_.size() > kMaxImages) {
     oldest = std::move(images_.front().second);
     images_.erase(images_.begin());
   }

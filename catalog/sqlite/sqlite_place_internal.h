@@ -23,7 +23,7 @@ class SqlitePlace {
   // empty. Costs microseconds.
   Status Check() EXCLUDES(mutex_);
   Status CheckIfOpened() EXCLUDES(mutex_);  // OK before the first Check
-  // A connection that sees what somebody would who opened the database only now, after a look at
+  // A connection that sees what a process would see that opens the database now, after a look at
   // the file's header (58030) and, where that takes no more than a moment and the file has changed
   // since the last look, at each of its pages (XX001).
   Result<std::unique_ptr<SqliteConnection>> OpenAnew(std::stop_token stop) EXCLUDES(mutex_);

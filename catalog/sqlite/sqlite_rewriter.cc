@@ -99,7 +99,7 @@ class Rewriter final : private SqliteTableRewriter {
                (IsWord(at - 1, "from") || IsWord(at - 1, "join") || IsSymbol(at - 1, ",")) &&
                pieces_[at].lower.starts_with("pg_") && !IsSymbol(at + 1, ".") &&
                !IsSymbol(at + 1, "(") && FindPgRelation(pieces_[at].lower) != nullptr) {
-      // Before a table of that name that somebody has made: pg_catalog is searched first.
+      // Before a user's table of that name: pg_catalog is searched first.
       Replace(at, "pg_catalog." + pieces_[at].lower);
     } else if (at > 0 && IsWord(at - 1, "as") && kKeywords.contains(pieces_[at].lower)) {
       Replace(at, QuoteName(pieces_[at].text));

@@ -141,7 +141,8 @@ Status CheckResultInMain(SqliteConnection& session, const TableName& result) {
                    session.Query("SELECT type FROM temp.sqlite_schema WHERE type IN"
                                  " ('table', 'view') AND lower(name) = lower($1)",
                                  {result.name}));
-  return rows.empty() ? OkStatus() : TemporaryNamesake(TextCell(rows[0][0]), {"main", result.name});
+  return rows.empty() ? OkStatus()
+                      : FindTemporaryTable(TextCell(rows[0][0]), {"main", result.name});
 }
 
 Status CheckOnlyMain(SqliteConnection& session, std::string_view select) {

@@ -59,12 +59,12 @@ class SqliteSource final : public DataSource {
     database_.HearStop(std::move(stop));
     return OkStatus();
   }
-  Result<StatementSession> LeaveSession() override {
+  Result<StatementSession> ExportSession() override {
     if (database_.location().in_memory()) {
       return Unimplemented("no other process sees a database in memory")
           .Hint("give a file: --source sqlite:my.db");
     }
-    return DataSource::LeaveSession();
+    return DataSource::ExportSession();
   }
   void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
   void EndStatement() override {

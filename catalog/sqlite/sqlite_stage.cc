@@ -28,7 +28,7 @@ constexpr size_t kApplicationIdOffset = 68;  // https://www.sqlite.org/fileforma
 constexpr std::string_view kFileHeader = "SQLite format 3";
 // Others, such as the database's own log, need room, too: 2 % of the disk, at most 1 GiB.
 constexpr int64_t kKeptFreeShare = 50;
-constexpr int64_t kMostKeptFree = int64_t{1} << 30;
+constexpr int64_t kMaxKeptFree = int64_t{1} << 30;
 
 // For rows that are numbered from 1.
 std::vector<ShardRange> CutNumbered(int64_t rows, int64_t rows_per_shard) {
@@ -101,7 +101,7 @@ Result<StageRoom> FindStageRoom(const SqliteLocation& database) {
   const auto unit = static_cast<int64_t>(disk.f_frsize);
   room.free_bytes = static_cast<int64_t>(disk.f_bavail) * unit;
   room.kept_free_bytes =
-      std::min(static_cast<int64_t>(disk.f_blocks) * unit / kKeptFreeShare, kMostKeptFree);
+      std::min(static_cast<int64_t>(disk.f_blocks) * unit / kKeptFreeShare, kMaxKeptFree);
   return room;
 }
 

@@ -8,7 +8,7 @@ namespace sluice::catalog {
 namespace {
 
 // The calling role, by its OID, since its name may have been another role's.
-constexpr std::string_view kWhoeverAsks =
+constexpr std::string_view kCallingRole =
     "(SELECT a.oid FROM pg_catalog.pg_roles AS a WHERE a.rolname = current_user)";
 constexpr std::string_view kLogin =
     "pg_catalog.to_regrole(pg_catalog.quote_ident(session_user::text))";
@@ -116,17 +116,17 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
   } else if (owners == Owners::kByName) {
     NumberOwners(&sql);
   }
-  const std::string owned = OwnedBy(kWhoeverAsks);
+  const std::string owned = OwnedBy(kCallingRole);
   for (const std::string_view table : {"{models}", "{model_types}"}) {
-    AddPolicy("seen", table, "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
+    AddPolicy("seen", table, "SELECT", "USING", SeenBy(kCallingRole), &sql);
     AddPolicy("owned", table, "ALL", "USING", owned, &sql);
   }
-  for (const auto& [table, models] : {std::pair("{model_versions}", "{models}"),
-                                      std::pair("{model_chunks}", "{models}"),
-                                      std::pair("{model_type_versions}", "{model_types}"),
-                                      std::pair("{model_type_chunks}", "{model_types}")}) {
-    const std::string of_model = fmt::format(
-        "(schema_name, name) IN (SELECT m.schema_name, m.name FROM {} AS m", models);
+  for (const auto& [table, models] :
+       {std::pair("{model_versions}", "{models}"), std::pair("{model_chunks}", "{models}"),
+        std::pair("{model_type_versions}", "{model_types}"),
+        std::pair("{model_type_chunks}", "{model_types}")}) {
+    const std::string of_model =
+        fmt::format("(schema_name, name) IN (SELECT m.schema_name, m.name FROM {} AS m", models);
     AddPolicy("seen", table, "SELECT", "USING", fmt::format("{})", of_model), &sql);
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }

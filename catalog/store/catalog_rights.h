@@ -17,7 +17,7 @@ namespace sluice::catalog {
 std::string OwnedBy(std::string_view role);
 std::string SeenBy(std::string_view role);
 
-// The same of {model_types}, which has these columns from the beginning.
+// The same for {model_types}, which has always had these columns.
 std::string OwnerColumns();
 
 // How the tables record the owner of a row.

@@ -10,11 +10,11 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr std::string_view kTables[] = {
-    "models",       "model_versions",      "model_chunks",      "jobs",
-    "job_events",   "job_metrics",         "job_terms",         "job_journal",
-    "job_runners",  "job_answers",         "job_records",       "result_tables",
-    "model_types",  "model_type_versions", "model_type_chunks"};
+constexpr std::string_view kTables[] = {"models",      "model_versions",      "model_chunks",
+                                        "jobs",        "job_events",          "job_metrics",
+                                        "job_terms",   "job_journal",         "job_runners",
+                                        "job_answers", "job_records",         "result_tables",
+                                        "model_types", "model_type_versions", "model_type_chunks"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -80,8 +80,8 @@ constexpr std::string_view kJobRecords =
     "CREATE TABLE IF NOT EXISTS {job_records} (job_id bigint NOT NULL, name text NOT NULL,"
     " content {bytes} NOT NULL, PRIMARY KEY (job_id, name))";
 
-// Model types that users bring: as models, with their source in place of weights; `type` is the
-// language. With owners from the beginning, unlike the older tables.
+// Model types that users define: like models, with their source instead of weights; `type` is the
+// language. Unlike the older tables, they have always had owners.
 constexpr std::string_view kModelTypes[] = {
     ("CREATE TABLE IF NOT EXISTS {model_types} (schema_name text NOT NULL, name text NOT NULL,"
      " next_version bigint NOT NULL{owner}, PRIMARY KEY (schema_name, name))"),
@@ -100,7 +100,7 @@ constexpr std::string_view kModelTypes[] = {
      " bytes {bytes} NOT NULL, PRIMARY KEY (schema_name, name, version, position))"),
 };
 
-// What earlier versions of Sluice have not made.
+// Columns that earlier versions of Sluice did not create.
 std::vector<std::string_view> NewerTables() {
   std::vector<std::string_view> tables = {kResultTables, kJobAnswers, kJobRecords};
   tables.insert(tables.end(), std::begin(kModelTypes), std::end(kModelTypes));
@@ -211,7 +211,8 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
     // A read-only SQLite file shows its jobs unchanged.
     if (!updated.ok() && dialect_ == Dialect::kPostgres) {
       return Status(updated).Because(
-          "models, model types and jobs get what is new, in tables that an earlier version of Sluice has "
+          "models, model types and jobs get what is new, in tables that an earlier version of "
+          "Sluice has "
           "made");
     }
   }

@@ -25,12 +25,12 @@ inline constexpr std::string_view kVersionColumnsWithoutPlan =
 // "schema.name", or the name alone.
 std::string FullModelName(std::string_view schema, std::string_view name);
 
-// What has versions, owners and users: models, and the types that users bring, whose tables are
-// {model_types} and its like.
+// What has versions, owners and users: models, and user-defined model types, whose tables are
+// {model_types}, {model_type_versions} and {model_type_chunks}.
 enum class Versioned { kModels, kModelTypes };
 
-// The rows of models (or model types) and their versions, as one role sees them: what is looked up, locked and
-// refused in a session's transaction. Thread-safe; a session is not.
+// The rows of models (or model types) and their versions, as one role sees them: what is looked up,
+// locked and refused in a session's transaction. Thread-safe; a session is not.
 class ModelRows {
  public:
   // `role` is null if the database has no roles: then everything belongs to everyone.
@@ -42,7 +42,7 @@ class ModelRows {
 
   bool has_owners() const { return role_ != nullptr; }
 
-  // Statements that name tables as "{models}", of whichever kind they are.
+  // Statements name the tables "{models}" and so on; for model types these are replaced.
   Result<SqlRows> Ask(SqlSession& session, std::string_view sql,
                       const std::vector<SqlParameter>& parameters);
   // The calling role's OID is appended to the parameters, if there are roles.

@@ -21,7 +21,7 @@ inline constexpr uint32_t kScatter = 0x5343;
 inline constexpr uint32_t kGather = 0x4741;
 // Of a table in one step: more than any batch touches, and few enough that their bytes can be
 // counted.
-inline constexpr uint64_t kMostRows = uint64_t{1} << 32;
+inline constexpr uint64_t kMaxRows = uint64_t{1} << 32;
 // A list of rows initially has room for this many.
 inline constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
 
@@ -132,7 +132,7 @@ struct AllReduce::Inbound {
       rows[node].resize(dimensions.size());
       for (size_t table = 0; table < dimensions.size(); ++table) {
         const uint64_t count = counts[node * dimensions.size() + table];
-        if (count > kMostRows) {
+        if (count > kMaxRows) {
           return Unavailable(fmt::format("a worker sends {} rows of a table", count));
         }
         Growing(&rows[node][table].ids, count, 1);

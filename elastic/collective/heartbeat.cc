@@ -24,11 +24,11 @@ Heartbeat::~Heartbeat() = default;
 void Heartbeat::Run(const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(mutex_);
   do {
-    Beat();
+    SendHeartbeat();
   } while (!wake_.wait_for(lock, stop, kBeat, [&] { return stop.stop_requested(); }));
 }
 
-void Heartbeat::Beat() {
+void Heartbeat::SendHeartbeat() {
   std::byte buffer[64] = {};
   const iovec beat{buffer, 1};
   for (size_t rank = 0; rank < peers_.size(); ++rank) {

@@ -31,7 +31,7 @@ class Heartbeat {
  private:
   static constexpr Rank kNoRank{0xFFFFFFFF};
   void Run(const std::stop_token& stop);
-  void Beat();
+  void SendHeartbeat();
 
   std::vector<Connection> peers_;
   const double silence_seconds_;

@@ -30,8 +30,8 @@ struct ProcessSpec {
   int priority = 0;
   // What a later master of the job needs to know about it: a worker's incarnation, a server's
   // index.
-  Incarnation incarnation = kNobody;
-  uint32_t server_index = 0;
+  Incarnation incarnation = kNoIncarnation;
+  ServerId server_index = ServerId::First();
 };
 
 enum class ExitClass {

@@ -81,7 +81,7 @@ Status DirectParameterLink::PushEnd(const BatchIdentity& batch) {
 }
 
 Result<BatchIndex> DirectParameterLink::AppliedBatches(Epoch epoch, ShardId shard) {
-  return shard_.AppliedBatches(0, epoch, shard);
+  return shard_.AppliedBatches(kNoMapVersion, epoch, shard);
 }
 
 }  // namespace sluice::elastic

@@ -9,7 +9,7 @@ namespace sluice::elastic {
 namespace {
 
 // More than a job of ten thousand workers requests at once.
-constexpr size_t kMostWaiting = 100'000;
+constexpr size_t kMaxWaiting = 100'000;
 
 }  // namespace
 
@@ -19,8 +19,8 @@ FleetCalls::FleetCalls(Fleet& fleet, std::shared_ptr<JobProcesses> processes,
     : fleet_(fleet),
       processes_(std::move(processes)),
       strategy_(strategy),
-      workers_("starts and stops of workers", kMostWaiting, on_error),
-      servers_("starts and stops of parameter servers", kMostWaiting, on_error) {}
+      workers_("starts and stops of workers", kMaxWaiting, on_error),
+      servers_("starts and stops of parameter servers", kMaxWaiting, on_error) {}
 
 Status FleetCalls::Launch(ProcessSpec spec, double memory_factor,
                           std::function<Status(const Status&)> launched) {

@@ -43,9 +43,9 @@ constexpr double kHungGraceSeconds = 0;
 constexpr double kGatherSeconds = 2;
 // Something is wrong with a job that loses its parameters repeatedly without writing another
 // checkpoint in between.
-constexpr int kMostReturns = 5;
+constexpr int kMaxReturns = 5;
 // Calls to parameter servers and to the disk of checkpoints; one is under way at a time.
-constexpr size_t kMostCallsWaiting = 1'000;
+constexpr size_t kMaxCallsWaiting = 1'000;
 
 // Runs one job on a fleet by carrying out its master's actions. Calls that may wait for the fleet,
 // a server or a disk are made on separate threads, so that none delays another or the master.
@@ -90,7 +90,7 @@ class FleetJob {
     }
     FillConfig();
     processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
-    for (const LivingProcess& process : endpoint_.living) {
+    for (const RunningProcess& process : endpoint_.running) {
       processes_->Add(process.name,
                       process.role == Role::kWorker ? kNoServer : process.server_index);
     }
@@ -138,7 +138,7 @@ class FleetJob {
       return Begin(options, now);  // nothing had been done, or it was lost
     }
     std::vector<std::string> workers;
-    for (const LivingProcess& process : endpoint_.living) {
+    for (const RunningProcess& process : endpoint_.running) {
       if (process.role == Role::kWorker) {
         workers.push_back(process.name);
       }
@@ -232,11 +232,11 @@ class FleetJob {
         options.partitions = options.restore->manifest.partitions;
       }
     }
-    if (placement.next > 0) {  // an earlier master has started servers
+    if (placement.next > ServerId::First()) {  // an earlier master has started servers
       options.placement = std::move(placement);
-      for (const LivingProcess& process : endpoint_.living) {
+      for (const RunningProcess& process : endpoint_.running) {
         if (process.role == Role::kParameterServer) {
-          options.living.push_back(process.server_index);
+          options.running.push_back(process.server_index);
         }
       }
     }
@@ -337,7 +337,7 @@ class FleetJob {
     spec.name = ServerName(server);
     spec.server_index = server;
     config_.set_name(spec.name);
-    config_.set_server_id(server);
+    config_.set_server_id(server.value());
     spec.config = config_.SerializeAsString();
     return fleet_calls_->Launch(std::move(spec), 1, [this, server](const Status& status) {
       if (!status.ok()) {
@@ -422,7 +422,7 @@ class FleetJob {
   std::shared_ptr<JobProcesses> processes_;
   std::unique_ptr<FleetCalls> fleet_calls_;
   // Last: uses the members above.
-  WorkQueue parameter_calls_{"calls of the parameter servers", kMostCallsWaiting,
+  WorkQueue parameter_calls_{"calls of the parameter servers", kMaxCallsWaiting,
                              [this](const Status& why) { OnFailedCall(why); }};
 };
 
@@ -462,11 +462,11 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
     }
     ASSIGN_OR_RETURN(const bool further, job.checkpoints->GoBack());
     returns = further ? 0 : returns;
-    if (returns == kMostReturns) {
+    if (returns == kMaxReturns) {
       return outcome;
     }
     anew = true;  // no process of it is left
-    place.living.clear();
+    place.running.clear();
     if (job.events.on_event) {
       job.events.on_event("rolled_back", fmt::format("to {}: {}", job.checkpoints->Beginning(),
                                                      outcome.status().message()));

@@ -17,19 +17,19 @@
 namespace sluice::elastic {
 
 // A linear model's optimum on a fleet. The search (models::LinearOptimum) runs on a thread of its
-// own, beside the master; each pass that it asks for is an epoch of the master's queue, whose
-// shards the workers add up. Shard after shard they are added here, in the shards' order, so that
-// the weights are those of one process, however many workers there are and whoever of them died.
+// own, next to the master; each pass that it requests is an epoch of the master's queue, whose
+// shards the workers sum up. The sums of the shards are added here in shard order, so that the
+// weights are those of a single process, regardless of the number of workers and of lost ones.
 // Thread-safe but for Start, Stop and found.
 class FleetOptimum {
  public:
-  // Both outlive it.
+  // Both outlive this.
   FleetOptimum(MasterHost& host, MasterServer& door) : host_(host), door_(door) {}
   ~FleetOptimum() { Stop(); }
 
-  // Returns when workers may begin: they can be told what the first pass is.
+  // Returns when the first pass is known, so that workers may begin.
   Status Start(const models::ModelSpec& spec);
-  // The pass's sums are there (Master::Action::kPassDone).
+  // The sums of the pass are complete (Master::Action::kPassDone).
   void OnPassDone();
   void Stop();
   // When the master has succeeded.
@@ -42,7 +42,7 @@ class FleetOptimum {
   MasterHost& host_;
   MasterServer& door_;
   std::unique_ptr<models::LinearOptimum> search_;
-  std::unique_ptr<models::LinearSums> nothing_;  // what no rows add up to
+  std::unique_ptr<models::LinearSums> nothing_;  // the sums of no rows
   models::LinearOptimum::Found found_;
   Epoch epoch_ = kNoEpoch;  // of the last pass
 

@@ -217,7 +217,7 @@ void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host) {
 }
 
 void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
-  const std::optional<Master::WorldCut> cut =
+  const std::optional<WorldCheckpoint::Cut> cut =
       host.With([](Master& master, TimePoint) { return master.TakeWorldCut(); });
   if (!cut.has_value()) {
     return;  // given up meanwhile

@@ -110,7 +110,8 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
       std::move(*state), nullptr, kNoJournalTerm,
       [&](const Master::Action& action) -> Status {
         if (action.kind == Master::Action::Kind::kKeepWeights) {
-          ASSIGN_OR_RETURN(const ParameterShard::Kept kept, shard->KeepBest(0, action.keep));
+          ASSIGN_OR_RETURN(const ParameterShard::Kept kept,
+                           shard->KeepBest(kNoMapVersion, action.keep));
           const std::string digest = DigestOf(*kept.at(0));
           running->With([&](Master& master, TimePoint now) { master.OnWeightsKept(digest, now); });
         }
@@ -135,7 +136,7 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   }();
   writer.reset();
   if (!worked.ok()) {
-    host.TellLastProgress();
+    host.ReportLastProgress();
   }
   RETURN_IF_ERROR(worked);
   RETURN_IF_ERROR(host.result());

@@ -12,12 +12,12 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr double kTellSeconds = 1;
+constexpr double kReportSeconds = 1;
 
 // Reports the progress of a search.
-class Teller {
+class ProgressReporter {
  public:
-  explicit Teller(const TrainingJob& job) : callback_(job.progress) {
+  explicit ProgressReporter(const TrainingJob& job) : callback_(job.progress) {
     now_.epoch = Epoch::First();
     now_.epochs = 1;
     now_.workers = 1;
@@ -30,7 +30,7 @@ class Teller {
     if (steps_ == 0) {
       now_.rows_done = rows_read;
     }
-    Tell(false);
+    Report(false);
   }
   // The number of steps is unknown in advance: what is reported is the fraction of the way.
   void Step(const models::LinearOptimum::Step& step, int64_t rows) {
@@ -40,31 +40,31 @@ class Teller {
     now_.rows_done = static_cast<int64_t>(step.progress * static_cast<double>(rows));
     const double seconds = SecondsBetween(started_, clock_.Now());
     now_.seconds_left = step.progress > 0 ? seconds / step.progress * (1 - step.progress) : 0;
-    Tell(false);
+    Report(false);
   }
-  void Tell(bool last) {
+  void Report(bool last) {
     const TimePoint time = clock_.Now();
-    if (!callback_ || (!last && SecondsBetween(told_, time) < kTellSeconds)) {
+    if (!callback_ || (!last && SecondsBetween(reported_, time) < kReportSeconds)) {
       return;
     }
-    told_ = time;
+    reported_ = time;
     const double seconds = SecondsBetween(started_, time);
     now_.rows_per_second = seconds > 0 ? static_cast<double>(now_.rows_read) / seconds : 0;
     callback_(now_);
   }
-  void TellEnd(const TrainOutcome& outcome) {
+  void ReportEnd(const TrainOutcome& outcome) {
     now_.loss = outcome.loss;
     now_.metrics = outcome.metrics;
     now_.rows_done = now_.rows_total = outcome.rows_per_epoch;
     now_.seconds_left = 0;
-    Tell(true);
+    Report(true);
   }
 
  private:
   const ProgressCallback& callback_;
   const SteadyClock clock_;
   const TimePoint started_ = clock_.Now();
-  TimePoint told_ = started_;
+  TimePoint reported_ = started_;
   Progress now_;
   int steps_ = 0;
 };
@@ -72,16 +72,16 @@ class Teller {
 using Run = std::function<Result<OptimumSearch::Outcome>(OptimumSearch&)>;
 
 Result<TrainOutcome> Train(const TrainingJob& job, const Run& run) {
-  Teller teller(job);
+  ProgressReporter reporter(job);
   OptimumSearch search({job.plan, job.source, job.dataset, job.validation}, job.stop);
   search.FinishOn(job.finish);
-  search.OnRead([&teller](int64_t rows) { teller.Read(rows); });
-  search.OnStep([&teller](const models::LinearOptimum::Step& step, int64_t rows) {
-    teller.Step(step, rows);
+  search.OnRead([&reporter](int64_t rows) { reporter.Read(rows); });
+  search.OnStep([&reporter](const models::LinearOptimum::Step& step, int64_t rows) {
+    reporter.Step(step, rows);
   });
   Result<OptimumSearch::Outcome> found = run(search);
   if (!found.ok()) {
-    teller.Tell(true);  // the progress made
+    reporter.Report(true);  // the progress made
     return found.status();
   }
   if (found->found.rows == 0) {
@@ -98,7 +98,7 @@ Result<TrainOutcome> Train(const TrainingJob& job, const Run& run) {
   if (found->validation_rows > 0) {
     outcome.metrics = found->metrics->Values(FurtherMetrics(job.plan));
   }
-  teller.TellEnd(outcome);
+  reporter.ReportEnd(outcome);
   return outcome;
 }
 
@@ -110,8 +110,8 @@ Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
 
 Result<TrainOutcome> TrainToOptimumByFolds(const TrainingJob& job, HeldOutScores* held_out) {
   OptimumSearch::HeldOut rows;
-  Result<TrainOutcome> outcome = Train(
-      job, [&](OptimumSearch& search) { return search.RunByFolds(job.plan.folds(), &rows); });
+  Result<TrainOutcome> outcome =
+      Train(job, [&](OptimumSearch& search) { return search.RunByFolds(job.plan.folds(), &rows); });
   *held_out = {rows.outputs, std::move(rows.scores), std::move(rows.labels),
                std::move(rows.weights)};
   return outcome;

@@ -10,9 +10,9 @@ namespace sluice::elastic {
 // give the same bits. Without a base model and without checkpoints.
 Result<TrainOutcome> TrainToOptimum(const TrainingJob& job);
 
-// The same on a table that is too small to set rows aside: trained on all rows, and of each row
-// what a model says of it that was trained without its fold. The rows are read once. Without
-// metrics, for whoever has the held-out rows has them.
+// The same for a table that is too small to hold rows out: trained on all rows; also scores each
+// row with a model that was trained without the row's fold. The rows are read once. Computes no
+// metrics: the caller can do so from these scores.
 struct HeldOutScores {
   size_t outputs = 0;
   std::vector<float> scores;  // rows x outputs

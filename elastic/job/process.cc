@@ -27,7 +27,7 @@ namespace {
 constexpr auto kHeartbeat = std::chrono::seconds(1);
 // The length of a lease: then the master gives the shard of a reader that reports nothing to
 // another worker.
-constexpr int kStuckBeats = 20;
+constexpr int kMaxStuckHeartbeats = 20;
 // Exit codes, as ClassifyExit reads them.
 constexpr int kOk = 0;
 constexpr int kApplicationError = 1;
@@ -57,26 +57,26 @@ class HeartbeatThread {
  public:
   // `held`: the snapshots that this process keeps alive.
   HeartbeatThread(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop,
-                  RemoteMaster::Pulse held = {})
+                  RemoteMaster::HeartbeatReport held = {})
       : reads_(reads),
-        pulse_(std::move(held)),
+        report_(std::move(held)),
         thread_([this, &master, &stop](const std::stop_token& done) {
-          if (!Guarded("the heartbeat", [&] { Beat(master, stop, done); }).ok()) {
+          if (!Guarded("the heartbeat", [&] { SendHeartbeat(master, stop, done); }).ok()) {
             stop.request_stop();  // the master would soon consider this process dead
           }
         }) {}
 
  private:
-  void Beat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
+  void SendHeartbeat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!wake_.wait_for(lock, done, kHeartbeat, [&] { return done.stop_requested(); })) {
-      if (reads_.Beat() >= kStuckBeats) {
-        std::fprintf(stderr, "the database has not answered for %d seconds\n", kStuckBeats);
+      if (reads_.Beat() >= kMaxStuckHeartbeats) {
+        std::fprintf(stderr, "the database has not answered for %d seconds\n", kMaxStuckHeartbeats);
         std::_Exit(kPreempted);
       }
       const std::string waits_for = reads_.waits_for();
-      pulse_.waits_for = waits_for == told_ ? "" : waits_for;
-      const Result<bool> finished = master.Heartbeat(pulse_);
+      report_.waits_for = waits_for == told_ ? "" : waits_for;
+      const Result<bool> finished = master.Heartbeat(report_);
       told_ = waits_for;
       if (done.stop_requested()) {
         return;
@@ -92,7 +92,7 @@ class HeartbeatThread {
   }
 
   ReadWatch& reads_;
-  RemoteMaster::Pulse pulse_;
+  RemoteMaster::HeartbeatReport report_;
   std::string told_;  // what it waits for
   std::mutex mutex_;
   std::condition_variable_any wake_;
@@ -134,8 +134,8 @@ Result<HeldSnapshots> HoldSnapshots(catalog::DataSource& source, ProcessConfig* 
 
 Result<PartitionMap> FirstMap(RemoteMaster& master, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    ASSIGN_OR_RETURN(PartitionMap map, master.Map(0));
-    if (map.version > 0) {
+    ASSIGN_OR_RETURN(PartitionMap map, master.Map(kNoMapVersion));
+    if (map.version > kNoMapVersion) {
       return map;
     }
   }
@@ -182,7 +182,7 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
   }
   ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
-      map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, KeyOf(config),
+      map, [&master](MapVersion newer_than) { return master.Map(newer_than); }, KeyOf(config),
       *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
   return worker->Run(stop);
@@ -235,10 +235,10 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   ASSIGN_OR_RETURN(ProcessConfig parsed, ParseConfig(bytes));
   ASSIGN_OR_RETURN(ProcessConfig config, Completed(std::move(parsed), false, stop));
   ASSIGN_OR_RETURN(const HeldSnapshots held, HoldSnapshots(source, &config));
-  RemoteMaster::Pulse pulse;
+  RemoteMaster::HeartbeatReport report;
   if (held.train != nullptr) {
-    pulse.snapshot = config.dataset().snapshot();
-    pulse.validation_snapshot = config.validation().snapshot();
+    report.snapshot = config.dataset().snapshot();
+    report.validation_snapshot = config.validation().snapshot();
   }
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
@@ -246,7 +246,7 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
       RemoteMaster::Connect(config.master_address(), KeyOf(config),
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
-  const HeartbeatThread heartbeat(*master, reads, either, std::move(pulse));
+  const HeartbeatThread heartbeat(*master, reads, either, std::move(report));
   Status status = Work(config, source, *master, reads, either.get_token());
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
                      status.code() == Code::kUnimplemented;
@@ -271,10 +271,10 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   options.empty = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
-  ParameterServer::Options service{config.listen_host(), KeyOf(config), config.server_id(),
-                                   nullptr};
+  ParameterServer::Options service{config.listen_host(), KeyOf(config),
+                                   ServerId(config.server_id()), nullptr};
   const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), KeyOf(config), kNobody, stop);
+      RemoteMaster::Connect(config.master_address(), KeyOf(config), kNoIncarnation, stop);
   if (config.base_bytes() > 0) {
     Result<models::NetworkWeights> base = master->Base(config.base_bytes());
     if (base.ok()) {
@@ -292,8 +292,9 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   do {
     RETURN_IF_ERROR(server->health());
     const auto asked = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const bool wanted, master->Register(config.name(), config.server_id(),
-                                                         server->address(), config.node()));
+    ASSIGN_OR_RETURN(const bool wanted,
+                     master->Register(config.name(), ServerId(config.server_id()),
+                                      server->address(), config.node()));
     if (!wanted) {
       return Status(Code::kAborted, "the master has given up this parameter server");
     }

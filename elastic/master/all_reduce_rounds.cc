@@ -20,7 +20,7 @@ void AllReduceRounds::Remove(Incarnation worker) {
 std::optional<AllReduceRounds::Regrouped> AllReduceRounds::Regroup(TimePoint now) {
   const WorldId id = world().id;
   const int64_t beginning = world().beginning;
-  if (!rendezvous_.Convene(now)) {
+  if (!rendezvous_.Regroup(now)) {
     return std::nullopt;
   }
   return Regrouped{world().id != id, world().beginning != beginning};

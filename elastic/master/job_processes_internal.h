@@ -22,7 +22,7 @@ inline constexpr double kStopGraceSeconds = 0.8;
 // Killed processes end at once; a fleet that does not report it is not waited for any longer.
 inline constexpr auto kStopWait = std::chrono::seconds(10);
 
-inline std::string HowItEnded(const FleetEvent& event) {
+inline std::string DescribeEnd(const FleetEvent& event) {
   std::string text = event.message;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
     text.pop_back();
@@ -63,7 +63,7 @@ class JobProcesses {
     const auto found = running_.find(event.name);
     if (host_ != nullptr && found != running_.end() && !found->second.handed_on) {
       found->second.handed_on = true;  // a leaving process has no work left when it ends
-      const std::string how = leaving ? "it is leaving" : HowItEnded(event);
+      const std::string how = leaving ? "it is leaving" : DescribeEnd(event);
       const bool no_start = !leaving && event.exit_class == ExitClass::kConfiguration;
       if (event.role == Role::kParameterServer && no_start) {
         parameters_->OnNotStarted(

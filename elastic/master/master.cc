@@ -7,7 +7,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Errors that every worker would meet again: the job ends with the text of the first one.
+// Errors that would occur on every worker: the job ends with the first one.
 bool IsFinal(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
@@ -159,7 +159,7 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
   return lease_status;
 }
 
-// The first who is done with a shard has its sums counted; they are the same bits whoever says them.
+// The first report of a finished shard counts; the sums have the same bits from every worker.
 Result<TaskQueue::Answer> Master::ReportPass(Incarnation worker, const TaskReport& report,
                                              TimePoint now) {
   const auto& leases = queue_.state().leases();
@@ -180,7 +180,7 @@ Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now)
     return true;
   }
   Renew(worker, now);
-  if (pushed < 0 || pushed > kMostOfAnything) {
+  if (pushed < 0 || pushed > kMaxCount) {
     return InvalidArgument(fmt::format("a worker that has pushed {} batches", pushed));
   }
   return staleness_.MayBegin(worker, pushed);
@@ -269,7 +269,7 @@ void Master::Tick(TimePoint now) {
            fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
   }
   if (rounds_.has_value()) {
-    queue_.Renew(kEverybody, now);
+    queue_.Renew(kAllWorkers, now);
   }
   for (const Task& task : queue_.ExpireLeases(now)) {
     AddEvent("task_requeued", fmt::format("shard {} from batch {}: the lease ran out", task.shard,
@@ -302,7 +302,7 @@ Progress Master::Describe(TimePoint now) {
   progress.loss = meter_.loss();
   progress.metrics = metrics_;
   progress.workers = static_cast<int>(pool_.members().joined());
-  if (options_.passes) {  // nobody knows how many there will be: the share of the way is told
+  if (options_.passes) {  // the number of passes is unknown: progress is the fraction done
     progress.epoch = Epoch::First();
     progress.epochs = 1;
     progress.rows_total = std::max<int64_t>(known, options_.estimated_rows);

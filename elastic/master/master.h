@@ -14,10 +14,12 @@
 #include "elastic/master/all_reduce_rounds.h"
 #include "elastic/master/checkpoint_schedule.h"
 #include "elastic/master/early_stopping.h"
+#include "elastic/master/journal_writer.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/progress_meter.h"
 #include "elastic/master/train_outcome.h"
 #include "elastic/master/worker_pool.h"
+#include "elastic/master/world_checkpoint.h"
 #include "elastic/parameters/placement.h"
 #include "elastic/queue/evaluation.h"
 #include "elastic/queue/keep_order.h"
@@ -67,9 +69,9 @@ class Master {
     bool splits = false;  // evaluation reads the shards that are trained on
     std::optional<Rendezvous::Options> all_reduce;  // the workers hold the parameters themselves
     int64_t checkpoint_steps = 0;  // steps from one checkpoint to the next, at least; 0: none
-    // An epoch is a pass: somebody waits for what its shards add up to (kPassDone), and says whether
-    // there is another one (NextPass) or not (EndPasses). The search is in his memory, so a master
-    // that takes over has it begin again.
+    // An epoch is a pass: the caller waits for the sums of its shards (kPassDone) and decides
+    // whether there is another pass (NextPass) or not (EndPasses). The caller keeps the state of
+    // the search in memory, so a master that takes over begins again.
     bool passes = false;
   };
 
@@ -90,8 +92,8 @@ class Master {
   // ResourceExhausted: it is larger than an entry may be.
   Result<std::string> TakeJournal(bool* anew = nullptr);
   // Written to the journal with the next entry, and restored from it.
-  void SetPlacement(const Placement& placement);
-  const Placement& placement() const { return placement_; }
+  void SetPlacement(const Placement& placement) { journal_.SetPlacement(placement); }
+  const Placement& placement() const { return journal_.placement(); }
 
   struct Action {
     enum class Kind {
@@ -101,11 +103,11 @@ class Master {
       kKeepWeights,
       kCheckpoint,        // begin one; OnCheckpoint reports its end
       kCommitCheckpoint,  // all-reduce: everything is in the draft (TakeWorldCut)
-      kPassDone,          // TakeSums has what the pass's shards add up to
+      kPassDone,          // TakeSums has the sums of the pass's shards
     };
     Kind kind = Kind::kStartWorker;
     std::string name;
-    Incarnation incarnation = kNobody;
+    Incarnation incarnation = kNoIncarnation;
     double memory_factor = 1;  // kStartWorker: multiple of the statement's memory
     KeepOrder keep = {};       // kKeepWeights
   };
@@ -153,17 +155,17 @@ class Master {
   // Of the kept weights; empty: none, or unknown.
   const std::string& best_digest() const { return early_stopping_.best().digest; }
 
-  // Passes (Options::passes). By shard, as its worker said (TaskReport::sums).
+  // Passes (Options::passes). By shard, as its worker reported (TaskReport::sums).
   std::map<ShardId, std::string> TakeSums() { return std::exchange(sums_, {}); }
   void NextPass(TimePoint now);
   void EndPasses(TimePoint now);
-  // How far the search has come, from 0 to 1.
+  // Progress of the search, from 0 to 1.
   void SetShareDone(double share) { share_done_ = share; }
-  // A master that took over: everything from the beginning, with the workers that there are.
+  // After a takeover: starts from the beginning, with the existing workers.
   void BeginPassesAgain(TimePoint now);
 
   // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
-  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
+  Result<WorldAnswer> Regroup(Incarnation worker, const WorldArrival& arrival, TimePoint now);
   Result<StepAnswer> ReportStep(Incarnation worker, WorldId world, int64_t closed,
                                 const RoundPosition& position, TimePoint now);
   // The first delivery counts, and ends the job.
@@ -187,15 +189,10 @@ class Master {
   bool suspended() const { return running_phase_.has_value(); }
   // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
   // is made there.
-  void OfferDraft(const CheckpointDirectory::Draft& draft);
+  void OfferDraft(const CheckpointDirectory::Draft& draft) { world_checkpoint_.Offer(draft); }
   Status Written(Incarnation worker, const std::string& draft,
                  const Result<CheckpointManifest::File>& file, TimePoint now);
-  struct WorldCut {
-    CheckpointDirectory::Draft draft;
-    CheckpointManifest manifest;
-    bool taken = false;  // a worker is writing
-  };
-  std::optional<WorldCut> TakeWorldCut() { return std::exchange(world_cut_, std::nullopt); }
+  std::optional<WorldCheckpoint::Cut> TakeWorldCut() { return world_checkpoint_.Take(); }
   // The job cannot continue because no process with the parameters is left: a checkpoint may help.
   // A master that takes over knows it, too.
   bool parameters_lost() const { return parameters_lost_; }
@@ -223,7 +220,7 @@ class Master {
   uint32_t RateCuts() const;  // before the epoch that is being trained
   Result<TaskQueue::Answer> ReportPass(Incarnation worker, const TaskReport& report, TimePoint now);
   // Holds the lanes of an all-reduce round: no worker's incarnation.
-  static constexpr Incarnation kEverybody = kNobody;
+  static constexpr Incarnation kAllWorkers = kNoIncarnation;
   // kComparing: reads the rows that were last read before the checkpoint from which the job
   // resumed.
   enum class Phase {
@@ -273,10 +270,10 @@ class Master {
   void CheckpointIfDue(TimePoint now);
   void SuspendIfDue(TimePoint now);
   void EndSuspended();
-  void DropWorldCut(const std::string& why, TimePoint now);
+  void DropWorldCheckpoint(const std::string& why, TimePoint now);
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
-  void Regroup(TimePoint now);
+  void TryRegroup(TimePoint now);
   void BeginAgain();
   WorldAnswer AnswerTo(Incarnation worker) const;
   bool ChargeLanes(Incarnation worker, TaskId task, const std::string& why);
@@ -312,17 +309,14 @@ class Master {
   uint64_t validation_checksum_ = 0;  // of the rows of a validation.select; 0: unknown
 
   CheckpointSchedule checkpoints_;
-  std::optional<WorldCut> world_cut_;
+  WorldCheckpoint world_checkpoint_;
   bool parameters_lost_ = false;
   std::optional<TimePoint> suspend_since_;
   bool last_checkpoint_ = false;        // the checkpoint for which it waits is under way
   std::optional<Phase> running_phase_;  // of a suspended job: the phase in which it continues
 
   Term term_ = Term::First();
-  Placement placement_;
-  bool placement_changed_ = false;
-  std::string journaled_state_;
-  int64_t unsaved_transitions_ = 0;
+  JournalWriter journal_;
 };
 
 }  // namespace sluice::elastic

@@ -17,7 +17,7 @@ constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 
 void Master::CheckpointIfDue(TimePoint now) {
   if (!finished() && checkpoints_.Begin(queue_.steps(), now)) {
-    actions_.push_back({Action::Kind::kCheckpoint, "", kNobody});
+    actions_.push_back({Action::Kind::kCheckpoint, "", kNoIncarnation});
   }
 }
 
@@ -49,7 +49,7 @@ void Master::SuspendIfDue(TimePoint now) {
     EndSuspended();
   } else if (!last_checkpoint_ && checkpoints_.BeginNow(queue_.steps(), now)) {
     last_checkpoint_ = true;
-    actions_.push_back({Action::Kind::kCheckpoint, "", kNobody});
+    actions_.push_back({Action::Kind::kCheckpoint, "", kNoIncarnation});
   }
 }
 
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   const Term term = master->queue_.state().term() + 1;
   std::vector<Incarnation> holders;
   if (options.all_reduce.has_value()) {
-    holders.push_back(kEverybody);
+    holders.push_back(kAllWorkers);
   }
   master->queue_.TakeOver(term, holders, now);
   master->next_evaluation_task_ = FirstEvaluationTask(term);
@@ -119,34 +119,27 @@ void Master::LoseParameters(const Status& cause) {
   Abort(cause);
 }
 
-void Master::OfferDraft(const CheckpointDirectory::Draft& draft) {
-  WorldCut cut;
-  cut.draft = draft;
-  world_cut_ = std::move(cut);
-}
-
 Status Master::Written(Incarnation worker, const std::string& draft,
                        const Result<CheckpointManifest::File>& file, TimePoint now) {
   RETURN_IF_ERROR(CheckMember(worker, now));
   if (finished()) {
     return Status();
   }
-  if (!world_cut_.has_value() || world_cut_->draft.path != draft) {
-    return Status();  // it was given up meanwhile
+  switch (world_checkpoint_.OnWritten(draft, file)) {
+    case WorldCheckpoint::Written::kComplete:
+      actions_.push_back({Action::Kind::kCommitCheckpoint, "", kNoIncarnation});
+      break;
+    case WorldCheckpoint::Written::kFailed:
+      DropWorldCheckpoint(file.status().message(), now);
+      break;
+    case WorldCheckpoint::Written::kObsolete:
+      break;
   }
-  if (!file.ok()) {
-    DropWorldCut(file.status().message(), now);
-    return Status();
-  }
-  world_cut_->manifest.files = {*file};
-  actions_.push_back({Action::Kind::kCommitCheckpoint, "", kNobody});
   return Status();
 }
 
-void Master::DropWorldCut(const std::string& why, TimePoint now) {
-  // One that no worker has begun to write is still wanted.
-  if (world_cut_.has_value() && world_cut_->taken) {
-    world_cut_.reset();
+void Master::DropWorldCheckpoint(const std::string& why, TimePoint now) {
+  if (world_checkpoint_.Drop()) {
     AddEvent("checkpoint_failed", why);
     OnCheckpoint(now);
   }

@@ -10,7 +10,7 @@ namespace sluice::elastic {
 void Master::Advance(TimePoint now) {
   if (phase_ == Phase::kTraining && queue_.EpochDone() && options_.passes) {
     phase_ = Phase::kBetweenPasses;
-    actions_.push_back({Action::Kind::kPassDone, "", kNobody});
+    actions_.push_back({Action::Kind::kPassDone, "", kNoIncarnation});
   } else if (phase_ == Phase::kTraining && queue_.EpochDone()) {
     meter_.EndEpoch(queue_.totals());
     AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
@@ -77,7 +77,7 @@ void Master::BeginPassesAgain(TimePoint now) {
   AddEvent("training_begins_again", "what had been added up was the last master's");
   queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, now);
-  journaled_state_.clear();  // the next entry has everything
+  journal_.StartOver();
   sums_.clear();
   phase_ = Phase::kTraining;
   meter_.BeginAgain();
@@ -125,7 +125,7 @@ void Master::EndEpoch(TimePoint now) {
 }
 
 void Master::OrderKeep() {
-  Action keep{Action::Kind::kKeepWeights, "", kNobody};
+  Action keep{Action::Kind::kKeepWeights, "", kNoIncarnation};
   keep.keep = early_stopping_.order();
   actions_.push_back(std::move(keep));
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr auto kProgressEvery = std::chrono::milliseconds(1000);
 constexpr auto kFirstProgress = std::chrono::milliseconds(150);  // after a job's beginning
 // How often silence and leases are checked; everything else wakes the thread at once.
-constexpr auto kLookEvery = std::chrono::milliseconds(100);
+constexpr auto kPollInterval = std::chrono::milliseconds(100);
 // How often decisions that nothing waits for are written, in groups: what a master's death loses is
 // repeated.
 constexpr double kGroupSeconds = 0.05;
@@ -51,8 +51,8 @@ void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
 
 // Calls `attempt` with the lock, and again after each change, until it returns true or this many
 // seconds have passed.
-template <typename Attempt>
-void MasterHost::Retry(double seconds, const Attempt& attempt) {
+template <typename Function>
+void MasterHost::Retry(double seconds, const Function& attempt) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   MutexLock lock(mutex_);
   while (!attempt()) {
@@ -103,8 +103,8 @@ Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool wait
   return answer;
 }
 
-Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arrival,
-                                     double wait_seconds) {
+Result<WorldAnswer> MasterHost::Regroup(Incarnation worker, const WorldArrival& arrival,
+                                        double wait_seconds) {
   ASSIGN_OR_RETURN(WorldAnswer answer, WaitForRegroup(worker, arrival, wait_seconds));
   if (answer.world.id != WorldId(0) || answer.work == WorldAnswer::Work::kFinished) {
     // Members train on without hearing from the master: a later one has to know where they
@@ -119,7 +119,7 @@ Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldAr
   With([](Master&, TimePoint) {});  // others may be waiting for it
   Result<WorldAnswer> answer = Unavailable("not asked");
   Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
-    answer = master_.Meet(worker, arrival, clock_.Now());
+    answer = master_.Regroup(worker, arrival, clock_.Now());
     if (!answer.ok()) {
       return true;
     }
@@ -181,7 +181,7 @@ Result<bool> MasterHost::Heartbeat(Incarnation worker) {
 
 void MasterHost::Pump() {
   SaveAndAct();
-  Tell();
+  Report();
 }
 
 void MasterHost::SaveAndAct() {
@@ -208,7 +208,7 @@ void MasterHost::SaveAndAct() {
   }
 }
 
-void MasterHost::Tell() {
+void MasterHost::Report() {
   std::vector<Master::Event> events;
   std::vector<Progress> progress;
   const TimePoint now = clock_.Now();
@@ -243,10 +243,10 @@ void MasterHost::Run(std::stop_token stop) {
   std::jthread writer([this](const std::stop_token& done) { Write(done); });
   uint64_t seen = 0;
   while (!finished()) {
-    Tell();
+    Report();
     MutexLock lock(mutex_);
     if (changes_ == seen) {
-      changed_.wait_for(lock.native(), kLookEvery);
+      changed_.wait_for(lock.native(), kPollInterval);
     }
     seen = changes_;
     master_.Tick(clock_.Now());
@@ -256,9 +256,9 @@ void MasterHost::Run(std::stop_token stop) {
   }
   writer.request_stop();
   writer.join();
-  Tell();
+  Report();
   if (!result().ok()) {
-    TellLastProgress();
+    ReportLastProgress();
   }
 }
 
@@ -279,7 +279,7 @@ void MasterHost::Write(const std::stop_token& done) {
   }
 }
 
-void MasterHost::TellLastProgress() {
+void MasterHost::ReportLastProgress() {
   if (progress_) {
     progress_(With([](Master& master, TimePoint now) { return master.Describe(now); }));
   }
@@ -289,7 +289,7 @@ void MasterHost::Judge(const std::stop_token& done) {
   std::mutex mutex;
   std::condition_variable_any over;
   std::unique_lock<std::mutex> own(mutex);
-  while (!over.wait_for(own, done, kLookEvery, [&done] { return done.stop_requested(); })) {
+  while (!over.wait_for(own, done, kPollInterval, [&done] { return done.stop_requested(); })) {
     const MutexLock lock(mutex_);
     const Status judged =
         Guarded("judging who lives", [this]() NO_THREAD_SAFETY_ANALYSIS {  // with the lock

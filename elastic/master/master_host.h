@@ -51,7 +51,7 @@ class MasterHost {
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   // All-reduce. Waits up to `wait_seconds` for the workers to regroup.
-  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
+  Result<WorldAnswer> Regroup(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
 
   // When this returns OK, all decisions so far are in the journal. A caller that arrives while
@@ -71,15 +71,15 @@ class MasterHost {
   // An error also if the job succeeded, but another master has begun meanwhile.
   Status result() const;
   // Reports the final progress of a job that has failed or was cancelled.
-  void TellLastProgress();
+  void ReportLastProgress();
   Status SaveCut(CheckpointManifest* manifest) const;  // as of Master; Cancelled: the job is over
 
  private:
   void SaveAndAct() EXCLUDES(mutex_);
-  void Tell() EXCLUDES(mutex_);
+  void Report() EXCLUDES(mutex_);
   void Write(const std::stop_token& done) EXCLUDES(mutex_);
-  template <typename Attempt>
-  void Retry(double seconds, const Attempt& attempt) EXCLUDES(mutex_);
+  template <typename Function>
+  void Retry(double seconds, const Function& attempt) EXCLUDES(mutex_);
   // Wakes the callers that wait for the slowest worker, if it has moved.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
   Status SaveForWorker() EXCLUDES(mutex_);

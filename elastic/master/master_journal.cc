@@ -13,11 +13,6 @@
 namespace sluice::elastic {
 namespace {
 
-// After this many transitions the whole state is written, so that a replay stays short.
-constexpr int64_t kTransitionsToSave = 100'000;
-// The whole state of a job of a billion rows takes some megabytes.
-constexpr size_t kMostEntryBytes = size_t{256} << 20;
-
 template <typename Fields>
 void Put(const std::vector<std::pair<std::string, double>>& metrics, Fields* fields) {
   for (const auto& [name, value] : metrics) {
@@ -34,39 +29,6 @@ std::vector<std::pair<std::string, double>> Get(const Fields& fields) {
     metrics.emplace_back(one.name(), one.value());
   }
   return metrics;
-}
-
-void Put(const Placement& placement, PlacementSave* save) {
-  save->set_version(placement.map.version);
-  for (const auto& [server, address] : placement.map.servers) {
-    save->add_servers(server);
-    save->add_addresses(address);
-  }
-  save->mutable_primary()->Add(placement.map.primary.begin(), placement.map.primary.end());
-  save->mutable_backup()->Add(placement.map.backup.begin(), placement.map.backup.end());
-  save->set_next_server(placement.next);
-  save->set_wanted(placement.wanted);
-  save->mutable_started()->Add(placement.servers.begin(), placement.servers.end());
-}
-
-Result<Placement> Get(const PlacementSave& save) {
-  Placement placement;
-  placement.map.version = save.version();
-  if (save.servers_size() != save.addresses_size()) {
-    return Internal("the journal's placement has servers without an address");
-  }
-  for (int i = 0; i < save.servers_size(); ++i) {
-    if (!placement.map.servers.emplace(save.servers(i), save.addresses(i)).second) {
-      return Internal(fmt::format("the journal's placement has server {} twice", save.servers(i)));
-    }
-  }
-  placement.map.primary.assign(save.primary().begin(), save.primary().end());
-  placement.map.backup.assign(save.backup().begin(), save.backup().end());
-  RETURN_IF_ERROR(placement.map.Check());
-  placement.next = save.next_server();
-  placement.wanted = save.wanted();
-  placement.servers.insert(save.started().begin(), save.started().end());
-  return placement;
 }
 
 }  // namespace
@@ -111,74 +73,18 @@ void Master::SaveState(MasterSave* save) const {
   }
 }
 
-void Master::SetPlacement(const Placement& placement) {
-  placement_changed_ = placement_changed_ || placement != placement_;
-  placement_ = placement;
-}
-
 Result<std::string> Master::TakeJournal(bool* anew) {
   const std::vector<QueueRecord> transitions = queue_.TakeJournal();
-  JournalEntry entry;
   MasterSave state;
   SaveState(&state);
-  std::string bytes = state.SerializeAsString();
-  if (transitions.empty() && bytes == journaled_state_ && !placement_changed_) {
-    return std::string();
-  }
-  unsaved_transitions_ += static_cast<int64_t>(transitions.size());
-  const bool everything = journaled_state_.empty() || unsaved_transitions_ > kTransitionsToSave;
-  if (anew != nullptr) {
-    *anew = everything;
-  }
-  if (everything) {
-    unsaved_transitions_ = 0;
-    QueueCodec::Write(queue_.state(), entry.mutable_everything());
-    journaled_state_.clear();
-  } else {
-    for (const QueueRecord& transition : transitions) {
-      QueueCodec::Write(transition, entry.add_transitions());
-    }
-  }
-  if (bytes != journaled_state_) {
-    *entry.mutable_state() = state;
-    journaled_state_ = std::move(bytes);
-  }
-  if (std::exchange(placement_changed_, false) || everything) {
-    Put(placement_, entry.mutable_placement());
-  }
-  const size_t size = entry.ByteSizeLong();
-  if (size > kMostEntryBytes) {
-    return ResourceExhausted(fmt::format(
-        "an entry of {} bytes in the job's journal; {} are allowed", size, kMostEntryBytes));
-  }
-  return entry.SerializeAsString();
+  return journal_.Write(transitions, queue_, state, anew);
 }
 
 Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
-  JournalEntry entry;  // one, which keeps its memory
   MasterSave state;
-  bool has_state = false;
-  for (const std::string& bytes : entries) {
-    if (!entry.ParseFromString(bytes)) {
-      return Status(Code::kInternal, "an entry of the journal cannot be read");
-    }
-    if (entry.has_everything()) {
-      ASSIGN_OR_RETURN(QueueState queue, QueueCodec::Read(options_.queue, entry.everything(), now));
-      queue_ = TaskQueue(std::move(queue));
-    }
-    for (const QueueRecordState& transition : entry.transitions()) {
-      ASSIGN_OR_RETURN(const QueueRecord record, QueueCodec::Read(transition));
-      RETURN_IF_ERROR(queue_.Replay(record, now));
-    }
-    if (entry.has_state()) {
-      state.Swap(entry.mutable_state());
-      has_state = true;
-    }
-    if (entry.has_placement()) {
-      ASSIGN_OR_RETURN(placement_, Get(entry.placement()));
-    }
-  }
-  return has_state ? RestoreState(state, now) : Status();  // the last one has the whole state
+  ASSIGN_OR_RETURN(const bool has_state,
+                   journal_.Replay(options_.queue, entries, now, &queue_, &state));
+  return has_state ? RestoreState(state, now) : Status();
 }
 
 Status Master::RestoreState(const MasterSave& save, TimePoint now) {
@@ -205,7 +111,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   const Incarnation next(save.next_incarnation());
   for (const MemberState& one : save.members()) {
     const Incarnation worker(one.incarnation());
-    if (worker == kNobody || worker >= next || !known.insert(worker).second) {
+    if (worker == kNoIncarnation || worker >= next || !known.insert(worker).second) {
       return Internal(fmt::format("a job that was saved with incarnation {} of {}", worker, next));
     }
     members.push_back({one.name(), worker, true, true, now});
@@ -213,7 +119,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   pool_.Restore(save.started(), next, members);
   std::map<Incarnation, int64_t> offsets;
   for (const ClockState& clock : save.clocks()) {
-    if (clock.offset() < -kMostOfAnything || clock.offset() > kMostOfAnything) {
+    if (clock.offset() < -kMaxCount || clock.offset() > kMaxCount) {
       return Internal("a job that was saved with a worker far from all others");
     }
     offsets[Incarnation(clock.incarnation())] = clock.offset();
@@ -251,12 +157,12 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
       adopted.push_back(*known);
     } else {
       // Given up by the previous master, or started when it could no longer record it.
-      actions_.push_back({Action::Kind::kStopWorker, name, kNobody});
+      actions_.push_back({Action::Kind::kStopWorker, name, kNoIncarnation});
     }
   }
   const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();
   std::vector<Incarnation> holders = adopted;
-  holders.push_back(kEverybody);
+  holders.push_back(kAllWorkers);
   // A job resumed from a checkpoint may be in a later term than its masters.
   term = std::max(term, queue_.state().term() + 1);
   queue_.TakeOver(term, holders, now);

@@ -18,7 +18,7 @@ namespace {
 constexpr double kTakeWaitSeconds = 0.2;
 constexpr double kBeginWaitSeconds = 0.2;
 // A regroup that leaves a hung member behind is decided during a call.
-constexpr double kMeetWaitSeconds = 0.1;
+constexpr double kRegroupWaitSeconds = 0.1;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 // Messages are small, except for weights, which are sent in chunks.
@@ -40,7 +40,7 @@ class Service final : public MasterService::StreamedService {
     return Authorized(context, call, [this](const MapRequest* request, MapReply* reply) {
       MutexLock lock(mutex_);
       const auto until = std::chrono::steady_clock::now() + kMapWait;
-      while (map_.version <= request->newer_than()) {
+      while (map_.version <= MapVersion(request->newer_than())) {
         if (published_.wait_until(lock.native(), until) == std::cv_status::timeout) {
           break;
         }
@@ -53,7 +53,8 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedRegister(grpc::ServerContext* context,
                                 Call<RegisterRequest, RegisterReply>* call) override {
     return Authorized(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
-      reply->set_given_up(!registered_(request->server(), request->address(), request->node()));
+      reply->set_given_up(
+          !registered_(ServerId(request->server()), request->address(), request->node()));
       return Status();
     });
   }
@@ -126,15 +127,15 @@ class Service final : public MasterService::StreamedService {
                           });
                         }
                         reply->set_finished(finished);
-                        TellHeld(*request);
+                        ReportHeldSnapshot(*request);
                         return Status();
                       });
   }
 
-  grpc::Status StreamedMeet(grpc::ServerContext* context,
-                            Call<MeetRequest, MeetReply>* call) override {
-    return Authorized(context, call, [this](const MeetRequest* request, MeetReply* reply) {
-      return MeetWorld(*request, reply);
+  grpc::Status StreamedRegroup(grpc::ServerContext* context,
+                               Call<RegroupRequest, RegroupReply>* call) override {
+    return Authorized(context, call, [this](const RegroupRequest* request, RegroupReply* reply) {
+      return RegroupWorld(*request, reply);
     });
   }
 
@@ -147,7 +148,7 @@ class Service final : public MasterService::StreamedService {
             return master.ReportStep(Incarnation(request->incarnation()), WorldId(request->world()),
                                      request->closed(), position, now);
           }));
-          reply->set_meet(answer.meet);
+          reply->set_meet(answer.regroup);
           reply->set_draft(answer.draft);
           return Status();
         });
@@ -242,7 +243,7 @@ class Service final : public MasterService::StreamedService {
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
 
-  void TellHeld(const HeartbeatRequest& request) {
+  void ReportHeldSnapshot(const HeartbeatRequest& request) {
     MasterServer::Held held;
     {
       const MutexLock lock(mutex_);
@@ -276,9 +277,10 @@ class Service final : public MasterService::StreamedService {
     return Status();
   }
 
-  Status MeetWorld(const MeetRequest& request, MeetReply* reply) {
-    ASSIGN_OR_RETURN(const WorldAnswer answer, host_.Meet(Incarnation(request.incarnation()),
-                                                          FromProto(request), kMeetWaitSeconds));
+  Status RegroupWorld(const RegroupRequest& request, RegroupReply* reply) {
+    ASSIGN_OR_RETURN(
+        const WorldAnswer answer,
+        host_.Regroup(Incarnation(request.incarnation()), FromProto(request), kRegroupWaitSeconds));
     ToProto(answer, reply);
     return Status();
   }
@@ -293,7 +295,7 @@ class Service final : public MasterService::StreamedService {
 
   Status Deliver(grpc::ServerReader<DeliverChunk>* reader) {
     std::string bytes, digest;
-    Incarnation worker = kNobody;
+    Incarnation worker = kNoIncarnation;
     for (DeliverChunk chunk; reader->Read(&chunk);) {
       worker = Incarnation(chunk.incarnation());
       bytes += chunk.weights();

@@ -33,7 +33,7 @@ class MasterServer {
   using Held =
       std::function<void(const std::string& snapshot, const std::string& validation_snapshot)>;
   virtual void HearHeld(Held held) = 0;
-  // What the epoch adds up, instead of the one before.
+  // What the next epoch adds up.
   virtual void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) = 0;
   // The weights from which starting processes continue (models::SaveWeights); null: not needed any
   // more.

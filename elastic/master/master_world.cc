@@ -19,7 +19,8 @@ Status CheckPosition(const RoundPosition& position) {
 
 }  // namespace
 
-Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now) {
+Result<WorldAnswer> Master::Regroup(Incarnation worker, const WorldArrival& arrival,
+                                    TimePoint now) {
   if (finished()) {
     static_cast<void>(pool_.Contact(worker, now));
     return AnswerTo(worker);
@@ -37,12 +38,12 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
   Rendezvous::Arrival at = arrival.at;
   at.incarnation = worker;
   rounds_->Arrive(at, arrival.position, now);
-  Regroup(now);
+  TryRegroup(now);
   return AnswerTo(worker);
 }
 
 // When all members have arrived: the newest one's position counts, and the next round is dealt.
-void Master::Regroup(TimePoint now) {
+void Master::TryRegroup(TimePoint now) {
   const std::optional<AllReduceRounds::Regrouped> regrouped = rounds_->Regroup(now);
   if (!regrouped.has_value()) {
     return;
@@ -57,7 +58,7 @@ void Master::Regroup(TimePoint now) {
   }
   if (regrouped->new_world) {
     const Rendezvous::World& formed = rounds_->world();
-    DropWorldCut("the workers regrouped while it was written", now);
+    DropWorldCheckpoint("the workers regrouped while it was written", now);
     AddEvent("world_formed",
              fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
                          std::max<int64_t>(formed.closed, 0)));
@@ -66,7 +67,7 @@ void Master::Regroup(TimePoint now) {
     Commit(*newest, now);
   }
   while (phase_ == Phase::kTraining) {
-    std::optional<Task> task = queue_.Take(kEverybody, now);
+    std::optional<Task> task = queue_.Take(kAllWorkers, now);
     if (!task.has_value()) {
       break;
     }
@@ -78,7 +79,7 @@ void Master::BeginAgain() {
   AddEvent("training_begins_again", "every worker that had the parameters was lost");
   queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, TimePoint{});
-  journaled_state_.clear();  // the next entry has the whole state
+  journal_.StartOver();
   phase_ = Phase::kTraining;
   rounds_->EndRound();
   meter_.BeginAgain();
@@ -93,7 +94,7 @@ void Master::Commit(const RoundPosition& position, TimePoint now) {
   }
   const int64_t rows = queue_.totals().rows;
   for (const TaskReport& lane : position.lanes) {
-    const Result<TaskQueue::Answer> answer = queue_.Report(kEverybody, lane, now);
+    const Result<TaskQueue::Answer> answer = queue_.Report(kAllWorkers, lane, now);
     if (!answer.ok()) {
       Abort(answer.status());
       return;
@@ -148,7 +149,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
 Result<StepAnswer> Master::ReportStep(Incarnation worker, WorldId world, int64_t closed,
                                       const RoundPosition& position, TimePoint now) {
   StepAnswer answer;
-  answer.meet = true;
+  answer.regroup = true;
   if (finished()) {
     return answer;
   }
@@ -162,12 +163,12 @@ Result<StepAnswer> Master::ReportStep(Incarnation worker, WorldId world, int64_t
   }
   rounds_->Closed(closed);
   Commit(position, now);
-  answer.meet = rounds_->rendezvous().ShouldConvene();
-  if (world_cut_.has_value() && !world_cut_->taken && phase_ == Phase::kTraining) {
+  answer.regroup = rounds_->rendezvous().ShouldRegroup();
+  if (world_checkpoint_.offered() && phase_ == Phase::kTraining) {
     // The queue is at this worker's position.
-    world_cut_->taken = true;
-    SaveCut(&world_cut_->manifest);
-    answer.draft = world_cut_->draft.path;
+    CheckpointManifest manifest;
+    SaveCut(&manifest);
+    answer.draft = world_checkpoint_.Begin(std::move(manifest));
   }
   CheckpointIfDue(now);
   return answer;

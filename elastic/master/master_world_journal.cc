@@ -23,8 +23,8 @@ void Put(const Task& task, LaneState* state) {
   state->set_shard(task.shard.value());
   state->set_first_batch(task.first_batch.value());
   state->set_last_batch(task.last_batch.value());
-  state->set_attempt(task.attempt);
-  state->set_round(task.round);
+  state->set_attempt(task.attempt.value());
+  state->set_round(task.round.value());
   state->set_lane(task.lane);
   state->set_lanes(task.lanes);
   state->set_range(task.range.value());
@@ -37,8 +37,8 @@ Task Get(const LaneState& state) {
   task.shard = ShardId(state.shard());
   task.first_batch = BatchIndex(state.first_batch());
   task.last_batch = BatchIndex(state.last_batch());
-  task.attempt = state.attempt();
-  task.round = state.round();
+  task.attempt = Attempt(state.attempt());
+  task.round = RoundIndex(state.round());
   task.lane = state.lane();
   task.lanes = state.lanes();
   task.range = RangeId(state.range());

@@ -41,10 +41,10 @@ ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
   wanted_ = options.placement->wanted;
   // The previous master may have died while it installed another map, or moved partitions for one:
   // the map that was in use is installed once more.
-  filling_ = map_.version > 0;
-  for (ServerId id : options.living) {
+  filling_ = map_.version > kNoMapVersion;
+  for (ServerId id : options.running) {
     if (!options.placement->servers.contains(id)) {
-      strangers_.push_back(id);  // given up, and may not know it
+      unknown_servers_.push_back(id);  // given up, and may not know it
       continue;
     }
     const auto known = map_.servers.find(id);
@@ -198,7 +198,7 @@ std::map<ServerId, std::string> ParameterFleet::Nodes() const {
 }
 
 void ParameterFleet::Work(const std::stop_token& stop) {
-  for (ServerId id : strangers_) {
+  for (ServerId id : unknown_servers_) {
     hooks_.stop(id);
   }
   uint64_t seen = 0;
@@ -265,7 +265,7 @@ Result<bool> ParameterFleet::Step() {
 
 Status ParameterFleet::StartServers(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    ServerId id = 0;
+    ServerId id;
     {
       const MutexLock lock(mutex_);
       if (failed_starts_ > kFailedStarts) {
@@ -303,7 +303,7 @@ Result<bool> ParameterFleet::StartMissing() {
 }
 
 Status ParameterFleet::AskAll(const std::function<Status(const PartitionMap&)>& ask) {
-  uint64_t version = 0;
+  MapVersion version = kNoMapVersion;
   auto until = std::chrono::steady_clock::now();
   for (;;) {
     const PartitionMap now = map();

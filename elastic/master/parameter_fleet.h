@@ -47,7 +47,7 @@ class ParameterFleet {
     std::optional<CheckpointDirectory::Found> restore;
     // Continues from the placement of an earlier master's fleet, with the running servers.
     std::optional<Placement> placement;
-    std::vector<ServerId> living;
+    std::vector<ServerId> running;
   };
   // Called from the fleet's own threads, without a lock.
   struct Hooks {
@@ -144,7 +144,7 @@ class ParameterFleet {
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   uint32_t wanted_ GUARDED_BY(mutex_);
   uint64_t checkpoints_wanted_ GUARDED_BY(mutex_) = 0;
-  ServerId next_ GUARDED_BY(mutex_) = 0;
+  ServerId next_ GUARDED_BY(mutex_);
   int failed_starts_ GUARDED_BY(mutex_) = 0;               // since the last registration
   std::map<ServerId, Server> servers_ GUARDED_BY(mutex_);  // alive, as far as is known
   std::map<ServerId, std::string> why_lost_ GUARDED_BY(mutex_);
@@ -155,10 +155,10 @@ class ParameterFleet {
   int losses_ GUARDED_BY(mutex_) = 0;
   // The thread's own.
   int losses_seen_ = 0;
-  std::vector<ServerId> strangers_;  // given up by the previous master
-  bool filling_ = false;             // servers may be shipping to one that is not in the map
-  uint64_t version_ = 0;             // the last one tried
-  bool over_ = false;                // partitions are lost
+  std::vector<ServerId> unknown_servers_;  // given up by the previous master
+  bool filling_ = false;                   // servers may be shipping to one that is not in the map
+  MapVersion version_ = kNoMapVersion;     // the last one tried
+  bool over_ = false;                      // partitions are lost
   uint64_t checkpoints_written_ = 0;
   std::jthread thread_, judge_;
 };

@@ -20,7 +20,8 @@ Result<bool> ParameterFleet::CheckpointIfDue() {
   {
     const MutexLock lock(mutex_);
     wanted = checkpoints_wanted_;
-    if (wanted == checkpoints_written_ || !options_.checkpoints.has_value() || map_.version == 0) {
+    if (wanted == checkpoints_written_ || !options_.checkpoints.has_value() ||
+        map_.version == kNoMapVersion) {
       return false;
     }
   }

@@ -64,7 +64,7 @@ Result<bool> ParameterFleet::Rebalance() {
       servers.erase(std::prev(servers.end()));
     }
   }
-  if (now.version == 0) {
+  if (now.version == kNoMapVersion) {
     RETURN_IF_ERROR(Install(PlaceEvenly(servers, options_.partitions, options_.replicas, nodes),
                             ParameterControl::Phase::kCreate));
     return true;
@@ -113,7 +113,7 @@ Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Pha
                                const std::function<Status()>& frozen) {
   PartitionMap map = wanted;
   // A version that some servers may have seen in a failed attempt is not used for another map.
-  map.version = std::max(map.version, version_ + 1);
+  map.version = std::max(map.version, version_.Next());
   version_ = map.version;
   std::map<ServerId, std::string> all = map.servers;
   {

@@ -33,7 +33,7 @@ class WorkerPool {
 
   struct Process {
     std::string name;
-    Incarnation incarnation = kNobody;
+    Incarnation incarnation = kNoIncarnation;
     double memory_factor = 1;  // multiple of the statement's memory
   };
   struct Change {

@@ -19,7 +19,7 @@ BatchWindow::Window& BatchWindow::RangeOf(Ranges* ranges, RangeId id) {
 }
 
 BatchWindow::Verdict BatchWindow::Check(Epoch epoch, ShardId shard, BatchIndex batch,
-                                        uint32_t attempt, RangeId range) {
+                                        Attempt attempt, RangeId range) {
   if (epoch < epoch_) {
     return Verdict::kApplied;
   }

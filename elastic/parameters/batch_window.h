@@ -22,9 +22,9 @@ class BatchWindow {
  public:
   // Limit for shard numbers, which are checked against it: shards are numbered from 0, and each
   // finished one takes a bit.
-  static constexpr int64_t kMostShards = int64_t{1} << 27;
+  static constexpr int64_t kMaxShards = int64_t{1} << 27;
   static bool IsPlace(ShardId shard, RangeId range, BatchIndex batch) {
-    return shard >= ShardId::First() && shard < ShardId(kMostShards) && range >= RangeId::First() &&
+    return shard >= ShardId::First() && shard < ShardId(kMaxShards) && range >= RangeId::First() &&
            batch >= FirstBatch(range) && batch < kToTheEnd;
   }
   enum class Verdict {
@@ -33,7 +33,7 @@ class BatchWindow {
     kGap,      // a batch before it is missing: refuse
     kFenced,   // from a lease that was given to another worker: refuse
   };
-  Verdict Check(Epoch epoch, ShardId shard, BatchIndex batch, uint32_t attempt,
+  Verdict Check(Epoch epoch, ShardId shard, BatchIndex batch, Attempt attempt,
                 RangeId range = RangeId::First());
   // After kNew: the batch has been applied. Batches of one range come in order, one holder after
   // another, so a count is enough. `last`: the shard has none after it.
@@ -46,7 +46,7 @@ class BatchWindow {
   struct Shard {
     ShardId shard;
     BatchIndex next;  // the batches of the range before it are applied
-    uint32_t attempt = 0;
+    Attempt attempt = kNoAttempt;
     RangeId range;
   };
   Epoch epoch() const { return epoch_; }
@@ -57,7 +57,7 @@ class BatchWindow {
  private:
   struct Window {
     BatchIndex next;
-    uint32_t attempt = 0;
+    Attempt attempt = kNoAttempt;
   };
   using Ranges = std::map<RangeId, Window>;  // most shards have one
   static Window& RangeOf(Ranges* ranges, RangeId id);

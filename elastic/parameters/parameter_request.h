@@ -12,7 +12,7 @@ namespace sluice::elastic {
 // Data of several partitions are in ascending order of the partitions: chunks as each partition has
 // them, rows grouped by partition.
 struct PushRequest {
-  uint64_t map_version = 0;
+  MapVersion map_version = kNoMapVersion;
   std::span<const uint32_t> partitions;
   std::span<const int64_t> versions;  // by partition: from which the gradient was computed
   BatchIdentity batch;
@@ -31,7 +31,7 @@ enum class Purpose : uint8_t {
 };
 
 struct PullRequest {
-  uint64_t map_version = 0;
+  MapVersion map_version = kNoMapVersion;
   std::span<const uint32_t> partitions;
   BatchIdentity batch;  // synchronous: the step that the values are for
   Purpose purpose = Purpose::kStep;

@@ -24,8 +24,8 @@ struct BatchIdentity {
   Epoch epoch = Epoch::First();
   ShardId shard = ShardId::First();
   BatchIndex batch = BatchIndex::First();  // in synchronous mode also the step of the round
-  uint32_t attempt = 1;
-  int64_t round = 0;
+  Attempt attempt = Attempt::First();
+  RoundIndex round = RoundIndex::First();
   uint32_t lane = 0;
   uint32_t lanes = 0;                // 0: asynchronous
   RangeId range = RangeId::First();  // of the lease

@@ -51,12 +51,12 @@ Result<std::unique_ptr<ParameterShard>> ParameterShard::Make(const models::Model
     for (uint32_t partition : all) {
       shard->Create(partition, base);
     }
-    shard->Serve(0, std::move(all));
+    shard->Serve(kNoMapVersion, std::move(all));
   }
   return shard;
 }
 
-Status ParameterShard::CheckMap(uint64_t map_version) const {
+Status ParameterShard::CheckMap(MapVersion map_version) const {
   return map_version == map_version_
              ? Status()
              : NotFound(fmt::format("this server goes by version {} of the map, not {}",
@@ -183,7 +183,7 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
   return Status();
 }
 
-void ParameterShard::Serve(uint64_t map_version, std::vector<uint32_t> partitions) {
+void ParameterShard::Serve(MapVersion map_version, std::vector<uint32_t> partitions) {
   const MutexLock lock(mutex_);
   for (uint32_t partition : partitions) {
     SLUICE_CHECK(partitions_[partition] != nullptr, "what is served must be held");
@@ -265,7 +265,7 @@ std::vector<const float*> ParameterShard::LiveDense() const {
   return dense;
 }
 
-Result<BatchIndex> ParameterShard::AppliedBatches(uint64_t map_version, Epoch epoch,
+Result<BatchIndex> ParameterShard::AppliedBatches(MapVersion map_version, Epoch epoch,
                                                   ShardId shard) const {
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(map_version));
@@ -290,7 +290,8 @@ int64_t ParameterShard::rows() const {
   return rows;
 }
 
-Result<ParameterShard::Kept> ParameterShard::KeepBest(uint64_t map_version, const KeepOrder& order,
+Result<ParameterShard::Kept> ParameterShard::KeepBest(MapVersion map_version,
+                                                      const KeepOrder& order,
                                                       const std::function<void()>& kept) {
   Kept best;
   const MutexLock lock(mutex_);
@@ -320,7 +321,7 @@ Status ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions, int
   return Status();
 }
 
-Result<models::NetworkWeights> ParameterShard::Export(uint64_t map_version,
+Result<models::NetworkWeights> ParameterShard::Export(MapVersion map_version,
                                                       uint32_t partition) const {
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(map_version));

@@ -52,7 +52,7 @@ class ParameterShard {
   Status PushReplica(const PushRequest& request, const std::function<bool(uint32_t)>& mine);
 
   // Placement. Served partitions must be held.
-  void Serve(uint64_t map_version, std::vector<uint32_t> partitions);
+  void Serve(MapVersion map_version, std::vector<uint32_t> partitions);
   void Create(uint32_t partition, const models::NetworkWeights* base);
   void Drop(uint32_t partition);
   bool Holds(uint32_t partition) const;
@@ -72,17 +72,17 @@ class ParameterShard {
   std::vector<const float*> LiveDense() const;
 
   // Of the served partitions; NotFound if the map is another.
-  Result<BatchIndex> AppliedBatches(uint64_t map_version, Epoch epoch, ShardId shard) const;
+  Result<BatchIndex> AppliedBatches(MapVersion map_version, Epoch epoch, ShardId shard) const;
   int64_t version(uint32_t partition = 0) const;
   int64_t rows() const;  // of all tables and partitions
 
   // Of the served partitions, which are returned with their kept weights; `kept` is called under
   // the lock, like `applied`. Errors: NotFound (the map), those of Partition::KeepBest.
   using Kept = std::map<uint32_t, std::shared_ptr<const models::NetworkWeights>>;
-  Result<Kept> KeepBest(uint64_t map_version, const KeepOrder& order,
+  Result<Kept> KeepBest(MapVersion map_version, const KeepOrder& order,
                         const std::function<void()>& kept = {});
   Status KeepBestReplica(std::span<const uint32_t> partitions, int64_t number);
-  Result<models::NetworkWeights> Export(uint64_t map_version, uint32_t partition) const;
+  Result<models::NetworkWeights> Export(MapVersion map_version, uint32_t partition) const;
   // For a shard that holds all partitions.
   Result<models::NetworkWeights> ExportAll(const models::Network& network) const;
   // Wakes every waiting Pull, which then returns Cancelled.
@@ -93,7 +93,7 @@ class ParameterShard {
  private:
   explicit ParameterShard(ParameterRules rules);
 
-  Status CheckMap(uint64_t map_version) const REQUIRES(mutex_);
+  Status CheckMap(MapVersion map_version) const REQUIRES(mutex_);
   Result<PartitionImage> CaptureHeld(uint32_t partition) const REQUIRES(mutex_);
   Status Apply(const PushRequest& request, const RequestCuts& cuts,
                const std::function<bool(uint32_t)>& mine) REQUIRES(mutex_);
@@ -104,7 +104,7 @@ class ParameterShard {
   std::condition_variable step_closed_;
   std::vector<std::unique_ptr<Partition>> partitions_ GUARDED_BY(mutex_);  // null: not here
   std::vector<uint32_t> served_ GUARDED_BY(mutex_);
-  uint64_t map_version_ GUARDED_BY(mutex_) = 0;
+  MapVersion map_version_ GUARDED_BY(mutex_) = kNoMapVersion;
   bool closed_ GUARDED_BY(mutex_) = false;
 };
 

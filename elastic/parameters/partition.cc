@@ -146,7 +146,7 @@ Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool
   if (place < open || (place == open && (position_.over || batch.batch < position_.step))) {
     return false;  // closed with this contribution already included
   }
-  if (batch.lane >= batch.lanes || batch.lanes > kMostLanes || batch.batch < BatchIndex::First()) {
+  if (batch.lane >= batch.lanes || batch.lanes > kMaxLanes || batch.batch < BatchIndex::First()) {
     return InvalidArgument(
         fmt::format("lane {} of {} at step {}", batch.lane, batch.lanes, batch.batch));
   }

@@ -88,7 +88,7 @@ class Partition {
  private:
   struct Position {  // of the open step
     Epoch epoch = kNoEpoch;
-    int64_t round = 0;
+    RoundIndex round = RoundIndex::First();
     BatchIndex step;
     bool over = true;  // the round has ended; the next push opens another
   };

@@ -25,7 +25,7 @@ class PartitionImage {
 
   // The bytes for Partition::Load, in parts. Empties the image. ResourceExhausted: its record of
   // open shards is larger than a part; else the sink's error.
-  Status Encode(const PartSink& sink, size_t part_bytes = kMostPartBytes) &&;
+  Status Encode(const PartSink& sink, size_t part_bytes = kMaxPartBytes) &&;
   // All parts concatenated, for a small one.
   Result<std::string> Encode() &&;
 

@@ -10,9 +10,9 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr size_t kMostChunkFloats = (1U << 20) / sizeof(float);
+constexpr size_t kMaxChunkFloats = (1U << 20) / sizeof(float);
 // Smaller pieces would cost more in bookkeeping than they balance.
-constexpr size_t kLeastChunkFloats = (16U << 10) / sizeof(float);
+constexpr size_t kMinChunkFloats = (16U << 10) / sizeof(float);
 
 std::vector<size_t> Sizes(const models::Network& network) {
   std::vector<size_t> sizes;
@@ -34,7 +34,7 @@ PartitionLayout::PartitionLayout(const std::vector<size_t>& tensor_sizes, uint32
     const size_t size = tensor_sizes[tensor];
     const size_t share = (size + partitions - 1) / partitions;
     const size_t most =
-        partitions == 1 ? size : std::clamp(share, kLeastChunkFloats, kMostChunkFloats);
+        partitions == 1 ? size : std::clamp(share, kMinChunkFloats, kMaxChunkFloats);
     size_t begin = 0;
     do {  // an empty tensor has one empty chunk
       const size_t end = std::min(size, begin + most);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
 
@@ -14,14 +15,10 @@ namespace sluice::elastic {
 // then acknowledges nothing more.
 inline constexpr double kServerSilenceSeconds = 5;
 
-// A number for each parameter server process that is started in a job; never reused.
-using ServerId = uint32_t;
-inline constexpr ServerId kNoServer = 0xFFFFFFFF;
-
 // Which server holds which partition. Only the master makes maps, each with a higher version than
 // the last; a request is served only if it carries the server's own version.
 struct PartitionMap {
-  uint64_t version = 0;
+  MapVersion version = kNoMapVersion;
   std::map<ServerId, std::string> servers;  // with their addresses
   std::vector<ServerId> primary;            // by partition
   std::vector<ServerId> backup;             // kNoServer: none

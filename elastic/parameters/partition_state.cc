@@ -103,11 +103,11 @@ Status WriteState(PartitionStateProto* state, const models::NetworkWeights* best
     return Status();
   }));
   const size_t head = state->ByteSizeLong();
-  if (head > kMostPartBytes) {
+  if (head > kMaxPartBytes) {
     return ResourceExhausted(
         fmt::format("partition {} remembers {} bytes of open shards; {} can "
                     "be kept",
-                    state->partition(), head, kMostPartBytes));
+                    state->partition(), head, kMaxPartBytes));
   }
   RETURN_IF_ERROR(writer->Block(state->SerializeAsString()));
   for (; blocks.size() > 1; blocks.pop_front()) {
@@ -139,7 +139,7 @@ Status ReadState(ByteSource& bytes, PartitionStateProto* state) {
                : Internal("it is damaged: its checksum does not fit");
   }
   PartReader reader(bytes);
-  ASSIGN_OR_RETURN(const std::string head, reader.Block(kMostPartBytes));
+  ASSIGN_OR_RETURN(const std::string head, reader.Block(kMaxPartBytes));
   if (!state->ParseFromString(head)) {
     return Internal("it is damaged: it does not begin with what it has");
   }
@@ -155,7 +155,7 @@ void WriteWindow(const BatchWindow& window, WindowProto* proto) {
   for (const BatchWindow::Shard& shard : window.Save()) {
     proto->add_shards(shard.shard.value());
     proto->add_next(shard.next.value());
-    proto->add_attempts(shard.attempt);
+    proto->add_attempts(shard.attempt.value());
     proto->add_ranges(shard.range.value());
   }
   const std::vector<bool>& finished = window.finished();
@@ -176,7 +176,7 @@ bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
   std::vector<BatchWindow::Shard> shards;
   for (int i = 0; i < proto.shards_size(); ++i) {
     const BatchWindow::Shard shard{ShardId(proto.shards(i)), BatchIndex(proto.next(i)),
-                                   proto.attempts(i), RangeId(proto.ranges(i))};
+                                   Attempt(proto.attempts(i)), RangeId(proto.ranges(i))};
     if (!BatchWindow::IsPlace(shard.shard, shard.range, shard.next)) {
       return false;
     }
@@ -253,7 +253,7 @@ PartitionImage Partition::Capture() const {
   WriteWindow(window_, proto.mutable_window());
   OpenStepProto* open = proto.mutable_open();
   open->set_epoch(position_.epoch.value());
-  open->set_round(position_.round);
+  open->set_round(position_.round.value());
   open->set_step(position_.step.value());
   open->set_over(position_.over);
   WriteStep(step_, open);
@@ -306,11 +306,12 @@ Status Partition::Load(ByteSource& bytes) {
   }
   const OpenStepProto& open = proto.open();
   if (proto.version() < 0 || open.round() < 0 || open.step() < 0 ||
-      static_cast<uint32_t>(open.lanes_size()) > kMostLanes ||
+      static_cast<uint32_t>(open.lanes_size()) > kMaxLanes ||
       (!open.over() && open.lanes_size() == 0)) {
     return damaged("has a step that cannot be open");
   }
-  fresh.position_ = {Epoch(open.epoch()), open.round(), BatchIndex(open.step()), open.over()};
+  fresh.position_ = {Epoch(open.epoch()), RoundIndex(open.round()), BatchIndex(open.step()),
+                     open.over()};
   std::vector<bool> ended;
   std::vector<std::optional<LaneGradient>> gradients;
   for (const LaneProto& lane : open.lanes()) {

@@ -11,7 +11,7 @@ namespace sluice::elastic {
 struct Placement {
   PartitionMap map;            // version 0: there is none yet
   std::set<ServerId> servers;  // started, and not given up
-  ServerId next = 0;           // number of the next one
+  ServerId next;               // number of the next one
   uint32_t wanted = 1;         // servers
   bool operator==(const Placement&) const = default;
 };

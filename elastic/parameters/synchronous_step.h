@@ -15,7 +15,7 @@ struct RowGradients {
 };
 
 // More than any plan has.
-inline constexpr uint32_t kMostLanes = 1U << 16;
+inline constexpr uint32_t kMaxLanes = 1U << 16;
 
 // Adds the rows of `right`: rows that both have are added element by element, others appended.
 void MergeRows(RowGradients* left, const RowGradients& right, size_t dimension);

@@ -55,7 +55,7 @@ class EvaluationRound {
  private:
   struct Lease {
     int64_t group = 0;
-    Incarnation owner = kNobody;
+    Incarnation owner = kNoIncarnation;
     TimePoint deadline{};
   };
   int64_t size() const { return compares_ ? static_cast<int64_t>(compared_.size()) : shards_; }

@@ -17,7 +17,7 @@ class Membership {
  public:
   struct Worker {
     std::string name;
-    Incarnation incarnation = kNobody;
+    Incarnation incarnation = kNoIncarnation;
     bool joined = false;     // it has sent a message
     bool committed = false;  // it has trained at least one batch
     TimePoint last_contact{};

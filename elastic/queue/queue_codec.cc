@@ -44,7 +44,7 @@ Status Damaged(const char* what) {
 }
 
 bool IsCount(int64_t number) {
-  return number >= 0 && number <= kMostOfAnything;
+  return number >= 0 && number <= kMaxCount;
 }
 
 Status CheckLedger(const LedgerState& state, const QueueSave& save) {
@@ -194,7 +194,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
   save->set_lanes(state.options_.lanes);
   save->set_epoch(state.epoch_.value());
   save->set_cursor(state.cursor_.value());
-  save->set_round(state.round_);
+  save->set_round(state.round_.value());
   save->set_round_done(state.round_done_);
   save->set_round_steps(state.round_steps_);
   save->set_done(state.done_);
@@ -209,7 +209,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_last(range.last.value());
     one->set_next(range.next.value());
     one->set_rows(range.rows);
-    one->set_attempt(range.attempt);
+    one->set_attempt(range.attempt.value());
     one->set_batches(range.batches);
     one->set_shard_rows(range.shard_rows);
     one->set_expiries(range.expiries);
@@ -229,7 +229,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_loss_before(lease.loss_before);
     one->set_weight_before(lease.weight_before);
     one->set_expired(lease.expired);
-    ToProto(lease.said, one->mutable_said());
+    ToProto(lease.last_report, one->mutable_said());
   }
   for (ShardPosition position : Sorted(state.open_shards_)) {
     const QueueState::OpenShard& shard = state.open_shards_.at(position);
@@ -270,7 +270,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
   state.epoch_ = Epoch(save.epoch());
   state.order_ = ShardOrder(options.shards, options.seed, state.epoch_, options.shuffle);
   state.cursor_ = ShardPosition(save.cursor());
-  state.round_ = save.round();
+  state.round_ = RoundIndex(save.round());
   state.round_done_ = save.round_done();
   state.round_steps_ = save.round_steps();
   state.done_ = save.done();
@@ -287,7 +287,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     range.last = BatchIndex(one.last());
     range.next = BatchIndex(one.next());
     range.rows = one.rows();
-    range.attempt = one.attempt();
+    range.attempt = Attempt(one.attempt());
     range.batches = one.batches();
     range.shard_rows = one.shard_rows();
     range.loss = one.loss();
@@ -304,9 +304,10 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
       return Damaged("a lease of no range");
     }
     QueueState::Lease lease;
-    lease.said = FromProto(one.said());
-    if (lease.said.task < TaskId::First() || state.leases_.contains(lease.said.task) ||
-        !CheckReport(lease.said).ok() || !IsCount(one.rows_before()) || one.first_batch() < 0 ||
+    lease.last_report = FromProto(one.said());
+    if (lease.last_report.task < TaskId::First() ||
+        state.leases_.contains(lease.last_report.task) || !CheckReport(lease.last_report).ok() ||
+        !IsCount(one.rows_before()) || one.first_batch() < 0 ||
         one.last_batch() < one.first_batch()) {
       return Damaged("a lease of no task");
     }
@@ -318,7 +319,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     lease.expired = one.expired();
     lease.since = now;
     lease.progress = now;
-    lease.task.id = lease.said.task;
+    lease.task.id = lease.last_report.task;
     lease.task.epoch = state.epoch_;
     lease.task.shard = state.ShardAt(key.position);
     lease.task.range = key.range;
@@ -362,8 +363,8 @@ void QueueCodec::Write(const QueueRecord& record, QueueRecordState* state) {
   state->set_position(failure ? record.shard.value() : record.position.value());
   state->set_range(record.range.value());
   state->set_batch(term ? record.term.value() : record.batch.value());
-  state->set_attempt(record.attempt);
-  ToProto(record.said, state->mutable_said());
+  state->set_attempt(record.attempt.value());
+  ToProto(record.report, state->mutable_said());
 }
 
 Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
@@ -386,9 +387,9 @@ Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
   } else {
     record.batch = BatchIndex(state.batch());
   }
-  record.attempt = state.attempt();
-  record.said = FromProto(state.said());
-  RETURN_IF_ERROR(CheckReport(record.said));
+  record.attempt = Attempt(state.attempt());
+  record.report = FromProto(state.said());
+  RETURN_IF_ERROR(CheckReport(record.report));
   return record;
 }
 

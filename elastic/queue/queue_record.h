@@ -24,14 +24,14 @@ struct QueueRecord {
     kTerm = 11,  // another master continues from here
   };
   Kind kind = Kind::kNextEpoch;
-  Incarnation owner = kNobody;  // kTake, kFailure
-  ShardPosition position;       // kTake, kSplit, kSkip
-  ShardId shard;                // kFailure
-  RangeId range;                // kTake, kSplit, kSkip
-  BatchIndex batch;             // kTake: the task's last; kSplit: the new range's first
-  uint32_t attempt = 0;         // kTake
-  Term term = kNoTerm;          // kTerm
-  TaskReport said;              // kProgress, kFinish: all of it; kTake to kRevive: the task
+  Incarnation owner = kNoIncarnation;  // kTake, kFailure
+  ShardPosition position;              // kTake, kSplit, kSkip
+  ShardId shard;                       // kFailure
+  RangeId range;                       // kTake, kSplit, kSkip
+  BatchIndex batch;                    // kTake: the task's last; kSplit: the new range's first
+  Attempt attempt = kNoAttempt;        // kTake
+  Term term = kNoTerm;                 // kTerm
+  TaskReport report;                   // kProgress, kFinish: all of it; kTake to kRevive: the task
 };
 
 }  // namespace sluice::elastic

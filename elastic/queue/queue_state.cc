@@ -22,7 +22,7 @@ TaskId FirstTaskOf(Term term) {
 }
 
 template <typename Which>
-Status Misfit(const char* what, Which which) {
+Status Inconsistent(const char* what, Which which) {
   return Status(Code::kInternal,
                 fmt::format("the journal does not fit this job: no {} {}", what, which));
 }
@@ -58,9 +58,9 @@ int64_t QueueState::steps() const {
   return batches_committed_ + open;
 }
 
-uint32_t QueueState::NextAttempt(const Range& range) const {
-  const auto floor = static_cast<uint32_t>(term_.index() << kAttemptBitsOfATerm);
-  return std::max(range.attempt, floor) + 1;
+Attempt QueueState::NextAttempt(const Range& range) const {
+  const Attempt floor(static_cast<uint32_t>(term_.index() << kAttemptBitsOfATerm));
+  return std::max(range.attempt, floor).Next();
 }
 
 void QueueState::Renew(Incarnation owner, TimePoint now) {
@@ -72,7 +72,7 @@ void QueueState::Renew(Incarnation owner, TimePoint now) {
 
 Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
   using Kind = QueueRecord::Kind;
-  const auto lease = leases_.find(record.said.task);
+  const auto lease = leases_.find(record.report.task);
   switch (record.kind) {
     case Kind::kTake:
       return Take(record, now);
@@ -90,10 +90,10 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
     case Kind::kExpire:
     case Kind::kRevive:
       if (lease == leases_.end()) {
-        return Misfit("task", record.said.task);
+        return Inconsistent("task", record.report.task);
       }
       if (record.kind == Kind::kRelease) {
-        DropLease(record.said.task);
+        DropLease(record.report.task);
       } else if (record.kind == Kind::kExpire && !lease->second.expired) {
         Grant(lease->second, -1);
         lease->second.expired = true;
@@ -107,34 +107,34 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
       return Status();
     case Kind::kFailure:
       if (!Exists(record.shard)) {
-        return Misfit("shard", record.shard);
+        return Inconsistent("shard", record.shard);
       }
       failures_[record.shard].push_back(record.owner);
       return Status();
     case Kind::kTerm:
       if (record.term < Term::First() || record.term > kLastTerm) {
-        return Misfit("term", record.term);
+        return Inconsistent("term", record.term);
       }
       term_ = std::max(term_, record.term);
       next_task_ = std::max(next_task_, FirstTaskOf(term_));
       return Status();
   }
-  return Misfit("kind of transition", static_cast<int64_t>(record.kind));
+  return Inconsistent("kind of transition", static_cast<int64_t>(record.kind));
 }
 
 Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   const Key key{record.position, record.range};
   auto found = ranges_.find(key);
-  if (record.said.task < TaskId::First() || leases_.contains(record.said.task)) {
-    return Misfit("room for task", record.said.task);
+  if (record.report.task < TaskId::First() || leases_.contains(record.report.task)) {
+    return Inconsistent("room for task", record.report.task);
   }
   if (record.batch < (found == ranges_.end() ? BatchIndex::First() : found->second.next)) {
-    return Misfit("batch", record.batch);
+    return Inconsistent("batch", record.batch);
   }
   if (found == ranges_.end()) {
     if (record.range != RangeId::First() || record.position != cursor_ ||
         record.position >= RoundEnd()) {
-      return Misfit("shard that is to be handed out at", record.position);
+      return Inconsistent("shard that is to be handed out at", record.position);
     }
     ++cursor_;
     found = ranges_.emplace(key, Range()).first;
@@ -149,7 +149,7 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   waiting_.erase(key);
   range.attempt = record.attempt;
   Lease lease;
-  lease.task.id = record.said.task;
+  lease.task.id = record.report.task;
   lease.task.epoch = epoch_;
   lease.task.shard = ShardAt(record.position);
   lease.task.range = record.range;
@@ -162,17 +162,17 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   lease.rows_before = range.rows;
   lease.loss_before = range.loss;
   lease.weight_before = range.weight;
-  lease.said.task = record.said.task;
-  lease.said.next_batch = range.next;
+  lease.last_report.task = record.report.task;
+  lease.last_report.next_batch = range.next;
   lease.since = now;
   lease.progress = now;
   Grant(lease, 1);
-  next_task_ = std::max(next_task_, record.said.task.Next());
-  range.holders.push_back(record.said.task);
+  next_task_ = std::max(next_task_, record.report.task.Next());
+  range.holders.push_back(record.report.task);
   Holder& holder = holders_[record.owner];
   holder.deadline = Deadline(now);
-  holder.tasks.push_back(record.said.task);
-  leases_[record.said.task] = std::move(lease);
+  holder.tasks.push_back(record.report.task);
+  leases_[record.report.task] = std::move(lease);
   return Status();
 }
 
@@ -186,25 +186,25 @@ void QueueState::SetLane(Task* task, ShardPosition position) const {
 }
 
 Status QueueState::Progress(const QueueRecord& record, TimePoint now) {
-  const auto found = leases_.find(record.said.task);
+  const auto found = leases_.find(record.report.task);
   if (found == leases_.end()) {
-    return Misfit("task", record.said.task);
+    return Inconsistent("task", record.report.task);
   }
-  if (record.said.next_batch > found->second.said.next_batch) {
+  if (record.report.next_batch > found->second.last_report.next_batch) {
     found->second.progress = now;
   }
-  Commit(&found->second, &ranges_.at(found->second.key), record.said);
+  Commit(&found->second, &ranges_.at(found->second.key), record.report);
   return Status();
 }
 
 // Sums of a report count from the start of its task, and the range remembers its progress: of two
 // copies of a task only what is new is added.
 void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
-  TaskReport& said = lease->said;
+  TaskReport& last = lease->last_report;
   Grant(*lease, -1);
   Ledger::Totals news;
-  news.rows_read = report.rows_read - said.rows_read;
-  news.rows_retried = report.rows_retried - said.rows_retried;
+  news.rows_read = report.rows_read - last.rows_read;
+  news.rows_retried = report.rows_retried - last.rows_retried;
   const int64_t batches = report.next_batch - range->next;
   if (batches > 0) {
     // Two copies of a lane compute the same; the sums are exact (CountedSum).
@@ -224,28 +224,28 @@ void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
   }
   ledger_.Add(news);
   ledger_.SawChecksum(lease->task.shard, report.checksum);
-  said = report;
+  last = report;
   Grant(*lease, 1);
 }
 
 Status QueueState::Finish(const QueueRecord& record) {
-  const auto found = leases_.find(record.said.task);
+  const auto found = leases_.find(record.report.task);
   if (found == leases_.end()) {
-    return Misfit("task", record.said.task);
+    return Inconsistent("task", record.report.task);
   }
   Range& range = ranges_.at(found->second.key);
-  Commit(&found->second, &range, record.said);
+  Commit(&found->second, &range, record.report);
   const Key key = found->second.key;
-  Remember(record.said.task);
-  const bool closed = record.said.end_of_shard || range.next >= range.last || options_.lanes > 0;
+  Remember(record.report.task);
+  const bool closed = record.report.end_of_shard || range.next >= range.last || options_.lanes > 0;
   if (!closed) {
     // The budget of this task is used up, but the range is not: the rest goes to the front of the
     // queue.
-    DropLease(record.said.task);
+    DropLease(record.report.task);
     return Status();
   }
   failures_.erase(found->second.task.shard);
-  if (!record.said.end_of_shard && options_.lanes > 0) {
+  if (!record.report.end_of_shard && options_.lanes > 0) {
     open_shards_[key.position].cut_short = true;
   }
   for (TaskId task : std::vector<TaskId>(range.holders)) {
@@ -306,7 +306,7 @@ Status QueueState::Split(const QueueRecord& record) {
   const auto found = ranges_.find({record.position, record.range});
   if (found == ranges_.end() || record.batch <= found->second.next ||
       record.batch >= found->second.last) {
-    return Misfit("range to split at batch", record.batch);
+    return Inconsistent("range to split at batch", record.batch);
   }
   Range tail;
   tail.last = std::exchange(found->second.last, record.batch);
@@ -326,7 +326,7 @@ Status QueueState::Split(const QueueRecord& record) {
 Status QueueState::Skip(const QueueRecord& record) {
   const Key key{record.position, record.range};
   if (!Exists(record.position)) {
-    return Misfit("shard to skip at", record.position);
+    return Inconsistent("shard to skip at", record.position);
   }
   const ShardId shard = ShardAt(record.position);
   given_up_.insert(shard);
@@ -335,7 +335,7 @@ Status QueueState::Skip(const QueueRecord& record) {
   if (found == ranges_.end()) {
     if (record.range != RangeId::First() || record.position != cursor_ ||
         record.position >= RoundEnd()) {
-      return Misfit("range to skip at", record.position);
+      return Inconsistent("range to skip at", record.position);
     }
     ++cursor_;
     found = ranges_.emplace(key, Range()).first;
@@ -361,12 +361,12 @@ Status QueueState::Skip(const QueueRecord& record) {
 
 Status QueueState::NextEpoch() {
   if (done_ != options_.shards || !ranges_.empty()) {
-    return Misfit("end of epoch", epoch_);
+    return Inconsistent("end of epoch", epoch_);
   }
   ++epoch_;
   order_ = ShardOrder(options_.shards, options_.seed, epoch_, options_.shuffle);
   cursor_ = ShardPosition::First();
-  round_ = 0;
+  round_ = RoundIndex::First();
   round_done_ = 0;
   done_ = 0;
   ledger_.NextEpoch();
@@ -375,7 +375,7 @@ Status QueueState::NextEpoch() {
 
 void QueueState::Grant(const Lease& lease, int sign) {
   if (counts_grants() && !lease.expired) {
-    batches_granted_ += sign * (lease.task.last_batch - lease.said.next_batch);
+    batches_granted_ += sign * (lease.task.last_batch - lease.last_report.next_batch);
   }
 }
 

@@ -51,10 +51,10 @@ class QueueState {
   // An open range: handed out at least once, not yet committed to its end.
   struct Range {
     BatchIndex last = kToTheEnd;
-    BatchIndex next;       // batches before it are committed
-    int64_t rows = 0;      // of [first, next)
-    uint32_t attempt = 0;  // of the last holder
-    int64_t batches = 0;   // of the shard, and its rows, as reported by a holder; 0: not read yet
+    BatchIndex next;               // batches before it are committed
+    int64_t rows = 0;              // of [first, next)
+    Attempt attempt = kNoAttempt;  // of the last holder
+    int64_t batches = 0;  // of the shard, and its rows, as reported by a holder; 0: not read yet
     int64_t shard_rows = 0;
     // Weighted sum of the losses of [first, next), and of the weights, as reported by the last
     // worker to commit any of them.
@@ -64,11 +64,11 @@ class QueueState {
   };
   struct Lease {
     Task task;
-    Incarnation owner = kNobody;
+    Incarnation owner = kNoIncarnation;
     Key key;
     int64_t rows_before = 0;  // of the range, when the task was handed out; likewise its sums
     double loss_before = 0, weight_before = 0;
-    TaskReport said;  // the last report
+    TaskReport last_report;  // the last report
     bool expired = false;
     TimePoint since{};     // handed out; after a takeover: when the new master began
     TimePoint progress{};  // the last progress
@@ -89,7 +89,7 @@ class QueueState {
   void ForgetReads() { ledger_.ForgetReads(); }
   Epoch epoch() const { return epoch_; }
   ShardPosition cursor() const { return cursor_; }  // positions before it have been handed out
-  int64_t round() const { return round_; }
+  RoundIndex round() const { return round_; }
   ShardPosition RoundEnd() const;
   int64_t shards_done() const { return done_; }
   int64_t batches_committed() const { return batches_committed_; }
@@ -98,7 +98,7 @@ class QueueState {
   TaskId next_task() const { return next_task_; }
   Term term() const { return term_; }
   ShardId ShardAt(ShardPosition position) const { return order_.At(position); }
-  uint32_t NextAttempt(const Range& range) const;
+  Attempt NextAttempt(const Range& range) const;
   bool GivenUp(ShardId shard) const { return given_up_.contains(shard); }
   bool Remembers(TaskId task) const { return done_tasks_.contains(task); }
   const std::map<Key, Range>& ranges() const { return ranges_; }
@@ -136,7 +136,7 @@ class QueueState {
   void Grant(const Lease& lease, int sign);
   bool counts_grants() const { return options_.max_batches > 0 && options_.lanes == 0; }
   TimePoint Deadline(TimePoint now) const;
-  ShardPosition RoundBegin() const { return ShardPosition(round_ * options_.lanes); }
+  ShardPosition RoundBegin() const { return ShardPosition(round_.value() * options_.lanes); }
   bool Exists(ShardPosition position) const {
     return position >= ShardPosition::First() && position < ShardPosition(options_.shards);
   }
@@ -149,7 +149,7 @@ class QueueState {
   Ledger ledger_;
   Epoch epoch_ = Epoch::First();
   ShardPosition cursor_;
-  int64_t round_ = 0;
+  RoundIndex round_ = RoundIndex::First();
   int64_t round_done_ = 0;
   int64_t round_steps_ = 0;
   int64_t done_ = 0;

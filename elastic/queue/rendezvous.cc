@@ -121,7 +121,7 @@ std::vector<Incarnation> Rendezvous::Candidates(bool with_members) const {
   return candidates;
 }
 
-bool Rendezvous::ShouldConvene() const {
+bool Rendezvous::ShouldRegroup() const {
   std::vector<Incarnation> members;
   for (const Member& member : world_.members) {
     members.push_back(member.incarnation);
@@ -130,7 +130,7 @@ bool Rendezvous::ShouldConvene() const {
   return !chosen.empty() && chosen != members;
 }
 
-bool Rendezvous::Convene(TimePoint now) {
+bool Rendezvous::Regroup(TimePoint now) {
   if (std::none_of(workers_.begin(), workers_.end(),
                    [](const auto& worker) { return worker.second.here; })) {
     return false;

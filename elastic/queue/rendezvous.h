@@ -33,7 +33,7 @@ class Rendezvous {
     double regroup_seconds = 3;
   };
   struct Member {
-    Incarnation incarnation = kNobody;
+    Incarnation incarnation = kNoIncarnation;
     std::string address;
     int64_t closed = kNoState;  // the steps that it has closed
     bool operator==(const Member&) const = default;
@@ -52,14 +52,14 @@ class Rendezvous {
   explicit Rendezvous(const Options& options) : options_(options) {}
 
   struct Arrival {
-    Incarnation incarnation = kNobody;
+    Incarnation incarnation = kNoIncarnation;
     std::string address;
     int64_t closed = kNoState;
     int64_t beginning = 0;                  // to which its parameters belong
     Generation generation = kNoGeneration;  // the last one whose outcome it received
     WorldId world = kNoWorld;               // the last world that it tried to enter
     bool failed = false;                    // and could not, or left in the middle of a step
-    Incarnation silent = kNobody;           // the member that was found silent
+    Incarnation silent = kNoIncarnation;    // the member that was found silent
   };
   // The worker has come to regroup and waits. Repeating the call changes nothing.
   void Arrive(const Arrival& arrival, TimePoint now);
@@ -67,14 +67,14 @@ class Rendezvous {
   void Remove(Incarnation incarnation);
   // Regroups if all awaited workers are here. True: world() is in force from now on, and its
   // members may go.
-  bool Convene(TimePoint now);
+  bool Regroup(TimePoint now);
   // The worker may go: it is in world(), and has not come back from it.
   bool MayGo(Incarnation incarnation) const;
 
   const World& world() const { return world_; }
   std::optional<Rank> RankOf(Incarnation incarnation) const;
   // A worker waits that a regroup would admit: the members are to regroup when the step closes.
-  bool ShouldConvene() const;
+  bool ShouldRegroup() const;
   // The state that another master needs to continue.
   struct Known {
     Member member;

@@ -14,7 +14,7 @@ double CountedSum(double sum) {
 Status CheckReport(const TaskReport& report) {
   for (int64_t count : {report.next_batch.value(), report.batches, report.shard_rows, report.rows,
                         report.rows_read, report.rows_retried}) {
-    if (count < 0 || count > kMostOfAnything) {
+    if (count < 0 || count > kMaxCount) {
       return InvalidArgument(
           fmt::format("a report on task {} counts {} of something", report.task, count));
     }

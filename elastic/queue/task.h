@@ -23,10 +23,9 @@ struct Task {
   BatchIndex first_batch = BatchIndex::First();
   BatchIndex last_batch = kToTheEnd;
   RangeId range = RangeId::First();  // to which the task belongs
-  uint32_t attempt = 1;  // grows with every new holder of this range in this epoch, and fences the
-                         // previous one
+  Attempt attempt = Attempt::First();
   // Synchronous mode: position of the shard among the `lanes` of its round. 0 lanes: asynchronous.
-  int64_t round = 0;
+  RoundIndex round = RoundIndex::First();
   uint32_t lane = 0;
   uint32_t lanes = 0;
   uint32_t rate_cuts = 0;  // how often the learning rate has been lowered before this epoch
@@ -63,7 +62,7 @@ struct TaskReport {
 double CountedSum(double sum);
 
 // More rows or batches than any job has, and few enough that a sum of many does not overflow.
-inline constexpr int64_t kMostOfAnything = int64_t{1} << 48;
+inline constexpr int64_t kMaxCount = int64_t{1} << 48;
 // For a report from another process. InvalidArgument: impossible counts.
 Status CheckReport(const TaskReport& report);
 

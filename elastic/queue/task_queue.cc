@@ -14,7 +14,7 @@ namespace {
 // The tasks from which the usual duration is computed.
 constexpr size_t kRememberedSeconds = 64;
 // A lease that is always too short would go round forever: it is doubled each time.
-constexpr uint32_t kMostDoublings = 16;
+constexpr uint32_t kMaxDoublings = 16;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ int64_t TaskQueue::BatchLimit() const {
   return std::min(left, options.batches_per_task);
 }
 
-Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, uint32_t attempt,
+Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, Attempt attempt,
                         int64_t limit, TimePoint now) {
   QueueRecord take;
   take.kind = QueueRecord::Kind::kTake;
@@ -46,7 +46,7 @@ Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, uint32_t 
   take.position = key.position;
   take.range = key.range;
   take.attempt = attempt;
-  take.said.task = state_.next_task();
+  take.report.task = state_.next_task();
   const auto range = state_.ranges().find(key);
   const bool fresh = range == state_.ranges().end();
   take.batch = fresh ? kToTheEnd : range->second.last;
@@ -57,7 +57,7 @@ Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, uint32_t 
     take.batch = std::min(take.batch, next + limit);
   }
   Do(take, now);
-  return state_.leases().at(take.said.task).task;
+  return state_.leases().at(take.report.task).task;
 }
 
 std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
@@ -209,7 +209,7 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
   }
   RETURN_IF_ERROR(CheckRows(lease, report));
   QueueRecord record;
-  record.said = report;
+  record.report = report;
   if (lease.expired) {
     // Its lease ran out, but no other worker has taken the rest: it continues.
     if (BatchLimit() <= 0) {
@@ -219,16 +219,16 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
     Do(record, now);
   }
   state_.Renew(owner, now);
-  const TaskReport& said = lease.said;
-  const bool older = report.next_batch < said.next_batch || report.rows < said.rows;
+  const TaskReport& last = lease.last_report;
+  const bool older = report.next_batch < last.next_batch || report.rows < last.rows;
   if (older && !report.done) {
     return Answer::kDuplicate;
   }
-  const bool news = !older && report.next_batch > said.next_batch;
+  const bool news = !older && report.next_batch > last.next_batch;
   if (older) {
-    record.said = said;
-    record.said.done = report.done;
-    record.said.end_of_shard = report.end_of_shard;
+    record.report = last;
+    record.report.done = report.done;
+    record.report.end_of_shard = report.end_of_shard;
   }
   if (report.done) {
     record.kind = QueueRecord::Kind::kFinish;
@@ -239,8 +239,8 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
     Do(record, now);
     return Answer::kAccepted;
   }
-  const bool more = news || report.rows_read != said.rows_read ||
-                    report.rows_retried != said.rows_retried || report.batches != said.batches;
+  const bool more = news || report.rows_read != last.rows_read ||
+                    report.rows_retried != last.rows_retried || report.batches != last.batches;
   if (!more) {
     return Answer::kDuplicate;
   }
@@ -255,7 +255,7 @@ Task TaskQueue::Requeue(TaskId task, QueueRecord::Kind how) {
   rest.first_batch = state_.ranges().at(lease.key).next;
   QueueRecord record;
   record.kind = how;
-  record.said.task = task;
+  record.report.task = task;
   Do(record, TimePoint{});
   return rest;
 }
@@ -300,7 +300,7 @@ std::vector<Task> TaskQueue::ExpireLeases(TimePoint now) {
       const uint32_t expiries = state_.ranges().at(lease.key).expiries;
       const double more =
           state_.options().lease_seconds *
-          (std::ldexp(1.0, static_cast<int>(std::min(expiries, kMostDoublings))) - 1);
+          (std::ldexp(1.0, static_cast<int>(std::min(expiries, kMaxDoublings))) - 1);
       if (!lease.expired && SecondsBetween(holder.deadline, now) >= more) {
         tasks.push_back(task);
       }

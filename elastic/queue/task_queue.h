@@ -115,7 +115,7 @@ class TaskQueue {
   // How many batches the next task may have; 0: none now.
   static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   int64_t BatchLimit() const;
-  Task HandOut(Incarnation owner, const QueueState::Key& key, uint32_t attempt, int64_t limit,
+  Task HandOut(Incarnation owner, const QueueState::Key& key, Attempt attempt, int64_t limit,
                TimePoint now);
   Task Requeue(TaskId task, QueueRecord::Kind how);
   std::vector<Task> RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how);

@@ -86,7 +86,7 @@ Status Unpack(const PushProto& proto, const PartitionLayout& layout,
               std::span<const uint32_t> partitions, UnpackedPush* push);
 
 // Answers a pull of these partitions; `not_open` after `wait_seconds` if its step is not open.
-Status AnswerPull(const PullProto& proto, uint64_t map_version,
+Status AnswerPull(const PullProto& proto, MapVersion map_version,
                   std::span<const uint32_t> partitions, double wait_seconds, ParameterShard& shard,
                   ExchangeReply* reply);
 

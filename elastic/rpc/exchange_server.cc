@@ -130,7 +130,7 @@ Status Unpack(const PushProto& proto, const PartitionLayout& layout,
   return Status();
 }
 
-Status AnswerPull(const PullProto& proto, uint64_t map_version,
+Status AnswerPull(const PullProto& proto, MapVersion map_version,
                   std::span<const uint32_t> partitions, double wait_seconds, ParameterShard& shard,
                   ExchangeReply* reply) {
   const ParameterRules& rules = shard.rules();

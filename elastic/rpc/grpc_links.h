@@ -22,29 +22,29 @@ class RemoteMaster : public MasterLink, public WorldLink {
                                                Incarnation worker, std::stop_token stop);
   // The map of the partitions. The master waits a little for one that is newer than `newer_than`;
   // version 0: the servers are not there yet, ask again.
-  virtual Result<PartitionMap> Map(uint64_t newer_than) = 0;
+  virtual Result<PartitionMap> Map(MapVersion newer_than) = 0;
   // The weights to continue from, of this many bytes. NotFound: all processes that need them have
   // them.
   virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
-  // What the epoch adds up (models::LinearPass). NotFound: another epoch is under way.
+  // What the epoch sums up (models::LinearPass). NotFound: another epoch is running.
   virtual Result<std::string> Pass(Epoch epoch) = 0;
   // The configuration shared by all workers (or parameter servers) of the job, a part of a
   // ProcessConfig.
   virtual Result<std::string> Configure(bool server) = 0;
   // What a heartbeat reports in addition to being alive.
-  struct Pulse {
+  struct HeartbeatReport {
     std::string waits_for;                      // "": unchanged
     std::string snapshot, validation_snapshot;  // that this process keeps alive; "": none
   };
   // Thread-safe. True: the job is over.
-  virtual Result<bool> Heartbeat(const Pulse& pulse) = 0;
+  virtual Result<bool> Heartbeat(const HeartbeatReport& report) = 0;
   // From a parameter server: it is running. False: it has been given up.
   virtual Result<bool> Register(const std::string& name, ServerId server,
                                 const std::string& address, const std::string& node = "") = 0;
 };
 
 // The source of a link's newest map, like RemoteMaster::Map.
-using MapSource = std::function<Result<PartitionMap>(uint64_t newer_than)>;
+using MapSource = std::function<Result<PartitionMap>(MapVersion newer_than)>;
 
 // Follows the map: requests that a server refuses, or that a lost one did not answer, are sent
 // again to the current holders of the partitions. `bf16`: weights and gradients are sent as

@@ -87,34 +87,34 @@ class Remote final : public RemoteMaster {
     }
   }
 
-  Result<PartitionMap> Map(uint64_t newer_than) override {
+  Result<PartitionMap> Map(MapVersion newer_than) override {
     MapRequest request;
-    request.set_newer_than(newer_than);
+    request.set_newer_than(newer_than.value());
     MapReply reply;
     RETURN_IF_ERROR(
         Call([&](grpc::ClientContext* context) { return stub_->Map(context, request, &reply); }));
     return FromProto(reply.map());
   }
 
-  Result<bool> Heartbeat(const Pulse& pulse) override {
+  Result<bool> Heartbeat(const HeartbeatReport& report) override {
     HeartbeatRequest request;
     request.set_incarnation(worker_.value());
-    request.set_waits_for(pulse.waits_for);
-    request.set_snapshot(pulse.snapshot);
-    request.set_validation_snapshot(pulse.validation_snapshot);
+    request.set_waits_for(report.waits_for);
+    request.set_snapshot(report.snapshot);
+    request.set_validation_snapshot(report.validation_snapshot);
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));
     return reply.finished();
   }
 
-  Result<WorldAnswer> Meet(const WorldArrival& arrival) override {
-    MeetRequest request;
+  Result<WorldAnswer> Regroup(const WorldArrival& arrival) override {
+    RegroupRequest request;
     request.set_incarnation(worker_.value());
     ToProto(arrival, &request);
-    MeetReply reply;
-    RETURN_IF_ERROR(
-        Call([&](grpc::ClientContext* context) { return stub_->Meet(context, request, &reply); }));
+    RegroupReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Regroup(context, request, &reply); }));
     return FromProto(reply);
   }
 
@@ -179,9 +179,8 @@ class Remote final : public RemoteMaster {
   Result<std::string> Pass(Epoch epoch) override {
     PassRequest request;
     request.set_epoch(epoch.value());
-    return Receive(0, [this, request](grpc::ClientContext* context) {
-      return stub_->Pass(context, request);
-    });
+    return Receive(
+        0, [this, request](grpc::ClientContext* context) { return stub_->Pass(context, request); });
   }
 
   Result<std::string> Configure(bool server) override {
@@ -197,7 +196,7 @@ class Remote final : public RemoteMaster {
     RegisterRequest request;
     request.set_node(node);
     request.set_name(name);
-    request.set_server(server);
+    request.set_server(server.value());
     request.set_address(address);
     RegisterReply reply;
     RETURN_IF_ERROR(Call(

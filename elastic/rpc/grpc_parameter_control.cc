@@ -28,8 +28,8 @@ InstallRequest::Phase ToProto(ParameterControl::Phase phase) {
   return InstallRequest::RELEASE;
 }
 
-// How often a waiting call checks whether it is hopeless.
-constexpr auto kLook = std::chrono::milliseconds(100);
+// How often a waiting call checks whether to give up.
+constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
 Status FromCall(const grpc::Status& status, const std::string& address) {
   const std::string name = fmt::format("parameter server at {}", address);
@@ -56,9 +56,10 @@ using Done = std::function<void(grpc::Status)>;
 using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::Stub>().async())>;
 using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
 
-// The same, given up when it is hopeless.
-Status CallWithHope(const JobKey& key, Term term, const std::string& address,
-                    const std::stop_token& stop, const ParameterControl::Hopeless& hopeless,
+// The same, given up when `should_give_up` says so.
+Status CallOrGiveUp(const JobKey& key, Term term, const std::string& address,
+                    const std::stop_token& stop,
+                    const ParameterControl::ShouldGiveUp& should_give_up,
                     std::chrono::seconds deadline, const Begin& begin) {
   const auto stub = ParameterService::NewStub(OpenChannel(address, key));
   grpc::ClientContext context;
@@ -69,8 +70,8 @@ Status CallWithHope(const JobKey& key, Term term, const std::string& address,
   std::future<grpc::Status> answer = promise->get_future();
   begin(stub->async(), &context,
         [promise](grpc::Status status) { promise->set_value(std::move(status)); });
-  while (answer.wait_for(kLook) != std::future_status::ready) {
-    if (stop.stop_requested() || (hopeless && hopeless())) {
+  while (answer.wait_for(kPollInterval) != std::future_status::ready) {
+    if (stop.stop_requested() || (should_give_up && should_give_up())) {
       context.TryCancel();
     }
   }
@@ -91,7 +92,7 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
     }
   }
   InstallReply reply;
-  return CallWithHope(key_, term_, address, stop_, hopeless_,
+  return CallOrGiveUp(key_, term_, address, stop_, should_give_up_,
                       phase == Phase::kCreate ? kBulkDeadline : kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Install(context, &request, &reply, done);
@@ -102,10 +103,10 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
                               const std::string& to_address) const {
   FillRequest request;
   request.set_partition(partition);
-  request.set_server(to);
+  request.set_server(to.value());
   request.set_address(to_address);
   FillReply reply;
-  return CallWithHope(key_, term_, address, stop_, hopeless_, kBulkDeadline,
+  return CallOrGiveUp(key_, term_, address, stop_, should_give_up_, kBulkDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Fill(context, &request, &reply, done);
                       });
@@ -116,7 +117,7 @@ Status ParameterControl::Snapshot(const std::string& address,
   SnapshotRequest request;
   request.mutable_partitions()->Add(partitions.begin(), partitions.end());
   SnapshotReply reply;
-  return CallWithHope(key_, term_, address, stop_, hopeless_, kCallDeadline,
+  return CallOrGiveUp(key_, term_, address, stop_, should_give_up_, kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Snapshot(context, &request, &reply, done);
                       });
@@ -127,7 +128,7 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(CallWithHope(key_, term_, address, stop_, hopeless_, kBulkDeadline,
+  RETURN_IF_ERROR(CallOrGiveUp(key_, term_, address, stop_, should_give_up_, kBulkDeadline,
                                [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                                  stub->Write(context, &request, &reply, done);
                                }));
@@ -140,7 +141,7 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
 
 Result<std::string> ParameterControl::Keep(const PartitionMap& map, const KeepOrder& order) const {
   KeepRequest request;
-  request.set_map_version(map.version);
+  request.set_map_version(map.version.value());
   request.set_number(order.number);
   request.mutable_versions()->Add(order.versions.begin(), order.versions.end());
   std::vector<std::string> digests(map.primary.size());
@@ -171,7 +172,7 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
   std::vector<std::string> digests;
   for (uint32_t p = 0; p < map.primary.size(); ++p) {
     ExportRequest request;
-    request.set_map_version(map.version);
+    request.set_map_version(map.version.value());
     request.set_partition(p);
     std::string bytes;
     RETURN_IF_ERROR(CallOnce(key_, term_, map.servers.at(map.primary[p]), stop_,

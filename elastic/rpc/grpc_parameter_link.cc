@@ -63,7 +63,7 @@ class RemoteParameters final : public ParameterLink {
         AppliedRequest request;
         request.set_epoch(epoch.value());
         request.set_shard(shard.value());
-        request.set_map_version(map_.version);
+        request.set_map_version(map_.version.value());
         AppliedReply reply;
         grpc::ClientContext context;
         Prepare(&context, key_.token);
@@ -149,7 +149,7 @@ class RemoteParameters final : public ParameterLink {
   Status Build(const Work& work) {
     packer_.Pack(work, parts_);
     for (Server& server : servers_) {
-      server.part.request.set_map_version(map_.version);
+      server.part.request.set_map_version(map_.version.value());
       server.answered = false;
       const size_t bytes = server.part.request.ByteSizeLong();
       if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
@@ -215,7 +215,7 @@ class RemoteParameters final : public ParameterLink {
         continue;
       }
       // A server that hangs is given up by the master long before the call's deadline.
-      const Result<PartitionMap> map = newer_map_(0);
+      const Result<PartitionMap> map = newer_map_(kNoMapVersion);
       if (stop_.stop_requested() || (map.ok() && map->version > map_.version)) {
         for (const auto& context : contexts) {
           context->TryCancel();

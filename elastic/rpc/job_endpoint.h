@@ -14,11 +14,12 @@
 namespace sluice::elastic {
 
 // A process of a job that was started before its current master.
-struct LivingProcess {
+struct RunningProcess {
   Role role = Role::kWorker;
   std::string name;
-  Incarnation incarnation = kNobody;  // workers
-  uint32_t server_index = 0;          // parameter servers; they register again with each master
+  Incarnation incarnation = kNoIncarnation;  // workers
+  ServerId server_index =
+      ServerId::First();  // parameter servers; they register again with each master
 };
 
 // Where the master of a job is reached, and everything that stays the same across its masters.
@@ -41,7 +42,7 @@ struct JobEndpoint {
   JobKey key;  // its token of MakeJobToken; empty: made by the master
   // Grows with each master of the job. Processes that know a later one refuse an earlier one.
   Term term = Term::First();
-  std::vector<LivingProcess> living;
+  std::vector<RunningProcess> running;
   // The fleet's initial grant (FleetEvent::Kind::kGranted); 0: the plan's number.
   uint32_t workers = 0;
 };

@@ -21,11 +21,14 @@ namespace sluice::elastic {
 class ParameterControl {
  public:
   // `term`: of the calling master; servers that know a later one refuse (Aborted). While a
-  // placement call waits, `hopeless` is called from time to time, on the caller's thread, and
+  // placement call waits, `should_give_up` is called from time to time, on the caller's thread, and
   // decides whether to give up: a hung server is given up long before a call's deadline.
-  using Hopeless = std::function<bool()>;
-  ParameterControl(JobKey key, Term term, std::stop_token stop, Hopeless hopeless = {})
-      : key_(std::move(key)), term_(term), stop_(std::move(stop)), hopeless_(std::move(hopeless)) {}
+  using ShouldGiveUp = std::function<bool()>;
+  ParameterControl(JobKey key, Term term, std::stop_token stop, ShouldGiveUp should_give_up = {})
+      : key_(std::move(key)),
+        term_(term),
+        stop_(std::move(stop)),
+        should_give_up_(std::move(should_give_up)) {}
 
   // Placement.
 
@@ -52,7 +55,7 @@ class ParameterControl {
   const JobKey key_;
   const Term term_;
   const std::stop_token stop_;
-  const Hopeless hopeless_;
+  const ShouldGiveUp should_give_up_;
 };
 
 }  // namespace sluice::elastic

@@ -24,8 +24,8 @@ void ToProto(const Task& task, TaskProto* proto) {
   proto->set_shard(task.shard.value());
   proto->set_first_batch(task.first_batch.value());
   proto->set_last_batch(task.last_batch.value());
-  proto->set_attempt(task.attempt);
-  proto->set_round(task.round);
+  proto->set_attempt(task.attempt.value());
+  proto->set_round(task.round.value());
   proto->set_lane(task.lane);
   proto->set_lanes(task.lanes);
   proto->set_range(task.range.value());
@@ -45,8 +45,8 @@ Task FromProto(const TaskProto& proto) {
   task.shard = ShardId(proto.shard());
   task.first_batch = BatchIndex(proto.first_batch());
   task.last_batch = BatchIndex(proto.last_batch());
-  task.attempt = proto.attempt();
-  task.round = proto.round();
+  task.attempt = Attempt(proto.attempt());
+  task.round = RoundIndex(proto.round());
   task.lane = proto.lane();
   task.lanes = proto.lanes();
   task.range = RangeId(proto.range());
@@ -59,7 +59,7 @@ Task FromProto(const TaskProto& proto) {
 
 void ToProto(const RoundPosition& position, RoundPositionProto* proto) {
   proto->set_epoch(position.epoch.value());
-  proto->set_round(position.round);
+  proto->set_round(position.round.value());
   proto->set_step(position.step.value());
   for (const TaskReport& lane : position.lanes) {
     ToProto(lane, proto->add_lanes());
@@ -69,7 +69,7 @@ void ToProto(const RoundPosition& position, RoundPositionProto* proto) {
 RoundPosition FromProto(const RoundPositionProto& proto) {
   RoundPosition position;
   position.epoch = Epoch(proto.epoch());
-  position.round = proto.round();
+  position.round = RoundIndex(proto.round());
   position.step = BatchIndex(proto.step());
   for (const ReportState& lane : proto.lanes()) {
     position.lanes.push_back(FromProto(lane));
@@ -77,7 +77,7 @@ RoundPosition FromProto(const RoundPositionProto& proto) {
   return position;
 }
 
-void ToProto(const WorldArrival& arrival, MeetRequest* proto) {
+void ToProto(const WorldArrival& arrival, RegroupRequest* proto) {
   proto->set_address(arrival.at.address);
   proto->set_closed(arrival.at.closed);
   proto->set_beginning(arrival.at.beginning);
@@ -90,7 +90,7 @@ void ToProto(const WorldArrival& arrival, MeetRequest* proto) {
   proto->set_kept_digest(arrival.kept_digest);
 }
 
-WorldArrival FromProto(const MeetRequest& proto) {
+WorldArrival FromProto(const RegroupRequest& proto) {
   WorldArrival arrival;
   arrival.at.address = proto.address();
   arrival.at.closed = proto.closed();
@@ -105,7 +105,7 @@ WorldArrival FromProto(const MeetRequest& proto) {
   return arrival;
 }
 
-void ToProto(const WorldAnswer& answer, MeetReply* proto) {
+void ToProto(const WorldAnswer& answer, RegroupReply* proto) {
   proto->set_work(static_cast<int>(answer.work));
   proto->set_world(answer.world.id.value());
   proto->set_generation(answer.world.generation.value());
@@ -115,7 +115,7 @@ void ToProto(const WorldAnswer& answer, MeetReply* proto) {
   proto->set_rank(answer.rank.value());
   proto->set_best(answer.best);
   for (const Rendezvous::Member& member : answer.world.members) {
-    MeetReply::Member* to = proto->add_members();
+    RegroupReply::Member* to = proto->add_members();
     to->set_incarnation(member.incarnation.value());
     to->set_address(member.address);
     to->set_closed(member.closed);
@@ -125,7 +125,7 @@ void ToProto(const WorldAnswer& answer, MeetReply* proto) {
   }
 }
 
-WorldAnswer FromProto(const MeetReply& proto) {
+WorldAnswer FromProto(const RegroupReply& proto) {
   WorldAnswer answer;
   answer.work = static_cast<WorldAnswer::Work>(proto.work());
   answer.world.id = WorldId(proto.world());
@@ -135,7 +135,7 @@ WorldAnswer FromProto(const MeetReply& proto) {
   answer.world.source = Rank(proto.source());
   answer.rank = Rank(proto.rank());
   answer.best = proto.best();
-  for (const MeetReply::Member& member : proto.members()) {
+  for (const RegroupReply::Member& member : proto.members()) {
     answer.world.members.push_back(
         {Incarnation(member.incarnation()), member.address(), member.closed()});
   }
@@ -149,8 +149,8 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto) {
   proto->set_epoch(batch.epoch.value());
   proto->set_shard(batch.shard.value());
   proto->set_batch(batch.batch.value());
-  proto->set_attempt(batch.attempt);
-  proto->set_round(batch.round);
+  proto->set_attempt(batch.attempt.value());
+  proto->set_round(batch.round.value());
   proto->set_lane(batch.lane);
   proto->set_lanes(batch.lanes);
   proto->set_range(batch.range.value());
@@ -159,36 +159,46 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto) {
 }
 
 BatchIdentity FromProto(const BatchProto& proto) {
-  return {Epoch(proto.epoch()), ShardId(proto.shard()), BatchIndex(proto.batch()),
-          proto.attempt(),      proto.round(),          proto.lane(),
-          proto.lanes(),        RangeId(proto.range()), proto.last(),
+  return {Epoch(proto.epoch()),
+          ShardId(proto.shard()),
+          BatchIndex(proto.batch()),
+          Attempt(proto.attempt()),
+          RoundIndex(proto.round()),
+          proto.lane(),
+          proto.lanes(),
+          RangeId(proto.range()),
+          proto.last(),
           proto.rate_cuts()};
 }
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto) {
-  proto->set_version(map.version);
+  proto->set_version(map.version.value());
   for (const auto& [server, address] : map.servers) {
-    proto->add_servers(server);
+    proto->add_servers(server.value());
     proto->add_addresses(address);
   }
-  proto->mutable_primary()->Add(map.primary.begin(), map.primary.end());
-  proto->mutable_backup()->Add(map.backup.begin(), map.backup.end());
+  for (ServerId server : map.primary) {
+    proto->add_primary(server.value());
+  }
+  for (ServerId server : map.backup) {
+    proto->add_backup(server.value());
+  }
 }
 
 Result<PartitionMap> FromProto(const PartitionMapProto& proto) {
   PartitionMap map;
-  map.version = proto.version();
+  map.version = MapVersion(proto.version());
   if (proto.servers_size() != proto.addresses_size()) {
     return InvalidArgument(fmt::format("a map with {} servers and {} addresses",
                                        proto.servers_size(), proto.addresses_size()));
   }
   for (int i = 0; i < proto.servers_size(); ++i) {
-    if (!map.servers.emplace(proto.servers(i), proto.addresses(i)).second) {
+    if (!map.servers.emplace(ServerId(proto.servers(i)), proto.addresses(i)).second) {
       return InvalidArgument(fmt::format("a map that has server {} twice", proto.servers(i)));
     }
   }
-  map.primary.assign(proto.primary().begin(), proto.primary().end());
-  map.backup.assign(proto.backup().begin(), proto.backup().end());
+  map.primary = std::vector<ServerId>(proto.primary().begin(), proto.primary().end());
+  map.backup = std::vector<ServerId>(proto.backup().begin(), proto.backup().end());
   RETURN_IF_ERROR(map.Check());
   return map;
 }

@@ -40,10 +40,10 @@ void ToProto(const Task& task, TaskProto* proto);
 Task FromProto(const TaskProto& proto);
 void ToProto(const RoundPosition& position, RoundPositionProto* proto);
 RoundPosition FromProto(const RoundPositionProto& proto);
-void ToProto(const WorldArrival& arrival, MeetRequest* proto);  // except the incarnation
-WorldArrival FromProto(const MeetRequest& proto);
-void ToProto(const WorldAnswer& answer, MeetReply* proto);
-WorldAnswer FromProto(const MeetReply& proto);
+void ToProto(const WorldArrival& arrival, RegroupRequest* proto);  // except the incarnation
+WorldArrival FromProto(const RegroupRequest& proto);
+void ToProto(const WorldAnswer& answer, RegroupReply* proto);
+WorldAnswer FromProto(const RegroupReply& proto);
 void ToProto(const BatchIdentity& batch, BatchProto* proto);
 BatchIdentity FromProto(const BatchProto& proto);
 

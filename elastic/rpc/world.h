@@ -17,7 +17,7 @@ namespace sluice::elastic {
 // The same on every member that has closed the same steps, so any of them can report for all.
 struct RoundPosition {
   Epoch epoch = kNoEpoch;
-  int64_t round = -1;
+  RoundIndex round = kNoRound;
   BatchIndex step;                // the open one
   std::vector<TaskReport> lanes;  // by lane; sums since the round began
   // No lane has another batch.
@@ -55,7 +55,7 @@ struct WorldAnswer {
 
 // The master's answer to rank 0 between two steps.
 struct StepAnswer {
-  bool meet = false;  // others wait to join: the members regroup when the open step has closed
+  bool regroup = false;  // others wait to join: the members regroup when the open step has closed
   // Not empty: the current parameters are to be written there (checkpoint.h).
   std::string draft;
 };
@@ -65,7 +65,7 @@ class WorldLink {
  public:
   virtual ~WorldLink() = default;
   // Waits a while for the others, then returns kWait.
-  virtual Result<WorldAnswer> Meet(const WorldArrival& arrival) = 0;
+  virtual Result<WorldAnswer> Regroup(const WorldArrival& arrival) = 0;
   // From rank 0 between two steps: every member has closed this many.
   virtual Result<StepAnswer> ReportStep(WorldId world, int64_t closed,
                                         const RoundPosition& position) = 0;

@@ -62,7 +62,7 @@ class Service final : public ParameterService::StreamedService {
                                Call<AppliedRequest, AppliedReply>* call) override {
     return ForMember(*context, call, [this](const AppliedRequest* request, AppliedReply* reply) {
       const Result<BatchIndex> batches = shard_.AppliedBatches(
-          request->map_version(), Epoch(request->epoch()), ShardId(request->shard()));
+          MapVersion(request->map_version()), Epoch(request->epoch()), ShardId(request->shard()));
       if (batches.status().code() == Code::kNotFound) {
         reply->set_wrong_owner(true);
         return Status();
@@ -98,7 +98,8 @@ class Service final : public ParameterService::StreamedService {
   grpc::Status StreamedFill(grpc::ServerContext* context,
                             Call<FillRequest, FillReply>* call) override {
     return ForMaster(*context, call, [this](const FillRequest* request, FillReply*) {
-      return replication_.Fill(request->partition(), request->server(), request->address());
+      return replication_.Fill(request->partition(), ServerId(request->server()),
+                               request->address());
     });
   }
 
@@ -155,7 +156,7 @@ class Service final : public ParameterService::StreamedService {
   Status RunExchange(ExchangeRequest* request, ExchangeReply* reply) {
     const std::shared_ptr<const Replication::Role> role = replication_.role();
     Status status = CheckNotForgotten();
-    if (status.ok() && role->map_version != request->map_version()) {
+    if (status.ok() && role->map_version != MapVersion(request->map_version())) {
       status = NotFound("another map");
     }
     if (status.ok() && request->has_push()) {
@@ -179,7 +180,7 @@ class Service final : public ParameterService::StreamedService {
     if (status.code() == Code::kNotFound) {
       reply->Clear();
       reply->set_wrong_owner(true);
-      reply->set_map_version(role->map_version);
+      reply->set_map_version(role->map_version.value());
       return Status();
     }
     return status;
@@ -194,9 +195,9 @@ class Service final : public ParameterService::StreamedService {
     entry->set_keep(order.number);
     const std::shared_ptr<const Replication::Role> role = replication_.role();
     entry->mutable_partitions()->Add(role->partitions.begin(), role->partitions.end());
-    ASSIGN_OR_RETURN(
-        const ParameterShard::Kept kept,
-        shard_.KeepBest(request.map_version(), order, [&] { replication_.Ship(entry); }));
+    ASSIGN_OR_RETURN(const ParameterShard::Kept kept,
+                     shard_.KeepBest(MapVersion(request.map_version()), order,
+                                     [&] { replication_.Ship(entry); }));
     for (const auto& [partition, weights] : kept) {
       reply->add_partitions(partition);
       reply->add_digests(DigestOf(*weights));
@@ -206,7 +207,7 @@ class Service final : public ParameterService::StreamedService {
 
   Result<std::shared_ptr<const std::string>> ExportWeights(const ExportRequest& request) const {
     ASSIGN_OR_RETURN(const models::NetworkWeights weights,
-                     shard_.Export(request.map_version(), request.partition()));
+                     shard_.Export(MapVersion(request.map_version()), request.partition()));
     return std::make_shared<const std::string>(models::SaveWeights(weights));
   }
 

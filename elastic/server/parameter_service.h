@@ -17,7 +17,7 @@ class ParameterServer {
   struct Options {
     std::string host;  // listens on a free port of it, immediately
     JobKey key;
-    ServerId self = 0;
+    ServerId self;
     std::unique_ptr<models::NetworkWeights> base;  // to continue from
   };
   // `shard` must outlive it.

@@ -14,7 +14,7 @@ namespace sluice::elastic {
 namespace {
 
 // A server that ships faster than this replica applies has to wait beyond this.
-constexpr size_t kMostBytes = 256U << 20;
+constexpr size_t kMaxBytes = 256U << 20;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void ReplicaInbox::Close() {
 Status ReplicaInbox::AwaitRoom() {
   MutexLock lock(mutex_);
   const auto until = std::chrono::steady_clock::now() + kReplicaPatience;
-  while (bytes_ > kMostBytes && !closed_) {
+  while (bytes_ > kMaxBytes && !closed_) {
     if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
       return Unavailable("this replica is far behind");
     }
@@ -113,7 +113,7 @@ void ReplicaInbox::Work(const std::stop_token& stop) {
 }
 
 Status ReplicaInbox::Apply(const Shipment& shipment) {
-  const ServerId from = shipment.request.server();
+  const ServerId from(shipment.request.server());
   if (shipment.request.stream() > seen_[from].first) {
     BeginStream(from);
   }

@@ -74,7 +74,7 @@ std::shared_ptr<const Replication::Role> Replication::role() const {
   return role_;
 }
 
-void Replication::SetRole(uint64_t map_version, std::vector<uint32_t> partitions) {
+void Replication::SetRole(MapVersion map_version, std::vector<uint32_t> partitions) {
   auto role = std::make_shared<Role>();
   role->map_version = map_version;
   role->partitions = partitions;
@@ -164,9 +164,9 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
         }
         entries.push_back(entry);
       }
-      request.set_map_version(role_->map_version);
+      request.set_map_version(role_->map_version.value());
     }
-    request.set_server(self_);
+    request.set_server(self_.value());
     request.set_stream(stream);
     const Loan loan(entries, &request);
     grpc::ClientContext context;
@@ -199,7 +199,7 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
 
 // ---- The master's orders.
 
-void Replication::Expect(uint64_t map_version) {
+void Replication::Expect(MapVersion map_version) {
   const MutexLock lock(mutex_);
   expected_ = std::max(expected_, map_version);
   changed_.notify_all();
@@ -328,10 +328,11 @@ Status Replication::Fill(uint32_t partition, ServerId server, const std::string&
 Result<bool> Replication::Receive(ReplicateRequest* request) {
   RETURN_IF_ERROR(inbox_.AwaitRoom());
   const MutexLock lock(mutex_);
-  if (request->map_version() < map_.version) {
+  if (MapVersion(request->map_version()) < map_.version) {
     for (const ReplicaEntry& entry : request->entries()) {
       for (uint32_t partition : entry.partitions()) {
-        if (partition >= map_.primary.size() || map_.primary[partition] != request->server()) {
+        if (partition >= map_.primary.size() ||
+            map_.primary[partition] != ServerId(request->server())) {
           return false;
         }
       }

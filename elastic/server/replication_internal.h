@@ -34,7 +34,7 @@ inline constexpr auto kReplicaPatience = std::chrono::seconds(15);
 class Replication {
  public:
   struct Options {
-    ServerId self = 0;
+    ServerId self;
     JobKey key;
     std::unique_ptr<models::NetworkWeights> base;  // of partitions that are created
   };
@@ -42,7 +42,7 @@ class Replication {
   ~Replication();
 
   struct Role {
-    uint64_t map_version = 0;
+    MapVersion map_version = kNoMapVersion;
     std::vector<uint32_t> partitions;  // served
   };
   std::shared_ptr<const Role> role() const;
@@ -56,7 +56,7 @@ class Replication {
 
   // The master's orders (elastic.proto, InstallRequest), one at a time. `Expect` precedes an
   // order's turn: a Freeze that waits for a follower ends for a newer map.
-  void Expect(uint64_t map_version);
+  void Expect(MapVersion map_version);
   Status Freeze(const PartitionMap& map);
   // `create` makes a partition that should be held and is not, or any partition (`anew`): null
   // except for a job's first map.
@@ -85,7 +85,7 @@ class Replication {
   void Send(ServerId server, const std::string& address, uint64_t stream,
             const std::stop_token& stop);
   bool Arrived(const Follower& follower, uint64_t sequence) const;
-  void SetRole(uint64_t map_version, std::vector<uint32_t> partitions);
+  void SetRole(MapVersion map_version, std::vector<uint32_t> partitions);
 
   const ServerId self_;
   const JobKey key_;
@@ -96,7 +96,7 @@ class Replication {
   std::condition_variable changed_;
   std::shared_ptr<const Role> role_ GUARDED_BY(mutex_);
   PartitionMap map_ GUARDED_BY(mutex_);
-  uint64_t expected_ GUARDED_BY(mutex_) = 0;  // version of the newest ordered map
+  MapVersion expected_ GUARDED_BY(mutex_) = kNoMapVersion;  // version of the newest ordered map
   bool closed_ GUARDED_BY(mutex_) = false;
   bool given_up_ GUARDED_BY(mutex_) = false;
   uint64_t sequence_ GUARDED_BY(mutex_) = 0;

@@ -62,7 +62,7 @@ Status PiecesSource::Read(char* to, size_t bytes) {
 }
 
 PartWriter::PartWriter(size_t part_bytes, PartSink sink)
-    : part_bytes_(std::min(part_bytes, kMostPartBytes)),
+    : part_bytes_(std::min(part_bytes, kMaxPartBytes)),
       sink_(std::move(sink)),
       part_(kMark),
       payload_at_(kMark.size() + sizeof(PartHeader)) {
@@ -115,7 +115,7 @@ bool PartReader::IsMark(std::string_view mark) {
 Status PartReader::NextPart() {
   PartHeader header;
   RETURN_IF_ERROR(source_.Read(reinterpret_cast<char*>(&header), sizeof(header)));
-  if (header.bytes == 0 || header.bytes > kMostPartBytes || header.bytes > source_.left()) {
+  if (header.bytes == 0 || header.bytes > kMaxPartBytes || header.bytes > source_.left()) {
     return Internal(fmt::format("it is damaged: a part of {} bytes", header.bytes));
   }
   part_.resize(header.bytes);

@@ -15,7 +15,7 @@ namespace sluice::elastic {
 // beyond one part and the data received so far.
 
 // The maximum size of a part, in a file or a message.
-inline constexpr size_t kMostPartBytes = size_t{64} << 20;
+inline constexpr size_t kMaxPartBytes = size_t{64} << 20;
 // Receives the data: the mark and the first part, then a part with each call.
 using PartSink = std::function<Status(std::string part)>;
 

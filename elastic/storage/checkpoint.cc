@@ -31,7 +31,7 @@ constexpr char kManifest[] = "manifest";
 constexpr char kLock[] = "lock";
 constexpr char kCommittingJob[] = "ending";
 // A queue of a billion rows takes some megabytes.
-constexpr size_t kMostManifestBytes = size_t{1} << 30;
+constexpr size_t kMaxManifestBytes = size_t{1} << 30;
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr std::chrono::milliseconds kLockWait{2'000}, kLockRetry{20};
 
@@ -51,10 +51,10 @@ Result<std::string> Encode(const CheckpointManifest& manifest) {
     ToProto(file, proto.add_files());
   }
   const size_t size = proto.ByteSizeLong();
-  if (size > kMostManifestBytes) {
+  if (size > kMaxManifestBytes) {
     return ResourceExhausted(
         fmt::format("the queue, plan and data of a checkpoint take {} bytes; {} are allowed", size,
-                    kMostManifestBytes));
+                    kMaxManifestBytes));
   }
   std::string bytes = proto.SerializeAsString();
   const uint32_t crc = Crc32c(bytes);
@@ -70,7 +70,7 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
   }
   std::memcpy(&crc, bytes.data() + bytes.size() - sizeof(crc), sizeof(crc));
   bytes.remove_suffix(sizeof(crc));
-  if (bytes.size() > kMostManifestBytes || Crc32c(bytes) != crc ||
+  if (bytes.size() > kMaxManifestBytes || Crc32c(bytes) != crc ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Internal("its manifest is damaged");
   }

@@ -28,7 +28,7 @@ namespace {
 constexpr int kListenBacklog = 1'024;
 // Connections that have sent nothing yet, or wait for room: more than ever connect at once, and few
 // enough to be checked one by one.
-constexpr size_t kMostWaiting = 128;
+constexpr size_t kMaxWaiting = 128;
 constexpr std::chrono::seconds kLongestSilence(10);
 // Long enough for connections without a call to be dropped.
 constexpr std::chrono::seconds kLongestWaitForRoom(2);
@@ -39,7 +39,7 @@ constexpr int kLookMs = 1'000;
 constexpr timespec kPause{0, 20'000'000};
 // Connections that were handed on, among the process's descriptors; the rest is for databases,
 // files and connections that this process opens itself.
-constexpr size_t kMostConnections = 10'000;
+constexpr size_t kMaxConnections = 10'000;
 constexpr size_t kShareOfDescriptors = 2;
 // When there is no room for another: longer than a connection with a call is silent, since those
 // are pinged.
@@ -54,9 +54,9 @@ constexpr int kDropsInTurn = 64;
 size_t MostConnections() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-    return kMostConnections;
+    return kMaxConnections;
   }
-  return std::min<size_t>(kMostConnections, limit.rlim_cur / kShareOfDescriptors);
+  return std::min<size_t>(kMaxConnections, limit.rlim_cur / kShareOfDescriptors);
 }
 
 uint64_t Inode(int descriptor) {
@@ -217,8 +217,8 @@ void Acceptor::Run() {
       for (size_t i = 1 + listeners_.size(); i < entries.size(); ++i) {
         readable.push_back(entries[i].revents != 0);
       }
-      HandOnThoseWhoSpeak(readable);
-      DropWhoWaitsTooLong(clock_.Now());
+      HandOnReadable(readable);
+      DropOverdue(clock_.Now());
       for (size_t i = 0; i < listeners_.size(); ++i) {
         if (entries[1 + i].revents != 0) {
           AcceptFrom(listeners_[i]);
@@ -254,7 +254,7 @@ void Acceptor::AcceptFrom(const Socket& listener) {
       log::Warn("a process of another user was refused at a local address");
       continue;
     }
-    if (waiting_.size() >= kMostWaiting) {
+    if (waiting_.size() >= kMaxWaiting) {
       waiting_.pop_front();
     }
     waiting_.push_back({std::move(connection), clock_.Now()});
@@ -262,7 +262,7 @@ void Acceptor::AcceptFrom(const Socket& listener) {
 }
 
 // `readable`: connections that have sent something or were closed, in the order of waiting_.
-void Acceptor::HandOnThoseWhoSpeak(const std::vector<bool>& readable) {
+void Acceptor::HandOnReadable(const std::vector<bool>& readable) {
   bool room = true;
   size_t next = 0;
   for (auto one = waiting_.begin(); one != waiting_.end(); ++next) {
@@ -314,7 +314,7 @@ bool Acceptor::HasRoom() {
   return handed_on_.size() < most;
 }
 
-void Acceptor::DropWhoWaitsTooLong(TimePoint now) {
+void Acceptor::DropOverdue(TimePoint now) {
   std::erase_if(waiting_, [now](const Waiting& one) {
     return now - one.since >= (one.spoke ? kLongestWaitForRoom : kLongestSilence);
   });

@@ -53,9 +53,9 @@ class Acceptor {
   Status ListenOn(const std::string& host, const std::string& port);
   void Run();
   void AcceptFrom(const Socket& listener);
-  void HandOnThoseWhoSpeak(const std::vector<bool>& readable);
+  void HandOnReadable(const std::vector<bool>& readable);
   bool HasRoom();
-  void DropWhoWaitsTooLong(TimePoint now);
+  void DropOverdue(TimePoint now);
 
   SteadyClock clock_;
   std::vector<Socket> listeners_;

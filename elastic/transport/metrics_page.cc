@@ -16,8 +16,8 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 
 // The longest that a slow reader can delay the next one.
 constexpr auto kReaderWait = std::chrono::seconds(1);
-constexpr size_t kMostReaders = 32;  // that wait; others are rejected
-constexpr size_t kMostRequestBytes = 8 << 10;
+constexpr size_t kMaxReaders = 32;  // that wait; others are rejected
+constexpr size_t kMaxRequestBytes = 8 << 10;
 
 bool WaitUntil(const Socket& reader, short what, SteadyTime until) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -36,7 +36,7 @@ std::string ReadRequest(const Socket& reader, SteadyTime until) {
       request.append(buffer, static_cast<size_t>(got));
     }
     const bool waits = got < 0 && (errno == EAGAIN || errno == EINTR);
-    if ((got <= 0 && !waits) || request.size() > kMostRequestBytes ||
+    if ((got <= 0 && !waits) || request.size() > kMaxRequestBytes ||
         (waits && !WaitUntil(reader, POLLIN, until))) {
       return "";
     }
@@ -96,7 +96,7 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(const std::string& addre
   page->thread_ = std::jthread([self](const std::stop_token& stop) { self->Run(stop); });
   page->acceptor_->Start([self](Socket reader) {
     const MutexLock lock(self->mutex_);
-    if (self->readers_.size() < kMostReaders) {
+    if (self->readers_.size() < kMaxReaders) {
       self->readers_.push_back(std::move(reader));
       self->came_.notify_all();
     }

@@ -18,8 +18,8 @@ constexpr int kMaxHeaderBytes = 16 << 10;
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 // The shortest interval at which clients may ping an idle connection.
-constexpr int kLeastPingIntervalMs = 5'000;
-constexpr int kLeastPingIntervalOfOurs = 500;
+constexpr int kMinPingIntervalMs = 5'000;
+constexpr int kOwnMinPingIntervalMs = 500;
 
 void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota(limits.name);
@@ -43,12 +43,12 @@ void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                                kLeastPingIntervalMs);
+                                kMinPingIntervalMs);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.max_idle_ms);
   } else {
     // The clients are ours, and ping while they wait for an answer (OpenChannel).
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                                kLeastPingIntervalOfOurs);
+                                kOwnMinPingIntervalMs);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   }
 }

@@ -42,7 +42,7 @@ Status AllReduceGroup::Enter(const Rendezvous::World& formed, Rank rank,
     }
   }
   failed_ = false;
-  silent_ = kNobody;
+  silent_ = kNoIncarnation;
   return Status();
 }
 

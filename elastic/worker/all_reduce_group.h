@@ -68,7 +68,7 @@ class AllReduceGroup {
   WorldId world_ = kNoWorld;               // the last one that was attempted
   std::vector<Incarnation> members_;       // of it, by rank
   bool failed_ = false;                    // it was left in the middle of a step
-  Incarnation silent_ = kNobody;           // because of this member
+  Incarnation silent_ = kNoIncarnation;    // because of this member
 };
 
 }  // namespace sluice::elastic

@@ -73,7 +73,7 @@ Status AllReduceLoop::Advance() {
   WorldArrival arrival;
   group_->Describe(&arrival.at);
   replica_.Describe(&arrival);
-  ASSIGN_OR_RETURN(const WorldAnswer answer, link_.Meet(arrival));
+  ASSIGN_OR_RETURN(const WorldAnswer answer, link_.Regroup(arrival));
   if (answer.work == WorldAnswer::Work::kFinished) {
     tasks_.Finish();
     return Status();
@@ -174,7 +174,7 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
   }
   const auto count = static_cast<uint32_t>(lanes.size());
   const auto [begin, end] = LanesOf(count, group_->rank(), group_->size());
-  RETURN_IF_ERROR(replica_.TellWritten());
+  RETURN_IF_ERROR(replica_.ReportWritten());
   RETURN_IF_ERROR(LoadLanes(lanes, begin, end));
   bool regroup = false;  // rank 0 knows that a worker is waiting, and tells the others
   do {
@@ -193,11 +193,11 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
     if (group_->rank() == Rank::First() && tasks_.TimeToReport()) {
       ASSIGN_OR_RETURN(const StepAnswer answer,
                        link_.ReportStep(group_->world(), replica_.closed(), position));
-      regroup = answer.meet;
+      regroup = answer.regroup;
       if (!answer.draft.empty()) {
         RETURN_IF_ERROR(replica_.BeginWriting(answer.draft));
       }
-      RETURN_IF_ERROR(replica_.TellWritten());
+      RETURN_IF_ERROR(replica_.ReportWritten());
     }
     RETURN_IF_ERROR(CloseStep(lanes[0]));
   } while (!position.Over() && !sum_.reconvene);

@@ -59,7 +59,7 @@ Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
 // range that was split off, that is found push by push.
 Status AsynchronousLoop::SkipApplied(Lease* lease) {
   const Task& task = lease->task;
-  if (task.attempt <= 1 || task.range != RangeId::First()) {
+  if (task.attempt <= Attempt::First() || task.range != RangeId::First()) {
     return Status();
   }
   ASSIGN_OR_RETURN(const BatchIndex applied, parameters_.AppliedBatches(task.epoch, task.shard));

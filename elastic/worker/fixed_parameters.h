@@ -8,10 +8,10 @@
 
 namespace sluice::elastic {
 
-// Weights that nobody changes any more, to judge by. One thread.
+// Final weights, for evaluation. One thread.
 class FixedParameters final : public ParameterLink {
  public:
-  // `fetch` is called once, when they are needed first. The network must outlive it.
+  // `fetch` is called once, when they are first needed. The network must outlive this.
   using Fetch = std::function<Result<models::NetworkWeights>()>;
   FixedParameters(const models::Network& network, Fetch fetch)
       : network_(network), fetch_(std::move(fetch)) {}

@@ -32,13 +32,13 @@ bool LaneGroup::Holds(TaskId task) const {
                      [task](const auto& lane) { return lane->task == task; });
 }
 
-models::ParameterView* LaneGroup::Wanted() {
+models::ParameterView* LaneGroup::CombinedView() {
   if (count_ == 1) {
     return &lanes_[0]->view;
   }
-  together_.tables.resize(network_->tables().size());
-  for (size_t t = 0; t < together_.tables.size(); ++t) {
-    std::vector<int64_t>& ids = together_.tables[t].ids;
+  combined_.tables.resize(network_->tables().size());
+  for (size_t t = 0; t < combined_.tables.size(); ++t) {
+    std::vector<int64_t>& ids = combined_.tables[t].ids;
     ids.clear();
     for (size_t i = 0; i < count_; ++i) {
       const std::vector<int64_t>& own = lanes_[i]->view.tables[t].ids;
@@ -47,19 +47,19 @@ models::ParameterView* LaneGroup::Wanted() {
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   }
-  return &together_;
+  return &combined_;
 }
 
-void LaneGroup::Share() {
+void LaneGroup::Scatter() {
   if (count_ == 1) {
     return;
   }
   for (size_t i = 0; i < count_; ++i) {
     models::ParameterView& view = lanes_[i]->view;
-    view.dense = together_.dense;
+    view.dense = combined_.dense;
     for (size_t t = 0; t < view.tables.size(); ++t) {
       const size_t dimension = network_->tables()[t].dimension;
-      const models::RowSet& all = together_.tables[t];
+      const models::RowSet& all = combined_.tables[t];
       models::RowSet& own = view.tables[t];
       own.values.resize(own.ids.size() * dimension);
       float* to = own.values.data();

@@ -24,13 +24,13 @@ class LaneGroup {
   };
 
   // The most bytes that the lanes of one exchange push, unless a single lane exceeds it.
-  static constexpr size_t kMostBytes = size_t{4} << 20;
+  static constexpr size_t kMaxBytes = size_t{4} << 20;
 
   explicit LaneGroup(models::Network& network);
 
   void Clear() { count_ = 0; }
   bool empty() const { return count_ == 0; }
-  bool full() const { return count_ > 0 && bytes_ >= kMostBytes; }
+  bool full() const { return count_ > 0 && bytes_ >= kMaxBytes; }
   // Assembles the lane's batch.
   void Add(const Lease& lease, BatchIndex batch);
   bool Holds(TaskId task) const;
@@ -38,9 +38,9 @@ class LaneGroup {
   Lane& lane(size_t i) { return *lanes_[i]; }
   const Lane& lane(size_t i) const { return *lanes_[i]; }
 
-  // Wanted: the pull for all of them, with each row once. Share: gives each its part afterwards.
-  models::ParameterView* Wanted();
-  void Share();
+  // The pull for all lanes together, with each row once; afterwards Scatter gives each its part.
+  models::ParameterView* CombinedView();
+  void Scatter();
   // Their pushes; the pointers are valid until the group changes.
   std::vector<BatchPush> Pushes() const;
 
@@ -50,7 +50,7 @@ class LaneGroup {
   size_t count_ = 0;
   size_t dense_bytes_ = 0;
   size_t bytes_ = 0;
-  models::ParameterView together_;  // of several lanes: ids ascending
+  models::ParameterView combined_;  // of several lanes: ids ascending
 };
 
 }  // namespace sluice::elastic

@@ -20,13 +20,12 @@ namespace {
 // Rows read from the database, or evaluated, at a time.
 constexpr size_t kRowsAtATime = 4096;
 
-// What training weighs by class, a judgement does not.
+// Class weights are for training only, not for evaluation.
 std::vector<float> WithoutClassWeights(const models::LabelPlan& label,
                                        const models::FeatureBatch& rows) {
   std::vector<float> weights = rows.weights;
   for (size_t r = 0; r < weights.size() && label.class_weights_size() > 0; ++r) {
-    const auto weight =
-        static_cast<float>(label.class_weights(static_cast<int>(rows.labels[r])));
+    const auto weight = static_cast<float>(label.class_weights(static_cast<int>(rows.labels[r])));
     weights[r] = weight > 0 ? weights[r] / weight : 1;
   }
   return weights;
@@ -95,7 +94,7 @@ Status OptimumSearch::Judge(models::Network& network, ShardLoader& loader, Outco
   return apart ? ForEach(*other, *job_.validation, judge) : ForEach(loader, job_.dataset, judge);
 }
 
-// Some rows at a time, with their labels as the table has them.
+// Visits the rows in blocks, with their labels as in the table.
 Status OptimumSearch::Predict(
     models::Network& network, const models::NetworkWeights& weights,
     const models::FeatureBatch& rows,
@@ -162,7 +161,7 @@ Result<OptimumSearch::Outcome> OptimumSearch::Run() {
   return outcome;
 }
 
-// Which rows are whose is what the split says of their places: as a reader would split them.
+// Rows are assigned by the split from their positions, exactly as a reader would.
 Result<std::vector<OptimumSearch::Fold>> OptimumSearch::CutIntoFolds(uint32_t folds,
                                                                      ShardLoader& loader) const {
   std::vector<SplitRule> rules;

@@ -43,8 +43,8 @@ class OptimumSearch {
   }
   // Once.
   Result<Outcome> Run();
-  // The same without validation rows, and of each row what a search says of it that has not seen
-  // its fold, of so many (plan::Split's at random). The rows are read once for all searches. Once.
+  // The same without validation rows; also scores each row by a search that has not seen its fold,
+  // of that many folds (a random plan::Split). The rows are read once for all searches. Call once.
   struct HeldOut {
     size_t outputs = 0;
     std::vector<float> scores;  // rows x outputs

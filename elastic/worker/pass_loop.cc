@@ -6,8 +6,8 @@
 #include "models/linear_optimum.h"
 #include "planner/plan.pb.h"
 
-// A linear model's optimum: each epoch is a pass over all rows, each shard of it one batch. What a
-// shard adds to the pass goes to the master with the report, and is added up there.
+// The optimum of a linear model: each epoch is a pass over all rows, each shard is one batch. The
+// sums of a shard are sent to the master with the report and added up there.
 namespace sluice::elastic {
 namespace {
 
@@ -23,14 +23,13 @@ class PassLoop final : public TrainingLoop {
     }
     const Task task = lease->task;
     const Status learnt = Learn(task.epoch);
-    if (learnt.code() == Code::kNotFound) {  // others have ended the epoch
+    if (learnt.code() == Code::kNotFound) {  // other workers have finished the epoch
       tasks_.master().Abandon(task.id);
       return Status();
     }
     RETURN_IF_ERROR(learnt);
     std::vector<double> sums;
-    const Status added =
-        sums_->Sum(pass_, lease->rows->train, &kept_[task.shard], &sums);
+    const Status added = sums_->Sum(pass_, lease->rows->train, &kept_[task.shard], &sums);
     if (!added.ok()) {
       return tasks_.Fail(task, added);
     }
@@ -64,8 +63,7 @@ class PassLoop final : public TrainingLoop {
 
 Result<std::unique_ptr<TrainingLoop>> MakePassLoop(WorkerTasks& tasks, const Worker::Job& job) {
   ASSIGN_OR_RETURN(auto sums, models::LinearSums::Make(job.plan.model()));
-  return std::unique_ptr<TrainingLoop>(
-      std::make_unique<PassLoop>(tasks, job, std::move(sums)));
+  return std::unique_ptr<TrainingLoop>(std::make_unique<PassLoop>(tasks, job, std::move(sums)));
 }
 
 }  // namespace sluice::elastic

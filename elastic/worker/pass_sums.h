@@ -7,12 +7,12 @@
 
 namespace sluice::elastic {
 
-// Sums of another shard on top of those before it; `all` is empty before the first.
+// Adds the sums of another shard; `all` is empty before the first.
 void AddUp(const std::vector<double>& own, std::vector<double>* all);
 
-// A shard's sums on their way to its master (TaskReport::sums): both are of one build.
+// A shard's sums as sent to the master (TaskReport::sums); both ends are of the same build.
 std::string SumsToBytes(const std::vector<double>& sums);
-// InvalidArgument: no such thing.
+// InvalidArgument: malformed.
 Result<std::vector<double>> SumsFromBytes(const std::string& bytes);
 
 }  // namespace sluice::elastic

@@ -15,7 +15,7 @@ namespace sluice::elastic {
 namespace {
 
 // A replica is a shard of one partition, which is in no map.
-constexpr uint64_t kReplicaMap = 0;
+constexpr MapVersion kReplicaMap = kNoMapVersion;
 constexpr uint32_t kReplicaPartition = 0;
 
 // The serialised form of a lane's line of the ledger.
@@ -59,7 +59,7 @@ std::string ReplicaState::SavePosition() const {
   const std::array<int64_t, 6> head = {closed_,
                                        kept_,
                                        position.epoch.value(),
-                                       position.round,
+                                       position.round.value(),
                                        position.step.value(),
                                        static_cast<int64_t>(position.lanes.size())};
   std::string state(reinterpret_cast<const char*>(head.data()), sizeof(head));
@@ -77,7 +77,7 @@ std::string ReplicaState::SavePosition() const {
 Result<std::deque<std::string>> ReplicaState::Save() const {
   std::deque<std::string> pieces = {SavePosition()};
   RETURN_IF_ERROR(
-      replica_.shard.Save(kReplicaPartition, kMostPartBytes, [&pieces](std::string part) {
+      replica_.shard.Save(kReplicaPartition, kMaxPartBytes, [&pieces](std::string part) {
         pieces.push_back(std::move(part));
         return Status();
       }));
@@ -94,10 +94,11 @@ Status ReplicaState::Load(std::deque<std::string> pieces) {
 Status ReplicaState::Read(ByteSource& state) {
   std::array<int64_t, 6> head;
   RETURN_IF_ERROR(state.Read(reinterpret_cast<char*>(head.data()), sizeof(head)));
-  if (head[5] < 0 || head[5] > kMostLanes) {
+  if (head[5] < 0 || head[5] > kMaxLanes) {
     return Internal(fmt::format("a replica's state with {} lanes", head[5]));
   }
-  RoundPosition sent{Epoch(static_cast<uint32_t>(head[2])), head[3], BatchIndex(head[4]), {}};
+  RoundPosition sent{
+      Epoch(static_cast<uint32_t>(head[2])), RoundIndex(head[3]), BatchIndex(head[4]), {}};
   for (int64_t lane = 0; lane < head[5]; ++lane) {
     LaneLine line;
     RETURN_IF_ERROR(state.Read(reinterpret_cast<char*>(&line), sizeof(line)));
@@ -191,7 +192,7 @@ Status ReplicaState::BeginWriting(const std::string& draft) {
   return Status();
 }
 
-Status ReplicaState::TellWritten() {
+Status ReplicaState::ReportWritten() {
   if (!written_.valid() ||
       written_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     return Status();

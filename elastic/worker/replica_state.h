@@ -46,7 +46,7 @@ class ReplicaState {
   // Copies the state in memory and writes it during the training.
   Status BeginWriting(const std::string& draft);
   // Reports when it is written.
-  Status TellWritten();
+  Status ReportWritten();
 
   int64_t closed() const { return closed_; }
   RoundPosition position;

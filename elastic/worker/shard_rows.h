@@ -36,7 +36,7 @@ class ShardLoader {
  public:
   struct Options {
     bool all_validation = false;  // a dataset of validation rows only
-    bool keep_rows = false;       // later epochs will ask for the same shards
+    bool keep_rows = false;       // later epochs will read the same shards
     bool checksum = false;        // other processes may read the same shards
     // The most bytes of rows that may be kept: this process has no more memory.
     int64_t most_kept = std::numeric_limits<int64_t>::max();

@@ -153,8 +153,8 @@ Status SynchronousLoop::PullGroup() {
   }
   pulled_ = false;
   Form(nullptr, &group_);
-  RETURN_IF_ERROR(parameters_.Pull(group_.lane(0).identity, Purpose::kStep, group_.Wanted()));
-  group_.Share();
+  RETURN_IF_ERROR(parameters_.Pull(group_.lane(0).identity, Purpose::kStep, group_.CombinedView()));
+  group_.Scatter();
   pulled_ = true;
   return Status();
 }
@@ -168,12 +168,12 @@ Status SynchronousLoop::PushAndPullNext() {
     return parameters_.PushAll(group_.Pushes());
   }
   const Status done =
-      parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity, coming_.Wanted());
+      parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity, coming_.CombinedView());
   if (done.code() == Code::kDeadlineExceeded) {
     return Status();  // all is pushed, and the step is not open yet
   }
   RETURN_IF_ERROR(done);
-  coming_.Share();
+  coming_.Scatter();
   std::swap(group_, coming_);
   pulled_ = true;
   return Status();

@@ -37,8 +37,8 @@ class Worker {
     const catalog::DatasetSpec& dataset;
     const catalog::DatasetSpec* validation = nullptr;  // validation.select
     ReadWatch* reads = nullptr;                        // notified of each read of the database
-    // Of a plan to a linear model's optimum: what the epoch adds up (models::LinearPass). NotFound:
-    // another epoch is under way.
+    // For a linear model's optimum: what the epoch sums up (models::LinearPass). NotFound: another
+    // epoch is running.
     std::function<Result<std::string>(Epoch)> pass = {};
   };
   // All-reduce: the workers hold the parameters themselves.

@@ -19,21 +19,21 @@ using elastic::Role;
 // Interval for reporting pods that wait for long; everything else wakes the thread at once.
 constexpr auto kPlacesLook = std::chrono::milliseconds(250);
 
-bool HasOurs(const k8s::PodFleet& pods) {
+bool HasOwnPods(const k8s::PodFleet& pods) {
   const auto adopted = pods.adopted();
   return std::any_of(adopted.begin(), adopted.end(),
                      [](const auto& pod) { return pod.identity.role != Role::kMaster; });
 }
 
 // The last line of its output.
-std::string HowItEnded(const FleetEvent& event) {
+std::string DescribeEnd(const FleetEvent& event) {
   std::string words = event.message.substr(0, event.message.find_last_not_of(" \n") + 1);
   words = words.substr(words.find_last_of('\n') + 1);
   return fmt::format("exit code {}{}{}", event.exit_code, words.empty() ? "" : ": ", words);
 }
 
 // A label: `stopped` by us, or ended on its own.
-const char* FateOf(elastic::ExitClass exit_class, bool stopped) {
+const char* DescribeExit(elastic::ExitClass exit_class, bool stopped) {
   switch (exit_class) {
     case elastic::ExitClass::kOk:
       return "finished";
@@ -85,7 +85,7 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
     : job_(job),
       status_(status),
       asked_(asked),
-      places_(HasOurs(*pods) ? 0 : asked.servers, asked.workers),
+      places_(HasOwnPods(*pods) ? 0 : asked.servers, asked.workers),
       wanted_(asked.workers),
       pods_(std::move(pods)) {
   {
@@ -180,7 +180,7 @@ bool JobFleet::EndAdopted(const std::stop_token& stop) {
 
 // Records where each pod runs and how it ends, for SHOW JOB; the unusual ends also go to
 // Kubernetes.
-void JobFleet::TellOf(const FleetEvent& event) {
+void JobFleet::ReportEvent(const FleetEvent& event) {
   using Kind = FleetEvent::Kind;
   std::string where = event.name;
   bool stopped = false;
@@ -207,9 +207,9 @@ void JobFleet::TellOf(const FleetEvent& event) {
     status_.OnStarted(event.role);
     status_.Event(false, "PodStarted", where);
   } else if (event.kind == Kind::kExited) {
-    const std::string how = fmt::format("{}: {}", where, HowItEnded(event));
+    const std::string how = fmt::format("{}: {}", where, DescribeEnd(event));
     job_.Event("pod_ended", how);
-    status_.OnEnded(event.role, FateOf(event.exit_class, stopped));
+    status_.OnEnded(event.role, DescribeExit(event.exit_class, stopped));
     if (!stopped && event.exit_class != elastic::ExitClass::kOk) {
       status_.Event(true, ReasonOf(event), how);
     }
@@ -225,7 +225,7 @@ void JobFleet::TellOf(const FleetEvent& event) {
 
 void JobFleet::OnEvent(const FleetEvent& event) {
   using Kind = FleetEvent::Kind;
-  TellOf(event);
+  ReportEvent(event);
   if (event.role == Role::kMaster) {
     return;  // its own keeper looks after that pod
   }
@@ -304,9 +304,9 @@ void JobFleet::Proceed() {
       granted.workers = *grant;
       granted.give_up = give_up_;
       events.push_back(std::move(granted));
-      if (*grant < wanted_ || gave_way_) {
-        gave_way_ = *grant < wanted_;
-        job_.Event(gave_way_ ? "workers_give_way" : "servers_placed",
+      if (*grant < wanted_ || yielded_) {
+        yielded_ = *grant < wanted_;
+        job_.Event(yielded_ ? "workers_give_way" : "servers_placed",
                    fmt::format("the job goes on with {} workers", *grant));
       }
       Count();

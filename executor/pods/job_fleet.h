@@ -46,7 +46,7 @@ class JobFleet final : public elastic::Fleet {
 
  private:
   void OnEvent(const elastic::FleetEvent& event) EXCLUDES(mutex_);
-  void TellOf(const elastic::FleetEvent& event) EXCLUDES(mutex_);
+  void ReportEvent(const elastic::FleetEvent& event) EXCLUDES(mutex_);
   void Count() REQUIRES(mutex_);
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
   void Proceed() EXCLUDES(mutex_);
@@ -67,7 +67,7 @@ class JobFleet final : public elastic::Fleet {
   JobPlaces places_ GUARDED_BY(mutex_);
   uint32_t wanted_ GUARDED_BY(mutex_);
   std::vector<std::string> give_up_ GUARDED_BY(mutex_);
-  bool gave_way_ GUARDED_BY(mutex_) = false;  // workers did, to servers
+  bool yielded_ GUARDED_BY(mutex_) = false;  // workers did, to servers
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, elastic::ProcessSpec> held_ GUARDED_BY(mutex_);  // held back for servers
   std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);           // ends to report

@@ -19,8 +19,8 @@ namespace {
 
 // Waits are by a clock that may not be the system's.
 constexpr auto kKeeperLook = std::chrono::milliseconds(100);
-// A job's Secret is made after its Service. One that is still missing after this long never comes:
-// the process that was making the job was stopped in between.
+// A job's Secret is created after its Service. If it is still missing after this long, the process
+// that was creating the job was stopped in between.
 constexpr double kSecretSeconds = 20;
 // Handing the Lease back must not hold up the end of the process.
 constexpr auto kReleaseTime = std::chrono::seconds(1);
@@ -146,7 +146,7 @@ void JobKeeper::Suspend(const std::string& uid, bool wanted, bool done) {
     ++changes_;
     changed_.notify_all();
   } else if (wanted || done) {
-    strangers_[uid].Suspend(wanted, done);
+    unknown_jobs_[uid].Suspend(wanted, done);
   }
 }
 
@@ -158,7 +158,7 @@ void JobKeeper::OnMasterPod(const k8s::ObjectChange& change) {
   }
   const MutexLock lock(mutex_);
   const auto kept = jobs_.find(identity->job_uid);
-  KeptJob& job = kept != jobs_.end() ? kept->second : strangers_[identity->job_uid];
+  KeptJob& job = kept != jobs_.end() ? kept->second : unknown_jobs_[identity->job_uid];
   job.OnMasterPod(static_cast<int64_t>(identity->incarnation.value()), change.object.uid,
                   *std::move(state), change.kind == k8s::ObjectChange::Kind::kGone);
   ++changes_;
@@ -175,11 +175,11 @@ void JobKeeper::OnService(const k8s::ObjectChange& change) {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(uid);
   if (change.kind == k8s::ObjectChange::Kind::kGone) {
-    strangers_.erase(uid);
+    unknown_jobs_.erase(uid);
     if (found == jobs_.end()) {
       return;
     }
-    if (!leads_ && !found->second.hopeless().has_value()) {
+    if (!leads_ && !found->second.given_up().has_value()) {
       jobs_.erase(found);
     } else {
       found->second.OnServiceGone();
@@ -192,11 +192,11 @@ void JobKeeper::OnService(const k8s::ObjectChange& change) {
     return;  // the job has ended
   }
   if (found != jobs_.end() && leads_) {
-    return;  // this keeper writes the number that the Service leads to
+    return;  // this keeper sets the master to which the Service leads
   }
   if (found == jobs_.end()) {
-    jobs_[uid] = std::move(strangers_[uid]);
-    strangers_.erase(uid);
+    jobs_[uid] = std::move(unknown_jobs_[uid]);
+    unknown_jobs_.erase(uid);
   }
   KeptJob& kept = jobs_.at(uid);
   kept.Describe({uid, about->name, about->secret, change.object.uid, about->image,
@@ -209,7 +209,7 @@ void JobKeeper::OnService(const k8s::ObjectChange& change) {
   changed_.notify_all();
 }
 
-// True: this keeper is the one that acts.
+// True: this keeper is the leader.
 bool JobKeeper::Lead(const std::stop_token& stop) {
   const TimePoint now = client_.clock().Now();
   if (!claim_.Held() || SecondsBetween(renewed_, now) >= kRenewSeconds) {
@@ -258,13 +258,13 @@ void JobKeeper::Run(const std::stop_token& stop) {
       LookAtLeases(stop);
       Act(stop);
     } else {
-      Stand(stop);
+      Follow(stop);
     }
   }
 }
 
-// What a keeper does that does not lead.
-void JobKeeper::Stand(const std::stop_token& stop) {
+// The loop of a keeper that is not the leader.
+void JobKeeper::Follow(const std::stop_token& stop) {
   std::set<std::string> forgotten;
   {
     MutexLock lock(mutex_);
@@ -350,7 +350,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     job = kept.job();
     number = kept.newest();
   }
-  // First: from here on no process is led to an earlier master.
+  // First: from now on no process is directed to an earlier master.
   k8s::ObjectAnswer led = k8s::ChangeObject(
       client_, k8s::kServices, shape_.namespace_name, job.name,
       [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
@@ -400,7 +400,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     }
   }
   if (fault == k8s::Fault::kNotFound) {
-    // Its Service is gone, and with that all of the job: somebody has deleted it.
+    // Its Service was deleted by a user: the job is gone.
     kept.GiveUp(Cancelled("its objects in Kubernetes were deleted"));
     return;
   }
@@ -421,7 +421,8 @@ void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {
       deletions.push_back(
           {k8s::kPods, shape_.namespace_name, MasterPodName(kept.job().name, number), pod_uid, 1});
     }
-    kept.OnClearing(client_.clock().Now() + std::chrono::seconds(1));  // the watch sees them go
+    kept.OnClearing(client_.clock().Now() +
+                    std::chrono::seconds(1));  // the watch reports their deletion
   }
   for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, deletions, stop)) {
     if (!answer.ok() && !stop.stop_requested()) {
@@ -432,7 +433,7 @@ void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {
 
 void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
   Job job;
-  std::optional<Status> hopeless;
+  std::optional<Status> given_up;
   std::vector<k8s::Deletion> all;
   {
     const MutexLock lock(mutex_);
@@ -442,18 +443,18 @@ void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
     }
     const KeptJob& kept = found->second;
     job = kept.job();
-    hopeless = kept.hopeless();
+    given_up = kept.given_up();
     for (const auto& [number, pod_uid] : kept.pods()) {
       all.push_back(
           {k8s::kPods, shape_.namespace_name, MasterPodName(job.name, number), pod_uid, 1});
     }
     jobs_.erase(uid);
-    strangers_.erase(uid);
+    unknown_jobs_.erase(uid);
     forgotten_.erase(uid);
   }
   without_secret_.erase(uid);
-  if (hopeless.has_value()) {
-    given_up_(job, *hopeless);
+  if (given_up.has_value()) {
+    given_up_(job, *given_up);
   }
   // With the Service goes what it owns.
   all.push_back({k8s::kSecrets, shape_.namespace_name, job.secret, "", 1});

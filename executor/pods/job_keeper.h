@@ -25,9 +25,9 @@ namespace sluice::executor {
 // Keeps a master running for each job on pods of a namespace until one has ended with 0: then the
 // job's row says how it ended, and all that Kubernetes has of it goes. A master that has ended
 // otherwise, is gone, is leaving or no longer renews its Lease (MasterLease) is followed by the
-// next one, of a higher number, which its Service leads to from then on (KeptJob). Holds nothing
-// that it could not find again: the jobs are the Services with their label. Of several keepers in a
-// namespace one acts, the holder of the Lease kKeeperLease; the others follow what it does and take
+// next one, with a higher number, to which the job's Service leads from then on (KeptJob). It keeps
+// no state of its own: the jobs are the Services with their label. Of several keepers in a
+// namespace one is the leader, the holder of the Lease kKeeperLease; the others follow and take
 // over when it hands the Lease back or has not renewed it for kSilenceSeconds. Thread-safe.
 class JobKeeper {
  public:
@@ -73,7 +73,7 @@ class JobKeeper {
   void Run(const std::stop_token& stop);
   bool Lead(const std::stop_token& stop) EXCLUDES(mutex_);
   void Act(const std::stop_token& stop) EXCLUDES(mutex_);
-  void Stand(const std::stop_token& stop) EXCLUDES(mutex_);
+  void Follow(const std::stop_token& stop) EXCLUDES(mutex_);
   void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -88,8 +88,8 @@ class JobKeeper {
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   bool leads_ GUARDED_BY(mutex_) = false;
   std::map<std::string, KeptJob> jobs_ GUARDED_BY(mutex_);  // by uid
-  // What was heard of jobs whose Services have not been seen yet.
-  std::map<std::string, KeptJob> strangers_ GUARDED_BY(mutex_);
+  // State of jobs whose Services have not been seen yet.
+  std::map<std::string, KeptJob> unknown_jobs_ GUARDED_BY(mutex_);
   std::set<std::string> forgotten_ GUARDED_BY(mutex_);  // uids of jobs to end
   // The thread's own:
   k8s::LeaseClaim claim_;

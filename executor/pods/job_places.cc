@@ -90,14 +90,14 @@ std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
     granted_ = workers_;
     return granted_;
   }
-  const uint32_t waiting = Waiting(Role::kParameterServer, kGiveWaySeconds, now);
+  const uint32_t waiting = Waiting(Role::kParameterServer, kYieldSeconds, now);
   const uint32_t working = Placed(Role::kWorker);
   // Do not take the last worker: the job needs both.
   if (waiting == 0 || working <= 1 ||
-      (granted_.has_value() && SecondsBetween(gave_way_, now) < kNextSeconds)) {
+      (granted_.has_value() && SecondsBetween(yielded_, now) < kNextSeconds)) {
     return std::nullopt;
   }
-  gave_way_ = now;
+  yielded_ = now;
   granted_ = working > waiting ? working - waiting : 1;
   return granted_;
 }
@@ -110,13 +110,13 @@ std::vector<std::string> JobPlaces::News(TimePoint now) {
       return each.second.role == role && !each.second.placed && each.second.known &&
              SecondsBetween(each.second.since, now) >= kNewsSeconds;
     });
-    const auto before = told_.find(role);
+    const auto before = reported_.find(role);
     if (waiting == 0 ||
-        (before != told_.end() && (before->second.why == first->second.why ||
-                                   SecondsBetween(before->second.when, now) < kAgainSeconds))) {
+        (before != reported_.end() && (before->second.why == first->second.why ||
+                                       SecondsBetween(before->second.when, now) < kAgainSeconds))) {
       continue;
     }
-    told_[role] = {first->second.why, now};
+    reported_[role] = {first->second.why, now};
     const char* const what = role == Role::kWorker ? "worker" : "parameter server";
     news.push_back(waiting == 1
                        ? fmt::format("{} {} waits: {}", what, first->first, first->second.why)

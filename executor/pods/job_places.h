@@ -22,7 +22,7 @@ class JobPlaces {
   static constexpr double kAgainSeconds = 30;
   // A server that has found no place for this long gets a worker's; the next worker leaves if that
   // did not help within kNextSeconds, since a scheduler retries after 10 at the latest.
-  static constexpr double kGiveWaySeconds = 1;
+  static constexpr double kYieldSeconds = 1;
   static constexpr double kNextSeconds = 12;
 
   // `servers`: number to create before any worker, whatever is requested. `workers`: number wanted.
@@ -54,7 +54,7 @@ class JobPlaces {
     std::string why;  // empty: not known
     TimePoint since{};
   };
-  struct Told {
+  struct Reported {
     std::string why;
     TimePoint when{};
   };
@@ -66,8 +66,8 @@ class JobPlaces {
   uint32_t servers_made_ = 0;
   std::map<std::string, Pod> pods_;
   std::optional<uint32_t> granted_;  // fewer than are wanted
-  TimePoint gave_way_{};             // last time
-  std::map<elastic::Role, Told> told_;
+  TimePoint yielded_{};              // last time
+  std::map<elastic::Role, Reported> reported_;
 };
 
 }  // namespace sluice::executor

@@ -76,10 +76,10 @@ class WorkersWanted {
   explicit WorkersWanted(const WorkersAsked& asked)
       : asked_(asked), workers_(asked.first), most_(asked.most) {}
 
-  uint32_t Hear(const JobStatus::Wishes& wishes) {
-    const uint32_t before = std::exchange(most_, wishes.most.value_or(most_));
-    if (wishes.grant) {
-      workers_ = wishes.grant->workers;
+  uint32_t Update(const JobStatus::Requests& requests) {
+    const uint32_t before = std::exchange(most_, requests.most.value_or(most_));
+    if (requests.grant) {
+      workers_ = requests.grant->workers;
     } else if (before != most_) {
       workers_ = most_;
     }
@@ -94,14 +94,14 @@ class WorkersWanted {
 };
 
 // Receives changes of the TrainingJob while it lives.
-class HearsWishes {
+class RequestListener {
  public:
-  HearsWishes(JobStatus& status, JobStatus::OnWishes hears) : status_(status) {
-    status_.Hear(std::move(hears));
+  RequestListener(JobStatus& status, JobStatus::OnRequests on_requests) : status_(status) {
+    status_.Subscribe(std::move(on_requests));
   }
-  ~HearsWishes() { status_.Hear(nullptr); }
-  HearsWishes(const HearsWishes&) = delete;
-  HearsWishes& operator=(const HearsWishes&) = delete;
+  ~RequestListener() { status_.Subscribe(nullptr); }
+  RequestListener(const RequestListener&) = delete;
+  RequestListener& operator=(const RequestListener&) = delete;
 
  private:
   JobStatus& status_;
@@ -241,13 +241,13 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   if (held.has_value()) {
     for (const k8s::PodFleet::Adopted& pod : adopted) {
       if (pod.identity.role != elastic::Role::kMaster) {
-        endpoint.living.push_back(
+        endpoint.running.push_back(
             {pod.identity.role, pod.name, pod.identity.incarnation, pod.identity.server_index});
       }
     }
   } else {
     // These rows cannot be read any more, so what was learnt from them is discarded.
-    job.Tell("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
+    job.Announce("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
     if (!fleet.EndAdopted(job.stop_token())) {
       return Cancelled("the training was cancelled");
     }
@@ -255,23 +255,23 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
   }
   const std::string begins =
-      fmt::format("term {}: {} pods of the job live", term_, endpoint.living.size());
+      fmt::format("term {}: {} pods of the job live", term_, endpoint.running.size());
   job.Event("master_started", begins);
   status_.Event(term_ > 1, term_ > 1 ? "TookOver" : "Started", begins);
   endpoint.workers = asked.first;
   std::stop_source suspend;
   bool suspended = false;
   WorkersWanted wanted(asked);
-  const HearsWishes hears(status_, [&](const JobStatus::Wishes& wishes) {
-    if (wishes.deleted) {  // its keeper may not survive to record it
+  const RequestListener on_requests(status_, [&](const JobStatus::Requests& requests) {
+    if (requests.deleted) {  // its keeper may not survive to record it
       const Status requested = jobs.RequestCancel(job.id());
       if (!requested.ok()) {
         log::Debug("job={} need not be cancelled: {}", job.id(), requested.message());
       }
       return std::string();
     }
-    fleet.Want(wanted.Hear(wishes), wishes.grant ? wishes.grant->give_up : NoNames());
-    if (!wishes.suspend) {
+    fleet.Want(wanted.Update(requests), requests.grant ? requests.grant->give_up : NoNames());
+    if (!requests.suspend) {
       return std::string();
     }
     if (!plan.has_checkpoints()) {
@@ -287,7 +287,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   place.suspend = suspend.get_token();
   place.suspended = [&] {
     suspended = true;
-    job.Tell("suspended", "spec.suspend: the job goes on from its checkpoint when it is false");
+    job.Announce("suspended", "spec.suspend: the job goes on from its checkpoint when it is false");
     job.SuspendInstead();
   };
   place.held = [&book](const std::string& snapshot, const std::string& validation) {

@@ -82,21 +82,21 @@ void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most) {
   dirty_ = true;
 }
 
-void JobStatus::Hear(OnWishes hears) {
-  const MutexLock lock(telling_);
-  hears_ = std::move(hears);
-  told_.reset();
+void JobStatus::Subscribe(OnRequests on_requests) {
+  const MutexLock lock(reporting_);
+  on_requests_ = std::move(on_requests);
+  reported_.reset();
 }
 
-void JobStatus::Tell(const Wishes& wishes) {
+void JobStatus::ReportRequests(const Requests& requests) {
   std::string refused;
   {
-    const MutexLock lock(telling_);
-    if (!hears_ || told_ == wishes) {
+    const MutexLock lock(reporting_);
+    if (!on_requests_ || reported_ == requests) {
       return;
     }
-    told_ = wishes;
-    refused = hears_(wishes);
+    reported_ = requests;
+    refused = on_requests_(requests);
   }
   const MutexLock lock(mutex_);
   dirty_ = dirty_ || refused != not_suspended_;
@@ -222,15 +222,15 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   const k8s::ObjectAnswer found =
       k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
   if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != uid_)) {
-    Wishes gone;
+    Requests gone;
     gone.deleted = true;  // our pod will be deleted, too
-    Tell(gone);
+    ReportRequests(gone);
     return OkStatus();
   }
   RETURN_IF_ERROR(found.status);
   const Result<Now> now = NowOf(found.object);
   if (now.ok()) {  // a damaged spec requests nothing
-    Tell(now->wishes);
+    ReportRequests(now->requests);
   }
   if (!dirty) {
     return OkStatus();

@@ -37,16 +37,16 @@ class JobStatus {
     bool operator==(const Pods&) const = default;
   };
   // What users may change in a TrainingJob while it runs.
-  struct Wishes {
+  struct Requests {
     bool deleted = false;  // deleted, or being deleted
     bool suspend = false;
     std::optional<uint32_t> most;     // spec.workers.max, as `kubectl scale` writes it
     std::optional<k8s::Grant> grant;  // from a controller
-    bool operator==(const Wishes&) const = default;
+    bool operator==(const Requests&) const = default;
   };
   // Called on a thread of its own, first with the current values and then whenever they change.
   // Returns why the job is not suspended although that was requested, else "".
-  using OnWishes = std::function<std::string(const Wishes& wishes)>;
+  using OnRequests = std::function<std::string(const Requests& requests)>;
 
   // `master`: this one's number and pod. All arguments outlive this.
   JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t master,
@@ -56,10 +56,10 @@ class JobStatus {
   // What the statement asks for.
   void Asked(const std::string& model, uint32_t least, uint32_t most) EXCLUDES(mutex_);
   // Sets the receiver, once. nullptr: removes it; it is not being called when this returns.
-  void Hear(OnWishes hears) EXCLUDES(mutex_);
+  void Subscribe(OnRequests on_requests) EXCLUDES(mutex_);
   // The current values. An error: the API does not answer, or the TrainingJob is gone.
   struct Now {
-    Wishes wishes;
+    Requests requests;
     uint32_t granted_workers = 0;  // by the previous master; 0: not known
   };
   Result<Now> Look(const std::stop_token& stop);
@@ -82,7 +82,7 @@ class JobStatus {
   Status Write(bool dirty, const std::stop_token& stop) EXCLUDES(mutex_);
   void Fill(k8s::TrainingJobStatus& status, const std::string& now) REQUIRES(mutex_);
   void FillEnd(k8s::TrainingJobStatus& status, const std::string& now) REQUIRES(mutex_);
-  void Tell(const Wishes& wishes) EXCLUDES(telling_, mutex_);
+  void ReportRequests(const Requests& requests) EXCLUDES(reporting_, mutex_);
 
   k8s::ApiClient& client_;
   const std::string namespace_, name_, uid_, selector_;
@@ -100,9 +100,9 @@ class JobStatus {
   std::map<elastic::Role, uint64_t> started_ GUARDED_BY(mutex_);
   std::map<std::pair<elastic::Role, std::string>, uint64_t> fates_ GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> watch_restarts_ GUARDED_BY(mutex_);
-  Mutex telling_;  // taken before mutex_
-  OnWishes hears_ GUARDED_BY(telling_);
-  std::optional<Wishes> told_ GUARDED_BY(telling_);
+  Mutex reporting_;  // taken before mutex_
+  OnRequests on_requests_ GUARDED_BY(reporting_);
+  std::optional<Requests> reported_ GUARDED_BY(reporting_);
   std::unique_ptr<k8s::EventRecorder> events_;  // null: there is no TrainingJob
   std::jthread thread_;                         // last: uses the others
 };

@@ -15,7 +15,7 @@ namespace {
 
 // A master that was lost sooner has not been of use; so many of them in a row are no accident.
 constexpr double kOfUseSeconds = 20;
-constexpr int kMostLost = 8;
+constexpr int kMaxLost = 8;
 constexpr double kFirstRestartSeconds = 0.1, kLongestWaitSeconds = 10;
 
 bool Ended(const KeptJob::Master& master) {
@@ -60,8 +60,8 @@ void KeptJob::OnSilent(int64_t number) {
 }
 
 void KeptJob::GiveUp(Status why) {
-  if (!hopeless_.has_value()) {
-    hopeless_ = std::move(why);
+  if (!given_up_.has_value()) {
+    given_up_ = std::move(why);
   }
 }
 
@@ -98,7 +98,7 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   if (!succeeded && service_gone_ && pods().empty()) {
     GiveUp(Cancelled("its objects in Kubernetes were deleted"));
   }
-  if (succeeded || hopeless_.has_value()) {
+  if (succeeded || given_up_.has_value()) {
     return Need::kEnd;
   }
   const auto found = masters_.find(newest_);
@@ -134,12 +134,12 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
 
 bool KeptJob::Replace(const Master& master, TimePoint now) {
   if (Ended(master) && master.state.exit_class == elastic::ExitClass::kConfiguration) {
-    hopeless_ = Internal(master.state.last_words);
+    given_up_ = Internal(master.state.last_words);
     return false;
   }
   lost_ = SecondsBetween(made_at_, now) < kOfUseSeconds ? lost_ + 1 : 1;
-  if (lost_ > kMostLost) {
-    hopeless_ = Internal(
+  if (lost_ > kMaxLost) {
+    given_up_ = Internal(
         fmt::format("{} masters were lost one after the other; the last one ended with exit code "
                     "{}: {}",
                     lost_, master.state.exit_code, master.state.last_words));

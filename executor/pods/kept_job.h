@@ -58,7 +58,7 @@ class KeptJob {
   void GiveUp(Status why);        // the first reason stays
   void Suspend(bool wanted, bool done);
 
-  const std::optional<Status>& hopeless() const { return hopeless_; }
+  const std::optional<Status>& given_up() const { return given_up_; }
   int64_t newest() const { return newest_; }
   // The newest master has been made and its container runs.
   bool runs() const;
@@ -77,7 +77,7 @@ class KeptJob {
   TimePoint made_at_{};
   TimePoint due_{};
   int lost_ = 0;  // one after the other, soon after they were made
-  std::optional<Status> hopeless_;
+  std::optional<Status> given_up_;
   bool service_gone_ = false;
   bool silent_ = false;                       // the newest one has not renewed its Lease
   bool suspend_ = false, suspended_ = false;  // as asked for; as the TrainingJob's status says

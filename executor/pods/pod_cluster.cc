@@ -19,6 +19,7 @@
 #include "executor/job_process.pb.h"
 #include "executor/lost_jobs.h"
 #include "executor/pods/api_metrics.h"
+#include "executor/pods/database_reach.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -44,36 +45,6 @@ constexpr double kSilentMicros = kUnseenSeconds * 1e6;
 
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
-}
-
-// The host of postgresql://user@HOST:PORT/database.
-std::string_view HostOf(std::string_view url) {
-  const size_t begin = url.find("://");
-  std::string_view rest = begin == std::string_view::npos ? url : url.substr(begin + 3);
-  rest = rest.substr(0, rest.find('/'));
-  const size_t at = rest.rfind('@');
-  rest = at == std::string_view::npos ? rest : rest.substr(at + 1);
-  return rest.starts_with('[') ? rest.substr(1, rest.find(']') - 1)
-                               : rest.substr(0, rest.find(':'));
-}
-
-bool IsThisMachine(std::string_view host) {
-  return host.empty() || host == "localhost" || host == "::1" || host.starts_with("127.") ||
-         host.starts_with("%2F") || host.starts_with("/");
-}
-
-Status CheckReachable(const std::string& url) {
-  if (!url.starts_with("postgresql:") && !url.starts_with("postgres:")) {
-    return FailedPrecondition("a SQLite file cannot be read from pods: they share no file system")
-        .Hint("train from PostgreSQL, or with engine.strategy='local'");
-  }
-  if (IsThisMachine(HostOf(url))) {
-    return FailedPrecondition(fmt::format("pods cannot reach the database at '{}': for them that "
-                                          "is their own machine",
-                                          HostOf(url)))
-        .Hint("give the gateway a --source with a host that pods know");
-  }
-  return OkStatus();
 }
 
 }  // namespace
@@ -194,16 +165,16 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config,
                              const std::string& pod_template) const {
   Status status;
   if (!options_.on_this_machine) {
-    status.Add(CheckReachable(context.source.url()));
+    status.Add(CheckReachableFromPods(context.source.url()));
     if (context.catalog.url() != context.source.url()) {
-      status.Add(CheckReachable(context.catalog.url()));
+      status.Add(CheckReachableFromPods(context.catalog.url()));
     }
   } else if (context.source.dialect() != "postgresql") {
-    status.Add(CheckReachable(context.source.url()));
+    status.Add(CheckReachableFromPods(context.source.url()));
   }
   const plan::TrainPlan& plan = config.plan().train();
   if (plan.has_checkpoints() && !k8s::MountsFolder(pod_template, plan.checkpoints().directory()) &&
-      !AsksForFolder(plan.strategy().pods(), plan.checkpoints().directory())) {
+      !RequestsFolder(plan.strategy().pods(), plan.checkpoints().directory())) {
     status.Add(FailedPrecondition(
                    fmt::format("no volume of the pods holds '{}'", plan.checkpoints().directory()))
                    .Hint("engine.checkpoint_dir has to lie in a volume of engine.volume, or of the "
@@ -383,7 +354,7 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   spec.name = job.secret;
   spec.config = master.SerializeAsString();
   spec.secret = secrets.SerializeAsString();
-  const k8s::PodIdentity identity{uid, spec.role, elastic::kNobody, 0};
+  const k8s::PodIdentity identity{uid, spec.role, elastic::kNoIncarnation, 0};
   ASSIGN_OR_RETURN(const std::string secret, k8s::BuildSecret(shape, identity, spec, job.secret));
   const k8s::ObjectAnswer kept =
       k8s::CreateAll(client, {{k8s::kSecrets, where, secret}}, context.stop).at(0);

@@ -50,7 +50,7 @@ Result<std::string> ReadMounted(const std::string& folder, const char* name) {
 }
 
 // Discards output: the job's row has the master's answer, and no client is connected here.
-class NobodyListens final : public ResultSink {
+class DiscardingSink final : public ResultSink {
  public:
   Status Header(const Schema&) override { return OkStatus(); }
   Status Rows(const RowBatch&) override { return OkStatus(); }
@@ -93,7 +93,7 @@ Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& 
     return open.state == catalog::JobState::kRunning;
   }
   ASSIGN_OR_RETURN(const JobStatus::Now now, status.Look({}));
-  if (now.wishes.suspend) {
+  if (now.requests.suspend) {
     return false;
   }
   catalog::JobStore& jobs = open.catalog->jobs();
@@ -105,7 +105,7 @@ Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& 
   return true;
 }
 
-Result<int> EndAsRowSays(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
+Result<int> RecordEnd(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   status.End(row);
   return row.state == catalog::JobState::kSuspended ? kSuspendedExit : 0;
@@ -126,7 +126,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   JobStatus job_status(access->client(), config, term, pod);
   ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
   if (!resumed) {
-    return EndAsRowSays(open, config, job_status);
+    return RecordEnd(open, config, job_status);
   }
   MasterLease lease(access->client(), config, term, [] {
     std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
@@ -142,21 +142,21 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
     session.emplace_back(setting.name(), setting.value());
   }
   catalog::DataSource& source = *open.database.source;
-  RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
+  RETURN_IF_ERROR(source.BeginStatementWith(session, {}));
   RETURN_IF_ERROR(open.catalog->jobs().AddEvents(
       config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", pod, place.node)}}));
   JobPods pods(*access, config, job_status, lease, term, PortOf(place, kMasterPort));
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
                   {},     &pods};
   context.job = config.job();
-  NobodyListens sink;
+  DiscardingSink sink;
   const Status status = Execute(open.statement.plan(), context, sink);
   source.EndStatement();
   static_cast<void>(source.DropLeftovers());  // of earlier masters
   // However it ended, its row must say so; otherwise the next master is needed.
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   if (row.state != catalog::JobState::kRunning) {
-    return EndAsRowSays(open, config, job_status);
+    return RecordEnd(open, config, job_status);
   }
   RETURN_IF_ERROR(status);
   return Internal(fmt::format("job {} is over, and its row does not say so", config.job()));

@@ -43,7 +43,7 @@ Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, 
   return request;
 }
 
-bool AsksForFolder(const plan::Pods& pods, std::string_view folder) {
+bool RequestsFolder(const plan::Pods& pods, std::string_view folder) {
   return std::any_of(pods.volumes().begin(), pods.volumes().end(), [folder](const auto& volume) {
     const std::string& path = volume.mount_path();
     return !volume.read_only() && folder.starts_with(path) &&

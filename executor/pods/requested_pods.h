@@ -18,6 +18,6 @@ namespace sluice::executor {
 Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, uint32_t servers);
 
 // Whether the folder is on one of the volumes that the plan requests.
-bool AsksForFolder(const plan::Pods& pods, std::string_view folder);
+bool RequestsFolder(const plan::Pods& pods, std::string_view folder);
 
 }  // namespace sluice::executor

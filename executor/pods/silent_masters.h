@@ -20,7 +20,7 @@ namespace sluice::executor {
 class SilentMasters {
  public:
   struct Running {
-    std::string pod;  // which its Lease is named after
+    std::string pod;  // after which its Lease is named
     int64_t number = 0;
   };
   SilentMasters(k8s::ApiClient& client, std::string namespace_name)
@@ -30,7 +30,7 @@ class SilentMasters {
   // API once in MasterLease::kRenewSeconds; in between: none.
   std::vector<std::string> Look(const std::map<std::string, Running>& running,
                                 const std::stop_token& stop);
-  // What was seen so far does not count: nobody looked for a while.
+  // Starts over, after a time without observation.
   void Forget() { seen_.clear(); }
 
  private:

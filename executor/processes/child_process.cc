@@ -85,10 +85,10 @@ class SignalThread {
 
  private:
   void Wait(const std::stop_token& done) {
-    constexpr timespec kLook{0, 50'000'000};
+    constexpr timespec kPollInterval{0, 50'000'000};
     double waited = 0;
     while (!done.stop_requested()) {
-      if (sigtimedwait(&signals_, nullptr, &kLook) > 0) {
+      if (sigtimedwait(&signals_, nullptr, &kPollInterval) > 0) {
         stop_.request_stop();
       }
       if (stop_.stop_requested()) {

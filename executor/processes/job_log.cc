@@ -14,7 +14,7 @@
 namespace sluice::executor {
 namespace {
 
-constexpr size_t kMostLogBytes = size_t{1} << 20;
+constexpr size_t kMaxLogBytes = size_t{1} << 20;
 constexpr std::chrono::hours kKept{24 * 7};
 
 // "": it cannot be created, or another user has created it.
@@ -61,7 +61,7 @@ JobLog::JobLog(log::Level level) {
   if (dup2(file, STDERR_FILENO) >= 0) {
     path_ = std::move(path);
     log::Start("job", level);
-    log::LimitTo(kMostLogBytes);
+    log::LimitTo(kMaxLogBytes);
   }
   close(file);
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBacklog = 64;
 // Enough for an answer of one row with long texts; longer ones are read from the catalog.
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMaxBytes = size_t{1} << 20;
 constexpr int kType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 union Address {
@@ -51,7 +51,7 @@ Status Failed(std::string_view what) {
 }
 
 void MakeRoom(int descriptor) {
-  constexpr int kBytes = static_cast<int>(kMostBytes);
+  constexpr int kBytes = static_cast<int>(kMaxBytes);
   // As much as the system allows; a packet that does not fit is not sent.
   static_cast<void>(setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &kBytes, sizeof(kBytes)));
 }
@@ -87,7 +87,7 @@ Result<std::optional<std::string>> PacketSocket::Receive() const {
   if (size == 0) {  // empty packets are never sent
     return Unavailable("the other process has closed the connection");
   }
-  std::string packet(std::min(static_cast<size_t>(size), kMostBytes), '\0');
+  std::string packet(std::min(static_cast<size_t>(size), kMaxBytes), '\0');
   if (recv(descriptor(), packet.data(), packet.size(), MSG_DONTWAIT) < 0) {
     return Failed("the other process");
   }

@@ -30,23 +30,23 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
   return Add(std::move(job));
 }
 
-int64_t SlotArbiter::Return(const Request& request, const Standing& standing, OnGrant on_grant) {
+int64_t SlotArbiter::Return(const Request& request, const Holdings& holdings, OnGrant on_grant) {
   Job job;
   job.request = request;
   job.on_grant = std::move(on_grant);
-  job.grant = {standing.granted, standing.granted};
+  job.grant = {holdings.granted, holdings.granted};
   job.started = true;
-  job.live.insert(standing.live.begin(), standing.live.end());
-  job.out_of_memory = standing.out_of_memory;
+  job.live.insert(holdings.live.begin(), holdings.live.end());
+  job.out_of_memory = holdings.out_of_memory;
   const MutexLock lock(mutex_);
   return Add(std::move(job));
 }
 
-void SlotArbiter::SetWorkers(int64_t job, const Standing& standing) {
+void SlotArbiter::SetWorkers(int64_t job, const Holdings& holdings) {
   const MutexLock lock(mutex_);
   Job& known = jobs_.at(job);
-  known.live = {standing.live.begin(), standing.live.end()};
-  known.out_of_memory = standing.out_of_memory;
+  known.live = {holdings.live.begin(), holdings.live.end()};
+  known.out_of_memory = holdings.out_of_memory;
   Changed();
 }
 

@@ -40,15 +40,15 @@ class SlotArbiter final : public Room {
   int64_t memory_bytes() const override { return options_.memory_bytes; }
 
   // What a job in a process of its own already has.
-  struct Standing {
+  struct Holdings {
     std::vector<int64_t> live;  // running workers, by their memory limits
     int out_of_memory = 0;
     uint32_t granted = 0;
   };
   // Enters a job that an earlier arbiter has granted its workers: it keeps them, even without room.
-  int64_t Return(const Request& request, const Standing& standing, OnGrant on_grant);
+  int64_t Return(const Request& request, const Holdings& holdings, OnGrant on_grant);
   // Sets its workers, instead of WorkerStarted and WorkerEnded.
-  void SetWorkers(int64_t job, const Standing& standing);
+  void SetWorkers(int64_t job, const Holdings& holdings);
 
  private:
   struct Job {

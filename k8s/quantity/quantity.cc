@@ -14,8 +14,8 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr int64_t kNano = 1'000'000'000;
-constexpr size_t kMostCharacters = 64;  // of numbers in range, and some more zeros
-constexpr int kMostDigits = 37;         // that a Wide holds
+constexpr size_t kMaxCharacters = 64;  // of numbers in range, and some more zeros
+constexpr int kMaxDigits = 37;         // that a Wide holds
 
 struct Suffix {
   std::string_view text;
@@ -93,7 +93,7 @@ std::optional<Parts> Split(std::string_view text) {
     }
     ++count;
     significant += significant > 0 || text[at] != '0' ? 1 : 0;
-    if (significant > kMostDigits) {
+    if (significant > kMaxDigits) {
       return std::nullopt;
     }
     parts.digits = parts.digits * 10 + (text[at] - '0');
@@ -144,12 +144,12 @@ std::optional<Unit> UnitOf(std::string_view suffix) {
   return Unit{Quantity::Form::kExponent, negative ? -power : power};
 }
 
-constexpr Wide kMostNanos = static_cast<Wide>(std::numeric_limits<int64_t>::max()) * kNano;
+constexpr Wide kMaxNanos = static_cast<Wide>(std::numeric_limits<int64_t>::max()) * kNano;
 
-// nullopt: exceeds kMostNanos.
+// nullopt: exceeds kMaxNanos.
 std::optional<Wide> Times(Wide number, int factor, int times) {
   for (int i = 0; i < times && number != 0; ++i) {
-    if (number > kMostNanos / factor) {
+    if (number > kMaxNanos / factor) {
       return std::nullopt;
     }
     number *= factor;
@@ -159,7 +159,7 @@ std::optional<Wide> Times(Wide number, int factor, int times) {
 
 Status NotAQuantity(std::string_view text, const std::string& hint) {
   return InvalidArgument(
-             fmt::format("'{}' is not a Kubernetes quantity", text.substr(0, kMostCharacters)))
+             fmt::format("'{}' is not a Kubernetes quantity", text.substr(0, kMaxCharacters)))
       .Hint(hint);
 }
 
@@ -222,12 +222,13 @@ std::string Quantity::ToString() const {
   if (form_ == Form::kExponent) {
     return power == 0 ? Digits(nanos) : fmt::format("{}e{}", Digits(nanos), power);
   }
-  return Digits(nanos) + std::string(kDecimalSuffixes[static_cast<size_t>(power / 3 + 3)].text);
+  const int suffix = power / 3 + 3;
+  return Digits(nanos) + std::string(kDecimalSuffixes[static_cast<size_t>(suffix)].text);
 }
 
 Result<Quantity> ParseQuantity(std::string_view text) {
   const std::optional<Parts> parts =
-      text.size() <= kMostCharacters ? Split(text) : std::optional<Parts>();
+      text.size() <= kMaxCharacters ? Split(text) : std::optional<Parts>();
   if (!parts) {
     return NotAQuantity(text, "for instance 2, 0.5, 500m, 4Gi");
   }
@@ -249,8 +250,8 @@ Result<Quantity> ParseQuantity(std::string_view text) {
       ++tens;
     }
     for (int i = 0; i < unit->power; ++i) {
-      constexpr Wide kMost = static_cast<Wide>(~static_cast<uint64_t>(0)) << 62;
-      if (*nanos > kMost / 1024) {
+      constexpr Wide kMax = static_cast<Wide>(~static_cast<uint64_t>(0)) << 62;
+      if (*nanos > kMax / 1024) {
         return too_large;
       }
       *nanos *= 1024;
@@ -264,7 +265,7 @@ Result<Quantity> ParseQuantity(std::string_view text) {
     *nanos /= 10;
   }
   nanos = Times(*nanos, 10, tens);
-  if (!nanos || *nanos > kMostNanos) {
+  if (!nanos || *nanos > kMaxNanos) {
     return too_large;
   }
   const Wide value = parts->negative ? -*nanos : *nanos;

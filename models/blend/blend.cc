@@ -18,16 +18,16 @@
 namespace sluice::models {
 namespace {
 
-constexpr int kMostAdditions = 40;
+constexpr int kMaxAdditions = 40;
 // Members with a smaller weight cost more time than they are worth.
-constexpr double kLeastWeight = 0.04;
+constexpr double kMinWeight = 0.04;
 // In standard errors of the mean over the rows. The gain is measured on rows that the weights were
 // not fitted on, so it is unbiased; this small margin is for the cost of the further models.
 constexpr double kStandardErrors = 0.5;
-constexpr double kLeastProbability = 1e-6;
+constexpr double kMinProbability = 1e-6;
 // For numbers, gains and losses beyond this quantile at either end are clipped: a single outlier
 // may hold a tenth of all squared errors and would decide.
-constexpr double kFarOut = 0.005;
+constexpr double kWinsorizedShare = 0.005;
 
 // Keeps only what the loss of a prediction needs: for classes, the probability of the true one.
 class Losses {
@@ -61,7 +61,7 @@ class Losses {
   double At(size_t row, const float* said) const {
     const double weight = weights_.empty() ? 1 : static_cast<double>(weights_[row]);
     if (classes_) {
-      return -weight * std::log(std::max(static_cast<double>(*said), kLeastProbability));
+      return -weight * std::log(std::max(static_cast<double>(*said), kMinProbability));
     }
     double sum = 0;
     for (size_t o = 0; o < width_; ++o) {
@@ -112,7 +112,7 @@ std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
   std::vector<int> best_times = times;
   int best_count = count;
   double least = loss_with(nullptr);
-  while (count < kMostAdditions) {
+  while (count < kMaxAdditions) {
     size_t added = 0;
     double added_loss = std::numeric_limits<double>::infinity();
     for (size_t m = 0; m < losses.models(); ++m) {
@@ -139,7 +139,7 @@ std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
   double total = 0;
   for (const int one : best_times) {
     const double weight = static_cast<double>(one) / best_count;
-    weights.push_back(weight < kLeastWeight ? 0 : weight);
+    weights.push_back(weight < kMinWeight ? 0 : weight);
     total += weights.back();
   }
   for (double& weight : weights) {
@@ -148,15 +148,15 @@ std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
   return weights;
 }
 
-std::vector<double> WithoutFarOut(std::vector<double> gains) {
-  const auto far = static_cast<size_t>(kFarOut * static_cast<double>(gains.size()));
-  if (far == 0) {
+std::vector<double> Winsorize(std::vector<double> gains) {
+  const auto trimmed = static_cast<size_t>(kWinsorizedShare * static_cast<double>(gains.size()));
+  if (trimmed == 0) {
     return gains;
   }
   std::vector<double> sorted = gains;
   std::sort(sorted.begin(), sorted.end());
-  const double least = sorted[far];
-  const double most = sorted[sorted.size() - 1 - far];
+  const double least = sorted[trimmed];
+  const double most = sorted[sorted.size() - 1 - trimmed];
   for (double& gain : gains) {
     gain = std::clamp(gain, least, most);
   }
@@ -194,7 +194,7 @@ bool IsBetter(const Losses& losses, size_t best) {
     }
     gains[r] = losses.At(r, losses.said(best).data() + r * width) - losses.At(r, mean.data());
   }
-  return IsAboveZero(losses.classes() ? std::move(gains) : WithoutFarOut(std::move(gains)));
+  return IsAboveZero(losses.classes() ? std::move(gains) : Winsorize(std::move(gains)));
 }
 
 // Identifies a member's input in the blend's list.

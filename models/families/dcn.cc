@@ -5,15 +5,15 @@
 #include "models/families/family.h"
 #include "models/model.pb.h"
 
-// Deep and cross network, version 2: cross layers x0 * (W x + b) + x beside hidden layers. With a
-// rank, W is a product of two narrow matrices. Source: Wang and others, DCN V2, 2021, equation 1
-// and section 3.2 without the mixture of experts.
+// Deep and cross network, version 2: cross layers x0 * (W x + b) + x in parallel to hidden layers.
+// With a rank, W is the product of two narrow matrices. Source: Wang and others, DCN V2, 2021,
+// equation 1 and section 3.2 without the mixture of experts.
 namespace sluice::models::families {
 namespace {
 
 Result<NetworkGraph> BuildDcn(const std::vector<GraphFeature>& features, size_t outputs,
                               const AttributeValues& attributes) {
-  // As small as the vectors of FM: crosses multiply them.
+  // As small as the vectors of FM, since cross layers multiply them.
   constexpr char kSmall[] = "normal:0.01";
   const int64_t k = attributes.Integer("model.k").value_or(16);
   const int64_t rank = attributes.Integer("model.cross_rank").value_or(0);

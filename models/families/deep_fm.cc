@@ -4,7 +4,7 @@
 #include "models/families/family_interactions.h"
 #include "models/model.pb.h"
 
-// A factorization machine and hidden layers over the same vectors, added up.
+// The sum of a factorization machine and hidden layers over the same vectors.
 // Source: Guo and others, DeepFM, 2017.
 namespace sluice::models::families {
 namespace {

@@ -4,9 +4,9 @@
 #include "models/families/family_interactions.h"
 #include "models/model.pb.h"
 
-// Factorization machine: a linear model, and for each two features the product of their vectors.
-// Source: Rendle, Factorization Machines, 2010; the sum over pairs as half of (sum squared - sum of
-// squares), equation 5.
+// Factorization machine: a linear model plus, for each pair of features, the product of their
+// vectors. Source: Rendle, Factorization Machines, 2010; the sum over pairs as half of (sum squared
+// - sum of squares), equation 5.
 namespace sluice::models::families {
 namespace {
 

@@ -10,9 +10,9 @@
 namespace sluice::models {
 namespace {
 
-constexpr size_t kMostCrossed = 8;  // combinations of more columns occur too rarely to learn from
+constexpr size_t kMaxCrossed = 8;  // combinations of more columns occur too rarely to learn from
 // Limit of ids per row in a cross of lists; the product of a few long lists would fill the memory.
-constexpr size_t kMostCrossIds = 4096;
+constexpr size_t kMaxCrossIds = 4096;
 
 uint64_t Chain(uint64_t hash, uint32_t id) {
   return HashIntegerInline(hash + id);
@@ -63,11 +63,11 @@ Result<CategoryFeature> CategoryFeature::Make(const FeaturePlan& plan, const Fea
     return made;
   }
   const int inputs = feature.inputs_size();
-  if (inputs < 2 || static_cast<size_t>(inputs) > kMostCrossed || inputs != spec.members_size()) {
+  if (inputs < 2 || static_cast<size_t>(inputs) > kMaxCrossed || inputs != spec.members_size()) {
     return InvalidArgument(
         fmt::format("a cross of {} columns with {} members: expected 2 to {} of "
                     "each",
-                    inputs, spec.members_size(), kMostCrossed));
+                    inputs, spec.members_size(), kMaxCrossed));
   }
   made.buckets_ = spec.buckets();
   if (made.buckets_ == 0 || made.buckets_ == kNoId || spec.null_bucket() < -1 ||
@@ -137,16 +137,16 @@ Status CategoryFeature::CrossLists(size_t rows, const std::vector<IdSlot>& ids,
                                    IdSlot* slot) const {
   slot->ids.clear();
   slot->ends.resize(rows);
-  std::array<size_t, kMostCrossed> at{};
+  std::array<size_t, kMaxCrossed> at{};
   const size_t members = members_.size();
   for (size_t row = 0; row < rows; ++row) {
     size_t combinations = 1;
     for (size_t i = 0; i < members; ++i) {
       at[i] = ids[i].Begin(row);
       combinations *= ids[i].End(row) - ids[i].Begin(row);
-      if (combinations > kMostCrossIds) {
+      if (combinations > kMaxCrossIds) {
         return InvalidArgument(fmt::format("the cross '{}' gives more than {} ids for one row",
-                                           name_, kMostCrossIds))
+                                           name_, kMaxCrossIds))
             .Detail(fmt::format("row {} of its batch", row + 1))
             .Hint("cross columns with shorter lists");
       }

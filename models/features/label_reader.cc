@@ -11,7 +11,7 @@ namespace sluice::models {
 namespace {
 
 // Class ids are stored as floats, which represent integers exactly up to here.
-constexpr int kMostLabelClasses = 1 << 24;
+constexpr int kMaxLabelClasses = 1 << 24;
 constexpr int kClassesShown = 5;
 
 bool IsText(const RowBatch::Column& column) {
@@ -44,9 +44,9 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
     case LabelPlan::CLASS: {
       made.width_ = 1;
       made.classes_ = true;
-      if (plan.classes_size() == 0 || plan.classes_size() > kMostLabelClasses) {
+      if (plan.classes_size() == 0 || plan.classes_size() > kMaxLabelClasses) {
         return InvalidArgument(fmt::format("label '{}': {} classes, expected 1 to {}",
-                                           plan.column(), plan.classes_size(), kMostLabelClasses));
+                                           plan.column(), plan.classes_size(), kMaxLabelClasses));
       }
       Status status = made.vocabulary_.Build({plan.classes().begin(), plan.classes().end()},
                                              static_cast<DataType>(plan.type()));
@@ -125,7 +125,7 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
       return BadCell(column_, row, CellText(column, row), "the label must be a finite number")
           .Hint("leave such rows out by WHERE");
     }
-    labels[row] = static_cast<float>(own.Learnt(*value));
+    labels[row] = static_cast<float>(own.Transformed(*value));
   }
   return OkStatus();
 }
@@ -148,7 +148,7 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
       }
       if (count < width_) {
         const LabelScale& own = scales_[count];
-        labels[count] = static_cast<float>(own.Learnt(*value));
+        labels[count] = static_cast<float>(own.Transformed(*value));
       }
       ++count;
     }

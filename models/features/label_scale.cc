@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kWidestLabel = 1U << 16;
 // Beyond this a float would be infinite; keeps the predictions of a diverged network finite.
 constexpr double kLargestLogarithm = 80;
-constexpr double kMostCorrection = 100;
+constexpr double kMaxCorrection = 100;
 
 Result<LabelCurve> CurveOf(const LabelPlan& label) {
   switch (label.curve()) {
@@ -47,9 +47,9 @@ Result<LabelScale> ScaleOfNumber(const LabelPlan& label) {
   if (label.correction() != 0) {
     scale.correction = label.correction();
   }
-  if (!(scale.correction > 0 && scale.correction <= kMostCorrection)) {
+  if (!(scale.correction > 0 && scale.correction <= kMaxCorrection)) {
     return InvalidArgument(fmt::format("label '{}': a correction of {}, expected above 0 up to {}",
-                                       label.column(), scale.correction, kMostCorrection));
+                                       label.column(), scale.correction, kMaxCorrection));
   }
   return scale;
 }
@@ -68,7 +68,7 @@ double Bend(LabelCurve curve, double number) {
   return number;
 }
 
-double LabelScale::Learnt(double number) const {
+double LabelScale::Transformed(double number) const {
   return (Bend(curve, number) - mean) / scale;
 }
 

@@ -18,7 +18,7 @@ struct LabelScale {
   LabelCurve curve = LabelCurve::kStraight;
   double correction = 1;  // factor for predictions
 
-  double Learnt(double number) const;
+  double Transformed(double number) const;
   double Restored(double learnt) const;  // The inverse.
   double Predicted(double learnt) const { return Restored(learnt) * correction; }
 };

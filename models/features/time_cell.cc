@@ -146,7 +146,7 @@ class TimeText {
 
   // "", "Z", "+02", "+0230", "-05:30" as microseconds east of UTC.
   std::optional<int64_t> Zone() {
-    constexpr int kMostHours = 15;  // PostgreSQL's limit
+    constexpr int kMaxHours = 15;  // PostgreSQL's limit
     if (rest_.empty() || Take('Z')) {
       return 0;
     }
@@ -157,7 +157,7 @@ class TimeText {
     const std::optional<int> hours = Digits(2);
     Take(':');
     const std::optional<int> minutes = rest_.empty() ? 0 : Digits(2);
-    if (!hours || !minutes || *hours > kMostHours || *minutes >= 60) {
+    if (!hours || !minutes || *hours > kMaxHours || *minutes >= 60) {
       return std::nullopt;
     }
     return (*hours * 60 + *minutes) * 60 * kSecond * (west ? -1 : 1);

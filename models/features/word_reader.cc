@@ -142,7 +142,7 @@ std::vector<std::string> WordsOf(std::string_view text) {
     if (number && word.size() > kLongestPlainNumber) {
       words.push_back("#" + std::to_string(std::min(word.size(), kLongestNumberTold)));
     }
-    return words.size() < kMostWordsOfCell;
+    return words.size() < kMaxWordsOfCell;
   });
   return words;
 }

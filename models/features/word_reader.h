@@ -10,7 +10,7 @@
 namespace sluice::models {
 
 // Limit of words per cell: further ones add hardly anything, and a cell may be a whole book.
-inline constexpr size_t kMostWordsOfCell = 20'000;
+inline constexpr size_t kMaxWordsOfCell = 20'000;
 
 // The words of a UTF-8 text in lower case: runs of letters and digits (an apostrophe inside is
 // dropped: "don't" becomes "dont"); each ideograph and currency sign is a word of its own. A number

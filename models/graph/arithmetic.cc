@@ -7,16 +7,16 @@
 #include "models/graph/broadcast_internal.h"
 #include "models/graph/operator_internal.h"
 
-// Functions of two and more numbers each, whose shapes are made to fit.
+// Elementwise functions of two or more inputs, which are broadcast to one shape.
 namespace sluice::models::graph {
 namespace {
 
-// Of integers, which wrap around; a division by 0 is 0.
+// Integer arithmetic wraps around; a division by 0 gives 0.
 int64_t Wrapped(uint64_t value) {
   return static_cast<int64_t>(value);
 }
 
-// Each: the value of floats and integers, and the slopes along both sides.
+// Each has the value for floats and integers, and the partial derivatives by both inputs.
 struct Add {
   static float Of(float a, float b) { return a + b; }
   static int64_t Of(int64_t a, int64_t b) {
@@ -123,7 +123,8 @@ class Arithmetic final : public Operator {
   Broadcast broadcast_;
 };
 
-// The exponents that models use are exact products and roots; all others go through the kernels.
+// The exponents that models commonly use are computed as exact products and roots, all others by
+// the kernels.
 class Pow final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -217,7 +218,8 @@ class Pow final : public Operator {
   std::vector<float> products_;
 };
 
-// The least or greatest of the inputs, and NaN where one is; the first that has it learns.
+// The minimum or maximum of the inputs, NaN if one of them is NaN. The gradient goes to the first
+// input that has the value.
 template <bool kLeast>
 class Extreme final : public Operator {
  public:
@@ -270,15 +272,15 @@ class Extreme final : public Operator {
 }  // namespace
 
 std::span<const OperatorEntry> ArithmeticOperators() {
-  constexpr size_t kMostOperands = 64;
+  constexpr size_t kMaxOperands = 64;
   static constexpr OperatorEntry kEntries[] = {
       {"Add", 2, 2, 1, "", MakeOperator<Arithmetic<Add>>},
       {"Sub", 2, 2, 1, "", MakeOperator<Arithmetic<Sub>>},
       {"Mul", 2, 2, 1, "", MakeOperator<Arithmetic<Mul>>},
       {"Div", 2, 2, 1, "", MakeOperator<Arithmetic<Div>>},
       {"Pow", 2, 2, 1, "", MakeOperator<Pow>},
-      {"Min", 1, kMostOperands, 1, "", MakeOperator<Extreme<true>>},
-      {"Max", 1, kMostOperands, 1, "", MakeOperator<Extreme<false>>},
+      {"Min", 1, kMaxOperands, 1, "", MakeOperator<Extreme<true>>},
+      {"Max", 1, kMaxOperands, 1, "", MakeOperator<Extreme<false>>},
   };
   return kEntries;
 }

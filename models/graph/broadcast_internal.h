@@ -28,7 +28,7 @@ class Broadcast {
       return;
     }
     std::array<int64_t, kOperands> first{};
-    std::array<int64_t, kMostAxes> at{};
+    std::array<int64_t, kMaxAxes> at{};
     const int64_t run = extents_[axes_ - 1];
     for (int64_t place = 0; place < places_; place += run) {
       body(static_cast<size_t>(place), static_cast<size_t>(run), first);
@@ -52,8 +52,8 @@ class Broadcast {
  private:
   size_t axes_ = 1;  // at least one; neighbouring ones that repeat alike are one
   int64_t places_ = 0;
-  std::array<int64_t, kMostAxes> extents_{};
-  std::array<std::array<int64_t, kMostAxes>, kOperands> strides_{};
+  std::array<int64_t, kMaxAxes> extents_{};
+  std::array<std::array<int64_t, kMaxAxes>, kOperands> strides_{};
 };
 
 // Calls body with the two steps as constants, so that the compiler knows what repeats.

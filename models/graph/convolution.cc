@@ -5,22 +5,22 @@
 
 #include "models/graph/operator_internal.h"
 
-// Convolution and pooling along one axis: rows x channels x places.
+// Convolution and pooling along one axis: rows x channels x positions.
 namespace sluice::models::graph {
 namespace {
 
-// A window that slides over the places of a value.
+// A window that slides over the positions of a value.
 struct Window {
   int64_t places = 0;  // of the input
   int64_t size = 1;
   int64_t stride = 1;
   int64_t dilation = 1;
-  int64_t before = 0;  // places of padding
+  int64_t before = 0;  // positions of padding
   int64_t after = 0;
-  int64_t steps = 0;  // places of the output
+  int64_t steps = 0;  // positions of the output
 
   int64_t span() const { return (size - 1) * dilation + 1; }
-  // The input's place of one of the window's; outside [0, places): padding.
+  // The input position of an element of the window; outside [0, places): padding.
   int64_t PlaceOf(int64_t step, int64_t inside) const {
     return step * stride - before + inside * dilation;
   }
@@ -77,12 +77,12 @@ Result<Window> WindowOf(const OperatorContext& node, int64_t size) {
   const bool up = attributes.Integer("ceil_mode", 0) != 0;
   window.steps = (up ? room + window.stride - 1 : room) / window.stride + 1;
   if (up && (window.steps - 1) * window.stride >= window.places + window.before) {
-    --window.steps;  // a window that would begin behind the last place
+    --window.steps;  // a window that would begin after the last position
   }
   return window;
 }
 
-// As a product of matrices: each window of a row becomes a row of `columns_`.
+// Computed as a matrix product: each window of a row becomes a row of `columns_`.
 class Conv final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -99,7 +99,7 @@ class Conv final : public Operator {
     }
     ASSIGN_OR_RETURN(window_, WindowOf(node, w[2]));
     const int64_t groups = node.attributes->Integer("group", 1);
-    if (groups < 1 || groups > kMostElements || w[2] != window_.size || w[0] % groups != 0 ||
+    if (groups < 1 || groups > kMaxElements || w[2] != window_.size || w[0] % groups != 0 ||
         x[1] != w[1] * groups || w[0] == 0 || w[1] == 0) {
       return InvalidArgument(fmt::format("weights of shape {} do not fit to a value of shape {}",
                                          ShapeText(w), ShapeText(x)));
@@ -172,7 +172,7 @@ class Conv final : public Operator {
   }
 
  private:
-  // body(element of x, element of columns): of what lies inside.
+  // body(element of x, element of columns), without the padding.
   template <typename Body>
   void ForEach(size_t group, Body body) const {
     size_t at = 0;
@@ -215,7 +215,7 @@ class Conv final : public Operator {
 
 enum class Pooling { kMax, kAverage };
 
-// The greatest or the mean of each window, or of all places.
+// The maximum or the mean of each window, or of all positions.
 template <Pooling kPooling, bool kGlobal>
 class Pool final : public Operator {
  public:
@@ -300,7 +300,7 @@ class Pool final : public Operator {
   }
 
  private:
-  // body(output's element, input's first of the channel, step).
+  // body(output element, first input element of the channel, step).
   template <typename Body>
   void ForEach(const OperatorContext& node, Body body) const {
     const Shape& x = node.In(0).shape;
@@ -316,7 +316,7 @@ class Pool final : public Operator {
     int64_t count = 0;
     for (int64_t i = 0; i < window_.size; ++i) {
       const int64_t place = window_.PlaceOf(step, i);
-      // What a rounded-up last window has behind the padding never counts.
+      // The part of a rounded-up last window that lies beyond the padding never counts.
       const bool counted = count_padding_ && place < window_.places + window_.after;
       count += counted || window_.Holds(place) ? 1 : 0;
     }
@@ -325,7 +325,7 @@ class Pool final : public Operator {
 
   Window window_;
   bool count_padding_ = false;
-  std::vector<int64_t> winners_;  // the places that the greatest stood at
+  std::vector<int64_t> winners_;  // the positions of the maxima
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 
 #include "models/graph/operator_internal.h"
 
-// Functions of one number each.
+// Elementwise functions of one input.
 namespace sluice::models::graph {
 namespace {
 
-// A function says its values and, times what came back, its slope: Slope writes `to` from the
-// gradient of the outputs. `Configure` reads its attributes.
+// A function has Values, and Slope, which writes the gradient of the input to `to`: the derivative
+// times the gradient of the output. `Configure` reads its attributes.
 struct Configured {
   void Configure(const Attributes& /*attributes*/) {}
 };
@@ -141,7 +141,7 @@ struct Elu {
   }
   void Slope(const Kernels& kernels, const float* x, const float*, const float* g, float* to,
              size_t n) {
-    // Of the input: told from the output, a negative alpha would look like the other side.
+    // From the input: with a negative alpha, the output does not show on which side the input was.
     Each(x, to, n, [](float a) { return std::min(a, 0.0F); });
     kernels.exp(to, n);
     for (size_t i = 0; i < n; ++i) {
@@ -301,7 +301,7 @@ class Elementwise final : public Operator {
   std::vector<float> product_;
 };
 
-// Between two bounds, which are inputs since opset 11; NaN stays.
+// Limits values to two bounds, which are inputs since opset 11; NaN stays NaN.
 class Clip final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -343,8 +343,8 @@ class Clip final : public Operator {
   float high_ = 0;
 };
 
-// Ours: its input, weights, of which l1 x the sizes and l2 x the squares are added to the mean loss,
-// as the gradient has it: what Keras calls a regulariser.
+// Not of ONNX: passes weights on, and adds to the mean loss l1 times their absolute values and l2
+// times their squares, by its gradient only: a regularizer of Keras.
 class WeightPenalty final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -375,8 +375,8 @@ class WeightPenalty final : public Operator {
   float l2_ = 0;
 };
 
-// Ours: its input, on which half of l2 x the square of each number is added to the row's loss, as
-// the gradient has it (the mean over the rows): Rendle 2010, section V.
+// Not of ONNX: passes its input on, and adds half of l2 times the square of each number to the
+// row's loss, by its gradient only (the loss is the mean over the rows): Rendle 2010, section V.
 class L2Penalty final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {

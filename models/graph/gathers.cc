@@ -6,8 +6,8 @@
 
 #include "models/graph/operator_internal.h"
 
-// Elements and rows by their number. A number that there is not gives NaN (of integers: 0), so that
-// training ends with an error that names the loss, and not somewhere in memory.
+// Elements and rows by index. An index out of range gives NaN (for integers 0), so that training
+// ends with an error about the loss and no memory outside is read.
 namespace sluice::models::graph {
 namespace {
 
@@ -29,7 +29,7 @@ Status NeedIndices(const OperatorContext& node, size_t k) {
   return OkStatus();
 }
 
-// Whole parts along an axis. Of a table the rows of the batch, by their positions in it.
+// Slices along an axis; of a table, the rows of the batch by their positions in it.
 class Gather final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -105,7 +105,7 @@ class Gather final : public Operator {
   std::vector<size_t> places_;
 };
 
-// One element for each index, at the index's own place in all other axes.
+// One element for each index; its coordinates in all other axes are those of the index.
 class GatherElements final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -175,9 +175,8 @@ class GatherElements final : public Operator {
   std::vector<size_t> places_;
 };
 
-// Ours: each row's ids of a feature of several, as one row: their sum, mean or sum by the root of
-// the squared weights. Beside the ids that the feature has the weights that it has; a row without
-// ids is 0.
+// Not of ONNX: combines the embeddings of a row's ids into one: their weighted sum, mean, or sum
+// divided by the root of the sum of squared weights. A row without ids gives 0.
 class EmbeddingBag final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -240,7 +239,7 @@ class EmbeddingBag final : public Operator {
       }
       const float divisor =
           combiner_ == "mean" ? sum : (combiner_ == "sqrtn" ? std::sqrt(squares) : 1.0F);
-      // Weights that cancel out leave no mean to speak of: the row counts as empty.
+      // If the weights cancel out, there is no mean: the row counts as empty.
       const float scale = divisor == 0 ? 0.0F : 1.0F / divisor;
       for (size_t i = begin; i < end; ++i) {
         factors_[i] *= scale;
@@ -248,7 +247,7 @@ class EmbeddingBag final : public Operator {
       begin = end;
     }
   }
-  // body(row, the table's row, factor) for each id.
+  // body(row, table row, factor) for each id.
   template <typename Body>
   void ForEach(const OperatorContext& node, Body body) const {
     const RowUse& bag = *node.In(1).use;

@@ -16,12 +16,12 @@ class Attribute;
 class ModelSpec;
 class NetworkGraph;
 
-// A feature as the builder of a graph sees it.
+// A feature, as far as the builder of a graph needs to know it.
 struct GraphFeature {
   std::string name;          // as GraphInput.features names it
-  bool category = false;     // ids, as many per row as it has; else numbers
-  uint32_t width = 0;        // numbers per row, with the indicator of a NULL
-  uint32_t buckets = 0;      // ids are [0, buckets)
+  bool category = false;     // any number of ids per row; else numbers
+  uint32_t width = 0;        // numbers per row, including the NULL indicator
+  uint32_t buckets = 0;      // ids are in [0, buckets)
   uint32_t dimension = 0;    // of EMBEDDING(...), written or chosen; 0: indicator
   std::string combiner;      // of a row's ids: "sum", "mean", "sqrtn"
   std::string initializer;   // of the embedding; "" = the builder's choice
@@ -45,17 +45,18 @@ class AttributeValues {
   const ModelSpec& spec_;
 };
 
-// What a model type computes for these features: a graph whose output is [rows, outputs]. The same
-// for the same arguments. An error that begins with "attribute model.x " is shown at that
-// attribute.
+// Builds the graph that a model type computes from these features; its output is [rows, outputs].
+// Equal arguments give equal graphs. An error that begins with "attribute model.x " is shown at
+// that attribute.
 using GraphBuilder = std::function<Result<NetworkGraph>(
     const std::vector<GraphFeature>& features, size_t outputs, const AttributeValues& attributes)>;
 
 // The features of a plan, numbers first, each in the plan's order.
 Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec);
 
-// Builds the graph of a spec that has its features, attributes and loss, and puts it in its place.
-// Parameters that only a feature's ids read become tables; what is said of the others is returned.
+// Builds the graph of a spec whose features, attributes and loss are known, and stores it in the
+// spec. Parameters that are read only by a feature's ids become tables; returns notes on the
+// others.
 Result<std::vector<std::string>> BuildGraph(const GraphBuilder& builder, ModelSpec* spec);
 
 }  // namespace sluice::models

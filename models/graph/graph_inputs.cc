@@ -113,7 +113,7 @@ const SlotColumn* GraphInputs::SlotOf(const std::string& input) const {
              : &transform_->slots()[found->slot];
 }
 
-// The first of a row's ids; 0 where it has fewer.
+// The first ids of a row; 0 for those that it does not have.
 void GraphInputs::Pad(const IdSlot& slot, size_t rows, Input* input) {
   const size_t length = std::max<size_t>(input->graph->length(), 1);
   input->padded.assign(rows * length, 0);
@@ -153,7 +153,7 @@ void GraphInputs::Feed(const FeatureBatch& batch) {
     if (input.graph->kind() == GraphInput::NUMBERS) {
       const size_t width = input.graph->width();
       if (width == batch.dense_width && input.runs.size() == 1) {
-        tensor->numbers = const_cast<float*>(batch.dense.data());  // nobody writes an input
+        tensor->numbers = const_cast<float*>(batch.dense.data());  // inputs are never written
         continue;
       }
       run_->Allocate(tensor);

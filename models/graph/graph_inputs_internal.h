@@ -14,7 +14,7 @@ namespace sluice::models {
 class ModelSpec;
 }
 
-// How a batch of rows becomes the inputs of a graph.
+// Turns a batch of rows into the inputs of a graph.
 namespace sluice::models::graph {
 
 class GraphInputs {
@@ -25,16 +25,16 @@ class GraphInputs {
 
   // After GraphRun::Plan: the batch must outlive the run's Forward and Backward.
   void Feed(const FeatureBatch& batch);
-  // The ids that a table is read by, in the order in which the input has them.
+  // The ids by which a table is read, in the order of the input.
   const std::vector<uint32_t>& IdsOf(const std::string& input, const FeatureBatch& batch);
-  // nullptr: no IDS or BAG is called so.
+  // nullptr: there is no IDS or BAG of that name.
   const SlotColumn* SlotOf(const std::string& input) const;
-  // Of a BAG: its ends and weights with a table's positions in place of the ids.
+  // For a BAG: its ends and weights, with positions in a table instead of ids.
   RowUse UseOf(const std::string& input, const FeatureBatch& batch,
                const std::vector<uint32_t>& positions) const;
 
  private:
-  // Columns of FeatureBatch::dense that stand side by side.
+  // Adjacent columns of FeatureBatch::dense.
   struct Run {
     size_t from = 0;
     size_t to = 0;
@@ -44,7 +44,7 @@ class GraphInputs {
     const GraphInput* graph = nullptr;
     std::vector<Run> runs;         // NUMBERS
     size_t slot = 0;               // the others
-    std::vector<uint32_t> padded;  // IDS: of a batch
+    std::vector<uint32_t> padded;  // IDS: for one batch
     RowUse bag;
   };
   GraphInputs(const FeatureTransform& transform, GraphRun* run)

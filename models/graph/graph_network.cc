@@ -17,7 +17,7 @@
 namespace sluice::models {
 namespace {
 
-constexpr int64_t kMostStampsTogether = 1 << 25;  // 256 MiB; beyond, the ids of a batch are hashed
+constexpr int64_t kMaxStampsTogether = 1 << 25;  // 256 MiB; beyond, the ids of a batch are hashed
 
 DenseTensor::Group GroupOf(GraphParameter::Group group) {
   switch (group) {
@@ -48,7 +48,7 @@ class GraphNetwork final : public Network {
         inputs_(std::move(inputs)) {}
 
   Status AddParameters();
-  // That the operators fit together, whatever the number of rows, and to the loss.
+  // Whether the operators fit together, for any number of rows, and fit the loss.
   Status CheckOutputs();
 
   const FeatureTransform& transform() const override { return *transform_; }
@@ -65,7 +65,7 @@ class GraphNetwork final : public Network {
                   std::vector<float>* predictions) override;
 
  private:
-  // False where the operators cannot take so many rows: then nothing is known of them.
+  // False: the operators cannot process that many rows, so nothing is known of these.
   bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, uint64_t key);
   void PlaceGradient(const ParameterView& view, Gradient* gradient);
   void ClearUnreached(Gradient* gradient) const;
@@ -78,12 +78,12 @@ class GraphNetwork final : public Network {
   std::vector<EmbeddingTable> tables_;
   size_t bytes_per_row_ = 0;
 
-  // Of the batch at hand.
+  // For the current batch.
   std::unique_ptr<graph::GraphRun> run_;
   graph::GraphInputs inputs_;
-  std::vector<graph::Tensor*> dense_values_;  // nullptr: nobody reads it
+  std::vector<graph::Tensor*> dense_values_;  // nullptr: not read by any node
   std::vector<graph::Tensor*> table_values_;
-  std::vector<graph::RowUse> uses_;      // of the tables
+  std::vector<graph::RowUse> uses_;      // by table
   std::vector<IdNumbering> numberings_;  // of the tables
   std::vector<float> unlearnt_;          // the output's gradient when nothing learns
 };
@@ -105,7 +105,7 @@ Status GraphNetwork::AddParameters() {
     dense_.push_back(std::move(tensor));
     dense_values_.push_back(run_->Find(parameter.name()));
   }
-  int64_t stamps = kMostStampsTogether;
+  int64_t stamps = kMaxStampsTogether;
   for (const GraphTable& own : run_->graph().tables()) {
     RETURN_IF_ERROR(
         CheckInitializer(KindOf(own.initializer()), fmt::format("table '{}'", own.name())));
@@ -152,7 +152,7 @@ Status GraphNetwork::CheckOutputs() {
           .Hint(outputs == 1 ? "this label needs one number per row"
                              : fmt::format("this label needs {} numbers per row", outputs));
     }
-    // From 2 rows to 7: values and gradients.
+    // Values and gradients, for 2 to 7 rows.
     constexpr size_t kCopies = 2;
     bytes_per_row_ = static_cast<size_t>(std::max<int64_t>(run_->elements() - before, 0)) *
                      kCopies * sizeof(float) / 5;
@@ -169,8 +169,8 @@ int64_t GraphNetwork::parameter_count() const {
   for (const EmbeddingTable& table : tables_) {
     count += static_cast<double>(table.rows) * table.dimension;
   }
-  constexpr double kMost = 0x1p62;
-  return static_cast<int64_t>(std::min(count, kMost));
+  constexpr double kMax = 0x1p62;
+  return static_cast<int64_t>(std::min(count, kMax));
 }
 
 void GraphNetwork::CollectIds(const FeatureBatch& batch, ParameterView* view) {
@@ -201,7 +201,8 @@ bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view,
   inputs_.Feed(batch);
   for (size_t i = 0; i < dense_.size(); ++i) {
     if (dense_values_[i] != nullptr) {
-      dense_values_[i]->numbers = const_cast<float*>(view.dense[i]);  // nobody writes a parameter
+      dense_values_[i]->numbers =
+          const_cast<float*>(view.dense[i]);  // parameters are never written
     }
   }
   for (size_t t = 0; t < tables_.size(); ++t) {

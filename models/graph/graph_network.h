@@ -10,8 +10,8 @@ namespace sluice::models {
 class Loss;
 class ModelSpec;
 
-// The network that ModelSpec.graph describes. Fails when it cannot be run on the spec's features,
-// names one that there is not, or gives other outputs than the loss takes.
+// The network that ModelSpec.graph describes. Fails if it cannot be run on the spec's features,
+// names a feature that does not exist, or has other outputs than the loss expects.
 Result<std::unique_ptr<Network>> MakeGraphNetwork(const ModelSpec& spec,
                                                   std::unique_ptr<FeatureTransform> transform,
                                                   Loss loss);

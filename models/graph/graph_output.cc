@@ -12,11 +12,12 @@
 namespace sluice::models {
 namespace {
 
-// What may stand between the last function and the output.
+// Operators that may stand between the last function and the output.
 constexpr std::array<std::string_view, 5> kSameNumbers = {"Identity", "Squeeze", "Unsqueeze",
                                                           "Flatten", "Reshape"};
 
-// The only node that reads the value, the output counted as a reader; nullptr otherwise.
+// The only reader of the value, if it is a node; nullptr if there are several readers, or the
+// graph's output is one.
 GraphNode* OnlyMaker(const std::string& value, NetworkGraph* graph) {
   GraphNode* maker = nullptr;
   auto readers = std::count(graph->outputs().begin(), graph->outputs().end(), value);

@@ -9,8 +9,8 @@
 namespace sluice::models::graph {
 namespace {
 
-// Known values decide shapes, which have few axes; longer ones need not be known before a batch.
-constexpr int64_t kMostKnown = 1 << 16;
+// Values known before a batch determine shapes, which have few axes; longer ones need not be known.
+constexpr int64_t kMaxKnown = 1 << 16;
 
 }  // namespace
 
@@ -80,12 +80,12 @@ Status GraphRun::PlanStep(Step* step) {
     }
   }
   elements_ += step->run->IsView() ? 0 : elements;
-  if (elements_ > kMostElementsTogether) {
+  if (elements_ > kMaxElementsTogether) {
     return InvalidArgument(fmt::format("the values of a batch have more than {} elements together",
-                                       kMostElementsTogether))
+                                       kMaxElementsTogether))
         .Hint("a smaller train.batch_size takes less");
   }
-  step->done = known && elements <= kMostKnown;
+  step->done = known && elements <= kMaxKnown;
   if (step->done) {
     for (Tensor* output : context.outputs) {
       if (output != nullptr) {
@@ -150,7 +150,7 @@ void GraphRun::PrepareBackward() {
         Tensor& viewed = *step->context.inputs[0];
         const size_t of = IndexOf(viewed);
         if (of >= given_ && readers_[of] == 1) {
-          viewed.gradient = output->gradient;  // nobody else gives anything back to it
+          viewed.gradient = output->gradient;  // no other gradient reaches it
         }
       }
     }

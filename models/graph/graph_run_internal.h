@@ -18,43 +18,44 @@ namespace sluice::models::graph {
 // For messages: "node '/fc/Gemm' (Gemm)".
 std::string NameOf(const GraphNode& node);
 
-// A graph is walked for every batch. The largest that was seen of PyTorch has 2,000 nodes.
-constexpr int kMostNodes = 20'000;
-// It stands in the plan, which goes to every process and into the catalog.
-constexpr size_t kMostGraphBytes = size_t{64} << 20;
-// Dense parameters are pulled and their gradients pushed whole, for every batch.
-constexpr int64_t kMostDenseBytes = int64_t{256} << 20;
-// Of all values of one batch together, gradients not counted: 4 GiB.
-constexpr int64_t kMostElementsTogether = int64_t{1} << 30;
+// Every batch passes through all nodes. The largest graph exported by PyTorch so far had 2,000.
+constexpr int kMaxNodes = 20'000;
+// The graph is part of the plan, which is sent to every process and stored in the catalog.
+constexpr size_t kMaxGraphBytes = size_t{64} << 20;
+// All dense parameters are pulled, and all their gradients pushed, for every batch.
+constexpr int64_t kMaxDenseBytes = int64_t{256} << 20;
+// All values of one batch, without gradients: 4 GiB.
+constexpr int64_t kMaxElementsTogether = int64_t{1} << 30;
 
-// A checked graph with the memory of one batch. Shapes and constants are worked out once per batch
+// A checked graph with the memory for one batch. Shapes and constants are computed once per batch
 // size. Not thread-safe; one per thread.
 class GraphRun {
  public:
-  // Refuses what could not be run: unknown operators and attributes, values that nobody makes,
-  // cycles, sizes beyond the limits. Nothing in the graph is taken on trust. `kernels` outlives it.
+  // Refuses a graph that cannot be run: unknown operators or attributes, values that no node
+  // computes, cycles, sizes beyond the limits. The graph is not trusted. `kernels` outlives this.
   static Result<std::unique_ptr<GraphRun>> Make(const NetworkGraph& graph, const Kernels& kernels);
 
   const NetworkGraph& graph() const { return graph_; }
-  // nullptr: there is no such value, or nobody reads it.
+  // nullptr: there is no such value, or no node reads it.
   Tensor* Find(const std::string& name);
   Tensor& output() { return tensors_[output_]; }
 
-  // Of all values of a batch of the size that was planned last.
+  // All values of a batch of the size that was planned last.
   int64_t elements() const { return elements_; }
 
-  // Makes ready for batches of so many rows. Fails where an operator cannot take them.
+  // Prepares for batches of that many rows. Fails if an operator cannot process them.
   Status Plan(int64_t rows);
-  // Of inputs, after Plan: memory for their elements, which stays as it is until the next Plan.
+  // For inputs, after Plan: memory for their elements, valid until the next Plan.
   void Allocate(Tensor* input);
 
-  // The elements of inputs, parameters and tables are where their pointers say. `key` decides what
-  // dropout leaves out.
+  // The pointers of inputs, parameters and tables must be set. `key` determines which numbers
+  // dropout drops.
   void Forward(bool train, uint64_t key);
-  // Before Backward, after Forward: memory for the gradients of all but parameters and tables.
+  // After Forward and before Backward: memory for all gradients except those of parameters and
+  // tables.
   void PrepareBackward();
-  // From the output's gradient, which is in place, to those of parameters and tables, which are
-  // where their pointers say; `written` says which of them something came back to.
+  // Computes the gradients of parameters and tables, whose pointers must be set, from the output's
+  // gradient, which must be filled in. Their `written` is set if a gradient reached them.
   void Backward();
 
  private:
@@ -64,8 +65,8 @@ class GraphRun {
     Attributes attributes;
     std::unique_ptr<Operator> run;
     OperatorContext context;
-    uint64_t number = 0;  // among the graph's nodes: what dropout counts by
-    bool learns = false;  // somebody wants what it gives back
+    uint64_t number = 0;  // among the graph's nodes; part of dropout's key
+    bool learns = false;  // a parameter or table needs its gradient
     bool fixed = false;   // reads only constants: runs once per batch size
     bool done = false;
   };
@@ -82,13 +83,13 @@ class GraphRun {
   const NetworkGraph graph_;
   const Kernels& kernels_;
   std::unordered_map<std::string, size_t> names_;
-  std::vector<Tensor> tensors_;  // inputs, parameters and tables first
+  std::vector<Tensor> tensors_;  // inputs, parameters and tables come first
   size_t given_ = 0;
   size_t output_ = 0;
-  std::vector<uint32_t> readers_;  // of each tensor
-  std::vector<Step> steps_;        // those that the output depends on
+  std::vector<uint32_t> readers_;  // by tensor
+  std::vector<Step> steps_;        // those on which the output depends
 
-  // Of the batch size at hand.
+  // For the current batch size.
   int64_t rows_ = -1;
   int64_t elements_ = 0;
   bool allocated_ = false;

@@ -6,11 +6,11 @@
 
 #include "models/graph/graph_run_internal.h"
 
-// What a graph must be so that it can be run.
+// Checks that a graph can be run, and prepares it.
 namespace sluice::models::graph {
 namespace {
 
-constexpr int64_t kMostTableRows = int64_t{1} << 40;
+constexpr int64_t kMaxTableRows = int64_t{1} << 40;
 constexpr uint32_t kWidestTable = 1 << 18;
 
 bool Listed(std::string_view list, std::string_view word) {
@@ -68,13 +68,13 @@ GraphRun::GraphRun(const NetworkGraph& graph, const Kernels& kernels)
 
 Result<std::unique_ptr<GraphRun>> GraphRun::Make(const NetworkGraph& graph,
                                                  const Kernels& kernels) {
-  if (graph.nodes_size() > kMostNodes) {
+  if (graph.nodes_size() > kMaxNodes) {
     return InvalidArgument(
-               fmt::format("a graph of {} nodes: at most {}", graph.nodes_size(), kMostNodes))
+               fmt::format("a graph of {} nodes: at most {}", graph.nodes_size(), kMaxNodes))
         .Hint("each is walked for every batch; a loop over rows or columns unrolls into nodes");
   }
-  if (const size_t bytes = graph.ByteSizeLong(); bytes > kMostGraphBytes) {
-    return InvalidArgument(fmt::format("a graph of {} bytes: at most {}", bytes, kMostGraphBytes))
+  if (const size_t bytes = graph.ByteSizeLong(); bytes > kMaxGraphBytes) {
+    return InvalidArgument(fmt::format("a graph of {} bytes: at most {}", bytes, kMaxGraphBytes))
         .Hint("large constants can be parameters");
   }
   std::unique_ptr<GraphRun> run(new GraphRun(graph, kernels));
@@ -122,16 +122,16 @@ Status GraphRun::AddGiven() {
     RETURN_IF_ERROR(
         CheckShape(tensor.shape).Because(fmt::format("parameter '{}'", parameter.name())));
     bytes += tensor.size() * static_cast<int64_t>(sizeof(float));
-    if (bytes > kMostDenseBytes) {
+    if (bytes > kMaxDenseBytes) {
       return InvalidArgument(fmt::format("the dense parameters have more than {} MiB, with '{}'",
-                                         kMostDenseBytes >> 20, parameter.name()))
+                                         kMaxDenseBytes >> 20, parameter.name()))
           .Hint("they are pulled whole for every batch; rows that a category names become a table");
     }
     tensor.trained = parameter.group() != GraphParameter::FROZEN;
     tensor.gradient_count = tensor.count();
   }
   for (const GraphTable& table : graph_.tables()) {
-    if (table.rows() < 1 || table.rows() > kMostTableRows || table.dimension() < 1 ||
+    if (table.rows() < 1 || table.rows() > kMaxTableRows || table.dimension() < 1 ||
         table.dimension() > kWidestTable) {
       return InvalidArgument(fmt::format("table '{}' has {} rows of {}", table.name(), table.rows(),
                                          table.dimension()));
@@ -145,7 +145,7 @@ Status GraphRun::AddGiven() {
 }
 
 Status GraphRun::AddSteps() {
-  // From first to last: what each reads must be there. From last to first: who is read at all.
+  // Forwards: the inputs of each node must exist. Backwards: which nodes the output depends on.
   std::vector<const OperatorEntry*> entries;
   for (const GraphNode& node : graph_.nodes()) {
     Result<const OperatorEntry*> entry = EntryOf(node);
@@ -207,7 +207,7 @@ Status GraphRun::AddSteps() {
       step.context.outputs.push_back(read ? &tensors_[names_.at(output)] : nullptr);
     }
   }
-  for (Step& step : steps_) {  // now that they stay where they are
+  for (Step& step : steps_) {  // now that the vector no longer moves them
     step.context.attributes = &step.attributes;
     step.context.kernels = &kernels_;
   }

@@ -14,7 +14,7 @@ namespace {
 
 struct Uses {
   size_t count = 0;
-  std::string ids;  // the input that one of them reads it by
+  std::string ids;  // the input by whose ids one of them reads it
 };
 
 bool AlongFirstAxis(const GraphNode& node) {

@@ -9,7 +9,7 @@
 namespace sluice::models {
 namespace {
 
-// As DNN*'s input_bound.
+// As input_bound of the DNN types.
 constexpr float kInputBound = 3;
 constexpr double kBatchNormMomentum = 0.9;
 

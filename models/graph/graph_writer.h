@@ -15,52 +15,53 @@ namespace sluice::models {
 
 class GraphNode;
 
-// A value of a graph that is being written: its name, and its numbers per row. Width 0: there is no
-// such value (no numeric feature); whoever takes one leaves it out.
+// A value of a graph that is being built: its name, and its numbers per row. Width 0: the value
+// does not exist (there is no numeric feature), and operators ignore it.
 struct GraphValue {
   std::string name;
   int64_t width = 0;
   explicit operator bool() const { return width > 0; }
 };
 
-// Writes the graph of a family, operator by operator. Names tell layers: "deep/0/kernel". Not
-// thread-safe.
+// Builds the graph of a family, operator by operator. Parameters are named by layer, as in
+// "deep/0/kernel". Not thread-safe.
 class GraphWriter {
  public:
   GraphWriter();
   ~GraphWriter();
 
-  // The numeric ones among the features, side by side; no value where there are none.
+  // The numeric features, concatenated; of width 0 if there are none.
   GraphValue Numbers(const std::vector<GraphFeature>& features, const std::string& name);
-  // The row of the feature's own table for each row, of several ids as its combiner says.
-  // `initializer` stands where the feature has none of its own.
+  // For each row, the row of the feature's own table; several ids are combined by its combiner.
+  // `initializer` is used if the feature has none of its own.
   GraphValue Embedding(const std::string& scope, const GraphFeature& feature, int64_t dimension,
                        const std::string& initializer);
-  // A dense tensor that learns.
+  // A trained dense tensor.
   std::string Parameter(const std::string& name, const std::vector<int64_t>& shape,
                         const std::string& initializer);
   std::string Scalar(float value);
 
-  // `width`: of what comes out.
+  // `width`: of the output.
   GraphValue Node(const std::string& op, const std::vector<std::string>& inputs, int64_t width,
                   const std::string& name = "");
-  void SetIntegers(std::string_view attribute, const std::vector<int64_t>& values);  // of the last
+  void SetIntegers(std::string_view attribute,
+                   const std::vector<int64_t>& values);  // of the last node
 
-  // Of the same width, row by row and number by number.
-  GraphValue Add(const GraphValue& a, const GraphValue& b);  // either may be missing
+  // Elementwise, of equal widths.
+  GraphValue Add(const GraphValue& a, const GraphValue& b);  // either may have width 0
   GraphValue Multiply(const GraphValue& a, const GraphValue& b);
   GraphValue Scale(const GraphValue& a, float factor);
-  // Side by side, those that there are.
+  // Concatenates; values of width 0 are ignored.
   GraphValue Concat(const std::vector<GraphValue>& values, const std::string& name);
-  // The numbers [begin, end) of each row.
+  // Columns [begin, end).
   GraphValue Slice(const GraphValue& value, int64_t begin, int64_t end);
-  // Values of one width stacked, then summed; `squared`: the sum of their squares.
+  // The elementwise sum of values of equal width; `squared`: of their squares.
   GraphValue Stack(const std::vector<GraphValue>& values, const std::string& name);
   GraphValue SumOf(const GraphValue& stacked, bool squared);
-  // The numbers [begin, end) of each of the stacked, side by side.
+  // Columns [begin, end) of each of the values, concatenated.
   GraphValue SliceOfEach(const GraphValue& stacked, int64_t count, int64_t begin, int64_t end);
   GraphValue SumOfRow(const GraphValue& value);  // width 1
-  // x / sqrt(1 + (x / bound)^2): numbers far out count as far out, not as so far as they are.
+  // x / sqrt(1 + (x / bound)^2): limits the influence of outliers.
   GraphValue Bounded(const GraphValue& value);
   // value x kernel [+ bias].
   GraphValue Dense(const std::string& name, const GraphValue& value, int64_t width,
@@ -68,7 +69,7 @@ class GraphWriter {
   GraphValue Activate(const GraphValue& value, const std::string& function);
   // Hidden layers as model.hidden_units, activation_fn, batch_norm and dropout say.
   GraphValue Hidden(const std::string& scope, GraphValue value, const AttributeValues& attributes);
-  // Half of l2 x the squares of a row's numbers joins its loss, which is not told of it.
+  // Adds half of l2 times the squares of a row's numbers to its loss, by the gradient only.
   GraphValue Penalised(const GraphValue& value, double l2);
 
   Result<NetworkGraph> Take(const GraphValue& output);

@@ -5,7 +5,7 @@
 #include "models/graph/broadcast_internal.h"
 #include "models/graph/operator_internal.h"
 
-// Booleans: where they come from, and what they decide.
+// Comparisons and logic, and the operators that booleans control.
 namespace sluice::models::graph {
 namespace {
 

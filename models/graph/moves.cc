@@ -5,11 +5,11 @@
 #include "models/graph/broadcast_internal.h"
 #include "models/graph/operator_internal.h"
 
-// Elements that go somewhere else: put together, cut, turned, repeated.
+// Operators that move elements: concatenate, split, transpose, repeat.
 namespace sluice::models::graph {
 namespace {
 
-// body(from, to) with the elements of both, of whichever type they are.
+// Calls body(from, to) with the elements of both, for their element type.
 template <typename Body>
 void WithElements(const Tensor& from, const Tensor& to, Body body) {
   if (from.type == ElementType::kFloat) {
@@ -170,7 +170,7 @@ class Split final : public Operator {
   std::vector<int64_t> widths_;
 };
 
-// Walks the elements of a shape in order, beside a place that moves by other strides.
+// Visits the elements of a shape in order, together with an offset that moves by other strides.
 template <typename Body>
 void ForEachPlace(const Shape& shape, const std::vector<int64_t>& strides, int64_t first,
                   Body body) {
@@ -198,7 +198,7 @@ std::vector<int64_t> StridesOf(const Shape& shape) {
   return strides;
 }
 
-// What Slice and Transpose have in common: elements of the input at other strides, each once.
+// Common to Slice and Transpose: elements of the input at other strides, each once.
 class Strided : public Operator {
  public:
   void Forward(const OperatorContext& node) final {
@@ -291,7 +291,7 @@ class Slice final : public Strided {
  private:
   Status Cut(int64_t begin, int64_t end, int64_t step, size_t axis, Shape* shape) {
     const int64_t extent = (*shape)[axis];
-    if (step == 0 || step < -kMostElements || step > kMostElements) {
+    if (step == 0 || step < -kMaxElements || step > kMaxElements) {
       return InvalidArgument(fmt::format("a step of {}", step));
     }
     const auto from_end = [extent](int64_t at) { return at < 0 ? at + extent : at; };
@@ -310,7 +310,7 @@ class Slice final : public Strided {
   }
 };
 
-// A constant around the elements, as PyTorch puts it around what it pools.
+// Surrounds the elements by a constant, as PyTorch does before pooling.
 class Pad final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -321,7 +321,7 @@ class Pad final : public Operator {
       return Unimplemented("only mode=constant is supported");
     }
     if (pads.size() != 2 * shape.size() || std::any_of(pads.begin(), pads.end(), [](int64_t pad) {
-          return pad < 0 || pad > kMostElements;
+          return pad < 0 || pad > kMaxElements;
         })) {
       return InvalidArgument(fmt::format("pads {} are not two of at least 0 for each of {} axes",
                                          ShapeText(pads), shape.size()));
@@ -398,10 +398,10 @@ class Expand final : public Operator {
 }  // namespace
 
 std::span<const OperatorEntry> MoveOperators() {
-  constexpr size_t kMostParts = 4096;
+  constexpr size_t kMaxParts = 4096;
   static constexpr OperatorEntry kEntries[] = {
-      {"Concat", 1, kMostParts, 1, "axis", MakeOperator<Concat>},
-      {"Split", 1, 2, kMostParts, "axis split", MakeOperator<Split>},
+      {"Concat", 1, kMaxParts, 1, "axis", MakeOperator<Concat>},
+      {"Split", 1, 2, kMaxParts, "axis split", MakeOperator<Split>},
       {"Slice", 3, 5, 1, "", MakeOperator<Slice>},
       {"Transpose", 1, 1, 1, "perm", MakeOperator<Transpose>},
       {"Pad", 2, 3, 1, "mode", MakeOperator<Pad>},

@@ -6,7 +6,7 @@
 #include "models/features/feature_transform.h"
 #include "models/graph/operator_internal.h"
 
-// Numbers measured against their neighbours, and those left out.
+// Softmax, normalizations and dropout.
 namespace sluice::models::graph {
 namespace {
 
@@ -102,7 +102,7 @@ class Softmax final : public Operator {
   std::vector<float> logarithms_;
 };
 
-// Each row by its own mean and deviation.
+// Normalizes each row by its own mean and standard deviation.
 class LayerNormalization final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -190,8 +190,9 @@ class LayerNormalization final : public Operator {
   std::vector<float> inverse_;
 };
 
-// Each channel by the mean and variance of the batch in training, else by those kept. What the
-// batch had comes back as the "gradient" of the kept ones: see the optimizer RunningMean.
+// Normalizes each channel by the mean and variance of the batch in training, otherwise by the
+// running statistics. Those of the batch are returned as the "gradient" of the running ones: see
+// the optimizer RunningMean.
 class BatchNormalization final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -312,8 +313,8 @@ class BatchNormalization final : public Operator {
   std::vector<float> products_;
 };
 
-// Leaves out a share of the numbers in training and scales the others. Which ones: by (seed, step,
-// node, place) alone.
+// In training drops a fraction of the numbers and scales the others. Which ones depends only on
+// (seed, step, node, position).
 class Dropout final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -331,7 +332,7 @@ class Dropout final : public Operator {
     const float* x = node.In(0).numbers;
     float* y = node.Out().numbers;
     const float ratio = node.Has(1) ? *node.In(1).numbers : node.attributes->Number("ratio", 0.5F);
-    // A ratio outside of [0, 1) leaves out nothing, or everything.
+    // A ratio outside [0, 1) drops nothing, or everything.
     const float scale = ratio < 1 ? 1.0F / (1.0F - ratio) : 0.0F;
     dropped_ = node.train && ratio > 0;
     if (!dropped_) {

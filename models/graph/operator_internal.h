@@ -17,10 +17,10 @@ namespace sluice::models {
 class GraphNode;
 }
 
-// What an operator is to the graph that runs it, and the one table of all of them.
+// The interface of an operator, and the table of all operators.
 namespace sluice::models::graph {
 
-// The attributes of a node as ONNX names them; what the node does not say is the default.
+// The attributes of a node by their ONNX names, with the default for each that the node lacks.
 class Attributes {
  public:
   explicit Attributes(const GraphNode& node) : node_(node) {}
@@ -31,22 +31,21 @@ class Attributes {
   std::vector<int64_t> Integers(std::string_view name) const;
   std::vector<float> Numbers(std::string_view name) const;
   std::vector<std::string> Texts(std::string_view name) const;
-  // What else the node holds: its constant.
+  // The node's constant.
   const GraphNode& node() const { return node_; }
 
  private:
   const GraphNode& node_;
 };
 
-// Where a gradient goes: to += when somebody has written there before, else to =.
+// The destination of a gradient: added if another node has already written there, else assigned.
 struct GradientTarget {
-  float* to = nullptr;  // nullptr: nobody wants it
+  float* to = nullptr;  // nullptr: not needed
   bool add = false;
   explicit operator bool() const { return to != nullptr; }
 };
 
-// A node's surroundings. Inputs that the node leaves out are nullptr, as are outputs that nobody
-// reads.
+// What a node can access. Omitted inputs, and outputs that no node reads, are nullptr.
 struct OperatorContext {
   const Attributes* attributes = nullptr;
   const Kernels* kernels = nullptr;
@@ -60,36 +59,36 @@ struct OperatorContext {
   Tensor& Out(size_t k = 0) const { return *outputs[k]; }
   bool Reads(size_t k) const { return k < outputs.size() && outputs[k] != nullptr; }
 
-  // What came back to an output; nullptr when nothing did.
+  // The gradient of an output; nullptr: none has reached it.
   const float* Back(size_t k = 0) const {
     return Reads(k) && outputs[k]->written ? outputs[k]->gradient : nullptr;
   }
-  // For whoever writes every element of an input's gradient.
+  // For operators that write every element of an input's gradient.
   GradientTarget Target(size_t k) const;
-  // For whoever adds to some: zero where nobody has written; nullptr when nobody wants it.
+  // For operators that add to some elements: zeros if nothing was written yet; nullptr: not needed.
   float* Zeroed(size_t k) const;
 
-  // Sets shape and type of an output.
+  // Sets the shape and type of an output.
   Status Shaped(Shape shape, ElementType type = ElementType::kFloat, size_t k = 0) const;
-  // The integers of an input that must be known before a batch, such as the shape that Reshape
-  // makes.
+  // The integers of an input that must be known before a batch, such as the shape for Reshape.
   Result<std::vector<int64_t>> Known(size_t k, std::string_view what) const;
   Status NeedFloat(size_t k) const;
 };
 
-// One node of a graph. Plan is called for each batch size and may keep what follows from it; memory
-// of the outputs is there from Forward on. A hostile graph may contain any attribute and shape:
-// Plan refuses what the other two could not do. Not thread-safe.
+// One node of a graph. Plan is called for each batch size and may keep what it computes; the
+// outputs have memory from Forward on. A hostile graph may contain any attribute and shape: Plan
+// refuses what Forward and Backward cannot handle. Not thread-safe.
 class Operator {
  public:
   virtual ~Operator() = default;
   virtual Status Plan(const OperatorContext& node) = 0;
   virtual void Forward(const OperatorContext& node) = 0;
-  // From Back to the inputs' gradients. Operators without one have no float outputs to learn by.
+  // Computes the inputs' gradients from those of the outputs (Back). Operators without float
+  // outputs have none.
   virtual void Backward(const OperatorContext& /*node*/) {}
-  // The same inputs always give the same outputs, in training as in prediction.
+  // Equal inputs always give equal outputs, in training as in prediction.
   virtual bool IsFunction() const { return true; }
-  // Its output is the memory of its first input in another shape.
+  // Its output shares the memory of its first input, with another shape.
   virtual bool IsView() const { return false; }
 };
 
@@ -99,11 +98,11 @@ std::unique_ptr<Operator> MakeOperator() {
 }
 
 struct OperatorEntry {
-  std::string_view name;  // ONNX's
+  std::string_view name;  // as in ONNX
   size_t least_inputs = 1;
   size_t most_inputs = 1;
   size_t most_outputs = 1;
-  std::string_view attributes;  // allowed ones, by blanks; any other is refused: it would say more
+  std::string_view attributes;  // the allowed ones, separated by blanks; others are refused
   std::unique_ptr<Operator> (*make)() = nullptr;
 };
 
@@ -111,7 +110,7 @@ struct OperatorEntry {
 const OperatorEntry* FindOperator(std::string_view name);
 std::span<const OperatorEntry> Operators();
 
-// One list per file of operators.
+// One list for each file of operators.
 std::span<const OperatorEntry> ElementwiseOperators();
 std::span<const OperatorEntry> ArithmeticOperators();
 std::span<const OperatorEntry> LogicOperators();

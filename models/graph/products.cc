@@ -5,17 +5,17 @@
 #include "models/graph/broadcast_internal.h"
 #include "models/graph/operator_internal.h"
 
-// Products of matrices.
+// Matrix products.
 namespace sluice::models::graph {
 namespace {
 
-// What an addressed matrix is: rows x columns, or the transpose of what lies in memory.
+// A matrix in memory: rows x columns, or transposed.
 struct Matrix {
   const float* values = nullptr;
   bool transposed = false;
 };
 
-// C (+)= A x B, by the kernels, with memory for a transposed B.
+// C (+)= A x B by the kernels, with a buffer for a transposed B.
 class Product {
  public:
   void Multiply(const Kernels& kernels, size_t m, size_t n, size_t k, Matrix a, Matrix b, bool add,
@@ -35,7 +35,7 @@ class Product {
       shape.a_row_stride = 1;
       shape.a_column_stride = m;
     }
-    if (n == 1 && m > 1) {  // as a row: a column of width one would leave the registers empty
+    if (n == 1 && m > 1) {  // as a row: a column of width one would use few registers
       // C' = B' x A': needs A' in memory, which a transposed A is.
       if (a.transposed) {
         shape = {1, m, k, k, 1, m, m};
@@ -192,7 +192,7 @@ class Gemm final : public Operator {
   std::vector<float> sums_;
 };
 
-// Of any number of axes: the last two are matrices, the others repeat.
+// For any number of axes: the last two are matrices, the others are batch axes.
 class MatMul final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -225,7 +225,7 @@ class MatMul final : public Operator {
     batches_ = static_cast<size_t>(ExtentOf(shape, 0));
     a_repeats_ = ExtentOf(batch_a, 0) != ExtentOf(shape, 0);
     b_repeats_ = ExtentOf(batch_b, 0) != ExtentOf(shape, 0);
-    if (batch_b.empty()) {  // one matrix for all: one product of all rows
+    if (batch_b.empty()) {  // one B for all: a single product of all rows
       m_ *= batches_;
       batches_ = 1;
       products_ = Broadcast(Shape{}, {});

@@ -5,12 +5,12 @@
 #include "models/graph/operator_internal.h"
 #include "models/graph/recurrent_cells_internal.h"
 
-// Recurrent layers: steps x rows x channels, forwards, backwards or both.
+// Recurrent layers over steps x rows x channels: forwards, backwards or both.
 namespace sluice::models::graph {
 namespace {
 
-// A step of a sequence is a pass over the whole batch that waits for the one before.
-constexpr int64_t kMostSteps = 4096;
+// Each step of a sequence is a pass over the whole batch and depends on the previous step.
+constexpr int64_t kMaxSteps = 4096;
 
 // X, W, R, B, sequence_lens, initial_h, initial_c, P to Y, Y_h, Y_c.
 template <Cell kCell>
@@ -37,8 +37,8 @@ class Recurrent final : public Operator {
       return InvalidArgument(fmt::format("X, W and R need three axes, not the shapes {}, {}, {}",
                                          ShapeText(x), ShapeText(w), ShapeText(r)));
     }
-    if (x[0] > kMostSteps) {
-      return InvalidArgument(fmt::format("a sequence has {} steps: at most {}", x[0], kMostSteps))
+    if (x[0] > kMaxSteps) {
+      return InvalidArgument(fmt::format("a sequence has {} steps: at most {}", x[0], kMaxSteps))
           .Hint("each step waits for the one before");
     }
     const auto directions = static_cast<int64_t>(directions_.size());
@@ -171,7 +171,7 @@ class Recurrent final : public Operator {
   }
 
   std::vector<Direction<kCell>> directions_;
-  std::vector<float> values_;  // Y, where only the last step is read
+  std::vector<float> values_;  // Y, if only the last step is read
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "models/graph/broadcast_internal.h"
 #include "models/graph/operator_internal.h"
 
-// Many numbers into one: sums, in the order of the elements.
+// Reductions; sums are computed in the order of the elements.
 namespace sluice::models::graph {
 namespace {
 
@@ -115,7 +115,7 @@ class Reduce final : public Operator {
   }
 
   Broadcast broadcast_;
-  int64_t each_ = 0;  // numbers that make one
+  int64_t each_ = 0;  // numbers that are reduced to one
   std::vector<size_t> winners_;
 };
 

@@ -6,11 +6,11 @@
 #include "models/graph/operator_internal.h"
 #include "models/model.pb.h"
 
-// The same elements in another shape or type, and values that are there before any batch.
+// Other shapes and types of the same elements, and values that are known before any batch.
 namespace sluice::models::graph {
 namespace {
 
-// An output that is its input's memory.
+// An output that shares its input's memory.
 class View : public Operator {
  public:
   void Forward(const OperatorContext& node) final {
@@ -20,7 +20,7 @@ class View : public Operator {
   void Backward(const OperatorContext& node) final {
     const float* back = node.Back();
     const GradientTarget target = node.Target(0);
-    if (!target || target.to == back) {  // the gradients share their memory, too
+    if (!target || target.to == back) {  // the gradients share memory, too
       return;
     }
     for (size_t i = 0, n = node.Out().count(); i < n; ++i) {
@@ -49,7 +49,7 @@ class Identity final : public View {
   Status Plan(const OperatorContext& node) override { return Viewed(node, node.In(0).shape); }
 };
 
-// Of all extents but those of 0.
+// The product of all extents except 0.
 int64_t ProductOfOthers(const Shape& shape) {
   int64_t product = 1;
   for (const int64_t extent : shape) {
@@ -79,7 +79,7 @@ class Reshape final : public View {
     }
     RETURN_IF_ERROR(CheckShape(shape));
     if (free < shape.size()) {
-      // A batch without rows is shaped as one with rows: by the other axes.
+      // A batch without rows gets the shape that one with rows would have.
       shape[free] = ProductOfOthers(x) / ProductOfOthers(shape);
     }
     return Viewed(node, std::move(shape));
@@ -99,7 +99,7 @@ class Flatten final : public View {
   }
 };
 
-// Axes of extent 1, by attribute or input.
+// The axes of extent 1, given by attribute or input.
 Result<std::vector<bool>> AxesOf(const OperatorContext& node, size_t axes) {
   std::vector<int64_t> named = node.attributes->Integers("axes");
   if (node.Has(1)) {
@@ -144,8 +144,8 @@ class Unsqueeze final : public View {
     if (node.Has(1)) {
       more = node.In(1).count();
     }
-    if (more > kMostAxes) {
-      return InvalidArgument(fmt::format("{} new axes: at most {}", more, kMostAxes));
+    if (more > kMaxAxes) {
+      return InvalidArgument(fmt::format("{} new axes: at most {}", more, kMaxAxes));
     }
     ASSIGN_OR_RETURN(const std::vector<bool> chosen, AxesOf(node, x.size() + more));
     Shape shape;
@@ -157,7 +157,7 @@ class Unsqueeze final : public View {
   }
 };
 
-// To numbers, integers or booleans, by ONNX's numbers of types.
+// Casts to floats, integers or booleans, given by ONNX's type numbers.
 class Cast final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -206,7 +206,7 @@ class Cast final : public Operator {
   }
 
  private:
-  // Towards 0; what no integer holds is the nearest that one does, NaN is 0.
+  // Truncates; values out of range become the nearest integer, NaN becomes 0.
   static int64_t Truncated(float x) {
     if (!(x > -0x1p63F)) {
       return x == x ? std::numeric_limits<int64_t>::min() : 0;
@@ -247,7 +247,7 @@ ElementType TypeOf(const GraphTensor& tensor) {
   }
 }
 
-// Writes element i of a constant to all of [first, first + n).
+// Writes element i of a constant to [first, first + n).
 void FillFrom(const GraphTensor& tensor, int i, size_t n, Tensor* to) {
   if (to->type == ElementType::kFloat) {
     std::fill_n(to->numbers, n, tensor.numbers(i));

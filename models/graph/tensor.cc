@@ -35,16 +35,16 @@ std::string_view TypeText(ElementType type) {
 }
 
 Status CheckShape(const Shape& shape) {
-  if (shape.size() > kMostAxes) {
-    return InvalidArgument(fmt::format("a value has {} axes: at most {}", shape.size(), kMostAxes));
+  if (shape.size() > kMaxAxes) {
+    return InvalidArgument(fmt::format("a value has {} axes: at most {}", shape.size(), kMaxAxes));
   }
-  // An extent of 0 does not excuse the others: products of some of them are taken, too.
+  // Checked even if an extent is 0: products of some of the extents are computed, too.
   int64_t size = 1;
   for (const int64_t extent : shape) {
-    if (extent < 0 || extent > kMostElements ||
-        (size *= std::max<int64_t>(extent, 1)) > kMostElements) {
+    if (extent < 0 || extent > kMaxElements ||
+        (size *= std::max<int64_t>(extent, 1)) > kMaxElements) {
       return InvalidArgument(fmt::format("a value of shape {} is too large: at most {} elements",
-                                         ShapeText(shape), kMostElements));
+                                         ShapeText(shape), kMaxElements));
     }
   }
   return OkStatus();
@@ -74,7 +74,7 @@ Result<Shape> BroadcastShape(const Shape& a, const Shape& b) {
 }
 
 Broadcast::Broadcast(const Shape& places, std::initializer_list<const Shape*> operands) {
-  std::array<std::array<int64_t, kMostAxes>, kOperands> strides{};
+  std::array<std::array<int64_t, kMaxAxes>, kOperands> strides{};
   size_t k = 0;
   for (const Shape* operand : operands) {
     const size_t missing = places.size() - operand->size();

@@ -8,42 +8,41 @@
 
 #include "base/status.h"
 
-// What flows between the operators of a graph.
+// The values that pass between the operators of a graph.
 namespace sluice::models::graph {
 
 using Shape = std::vector<int64_t>;
 
-// Rows, a step of a sequence, its channels, heads and directions: five axes is the most that models
-// of tables were seen to have.
-constexpr size_t kMostAxes = 8;
-// Of one value of one batch, 1 GiB of floats: beyond it a shape is a mistake, not a model.
-constexpr int64_t kMostElements = int64_t{1} << 28;
+// Rows, steps of a sequence, channels, heads and directions: models of tables rarely have more than
+// five axes.
+constexpr size_t kMaxAxes = 8;
+// Of one value of one batch: 1 GiB of floats. A larger shape is a mistake.
+constexpr int64_t kMaxElements = int64_t{1} << 28;
 
 enum class ElementType { kFloat, kInteger, kBool, kBag };
 
-// What each row of the batch has of a feature of several ids. As a table's, `positions` count its
-// rows in the batch (RowSet::positions); as an input's, they are the ids themselves.
+// The ids that each row of the batch has of a feature. For a table, `positions` are indices into
+// its rows in the batch (RowSet::positions); for an input, they are the ids themselves.
 struct RowUse {
   std::span<const uint32_t> positions;
-  std::span<const uint32_t> ends;  // as IdSlot::ends: empty: one per row
+  std::span<const uint32_t> ends;  // as IdSlot::ends; empty: one per row
   std::span<const float> weights;  // as IdSlot::weights
 };
 
-// A value as the batch at hand has it. Numbers are row-major; booleans are integers 0 and 1. Bags
-// (the ids of a feature, as many per row as there are) have no elements: only EmbeddingBag reads
-// them.
+// A value of the current batch. Numbers are row-major; booleans are the integers 0 and 1. Bags (a
+// variable number of ids per row) have no elements: only EmbeddingBag reads them.
 struct Tensor {
   ElementType type = ElementType::kFloat;
   Shape shape;
-  bool known = false;           // before a batch: its elements may decide shapes
+  bool known = false;           // before a batch: its elements may determine shapes
   bool fixed = false;           // the same for all batches of a size
-  bool trained = false;         // somebody wants its gradient
-  bool written = false;         // of `gradient`, by this batch's way back
+  bool trained = false;         // its gradient is needed
+  bool written = false;         // `gradient`, by this batch's Backward
   float* numbers = nullptr;     // kFloat
   int64_t* integers = nullptr;  // kInteger, kBool
-  float* gradient = nullptr;    // of `numbers`, once the way back has begun
-  size_t gradient_count = 0;    // of a table: of the rows that the batch has
-  const RowUse* use = nullptr;  // a table's rows, a bag's ids
+  float* gradient = nullptr;    // of `numbers`, from Backward on
+  size_t gradient_count = 0;    // of a table: for the rows of the batch
+  const RowUse* use = nullptr;  // rows of a table, ids of a bag
 
   int64_t size() const {
     int64_t size = 1;
@@ -64,9 +63,9 @@ inline int64_t ExtentOf(const Shape& shape, size_t begin) {
 // "[256, 64]".
 std::string ShapeText(const Shape& shape);
 std::string_view TypeText(ElementType type);
-// Fails where a batch could not hold it.
+// Fails if it is too large for a batch.
 Status CheckShape(const Shape& shape);
-// Counts from the end where negative.
+// Negative: counted from the end.
 Result<size_t> AxisOf(int64_t axis, size_t axes);
 
 }  // namespace sluice::models::graph

@@ -22,7 +22,7 @@ bool SameName(std::string_view a, std::string_view b) {
   });
 }
 
-// "age:0", as TensorFlow calls the value of "age".
+// TensorFlow names the value of "age" "age:0".
 std::string_view WithoutPort(std::string_view name) {
   return name.ends_with(":0") ? name.substr(0, name.size() - 2) : name;
 }
@@ -35,15 +35,15 @@ std::string ExtentsText(const std::vector<int64_t>& extents) {
   return text + "]";
 }
 
-// Per row; -1: the file does not say.
+// Per row; -1: not in the file.
 int64_t WidthOf(const ImportedInput& input) {
   int64_t width = 1;
   for (const int64_t extent : input.extents) {
     if (extent < 0) {
       return -1;
     }
-    constexpr int64_t kMost = 1 << 28;
-    width = std::min(width * std::min(extent, kMost), kMost);
+    constexpr int64_t kMax = 1 << 28;
+    width = std::min(width * std::min(extent, kMax), kMax);
   }
   return width;
 }
@@ -146,21 +146,22 @@ class Binder {
     for (const std::string& name : names) {
       list += (list.empty() ? "" : ", ") + name;
     }
-    return std::move(missing).Hint(fmt::format("its features are {}; AS gives a column another "
-                                               "name",
-                                               list));
+    return std::move(missing).Hint(
+        fmt::format("its features are {}; AS gives a column another "
+                    "name",
+                    list));
   }
 
-  // Numbers come as [rows, width]; the input may have another shape of as many.
+  // Numbers have shape [rows, width]; the input may have another shape of the same size.
   Status AddNumbers(const ImportedInput& input, uint32_t width,
                     const std::vector<const Feature*>& features) {
     const int64_t wanted = WidthOf(input);
     if (wanted >= 0 && wanted != static_cast<int64_t>(width)) {
-      return InvalidArgument(fmt::format("input '{}' of the model is {}, and its feature{} {} "
-                                         "number{} per row",
-                                         input.name, ExtentsText(input.extents),
-                                         features.size() == 1 ? " has" : "s have", width,
-                                         width == 1 ? "" : "s"));
+      return InvalidArgument(
+          fmt::format("input '{}' of the model is {}, and its feature{} {} "
+                      "number{} per row",
+                      input.name, ExtentsText(input.extents),
+                      features.size() == 1 ? " has" : "s have", width, width == 1 ? "" : "s"));
     }
     const bool as_it_comes = input.extents.size() == 1;
     GraphInput* numbers = network_.graph.add_inputs();
@@ -205,22 +206,24 @@ class Binder {
     return AddNumbers(input, static_cast<uint32_t>(width), features);
   }
 
-  // How many ids of a row an input has; 0: the only one.
+  // How many ids per row the input has; 0: one, without an axis.
   Result<uint32_t> LengthOf(const ImportedInput& input) const {
     if (input.extents.size() > 1) {
-      return InvalidArgument(fmt::format("input '{}' of the model is {}: ids are [rows] or [rows, "
-                                         "so many per row]",
-                                         input.name, ExtentsText(input.extents)));
+      return InvalidArgument(
+          fmt::format("input '{}' of the model is {}: ids are [rows] or [rows, "
+                      "so many per row]",
+                      input.name, ExtentsText(input.extents)));
     }
     if (input.extents.empty()) {
       return 0U;
     }
-    constexpr int64_t kMostIds = 4'096;
+    constexpr int64_t kMaxIds = 4'096;
     const int64_t length = input.extents[0];
-    if (length < 1 || length > kMostIds) {
-      return InvalidArgument(fmt::format("input '{}' of the model is {}: how many ids a row has "
-                                         "must be said, 1 to {}",
-                                         input.name, ExtentsText(input.extents), kMostIds));
+    if (length < 1 || length > kMaxIds) {
+      return InvalidArgument(
+          fmt::format("input '{}' of the model is {}: how many ids a row has "
+                      "must be said, 1 to {}",
+                      input.name, ExtentsText(input.extents), kMaxIds));
     }
     return static_cast<uint32_t>(length);
   }
@@ -234,15 +237,16 @@ class Binder {
   Status BindMask(const ImportedInput& input, const Feature& feature) {
     ASSIGN_OR_RETURN(const uint32_t length, LengthOf(input));
     if (length == 0) {
-      return InvalidArgument(fmt::format("input '{}' of the model is [rows]: a mask is [rows, "
-                                         "ids per row]",
-                                         input.name));
+      return InvalidArgument(
+          fmt::format("input '{}' of the model is [rows]: a mask is [rows, "
+                      "ids per row]",
+                      input.name));
     }
     Add(input.name, GraphInput::MASK, feature)->set_length(length);
     return OkStatus();
   }
 
-  // The rows of a table of ours stand where the model takes numbers.
+  // Rows of an added table take the place of the numbers that the model expects.
   Status BindEmbedding(const ImportedInput& input, const Feature& feature) {
     if (feature.representation() != Feature::EMBEDDING) {
       return InvalidArgument(fmt::format("input '{}' of the model takes numbers, and feature '{}' "
@@ -254,10 +258,10 @@ class Binder {
     }
     const int64_t width = WidthOf(input);
     if (input.extents.size() != 1 || (width >= 0 && width != feature.dimension())) {
-      return InvalidArgument(fmt::format("input '{}' of the model is {}, and feature '{}' is "
-                                         "embedded in {} numbers",
-                                         input.name, ExtentsText(input.extents), feature.name(),
-                                         feature.dimension()));
+      return InvalidArgument(
+          fmt::format("input '{}' of the model is {}, and feature '{}' is "
+                      "embedded in {} numbers",
+                      input.name, ExtentsText(input.extents), feature.name(), feature.dimension()));
     }
     const std::string bag = input.name + "/ids";
     const std::string rows = input.name + "/embedding";
@@ -269,8 +273,7 @@ class Binder {
     table->set_dimension(feature.dimension());
     table->set_initializer(feature.initializer());
     AddNode("EmbeddingBag", {rows, bag}, input.name, &before_);
-    GraphAttribute* combiner =
-        before_.mutable_nodes(before_.nodes_size() - 1)->add_attributes();
+    GraphAttribute* combiner = before_.mutable_nodes(before_.nodes_size() - 1)->add_attributes();
     combiner->set_name("combiner");
     combiner->add_texts(feature.combiner().empty() ? "mean" : feature.combiner());
     return OkStatus();

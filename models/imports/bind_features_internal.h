@@ -8,8 +8,8 @@
 
 namespace sluice::models {
 
-// Gives the network's inputs their features: graph.inputs, and nodes before the others where a
-// feature does not come in the shape that the input has. `unread`: the features that none reads.
+// Connects the network's inputs to features: fills graph.inputs, and inserts nodes in front where a
+// feature has another shape than the input. `unread`: the features that no input reads.
 Status BindToFeatures(const FeaturePlan& plan, ImportedNetwork* network,
                       std::vector<std::string>* unread);
 

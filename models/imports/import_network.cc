@@ -26,8 +26,8 @@ Result<ImportedNetwork> Read(const ImportSource& source) {
   return Unimplemented(fmt::format("no network is read from '{}'", source.language));
 }
 
-// Tables whose values the file has begin with these; what else a table has is made when it is
-// touched.
+// Tables whose values are in the file begin with these; other rows are initialised when they are
+// first read.
 NetworkWeights StartOf(ImportedNetwork* network, uint64_t seed) {
   NetworkWeights start;
   for (const GraphParameter& parameter : network->graph.parameters()) {

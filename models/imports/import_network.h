@@ -21,24 +21,24 @@ struct ImportSource {
   std::vector<std::string> frozen;  // onnx: parameters that do not learn
 };
 
-// What came with a network from elsewhere besides its graph.
+// What an import yields besides the graph.
 struct ImportReport {
-  // Initial values, where the file has them: of the network that the spec then makes.
+  // The initial values that the file has, for the network of the resulting spec.
   std::optional<NetworkWeights> start;
-  std::vector<std::string> notes;            // a line each, for people
-  std::vector<std::string> unread_features;  // of the spec: the network reads none of them
+  std::vector<std::string> notes;            // one line each, for the user
+  std::vector<std::string> unread_features;  // features of the spec that the network does not read
 };
 
-// Fill in ModelSpec.graph from what users bring. The spec's features, label and loss are there
-// already: inputs are features by their names (any case); the only input of floats whose name is
-// no feature's gets all numeric ones. Where the label is a class, a Sigmoid or Softmax at the end
-// is left to the loss, and two outputs of two classes become one. Errors say what of the file does
-// not fit the features, or what of it is not supported; nothing in it is taken on trust. Whether
-// the operators fit together is found out by Network::Make. Pure; thread-safe.
+// Fills in ModelSpec.graph from a user's file. The spec's features, label and loss are already set.
+// Inputs are matched to features by name, in any case; a single float input whose name is not a
+// feature's gets all numeric features. If the label is a class, a Sigmoid or Softmax at the end is
+// left to the loss, and two outputs for two classes become one. Errors name what in the file does
+// not fit the features, or is not supported. The file is not trusted. Whether the operators fit
+// together is checked by Network::Make. Pure; thread-safe.
 
 Status ImportNetwork(const ImportSource& source, ModelSpec* spec, ImportReport* report);
 
-// What is wrong with the source, whatever the features are.
+// Errors of the source that do not depend on the features.
 Status CheckImport(const ImportSource& source);
 
 }  // namespace sluice::models

@@ -9,23 +9,23 @@
 
 namespace sluice::models {
 
-// An input as a file declares it, before it is known which features there are.
+// An input as the file declares it, before features are assigned.
 struct ImportedInput {
-  std::string name;  // of the value that nodes read
-  bool ids = false;  // whole numbers, else floats
-  // Behind the rows; -1: not said.
+  std::string name;  // of the value that the nodes read
+  bool ids = false;  // integers; else floats
+  // After the rows; -1: not declared.
   std::vector<int64_t> extents;
 };
 
-// A network that was read from a file: operators and parameters, with what the inputs want. Only
-// BindToFeatures makes a graph of it that can be run.
+// A network as read from a file: operators, parameters and the declared inputs. BindToFeatures
+// turns it into a graph that can be run.
 struct ImportedNetwork {
   NetworkGraph graph;  // without inputs and tables
   std::vector<ImportedInput> inputs;
-  // Initial values of parameters, as many as they have elements; those that are not here are
-  // initialised as their parameter says.
+  // Initial values, complete for each parameter that is listed; others are initialised by their
+  // own initializer.
   std::map<std::string, std::vector<float>> values;
-  std::vector<std::string> notes;  // what was read otherwise than as it stands, a line each
+  std::vector<std::string> notes;  // where the import deviates from the file, one line each
 };
 
 }  // namespace sluice::models

@@ -9,8 +9,8 @@
 namespace sluice::models::keras {
 namespace {
 
-constexpr size_t kMostBytes = size_t{16} << 20;
-// Of brackets in brackets; Keras writes some twelve.
+constexpr size_t kMaxBytes = size_t{16} << 20;
+// Of nested brackets; Keras writes about twelve.
 constexpr int kDeepest = 100;
 
 const Json& Null() {
@@ -18,7 +18,7 @@ const Json& Null() {
   return null;
 }
 
-// The place of the first bracket that is too deep; npos: none is.
+// The position of the first bracket that is too deep; npos: none.
 size_t TooDeep(std::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -47,16 +47,16 @@ Span At(size_t place) {
 }  // namespace
 
 Status ParseJson(std::string_view text, rapidjson::Document* document) {
-  if (text.size() > kMostBytes) {
+  if (text.size() > kMaxBytes) {
     return InvalidArgument(
-        fmt::format("a model of {} bytes of JSON: at most {}", text.size(), kMostBytes));
+        fmt::format("a model of {} bytes of JSON: at most {}", text.size(), kMaxBytes));
   }
   if (const size_t place = TooDeep(text); place != std::string_view::npos) {
     return InvalidArgument(fmt::format("the JSON is nested more than {} deep", kDeepest))
         .At(At(place));
   }
   document->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(text.data(),
-                                                                                    text.size());
+                                                                                   text.size());
   if (document->HasParseError()) {
     return InvalidArgument(fmt::format("this is not JSON: {}",
                                        rapidjson::GetParseError_En(document->GetParseError())))
@@ -97,7 +97,7 @@ double Number(const Json& object, const char* name, double otherwise) {
 Result<int64_t> Whole(const Json& config, const char* name, int64_t least, int64_t most,
                       std::optional<int64_t> otherwise) {
   const Json* value = &Member(config, name);
-  if (value->IsArray() && value->Size() == 1) {  // [3], as one axis is written
+  if (value->IsArray() && value->Size() == 1) {  // [3]: one axis
     value = &(*value)[0];
   }
   if (value->IsNull() && otherwise) {
@@ -106,7 +106,8 @@ Result<int64_t> Whole(const Json& config, const char* name, int64_t least, int64
   const double number = value->IsNumber() ? value->GetDouble() : std::nan("");
   if (!(number >= static_cast<double>(least) && number <= static_cast<double>(most)) ||
       number != std::floor(number)) {
-    return InvalidArgument(fmt::format("{} must be a whole number from {} to {}", name, least, most));
+    return InvalidArgument(
+        fmt::format("{} must be a whole number from {} to {}", name, least, most));
   }
   return static_cast<int64_t>(number);
 }

@@ -9,13 +9,13 @@ namespace sluice::models::keras {
 namespace {
 
 constexpr int64_t kWidest = 1 << 18;
-constexpr int64_t kMostRows = int64_t{1} << 40;
+constexpr int64_t kMaxRows = int64_t{1} << 40;
 
 int64_t Product(const std::vector<int64_t>& extents) {
   int64_t product = 1;
-  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr int64_t kMax = int64_t{1} << 31;
   for (const int64_t extent : extents) {
-    product = std::min(product * std::max<int64_t>(extent, 0), kMost);
+    product = std::min(product * std::max<int64_t>(extent, 0), kMax);
   }
   return product;
 }
@@ -30,23 +30,23 @@ Result<Value> Dense(LayerWriter& layer, const Value& x) {
   const int64_t width = x.extents.back();
   const auto fan_in = static_cast<double>(width);
   const auto fan_out = static_cast<double>(units);
-  ASSIGN_OR_RETURN(const std::string kernel,
-                   layer.Parameter({"kernel",
-                                    {width, units},
-                                    fan_in,
-                                    fan_out,
-                                    "kernel_initializer",
-                                    "GlorotUniform",
-                                    "kernel_regularizer"}));
+  ASSIGN_OR_RETURN(const std::string kernel, layer.Parameter({"kernel",
+                                                              {width, units},
+                                                              fan_in,
+                                                              fan_out,
+                                                              "kernel_initializer",
+                                                              "GlorotUniform",
+                                                              "kernel_regularizer"}));
   std::string y;
   const bool flat = x.extents.size() == 1;
   if (Flag(layer.config(), "use_bias", true)) {
-    ASSIGN_OR_RETURN(const std::string bias,
-                     layer.Parameter({"bias", {units}, fan_in, fan_out, "bias_initializer", "Zeros",
-                                      "bias_regularizer"}));
-    y = flat ? layer.Node("Gemm", {x.name, kernel, bias}, "dense")
-             : layer.Node("Add", {layer.Node("MatMul", {x.name, kernel}, "product"), bias},
-                          "dense");
+    ASSIGN_OR_RETURN(
+        const std::string bias,
+        layer.Parameter(
+            {"bias", {units}, fan_in, fan_out, "bias_initializer", "Zeros", "bias_regularizer"}));
+    y = flat
+            ? layer.Node("Gemm", {x.name, kernel, bias}, "dense")
+            : layer.Node("Add", {layer.Node("MatMul", {x.name, kernel}, "product"), bias}, "dense");
   } else {
     y = layer.Node("MatMul", {x.name, kernel}, "dense");
   }
@@ -59,16 +59,15 @@ Result<Value> Dense(LayerWriter& layer, const Value& x) {
 Result<Value> Embedding(LayerWriter& layer, const Value& x) {
   RETURN_IF_ERROR(layer.Refuse({"mask_zero", "embeddings_regularizer", "activity_regularizer",
                                 "embeddings_constraint", "lora_rank"}));
-  ASSIGN_OR_RETURN(const int64_t rows, Whole(layer.config(), "input_dim", 1, kMostRows));
+  ASSIGN_OR_RETURN(const int64_t rows, Whole(layer.config(), "input_dim", 1, kMaxRows));
   ASSIGN_OR_RETURN(const int64_t width, Whole(layer.config(), "output_dim", 1, kWidest));
-  ASSIGN_OR_RETURN(const std::string table,
-                   layer.Parameter({"embeddings",
-                                    {rows, width},
-                                    static_cast<double>(rows),
-                                    static_cast<double>(width),
-                                    "embeddings_initializer",
-                                    "RandomUniform",
-                                    ""}));
+  ASSIGN_OR_RETURN(const std::string table, layer.Parameter({"embeddings",
+                                                             {rows, width},
+                                                             static_cast<double>(rows),
+                                                             static_cast<double>(width),
+                                                             "embeddings_initializer",
+                                                             "RandomUniform",
+                                                             ""}));
   std::vector<int64_t> extents = x.extents;
   extents.push_back(width);
   const std::string y = layer.Node("Gather", {table, x.name}, "rows");
@@ -145,8 +144,8 @@ Result<Value> Dot(LayerWriter& layer, const std::vector<Value>& inputs) {
   const auto along = [](const Json& axis) {
     return axis.IsInt() && (axis.GetInt() == 1 || axis.GetInt() == -1);
   };
-  const bool rows = axes.IsArray() ? axes.Size() == 2 && along(axes[0]) && along(axes[1])
-                                   : along(axes);
+  const bool rows =
+      axes.IsArray() ? axes.Size() == 2 && along(axes[0]) && along(axes[1]) : along(axes);
   if (inputs.size() != 2 || inputs[0].extents.size() != 1 || inputs[1].extents.size() != 1 ||
       !rows) {
     return layer.Unsupported("a product of other than two rows of numbers");
@@ -160,13 +159,12 @@ Result<Value> Dot(LayerWriter& layer, const std::vector<Value>& inputs) {
       layer.SetOne("keepdims", 1);
       constexpr float kLeast = 1e-6F;
       const std::string least = layer.Scalar(kLeast, part + "/least");
-      names[i] = layer.Node("Div", {names[i], layer.Node("Max", {length, least}, part + "/divisor")},
-                            part);
+      names[i] = layer.Node(
+          "Div", {names[i], layer.Node("Max", {length, least}, part + "/divisor")}, part);
     }
   }
   const std::string product = layer.Node("Mul", names, "product");
-  const std::string sum =
-      layer.Node("ReduceSum", {product, layer.Integers({1}, "axes")}, "sum");
+  const std::string sum = layer.Node("ReduceSum", {product, layer.Integers({1}, "axes")}, "sum");
   layer.SetOne("keepdims", 1);
   return Value{sum, {1}};
 }
@@ -192,13 +190,14 @@ Result<Value> Rectified(LayerWriter& layer, const Value& x) {
   return y;
 }
 
-// Over the last axis; ONNX's channels are the second.
+// Keras normalizes over the last axis; in ONNX channels are the second.
 Result<Value> BatchNormalised(LayerWriter& layer, const Value& x) {
   const auto axes = static_cast<int64_t>(x.extents.size()) + 1;
   const Json& written = Member(layer.config(), "axis");
-  const int64_t axis = written.IsInt()                                                   ? written.GetInt()
-                       : written.IsArray() && written.Size() == 1 && written[0].IsInt() ? written[0].GetInt()
-                                                                                         : -1;
+  const int64_t axis = written.IsInt() ? written.GetInt()
+                       : written.IsArray() && written.Size() == 1 && written[0].IsInt()
+                           ? written[0].GetInt()
+                           : -1;
   if (axes < 2 || axes > 3 || (axis != -1 && axis != axes - 1)) {
     return layer.Unsupported("another axis than the last");
   }
@@ -211,14 +210,16 @@ Result<Value> BatchNormalised(LayerWriter& layer, const Value& x) {
       const std::vector<float> values(static_cast<size_t>(width),
                                       std::string_view(otherwise) == "Ones" ? 1.0F : 0.0F);
       const std::string zeros = layer.Zeros({width}, name);
-      return values.front() == 0 ? zeros
-                                 : layer.Node("Add", {zeros, layer.Scalar(1, "one")},
-                                              std::string(name) + "/ones");
+      return values.front() == 0
+                 ? zeros
+                 : layer.Node("Add", {zeros, layer.Scalar(1, "one")}, std::string(name) + "/ones");
     }
     return layer.Parameter({name, {width}, 1, 1, initializer, otherwise, ""});
   };
-  ASSIGN_OR_RETURN(const std::string gamma, parameter("gamma", "gamma_initializer", "Ones", "scale"));
-  ASSIGN_OR_RETURN(const std::string beta, parameter("beta", "beta_initializer", "Zeros", "center"));
+  ASSIGN_OR_RETURN(const std::string gamma,
+                   parameter("gamma", "gamma_initializer", "Ones", "scale"));
+  ASSIGN_OR_RETURN(const std::string beta,
+                   parameter("beta", "beta_initializer", "Zeros", "center"));
   const double momentum = Number(layer.config(), "momentum", 0.99);
   const double epsilon = Number(layer.config(), "epsilon", 1e-3);
   const bool learns = layer.trainable();
@@ -226,16 +227,17 @@ Result<Value> BatchNormalised(LayerWriter& layer, const Value& x) {
   const std::string variance = layer.name() + "/moving_variance";
   layer.Statistics("moving_mean", width, "zeros", momentum);
   layer.Statistics("moving_variance", width, "ones", momentum);
-  if (!learns) {  // as it would in prediction, in training too
-    const std::string spread =
-        layer.Node("Sqrt",
-                   {layer.Node("Add", {variance, layer.Scalar(static_cast<float>(epsilon), "epsilon")},
-                               "spread/square")},
-                   "spread");
+  if (!learns) {  // in training as in prediction
+    const std::string spread = layer.Node(
+        "Sqrt",
+        {layer.Node("Add", {variance, layer.Scalar(static_cast<float>(epsilon), "epsilon")},
+                    "spread/square")},
+        "spread");
     const std::string standard =
         layer.Node("Div", {layer.Node("Sub", {x.name, mean}, "centred"), spread}, "standard");
-    return Value{layer.Node("Add", {layer.Node("Mul", {standard, gamma}, "scaled"), beta}, "normal"),
-                 x.extents};
+    return Value{
+        layer.Node("Add", {layer.Node("Mul", {standard, gamma}, "scaled"), beta}, "normal"),
+        x.extents};
   }
   const bool sequence = axes == 3;
   const std::string channels = sequence ? layer.Permute(x.name, {0, 2, 1}, "channels") : x.name;

@@ -20,18 +20,40 @@ using keras::Member;
 using keras::Text;
 using keras::Value;
 
-constexpr rapidjson::SizeType kMostLayers = 2'000;
+constexpr rapidjson::SizeType kMaxLayers = 2'000;
 
 const std::vector<std::string>& LayerTypes() {
-  static const std::vector<std::string> types = {
-      "Dense",         "Embedding",          "Flatten",           "Reshape",
-      "Concatenate",   "Add",                "Subtract",          "Multiply",
-      "Average",       "Maximum",            "Minimum",           "Dot",
-      "Dropout",       "Activation",         "ReLU",              "LeakyReLU",
-      "ELU",           "Softmax",            "BatchNormalization", "LayerNormalization",
-      "Conv1D",        "MaxPooling1D",       "AveragePooling1D",  "GlobalMaxPooling1D",
-      "GlobalAveragePooling1D", "LSTM",      "GRU",               "SimpleRNN",
-      "Bidirectional", "TimeDistributed",    "InputLayer"};
+  static const std::vector<std::string> types = {"Dense",
+                                                 "Embedding",
+                                                 "Flatten",
+                                                 "Reshape",
+                                                 "Concatenate",
+                                                 "Add",
+                                                 "Subtract",
+                                                 "Multiply",
+                                                 "Average",
+                                                 "Maximum",
+                                                 "Minimum",
+                                                 "Dot",
+                                                 "Dropout",
+                                                 "Activation",
+                                                 "ReLU",
+                                                 "LeakyReLU",
+                                                 "ELU",
+                                                 "Softmax",
+                                                 "BatchNormalization",
+                                                 "LayerNormalization",
+                                                 "Conv1D",
+                                                 "MaxPooling1D",
+                                                 "AveragePooling1D",
+                                                 "GlobalMaxPooling1D",
+                                                 "GlobalAveragePooling1D",
+                                                 "LSTM",
+                                                 "GRU",
+                                                 "SimpleRNN",
+                                                 "Bidirectional",
+                                                 "TimeDistributed",
+                                                 "InputLayer"};
   return types;
 }
 
@@ -39,7 +61,7 @@ std::string NameOf(const Json& layer) {
   return Text(layer, "name", Text(Member(layer, "config"), "name"));
 }
 
-// Where a value comes from: which layer, and which of its uses.
+// The origin of a value: a layer, and which of its uses.
 using Source = std::pair<std::string, int64_t>;
 
 // ["dense", 0, 0, ...] of Keras 2, or the keras_history of a tensor of Keras 3.
@@ -53,7 +75,7 @@ std::optional<Source> SourceOf(const Json& reference) {
   return Source(history[0].GetString(), history[1].GetInt64());
 }
 
-// Of a list of references, or one that stands alone.
+// Reads a list of references, or a single one.
 std::optional<std::vector<Source>> SourcesOf(const Json& references) {
   if (const auto one = SourceOf(references)) {
     return std::vector<Source>{*one};
@@ -72,7 +94,7 @@ std::optional<std::vector<Source>> SourcesOf(const Json& references) {
   return sources;
 }
 
-// What one use of a layer reads: [[...], ...] of Keras 2, {"args": [...]} of Keras 3.
+// The inputs of one use of a layer: [[...], ...] in Keras 2, {"args": [...]} in Keras 3.
 std::optional<std::vector<Source>> InputsOf(const Json& use) {
   if (!use.IsObject()) {
     return SourcesOf(use);
@@ -94,9 +116,9 @@ class KerasReader {
       return InvalidArgument("this is JSON, and not of a Keras model: it has no layers")
           .Hint("model.to_json() of Keras prints what is expected");
     }
-    if (layers.Size() > kMostLayers) {
+    if (layers.Size() > kMaxLayers) {
       return InvalidArgument(
-          fmt::format("a model of {} layers: at most {}", layers.Size(), kMostLayers));
+          fmt::format("a model of {} layers: at most {}", layers.Size(), kMaxLayers));
     }
     for (const Json& layer : layers.GetArray()) {
       const std::string name = NameOf(layer);
@@ -111,7 +133,7 @@ class KerasReader {
   }
 
  private:
-  // Reads along the layers, each of which reads the one before.
+  // A chain of layers, each of which reads the previous one.
   Status ReadSequential(const Json& layers) {
     Value value;
     for (const Json& layer : layers.GetArray()) {
@@ -140,7 +162,7 @@ class KerasReader {
                  fmt::format("the model has {} outputs: a network has one", outputs->size()))
           .Hint("make one of them the only output");
     }
-    // In the order in which they are listed, which is that of the computation.
+    // In the listed order, which is the order of computation.
     for (const Json& layer : Member(config, "layers").GetArray()) {
       const Json& uses = Member(layer, "inbound_nodes");
       const std::string name = NameOf(layer);
@@ -153,7 +175,7 @@ class KerasReader {
     return OkStatus();
   }
 
-  // What a use of a layer gives, written when it is first read.
+  // The value of a use of a layer, written when it is first read.
   Result<Value> ValueOf(const Source& source) {
     if (const auto found = values_.find(source); found != values_.end()) {
       return found->second;
@@ -165,8 +187,8 @@ class KerasReader {
     if (!open_.insert(source).second) {
       return InvalidArgument(fmt::format("layer '{}' reads what it gives itself", source.first));
     }
-    constexpr size_t kMostAhead = 100;
-    if (open_.size() - values_.size() > kMostAhead) {
+    constexpr size_t kMaxAhead = 100;
+    if (open_.size() - values_.size() > kMaxAhead) {
       return InvalidArgument(
           fmt::format("layer '{}' stands far before those that it reads", source.first));
     }
@@ -198,7 +220,7 @@ class KerasReader {
       ASSIGN_OR_RETURN(Value value, ValueOf(input));
       values.push_back(std::move(value));
     }
-    // The parameters are made by the first use that is written, whichever that is.
+    // The first use that is written creates the parameters.
     return Write(layer, used_[source.first]++, values);
   }
 
@@ -243,7 +265,7 @@ class KerasReader {
     return Unknown(writer.name(), type);
   }
 
-  // Of Dense alone, which takes steps as they are.
+  // Dense is the only layer that processes steps as they are.
   Result<Value> WriteTimeDistributed(const Json& layer, size_t call,
                                      const std::vector<Value>& inputs) {
     const Json& inner = Member(Member(layer, "config"), "layer");
@@ -264,7 +286,7 @@ class KerasReader {
                                         : otherwise);
   }
 
-  // What only embeddings read are ids, whatever type Keras gave it.
+  // Inputs that only embeddings read are ids, whatever their type in Keras.
   Status ReadInputs() {
     for (ImportedInput& input : network_.inputs) {
       size_t readers = 0;

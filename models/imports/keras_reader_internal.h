@@ -7,10 +7,10 @@
 
 namespace sluice::models {
 
-// The network that the JSON of Keras's to_json() describes (Keras 2 and 3, TensorFlow.js too):
-// Sequential and Functional models. Parameters begin as the layers' initialisers say. What is
-// nested, and layers of users' own, are refused by the layer's name; so are settings that would
-// mean something else here. Nothing in it is taken on trust; an error of its syntax has its place.
+// Reads the JSON of Keras's to_json() (Keras 2 and 3, and TensorFlow.js): Sequential and Functional
+// models. Parameters are initialised by the layers' initializers. Nested models, custom layers, and
+// settings that have no counterpart here are refused by the layer's name. The text is not trusted;
+// a syntax error has its position.
 Result<ImportedNetwork> ReadKeras(std::string_view json);
 
 }  // namespace sluice::models

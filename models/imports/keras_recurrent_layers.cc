@@ -4,23 +4,22 @@
 
 #include "models/imports/keras_network_internal.h"
 
-// LSTM, GRU and SimpleRNN, and Bidirectional around one. Weights have the order and the shape that
-// ONNX's operators read: they begin at random anyway.
+// LSTM, GRU and SimpleRNN, and Bidirectional around one of them. Weights have ONNX's order and
+// shape: their initial values are random anyway.
 namespace sluice::models::keras {
 namespace {
 
-constexpr int64_t kMostUnits = 1 << 16;
+constexpr int64_t kMaxUnits = 1 << 16;
 
 struct Cell {
   const char* op = "";
   int64_t gates = 1;
-  std::vector<std::string> activations;  // of one direction
-  bool two_biases = false;               // GRU with reset_after: of the state, too
+  std::vector<std::string> activations;  // for one direction
+  bool two_biases = false;               // GRU with reset_after: one for the state, too
 };
 
 Result<Cell> CellOf(const LayerWriter& layer, const std::string& type, const Json& config) {
-  const auto function = [&](const char* name,
-                            const char* otherwise) -> Result<std::string> {
+  const auto function = [&](const char* name, const char* otherwise) -> Result<std::string> {
     const std::string keras = Text(config, name, otherwise);
     std::string onnx = FunctionOf(keras);
     if (onnx.empty() || onnx == "Softmax" || onnx == "Exp") {
@@ -53,7 +52,7 @@ bool IsCell(const std::string& type) {
   return type == "LSTM" || type == "GRU" || type == "SimpleRNN";
 }
 
-// [directions, 2 x gates x units]: the second half is zero where Keras has no such bias.
+// [directions, 2 x gates x units]: the second half is zero if Keras has no such bias.
 Result<std::string> BiasOf(LayerWriter& layer, const Cell& cell, const Json& config,
                            int64_t directions, int64_t units) {
   const int64_t width = cell.gates * units;
@@ -78,10 +77,10 @@ Result<Value> Recurrent(LayerWriter& layer, const std::string& type, const Json&
   if (x.extents.size() != 2 || x.extents[0] < 1) {
     return layer.Unsupported("an input of other than [rows, steps, channels]");
   }
-  for (const char* member : {"dropout", "recurrent_dropout", "stateful", "return_state",
-                             "kernel_regularizer", "recurrent_regularizer", "bias_regularizer",
-                             "activity_regularizer", "kernel_constraint", "recurrent_constraint",
-                             "time_major"}) {
+  for (const char* member :
+       {"dropout", "recurrent_dropout", "stateful", "return_state", "kernel_regularizer",
+        "recurrent_regularizer", "bias_regularizer", "activity_regularizer", "kernel_constraint",
+        "recurrent_constraint", "time_major"}) {
     const Json& value = Member(config, member);
     if (!value.IsNull() && !value.IsFalse() && !(value.IsNumber() && value.GetDouble() == 0)) {
       return layer.Unsupported(member);
@@ -96,7 +95,7 @@ Result<Value> Recurrent(LayerWriter& layer, const std::string& type, const Json&
     return layer.Unsupported("use_bias=false");
   }
   ASSIGN_OR_RETURN(const Cell cell, CellOf(layer, type, config));
-  ASSIGN_OR_RETURN(const int64_t units, Whole(config, "units", 1, kMostUnits));
+  ASSIGN_OR_RETURN(const int64_t units, Whole(config, "units", 1, kMaxUnits));
   const int64_t directions = both_ways ? 2 : 1;
   const int64_t steps = x.extents[0];
   const int64_t width = x.extents[1];

@@ -4,18 +4,18 @@
 
 #include "models/imports/keras_network_internal.h"
 
-// Layers of sequences: [rows, steps, channels], which ONNX has as [rows, channels, steps].
+// Layers over sequences: [rows, steps, channels] in Keras, [rows, channels, steps] in ONNX.
 namespace sluice::models::keras {
 namespace {
 
-constexpr int64_t kMostSteps = 4'096;
-constexpr int64_t kMostFilters = 1 << 16;
+constexpr int64_t kMaxSteps = 4'096;
+constexpr int64_t kMaxFilters = 1 << 16;
 
 // A window that moves along the steps.
 struct Window {
   int64_t size = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0;  // padding
-  int64_t steps = 0;              // that come out
+  int64_t steps = 0;              // of the output
 };
 
 Result<Window> WindowOf(LayerWriter& layer, const Value& x, const char* size, bool pooling) {
@@ -26,11 +26,11 @@ Result<Window> WindowOf(LayerWriter& layer, const Value& x, const char* size, bo
     return layer.Unsupported("channels_first");
   }
   Window window;
-  ASSIGN_OR_RETURN(window.size, Whole(layer.config(), size, 1, kMostSteps));
-  ASSIGN_OR_RETURN(window.stride, Whole(layer.config(), "strides", 1, kMostSteps,
-                                        pooling ? window.size : 1));
+  ASSIGN_OR_RETURN(window.size, Whole(layer.config(), size, 1, kMaxSteps));
+  ASSIGN_OR_RETURN(window.stride,
+                   Whole(layer.config(), "strides", 1, kMaxSteps, pooling ? window.size : 1));
   if (!pooling) {
-    ASSIGN_OR_RETURN(window.dilation, Whole(layer.config(), "dilation_rate", 1, kMostSteps, 1));
+    ASSIGN_OR_RETURN(window.dilation, Whole(layer.config(), "dilation_rate", 1, kMaxSteps, 1));
   }
   const int64_t steps = x.extents[0];
   const int64_t span = (window.size - 1) * window.dilation + 1;
@@ -63,12 +63,13 @@ Result<Value> Convolved(LayerWriter& layer, const Value& x) {
   RETURN_IF_ERROR(
       layer.Refuse({"activity_regularizer", "kernel_constraint", "bias_constraint", "lora_rank"}));
   ASSIGN_OR_RETURN(const Window window, WindowOf(layer, x, "kernel_size", false));
-  ASSIGN_OR_RETURN(const int64_t filters, Whole(layer.config(), "filters", 1, kMostFilters));
-  ASSIGN_OR_RETURN(const int64_t groups, Whole(layer.config(), "groups", 1, kMostFilters, 1));
+  ASSIGN_OR_RETURN(const int64_t filters, Whole(layer.config(), "filters", 1, kMaxFilters));
+  ASSIGN_OR_RETURN(const int64_t groups, Whole(layer.config(), "groups", 1, kMaxFilters, 1));
   const int64_t channels = x.extents[1];
   if (channels % groups != 0 || filters % groups != 0) {
-    return InvalidArgument(fmt::format("layer '{}' (Conv1D): {} channels and {} filters in {} groups",
-                                       layer.name(), channels, filters, groups));
+    return InvalidArgument(
+        fmt::format("layer '{}' (Conv1D): {} channels and {} filters in {} groups", layer.name(),
+                    channels, filters, groups));
   }
   const auto fan_in = static_cast<double>(window.size * (channels / groups));
   const auto fan_out = static_cast<double>(window.size * filters);
@@ -82,9 +83,10 @@ Result<Value> Convolved(LayerWriter& layer, const Value& x) {
                                     "kernel_regularizer"}));
   std::vector<std::string> inputs = {layer.Permute(x.name, {0, 2, 1}, "channels"), kernel};
   if (Flag(layer.config(), "use_bias", true)) {
-    ASSIGN_OR_RETURN(const std::string bias,
-                     layer.Parameter({"bias", {filters}, fan_in, fan_out, "bias_initializer",
-                                      "Zeros", "bias_regularizer"}));
+    ASSIGN_OR_RETURN(
+        const std::string bias,
+        layer.Parameter(
+            {"bias", {filters}, fan_in, fan_out, "bias_initializer", "Zeros", "bias_regularizer"}));
     inputs.push_back(bias);
   }
   std::string y = layer.Node("Conv", inputs, "convolved");
@@ -114,7 +116,8 @@ Result<Value> PooledWhole(LayerWriter& layer, const Value& x) {
   const std::string y = layer.Node(most ? "ReduceMax" : "ReduceMean", {x.name}, "pooled");
   layer.Set("axes", {1});
   layer.SetOne("keepdims", keep ? 1 : 0);
-  return Value{y, keep ? std::vector<int64_t>{1, x.extents[1]} : std::vector<int64_t>{x.extents[1]}};
+  return Value{y,
+               keep ? std::vector<int64_t>{1, x.extents[1]} : std::vector<int64_t>{x.extents[1]}};
 }
 
 }  // namespace

@@ -10,21 +10,31 @@
 namespace sluice::models {
 namespace {
 
-using google::protobuf::io::CodedInputStream;
 using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 
-// A graph of 20,000 nodes with their names and attributes has some 500,000.
-constexpr int64_t kMostFields = 1'000'000;
+// A graph of 20,000 nodes with names and attributes has about 500,000 fields.
+constexpr int64_t kMaxFields = 1'000'000;
 
-enum class Message { kModel, kGraph, kNode, kAttribute, kValue, kType, kTensorType, kShape, kOther };
+enum class Message {
+  kModel,
+  kGraph,
+  kNode,
+  kAttribute,
+  kValue,
+  kType,
+  kTensorType,
+  kShape,
+  kOther
+};
 
-// Of those whose fields become objects of their own.
+// Fields that the parser turns into objects.
 Message InsideOf(Message message, int field) {
   switch (message) {
     case Message::kModel:
       return field == 7 ? Message::kGraph : Message::kOther;
     case Message::kGraph:
-      return field == 1                  ? Message::kNode
+      return field == 1                   ? Message::kNode
              : field == 11 || field == 12 ? Message::kValue
                                           : Message::kOther;
     case Message::kNode:
@@ -44,16 +54,16 @@ class FieldCount {
  public:
   Status Walk(CodedInputStream* in, Message message) {
     while (const uint32_t tag = in->ReadTag()) {
-      if (++fields_ > kMostFields) {
-        return InvalidArgument(fmt::format("the ONNX file has more than {} fields", kMostFields))
+      if (++fields_ > kMaxFields) {
+        return InvalidArgument(fmt::format("the ONNX file has more than {} fields", kMaxFields))
             .Hint("a loop over rows or columns unrolls into nodes");
       }
       const Message inside = InsideOf(message, WireFormatLite::GetTagFieldNumber(tag));
-      const bool nested = WireFormatLite::GetTagWireType(tag) ==
-                          WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+      const bool nested =
+          WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
       if (inside == Message::kOther || !nested) {
         if (!WireFormatLite::SkipField(in, tag)) {
-          return OkStatus();  // the parser says that it is cut off
+          return OkStatus();  // the parser reports that the file is truncated
         }
         continue;
       }
@@ -77,8 +87,7 @@ class FieldCount {
 }  // namespace
 
 Status CheckOnnxFields(std::string_view file) {
-  CodedInputStream in(reinterpret_cast<const uint8_t*>(file.data()),
-                      static_cast<int>(file.size()));
+  CodedInputStream in(reinterpret_cast<const uint8_t*>(file.data()), static_cast<int>(file.size()));
   in.PushLimit(static_cast<int>(file.size()));
   return FieldCount().Walk(&in, Message::kModel);
 }

@@ -6,8 +6,8 @@
 
 namespace sluice::models {
 
-// Refuses a file whose messages would take far more memory than it has bytes: many empty fields.
-// Looks at no more than tags and lengths.
+// Refuses a file that would take far more memory than its size when parsed (many empty fields).
+// Reads only tags and lengths.
 Status CheckOnnxFields(std::string_view file);
 
 }  // namespace sluice::models

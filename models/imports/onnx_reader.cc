@@ -17,10 +17,10 @@
 namespace sluice::models {
 namespace {
 
-constexpr size_t kMostFileBytes = size_t{1} << 30;
+constexpr size_t kMaxFileBytes = size_t{1} << 30;
 constexpr int64_t kFirstOperatorSet = 13;
-// As graph_run_internal.h: told here before the nodes are made.
-constexpr int kMostNodes = 20'000;
+// As in graph_run_internal.h; checked here before the nodes are created.
+constexpr int kMaxNodes = 20'000;
 
 constexpr std::array<std::string_view, 4> kControlFlow = {"If", "Loop", "Scan", "SequenceMap"};
 
@@ -33,7 +33,7 @@ std::string NameOf(const onnx::Node& node) {
                              : fmt::format("node '{}' ({})", node.name(), node.op_type());
 }
 
-// An initializer that decides how an operator works, and is nothing to learn.
+// Whether the initializer configures an operator, and so is not trained.
 bool Decides(const std::string& op, int input) {
   return (op == "Dropout" && input == 1) || (op == "Clip" && input > 0) ||
          (op == "Pad" && input == 2) || (op == "Pow" && input == 1);
@@ -82,9 +82,9 @@ class OnnxReader {
       return Unimplemented("sparse initializers are not supported")
           .Hint("export the model with dense ones");
     }
-    if (file_.nodes_size() > kMostNodes) {
+    if (file_.nodes_size() > kMaxNodes) {
       return InvalidArgument(
-                 fmt::format("a graph of {} nodes: at most {}", file_.nodes_size(), kMostNodes))
+                 fmt::format("a graph of {} nodes: at most {}", file_.nodes_size(), kMaxNodes))
           .Hint("each is walked for every batch; a loop over rows or columns unrolls into nodes");
     }
     for (const onnx::Node& node : file_.nodes()) {
@@ -138,8 +138,8 @@ class OnnxReader {
       if (frozen_.contains(tensor.name())) {
         parameter->set_group(GraphParameter::FROZEN);
       }
-      read_.values.emplace(tensor.name(), std::vector<float>(values.numbers().begin(),
-                                                             values.numbers().end()));
+      read_.values.emplace(tensor.name(),
+                           std::vector<float>(values.numbers().begin(), values.numbers().end()));
     }
     return OkStatus();
   }
@@ -157,7 +157,7 @@ class OnnxReader {
   Status ReadInputs() {
     for (const onnx::Value& value : file_.inputs()) {
       if (initializers_.contains(value.name())) {
-        continue;  // as files of IR 3 list them
+        continue;  // files of IR 3 list initializers as inputs
       }
       if (!value.has_type() || !value.type().has_tensor()) {
         return Unimplemented(fmt::format("input '{}' is no tensor", value.name()));
@@ -188,16 +188,16 @@ class OnnxReader {
           return InvalidArgument(
               fmt::format("input '{}' has an axis of {}", value.name(), dimension.value()));
         }
-        input.extents.push_back(dimension.extent_case() == onnx::Value::Dimension::kValue
-                                    ? dimension.value()
-                                    : -1);
+        input.extents.push_back(
+            dimension.extent_case() == onnx::Value::Dimension::kValue ? dimension.value() : -1);
       }
-      // Rows of a fixed number would fit one batch size only; most such files do not mean it.
+      // A fixed number of rows would allow only one batch size; exporters often write one by
+      // accident.
       const onnx::Value::Dimension& rows = type.shape().dims(0);
       if (rows.extent_case() == onnx::Value::Dimension::kValue && rows.value() > 1) {
-        read_.notes.push_back(fmt::format(
-            "input '{}' is of {} rows in the file: batches have as many as they have",
-            value.name(), rows.value()));
+        read_.notes.push_back(
+            fmt::format("input '{}' is of {} rows in the file: batches have as many as they have",
+                        value.name(), rows.value()));
       }
       read_.inputs.push_back(std::move(input));
     }
@@ -246,16 +246,17 @@ class OnnxReader {
         read.mutable_texts()->Add(from.strings().begin(), from.strings().end());
         break;
       default:
-        return Unimplemented(fmt::format("attribute '{}' is of a type that is not supported",
-                                         from.name()));
+        return Unimplemented(
+            fmt::format("attribute '{}' is of a type that is not supported", from.name()));
     }
     if (!constant) {
       *node->add_attributes() = std::move(read);
       return OkStatus();
     }
-    // value_float, value_ints and their like.
+    // value_float, value_ints and the like.
     GraphTensor* tensor = node->mutable_constant();
-    const bool list = from.type() == onnx::Attribute::FLOATS || from.type() == onnx::Attribute::INTS;
+    const bool list =
+        from.type() == onnx::Attribute::FLOATS || from.type() == onnx::Attribute::INTS;
     if (read.texts_size() > 0) {
       return Unimplemented("constants of text are not supported");
     }
@@ -270,7 +271,7 @@ class OnnxReader {
     return OkStatus();
   }
 
-  // The operators that run it would say less of a cycle.
+  // Checked here because the error of GraphRun would say less about a cycle.
   Status CheckOrder() const {
     std::map<std::string, int> makers;
     for (int n = 0; n < read_.graph.nodes_size(); ++n) {
@@ -283,10 +284,11 @@ class OnnxReader {
       for (const std::string& input : node.inputs()) {
         const auto maker = makers.find(input);
         if (maker != makers.end() && maker->second >= n && !initializers_.contains(input)) {
-          return InvalidArgument(fmt::format("node '{}' ({}) reads '{}', which is made by it or by "
-                                             "a node behind it: the graph has a cycle, or is out "
-                                             "of order",
-                                             node.name(), node.op_type(), input));
+          return InvalidArgument(
+              fmt::format("node '{}' ({}) reads '{}', which is made by it or by "
+                          "a node behind it: the graph has a cycle, or is out "
+                          "of order",
+                          node.name(), node.op_type(), input));
         }
       }
     }
@@ -322,9 +324,9 @@ class OnnxReader {
 }  // namespace
 
 Result<ImportedNetwork> ReadOnnx(std::string_view file, const std::vector<std::string>& frozen) {
-  if (file.size() > kMostFileBytes) {
+  if (file.size() > kMaxFileBytes) {
     return InvalidArgument(
-        fmt::format("an ONNX file of {} bytes: at most {}", file.size(), kMostFileBytes));
+        fmt::format("an ONNX file of {} bytes: at most {}", file.size(), kMaxFileBytes));
   }
   RETURN_IF_ERROR(CheckOnnxFields(file));
   onnx::Model model;

@@ -10,13 +10,13 @@
 namespace sluice::models {
 
 // The network of an ONNX file (IR of 3 and later, operator sets 13 and later, of the domain
-// ai.onnx). Initializers of floats are parameters with these values; `frozen` names those that do
-// not learn. Those of integers, and those that decide how an operator works, are constants.
+// ai.onnx). Float initializers become parameters with these values; `frozen` names those that are
+// not trained. Integer initializers, and those that configure an operator, become constants.
 //
-// Refused, by name: operators of other domains, control flow, functions, sparse tensors, data in
-// other files, element types other than float, double, int32, int64 and bool; files that are cut
-// off or mistyped, graphs that are not in order. Takes memory in proportion to the file. That the
-// operators fit together is found out by who runs it. Nothing in the file is taken on trust.
+// Refused, by name: operators of other domains, control flow, functions, sparse tensors, external
+// data, element types other than float, double, int32, int64 and bool, truncated or malformed
+// files, and unsorted graphs. Takes memory in proportion to the file. Whether the operators fit
+// together is checked when the network is made. The file is not trusted.
 Result<ImportedNetwork> ReadOnnx(std::string_view file, const std::vector<std::string>& frozen);
 
 }  // namespace sluice::models

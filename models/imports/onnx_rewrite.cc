@@ -12,7 +12,7 @@ void Name(const std::string& output, GraphNode* node) {
   node->add_outputs(output);
 }
 
-// x above 0, and its slope times x below.
+// x for x > 0, else slope times x.
 void AddPRelu(const GraphNode& node, const std::string& base, NetworkGraph* graph) {
   const std::string above = AddNode("Relu", {node.inputs(0)}, base + "/above", graph);
   const std::string minus = AddNode("Neg", {node.inputs(0)}, base + "/minus", graph);
@@ -32,7 +32,7 @@ void AddHardSwish(const GraphNode& node, const std::string& base, NetworkGraph* 
   AddNode("Mul", {node.inputs(0), gate}, base, graph);
 }
 
-// a >= b is not a < b: NaN aside, which ends a training anyway.
+// a >= b as not (a < b); they differ only for NaN, which ends a training anyway.
 void AddNot(const GraphNode& node, const char* op, const std::string& base, NetworkGraph* graph) {
   const std::string other =
       AddNode(op, {node.inputs().begin(), node.inputs().end()}, base + "/other", graph);
@@ -101,8 +101,8 @@ Status RewriteOperator(GraphNode node, NetworkGraph* graph) {
     return OkStatus();
   }
   if (node.inputs_size() < (pair ? 2 : 1) || node.outputs_size() != 1 || node.outputs(0).empty()) {
-    return InvalidArgument(fmt::format("{} inputs and {} outputs", node.inputs_size(),
-                                       node.outputs_size()));
+    return InvalidArgument(
+        fmt::format("{} inputs and {} outputs", node.inputs_size(), node.outputs_size()));
   }
   const std::string base = node.outputs(0);
   if (op == "PRelu") {

@@ -7,12 +7,11 @@
 namespace sluice::models {
 namespace {
 
-// Of all constants and initial values of a file: more does not come in one statement.
-constexpr int64_t kMostElements = int64_t{1} << 27;
+// All constants and initial values of a file: a statement cannot be larger.
+constexpr int64_t kMaxElements = int64_t{1} << 27;
 
 template <typename T>
-Status FromBytes(const std::string& raw, int64_t count, const std::string& name,
-                 const auto& take) {
+Status FromBytes(const std::string& raw, int64_t count, const std::string& name, const auto& take) {
   if (raw.size() != static_cast<size_t>(count) * sizeof(T)) {
     return InvalidArgument(fmt::format("tensor '{}' has {} bytes, its shape takes {}", name,
                                        raw.size(), static_cast<size_t>(count) * sizeof(T)));
@@ -43,20 +42,20 @@ Status Take(const onnx::Tensor& tensor, int64_t count, const List& list, const a
 }  // namespace
 
 std::string OnnxTypeName(int type) {
-  static constexpr const char* kNames[] = {
-      "nothing", "float32", "uint8",   "int8",   "uint16", "int16",     "int32",      "int64",
-      "text",    "bool",    "float16", "double", "uint32", "uint64",    "complex64",  "complex128",
-      "bfloat16"};
+  static constexpr const char* kNames[] = {"nothing",    "float32", "uint8",  "int8",   "uint16",
+                                           "int16",      "int32",   "int64",  "text",   "bool",
+                                           "float16",    "double",  "uint32", "uint64", "complex64",
+                                           "complex128", "bfloat16"};
   return type >= 0 && type < static_cast<int>(std::size(kNames)) ? kNames[type]
-                                                                  : fmt::format("type {}", type);
+                                                                 : fmt::format("type {}", type);
 }
 
 Result<int64_t> OnnxElements(const onnx::Tensor& tensor) {
   int64_t count = 1;
   for (const int64_t extent : tensor.dims()) {
-    if (extent < 0 || (extent > 0 && count > kMostElements / extent)) {
+    if (extent < 0 || (extent > 0 && count > kMaxElements / extent)) {
       return InvalidArgument(fmt::format("tensor '{}' has an axis of {}, or more than {} elements",
-                                         tensor.name(), extent, kMostElements));
+                                         tensor.name(), extent, kMaxElements));
     }
     count *= extent;
   }
@@ -65,9 +64,11 @@ Result<int64_t> OnnxElements(const onnx::Tensor& tensor) {
 
 Status ReadOnnxTensor(const onnx::Tensor& tensor, GraphTensor* to) {
   if (tensor.data_location() != 0 || !tensor.external_data().empty()) {
-    return Unimplemented(fmt::format("the values of tensor '{}' are in another file", tensor.name()))
-        .Hint("no file beside it is read; save the model as one file (onnx.save without external "
-              "data)");
+    return Unimplemented(
+               fmt::format("the values of tensor '{}' are in another file", tensor.name()))
+        .Hint(
+            "no file beside it is read; save the model as one file (onnx.save without external "
+            "data)");
   }
   ASSIGN_OR_RETURN(const int64_t count, OnnxElements(tensor));
   *to->mutable_shape() = tensor.dims();

@@ -9,11 +9,11 @@
 
 namespace sluice::models {
 
-// "float32" of 1.
+// 1 is "float32".
 std::string OnnxTypeName(int type);
-// Of its shape; fails where there are too many for a statement to bring.
+// The number of elements of its shape; fails if there are too many for a statement.
 Result<int64_t> OnnxElements(const onnx::Tensor& tensor);
-// Fails where the values are not here, are not as many as the shape says, or of another type.
+// Fails if the values are external, or do not have the number or the type of the shape.
 Status ReadOnnxTensor(const onnx::Tensor& tensor, GraphTensor* to);
 
 }  // namespace sluice::models

@@ -11,18 +11,18 @@ namespace sluice::models {
 namespace {
 
 // Scores are grouped by their log odds, more finely than any calibration needs.
-constexpr double kMostLogOdds = 16;
+constexpr double kMaxLogOdds = 16;
 constexpr size_t kBins = 2048;
-constexpr int kMostPoints = 1 << 16;
-constexpr double kLeastScore = 1e-7;
+constexpr int kMaxPoints = 1 << 16;
+constexpr double kMinScore = 1e-7;
 
 double LogOdds(double score) {
-  const double p = std::clamp(score, kLeastScore, 1 - kLeastScore);
+  const double p = std::clamp(score, kMinScore, 1 - kMinScore);
   return std::log(p / (1 - p));
 }
 
 size_t BinOf(double score) {
-  const double place = (LogOdds(score) + kMostLogOdds) / (2 * kMostLogOdds);
+  const double place = (LogOdds(score) + kMaxLogOdds) / (2 * kMaxLogOdds);
   return std::min(kBins - 1, static_cast<size_t>(place * static_cast<double>(kBins)));
 }
 
@@ -71,9 +71,9 @@ void FitPlatt(const std::vector<Point>& points, CalibrationCurve* curve) {
     }
     return sum;
   };
-  constexpr int kMostSteps = 100;
+  constexpr int kMaxSteps = 100;
   constexpr double kRidge = 1e-12, kEnough = 1e-9;
-  for (int step = 0; step < kMostSteps; ++step) {
+  for (int step = 0; step < kMaxSteps; ++step) {
     double ga = 0, gb = 0, aa = kRidge, ab = 0, bb = kRidge;
     for (const Point& point : points) {
       const double x = LogOdds(point.score);
@@ -212,7 +212,7 @@ Status CheckCalibration(const Calibration& calibration, size_t outputs) {
   for (const CalibrationCurve& curve : calibration.curves()) {
     bool good = std::isfinite(curve.slope()) && std::isfinite(curve.offset()) &&
                 curve.scores_size() == curve.probabilities_size() &&
-                curve.scores_size() <= kMostPoints;
+                curve.scores_size() <= kMaxPoints;
     for (int i = 0; good && i < curve.scores_size(); ++i) {
       good = std::isfinite(curve.scores(i)) && curve.probabilities(i) > 0 &&
              curve.probabilities(i) < 1 &&

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kFormat = 1;  // first number of the serialised bytes; changes with the layout
 // Limit for a count in the header, before the bytes are checked.
-constexpr uint64_t kMostOutputs = 1U << 20;
+constexpr uint64_t kMaxOutputs = 1U << 20;
 
 size_t StandardMetrics(Task task) {
   switch (task) {
@@ -213,7 +213,7 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
   const uint64_t task = in.Whole();
   const uint64_t outputs = in.Whole();
   if (!in.ok() || format != kFormat || task > static_cast<uint64_t>(Task::kRanking) ||
-      outputs == 0 || outputs > kMostOutputs || outputs > in.left() / sizeof(double)) {
+      outputs == 0 || outputs > kMaxOutputs || outputs > in.left() / sizeof(double)) {
     return InvalidArgument("the bytes are not metrics of this version");
   }
   auto state = std::make_unique<State>(static_cast<Task>(task), outputs);

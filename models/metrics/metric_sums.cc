@@ -10,15 +10,15 @@ namespace sluice::models {
 namespace {
 
 // Probabilities are floats: a value closer to 0 or 1 than this is rounding, not confidence.
-constexpr double kLeastProbability = 1e-7;
+constexpr double kMinProbability = 1e-7;
 constexpr size_t kBinaryBins = size_t{1} << 17;  // 5 MB at most, 0.5 MB serialised
 constexpr size_t kClassBins = size_t{1} << 12;
-constexpr size_t kMostCurves = 100;  // classes with a curve each: 16 MB
+constexpr size_t kMaxCurves = 100;  // classes with a curve each: 16 MB
 // Rows of one query that are kept until it ends; a longer query is measured in pieces.
 constexpr size_t kLongestQuery = size_t{1} << 20;
 
 double LogLoss(double probability) {
-  return -std::log(std::clamp(probability, kLeastProbability, 1 - kLeastProbability));
+  return -std::log(std::clamp(probability, kMinProbability, 1 - kMinProbability));
 }
 
 double WeightOf(std::span<const float> weights, size_t row) {
@@ -46,7 +46,7 @@ Metrics::State::State(Task task_of_it, size_t outputs_of_it)
     classes.curves.emplace_back(kBinaryBins);
   } else if (task == Task::kMulticlass) {
     classes.classes.resize(outputs);
-    if (outputs <= kMostCurves) {
+    if (outputs <= kMaxCurves) {
       classes.curves.assign(outputs, ScoreHistogram(kClassBins));
     }
   }

@@ -13,7 +13,7 @@ namespace sluice::models {
 namespace {
 
 // Up to this many columns the normal equations are cheaper than passes over the rows.
-constexpr size_t kMostEquations = 1'000;
+constexpr size_t kMaxEquations = 1'000;
 // Penalty: half of this times the squared weights, added to the sum of the rows' losses. For
 // classes it weighs like one row, so that rare categories stay near 0; for numbers it is just
 // enough for redundant columns to share a weight, and a straight line is still found exactly.
@@ -22,9 +22,9 @@ constexpr double kNumberRidge = 0.01;
 // The search ends when the gradient has shrunk by this factor; the rest does not change the first
 // five digits of any metric.
 constexpr double kGradientLeft = 1e-5;
-constexpr int kMostSteps = 60;
-constexpr int kMostConjugateSteps = 100;
-constexpr int kMostHalvings = 20;
+constexpr int kMaxSteps = 60;
+constexpr int kMaxConjugateSteps = 100;
+constexpr int kMaxHalvings = 20;
 
 using Vector = std::vector<double>;
 
@@ -44,7 +44,7 @@ class LinearSearch final : public LinearOptimum {
         ridge_(ridge),
         n_(linear.outputs) {}
 
-  bool one_pass() const override { return squared_ && form_.size() / n_ <= kMostEquations; }
+  bool one_pass() const override { return squared_ && form_.size() / n_ <= kMaxEquations; }
 
   Result<Found> Solve(const Pass& pass, const StepCallback& on_step) override {
     return one_pass() ? SolveEquations(pass, on_step) : Descend(pass, on_step);
@@ -58,9 +58,7 @@ class LinearSearch final : public LinearOptimum {
   Status Curve(const Pass& pass, const Vector& direction, Vector* out);
   Result<Vector> FindDirection(const Pass& pass, double tolerance);
   Result<bool> Go(const Pass& pass, const Vector& direction);
-  LinearPass PassAt(LinearPass::Kind kind) const {
-    return {kind, point_, way_, at_, {}, 0};
-  }
+  LinearPass PassAt(LinearPass::Kind kind) const { return {kind, point_, way_, at_, {}, 0}; }
   double Penalty(const Vector& weights) const;
   // As in Loss: squared errors are not halved.
   double MeanLoss() const { return weight_ > 0 ? (squared_ ? 2 : 1) * sum_ / weight_ : 0; }
@@ -141,7 +139,7 @@ Result<Vector> LinearSearch::FindDirection(const Pass& pass, double tolerance) {
   search = scaled;
   double error = Dot(residual, scaled);
   const double wanted = error * tolerance * tolerance;
-  for (int step = 0; step < kMostConjugateSteps && error > wanted; ++step) {
+  for (int step = 0; step < kMaxConjugateSteps && error > wanted; ++step) {
     RETURN_IF_ERROR(Curve(pass, search, &curved));
     const double bend = Dot(search, curved);
     if (!(bend > 0)) {
@@ -174,7 +172,7 @@ Result<bool> LinearSearch::Go(const Pass& pass, const Vector& direction) {
   LinearPass along = PassAt(LinearPass::Kind::kLosses);
   along.direction = direction;
   along.length = 1;
-  for (int halving = 0; halving < kMostHalvings && slope < 0; ++halving, along.length /= 2) {
+  for (int halving = 0; halving < kMaxHalvings && slope < 0; ++halving, along.length /= 2) {
     Vector there = at_;
     for (size_t i = 0; i < there.size(); ++i) {
       there[i] += along.length * direction[i];
@@ -207,7 +205,7 @@ Result<LinearOptimum::Found> LinearSearch::Descend(const Pass& pass, const StepC
     if (step > 0 || rows_ > 0) {
       RETURN_IF_ERROR(on_step({step, MeanLoss(), std::clamp(done, 0.0, 1.0)}));
     }
-    if (rows_ == 0 || left <= kGradientLeft || step == kMostSteps || (step > 0 && ShouldFinish())) {
+    if (rows_ == 0 || left <= kGradientLeft || step == kMaxSteps || (step > 0 && ShouldFinish())) {
       break;
     }
     constexpr double kCoarsest = 0.1;
@@ -254,8 +252,7 @@ Result<std::unique_ptr<LinearOptimum>> LinearOptimum::Make(const ModelSpec& spec
   if (!(ridge >= 0) || !std::isfinite(ridge)) {
     return InvalidArgument(fmt::format("a ridge cannot be {}", ridge));
   }
-  return std::unique_ptr<LinearOptimum>(
-      std::make_unique<LinearSearch>(std::move(linear), ridge));
+  return std::unique_ptr<LinearOptimum>(std::make_unique<LinearSearch>(std::move(linear), ridge));
 }
 
 }  // namespace sluice::models

@@ -13,7 +13,7 @@ namespace sluice::models {
 namespace {
 
 // Limit for all tables together: 256 MiB. Beyond it, a batch's ids are hashed.
-constexpr int64_t kMostStampsTogether = 1 << 25;
+constexpr int64_t kMaxStampsTogether = 1 << 25;
 
 class NetworkOfParts final : public Network {
  public:
@@ -23,7 +23,7 @@ class NetworkOfParts final : public Network {
         shape_(std::move(shape)),
         loss_(std::move(loss)),
         seed_(seed) {
-    int64_t stamps = kMostStampsTogether;
+    int64_t stamps = kMaxStampsTogether;
     for (const EmbeddingTable& table : shape_.tables) {
       stamps -= numbering_.emplace_back(table.rows, stamps).stamps();
     }
@@ -84,8 +84,8 @@ int64_t NetworkOfParts::parameter_count() const {
   for (const EmbeddingTable& table : shape_.tables) {
     count += static_cast<double>(table.rows) * table.dimension;
   }
-  constexpr double kMost = 0x1p62;
-  return static_cast<int64_t>(std::min(count, kMost));
+  constexpr double kMax = 0x1p62;
+  return static_cast<int64_t>(std::min(count, kMax));
 }
 
 size_t NetworkOfParts::bytes_per_row() const {

@@ -18,7 +18,7 @@ constexpr uint32_t kLargestShared = 1 << 16;
 constexpr int64_t kLargestSharedTable = 1 << 20;
 // A wider layer is a mistake in the statement (a kernel of 2^36 weights).
 constexpr double kWidestLayer = 1 << 18;
-constexpr int kMostLayers = 64;
+constexpr int kMaxLayers = 64;
 
 // An attribute by its name after "model.", with or without the "dnn_" of the combined types.
 const Attribute* FindModelAttribute(const ModelSpec& spec, std::string_view name) {
@@ -64,9 +64,8 @@ Status SetHiddenUnits(const ModelSpec& spec, NetworkShape* shape) {
         .Hint("for example model.hidden_units=[64,32]");
   }
   const int layers = attribute->numbers().values_size();
-  if (layers == 0 || layers > kMostLayers) {
-    return Wrong(*attribute,
-                 fmt::format("a list of 1 to {} layers, not of {}", kMostLayers, layers))
+  if (layers == 0 || layers > kMaxLayers) {
+    return Wrong(*attribute, fmt::format("a list of 1 to {} layers, not of {}", kMaxLayers, layers))
         .Hint(layers == 0 ? "for example [64, 32]; a model without hidden layers is a "
                             "LinearClassifier or LinearRegressor"
                           : "few networks on tables gain from more than four");

@@ -10,12 +10,12 @@ namespace sluice::models {
 namespace {
 
 // Up to this size a table has a stamp per row (8 bytes each); beyond it, a batch's ids are hashed.
-constexpr int64_t kMostStamps = 1 << 20;
+constexpr int64_t kMaxStamps = 1 << 20;
 
 }  // namespace
 
 IdNumbering::IdNumbering(int64_t rows, int64_t stamps)
-    : rows_(rows), by_stamp_(rows <= std::min(stamps, kMostStamps)) {}
+    : rows_(rows), by_stamp_(rows <= std::min(stamps, kMaxStamps)) {}
 
 void IdNumbering::Start(size_t occurrences) {
   if (round_ == std::numeric_limits<uint32_t>::max()) {

@@ -68,12 +68,12 @@ Status Damaged(std::string_view what) {
 }
 
 // Limits a count of records: even an empty record has its own counts.
-constexpr size_t kLeastTensor = sizeof(uint64_t);
-constexpr size_t kLeastTable = 2 * sizeof(uint64_t);
+constexpr size_t kMinTensor = sizeof(uint64_t);
+constexpr size_t kMinTable = 2 * sizeof(uint64_t);
 
 bool ReadTensors(Reader* reader, NetworkWeights* weights) {
   uint64_t tensors = 0;
-  if (!reader->Value(&tensors) || tensors > reader->remaining() / kLeastTensor) {
+  if (!reader->Value(&tensors) || tensors > reader->remaining() / kMinTensor) {
     return false;
   }
   weights->dense.resize(tensors);
@@ -88,7 +88,7 @@ bool ReadTensors(Reader* reader, NetworkWeights* weights) {
 
 bool ReadTables(Reader* reader, NetworkWeights* weights) {
   uint64_t tables = 0;
-  if (!reader->Value(&tables) || tables > reader->remaining() / kLeastTable) {
+  if (!reader->Value(&tables) || tables > reader->remaining() / kMinTable) {
     return false;
   }
   weights->tables.resize(tables);

@@ -52,10 +52,10 @@ struct ModelType {
 };
 
 const std::vector<ModelType>& ModelTypes();
-// A type that a user brought: a network whose graph comes from elsewhere, with attributes of its
+// A user-defined type: a network with an imported graph, and attributes of its
 // own beside those of every network.
-ModelType BroughtType(std::string name, std::string doc, bool classification,
-                      std::vector<AttributeSpec> own);
+ModelType UserType(std::string name, std::string doc, bool classification,
+                   std::vector<AttributeSpec> own);
 // Whether a model.loss is one of classes; nullopt: there is no such loss.
 std::optional<bool> IsLossOfClasses(std::string_view loss);
 // Of types that come in this language ("onnx", "keras"): model.frozen of an ONNX file's.

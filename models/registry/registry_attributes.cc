@@ -6,7 +6,7 @@ namespace sluice::models {
 namespace {
 
 // More workers would need more connections than any supported database should serve.
-constexpr double kMostWorkers = 1024;
+constexpr double kMaxWorkers = 1024;
 
 AttributeSpec Make(AttributeType type, std::string name, AttributeDefault default_value,
                    Range range, std::string doc) {
@@ -49,7 +49,7 @@ std::vector<AttributeSpec> PredictAttributes() {
            "the selected columns that the result has next to the prediction; all when not given"),
       WithoutEffect(Integer("predict.batch_size", {}, AtLeast(1),
                             "taken over from SQLFlow, no effect: batches are chosen")),
-      WithoutEffect(WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
+      WithoutEffect(WithAliases(Integer("engine.num_workers", {}, Between(1, kMaxWorkers),
                                         "taken over from SQLFlow, no effect: one process predicts"),
                                 {"predict.num_workers"})),
   });
@@ -133,14 +133,14 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
                              {"auto", "local", "parameter_server", "allreduce"},
                              "where the training runs: chosen by cost when auto"));
   attributes->push_back(WithAliases(
-      Integer("engine.num_workers", {}, Between(1, kMostWorkers), "workers to start with"),
+      Integer("engine.num_workers", {}, Between(1, kMaxWorkers), "workers to start with"),
       {"train.num_workers"}));
-  attributes->push_back(Integer("engine.min_workers", {}, Between(1, kMostWorkers),
+  attributes->push_back(Integer("engine.min_workers", {}, Between(1, kMaxWorkers),
                                 "the job continues while at least this many workers are left"));
-  attributes->push_back(Integer("engine.max_workers", {}, Between(1, kMostWorkers),
+  attributes->push_back(Integer("engine.max_workers", {}, Between(1, kMaxWorkers),
                                 "the largest number of workers that the job grows to"));
   attributes->push_back(
-      WithAliases(Integer("engine.num_ps", {}, Between(0, kMostWorkers), "parameter servers"),
+      WithAliases(Integer("engine.num_ps", {}, Between(0, kMaxWorkers), "parameter servers"),
                   {"train.num_ps"}));
   attributes->push_back(Integer("engine.replicas", {}, Between(0, 1),
                                 "further copies of each parameter on another server, so that a "
@@ -148,7 +148,7 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Flag("engine.sync", {},
                              "true: every step waits for all workers, and the model does not "
                              "depend on their number"));
-  attributes->push_back(Integer("engine.micro_batches", {}, Between(1, kMostWorkers),
+  attributes->push_back(Integer("engine.micro_batches", {}, Between(1, kMaxWorkers),
                                 "with engine.sync or all-reduce: the parts of a step that workers "
                                 "share, a power of two; part of what the model is, so not chosen "
                                 "by the number of workers (8)"));

@@ -12,7 +12,7 @@ namespace {
 
 // A wider layer is a typing error: its weights would not fit any worker here.
 constexpr double kWidestLayer = 65'536;
-constexpr double kMostNetworkClasses = 100'000;
+constexpr double kMaxNetworkClasses = 100'000;
 
 std::vector<std::string> OptimizerNames() {
   std::vector<std::string> names;
@@ -105,7 +105,7 @@ std::vector<std::string> LossNames(bool classification) {
 
 void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
   if (classification) {
-    attributes->push_back(Integer("model.n_classes", {}, Between(2, kMostNetworkClasses),
+    attributes->push_back(Integer("model.n_classes", {}, Between(2, kMaxNetworkClasses),
                                   "number of classes; counted in the data when not given"));
     attributes->push_back(
         List(AttributeType::kTextList, "model.label_vocabulary", {}, {},
@@ -227,8 +227,8 @@ void AppendNetworkAttributes(bool classification, const std::string& optimizer,
   AppendTraining(attributes);
 }
 
-ModelType BroughtType(std::string name, std::string doc, bool classification,
-                      std::vector<AttributeSpec> own) {
+ModelType UserType(std::string name, std::string doc, bool classification,
+                   std::vector<AttributeSpec> own) {
   ModelType type;
   type.name = std::move(name);
   type.doc = std::move(doc);

@@ -7,9 +7,9 @@ namespace {
 
 enum class Booster { kTree, kDart, kLinear };
 
-constexpr double kMostRounds = 100'000;      // ten times the longest run worth its time
-constexpr double kMostTreeClasses = 10'000;  // one tree per class and round
-constexpr double kMostDepth = 64;            // 0: no limit but max_leaves
+constexpr double kMaxRounds = 100'000;      // ten times the longest run worth its time
+constexpr double kMaxTreeClasses = 10'000;  // one tree per class and round
+constexpr double kMaxDepth = 64;            // 0: no limit but max_leaves
 
 std::vector<std::string> Objectives(ModelTask task) {
   std::vector<std::string> classification = {"binary:hinge", "binary:logistic", "binary:logitraw",
@@ -66,7 +66,7 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
                              "what is minimised; chosen by the label when not given"));
   attributes->push_back(Text("eval_metric", {}, EvalMetrics(),
                              "metric reported after every round, and used to stop early"));
-  attributes->push_back(Integer("num_class", {}, Between(2, kMostTreeClasses),
+  attributes->push_back(Integer("num_class", {}, Between(2, kMaxTreeClasses),
                                 "number of classes; counted in the data when not given"));
   attributes->push_back(
       WithAliases(Number("eta", 0.3, Between(0, 1), "how much of each round's step is taken"),
@@ -106,7 +106,7 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
 
 void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
-      Integer("max_depth", int64_t{6}, Between(0, kMostDepth), "depth of a tree; 0: no limit"));
+      Integer("max_depth", int64_t{6}, Between(0, kMaxDepth), "depth of a tree; 0: no limit"));
   attributes->push_back(Integer("max_leaves", {}, AtLeast(0), "leaves of a tree; 0: no limit"));
   attributes->push_back(Text("grow_policy", {}, {"depthwise", "lossguide"},
                              "split the nodes nearest to the root first, or the best ones"));
@@ -130,7 +130,7 @@ void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
       Number("colsample_bylevel", 1.0, share, "share of the columns that a level sees"));
   attributes->push_back(Number("colsample_bynode", forest ? 0.8 : 1.0, share,
                                "share of the columns that a split sees"));
-  attributes->push_back(Integer("num_parallel_tree", {}, Between(1, kMostRounds),
+  attributes->push_back(Integer("num_parallel_tree", {}, Between(1, kMaxRounds),
                                 forest ? "trees of the forest; train.num_boost_round by default"
                                        : "trees grown side by side in a round"));
   attributes->push_back(
@@ -162,7 +162,7 @@ void AppendLinear(std::vector<AttributeSpec>* attributes) {
 
 void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(WithAliases(
-      Integer("train.num_boost_round", int64_t{100}, Between(1, kMostRounds),
+      Integer("train.num_boost_round", int64_t{100}, Between(1, kMaxRounds),
               forest ? "trees of the forest" : "rounds; eta is 0.1 when neither is given"),
       {"n_estimators"}));
   attributes->push_back(

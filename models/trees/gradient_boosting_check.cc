@@ -17,7 +17,7 @@ namespace {
 // Training that continues from a tree recurses into it; no grown tree is as deep as this.
 constexpr int32_t kDeepestTree = 1 << 14;
 // Limit of parameters in an object, and of attributes: libxgboost writes about twenty at most.
-constexpr int kMostParameters = 256;
+constexpr int kMaxParameters = 256;
 // libxgboost's mark in the split of a node that was pruned.
 constexpr uint32_t kDeletedSplit = 0x7fffffffU;
 
@@ -84,7 +84,7 @@ class BoosterCheck {
     int count = 0;
     in_.Object([&](std::string_view name) {
       const std::string_view text = in_.Text();
-      if (++count > kMostParameters) {
+      if (++count > kMaxParameters) {
         return in_.Fail("it has too many parameters");
       }
       parameter(name, text);

@@ -14,7 +14,7 @@ namespace sluice::models {
 namespace {
 
 // OpenMP aborts the process if it cannot start that many.
-constexpr int kMostThreads = 256;
+constexpr int kMaxThreads = 256;
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -171,9 +171,9 @@ class ParameterReader {
     if (attribute == nullptr) {
       return otherwise;
     }
-    constexpr double kMost = std::numeric_limits<int>::max();
+    constexpr double kMax = std::numeric_limits<int>::max();
     const double number = NumberOf(*attribute);
-    return std::isnan(number) ? otherwise : static_cast<int>(std::clamp(number, -kMost, kMost));
+    return std::isnan(number) ? otherwise : static_cast<int>(std::clamp(number, -kMax, kMax));
   }
   void Set(std::string name, std::string value) const {
     out_->settings.emplace_back(std::move(name), std::move(value));
@@ -295,9 +295,9 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
   parameters.rounds =
       reader.Whole({"train.num_boost_round", "num_boost_round", "n_estimators"}, kDefaultRounds);
   parameters.early_stopping_rounds = reader.Whole({"train.early_stopping_rounds"}, 0);
-  parameters.threads = std::min(reader.Whole({"nthread", "n_jobs"}, 0), kMostThreads);
+  parameters.threads = std::min(reader.Whole({"nthread", "n_jobs"}, 0), kMaxThreads);
   parameters.training_threads =
-      std::min(reader.Whole({"nthread", "n_jobs", "train.nthread"}, 0), kMostThreads);
+      std::min(reader.Whole({"nthread", "n_jobs", "train.nthread"}, 0), kMaxThreads);
   parameters.max_bin = reader.Whole({"max_bin"}, 256);
   if (const Attribute* missing = reader.Find({"missing"})) {
     parameters.has_missing = std::isfinite(NumberOf(*missing));

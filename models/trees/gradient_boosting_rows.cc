@@ -11,7 +11,7 @@ namespace sluice::models {
 namespace {
 
 // libxgboost keeps a histogram per column and node: more columns would not fit in memory.
-constexpr size_t kMostColumns = 1 << 20;
+constexpr size_t kMaxColumns = 1 << 20;
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
@@ -47,9 +47,9 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
     slot.feature = feature(column.feature).name();
     slot.expanded = linear || feature(column.feature).format().kind() != TensorFormat::NONE;
     const size_t width = slot.expanded ? column.buckets : 1;
-    if (layout.owners_.size() + width > kMostColumns) {
+    if (layout.owners_.size() + width > kMaxColumns) {
       return InvalidArgument(fmt::format("{} would need {} columns for '{}', the limit is {}",
-                                         spec.type(), width, slot.feature, kMostColumns))
+                                         spec.type(), width, slot.feature, kMaxColumns))
           .Hint("use fewer buckets: CATEGORY_HASH(column, 1000)");
     }
     layout.sparse_ = layout.sparse_ || slot.expanded;

@@ -18,10 +18,10 @@
 namespace sluice::server {
 namespace {
 
-constexpr int64_t kMostStatements = 1'000;  // each holds a thread and a database connection
-constexpr int64_t kMostSlots = 1'024;       // larger numbers are taken for typing errors
-constexpr int64_t kMostTimeoutSeconds = 24 * 60 * 60;
-constexpr int64_t kMostMebibytes = int64_t{1} << 30;
+constexpr int64_t kMaxStatements = 1'000;  // each holds a thread and a database connection
+constexpr int64_t kMaxSlots = 1'024;       // larger numbers are taken for typing errors
+constexpr int64_t kMaxTimeoutSeconds = 24 * 60 * 60;
+constexpr int64_t kMaxMebibytes = int64_t{1} << 30;
 
 struct Key {
   const char* name;
@@ -40,10 +40,10 @@ constexpr Key kKeys[] = {
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
     {"auth", &Config::auth},
-    {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
-    {"write_timeout", nullptr, &Config::write_timeout, 1, kMostTimeoutSeconds},
-    {"slots", nullptr, &Config::slots, 0, kMostSlots},
-    {"memory_limit", nullptr, &Config::memory_limit, 0, kMostMebibytes},
+    {"max_statements", nullptr, &Config::max_statements, 1, kMaxStatements},
+    {"write_timeout", nullptr, &Config::write_timeout, 1, kMaxTimeoutSeconds},
+    {"slots", nullptr, &Config::slots, 0, kMaxSlots},
+    {"memory_limit", nullptr, &Config::memory_limit, 0, kMaxMebibytes},
     {"cluster", &Config::cluster},
     {"pods_image", &Config::pods_image},
     {"pods_namespace", &Config::pods_namespace},
@@ -286,7 +286,7 @@ std::string PrintConfig(const Config& config) {
   return text;
 }
 
-void LetThreadsSleep(char** argv) {
+void UsePassiveWaiting(char** argv) {
   constexpr char kPolicy[] = "OMP_WAIT_POLICY";
   if (Environment(kPolicy) != nullptr || Environment("GOMP_SPINCOUNT") != nullptr) {
     return;

@@ -97,7 +97,7 @@ bool IsLocalAddress(std::string_view address);
 // OMP_WAIT_POLICY=passive; once only, since child processes inherit it. Does nothing when the
 // environment already sets how threads wait, or when restarting fails. Call before any thread
 // exists.
-void LetThreadsSleep(char** argv);
+void UsePassiveWaiting(char** argv);
 
 // The Kubernetes cluster that the environment names.
 executor::KubernetesPlace KubernetesOfEnvironment();

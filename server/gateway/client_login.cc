@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 // Longest login; PostgreSQL's own limit for a password in a message is lower.
-constexpr size_t kMostBytes = 4'096;
+constexpr size_t kMaxBytes = 4'096;
 
 std::string EncodeBase64(std::string_view bytes) {
   std::string text;
@@ -100,7 +100,7 @@ Result<Login> ReadLogin(std::string_view authorization, const std::string& peer,
   }
   RETURN_IF_ERROR(CheckPrivate(peer, encrypted));
   constexpr std::string_view kBasic = "Basic ";
-  const bool basic = authorization.size() <= kMostBytes && authorization.starts_with(kBasic);
+  const bool basic = authorization.size() <= kMaxBytes && authorization.starts_with(kBasic);
   const std::optional<std::string> decoded =
       basic ? DecodeBase64(authorization.substr(kBasic.size())) : std::nullopt;
   const size_t colon = decoded ? decoded->find(':') : std::string::npos;

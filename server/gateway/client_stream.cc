@@ -28,7 +28,7 @@ ClientStream::ClientStream(Call call, const Clock& clock, double seconds)
       writer_([this](const std::stop_token& end) {
         pthread_setname_np(pthread_self(), "client");
         if (!Guarded("writing to a client", [&] { WriteAll(end); }).ok()) {
-          LoseClient();
+          CutOffClient();
         }
       }) {}
 
@@ -46,7 +46,7 @@ Status ClientStream::Send(Message message) {
   return OkStatus();
 }
 
-void ClientStream::Tell(Message notice) {
+void ClientStream::Notify(Message notice) {
   const MutexLock lock(mutex_);
   if (notices_ < kQueueNotices) {
     Push(std::move(notice), Kind::kNotice);
@@ -84,7 +84,7 @@ bool ClientStream::IsGone() {
   }
   if (late) {
     log::Warn("a client is cut off: it took no message for {} seconds", seconds_);
-    LoseClient();
+    CutOffClient();
     call_.cut_off();  // outside the lock: it runs arbitrary code
   }
   return late || call_.is_gone();
@@ -120,13 +120,13 @@ void ClientStream::WriteAll(const std::stop_token& end) {
       writing_since_ = clock_.Now();
     }
     if (!call_.write(*entry.message)) {
-      LoseClient();
+      CutOffClient();
       return;
     }
   }
 }
 
-void ClientStream::LoseClient() {
+void ClientStream::CutOffClient() {
   const MutexLock lock(mutex_);
   gone_ = true;
   queue_.clear();

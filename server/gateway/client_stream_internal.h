@@ -38,7 +38,7 @@ class ClientStream {
   // Waits while too much is unwritten. Fails when the client is gone.
   Status Send(Message message);
   // A notice for a person; dropped when the client lags far behind. Never waits.
-  void Tell(Message notice);
+  void Notify(Message notice);
   // Replaces progress that has not been written yet. Never waits.
   void Show(Message progress);
   // Waits until everything is written, or the client is gone.
@@ -57,7 +57,7 @@ class ClientStream {
 
   void Push(Message message, Kind kind) REQUIRES(mutex_);
   void WriteAll(const std::stop_token& end);
-  void LoseClient();
+  void CutOffClient();
 
   const Call call_;
   const Clock& clock_;

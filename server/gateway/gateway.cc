@@ -92,7 +92,7 @@ class GrpcGateway final : public Gateway {
     limits.max_request_bytes = kMaxRequestBytes;
     limits.memory_bytes = kRequestMemory;
     limits.max_threads = static_cast<int>(config.max_statements) +
-                         static_cast<int>(GatewayScripts::kMostWaiting) + kSpareThreads;
+                         static_cast<int>(GatewayScripts::kMaxWaiting) + kSpareThreads;
     limits.max_idle_ms = kMaxIdleMs;
     auto server = elastic::RpcServer::Start(config.grpc, limits, credentials,
                                             [this](grpc::ServerBuilder& builder) {

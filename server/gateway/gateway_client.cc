@@ -47,7 +47,7 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
 
 // The gateway's own error for a failed call; nullopt: it was not reached, or is too old to send
 // one.
-std::optional<Status> SaidByGateway(const grpc::ClientContext& context) {
+std::optional<Status> ErrorFromGateway(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto said = metadata.find(kErrorMetadata);
   v1::Error error;
@@ -61,7 +61,7 @@ Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context) 
   if (status.ok()) {
     return OkStatus();
   }
-  if (std::optional<Status> said = SaidByGateway(context)) {
+  if (std::optional<Status> said = ErrorFromGateway(context)) {
     return *std::move(said);
   }
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
@@ -91,7 +91,7 @@ class GrpcGatewayClient final : public GatewayClient {
     v1::GetVersionResponse response;
     const grpc::Status status = stub_->GetVersion(&context, {}, &response);
     if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
-        SaidByGateway(context).has_value()) {
+        ErrorFromGateway(context).has_value()) {
       return FromGrpc(status, context);
     }
     if (status.ok() && response.wants_login() && authorization_.empty()) {

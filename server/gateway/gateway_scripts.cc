@@ -74,7 +74,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
             return InSession({nothing, login, login.role},
                              {[] { return false; }, stop, [](const Status& /*status*/) {}},
                              [](Session& session, SourcePool::Lease& /*source*/) {
-                               return GoOnWithLostJobs(session);
+                               return ResumeLostJobs(session);
                              });
           })) {}
 
@@ -205,7 +205,7 @@ Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const 
   const bool waited = turn != waiting_.end();
   if (waited) {
     waiting_.erase(turn);
-    script_left_.notify_all();  // the next one's turn has come
+    script_left_.notify_all();  // it is the next one's turn
   }
   if (shut_down_) {
     return Unavailable("the gateway is shutting down");
@@ -221,11 +221,11 @@ Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const 
   return Place(*this, running_.begin());
 }
 
-// Until it is the client's turn, which stays in waiting_, or the gateway ends. Who finds too many
-// waiting does not join them.
+// Waits until it is the client's turn (it stays in waiting_) or the gateway ends. Refuses
+// the client if too many are waiting.
 Status GatewayScripts::AwaitTurn(const Client& client) {
   MutexLock lock(mutex_);
-  if (waiting_.size() >= kMostWaiting) {
+  if (waiting_.size() >= kMaxWaiting) {
     return OkStatus();
   }
   waiting_.push_back(&client);

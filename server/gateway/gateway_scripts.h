@@ -79,10 +79,10 @@ class GatewayScripts {
   // Adds what Prometheus reads about the scripts.
   void AddMetrics(elastic::MetricsText& text) EXCLUDES(mutex_);
 
-  // So many scripts may wait for a place; each holds a thread of its door's.
-  static constexpr size_t kMostWaiting = 64;
+  // The number of scripts that may wait; each occupies a thread of its door.
+  static constexpr size_t kMaxWaiting = 64;
 
-  // Stops what runs; later scripts, and those that wait, are refused.
+  // Stops the running scripts; waiting and later ones are refused.
   void Shutdown();
 
  private:
@@ -106,8 +106,8 @@ class GatewayScripts {
     std::list<Running>::iterator at_;
   };
 
-  // A place among those that run. Where there is none, a script of plain SQL waits its turn, and
-  // any other is refused.
+  // Admits the script. If the gateway is full, a script of plain SQL waits its turn, and any other
+  // is refused.
   Result<Place> Admit(const Script& script, const Client& client) EXCLUDES(mutex_);
   bool HasRoom() REQUIRES(mutex_) { return running_.size() + waiting_.size() < max_scripts_; }
   Status AwaitTurn(const Client& client) EXCLUDES(mutex_);
@@ -131,7 +131,7 @@ class GatewayScripts {
   Mutex mutex_;
   std::condition_variable_any script_began_;
   std::list<Running> running_ GUARDED_BY(mutex_);
-  std::list<const Client*> waiting_ GUARDED_BY(mutex_);  // in the order of their turns
+  std::list<const Client*> waiting_ GUARDED_BY(mutex_);  // in order of arrival
   std::condition_variable_any script_left_;
   bool shut_down_ GUARDED_BY(mutex_) = false;
   std::jthread watcher_;                 // ends before the members that it uses are destroyed

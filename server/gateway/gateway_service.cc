@@ -67,7 +67,7 @@ class StreamSink final : public executor::ResultSink {
   void Notice(const std::string& message) override {
     auto update = std::make_unique<v1::RunUpdate>();
     update->set_notice(ValidUtf8(message));
-    stream_.Tell(std::move(update));
+    stream_.Notify(std::move(update));
   }
   void Progress(const elastic::Progress& progress) override {
     auto update = std::make_unique<v1::RunUpdate>();
@@ -78,7 +78,7 @@ class StreamSink final : public executor::ResultSink {
   void OutlivesClient(int64_t job) override {
     auto update = std::make_unique<v1::RunUpdate>();
     update->set_outliving_job(job);
-    stream_.Tell(std::move(update));
+    stream_.Notify(std::move(update));
   }
 
   void Started(const parser::Statement& statement) {

@@ -9,7 +9,7 @@ namespace sluice::server {
 namespace {
 
 // A session's SET statements travel with each of its scripts.
-constexpr size_t kMostSettings = 1'000;
+constexpr size_t kMaxSettings = 1'000;
 
 }  // namespace
 
@@ -38,9 +38,9 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
       sink.Done(update.statement_done().tag());
       return OkStatus();
     case v1::RunUpdate::kSettingChanged:
-      if (settings_.size() >= kMostSettings) {
+      if (settings_.size() >= kMaxSettings) {
         return ResourceExhausted(
-            fmt::format("the gateway has changed {} settings of this session", kMostSettings));
+            fmt::format("the gateway has changed {} settings of this session", kMaxSettings));
       }
       settings_.push_back(update.setting_changed());
       return OkStatus();

@@ -16,9 +16,9 @@ constexpr size_t kMessageBytes = 1 << 20;
 // Needed because rows without columns have no bytes.
 constexpr size_t kMessageRows = 1 << 20;
 // More than any database allows in a table or a query.
-constexpr int kMostColumns = 1 << 16;
+constexpr int kMaxColumns = 1 << 16;
 // Limit for one script: a statement has only a few.
-constexpr int kMostDiagnostics = 1'000;
+constexpr int kMaxDiagnostics = 1'000;
 
 bool HoldsTexts(DataType type) {
   return type == DataType::kText || type == DataType::kBytes;
@@ -120,14 +120,14 @@ v1::Header HeaderToWire(const Schema& schema) {
   for (const ColumnInfo& column : schema.columns) {
     v1::ColumnDescription* wire = header.add_columns();
     wire->set_name(column.name);
-    wire->set_type(static_cast<v1::ColumnType>(column.type));  // the same numbers
+    wire->set_type(static_cast<v1::ColumnType>(column.type));  // the numbers are equal
     wire->set_database_type(column.database_type);
   }
   return header;
 }
 
 Result<Schema> HeaderFromWire(const v1::Header& header) {
-  if (header.columns_size() > kMostColumns) {
+  if (header.columns_size() > kMaxColumns) {
     return Malformed("a header with too many columns");
   }
   Schema schema;
@@ -240,7 +240,7 @@ v1::Error ErrorToWire(const Status& status, std::string_view script) {
 
 Status ErrorFromWire(const v1::Error& error) {
   Status status;
-  if (error.diagnostics_size() > kMostDiagnostics) {
+  if (error.diagnostics_size() > kMaxDiagnostics) {
     return Malformed("too many errors");
   }
   for (const v1::Diagnostic& wire : error.diagnostics()) {

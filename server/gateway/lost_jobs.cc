@@ -17,9 +17,9 @@ constexpr std::chrono::seconds kLook{5};
 
 }  // namespace
 
-LostJobs::LostJobs(const SourcePool& sources, GoOn go_on)
+LostJobs::LostJobs(const SourcePool& sources, Resume resume)
     : sources_(sources),
-      go_on_(std::move(go_on)),
+      resume_(std::move(resume)),
       thread_([this](const std::stop_token& end) { Run(end); }) {}
 
 LostJobs::~LostJobs() = default;
@@ -82,7 +82,8 @@ void LostJobs::Run(const std::stop_token& end) {
       logins.swap(logins_);
     }
     for (const Login& login : logins) {
-      const Status gone_on = Guarded("going on with lost jobs", [&] { return go_on_(login, end); });
+      const Status gone_on =
+          Guarded("going on with lost jobs", [&] { return resume_(login, end); });
       if (!gone_on.ok()) {
         log::Warn("jobs of {} cannot go on: {}", login.role, gone_on.ToString());
       }

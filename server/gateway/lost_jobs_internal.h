@@ -20,8 +20,8 @@ namespace sluice::server {
 class LostJobs {
  public:
   // Runs executor::TakeOverLostJobs in a session of that login.
-  using GoOn = std::function<Status(const Login& login, const std::stop_token& stop)>;
-  LostJobs(const SourcePool& sources, GoOn go_on);
+  using Resume = std::function<Status(const Login& login, const std::stop_token& stop)>;
+  LostJobs(const SourcePool& sources, Resume resume);
   ~LostJobs();
 
   void LoggedIn(const Login& login) EXCLUDES(mutex_);
@@ -34,7 +34,7 @@ class LostJobs {
   Login LoginOf(const Owner& owner) const;
 
   const SourcePool& sources_;
-  const GoOn go_on_;
+  const Resume resume_;
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::set<Owner> waited_for_ GUARDED_BY(mutex_);

@@ -123,7 +123,7 @@ class SqlflowSink final : public executor::ResultSink {
     return OkStatus();
   }
 
-  void Notice(const std::string& message) override { stream_.Tell(MessageOf(message)); }
+  void Notice(const std::string& message) override { stream_.Notify(MessageOf(message)); }
   void Progress(const elastic::Progress& progress) override {
     stream_.Show(MessageOf(FormatProgress(progress)));
   }

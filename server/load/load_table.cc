@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kBatchRows = 10'000;
 constexpr size_t kBatchCells = 400'000;  // fewer rows if the table is wide
-constexpr size_t kMostShown = 12;        // columns that a notice names
+constexpr size_t kMaxShown = 12;         // columns that a notice names
 constexpr double kSecondsBetweenProgress = 0.2;
 
 class TableLoad {
@@ -40,7 +40,7 @@ class TableLoad {
     RETURN_IF_ERROR(WriteRows());
     RETURN_IF_ERROR(loader_->Commit().Because(options_.file));
     loader_.reset();
-    TellColumns();
+    ReportColumns();
     sink_.Done(fmt::format("LOAD {}", rows_));
     return OkStatus();
   }
@@ -78,7 +78,7 @@ class TableLoad {
       if (stop_.stop_requested()) {
         return Cancelled("cancelled: nothing was loaded");
       }
-      TellProgress();
+      ReportProgress();
     }
     return row;
   }
@@ -134,13 +134,13 @@ class TableLoad {
     }
     if (!unknown.empty()) {
       std::string listed;
-      for (size_t i = 0; i < std::min(table.columns.size(), kMostShown); ++i) {
+      for (size_t i = 0; i < std::min(table.columns.size(), kMaxShown); ++i) {
         listed += (listed.empty() ? "" : ", ") + table.columns[i].name;
       }
       return ColumnNotFound(fmt::format("{}: table {} has no column {}", options_.file,
                                         table_.Text(), unknown))
           .Hint(fmt::format("its columns are {}{}", listed,
-                            table.columns.size() > kMostShown ? ", ..." : ""));
+                            table.columns.size() > kMaxShown ? ", ..." : ""));
     }
     cells_ = columns_;
     const bool reads_texts = target_.ReadsTexts();
@@ -249,7 +249,7 @@ class TableLoad {
     return OkStatus();
   }
 
-  void TellProgress() {
+  void ReportProgress() {
     const TimePoint now = clock_.Now();
     if (SecondsBetween(told_, now) < kSecondsBetweenProgress) {
       return;
@@ -269,7 +269,7 @@ class TableLoad {
     sink_.Progress(progress);
   }
 
-  void TellColumns() {
+  void ReportColumns() {
     for (const std::string& notice : target_.TakeNotices()) {
       sink_.Notice(notice);
     }
@@ -277,22 +277,22 @@ class TableLoad {
       return;
     }
     std::string listed;
-    for (size_t i = 0; i < std::min(columns_.columns.size(), kMostShown); ++i) {
+    for (size_t i = 0; i < std::min(columns_.columns.size(), kMaxShown); ++i) {
       const ColumnInfo& column = columns_.columns[i];
       listed += fmt::format("{}{} {}", i == 0 ? "" : ", ", column.name, column.database_type);
     }
     sink_.Notice(
         fmt::format("table {}: {}{}", table_.Text(), listed,
-                    columns_.columns.size() > kMostShown
-                        ? fmt::format(" and {} more columns", columns_.columns.size() - kMostShown)
+                    columns_.columns.size() > kMaxShown
+                        ? fmt::format(" and {} more columns", columns_.columns.size() - kMaxShown)
                         : ""));
     if (!marks_.empty()) {
       std::string cells;
-      for (size_t i = 0; i < std::min(marks_.size(), kMostShown); ++i) {
+      for (size_t i = 0; i < std::min(marks_.size(), kMaxShown); ++i) {
         cells += (i == 0 ? "" : ", ") + marks_[i];
       }
       sink_.Notice(fmt::format("cells that say NA, NULL or the like are NULL: {}{}", cells,
-                               marks_.size() > kMostShown ? ", ..." : ""));
+                               marks_.size() > kMaxShown ? ", ..." : ""));
     }
   }
 

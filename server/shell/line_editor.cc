@@ -24,7 +24,7 @@ namespace sluice::server {
 namespace {
 
 constexpr int kHistoryStatements = 1'000;  // as in most shells
-constexpr size_t kMostListed = 200;        // candidates shown by Tab
+constexpr size_t kMaxListed = 200;         // candidates shown by Tab
 
 bool IsContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
@@ -50,7 +50,7 @@ std::string CommonStart(const std::vector<std::string>& candidates) {
 
 // Shows the candidates in columns, below the line that is being edited.
 void ShowCandidates(const std::vector<std::string>& candidates) {
-  const size_t listed = std::min(candidates.size(), kMostListed);
+  const size_t listed = std::min(candidates.size(), kMaxListed);
   size_t widest = 0;
   for (size_t i = 0; i < listed; ++i) {
     widest = std::max(widest, DisplayWidth(Printable(candidates[i])));

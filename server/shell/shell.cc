@@ -111,7 +111,7 @@ int RunInteractive(const ShellConnection& connection, const ShellOptions& option
     return CompleteText(buffer.text() + std::string(line),
                         [&names]() -> const CompletionNames& { return names.Get(); });
   });
-  session.Tell(options.greeting + "\nType help for help, exit to leave.\n");
+  session.Print(options.greeting + "\nType help for help, exit to leave.\n");
   while (!interrupts.terminate_requested()) {
     const LineEditor::Line line = editor.Read(buffer.blank() ? "sluice> " : "   ...> ");
     if (line.kind == LineEditor::Kind::kEnd) {

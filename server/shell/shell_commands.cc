@@ -115,7 +115,7 @@ Outcome Timing(ShellSession& session, std::string_view arguments) {
   if (!ReadSwitch(Trimmed(arguments), &session.display().timing)) {
     return session.Fail(WrongArgument("\\timing", "on, off or nothing"));
   }
-  session.Tell(fmt::format("Timing is {}.\n", session.display().timing ? "on" : "off"));
+  session.Print(fmt::format("Timing is {}.\n", session.display().timing ? "on" : "off"));
   return Outcome::kOk;
 }
 
@@ -125,14 +125,14 @@ Outcome Expand(ShellSession& session, std::string_view arguments) {
   bool on = expanded != Expanded::kOff;
   if (word == "auto") {
     expanded = Expanded::kAuto;
-    session.Tell("Rows that are wider than the terminal are shown by their columns.\n");
+    session.Print("Rows that are wider than the terminal are shown by their columns.\n");
     return Outcome::kOk;
   }
   if (!ReadSwitch(word, &on)) {
     return session.Fail(WrongArgument("\\x", "on, off, auto or nothing"));
   }
   expanded = on ? Expanded::kOn : Expanded::kOff;
-  session.Tell(fmt::format("Rows are shown by their {}.\n", on ? "columns" : "lines"));
+  session.Print(fmt::format("Rows are shown by their {}.\n", on ? "columns" : "lines"));
   return Outcome::kOk;
 }
 
@@ -174,13 +174,13 @@ Outcome SetDisplay(ShellSession& session, std::string_view arguments) {
   Display& display = session.display();
   const std::string value = words.size() == 2 ? words[1] : "";
   if (words.size() == 2 && words[0] == "pager" && ReadSwitch(value, &display.pager)) {
-    session.Tell(fmt::format("The pager is {}.\n", display.pager ? "on" : "off"));
+    session.Print(fmt::format("The pager is {}.\n", display.pager ? "on" : "off"));
     return Outcome::kOk;
   }
   const auto format = ParseOutputFormat(value);
   if (words.size() == 2 && words[0] == "format" && format) {
     display.format = *format;
-    session.Tell(fmt::format("The format is {}.\n", value));
+    session.Print(fmt::format("The format is {}.\n", value));
     return Outcome::kOk;
   }
   return session.Fail(WrongArgument("\\pset", "pager on|off, or format table|csv|json"));
@@ -218,7 +218,7 @@ Outcome Help(ShellSession& session, std::string_view /*arguments*/) {
       text += fmt::format("  {:<31} {}\n", head, command.doc);
     }
   }
-  session.Tell(
+  session.Print(
       text +
       "A statement ends with ';' and may go over several lines; \\h shows some.\n"
       "Tab completes. Ctrl-C stops a running statement or clears the line; Ctrl-D ends.\n");
@@ -234,7 +234,7 @@ Outcome StatementHelpFor(ShellSession& session, std::string_view arguments) {
   if (!help.ok()) {
     return session.Fail(help.status());
   }
-  session.Tell(*help);
+  session.Print(*help);
   return Outcome::kOk;
 }
 

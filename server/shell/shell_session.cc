@@ -189,10 +189,10 @@ ShellSession::Outcome ShellSession::RunStatements(const Script& script, const Sc
                                                                     : 0);
   const auto end = script.text.begin() + static_cast<ptrdiff_t>(std::min(at, script.text.size()));
   place_.line = 1 + static_cast<int>(std::count(script.text.begin(), end, '\n'));
-  return TellError(Shifted(failure, part.begin), script.text);
+  return PrintError(Shifted(failure, part.begin), script.text);
 }
 
-ShellSession::Outcome ShellSession::TellError(const Status& status, std::string_view text) {
+ShellSession::Outcome ShellSession::PrintError(const Status& status, std::string_view text) {
   std::string shown;
   if (!place_.file.empty()) {
     shown = fmt::format("{}:{}: ", place_.file, place_.line);
@@ -208,10 +208,10 @@ ShellSession::Outcome ShellSession::TellError(const Status& status, std::string_
 }
 
 ShellSession::Outcome ShellSession::Fail(const Status& status) {
-  return TellError(status, "");
+  return PrintError(status, "");
 }
 
-void ShellSession::Tell(std::string_view text) {
+void ShellSession::Print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

@@ -45,7 +45,7 @@ class ShellSession {
   const std::string& file() const { return place_.file; }
 
   // Prints a line for a person on standard output.
-  void Tell(std::string_view text);
+  void Print(std::string_view text);
   Outcome Fail(const Status& status);
 
  private:
@@ -54,7 +54,7 @@ class ShellSession {
     int line = 0;
   };
   Outcome RunStatements(const Script& script, const ScriptPart& part);
-  Outcome TellError(const Status& status, std::string_view text);
+  Outcome PrintError(const Status& status, std::string_view text);
   Screen MakeScreen() const;
   template <typename Work>
   Outcome RunShown(const std::vector<Rounding>& rounding, const Work& work, Status* failure,

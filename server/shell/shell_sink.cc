@@ -81,7 +81,7 @@ Status ShellSink::Rows(const RowBatch& batch) {
 
 void ShellSink::Notice(const std::string& message) {
   bar_.Clear();
-  Tell(message);
+  PrintLine(message);
 }
 
 void ShellSink::Progress(const elastic::Progress& progress) {
@@ -95,10 +95,10 @@ void ShellSink::Done(const std::string& tag) {
   // An error of `out` is kept in output_status_ and reported by Finish.
   const bool printed = EndRowSet().ok();
   if (printed && !row_set_shown_ && !tag.empty()) {
-    Tell(tag);
+    PrintLine(tag);
   }
   if (display_.timing) {
-    Tell(fmt::format("Time: {:.3f} ms", 1e3 * SecondsBetween(statement_began_, clock_.Now())));
+    PrintLine(fmt::format("Time: {:.3f} ms", 1e3 * SecondsBetween(statement_began_, clock_.Now())));
   }
   statement_began_ = clock_.Now();
   row_set_shown_ = false;
@@ -113,7 +113,8 @@ Status ShellSink::Finish() {
   FlushHeld();
   if (pager_) {
     if (pager_->Close() == 127) {
-      Tell(fmt::format("there is no pager '{}': \\pset pager off does without", screen_.pager));
+      PrintLine(
+          fmt::format("there is no pager '{}': \\pset pager off does without", screen_.pager));
     }
     pager_.reset();
     std::fwrite(told_meanwhile_.data(), 1, told_meanwhile_.size(), screen_.err);
@@ -174,7 +175,7 @@ Status ShellSink::WriteOut(std::string_view text) {
 }
 
 // Where standard error is closed there is no one to tell.
-void ShellSink::Tell(const std::string& line) {
+void ShellSink::PrintLine(const std::string& line) {
   const std::string shown = PrintableLines(line) + "\n";
   if (pager_) {
     told_meanwhile_ += shown;

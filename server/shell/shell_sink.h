@@ -60,7 +60,7 @@ class ShellSink final : public executor::ResultSink {
   Status Print(std::string_view text);
   Status WriteOut(std::string_view text);
   void FlushHeld();
-  void Tell(const std::string& line);
+  void PrintLine(const std::string& line);
   Status EndRowSet();
   bool IsLastStatement() const { return done_ + 1 >= rounding_.size(); }
 

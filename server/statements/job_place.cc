@@ -34,13 +34,13 @@ Result<executor::DetachedJob> Leave(Session& session) {
   if (session.cluster() == nullptr) {
     return FailedPrecondition("this session cannot start processes");
   }
-  ASSIGN_OR_RETURN(detached.session, session.source().LeaveSession());
+  ASSIGN_OR_RETURN(detached.session, session.source().ExportSession());
   detached.room = session.room();
   return detached;
 }
 
 // Reasons for a job to have a process of its own.
-struct Wishes {
+struct Placement {
   bool async = false;
   bool detaches = false;
   bool outlives_gateway = false;
@@ -48,7 +48,7 @@ struct Wishes {
   bool any() const { return async || detaches || outlives_gateway || elsewhere; }
 };
 
-Wishes WishesFor(const plan::Plan& plan, const Session& session) {
+Placement PlacementFor(const plan::Plan& plan, const Session& session) {
   return {
       AnswersWithJob(plan, session),
       session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan),
@@ -73,7 +73,7 @@ Status CheckRoomForJob(const executor::Context& context, const Session& session)
 
 }  // namespace
 
-Status GoOnWithLostJobs(Session& session) {
+Status ResumeLostJobs(Session& session) {
   executor::Context context{session.source(), session.catalog(), session.user(), "",
                             session.stop(),   session.cluster()};
   context.checkpoint_root = session.planner_options().checkpoint_root;
@@ -84,9 +84,9 @@ bool AnswersWithJob(const plan::Plan& plan, const Session& session) {
   return session.settings().async && LeavesSomething(plan);
 }
 
-std::string WhereJobLives(const plan::Plan& plan, Session& session) {
-  const Wishes wishes = WishesFor(plan, session);
-  if (!wishes.any()) {
+std::string DescribeJobPlace(const plan::Plan& plan, Session& session) {
+  const Placement placement = PlacementFor(plan, session);
+  if (!placement.any()) {
     return session.is_of_gateway() && LeavesSomething(plan)
                ? "Job: in the gateway's process; it ends with its client or the gateway"
                : "";
@@ -94,24 +94,24 @@ std::string WhereJobLives(const plan::Plan& plan, Session& session) {
   const Result<executor::DetachedJob> detached = Leave(session);
   if (!detached.ok()) {
     return fmt::format("Job: {}, as it cannot have a process of its own: {}",
-                       wishes.async ? "none" : "in the process of this session",
+                       placement.async ? "none" : "in the process of this session",
                        detached.status().message());
   }
   return fmt::format("Job: in {}; it outlives the gateway{}",
-                     wishes.elsewhere ? session.cluster()->Describe() : "a process of its own",
-                     wishes.async      ? " and its client, which is answered at once (sluice.async)"
-                     : wishes.detaches ? " and its client (sluice.on_disconnect)"
-                                       : ", and ends with its client");
+                     placement.elsewhere ? session.cluster()->Describe() : "a process of its own",
+                     placement.async ? " and its client, which is answered at once (sluice.async)"
+                     : placement.detaches ? " and its client (sluice.on_disconnect)"
+                                          : ", and ends with its client");
 }
 
-Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
-                         executor::ResultSink& sink) {
-  const Wishes wishes = WishesFor(plan, session);
-  if (!wishes.any()) {
+Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
+              executor::ResultSink& sink) {
+  const Placement placement = PlacementFor(plan, session);
+  if (!placement.any()) {
     return executor::Execute(plan, context, sink);
   }
   Result<executor::DetachedJob> detached = Leave(session);
-  if (!detached.ok() && wishes.async) {
+  if (!detached.ok() && placement.async) {
     Status refused = detached.status();
     return std::move(refused)
         .Because("sluice.async is on, and the statement cannot become a job of its own")
@@ -119,7 +119,7 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
             "SET sluice.async = off, and it is waited for; or COMMIT first, and read no temporary "
             "tables");
   }
-  if (!detached.ok() && wishes.elsewhere) {
+  if (!detached.ok() && placement.elsewhere) {
     Status refused = detached.status();
     return std::move(refused)
         .Because(
@@ -127,20 +127,20 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
         .Hint("COMMIT first, and read no temporary tables; or engine.strategy='local'");
   }
   if (!detached.ok()) {
-    if (wishes.detaches) {
+    if (placement.detaches) {
       sink.Notice(fmt::format("the statement is cancelled if its client goes away: {}",
                               detached.status().message()));
     }
     return executor::Execute(plan, context, sink);
   }
-  if (wishes.async) {
+  if (placement.async) {
     RETURN_IF_ERROR(CheckRoomForJob(context, session));
     return executor::AnswerWithJob(plan, context, *detached, sink);
   }
-  detached->outlives_client = wishes.detaches;
-  return executor::AttendJob(
+  detached->outlives_client = placement.detaches;
+  return executor::FollowJob(
       plan, context, *detached,
-      [detaches = wishes.detaches, elsewhere = wishes.elsewhere, &session] {
+      [detaches = placement.detaches, elsewhere = placement.elsewhere, &session] {
         return (detaches && session.client_has_gone()) || (elsewhere && session.gateway_ends());
       },
       sink);

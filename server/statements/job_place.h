@@ -23,15 +23,15 @@ class Session;
 // many processes under a gateway; other jobs run here. A plan that reads what only this session can
 // read stays here: 25001 or 0A000 if sluice.async is on, and a notice if the client expects the job
 // to continue.
-Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
-                         executor::ResultSink& sink);
+Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
+              executor::ResultSink& sink);
 
 // Restarts the user's jobs that have lost their process: executor::TakeOverLostJobs.
-Status GoOnWithLostJobs(Session& session);
+Status ResumeLostJobs(Session& session);
 
-// One line for a person: where RunWhereItBelongs would run the plan's job, and what the job
+// One line for a person: where RunJob would run the plan's job, and what the job
 // outlives there; "" if the session has no choice.
-std::string WhereJobLives(const plan::Plan& plan, Session& session);
+std::string DescribeJobPlace(const plan::Plan& plan, Session& session);
 
 // Whether the plan's answer is its job (sluice.async).
 bool AnswersWithJob(const plan::Plan& plan, const Session& session);

@@ -23,7 +23,7 @@ double LoginThrottle::SecondsLeft(const Failures& failures, TimePoint now) {
   if (beyond < 0) {
     return 0;
   }
-  const double wait = std::min(kMostSeconds, std::ldexp(kFirstSeconds, std::min(beyond, 16)));
+  const double wait = std::min(kMaxSeconds, std::ldexp(kFirstSeconds, std::min(beyond, 16)));
   return wait - SecondsBetween(std::max(failures.last, failures.trying), now);
 }
 
@@ -97,13 +97,13 @@ void LoginThrottle::Succeeded(const std::string& address, const std::string& rol
 
 // Invented names must not fill the memory: forget the older half.
 void LoginThrottle::Forget(TimePoint now) {
-  if (failures_.size() < kMostKept) {
+  if (failures_.size() < kMaxKept) {
     return;
   }
   std::erase_if(failures_, [now](const auto& entry) {
     return SecondsBetween(entry.second.last, now) > kForgetSeconds;
   });
-  if (failures_.size() < kMostKept) {
+  if (failures_.size() < kMaxKept) {
     return;
   }
   std::vector<TimePoint> times;

@@ -22,10 +22,10 @@ class LoginThrottle {
   // This many failures have no effect: a typing error, or a stored old password.
   static constexpr int kFreeFailures = 3;
   static constexpr double kFirstSeconds = 0.5;
-  static constexpr double kMostSeconds = 30;
+  static constexpr double kMaxSeconds = 30;
   // Failures are forgotten after this long without a new one.
   static constexpr double kForgetSeconds = 300;
-  static constexpr size_t kMostKept = 10'000;
+  static constexpr size_t kMaxKept = 10'000;
   // libpq (sslmode=prefer, allow) retries a refused login once, switching between TLS and plain:
   // within this time the two count as one attempt.
   static constexpr double kOtherWaySeconds = 5;

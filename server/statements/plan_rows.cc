@@ -48,7 +48,7 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
                                        : planned.status());
   }
   const plan::Plan& plan = *planned;
-  scope->TellNotices();
+  scope->ReportNotices();
   if (statement.json) {  // one value, as in PostgreSQL
     executor::ResultRows value(ExplainResult(statement));
     value.Add({planner::ExplainJson(plan)});
@@ -63,7 +63,7 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
     rows.Add({text.substr(begin, newline - begin)});
     begin = newline + 1;
   }
-  if (const std::string place = WhereJobLives(plan, session); !place.empty()) {
+  if (const std::string place = DescribeJobPlace(plan, session); !place.empty()) {
     rows.Add({place});
   }
   RETURN_IF_ERROR(rows.SendTo(sink));

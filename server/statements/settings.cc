@@ -16,7 +16,7 @@ namespace {
 using Kind = SettingSpec::Kind;
 using parser::AttributeValue;
 
-constexpr int kMostCpus = 1024;  // larger numbers are taken for typing errors
+constexpr int kMaxCpus = 1024;  // larger numbers are taken for typing errors
 constexpr int64_t kMillisOfSecond = 1'000;
 constexpr int64_t kMillisOfDay = 86'400'000;
 constexpr int64_t kShortestProgressMillis = 100;
@@ -52,7 +52,7 @@ std::vector<SettingSpec> MakeSettings() {
         return static_cast<int64_t>(options.default_seed);
       });
   add(
-      "sluice.local_cpus", Kind::kInteger, {}, 1, kMostCpus,
+      "sluice.local_cpus", Kind::kInteger, {}, 1, kMaxCpus,
       "processors that plans of this session may count on",
       [](int64_t value, planner::Options& options, SessionSettings&) {
         options.local_cpus = static_cast<int>(value);
@@ -177,9 +177,8 @@ std::optional<int64_t> MillisOf(const AttributeValue& value) {
     factor = rest.empty() ? factor : static_cast<double>(unit->millis);
   }
   const double millis = std::round(number * factor);
-  constexpr double kMost = 1e15;  // exactly representable, and above every setting's limit
-  return millis >= 0 && millis <= kMost ? std::optional(static_cast<int64_t>(millis))
-                                        : std::nullopt;
+  constexpr double kMax = 1e15;  // exactly representable, and above every setting's limit
+  return millis >= 0 && millis <= kMax ? std::optional(static_cast<int64_t>(millis)) : std::nullopt;
 }
 
 std::optional<int64_t> ValueOf(const SettingSpec& setting, const AttributeValue& value) {

@@ -18,7 +18,7 @@ namespace sluice::server {
 namespace {
 
 // Kept for the next scripts, for all users together; more would hold idle database connections.
-constexpr size_t kMostIdle = 8;
+constexpr size_t kMaxIdle = 8;
 // For this long, a login remains valid after its password was changed or its role locked.
 constexpr double kIdleSeconds = 60;
 constexpr std::chrono::seconds kLookForIdle{5};
@@ -244,7 +244,7 @@ void SourcePool::Release(std::unique_ptr<Opened> opened, bool used_directly) {
   std::unique_ptr<Opened> oldest;  // destroyed outside the lock
   const MutexLock lock(mutex_);
   idle_.push_back(std::move(opened));
-  if (idle_.size() > kMostIdle) {
+  if (idle_.size() > kMaxIdle) {
     oldest = std::move(idle_.front());
     idle_.erase(idle_.begin());
   }

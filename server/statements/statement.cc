@@ -106,7 +106,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
   if (!plan.ok()) {
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
-  scope->TellNotices();
+  scope->ReportNotices();
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
   executor::Context context{session.source(),
                             session.catalog(),
@@ -174,7 +174,7 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
           [&]<typename Planned>(const Planned& planned) {
             const UsePlan run = [&](const plan::Plan& plan, executor::Context& context) {
               WarnOfTransaction(plan, session, sink);
-              return RunWhereItBelongs(plan, context, session, sink);
+              return RunJob(plan, context, session, sink);
             };
             const std::string_view sql = TextOf(statement, script);
             return parser::kAboutCatalog<Planned>

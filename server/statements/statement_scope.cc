@@ -63,7 +63,7 @@ Status StatementScope::Outcome(Status ended) const {
 }
 
 StatementScope::~StatementScope() {
-  TellNotices();
+  ReportNotices();
   session_.source().EndStatement();
   session_.catalog().HearStop({});
 }
@@ -78,7 +78,7 @@ StoppableStatement::~StoppableStatement() {
   session_.catalog().HearStop({});
 }
 
-void StatementScope::TellNotices() {
+void StatementScope::ReportNotices() {
   for (const std::string& notice : session_.source().TakeNotices()) {
     sink_.Notice(notice);
   }

@@ -30,7 +30,7 @@ class StatementScope {
                                                        executor::ResultSink& sink);
   ~StatementScope();
   // Passes the database's notices so far to the sink.
-  void TellNotices();
+  void ReportNotices();
   // Requested by the session's stop, or when the session's statement_timeout is over.
   std::stop_token stop() const { return stop_.get_token(); }
   // Returns `ended`, or the timeout error if the time was over.

@@ -25,7 +25,7 @@ namespace sluice::server {
 namespace {
 
 // Discards output: no client waits, and the job's row says how it ends.
-class UnheardSink final : public executor::ResultSink {
+class DiscardingSink final : public executor::ResultSink {
  public:
   Status Header(const Schema&) override { return OkStatus(); }
   Status Rows(const RowBatch&) override { return OkStatus(); }
@@ -149,7 +149,7 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   ASSIGN_OR_RETURN(const catalog::Database database, catalog::OpenDatabase(request.source_url));
   Session session(*database.source, *database.catalog, database.catalog->principal().role,
                   &cluster);
-  UnheardSink sink;
+  DiscardingSink sink;
   ASSIGN_OR_RETURN(const auto scope,
                    StatementScope::Begin(request.spec.statement, statement.span, session, sink));
   ASSIGN_OR_RETURN(const plan::Plan plan,
@@ -160,7 +160,7 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   int64_t job = 0;
   context.on_job = [&job](int64_t number) { job = number; };
   executor::DetachedJob detached;
-  ASSIGN_OR_RETURN(detached.session, session.source().LeaveSession());
+  ASSIGN_OR_RETURN(detached.session, session.source().ExportSession());
   detached.training_job = request.name;
   detached.training_job_uid = request.uid;
   RETURN_IF_ERROR(executor::AnswerWithJob(plan, context, detached, sink));

@@ -15,7 +15,7 @@ class BatchBytesTest : public CopyTest {
   static constexpr size_t kRows = 40;
   static constexpr size_t kCell = size_t{1} << 20;
   // The most that one batch may hold: a row more than the limit.
-  static constexpr size_t kMost = kBatchBytes + kCell;
+  static constexpr size_t kMax = kBatchBytes + kCell;
 
   std::string LargeRows() const {
     return postgres()
@@ -28,7 +28,7 @@ class BatchBytesTest : public CopyTest {
 TEST_P(BatchBytesTest, OfAPlainStatement) {
   const Shown shown = Show(LargeRows());
   EXPECT_EQ(shown.cells.size(), kRows);
-  EXPECT_THAT(shown.most_bytes, AllOf(Ge(kCell), Le(kMost + kRows)));
+  EXPECT_THAT(shown.most_bytes, AllOf(Ge(kCell), Le(kMax + kRows)));
 }
 
 TEST_P(BatchBytesTest, OfARowStream) {
@@ -48,7 +48,7 @@ TEST_P(BatchBytesTest, OfARowStream) {
         ASSERT_TRUE(read.ok()) << read.ToString();
         Shown shown;
         Add(batch, &shown);
-        EXPECT_LE(shown.most_bytes, kMost + kRows);
+        EXPECT_LE(shown.most_bytes, kMax + kRows);
         rows += batch.rows;
       } while (batch.rows > 0);
     }
@@ -60,7 +60,7 @@ TEST_P(BatchBytesTest, OfCopies) {
   Run("CREATE TABLE large AS " + LargeRows());
   const Shown shown = ReadCopied("SELECT * FROM large", CopiedColumns::Purpose::kWrite);
   EXPECT_EQ(shown.cells.size(), kRows);
-  EXPECT_LE(shown.most_bytes, kMost + kRows);
+  EXPECT_LE(shown.most_bytes, kMax + kRows);
 }
 
 ON_BOTH_DATABASES(BatchBytesTest);

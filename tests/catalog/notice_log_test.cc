@@ -28,7 +28,7 @@ TEST(NoticeLogTest, NoMoreThanAPersonReads) {
     for (int i = 0; i < 1'000; ++i) {
       log.Add(std::to_string(i));
     }
-    EXPECT_THAT(log.Take(), SizeIs(NoticeLog::kMostNotices));
+    EXPECT_THAT(log.Take(), SizeIs(NoticeLog::kMaxNotices));
     EXPECT_THAT(log.TakeLast(), ElementsAre(HasSubstr("900 more")));
     EXPECT_THAT(log.TakeLast(), ElementsAre());
   }

@@ -33,7 +33,7 @@ struct Totals {
   int64_t jobs = 0, under_storms = 0, with_checkpoints = 0, with_patience = 0, on_postgres = 0;
   int64_t refused = 0;  // rightly
   int64_t checked_jobs = 0, checked_rows = 0;
-  std::map<std::pair<Target, Blow>, int> blows;
+  std::map<std::pair<Target, FaultKind>, int> injected;
   std::vector<uint64_t> failed;
   int64_t retried_rows = 0;
   double longest_pause = 0;
@@ -46,7 +46,7 @@ constexpr double kStrangePause = 5;
 double LongestPause(const Schedule& schedule) {
   double longest = 0;
   for (const Fault& fault : schedule.faults) {
-    longest = std::max(longest, fault.blow == Blow::kPause ? fault.pause_seconds : 0);
+    longest = std::max(longest, fault.kind == FaultKind::kPause ? fault.pause_seconds : 0);
   }
   return longest;
 }
@@ -54,7 +54,8 @@ double LongestPause(const Schedule& schedule) {
 void Tell(const Schedule& schedule, const Verdict& verdict, bool always_events) {
   fmt::print("{} {}\n  {:.1f} s, {} epochs, longest pause {:.1f} s, {} faults, {} rows retried",
              verdict.complaints.empty() ? "ok  " : "FAIL", Describe(schedule), verdict.seconds,
-             verdict.epochs, verdict.longest_pause, verdict.blows.log.size(), verdict.retried_rows);
+             verdict.epochs, verdict.longest_pause, verdict.injected.log.size(),
+             verdict.retried_rows);
   if (verdict.checked_rows > 0) {
     fmt::print(", {} rows checked", verdict.checked_rows);
   }
@@ -69,8 +70,8 @@ void Tell(const Schedule& schedule, const Verdict& verdict, bool always_events) 
     fmt::print("  WRONG {}\n", complaint);
   }
   if (!verdict.complaints.empty()) {
-    for (const std::string& blow : verdict.blows.log) {
-      fmt::print("  {}\n", blow);
+    for (const std::string& line : verdict.injected.log) {
+      fmt::print("  {}\n", line);
     }
     fmt::print("  again: chaos --seeds {}\n", schedule.seed);
   }
@@ -93,8 +94,8 @@ void Count(const Schedule& schedule, const Verdict& verdict, Totals* totals) {
   totals->checked_jobs += verdict.checked_rows > 0 ? 1 : 0;
   totals->checked_rows += verdict.checked_rows;
   totals->retried_rows += verdict.retried_rows;
-  for (const auto& [what, count] : verdict.blows.sent) {
-    totals->blows[what] += count;
+  for (const auto& [what, count] : verdict.injected.sent) {
+    totals->injected[what] += count;
   }
   if (!verdict.complaints.empty()) {
     totals->failed.push_back(schedule.seed);
@@ -113,7 +114,7 @@ void Tell(const Totals& totals, double minutes) {
       totals.jobs, minutes, totals.under_storms, totals.with_checkpoints, totals.with_patience,
       totals.on_postgres, totals.refused, totals.retried_rows, totals.checked_rows,
       totals.checked_jobs);
-  for (const auto& [what, count] : totals.blows) {
+  for (const auto& [what, count] : totals.injected) {
     fmt::print("  {:10} {:10} {}\n", NameOf(what.second), NameOf(what.first), count);
   }
   fmt::print("longest pause {:.1f} s (seed {})\n{} jobs were not as they should be{}",

@@ -9,8 +9,8 @@
 namespace sluice::chaos {
 namespace {
 
-constexpr uint32_t kFewestFaults = 2, kMostFaults = 8;
-constexpr uint32_t kMostBeside = 3;  // in addition to the schedule's typical faults
+constexpr uint32_t kMinFaults = 2, kMaxFaults = 8;
+constexpr uint32_t kMaxExtraFaults = 3;  // in addition to the schedule's typical faults
 // The last faults come when an undisturbed job would be over: most jobs are delayed.
 constexpr double kLastFault = 1.1;
 // Percentages.
@@ -27,7 +27,7 @@ constexpr uint32_t kUsualEnds = 3, kEndsWithPatience = 5;
 // In a burst.
 constexpr double kWithin = 0.008;
 // A job may lose this many masters in a row without training in between; do not demand more.
-constexpr int kMostMasters = 5;
+constexpr int kMaxMasters = 5;
 
 // The standard library's distributions differ between implementations; these do not.
 class Dice {
@@ -91,7 +91,7 @@ class Author {
   void Write() {
     switch (style_) {
       case Style::kScattered:
-        return Scatter(kFewestFaults, kMostFaults);
+        return Scatter(kMinFaults, kMaxFaults);
       case Style::kStorm:
         Storm();
         break;
@@ -117,7 +117,7 @@ class Author {
         Files();
         break;
     }
-    Scatter(0, kMostBeside);
+    Scatter(0, kMaxExtraFaults);
   }
 
  private:
@@ -132,9 +132,9 @@ class Author {
   void Storm() {
     const double at = dice_.Between(0.05, 0.8);
     double after = 0;
-    for (uint32_t left = dice_.From(3, kMostMasters); left > 0; --left) {
+    for (uint32_t left = dice_.From(3, kMaxMasters); left > 0; --left) {
       Fault fault = Draw(Target::kMaster);
-      fault.blow = Blow::kKill;
+      fault.kind = FaultKind::kKill;
       fault.at = at;
       fault.after = after;
       faults_.push_back(fault);
@@ -185,7 +185,7 @@ class Author {
   void Disconnect() {
     for (uint32_t left = dice_.From(2, 6); left > 0; --left) {
       Fault fault = Draw(dice_.Percent(50) ? Target::kMaster : Target::kWorker);
-      fault.blow = Blow::kDisconnect;
+      fault.kind = FaultKind::kDisconnect;
       fault.at = dice_.Between(0, 1);
       fault.all = fault.target == Target::kWorker && dice_.Percent(25);
       faults_.push_back(fault);
@@ -211,7 +211,7 @@ class Author {
     Fault files = Draw(Target::kCheckpoint);
     files.moment = Moment::kCheckpoint;
     files.nth = dice_.From(2, 3);
-    files.blow = dice_.Percent(60) ? Blow::kExchange : Blow::kDamage;
+    files.kind = dice_.Percent(60) ? FaultKind::kExchange : FaultKind::kDamage;
     faults_.push_back(files);
     Fault loss = AtOnce(Holders(), 0);
     loss.moment = files.moment;
@@ -231,7 +231,7 @@ class Author {
     Fault fault;
     fault.target = target;
     fault.pick = dice_.Below(1U << 16U);
-    fault.blow = dice_.Percent(kKills) ? Blow::kKill : Blow::kPause;
+    fault.kind = dice_.Percent(kKills) ? FaultKind::kKill : FaultKind::kPause;
     fault.pause_seconds = dice_.Percent(kLongPauses) ? dice_.Between(kLongPause, kLongestPause)
                                                      : dice_.Between(kShortestPause, kShortPause);
     return fault;
@@ -241,13 +241,13 @@ class Author {
     Fault fault = Draw(target);
     fault.at = at;
     fault.after = dice_.Between(0, kWithin);
-    fault.blow = dice_.Percent(90) ? Blow::kKill : Blow::kPause;
+    fault.kind = dice_.Percent(90) ? FaultKind::kKill : FaultKind::kPause;
     fault.regardless = style_ == Style::kLostCopies;
     return fault;
   }
   Fault AtOnce(Target target, double at) {
     Fault fault = Within(target, at);
-    fault.blow = Blow::kKill;
+    fault.kind = FaultKind::kKill;
     fault.all = true;
     fault.regardless = true;
     return fault;
@@ -258,7 +258,7 @@ class Author {
     fault.moment = moment;
     fault.nth = nth;
     fault.after = dice_.Between(0, within);
-    fault.blow = dice_.Percent(85) ? Blow::kKill : Blow::kPause;
+    fault.kind = dice_.Percent(85) ? FaultKind::kKill : FaultKind::kPause;
     return fault;
   }
 
@@ -271,8 +271,9 @@ class Author {
 
 void SpareMasters(int killed_at_most, std::vector<Fault>* faults) {
   for (Fault& fault : *faults) {
-    if (fault.target == Target::kMaster && fault.blow == Blow::kKill && killed_at_most-- <= 0) {
-      fault.blow = Blow::kPause;
+    if (fault.target == Target::kMaster && fault.kind == FaultKind::kKill &&
+        killed_at_most-- <= 0) {
+      fault.kind = FaultKind::kPause;
     }
   }
 }
@@ -316,10 +317,10 @@ std::string_view NameOf(Table table) {
   static constexpr std::array<std::string_view, 3> kNames = {"census", "clicks", "ids"};
   return kNames[static_cast<size_t>(table)];
 }
-std::string_view NameOf(Blow blow) {
+std::string_view NameOf(FaultKind kind) {
   static constexpr std::array<std::string_view, 5> kNames = {"kill", "pause", "disconnect",
                                                              "exchange", "damage"};
-  return kNames[static_cast<size_t>(blow)];
+  return kNames[static_cast<size_t>(kind)];
 }
 std::string_view NameOf(Target target) {
   static constexpr std::array<std::string_view, 4> kNames = {"worker", "server", "master",
@@ -340,7 +341,7 @@ Schedule DrawSchedule(uint64_t seed, bool kill_masters) {
   schedule.style = DrawStyle(dice);
   schedule.job = DrawJob(seed, schedule.style, dice);
   Author(schedule.job, schedule.style, &dice, &schedule.faults).Write();
-  SpareMasters(kill_masters ? kMostMasters : 0, &schedule.faults);
+  SpareMasters(kill_masters ? kMaxMasters : 0, &schedule.faults);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& left, const Fault& right) {
                      return std::tuple(left.moment, left.nth, left.at, left.after) <
@@ -350,11 +351,11 @@ Schedule DrawSchedule(uint64_t seed, bool kill_masters) {
 }
 
 std::string Describe(const Fault& fault) {
-  std::string blow(NameOf(fault.blow));
-  if (fault.blow == Blow::kPause) {
-    blow += fmt::format(" {:.2f} s", fault.pause_seconds);
+  std::string kind(NameOf(fault.kind));
+  if (fault.kind == FaultKind::kPause) {
+    kind += fmt::format(" {:.2f} s", fault.pause_seconds);
   }
-  return fmt::format("{} {} {}{}", When(fault), blow, fault.all ? "every " : "",
+  return fmt::format("{} {} {}{}", When(fault), kind, fault.all ? "every " : "",
                      NameOf(fault.target));
 }
 

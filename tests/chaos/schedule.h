@@ -30,7 +30,7 @@ struct Job {
 // Whether the weights depend only on the statement, whichever processes are killed.
 bool SameBits(Mode mode);
 
-enum class Blow {
+enum class FaultKind {
   kKill,        // SIGKILL
   kPause,       // SIGSTOP, and SIGCONT later
   kDisconnect,  // all of a process's connections to PostgreSQL are terminated
@@ -56,7 +56,7 @@ struct Fault {
   double at = 0;     // kTime: in undisturbed durations, from the first process's start on
   uint32_t nth = 1;  // of the other moments
   double after = 0;  // seconds after the moment
-  Blow blow = Blow::kKill;
+  FaultKind kind = FaultKind::kKill;
   Target target = Target::kWorker;
   uint32_t pick = 0;  // which of the living ones, by age
   bool all = false;   // all of them at once
@@ -82,7 +82,7 @@ bool IsStorm(Style style);
 
 std::string_view NameOf(Mode mode);
 std::string_view NameOf(Table table);
-std::string_view NameOf(Blow blow);
+std::string_view NameOf(FaultKind kind);
 std::string_view NameOf(Target target);
 std::string_view NameOf(Style style);
 

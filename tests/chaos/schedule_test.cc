@@ -52,7 +52,7 @@ TEST(Schedule, AtMostFiveMastersAreKilled) {
       const Schedule schedule = DrawSchedule(seed, kill_masters);
       return static_cast<int>(
           std::count_if(schedule.faults.begin(), schedule.faults.end(), [](const Fault& fault) {
-            return fault.target == Target::kMaster && fault.blow == Blow::kKill;
+            return fault.target == Target::kMaster && fault.kind == FaultKind::kKill;
           }));
     };
     most = std::max(most, killed(true));

@@ -32,7 +32,7 @@ class Site {
 
   const GatewayProcess& gateway() const { return *gateway_; }
   server::GatewayClient& client() { return *client_; }
-  // The disturber's own data source; call its Execute from one thread at a time.
+  // The fault injector's own data source; call its Execute from one thread at a time.
   catalog::DataSource& source() { return *source_; }
   catalog::Catalog& catalog() { return *catalog_; }
 

@@ -169,18 +169,18 @@ Result<Trials::Reference*> Trials::ReferenceOf(Job job) {
 Result<Verdict> Trials::Run(Schedule schedule) {
   schedule.job.postgres = schedule.job.postgres && postgres_ != nullptr;
   if (!schedule.job.postgres) {
-    std::erase_if(schedule.faults, [](const Fault& f) { return f.blow == Blow::kDisconnect; });
+    std::erase_if(schedule.faults, [](const Fault& f) { return f.kind == FaultKind::kDisconnect; });
   }
   const Job& job = schedule.job;
   ASSIGN_OR_RETURN(Reference* const reference, ReferenceOf(job));
   Site& site = SiteOf(job);
-  Disturber disturber({site.gateway(), site.source(), site.catalog(),
-                       job.checkpoints ? CheckpointsOf() : fs::path(), reference->seconds,
-                       EpochsOf(job, options_.sizes)},
-                      schedule);
+  FaultInjector fault_injector({site.gateway(), site.source(), site.catalog(),
+                                job.checkpoints ? CheckpointsOf() : fs::path(), reference->seconds,
+                                EpochsOf(job, options_.sizes)},
+                               schedule);
   const Trained trained = Train(job, kWorkers);
   Verdict verdict;
-  verdict.blows = disturber.Finish();
+  verdict.injected = fault_injector.Finish();
   verdict.seconds = trained.seconds;
   verdict.longest_pause = trained.longest_pause;
   const auto check = [&](const Status& status) {
@@ -196,7 +196,7 @@ Result<Verdict> Trials::Run(Schedule schedule) {
   } else {
     check(CheckFailure(job, trained, &verdict));
   }
-  check(TellEvents(job, &verdict));
+  check(ReportEvents(job, &verdict));
   check(CheckNothingIsLeft(job, trained.status.ok(), &verdict));
   return verdict;
 }

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "catalog/job_store.h"
-#include "tests/chaos/disturber.h"
+#include "tests/chaos/fault_injector.h"
 #include "tests/chaos/row_check.h"
 #include "tests/chaos/schedule.h"
 #include "tests/chaos/site.h"
@@ -21,7 +21,7 @@ namespace sluice::chaos {
 struct Verdict {
   std::vector<std::string> complaints;
   std::string refused;  // why it failed, if that was right
-  Blows blows;
+  InjectedFaults injected;
   std::vector<std::string> events;  // recorded by the job
   double seconds = 0;
   // The longest time without progress in trained rows, from the first one on. Progress is reported
@@ -83,7 +83,7 @@ class Trials {
   Status CheckModel(const Job& job, const Reference& reference, Verdict* verdict);
   Status CheckSingleRows(const Job& job, int64_t number, Verdict* verdict);
   Result<catalog::Job> NewestTraining(const Job& job);
-  Status TellEvents(const Job& job, Verdict* verdict);
+  Status ReportEvents(const Job& job, Verdict* verdict);
   Status CheckNothingIsLeft(const Job& job, bool succeeded, Verdict* verdict);
 
   const Options options_;

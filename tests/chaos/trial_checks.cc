@@ -25,8 +25,8 @@ constexpr double kSameAuc = 1e-6;
 Status Trials::CheckFailure(const Job& job, const Trained& trained, Verdict* verdict) {
   const std::string why = trained.status.ToString();
   const auto says = [&](std::string_view words) { return why.find(words) != std::string::npos; };
-  const bool lost = verdict->blows.both_copies && !job.checkpoints && says("the only copy");
-  const bool refused = verdict->blows.files && says("checkpoint");
+  const bool lost = verdict->injected.both_copies && !job.checkpoints && says("the only copy");
+  const bool refused = verdict->injected.files && says("checkpoint");
   if (!lost && !refused) {
     verdict->complaints.push_back(why);
   } else {
@@ -167,14 +167,15 @@ Result<catalog::Job> Trials::NewestTraining(const Job& job) {
   return NotFound("there is no job");
 }
 
-Status Trials::TellEvents(const Job& job, Verdict* verdict) {
+Status Trials::ReportEvents(const Job& job, Verdict* verdict) {
   ASSIGN_OR_RETURN(const catalog::Job training, NewestTraining(job));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
                    SiteOf(job).catalog().jobs().Events(training.id));
   for (const catalog::JobEvent& event : events) {
-    verdict->events.push_back(fmt::format(
-        "{:.2f} s: {}: {}", static_cast<double>(event.micros - verdict->blows.began_micros) / 1e6,
-        event.kind, event.detail));
+    verdict->events.push_back(
+        fmt::format("{:.2f} s: {}: {}",
+                    static_cast<double>(event.micros - verdict->injected.began_micros) / 1e6,
+                    event.kind, event.detail));
   }
   return OkStatus();
 }

@@ -8,7 +8,7 @@
 #include "elastic/job/fleet_job.h"
 #include "executor/job_cluster_link.h"
 #include "executor/job_cluster_server.h"
-#include "executor/job_inbox.h"
+#include "executor/job_work_queue.h"
 
 // The messages between a gateway and the master of one of its jobs, over a real socket.
 namespace sluice::executor {
@@ -109,7 +109,7 @@ TEST_F(JobClusterTest, ALaunchIsAnsweredWithWhatCameOfIt) {
   spec.resources = {2.5, 7};
   spec.priority = -3;
   spec.incarnation = elastic::Incarnation(1ULL << 40);
-  spec.server_index = 9;
+  spec.server_index = elastic::ServerId(9);
   EXPECT_TRUE(link->Launch(spec).ok());
   EXPECT_EQ(seen.role, spec.role);
   EXPECT_EQ(seen.config, spec.config);
@@ -118,7 +118,7 @@ TEST_F(JobClusterTest, ALaunchIsAnsweredWithWhatCameOfIt) {
   EXPECT_EQ(seen.resources.memory_bytes, 7);
   EXPECT_EQ(seen.priority, -3);
   EXPECT_EQ(seen.incarnation, spec.incarnation);
-  EXPECT_EQ(seen.server_index, 9U);
+  EXPECT_EQ(seen.server_index, elastic::ServerId(9));
   const Status refused = link->Launch(Worker("bad"));
   EXPECT_EQ(refused.ToString(), ResourceExhausted("no memory").Hint("use less of it").ToString());
   EXPECT_EQ(refused.diagnostics()[0].hint, "use less of it");
@@ -228,7 +228,7 @@ TEST_F(JobClusterTest, TheNextMasterHearsWhatHappensFromItsBeginningOn) {
   server_->BeginTerm(elastic::Term(2));
   server_->Tell(Exited("a"));
   endpoint_.term = elastic::Term(2);
-  endpoint_.living.push_back({elastic::Role::kWorker, "a", elastic::Incarnation(1), 0});
+  endpoint_.running.push_back({elastic::Role::kWorker, "a", elastic::Incarnation(1), 0});
   const auto second = Connect();
   Watch(*second);
   EXPECT_THAT(WaitForEvents(2), ElementsAre("+a", "-a"));
@@ -242,7 +242,8 @@ TEST_F(JobClusterTest, AStrangerIsRefused) {
 }
 
 TEST_F(JobClusterTest, WithTheGatewayItsProcessesAreGone) {
-  endpoint_.living.push_back({elastic::Role::kParameterServer, "server", elastic::kNobody, 0});
+  endpoint_.running.push_back(
+      {elastic::Role::kParameterServer, "server", elastic::kNoIncarnation, 0});
   const auto link = Connect();
   Watch(*link);
   ASSERT_TRUE(link->Launch(Worker("worker")).ok());
@@ -335,8 +336,8 @@ TEST_F(JobClusterTest, TheEndArrivesAsItIs) {
               ElementsAre(1, 2, 3, 4));
 }
 
-TEST(JobInbox, WhoAsksIsAnsweredEvenWhenTheJobIsOver) {
-  JobInbox inbox;
+TEST(JobWorkQueue, WhoAsksIsAnsweredEvenWhenTheJobIsOver) {
+  JobWorkQueue inbox;
   std::promise<Status> answer;
   std::thread asks(
       [&] { answer.set_value(inbox.Ask([] { return Cancelled("what came of it"); })); });
@@ -351,8 +352,8 @@ TEST(JobInbox, WhoAsksIsAnsweredEvenWhenTheJobIsOver) {
   EXPECT_EQ(left.code(), Code::kUnavailable);
 }
 
-TEST(JobInbox, WhatOnlyPeopleWaitForIsDroppedBeforeAnythingElse) {
-  JobInbox inbox;
+TEST(JobWorkQueue, WhatOnlyPeopleWaitForIsDroppedBeforeAnythingElse) {
+  JobWorkQueue inbox;
   int offered = 0, put = 0;
   constexpr int kMany = 10'000;
   for (int i = 0; i < kMany; ++i) {

@@ -70,7 +70,7 @@ class EmbeddedDoor final : public Conversation::Host {
   Status CheckSetting(std::string_view /*set*/) override { return OkStatus(); }
   void Close() override { closed_ = true; }
 
-  void GoOn(Conversation& conversation) {
+  void Resume(Conversation& conversation) {
     while (!closed_) {
       if (std::exchange(runs_, false)) {
         conversation.Ended(server_->LetOthersWork("SELECT 1"));
@@ -144,7 +144,7 @@ FUZZ_TARGET(embedded_conversation) {
     // Raw bytes may contain any number of other messages.
     asked += kind == 'c' ? 1 + bytes.size() : 1;
     conversation.FromClient(message);
-    door.GoOn(conversation);
+    door.Resume(conversation);
     if (door.readies() > asked) {
       sluice::Broken("ready more often than was asked");
     }

@@ -31,7 +31,7 @@ void Exchange(const ExchangeRequest& request, std::span<const uint32_t> partitio
   }
   if (request.has_pull()) {
     ExchangeReply reply;
-    const Status status = AnswerPull(request.pull(), 0, partitions, 0, *shard, &reply);
+    const Status status = AnswerPull(request.pull(), kNoMapVersion, partitions, 0, *shard, &reply);
     SLUICE_CHECK(!status.ok() || reply.not_open() ||
                      reply.versions().size() == partitions.size() * sizeof(int64_t),
                  "an answer has a version for each partition");
@@ -57,7 +57,7 @@ void RunExchange(std::string_view input) {
     ExchangeRequest request;
     if (request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       Exchange(request, partitions, (how & 4) != 0, shard.get());
-      static_cast<void>(shard->AppliedBatches(0, Epoch(request.push().batch().epoch()),
+      static_cast<void>(shard->AppliedBatches(kNoMapVersion, Epoch(request.push().batch().epoch()),
                                               ShardId(request.push().batch().shard())));
     }
   }

@@ -16,24 +16,24 @@ namespace sluice::models::graph {
 namespace {
 
 constexpr int64_t kRows = 2;
-constexpr int64_t kMostElementsHere = 1 << 14;  // so that one input takes milliseconds
+constexpr int64_t kMaxElementsHere = 1 << 14;  // so that one input takes milliseconds
 
 bool IsSmall(const NetworkGraph& graph) {
   int64_t elements = 0;
   for (const GraphParameter& parameter : graph.parameters()) {
     int64_t own = 1;
     for (const int64_t extent : parameter.shape()) {
-      own = std::clamp<int64_t>(own * std::clamp<int64_t>(extent, 0, kMostElementsHere), 0,
-                                kMostElementsHere);
+      own = std::clamp<int64_t>(own * std::clamp<int64_t>(extent, 0, kMaxElementsHere), 0,
+                                kMaxElementsHere);
     }
     elements += own;
   }
-  return elements < kMostElementsHere;
+  return elements < kMaxElementsHere;
 }
 
 struct Memory {
   std::vector<std::vector<float>> numbers;
-  std::vector<uint32_t> positions = std::vector<uint32_t>(kMostElementsHere, 0);
+  std::vector<uint32_t> positions = std::vector<uint32_t>(kMaxElementsHere, 0);
   std::vector<uint32_t> ends = {2, 3};
   RowUse table;
   RowUse bag;
@@ -73,7 +73,7 @@ void Run(const std::string& input) {
   static_cast<void>(MakeTables(&graph));
   Result<std::unique_ptr<GraphRun>> made = GraphRun::Make(graph, ActiveKernels());
   if (!made.ok() || !made.value()->Plan(kRows).ok() ||
-      made.value()->elements() > kMostElementsHere) {
+      made.value()->elements() > kMaxElementsHere) {
     return;
   }
   GraphRun& run = *made.value();

@@ -7,7 +7,7 @@
 #include "models/model.pb.h"
 #include "tests/fuzz/target.h"
 
-// A file that somebody brings as a model type.
+// A file that a user brings as a model type.
 namespace sluice::models {
 namespace {
 

@@ -33,14 +33,14 @@ std::vector<std::string> Entries(std::string_view input) {
 }
 
 // The next master continues, with workers that follow its orders.
-void GoOn(Master* master) {
+void Resume(Master* master) {
   const Incarnation worker = master->Expect("another", At(1));
   for (int step = 0; step < 40 && !master->finished(); ++step) {
     const TimePoint now = At(2 + 0.3 * step);
     if (master->options().all_reduce.has_value()) {
       WorldArrival arrival;
       arrival.at.closed = step == 0 ? Rendezvous::kNoState : step;
-      static_cast<void>(master->Meet(worker, arrival, now));
+      static_cast<void>(master->Regroup(worker, arrival, now));
       static_cast<void>(master->ReportStep(worker, WorldId(1), step, arrival.position, now));
     }
     const Result<MasterLink::Answer> answer = master->Take(worker, true, {}, now);
@@ -81,7 +81,7 @@ void TakeOver(std::string_view input) {
       (how & 16) != 0 ? Master::Resume(options, std::string(input), At(0))
                       : Master::TakeOver(options, Term(2), Entries(input), {"w"}, At(0));
   if (master.ok()) {
-    GoOn(master->get());
+    Resume(master->get());
   }
 }
 

@@ -61,7 +61,7 @@ void Use(const PartitionJob& job, bool synchronous, ParameterShard* shard) {
   }
   target.tables.assign(pull.tables.size(), rows.data());
   static_cast<void>(shard->Pull(pull, target, 0));
-  static_cast<void>(shard->AppliedBatches(0, Epoch(1), ShardId(0)));
+  static_cast<void>(shard->AppliedBatches(kNoMapVersion, Epoch(1), ShardId(0)));
   static_cast<void>(shard->ExportAll(*job.network));
 }
 

@@ -72,8 +72,8 @@ void Run(std::string_view script, FakeSource& source) {
   const AllocationMeter meter;
   const auto statements = parser::Parse(script);
   if (statements.ok()) {
-    constexpr size_t kMostPlanned = 8;
-    for (size_t i = 0; i < std::min(statements->size(), kMostPlanned); ++i) {
+    constexpr size_t kMaxPlanned = 8;
+    for (size_t i = 0; i < std::min(statements->size(), kMaxPlanned); ++i) {
       Plan((*statements)[i], source);
     }
   }

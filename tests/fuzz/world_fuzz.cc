@@ -32,7 +32,7 @@ void Send(const Socket& socket, std::string_view bytes) {
       send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void MeetStranger(std::string_view input) {
+void RegroupStranger(std::string_view input) {
   const int how = input.empty() ? 0 : input.front();
   input.remove_prefix(input.empty() ? 0 : 1);
   const Listener listener = Listener::Open(Listener::Kind::kUnix, "127.0.0.1").value();
@@ -82,6 +82,6 @@ void MeetStranger(std::string_view input) {
 }  // namespace sluice::elastic
 
 FUZZ_TARGET(world) {
-  sluice::elastic::MeetStranger({reinterpret_cast<const char*>(data), size});
+  sluice::elastic::RegroupStranger({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -21,7 +21,7 @@ elastic::ProcessSpec Process(elastic::Role role = elastic::Role::kWorker) {
   spec.secret = "word";
   spec.resources = {1.5, int64_t{2} << 30};
   spec.incarnation = elastic::Incarnation(9);
-  spec.server_index = 1;
+  spec.server_index = elastic::ServerId(1);
   return spec;
 }
 
@@ -199,7 +199,7 @@ TEST(PodSpec, LabelsSayWhichProcessItIs) {
     EXPECT_EQ(identity->incarnation, elastic::Incarnation(9));
   }
   auto labels = LabelsOf(Identity(elastic::Role::kParameterServer));
-  EXPECT_EQ(IdentityOf(labels)->server_index, 1U);
+  EXPECT_EQ(IdentityOf(labels)->server_index, elastic::ServerId(1));
   labels["training.sluice/server"] = "1x";
   EXPECT_FALSE(IdentityOf(labels));
   EXPECT_FALSE(IdentityOf({}));

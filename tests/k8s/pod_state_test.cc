@@ -195,8 +195,8 @@ std::string Told(const std::vector<FleetEvent>& events) {
   return text;
 }
 
-TEST(PodStory, TellsEachThingOnce) {
-  PodStory story("w", Role::kWorker, false);
+TEST(PodEvents, TellsEachThingOnce) {
+  PodEvents story("w", Role::kWorker, false);
   const auto see = [&story](const std::string& pod) {
     return Told(story.OnState(ReadPodState(pod).value()));
   };
@@ -217,28 +217,28 @@ TEST(PodStory, TellsEachThingOnce) {
   EXPECT_EQ(Told(story.OnGone()), "");
 }
 
-TEST(PodStory, EndsInWhateverWayThePodDoes) {
+TEST(PodEvents, EndsInWhateverWayThePodDoes) {
   const std::string ended = Pod(Ours(R"("terminated":{"exitCode":0,"reason":"Completed"})"));
-  EXPECT_EQ(Told(PodStory("w", Role::kWorker, false).OnState(ReadPodState(ended).value())),
+  EXPECT_EQ(Told(PodEvents("w", Role::kWorker, false).OnState(ReadPodState(ended).value())),
             "exited ")
       << "over before anybody looked";
-  const std::vector<FleetEvent> gone = PodStory("w", Role::kWorker, true).OnGone();
+  const std::vector<FleetEvent> gone = PodEvents("w", Role::kWorker, true).OnGone();
   EXPECT_EQ(Told(gone), "exited(the pod was deleted) ");
   EXPECT_EQ(gone[0].exit_class, ExitClass::kPreempted);
   EXPECT_EQ(gone[0].exit_code, 137);
-  EXPECT_EQ(Told(PodStory("w", Role::kWorker, true)
+  EXPECT_EQ(Told(PodEvents("w", Role::kWorker, true)
                      .OnState(ReadPodState(Pod(Ours(R"("running":{})"))).value())),
             "")
       << "an adopted one was known to run";
-  PodStory refused("w", Role::kWorker, false);
+  PodEvents refused("w", Role::kWorker, false);
   EXPECT_EQ(Told(refused.OnWaiting("exceeded quota")), "waiting(exceeded quota) ");
   const std::vector<FleetEvent> end = refused.OnRefused("403 Forbidden");
   EXPECT_EQ(Told(end), "exited(403 Forbidden) ");
   EXPECT_EQ(end[0].exit_class, ExitClass::kConfiguration);
 }
 
-TEST(PodStory, SaysWhetherWhoWaitsHasAPlace) {
-  PodStory story("w", Role::kWorker, false);
+TEST(PodEvents, SaysWhetherWhoWaitsHasAPlace) {
+  PodEvents story("w", Role::kWorker, false);
   PodState state;
   state.waiting_for = "Unschedulable: 0/1 nodes are available";
   EXPECT_FALSE(story.OnState(state).at(0).placed);

@@ -71,14 +71,14 @@ TEST(ParserMemoryTest, ListsTakeAtMostFourTimesTheirText) {
 // A short element takes many times the memory of its text, so elements are counted: the memory of
 // all lists in a statement is compared with that of the longest allowed clauses.
 TEST(ParserMemoryTest, ShortElementsAreFewEnough) {
-  constexpr size_t kMostElements = size_t{1} << 14;
+  constexpr size_t kMaxElements = size_t{1} << 14;
   struct Case {
     const char* text;
     size_t elements;
   };
   for (const Case& one : {Case{"1,", 1}, Case{"'a',", 1}, Case{"x,", 1}, Case{"[],", 1},
                           Case{"[1],", 2}, Case{"[[1],[2]],", 5}, Case{"[[[]]],", 3}}) {
-    const size_t times = kMostElements / one.elements - 1;
+    const size_t times = kMaxElements / one.elements - 1;
     const std::string text = Repeat(one.text, times * std::string_view(one.text).size());
     const Cost cost = Measure(Training("a=[" + text + "1]"));
     EXPECT_TRUE(cost.status.ok()) << one.text << cost.status.ToString();

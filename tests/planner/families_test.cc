@@ -84,7 +84,7 @@ TEST_F(PlannedFamilies, ExplainPrintsLayersParametersAndTables) {
   EXPECT_THAT(ExplainJson(*planned), HasSubstr("\"deep/0: Gemm, Relu\""));
 }
 
-// What a model goes on from is its own graph: the family may have changed since.
+// A model continues from its own graph: the family may have changed since.
 TEST_F(PlannedFamilies, AModelToContinueFromBringsItsGraph) {
   auto first =
       Plan("SELECT * FROM census TO TRAIN FMClassifier WITH model.k=3 LABEL income INTO m");

@@ -25,7 +25,7 @@ std::string Net() {
   return b.Bytes();
 }
 
-class BroughtType : public ClusterJobs {
+class UserType : public ClusterJobs {
  protected:
   void SetUp() override {
     ClusterJobs::SetUp();
@@ -59,7 +59,7 @@ class BroughtType : public ClusterJobs {
   }
 };
 
-TEST_F(BroughtType, G4_AnOnnxFileIsOneModelWhereverItTrains) {
+TEST_F(UserType, G4_AnOnnxFileIsOneModelWhereverItTrains) {
   LocalCluster cluster(Machine(8));
   const std::string here = Train("engine.sync=true", cluster);
   for (const char* engine : {"engine.sync=true, engine.num_workers=2, engine.num_ps=2",

@@ -71,7 +71,7 @@ class GatewayStop : public ClusterJobs {
         return one.second == process;
       })) << "it waits for what it has started";
     }
-    // A master that ends properly says so; one that is killed leaves its job to be closed.
+    // A master that ends properly records it; one that is killed leaves its job to be closed.
     for (const int64_t job : {1, 2}) {
       EXPECT_EQ(catalog_->jobs().Find(job)->state, catalog::JobState::kCancelled)
           << ::testing::PrintToString(Events(job));

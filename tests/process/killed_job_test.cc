@@ -118,7 +118,7 @@ TEST_F(KilledJobs, AreGivenUpWhenTheyNeverComeToAnything) {
   ASSERT_EQ(
       Ask("SET sluice.async = on; " + TrainText("m", "train.epoch=100000, " + Fleet())).exit_code,
       0);
-  for (int taken = 0; taken <= kMostTakeovers; ++taken) {
+  for (int taken = 0; taken <= kMaxTakeovers; ++taken) {
     ASSERT_TRUE(Eventually([&] { return Count(1, "taken_over") == taken; }));
     const pid_t process = ProcessOf(1);
     ASSERT_GT(process, 0);

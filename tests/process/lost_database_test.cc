@@ -67,7 +67,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
   int64_t rows_when_lost = 0, rows_when_let_go = 0;
   bool told = false;
   {
-    const std::jthread disturber([&](const std::stop_token& stop) {
+    const std::jthread fault_injector([&](const std::stop_token& stop) {
       const auto rows = [&] {
         const auto job = catalog_->jobs().Find(1);
         return job.ok() ? job->rows_trained : 0;

@@ -89,7 +89,7 @@ class Pods : public ClusterJobs {
                      planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source,
                                        catalog->models(), OnPods()));
     Context context{*source, *catalog, "tester", sql, stop, cluster_.get()};
-    return AttendJob(
+    return FollowJob(
         plan, context, {}, [lets_go] { return lets_go; }, sink);
   }
   static planner::Options OnPods() {

@@ -24,7 +24,7 @@ TEST_F(Pods, ServersAreGivenPlacesBeforeWorkers) {
   ExpectNothingLeft();
 }
 
-// The client is told of pods without a place.
+// The client gets a notice about pods without a place.
 TEST_F(Pods, WhoHasNoPlaceSaysWhy) {
   StartCluster({SLUICE_BINARY, 2, 0.75});
   kubelet_->Occupy("node-1", 0.6);

@@ -40,8 +40,8 @@ void ModelCut::Do(Stage stage, size_t server) {
     case Stage::kSave:
       checkpoint_.partitions.push_back(servers.Save(server));
       break;
-    case Stage::kGoOn:
-      servers.GoOn(server);
+    case Stage::kResume:
+      servers.Resume(server);
       break;
     case Stage::kWrite:
       written_ = written_.ok() ? job_.disk_.CheckRoom() : written_;

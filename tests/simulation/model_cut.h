@@ -19,7 +19,7 @@ class ModelCut : public std::enable_shared_from_this<ModelCut> {
   void Go();
 
  private:
-  enum class Stage { kStandStill, kSave, kGoOn, kWrite, kCommit };
+  enum class Stage { kStandStill, kSave, kResume, kWrite, kCommit };
   void Do(Stage stage, size_t server);
 
   Simulation& job_;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kPartition[] = {0};
 constexpr int64_t kNeverStale[] = {int64_t{1} << 60};  // every gradient counts in full
-constexpr uint64_t kMap = 0;                           // the version used by workers
-constexpr uint64_t kNoMap = 1;
+constexpr MapVersion kMap{0};                          // the version used by workers
+constexpr MapVersion kNoMap{1};
 
 }  // namespace
 
@@ -129,7 +129,7 @@ Status ModelServers::Push(size_t server, const BatchIdentity& batch, std::option
     return NotFound("it died");  // and what it had applied is unknown
   }
   if (batch.lanes == 0 && status.code() != Code::kNotFound) {
-    uint32_t& newest = at.attempts[{batch.epoch, batch.shard, batch.range}];
+    Attempt& newest = at.attempts[{batch.epoch, batch.shard, batch.range}];
     if (at.shard->version() > before && batch.attempt < newest && broken_.empty()) {
       broken_ = fmt::format("I3: server {} applied batch {} of shard {} from attempt {} after {}",
                             server, batch.batch, batch.shard, batch.attempt, newest);
@@ -188,7 +188,7 @@ void ModelServers::StandStill(size_t server) {
   Serve(servers_[server]);
 }
 
-void ModelServers::GoOn(size_t server) {
+void ModelServers::Resume(size_t server) {
   servers_[server].still = false;
   Serve(servers_[server]);
 }

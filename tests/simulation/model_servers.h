@@ -47,7 +47,7 @@ class ModelServers {
   void Refill(size_t server);
 
   void StandStill(size_t server);
-  void GoOn(size_t server);
+  void Resume(size_t server);
   std::string Save(size_t server) const;
   // New processes, with others' saved state, or empty.
   void Restart(const std::vector<std::string>& saved);
@@ -55,7 +55,7 @@ class ModelServers {
  private:
   struct Server {
     std::unique_ptr<ParameterShard> shard;
-    std::map<std::tuple<Epoch, ShardId, RangeId>, uint32_t> attempts;
+    std::map<std::tuple<Epoch, ShardId, RangeId>, Attempt> attempts;
     std::unique_ptr<ParameterShard> backup;
     bool still = false, away = false;
     bool dies_unshipped = false;

@@ -225,7 +225,7 @@ void ModelWorker::Begin(size_t server, BatchIndex applied) {
   if (Crashes(lease.task)) {
     return;
   }
-  if (lease.task.attempt > 1 && lease.task.range == RangeId::First() &&
+  if (lease.task.attempt > Attempt::First() && lease.task.range == RangeId::First() &&
       server < job_.servers_->size()) {
     Call(false, [self, server, applied, task = lease.task]() -> Then {
       const Result<BatchIndex> there =
@@ -237,7 +237,7 @@ void ModelWorker::Begin(size_t server, BatchIndex applied) {
     });
     return;
   }
-  if (lease.task.attempt > 1 && lease.task.range == RangeId::First()) {
+  if (lease.task.attempt > Attempt::First() && lease.task.range == RangeId::First()) {
     while (lease.next < std::min(applied, lease.end())) {
       Count(&lease, 0);
     }

@@ -14,7 +14,7 @@ namespace {
 constexpr double kLongestSeconds = 900;
 // The longer, the more events a dying master's journal has not recorded.
 constexpr double kRarePumpSeconds = 0.4;
-constexpr int64_t kMostBatches = 8;  // of a shard
+constexpr int64_t kMaxBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
 
 }  // namespace
@@ -74,7 +74,7 @@ void Simulation::Draw() {
   weather_.delay = world_.Chance(0.5) ? 0.001 : 0.05;
   for (ShardId shard; shard < ShardId(options_.queue.shards); ++shard) {
     first_place_.push_back(plan_->total_batches);
-    plan_->batches.push_back(1 + world_.Below(kMostBatches));
+    plan_->batches.push_back(1 + world_.Below(kMaxBatches));
     plan_->last_rows.push_back(1 + world_.Below(kBatchRows));
     plan_->total_batches += plan_->batches.back();
     plan_->total_rows += RowsOf(shard);
@@ -162,7 +162,7 @@ Simulation::Moment Simulation::After(uint32_t epochs) const {
   for (Epoch epoch = Epoch::First(); epoch <= Epoch(epochs); ++epoch) {
     const ShardOrder order(queue.shards, queue.seed, epoch, queue.shuffle);
     for (int64_t begin = 0; begin < queue.shards; begin += lanes) {
-      for (int64_t step = 0; step < kMostBatches; ++step) {
+      for (int64_t step = 0; step < kMaxBatches; ++step) {
         // A step of a round is the mean over the lanes that still have a batch.
         std::vector<size_t> places;
         for (int64_t at = begin; at < std::min(begin + lanes, queue.shards); ++at) {

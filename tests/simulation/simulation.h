@@ -147,7 +147,7 @@ class Simulation {
   int64_t life_ = 0;  // life of the job: an outage ends it
   std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;
-  std::set<std::tuple<Epoch, ShardId, RangeId, uint32_t>> owned_;
+  std::set<std::tuple<Epoch, ShardId, RangeId, Attempt>> owned_;
   bool finished_ = false;
   bool tear_ = false;  // truncate the journal's next entry
   Outcome outcome_;

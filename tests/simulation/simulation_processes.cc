@@ -50,7 +50,7 @@ void Simulation::StartMaster() {
   fleet_free_at_ = 0;
   master_clock_ = world_.Uniform(0, 1e6);
   for (size_t server = 0; server < servers_->size(); ++server) {
-    servers_->GoOn(server);  // its predecessor may have died in the middle of a checkpoint
+    servers_->Resume(server);  // its predecessor may have died in the middle of a checkpoint
   }
   Result<std::unique_ptr<Master>> master = MakeMaster(disk_.ReadJournal());
   if (!master.ok()) {

@@ -134,7 +134,7 @@ constexpr std::string_view kMakeTypes =
 class PostgresExactTest : public CopyTest {
  protected:
   std::unique_ptr<PostgresConnection> Connect() {
-    auto connection = PostgresConnection::Connect({url(), ""}, {}, ConnectionUse::kUsers);
+    auto connection = PostgresConnection::Connect({url(), ""}, {}, ConnectionUse::kUserStatements);
     EXPECT_TRUE(connection.ok());
     return std::move(*connection);
   }

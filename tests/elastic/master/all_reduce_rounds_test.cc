@@ -11,7 +11,7 @@ Task Lane(int64_t id) {
   Task lane;
   lane.id = TaskId(id);
   lane.epoch = Epoch(1);
-  lane.round = 3;
+  lane.round = RoundIndex(3);
   return lane;
 }
 
@@ -24,7 +24,7 @@ class AllReduceRoundsTest : public ::testing::Test {
     return options;
   }
   static RoundPosition Position(int64_t step) {
-    return {Epoch(1), 3, BatchIndex(step), std::vector<TaskReport>(4)};
+    return {Epoch(1), RoundIndex(3), BatchIndex(step), std::vector<TaskReport>(4)};
   }
   void Arrive(Incarnation worker, int64_t closed) {
     Rendezvous::Arrival arrival;
@@ -102,7 +102,7 @@ TEST_F(AllReduceRoundsTest, KnowWhatIsSaidOfTheOpenRound) {
   Form();
   EXPECT_TRUE(rounds_.IsOf(Position(0)));
   RoundPosition other = Position(0);
-  other.round = 2;
+  other.round = RoundIndex(2);
   EXPECT_FALSE(rounds_.IsOf(other));
   other = Position(0);
   other.epoch = Epoch(2);
@@ -112,7 +112,7 @@ TEST_F(AllReduceRoundsTest, KnowWhatIsSaidOfTheOpenRound) {
   EXPECT_FALSE(rounds_.IsOf(other));
   rounds_.EndRound();
   EXPECT_FALSE(rounds_.IsOf(Position(0))) << "none is open";
-  EXPECT_FALSE(rounds_.IsOf({Epoch(1), 3, BatchIndex(0), {}}));
+  EXPECT_FALSE(rounds_.IsOf({Epoch(1), RoundIndex(3), BatchIndex(0), {}}));
 }
 
 TEST_F(AllReduceRoundsTest, GoOnFromWhatAnotherHad) {

@@ -253,9 +253,9 @@ TEST_F(MasterCheckpoint, E6_WeightsThatWereToBeKeptAreKeptAfterTheCut) {
   EXPECT_TRUE(Take(Worker(0), 51).has_value());
 }
 
-class WorldCheckpoint : public MasterCheckpoint {
+class AllReduceCheckpoint : public MasterCheckpoint {
  protected:
-  WorldCheckpoint() {
+  AllReduceCheckpoint() {
     options_.queue.lanes = 2;
     options_.checkpoint_steps = 1;
     Rendezvous::Options& group = options_.all_reduce.emplace();
@@ -264,8 +264,8 @@ class WorldCheckpoint : public MasterCheckpoint {
   // A world whose rank 0 is writing into draft `a`.
   void BeginToWrite() {
     Start();
-    Meet(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
-    world_ = Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+    Regroup(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+    world_ = Regroup(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
     ASSERT_EQ(world_.work, WorldAnswer::Work::kTrain);
     ASSERT_TRUE(Step(1).draft.empty());
     ASSERT_TRUE(Begun());
@@ -285,7 +285,7 @@ class WorldCheckpoint : public MasterCheckpoint {
   WorldAnswer world_;
 };
 
-TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
+TEST_F(AllReduceCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   BeginToWrite();
   EXPECT_TRUE(Step(3).draft.empty()) << "one writes";
   ASSERT_TRUE(master_->Written(Worker(0), "z", CheckpointManifest::File{}, At(4)).ok());
@@ -296,13 +296,13 @@ TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   EXPECT_FALSE(Committed());
   ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
   EXPECT_TRUE(Committed());
-  const std::optional<Master::WorldCut> cut = master_->TakeWorldCut();
+  const std::optional<WorldCheckpoint::Cut> cut = master_->TakeWorldCut();
   ASSERT_TRUE(cut.has_value());
   EXPECT_EQ(cut->manifest.steps, 2) << "of the step at which the draft was taken";
   EXPECT_EQ(cut->manifest.files.at(0).digest, "a digest");
 }
 
-TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
+TEST_F(AllReduceCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
   BeginToWrite();
   const Result<CheckpointManifest::File> full = Unavailable("the disk is full");
   ASSERT_TRUE(master_->Written(Worker(0), "a", full, At(4)).ok());
@@ -317,24 +317,24 @@ TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
 
 // When the members regroup, the writer may be gone; a checkpoint that was not begun is still
 // wanted.
-TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
+TEST_F(AllReduceCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
   BeginToWrite();
   master_->OnExit(started_[1].name, ExitClass::kPreempted, "gone", At(4));
   const RoundPosition position = After(world_.lanes, 2, false);
-  Meet(0, 2, position, world_.world.generation, world_.world.id);
+  Regroup(0, 2, position, world_.world.generation, world_.world.id);
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
   EXPECT_FALSE(master_->TakeWorldCut().has_value());
 
   master_->OfferDraft({2, "b"});
-  Meet(2, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
-  Meet(0, 2, position, world_.world.generation.Next(), world_.world.id.Next());
+  Regroup(2, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  Regroup(0, 2, position, world_.world.generation.Next(), world_.world.id.Next());
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
   EXPECT_TRUE(master_->TakeWorldCut().has_value());
 }
 
-TEST_F(WorldCheckpoint, LostParametersAreKnownToTheNextMaster) {
+TEST_F(AllReduceCheckpoint, LostParametersAreKnownToTheNextMaster) {
   options_.queue.journal = true;
   BeginToWrite();
   std::vector<std::string> journal = {master_->TakeJournal().value()};

@@ -78,15 +78,15 @@ class MasterTest : public ::testing::Test {
 
   Incarnation Worker(size_t i) const { return started_[i].incarnation; }
   // All-reduce: a worker comes to regroup.
-  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, Generation generation,
-                   WorldId world) {
+  WorldAnswer Regroup(size_t i, int64_t closed, const RoundPosition& position,
+                      Generation generation, WorldId world) {
     WorldArrival arrival;
     arrival.at.address = "unix:" + std::to_string(i);
     arrival.at.closed = closed;
     arrival.at.generation = generation;
     arrival.at.world = world;
     arrival.position = position;
-    return *master_->Meet(Worker(i), arrival, At(2));
+    return *master_->Regroup(Worker(i), arrival, At(2));
   }
   // The position of both lanes after this many batches of 25 rows.
   static RoundPosition After(const std::vector<Task>& lanes, int64_t step, bool over) {

@@ -44,9 +44,9 @@ TEST_F(MasterTakeOver, K20_ThePlacementOfTheParametersIsKnown) {
   Start();
   Write();
   Placement placement;
-  placement.map = PlaceEvenly({{0, "here:1"}, {3, "there:2"}}, 4, true);
-  placement.servers = {0, 3, 4};
-  placement.next = 5;
+  placement.map = PlaceEvenly({{ServerId(0), "here:1"}, {ServerId(3), "there:2"}}, 4, true);
+  placement.servers = {ServerId(0), ServerId(3), ServerId(4)};
+  placement.next = ServerId(5);
   placement.wanted = 3;
   master_->SetPlacement(placement);
   Write();
@@ -89,52 +89,54 @@ class WorldTakeOver : public MasterTakeOver {
 
 TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   Start();
-  Meet(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
-  const WorldAnswer first = Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  Regroup(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  const WorldAnswer first = Regroup(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
   ASSERT_EQ(first.work, WorldAnswer::Work::kTrain);
   Write();
   ASSERT_FALSE(
-      master_->ReportStep(Worker(0), first.world.id, 1, After(first.lanes, 1, false), At(3))->meet);
+      master_->ReportStep(Worker(0), first.world.id, 1, After(first.lanes, 1, false), At(3))
+          ->regroup);
   // It is not written again: repeated, it changes nothing.
   TakeOver();
   EXPECT_FALSE(
-      master_->ReportStep(Worker(0), first.world.id, 2, After(first.lanes, 2, false), At(6))->meet)
-      << "its members need not meet";
+      master_->ReportStep(Worker(0), first.world.id, 2, After(first.lanes, 2, false), At(6))
+          ->regroup)
+      << "its members need not regroup";
   EXPECT_EQ(master_->queue().totals().rows, 100);
   Write();
   TakeOver();
   // One of the two had not received the regroup's outcome when the master died.
-  EXPECT_EQ(Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld).world.id, first.world.id);
+  EXPECT_EQ(Regroup(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld).world.id, first.world.id);
   const RoundPosition over = After(first.lanes, 4, true);
-  Meet(0, 4, over, first.world.generation, first.world.id);
-  const WorldAnswer second = Meet(1, 4, over, first.world.generation, first.world.id);
+  Regroup(0, 4, over, first.world.generation, first.world.id);
+  const WorldAnswer second = Regroup(1, 4, over, first.world.generation, first.world.id);
   ASSERT_EQ(second.work, WorldAnswer::Work::kTrain);
   EXPECT_EQ(second.world.id, first.world.id) << "the same members";
-  EXPECT_EQ(second.lanes[0].round, 1);
+  EXPECT_EQ(second.lanes[0].round, RoundIndex(1));
   EXPECT_EQ(master_->queue().totals().rows, 200);
 }
 
 TEST_F(WorldTakeOver, E7_WeightsThatDiedWithTheMasterAreDeliveredAgain) {
   options_.queue.shards = 2;
   Start();
-  Meet(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
-  const WorldAnswer only = Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  Regroup(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  const WorldAnswer only = Regroup(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
   const RoundPosition over = After(only.lanes, 4, true);
-  Meet(0, 4, over, only.world.generation, only.world.id);
-  const WorldAnswer last = Meet(1, 4, over, only.world.generation, only.world.id);
+  Regroup(0, 4, over, only.world.generation, only.world.id);
+  const WorldAnswer last = Regroup(1, 4, over, only.world.generation, only.world.id);
   Write();
   const size_t exporter = last.work == WorldAnswer::Work::kExport ? 1 : 0;
   ASSERT_TRUE(master_->Deliver(Worker(exporter), {}).ok());
   ASSERT_TRUE(master_->finished());
-  EXPECT_NE(Meet(1 - exporter, 4, over, last.world.generation, last.world.id).work,
+  EXPECT_NE(Regroup(1 - exporter, 4, over, last.world.generation, last.world.id).work,
             WorldAnswer::Work::kFinished)
       << "the weights are in the master's memory only";
   EXPECT_FALSE(*master_->Heartbeat(Worker(0), At(4)));
   Write();
   TakeOver();
   EXPECT_FALSE(master_->finished());
-  Meet(0, 4, over, last.world.generation, last.world.id);
-  const WorldAnswer again = Meet(1, 4, over, last.world.generation, last.world.id);
+  Regroup(0, 4, over, last.world.generation, last.world.id);
+  const WorldAnswer again = Regroup(1, 4, over, last.world.generation, last.world.id);
   ASSERT_TRUE(master_->Deliver(Worker(again.work == WorldAnswer::Work::kExport ? 1 : 0), {}).ok());
   EXPECT_TRUE(master_->finished());
   master_->Dismiss();

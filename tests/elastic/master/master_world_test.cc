@@ -23,20 +23,20 @@ class MasterWorldTest : public ::testing::Test {
     options.all_reduce->expected_members = 2;
     return options;
   }
-  WorldAnswer Meet(Incarnation worker, int64_t closed) {
+  WorldAnswer Regroup(Incarnation worker, int64_t closed) {
     WorldArrival arrival;
     arrival.at.address = fmt::format("worker {}", worker);
     arrival.at.closed = closed;
     arrival.at.generation = generation_;
     arrival.at.world = world_;
     arrival.position = position_;
-    return master_->Meet(worker, arrival, now_).value();
+    return master_->Regroup(worker, arrival, now_).value();
   }
   // Both regroup, and continue with the answers.
-  std::pair<WorldAnswer, WorldAnswer> MeetBoth(int64_t closed) {
-    Meet(old_, closed);
-    const WorldAnswer young = Meet(young_, closed);
-    const WorldAnswer old = Meet(old_, closed);
+  std::pair<WorldAnswer, WorldAnswer> RegroupBoth(int64_t closed) {
+    Regroup(old_, closed);
+    const WorldAnswer young = Regroup(young_, closed);
+    const WorldAnswer old = Regroup(old_, closed);
     generation_ = old.world.generation;
     world_ = old.world.id;
     return {old, young};
@@ -72,13 +72,13 @@ class MasterWorldTest : public ::testing::Test {
 
 // E7: the oldest member delivers the weights, once, and not before every row has been trained.
 TEST_F(MasterWorldTest, E7_OnlyTheOldestDeliversAndOnlyAtTheEnd) {
-  const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
+  const auto [begin, other] = RegroupBoth(Rendezvous::kNoState);
   ASSERT_EQ(begin.work, WorldAnswer::Work::kTrain);
   ASSERT_TRUE(master_->Deliver(old_, {}).ok());
   EXPECT_FALSE(master_->finished()) << "in the middle of the training";
   TrainAll(begin.lanes);
   ASSERT_FALSE(master_->finished());
-  const auto [old, young] = MeetBoth(1);
+  const auto [old, young] = RegroupBoth(1);
   EXPECT_EQ(old.work, WorldAnswer::Work::kExport);
   EXPECT_NE(young.work, WorldAnswer::Work::kExport);
   ASSERT_TRUE(master_->Deliver(young_, {}).ok());
@@ -90,11 +90,11 @@ TEST_F(MasterWorldTest, E7_OnlyTheOldestDeliversAndOnlyAtTheEnd) {
 
 // The oldest member dies while it exports: the next one is asked.
 TEST_F(MasterWorldTest, E7_WhenTheOldestDiesTheNextDelivers) {
-  const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
+  const auto [begin, other] = RegroupBoth(Rendezvous::kNoState);
   TrainAll(begin.lanes);
-  EXPECT_EQ(MeetBoth(1).first.work, WorldAnswer::Work::kExport);
+  EXPECT_EQ(RegroupBoth(1).first.work, WorldAnswer::Work::kExport);
   master_->OnExit("old", ExitClass::kPreempted, "", now_);
-  EXPECT_EQ(Meet(young_, 1).work, WorldAnswer::Work::kExport);
+  EXPECT_EQ(Regroup(young_, 1).work, WorldAnswer::Work::kExport);
   ASSERT_TRUE(master_->Deliver(young_, {}).ok());
   EXPECT_TRUE(master_->result().ok() && master_->finished());
 }
@@ -110,8 +110,8 @@ class KeptWeights : public MasterWorldTest {
     master_.emplace(options, now_);
     ASSERT_EQ(master_->Expect("old", now_), old_);
     ASSERT_EQ(master_->Expect("young", now_), young_);
-    CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they report it when they regroup
-    const auto [old, young] = MeetBoth(1);
+    CloseLanes(RegroupBoth(Rendezvous::kNoState).first.lanes);  // they report it when they regroup
+    const auto [old, young] = RegroupBoth(1);
     ASSERT_EQ(old.best, 1);
     ASSERT_EQ(old.work, WorldAnswer::Work::kTrain);
   }
@@ -123,7 +123,7 @@ class KeptWeights : public MasterWorldTest {
     arrival.at.world = world_;
     arrival.kept = kept;
     arrival.kept_digest = digest;
-    return master_->Meet(worker, arrival, now_).status();
+    return master_->Regroup(worker, arrival, now_).status();
   }
 };
 

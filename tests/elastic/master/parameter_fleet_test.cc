@@ -66,7 +66,7 @@ class World {
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
     StartFleet();
-    Await([this] { return fleet_->map().version > 0; });
+    Await([this] { return fleet_->map().version > kNoMapVersion; });
   }
   ~World() {
     fleet_->Stop();
@@ -112,7 +112,7 @@ class World {
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [id, door] : doors_) {
-        options_.living.push_back(id);
+        options_.running.push_back(id);
       }
     }
     StartFleet();
@@ -161,7 +161,7 @@ class World {
   }
   std::unique_ptr<ParameterLink> Worker() const {
     return ConnectParameters(fleet_->map(),
-                             [this](uint64_t) { return Result<PartitionMap>(fleet_->map()); },
+                             [this](MapVersion) { return Result<PartitionMap>(fleet_->map()); },
                              kToken, network_, false, {});
   }
   Status Push(ParameterLink& link, int64_t batch) {
@@ -191,9 +191,7 @@ class World {
   }
 
  private:
-  std::string Address(ServerId id) const {
-    return "unix:" + folder_.string() + "/" + std::to_string(id);
-  }
+  std::string Address(ServerId id) const { return fmt::format("unix:{}/{}", folder_.string(), id); }
 
   ParameterFleet::Options options_;
   const plan::TrainPlan& plan_;
@@ -268,13 +266,13 @@ TEST_F(ParameterFleetTest, K20_AMapThatAMasterLeftHalfwayIsInstalledAnew) {
   ASSERT_TRUE(world.Push(*worker, 0).ok());
   const PartitionMap known = world.fleet().map();
   PartitionMap halfway = known;
-  halfway.version += 3;
+  halfway.version = halfway.version.Next().Next().Next();
   std::swap(halfway.primary, halfway.backup);
   world.TakeOver([&] {
-    for (const ServerId server : {0U, 1U}) {
+    for (const ServerId server : {ServerId(0), ServerId(1)}) {
       ASSERT_TRUE(World::Order(halfway, server, ParameterControl::Phase::kFreeze).ok());
     }
-    ASSERT_TRUE(World::Order(halfway, 1, ParameterControl::Phase::kAdopt).ok());
+    ASSERT_TRUE(World::Order(halfway, ServerId(1), ParameterControl::Phase::kAdopt).ok());
   });
   world.Await([&] { return world.fleet().map().version > known.version; });
   const PartitionMap now = world.fleet().map();
@@ -302,7 +300,7 @@ TEST_F(ParameterFleetTest, E6_WhatWasJudgedIsKeptThroughLostMastersAndServers) {
   }
   world.TakeOver([] {});
   EXPECT_EQ(*world.fleet().Keep(order), *digest);
-  for (const ServerId lost : {0U, 1U}) {
+  for (const ServerId lost : {ServerId(0), ServerId(1)}) {
     world.fleet().OnLost(lost, "killed");
     world.Kill(lost);
     world.Await([&] {
@@ -310,7 +308,7 @@ TEST_F(ParameterFleetTest, E6_WhatWasJudgedIsKeptThroughLostMastersAndServers) {
       return !map.servers.contains(lost) && map.servers.size() == 3;
     });
     worker = world.Worker();
-    ASSERT_TRUE(world.Push(*worker, 8 + lost).ok());
+    ASSERT_TRUE(world.Push(*worker, 8 + lost.value()).ok());
     EXPECT_EQ(*world.fleet().Keep(order), *digest);
     const Result<models::NetworkWeights> kept = world.fleet().Collect(*network_, *digest);
     ASSERT_TRUE(kept.ok()) << kept.status().ToString();
@@ -332,7 +330,7 @@ TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
   });
   const auto worker = world.Worker();
   ASSERT_TRUE(world.Push(*worker, 0).ok());
-  world.StartDeaf(2);
+  world.StartDeaf(ServerId(2));
   world.fleet().SetServers(3);
   int64_t batch = 1;
   std::chrono::duration<double> longest(0);
@@ -341,17 +339,17 @@ TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
     EXPECT_TRUE(world.Push(*worker, batch++).ok());
     longest =
         std::max<std::chrono::duration<double>>(longest, std::chrono::steady_clock::now() - begin);
-    return world.fleet().map().servers.contains(3);
+    return world.fleet().map().servers.contains(ServerId(3));
   });
   EXPECT_LT(longest.count(), 10) << "a call's own patience is 15 seconds, the silence 1";
-  EXPECT_FALSE(world.fleet().map().servers.contains(2));
+  EXPECT_FALSE(world.fleet().map().servers.contains(ServerId(2)));
   ASSERT_TRUE(world.Push(*worker, batch).ok());
 }
 
 TEST_F(ParameterFleetTest, AServerThatDoesNotAnswerForAMomentIsAskedAgain) {
   World world(plan_, *network_, 1, {});
   const std::string bits = world.Bits();
-  const uint64_t version = world.fleet().map().version;
+  const MapVersion version = world.fleet().map().version;
   world.Kill(world.fleet().map().primary[0]);  // the fleet is not told
   std::jthread again([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -15,7 +15,7 @@ constexpr int64_t kNoEnd = 0;
 Verdict Push(BatchWindow* window, int64_t batch, uint32_t attempt, int64_t range = 0,
              int64_t batches = kNoEnd) {
   const Verdict verdict =
-      window->Check(Epoch(1), ShardId(0), BatchIndex(batch), attempt, RangeId(range));
+      window->Check(Epoch(1), ShardId(0), BatchIndex(batch), Attempt(attempt), RangeId(range));
   if (verdict == Verdict::kNew) {
     window->Applied(Epoch(1), ShardId(0), BatchIndex(batch), batch + 1 == batches);
   }

@@ -107,13 +107,13 @@ class ParameterShardTest : public ::testing::Test {
     BatchIdentity identity;
     identity.shard = ShardId(shard);
     identity.batch = BatchIndex(batch);
-    identity.attempt = attempt;
+    identity.attempt = Attempt(attempt);
     return identity;
   }
   static BatchIdentity Lane(uint32_t lane, uint32_t lanes, int64_t step, int64_t round = 0) {
     BatchIdentity identity;
     identity.batch = BatchIndex(step);
-    identity.round = round;
+    identity.round = RoundIndex(round);
     identity.lane = lane;
     identity.lanes = lanes;
     identity.shard = ShardId(lane);
@@ -132,7 +132,7 @@ TEST_F(ParameterShardTest, P6_SamePushIsAppliedOnce) {
   ASSERT_TRUE(shard->Push(push.request).ok());
   EXPECT_EQ(shard->version(), 1);
   EXPECT_FLOAT_EQ(Row(*shard, 3)[0], before[0] - 0.1F);
-  EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(0)).value(), BatchIndex(1));
+  EXPECT_EQ(shard->AppliedBatches(kNoMapVersion, Epoch(1), ShardId(0)).value(), BatchIndex(1));
 }
 
 TEST_F(ParameterShardTest, ALoweredLearningRateIsThatOfTheBatch) {
@@ -180,7 +180,7 @@ TEST_F(ParameterShardTest, ABatchCannotOvertakeAnother) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
   EXPECT_EQ(shard->Push(Gradient(Batch(0, 2), 1, {3}).request).code(), Code::kFailedPrecondition);
-  EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(0)).value(), BatchIndex(1));
+  EXPECT_EQ(shard->AppliedBatches(kNoMapVersion, Epoch(1), ShardId(0)).value(), BatchIndex(1));
 }
 
 TEST_F(ParameterShardTest, P3_RowsDoNotDependOnWhoAsksFirst) {
@@ -219,7 +219,8 @@ TEST_F(ParameterShardTest, P4_P5_NoUpdateIsLostAmongThreads) {
   EXPECT_EQ(shard->version(), kThreads * kPushes);
   EXPECT_LT(Row(*shard, 4)[0], before[0]);
   for (int t = 0; t < kThreads; ++t) {
-    EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(t)).value(), BatchIndex(kPushes));
+    EXPECT_EQ(shard->AppliedBatches(kNoMapVersion, Epoch(1), ShardId(t)).value(),
+              BatchIndex(kPushes));
   }
 }
 
@@ -289,13 +290,13 @@ TEST_F(ParameterShardTest, PartitionsMakeTheWhole) {
 
 TEST_F(ParameterShardTest, ARequestByAnotherMapChangesNothing) {
   const auto shard = Make(4);
-  shard->Serve(7, {0, 1, 2, 3});
+  shard->Serve(MapVersion(7), {0, 1, 2, 3});
   Owned push = Gradient(Batch(0, 0), 1, {3}, 0, 4);
-  push.request.map_version = 6;
+  push.request.map_version = MapVersion(6);
   EXPECT_EQ(shard->Push(push.request).code(), Code::kNotFound);
   EXPECT_EQ(shard->AppliedBatches(6, Epoch(1), ShardId(0)).status().code(), Code::kNotFound);
   EXPECT_EQ(shard->version(), 0);
-  push.request.map_version = 7;
+  push.request.map_version = MapVersion(7);
   EXPECT_TRUE(shard->Push(push.request).ok());
 }
 
@@ -340,7 +341,7 @@ TEST_F(ParameterShardTest, ContinuingForgetsNothing) {
 TEST_F(ParameterShardTest, KeptWeightsAreExported) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
-  ASSERT_TRUE(shard->KeepBest(0, {1, {}}).ok());
+  ASSERT_TRUE(shard->KeepBest(kNoMapVersion, {1, {}}).ok());
   const std::string best = Bits(*shard);
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 1), 1, {4}).request).ok());
   EXPECT_EQ(Bits(*shard), best);
@@ -362,7 +363,7 @@ TEST_F(ParameterShardTest, NothingIsPushedBeforeTheLastPartOfACopyIsOnItsWay) {
   };
   ASSERT_TRUE(shard
                   ->Save(
-                      0, kMostPartBytes, [](std::string) { return Status(); }, last)
+                      0, kMaxPartBytes, [](std::string) { return Status(); }, last)
                   .ok());
   pusher.join();
   EXPECT_TRUE(pushed);

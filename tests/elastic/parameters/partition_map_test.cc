@@ -1,5 +1,6 @@
 #include "elastic/parameters/partition_map.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,10 +8,10 @@
 namespace sluice::elastic {
 namespace {
 
-std::map<ServerId, std::string> Servers(std::initializer_list<ServerId> ids) {
+std::map<ServerId, std::string> Servers(std::initializer_list<uint32_t> ids) {
   std::map<ServerId, std::string> servers;
-  for (ServerId id : ids) {
-    servers.emplace(id, "server" + std::to_string(id));
+  for (uint32_t id : ids) {
+    servers.emplace(ServerId(id), fmt::format("server{}", id));
   }
   return servers;
 }
@@ -38,11 +39,11 @@ void ExpectEven(const PartitionMap& map) {
 TEST(PartitionMap, EveryServerGetsAnEqualShareAndABackup) {
   for (uint32_t count = 1; count < 10; ++count) {
     std::map<ServerId, std::string> servers;
-    for (ServerId id = 0; id < count; ++id) {
-      servers.emplace(id * 3, "");
+    for (uint32_t id = 0; id < count; ++id) {
+      servers.emplace(ServerId(id * 3), "");
     }
     const PartitionMap map = PlaceEvenly(servers, 64, true);
-    EXPECT_EQ(map.version, 1U);
+    EXPECT_EQ(map.version, MapVersion(1));
     ExpectEven(map);
     EXPECT_EQ(map.BackupsOf(kNoServer).size(), count == 1 ? 64U : 0U);
     EXPECT_EQ(PlaceEvenly(servers, 64, false).BackupsOf(kNoServer).size(), 64U);
@@ -57,7 +58,7 @@ TEST(PartitionMap, P20_FewPartitionsMoveWhenServersComeAndGo) {
   const PartitionMap three = Rebalanced(four, Servers({0, 1, 2}), true);
   ExpectEven(three);
   EXPECT_LE(Changed(four.primary, three.primary), 17U);
-  EXPECT_EQ(three.version, 3U);
+  EXPECT_EQ(three.version, MapVersion(3));
   for (const PartitionCopy& copy : CopiesFor(four, three)) {
     EXPECT_EQ(copy.from, four.primary[copy.partition]);
     EXPECT_NE(copy.to, four.backup[copy.partition]) << "it has a copy";
@@ -67,21 +68,22 @@ TEST(PartitionMap, P20_FewPartitionsMoveWhenServersComeAndGo) {
 TEST(PartitionMap, BackupsTakeOverAndWhatHasNoneIsNamed) {
   const PartitionMap map = PlaceEvenly(Servers({0, 1, 2}), 12, true);
   std::vector<uint32_t> orphans;
-  const PartitionMap one_less = WithoutServers(map, {1}, &orphans);
+  const PartitionMap one_less = WithoutServers(map, {ServerId(1)}, &orphans);
   EXPECT_TRUE(orphans.empty());
-  EXPECT_EQ(one_less.version, 2U);
+  EXPECT_EQ(one_less.version, MapVersion(2));
   for (uint32_t p = 0; p < 12; ++p) {
-    EXPECT_EQ(one_less.primary[p], map.primary[p] == 1 ? map.backup[p] : map.primary[p]);
-    EXPECT_NE(one_less.backup[p], 1U);
+    EXPECT_EQ(one_less.primary[p], map.primary[p] == ServerId(1) ? map.backup[p] : map.primary[p]);
+    EXPECT_NE(one_less.backup[p], ServerId(1));
   }
-  WithoutServers(map, {0, 1}, &orphans);
+  WithoutServers(map, {ServerId(0), ServerId(1)}, &orphans);
   EXPECT_EQ(orphans.size(), 4U) << "those of 0 have their backups on 1";
   const PartitionMap healed = Rebalanced(one_less, Servers({0, 2, 3}), true);
   ExpectEven(healed);
 }
 
 TEST(PartitionMap, ABackupLiesOnAnotherNodeWhereThereIsOne) {
-  const std::map<ServerId, std::string> nodes = {{0, "a"}, {1, "a"}, {2, "b"}};
+  const std::map<ServerId, std::string> nodes = {
+      {ServerId(0), "a"}, {ServerId(1), "a"}, {ServerId(2), "b"}};
   const PartitionMap apart = PlaceEvenly(Servers({0, 1, 2}), 12, true, nodes);
   for (size_t p = 0; p < apart.primary.size(); ++p) {
     EXPECT_NE(nodes.at(apart.primary[p]), nodes.at(apart.backup[p])) << p;

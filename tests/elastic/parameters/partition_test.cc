@@ -199,7 +199,7 @@ TEST_F(PartitionTest, PartsOfAnySizeAreTheSamePartition) {
   Partition one = Fresh();
   Apply(&one, 0, 0.3F, kIds);
   ASSERT_TRUE(one.KeepBest({1, {}}).ok());
-  for (size_t part_bytes : {size_t{1}, size_t{100}, size_t{4096}, kMostPartBytes}) {
+  for (size_t part_bytes : {size_t{1}, size_t{100}, size_t{4096}, kMaxPartBytes}) {
     std::deque<std::string> parts;
     const Status encoded = one.Capture().Encode(
         [&parts, part_bytes](std::string part) {

@@ -23,7 +23,7 @@ class RendezvousTest : public ::testing::Test {
   }
 
   void Come(Incarnation worker, int64_t closed, int64_t world, bool failed = false,
-            Incarnation silent = kNobody) {
+            Incarnation silent = kNoIncarnation) {
     rendezvous_->Arrive(
         {worker, fmt::format("unix:{}", worker), closed, rendezvous_->world().beginning,
          known_[worker], WorldId(world), failed, silent},
@@ -35,8 +35,8 @@ class RendezvousTest : public ::testing::Test {
       known_[member.incarnation] = rendezvous_->world().generation;
     }
   }
-  bool Convene() {
-    if (!rendezvous_->Convene(now_)) {
+  bool Regroup() {
+    if (!rendezvous_->Regroup(now_)) {
       return false;
     }
     Hear();
@@ -62,21 +62,21 @@ TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
   options.expected_members = 2;
   Use(options);
   Come(Incarnation(1), -1, 0);
-  EXPECT_FALSE(Convene());  // the first world waits for all that were started
+  EXPECT_FALSE(Regroup());  // the first world waits for all that were started
   Come(Incarnation(2), -1, 0);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(World(), 1);
   EXPECT_EQ(Members(), (Members_{1, 2}));
-  EXPECT_FALSE(rendezvous_->ShouldConvene());
+  EXPECT_FALSE(rendezvous_->ShouldRegroup());
   Come(Incarnation(3), -1, 0);
-  EXPECT_TRUE(rendezvous_->ShouldConvene());
-  EXPECT_FALSE(Convene());  // no worker is stopped
+  EXPECT_TRUE(rendezvous_->ShouldRegroup());
+  EXPECT_FALSE(Regroup());  // no worker is stopped
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
   EXPECT_FALSE(rendezvous_->MayGo(Incarnation(3)));
   Come(Incarnation(2), 5, 1);
-  EXPECT_FALSE(Convene());  // only when all are ready
+  EXPECT_FALSE(Regroup());  // only when all are ready
   Come(Incarnation(1), 5, 1);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
   EXPECT_EQ(rendezvous_->RankOf(Incarnation(1)), Rank(0));
@@ -87,9 +87,9 @@ TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
 
 TEST_F(RendezvousTest, ARegroupWithoutChangeKeepsTheWorld) {
   Come(Incarnation(1), -1, 0);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   Come(Incarnation(1), 9, 1);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(World(), 1);
   EXPECT_EQ(rendezvous_->world().closed, 9);
 }
@@ -98,13 +98,13 @@ TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
   for (const uint64_t worker : {1, 2, 3}) {
     Come(Incarnation(worker), -1, 0);
   }
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   rendezvous_->Closed(6);
   rendezvous_->Remove(Incarnation(1));
   Come(Incarnation(3), 7, 1, true);  // had closed step 7 when the others were cut off
-  EXPECT_FALSE(Convene());
+  EXPECT_FALSE(Regroup());
   Come(Incarnation(2), 6, 1, true);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{2, 3}));
   EXPECT_EQ(rendezvous_->world().closed, 7);
@@ -115,22 +115,22 @@ TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
 TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
   Come(Incarnation(1), -1, 0);
   Come(Incarnation(2), -1, 0);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   rendezvous_->Closed(4);
   rendezvous_->Remove(Incarnation(1));
   Come(Incarnation(3), -1, 0);
-  EXPECT_FALSE(Convene());  // the parameters still exist in 2
+  EXPECT_FALSE(Regroup());  // the parameters still exist in 2
   rendezvous_->Remove(Incarnation(2));
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{3}));
   EXPECT_EQ(rendezvous_->world().beginning, 1);
   EXPECT_EQ(rendezvous_->world().closed, Rendezvous::kNoState);
   // State from before the new beginning is worthless.
-  rendezvous_->Arrive({Incarnation(2), "unix:2", 4, 0, Generation(1), WorldId(1), true, kNobody},
-                      now_);
+  rendezvous_->Arrive(
+      {Incarnation(2), "unix:2", 4, 0, Generation(1), WorldId(1), true, kNoIncarnation}, now_);
   Come(Incarnation(3), 1, 2);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(rendezvous_->world().closed, 1);
   EXPECT_EQ(rendezvous_->world().members[0].closed, Rendezvous::kNoState);
 }
@@ -153,12 +153,12 @@ TEST_F(RendezvousTest, R5_AWorkerThatLeavesStopsNobody) {
   for (const uint64_t worker : {1, 2, 3}) {
     Come(Incarnation(worker), -1, 0);
   }
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   Come(Incarnation(1), 3, 1);
   Come(Incarnation(2), 3, 1);
-  EXPECT_FALSE(Convene());
+  EXPECT_FALSE(Regroup());
   rendezvous_->Remove(Incarnation(3));
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(Members(), (Members_{1, 2}));
   EXPECT_EQ(World(), 2);
 }
@@ -169,14 +169,14 @@ TEST_F(RendezvousTest, R6_TooFewWaitUntilOthersCome) {
   Use(options);
   Come(Incarnation(1), -1, 0);
   Come(Incarnation(2), -1, 0);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   rendezvous_->Remove(Incarnation(2));
   Come(Incarnation(1), 8, 1, true);
   now_ += seconds(100);
-  EXPECT_FALSE(Convene());
+  EXPECT_FALSE(Regroup());
   EXPECT_FALSE(rendezvous_->MayGo(Incarnation(1)));
   Come(Incarnation(3), -1, 0);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(Members(), (Members_{1, 3}));
   EXPECT_EQ(rendezvous_->world().closed, 8);
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
@@ -187,22 +187,22 @@ TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
   for (const uint64_t worker : {1, 2, 3}) {
     Come(Incarnation(worker), -1, 0);
   }
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   Come(Incarnation(1), 4, 1, true);
   Come(Incarnation(3), 4, 1, true);
-  EXPECT_FALSE(Convene());  // it may be computing
+  EXPECT_FALSE(Regroup());  // it may be computing
   now_ += milliseconds(2'900);
-  EXPECT_FALSE(Convene());
+  EXPECT_FALSE(Regroup());
   now_ += milliseconds(101);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(Members(), (Members_{1, 3}));
   EXPECT_EQ(World(), 2);
   Come(Incarnation(2), 4, 1, true);  // it resumes
-  EXPECT_FALSE(Convene());
-  EXPECT_TRUE(rendezvous_->ShouldConvene());
+  EXPECT_FALSE(Regroup());
+  EXPECT_TRUE(rendezvous_->ShouldRegroup());
   Come(Incarnation(1), 9, 2);
   Come(Incarnation(3), 9, 2);
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
   EXPECT_EQ(rendezvous_->world().members[1].closed, 4);  // it receives the state again
 }
@@ -211,24 +211,24 @@ TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
   for (const uint64_t worker : {1, 2, 3}) {
     Come(Incarnation(worker), -1, 0);
   }
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   Come(Incarnation(1), 4, 1, true);
-  EXPECT_FALSE(Convene());
+  EXPECT_FALSE(Regroup());
   Come(Incarnation(3), 4, 1, true, Incarnation(2));
-  ASSERT_TRUE(Convene());
+  ASSERT_TRUE(Regroup());
   EXPECT_EQ(Members(), (Members_{1, 3}));
 }
 
 TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
   Come(Incarnation(1), -1, 0);
   Come(Incarnation(2), -1, 0);
-  ASSERT_TRUE(rendezvous_->Convene(now_));
+  ASSERT_TRUE(rendezvous_->Regroup(now_));
   Come(Incarnation(1), -1, 0);  // asks again: it has not received world 1
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
   Hear();
   Come(Incarnation(1), 3, 1);
   Come(Incarnation(2), 3, 1);
-  ASSERT_TRUE(rendezvous_->Convene(now_));
+  ASSERT_TRUE(rendezvous_->Regroup(now_));
   Come(Incarnation(1), 3, 1);  // the world has not changed, but the regroup is over
   EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
 }
@@ -255,7 +255,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     WorldId last_world = kNoWorld;
     // Receives the regroup's decision.
     const auto enter = [&] {
-      if (!Convene()) {
+      if (!Regroup()) {
         return;
       }
       const Rendezvous::World& world = rendezvous_->world();
@@ -282,7 +282,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     const auto come = [&](Incarnation name) {
       const Process& process = living[name];
       rendezvous_->Arrive({name, "", process.closed, process.beginning, known_[name], process.world,
-                           process.failed, kNobody},
+                           process.failed, kNoIncarnation},
                           now_);
     };
     for (int event = 0; event < 60; ++event) {
@@ -314,7 +314,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
         }
         rendezvous_->Closed(living[*inside.begin()].closed);
         committed = std::max(committed, living[*inside.begin()].closed);
-        if (rendezvous_->ShouldConvene()) {
+        if (rendezvous_->ShouldRegroup()) {
           for (Incarnation name : std::set<Incarnation>(inside)) {
             come(name);
           }

@@ -44,7 +44,7 @@ TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {  // S5, S6
   EXPECT_EQ(queue.ReleaseAll(Incarnation(1)).size(), 2U);
   const Task again = *queue.Take(Incarnation(2), kTimeZero);
   EXPECT_EQ(again.shard, first.shard);
-  EXPECT_EQ(again.attempt, 2U);
+  EXPECT_EQ(again.attempt, Attempt(2));
   EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, second.shard);
   EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, ShardId(2));
 }
@@ -218,7 +218,7 @@ TEST(TaskQueue, SynchronousRoundsFollowEachOther) {
     ASSERT_TRUE(queue.Report(Incarnation(1), Done(task, 3, 30), kTimeZero).ok());
   }
   const Task next = *queue.Take(Incarnation(2), kTimeZero);
-  EXPECT_EQ(next.round, 1);
+  EXPECT_EQ(next.round, RoundIndex(1));
   EXPECT_EQ(next.lanes, 2U) << "the last round of an epoch may be narrower";
 }
 

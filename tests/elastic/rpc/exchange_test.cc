@@ -48,7 +48,8 @@ class ExchangeTest : public ::testing::Test {
   size_t Pull(ExchangePacker& packer) {
     packer.Pack({.pull = &batch_, .wanted = &view_}, parts_);
     part_.reply.Clear();
-    Status status = AnswerPull(part_.request.pull(), 0, part_.partitions, 0, *shard_, &part_.reply);
+    Status status =
+        AnswerPull(part_.request.pull(), kNoMapVersion, part_.partitions, 0, *shard_, &part_.reply);
     EXPECT_TRUE(status.ok()) << status.ToString();
     status = packer.Take(parts_, &view_);
     EXPECT_TRUE(status.ok()) << status.ToString();
@@ -165,7 +166,7 @@ TEST_F(ExchangeTest, P19_ChangedPartitionsAloneAreSent) {
 // A worker's versions of partitions that this server does not serve are not an error of the job.
 TEST_F(ExchangeTest, VersionsOfOtherPartitionsAreAnotherMap) {
   packer_->Pack({.pull = &batch_, .wanted = &view_}, parts_);
-  EXPECT_EQ(AnswerPull(part_.request.pull(), 0, {}, 0, *shard_, &part_.reply).code(),
+  EXPECT_EQ(AnswerPull(part_.request.pull(), kNoMapVersion, {}, 0, *shard_, &part_.reply).code(),
             Code::kNotFound);
   Pull(*packer_);
   models::Gradient gradient;
@@ -205,7 +206,7 @@ TEST_F(ExchangeTest, AnAnswerThatCannotTravelIsRefusedBeforeThereIsRoom) {
   }
   pull.mutable_tables(0)->assign(size_t{300} << 20, '\0');  // ids; four numbers for each
   ExchangeReply reply;
-  EXPECT_EQ(AnswerPull(pull, 0, part_.partitions, 0, *shard_, &reply).code(),
+  EXPECT_EQ(AnswerPull(pull, kNoMapVersion, part_.partitions, 0, *shard_, &reply).code(),
             Code::kResourceExhausted);
 }
 
@@ -214,7 +215,9 @@ TEST_F(ExchangeTest, AnswersThatDoNotFitAreErrors) {
   Push(0.1F);
   packer_->Pack({.pull = &batch_, .wanted = &view_}, parts_);
   part_.reply.Clear();
-  ASSERT_TRUE(AnswerPull(part_.request.pull(), 0, part_.partitions, 0, *shard_, &part_.reply).ok());
+  ASSERT_TRUE(
+      AnswerPull(part_.request.pull(), kNoMapVersion, part_.partitions, 0, *shard_, &part_.reply)
+          .ok());
   const ExchangeReply good = part_.reply;
   part_.reply.mutable_dense()->pop_back();
   EXPECT_EQ(packer_->Take(parts_, &view_).code(), Code::kInternal);
@@ -225,8 +228,10 @@ TEST_F(ExchangeTest, AnswersThatDoNotFitAreErrors) {
   part_.reply.mutable_versions()->clear();
   EXPECT_EQ(packer_->Take(parts_, &view_).code(), Code::kInternal);
   part_.request.mutable_pull()->mutable_known()->resize(8);
-  EXPECT_EQ(AnswerPull(part_.request.pull(), 0, part_.partitions, 0, *shard_, &part_.reply).code(),
-            Code::kNotFound);
+  EXPECT_EQ(
+      AnswerPull(part_.request.pull(), kNoMapVersion, part_.partitions, 0, *shard_, &part_.reply)
+          .code(),
+      Code::kNotFound);
 }
 
 class Bfloat16ExchangeTest : public ExchangeTest {
@@ -248,7 +253,9 @@ TEST_F(Bfloat16ExchangeTest, P19_MessagesAreHalfAsLargeAndNearlyAsExact) {
   ExchangePacker whole(*network_, kPartitions, false);
   whole.Pack({.pull = &batch_, .wanted = &view_}, parts_);
   part_.reply.Clear();
-  ASSERT_TRUE(AnswerPull(part_.request.pull(), 0, part_.partitions, 0, *shard_, &part_.reply).ok());
+  ASSERT_TRUE(
+      AnswerPull(part_.request.pull(), kNoMapVersion, part_.partitions, 0, *shard_, &part_.reply)
+          .ok());
   EXPECT_EQ(part_.reply.dense().size() + part_.reply.tables(0).size(), 2 * narrow);
 }
 

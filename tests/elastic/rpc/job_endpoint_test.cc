@@ -136,11 +136,11 @@ TEST_F(JobEndpointTest, ServersRefuseTheCallsOfAnEarlierMaster) {
   options.empty = true;
   const auto shard = ParameterShard::Make(plan.model(), *network, options, nullptr).value();
   const auto server =
-      ParameterServer::Start({"127.0.0.1", endpoint_.key, 0, nullptr}, *shard).value();
+      ParameterServer::Start({"127.0.0.1", endpoint_.key, ServerId(0), nullptr}, *shard).value();
   PartitionMap map;
-  map.primary = {0, 0};
+  map.primary = {ServerId(0), ServerId(0)};
   map.backup = {kNoServer, kNoServer};
-  map.servers = {{0, server->address()}};
+  map.servers = {{ServerId(0), server->address()}};
   const auto release = [&](int64_t term) {
     return ParameterControl(endpoint_.key, Term(term), {})
         .Install(server->address(), map, ParameterControl::Phase::kRelease);

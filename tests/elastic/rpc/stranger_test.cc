@@ -27,7 +27,7 @@ class StrangerTest : public ::testing::Test {
  protected:
   StrangerTest() : plan_(SmallPlan(1, 8)), network_(models::Network::Make(plan_.model()).value()) {
     shard_ = ParameterShard::Make(plan_.model(), *network_, {4, false, true}, nullptr).value();
-    ParameterServer::Options options{"127.0.0.1", kJobToken, 0, nullptr};
+    ParameterServer::Options options{"127.0.0.1", kJobToken, ServerId(0), nullptr};
     server_ = ParameterServer::Start(std::move(options), *shard_).value();
     Master::Options master;
     master.queue.shards = 3;
@@ -103,7 +103,7 @@ TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
         << method;
   }
   for (const char* method : {"Map", "Register", "Take", "Report", "Begin", "Fail", "Leave",
-                             "Heartbeat", "Meet", "ReportStep", "Written", "Deliver"}) {
+                             "Heartbeat", "Regroup", "ReportStep", "Written", "Deliver"}) {
     EXPECT_EQ(WithoutMessage(master_->address(), std::string(kMaster) + method, "another"),
               grpc::StatusCode::PERMISSION_DENIED)
         << method;
@@ -204,9 +204,9 @@ TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {
 
 TEST_F(StrangerTest, AJobWithParameterServersDoesNotRegroup) {
   const Incarnation worker = Expect();
-  MeetRequest meet;
-  meet.set_incarnation(worker.value());
-  EXPECT_EQ(Call(*control_, &MasterService::Stub::Meet, meet).error_code(),
+  RegroupRequest regroup;
+  regroup.set_incarnation(worker.value());
+  EXPECT_EQ(Call(*control_, &MasterService::Stub::Regroup, regroup).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
   ReportStepRequest step;
   step.set_incarnation(worker.value());

@@ -63,7 +63,7 @@ class ReplicationTest : public ::testing::Test {
     map_ = map;
   }
   void Create(uint32_t count) {
-    for (ServerId id = 0; id < count; ++id) {
+    for (ServerId id; id < ServerId(count); ++id) {
       StartServer(id);
     }
     Install(PlaceEvenly(Addresses(), kPartitions, true), ParameterControl::Phase::kCreate);
@@ -76,7 +76,7 @@ class ReplicationTest : public ::testing::Test {
     }
     return ConnectParameters(
         shown,
-        [this](uint64_t) -> Result<PartitionMap> {
+        [this](MapVersion) -> Result<PartitionMap> {
           ++asked_;
           if (when_asked_) {
             std::exchange(when_asked_, nullptr)();
@@ -150,13 +150,13 @@ TEST_F(ReplicationTest, BackupsHaveTheBitsOfTheirPrimaries) {
 // A push is acknowledged when losing one server cannot lose it: not before the backup has it, or
 // the master has said that there is none.
 TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
-  StartServer(0);
-  StartServer(1);
+  StartServer(ServerId(0));
+  StartServer(ServerId(1));
   PartitionMap map = PlaceEvenly(Addresses(), kPartitions, true);
-  map.primary.assign(kPartitions, 0);
-  map.backup.assign(kPartitions, 1);
+  map.primary.assign(kPartitions, ServerId(0));
+  map.backup.assign(kPartitions, ServerId(1));
   Install(map, ParameterControl::Phase::kCreate);
-  servers_[1].door.reset();
+  servers_[ServerId(1)].door.reset();
   std::atomic<bool> acknowledged = false;
   std::jthread pusher([&] {
     const auto worker = Worker();
@@ -164,78 +164,80 @@ TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
     EXPECT_TRUE(status.ok()) << status.ToString();
     acknowledged = true;
   });
-  while (servers_[0].shard->version(0) == 0) {
+  while (servers_[ServerId(0)].shard->version(0) == 0) {
     std::this_thread::yield();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_FALSE(acknowledged);
   std::vector<uint32_t> orphans;
-  Install(WithoutServers(map, {1}, &orphans), ParameterControl::Phase::kAdopt);
+  Install(WithoutServers(map, {ServerId(1)}, &orphans), ParameterControl::Phase::kAdopt);
   pusher.join();
   EXPECT_TRUE(acknowledged);
-  EXPECT_EQ(servers_[0].shard->version(0), 1);
+  EXPECT_EQ(servers_[ServerId(0)].shard->version(0), 1);
 }
 
 // A server was given up while it slept: its followers refuse its updates, so that it cannot
 // acknowledge; the worker finds the new owner, and the batch counts once.
 TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
-  StartServer(0);
-  StartServer(1);
+  StartServer(ServerId(0));
+  StartServer(ServerId(1));
   PartitionMap old = PlaceEvenly(Addresses(), kPartitions, true);
-  old.primary.assign(kPartitions, 0);
-  old.backup.assign(kPartitions, 1);
+  old.primary.assign(kPartitions, ServerId(0));
+  old.backup.assign(kPartitions, ServerId(1));
   Install(old, ParameterControl::Phase::kCreate);
   const auto worker = Worker();
   ASSERT_TRUE(PushBatch(*worker, 0).ok());
   std::vector<uint32_t> orphans;
-  const PartitionMap now = WithoutServers(old, {0}, &orphans);
+  const PartitionMap now = WithoutServers(old, {ServerId(0)}, &orphans);
   Install(now, ParameterControl::Phase::kAdopt);  // server 0 does not receive it
   Show(old);                                      // nor does the worker yet
   when_asked_ = [&] {
-    EXPECT_EQ(servers_[1].shard->version(0), 1) << "taken from a server that was given up";
+    EXPECT_EQ(servers_[ServerId(1)].shard->version(0), 1)
+        << "taken from a server that was given up";
     Show(now);
   };
   ASSERT_TRUE(PushBatch(*worker, 1).ok());
   EXPECT_GE(asked_, 1);
   for (uint32_t p = 0; p < kPartitions; ++p) {
-    EXPECT_EQ(servers_[1].shard->version(p), 2);
+    EXPECT_EQ(servers_[ServerId(1)].shard->version(p), 2);
   }
 }
 
 // Without replicas no follower refuses its updates: the server itself must.
 TEST_F(ReplicationTest, AServerThatSleptTooLongAcknowledgesNothing) {
-  StartServer(0);
+  StartServer(ServerId(0));
   Install(PlaceEvenly(Addresses(), kPartitions, false), ParameterControl::Phase::kCreate);
   const auto worker = Worker();
   ASSERT_TRUE(PushBatch(*worker, 0).ok());
-  ParameterServer& server = *servers_[0].door;
+  ParameterServer& server = *servers_[ServerId(0)].door;
   const auto now = std::chrono::steady_clock::now();
   const auto silence = std::chrono::seconds(static_cast<int>(kServerSilenceSeconds));
   server.AnsweredByMaster(now - silence - std::chrono::seconds(1));
   when_asked_ = [&] {
-    EXPECT_EQ(servers_[0].shard->version(0), 1) << "taken from a server that was given up";
+    EXPECT_EQ(servers_[ServerId(0)].shard->version(0), 1)
+        << "taken from a server that was given up";
     server.AnsweredByMaster(std::chrono::steady_clock::now());
   };
   ASSERT_TRUE(PushBatch(*worker, 1).ok());
   EXPECT_GE(asked_, 1);
-  EXPECT_EQ(servers_[0].shard->version(0), 2);
+  EXPECT_EQ(servers_[ServerId(0)].shard->version(0), 2);
   // It is suspended between receiving a push and acknowledging it.
   when_asked_ = [&] { server.AnsweredByMaster(std::chrono::steady_clock::now()); };
   asked_ = 0;
   ASSERT_TRUE(PushBatch(*worker, 2, 0, [&] { server.AnsweredByMaster(now - 2 * silence); }).ok());
   EXPECT_GE(asked_, 1);
-  EXPECT_EQ(servers_[0].shard->version(0), 3) << "once";
+  EXPECT_EQ(servers_[ServerId(0)].shard->version(0), 3) << "once";
 }
 
 TEST_F(ReplicationTest, AnOrderThatWaitsForADeadBackupEndsForANewerMap) {
-  StartServer(0);
-  StartServer(1);
+  StartServer(ServerId(0));
+  StartServer(ServerId(1));
   PartitionMap map = PlaceEvenly(Addresses(), kPartitions, true);
-  map.primary.assign(kPartitions, 0);
-  map.backup.assign(kPartitions, 1);
+  map.primary.assign(kPartitions, ServerId(0));
+  map.backup.assign(kPartitions, ServerId(1));
   Install(map, ParameterControl::Phase::kCreate);
-  servers_[1].door.reset();
-  const ParameterShard& shard = *servers_[0].shard;
+  servers_[ServerId(1)].door.reset();
+  const ParameterShard& shard = *servers_[ServerId(0)].shard;
   Status pushed, frozen;
   {
     const std::jthread push([&] { pushed = PushBatch(*Worker(), 0); });
@@ -245,14 +247,14 @@ TEST_F(ReplicationTest, AnOrderThatWaitsForADeadBackupEndsForANewerMap) {
     PartitionMap again = map;  // for a checkpoint, before the loss is known
     ++again.version;
     const std::jthread freeze([&] {
-      frozen =
-          control_.Install(servers_[0].door->address(), again, ParameterControl::Phase::kFreeze);
+      frozen = control_.Install(servers_[ServerId(0)].door->address(), again,
+                                ParameterControl::Phase::kFreeze);
     });
     while (shard.AppliedBatches(map.version, Epoch(1), ShardId(0)).ok()) {
       std::this_thread::yield();
     }
     std::vector<uint32_t> orphans;
-    Install(WithoutServers(again, {1}, &orphans), ParameterControl::Phase::kAdopt);
+    Install(WithoutServers(again, {ServerId(1)}, &orphans), ParameterControl::Phase::kAdopt);
   }
   EXPECT_EQ(frozen.code(), Code::kAborted) << frozen.ToString();
   EXPECT_TRUE(pushed.ok()) << pushed.ToString();
@@ -267,12 +269,12 @@ TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {
   when_asked_ = [&] {
     when_asked_ = [&] {
       std::vector<uint32_t> orphans;
-      Install(WithoutServers(map_, {1}, &orphans), ParameterControl::Phase::kAdopt);
+      Install(WithoutServers(map_, {ServerId(1)}, &orphans), ParameterControl::Phase::kAdopt);
       EXPECT_TRUE(orphans.empty());
     };
   };
-  ASSERT_TRUE(PushBatch(*worker, 1, 0, [&] { servers_[1].door.reset(); }).ok());
-  EXPECT_EQ(map_.version, 2U);
+  ASSERT_TRUE(PushBatch(*worker, 1, 0, [&] { servers_[ServerId(1)].door.reset(); }).ok());
+  EXPECT_EQ(map_.version, MapVersion(2));
   for (uint32_t p = 0; p < kPartitions; ++p) {
     EXPECT_NE(map_.primary[p], 1U);
     EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 2);
@@ -294,7 +296,7 @@ TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
   while (pushed < 5) {
     std::this_thread::yield();
   }
-  StartServer(2);
+  StartServer(ServerId(2));
   PartitionMap next = Rebalanced(map_, Addresses(), true);
   const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
   EXPECT_FALSE(copies.empty());
@@ -332,7 +334,7 @@ TEST_F(ReplicationTest, P20_AServerThatWasFilledForAMapThatDidNotComeIsFilledAga
     }
   };
   push(3);
-  StartServer(2);
+  StartServer(ServerId(2));
   PartitionMap next = Rebalanced(map_, Addresses(), true);
   const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
   ASSERT_GT(copies.size(), 1U);
@@ -346,7 +348,7 @@ TEST_F(ReplicationTest, P20_AServerThatWasFilledForAMapThatDidNotComeIsFilledAga
   ++again.version;
   Install(again, ParameterControl::Phase::kAdopt);
   push(3);  // the new server is not told of these
-  next.version = again.version + 1;
+  next.version = again.version.Next();
   for (const PartitionCopy& copy : copies) {
     fill(copy);
     push(1);

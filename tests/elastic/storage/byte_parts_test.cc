@@ -83,11 +83,11 @@ TEST(ByteParts, ABlockOfMoreThan4GiBHasItsLength) {
   void* zeros = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(zeros, MAP_FAILED);
   uint64_t bytes = 0, parts = 0, length = 0;
-  PartWriter writer(kMostPartBytes, [&](const std::string& part) {
+  PartWriter writer(kMaxPartBytes, [&](const std::string& part) {
     if (parts == 0) {
       std::memcpy(&length, part.data() + PartReader::kMarkBytes + 8, sizeof(length));
     }
-    EXPECT_LE(part.size(), kMostPartBytes + 16);
+    EXPECT_LE(part.size(), kMaxPartBytes + 16);
     bytes += part.size();
     ++parts;
     return Status();
@@ -104,13 +104,13 @@ TEST(ByteParts, ABlockOfMoreThan4GiBHasItsLength) {
 class ZeroBlock final : public ByteSource {
  public:
   explicit ZeroBlock(uint64_t size) {
-    std::string first(kMostPartBytes, '\0');
+    std::string first(kMaxPartBytes, '\0');
     std::memcpy(first.data(), &size, sizeof(size));
-    const uint64_t rest = size + sizeof(size) - kMostPartBytes;
+    const uint64_t rest = size + sizeof(size) - kMaxPartBytes;
     first_ = WithHeader(std::move(first));
-    middle_ = WithHeader(std::string(kMostPartBytes, '\0'));
-    last_ = WithHeader(std::string(rest % kMostPartBytes, '\0'));
-    middles_ = rest / kMostPartBytes;
+    middle_ = WithHeader(std::string(kMaxPartBytes, '\0'));
+    last_ = WithHeader(std::string(rest % kMaxPartBytes, '\0'));
+    middles_ = rest / kMaxPartBytes;
     left_ = first_.size() + middles_ * middle_.size() + last_.size();
   }
   Status Read(char* to, size_t bytes) override {

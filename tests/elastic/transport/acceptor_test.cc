@@ -159,8 +159,8 @@ TEST(Acceptor, ALocalAddressIsForProcessesOfOneUser) {
   if (geteuid() == 0) {
     const pid_t other = fork();
     if (other == 0) {
-      constexpr uid_t kNobody = 65534;
-      if (setuid(kNobody) != 0) {
+      constexpr uid_t kNoIncarnation = 65534;
+      if (setuid(kNoIncarnation) != 0) {
         _exit(2);
       }
       const Socket socket = ConnectToName(name);

@@ -11,7 +11,7 @@ namespace {
 
 class NoMaster final : public WorldLink {
  public:
-  Result<WorldAnswer> Meet(const WorldArrival&) override { return WorldAnswer(); }
+  Result<WorldAnswer> Regroup(const WorldArrival&) override { return WorldAnswer(); }
   Result<StepAnswer> ReportStep(WorldId, int64_t, const RoundPosition&) override {
     return StepAnswer();
   }

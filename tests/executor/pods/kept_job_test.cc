@@ -58,7 +58,7 @@ TEST_F(KeptJobTest, MastersFollowEachOtherUntilOneHasSucceeded) {
   EXPECT_EQ(job_.newest(), 2);
   Pod(2, Ended(0));
   EXPECT_EQ(job_.NeedNow(At(101)), Need::kEnd);
-  EXPECT_FALSE(job_.hopeless().has_value());
+  EXPECT_FALSE(job_.given_up().has_value());
   EXPECT_EQ(job_.pods().size(), 2U);
 }
 
@@ -101,7 +101,7 @@ TEST_F(KeptJobTest, NineMastersThatAreLostAtOnceEndTheJob) {
     Pod(number, Ended(1));
     EXPECT_NE(job_.NeedNow(now), number == 9 ? Need::kNothing : Need::kEnd) << number;
   }
-  EXPECT_EQ(job_.hopeless()->message(),
+  EXPECT_EQ(job_.given_up()->message(),
             "9 masters were lost one after the other; the last one ended with exit code 1: its "
             "last words");
 }
@@ -110,7 +110,7 @@ TEST_F(KeptJobTest, AMasterThatCannotBeConfiguredEndsTheJob) {
   Make(0);
   Pod(1, Ended(126, elastic::ExitClass::kConfiguration));
   EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
-  EXPECT_EQ(job_.hopeless()->message(), "its last words");
+  EXPECT_EQ(job_.given_up()->message(), "its last words");
 }
 
 TEST_F(KeptJobTest, TheFirstReasonToGiveUpStays) {
@@ -118,7 +118,7 @@ TEST_F(KeptJobTest, TheFirstReasonToGiveUpStays) {
   job_.GiveUp(Cancelled("its TrainingJob was deleted"));
   job_.GiveUp(Internal("no image"));
   EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
-  EXPECT_EQ(job_.hopeless()->message(), "its TrainingJob was deleted");
+  EXPECT_EQ(job_.given_up()->message(), "its TrainingJob was deleted");
 }
 
 TEST_F(KeptJobTest, ASuspendedJobHasNoMasterUntilItIsResumed) {
@@ -145,7 +145,7 @@ TEST_F(KeptJobTest, AJobWhoseServiceAndPodsAreGoneIsCancelled) {
   EXPECT_EQ(job_.NeedNow(At(1)), Need::kNothing);
   Pod(1, Ended(kSuspendedExit), true);
   EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
-  EXPECT_EQ(job_.hopeless()->code(), Code::kCancelled);
+  EXPECT_EQ(job_.given_up()->code(), Code::kCancelled);
 }
 
 TEST_F(KeptJobTest, WhoTakesChargeKeepsTheMasterThatAnotherKeeperMade) {

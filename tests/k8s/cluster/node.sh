@@ -76,7 +76,7 @@ AWS_EC2_METADATA_DISABLED=true "$bin/kubelet" --kubeconfig="$work/node$1.conf" \
   --cluster-cidr=10.244.0.0/16 --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0 \
   --conntrack-tcp-timeout-close-wait=0 --bind-address="$address" >"$node/proxy.log" 2>&1 &
 set +e
-while :; do  # as whoever is the first process: ends of children that nobody waits for
+while :; do  # as the first process must: reaps orphaned children
   wait -n
   [ $? -ne 127 ] || sleep 1
 done

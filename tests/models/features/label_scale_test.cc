@@ -25,19 +25,19 @@ TEST(LabelScale, IsTakenBackFromEveryCurve) {
     const auto scales = LabelScales(OnCurve(curve));
     ASSERT_TRUE(scales.ok());
     for (const double number : {-250.0, -0.25, 0.0, 1e-3, 1.0, 4.0, 18'823.0}) {
-      EXPECT_NEAR(scales->front().Restored(scales->front().Learnt(number)), number,
+      EXPECT_NEAR(scales->front().Restored(scales->front().Transformed(number)), number,
                   1e-9 * std::fabs(number) + 1e-12);
     }
   }
-  EXPECT_NEAR(LabelScales(OnCurve(LabelPlan::ROOT))->front().Learnt(9), (3 - 2) / 0.5, 1e-12);
+  EXPECT_NEAR(LabelScales(OnCurve(LabelPlan::ROOT))->front().Transformed(9), (3 - 2) / 0.5, 1e-12);
 }
 
 TEST(LabelScale, CorrectsPredictionsAndNotLabels) {
   LabelPlan label = OnCurve(LabelPlan::LOGARITHM);
   label.set_correction(1.5);
   const LabelScale scale = LabelScales(label)->front();
-  EXPECT_NEAR(scale.Predicted(scale.Learnt(10)), 15, 1e-9);
-  std::vector<float> labels = {static_cast<float>(scale.Learnt(10))};
+  EXPECT_NEAR(scale.Predicted(scale.Transformed(10)), 15, 1e-9);
+  std::vector<float> labels = {static_cast<float>(scale.Transformed(10))};
   RestoreLabelScale(label, &labels);
   EXPECT_NEAR(labels[0], 10, 1e-4);
 }

@@ -50,10 +50,10 @@ TEST(WordReader, BucketsOfRuns) {
 
 TEST(WordReader, AVeryLongCellEnds) {
   std::string text;
-  for (size_t i = 0; i < 3 * kMostWordsOfCell; ++i) {
+  for (size_t i = 0; i < 3 * kMaxWordsOfCell; ++i) {
     text += "w" + std::to_string(i) + " ";
   }
-  EXPECT_LE(WordsOf(text).size(), kMostWordsOfCell + 1);
+  EXPECT_LE(WordsOf(text).size(), kMaxWordsOfCell + 1);
 }
 
 }  // namespace

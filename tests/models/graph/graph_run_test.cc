@@ -350,7 +350,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadShapeTest, ::testing::ValuesIn(BadShapes()),
 TEST(GraphRunTest, ManyNodesAreTooMany) {
   GraphBuilder b;
   std::string x = b.Parameter("x", {1});
-  for (int i = 0; i <= kMostNodes; ++i) {
+  for (int i = 0; i <= kMaxNodes; ++i) {
     x = b.Node("Relu", {x});
   }
   const auto run = GraphRun::Make(b.Output(x), ActiveKernels());

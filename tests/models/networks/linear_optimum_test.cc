@@ -144,8 +144,8 @@ TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
     const auto search = LinearOptimum::Make(one.spec);
     ASSERT_TRUE(search.ok()) << search.status().ToString();
     int passes = 0;
-    const auto found =
-        (*search)->Solve(PassOf(one.spec, batches, &passes), [](const auto&) { return OkStatus(); });
+    const auto found = (*search)->Solve(PassOf(one.spec, batches, &passes),
+                                        [](const auto&) { return OkStatus(); });
     ASSERT_TRUE(found.ok()) << found.status().ToString();
     EXPECT_EQ(found->rows, 600);
     EXPECT_EQ((*search)->one_pass(), passes == 1);
@@ -155,7 +155,7 @@ TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
   }
 }
 
-// Whoever adds up a shard has seen it before, or has not.
+// A shard may be added up by a process that has seen it before, or by another.
 TEST(LinearOptimum, TheSameRowsGiveTheSameBits) {
   for (const LinearCase& one : LinearCases()) {
     const auto network = MakeNetwork(one.spec);

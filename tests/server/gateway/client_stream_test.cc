@@ -21,7 +21,7 @@ class HandClock final : public Clock {
   std::atomic<TimePoint> now_ = TimePoint(0);
 };
 
-// A client that reads when the test says so.
+// A client that reads when the test lets it.
 class FakeClient {
  public:
   ClientStream::Call Call() {

@@ -288,7 +288,7 @@ TEST_F(GatewayTest, PlainSqlWaitsItsTurn) {
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(rows.rows.size(), 2U);
   EXPECT_EQ(running_2.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  // What waits when the gateway ends is told so.
+  // Scripts that wait when the gateway ends get an error.
   FirstRowSink sink_3;
   auto running_3 = fill(sink_3, no_stop);
   RecordingSink late;

@@ -92,7 +92,7 @@ std::string AttributesPage() {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> owners;
   for (std::vector<Value> row : types.rows) {
-    row.resize(5);  // language and owner are of types that users brought
+    row.resize(5);  // language and owner belong to user-defined types
     page += RowOf(row) + "\n";
     const std::string name = std::get<std::string>(row[0]);
     families[std::get<std::string>(row[1])].push_back(name);
@@ -160,8 +160,8 @@ TEST(Docs, EverySettingIsExplained) {
 
 TEST(Docs, EveryStatementOfTheDocumentationParses) {
   int blocks = 0;
-  for (const char* file : {"README.md", "docs/sql.md", "docs/models.md", "docs/engine.md",
-                           "docs/operations.md"}) {
+  for (const char* file :
+       {"README.md", "docs/sql.md", "docs/models.md", "docs/engine.md", "docs/operations.md"}) {
     const std::string text = ReadText(kRoot / file);
     const std::string begin = "```sql\n", end = "\n```";
     for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {

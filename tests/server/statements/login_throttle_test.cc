@@ -23,8 +23,8 @@ TEST(LoginThrottle, EachFailureTakesLongerThanTheOneBefore) {
   for (int i = 0; i < 100; ++i) {
     throttle.Failed("a", "ann", At(2));
   }
-  EXPECT_FALSE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMostSeconds - 0.1)).ok());
-  EXPECT_TRUE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMostSeconds)).ok());
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMaxSeconds - 0.1)).ok());
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMaxSeconds)).ok());
 }
 
 TEST(LoginThrottle, OneAtATimeOnceTheyHaveToWait) {
@@ -35,7 +35,7 @@ TEST(LoginThrottle, OneAtATimeOnceTheyHaveToWait) {
   for (int i = 0; i < 10; ++i) {
     throttle.Failed("a", "ann", At(0));
   }
-  const double later = LoginThrottle::kMostSeconds;
+  const double later = LoginThrottle::kMaxSeconds;
   EXPECT_TRUE(throttle.Admit("a", "ann", At(later)).ok());
   EXPECT_FALSE(throttle.Admit("a", "ann", At(later)).ok());
   EXPECT_FALSE(throttle.Admit("a", "bob", At(later)).ok());
@@ -110,7 +110,7 @@ TEST(LoginThrottle, WhoWasQuietBeginsAnew) {
 
 TEST(LoginThrottle, MadeUpNamesPushOutTheOldestOnly) {
   LoginThrottle throttle;
-  for (size_t i = 0; i < 2 * LoginThrottle::kMostKept; ++i) {
+  for (size_t i = 0; i < 2 * LoginThrottle::kMaxKept; ++i) {
     throttle.Failed("a", "role" + std::to_string(i), At(static_cast<double>(i) / 1000));
   }
   EXPECT_FALSE(throttle.Admit("a", "x", At(20)).ok()) << "who guesses is known still";

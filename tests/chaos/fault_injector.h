@@ -21,10 +21,10 @@
 namespace sluice::chaos {
 
 // What actually happened to a job.
-struct Blows {
+struct InjectedFaults {
   int64_t began_micros = 0;  // wall clock: when the job's first process existed
-  std::map<std::pair<Target, Blow>, int> sent;
-  std::vector<std::string> log;  // seconds since the job's first process, blow, process number
+  std::map<std::pair<Target, FaultKind>, int> sent;
+  std::vector<std::string> log;  // seconds since the job's first process, kind, process number
   // Possibly all copies of some parameters on servers were lost at once.
   bool both_copies = false;
   bool files = false;  // checkpoint files were changed
@@ -35,7 +35,7 @@ struct Blows {
 // A job must survive the loss of one server while its parameters have two copies; a fault at a
 // server waits until they do, unless the schedule says "regardless". A fault also waits while no
 // process of its target role is alive.
-class Disturber {
+class FaultInjector {
  public:
   struct Scene {
     const GatewayProcess& gateway;
@@ -45,11 +45,11 @@ class Disturber {
     double seconds = 0;                 // duration of the undisturbed job
     int epochs = 1;
   };
-  Disturber(Scene scene, Schedule schedule);
+  FaultInjector(Scene scene, Schedule schedule);
   // Resumes all paused processes.
-  ~Disturber();
+  ~FaultInjector();
   // Stops sending faults. Those that were not due yet are not in the result.
-  Blows Finish();
+  InjectedFaults Finish();
 
  private:
   struct Due {
@@ -68,10 +68,11 @@ class Disturber {
   void LookForMoments();
   bool HasCome(const Fault& fault, uint32_t evaluations, bool ending) const;
   // False: not possible now.
-  bool Strike(const Fault& fault);
-  bool StrikeFiles(const Fault& fault);
-  bool StrikeOne(const Fault& fault, const std::shared_ptr<const Victim>& victim);
-  void StrikeServer(const Fault& fault, const std::shared_ptr<const Victim>& victim, bool whole);
+  bool Inject(const Fault& fault);
+  bool InjectIntoFiles(const Fault& fault);
+  bool InjectInto(const Fault& fault, const std::shared_ptr<const Victim>& victim);
+  void InjectIntoServer(const Fault& fault, const std::shared_ptr<const Victim>& victim,
+                        bool whole);
   void Record(const Fault& fault, const std::string& at_whom);
   void ContinueDue(TimePoint now);
   bool ServersAreWhole();
@@ -83,15 +84,15 @@ class Disturber {
   std::condition_variable_any wake_;
 
   // Used by the thread, and by Finish after it.
-  Blows blows_;
+  InjectedFaults injected_;
   TimePoint begin_{};
   int64_t job_ = 0;
   std::vector<Due> due_;
   std::vector<Paused> paused_;
   CheckpointFiles files_;
-  std::shared_ptr<const Victim> struck_server_;
-  int64_t struck_server_micros_ = 0;     // wall clock; 0: none yet
-  TimePoint struck_server_continues_{};  // if it was paused
+  std::shared_ptr<const Victim> hit_server_;
+  int64_t hit_server_micros_ = 0;     // wall clock; 0: none yet
+  TimePoint hit_server_continues_{};  // if it was paused
   std::jthread thread_;
 };
 

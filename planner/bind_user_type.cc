@@ -5,11 +5,11 @@
 #include "parser/quoting.h"
 #include "planner/train_binder_internal.h"
 
-// Model types that users bring: CREATE MODEL TYPE.
+// User-defined model types: CREATE MODEL TYPE.
 namespace sluice::planner {
 namespace {
 
-// model.loss says whether a brought type learns classes, where it is given.
+// If model.loss is given, it determines whether a user type learns classes.
 std::optional<bool> LossOfClasses(const parser::TrainStatement& statement) {
   for (const parser::Attribute& attribute : statement.attributes) {
     if (attribute.name.text != "model.loss") {
@@ -22,14 +22,14 @@ std::optional<bool> LossOfClasses(const parser::TrainStatement& statement) {
   return std::nullopt;
 }
 
-std::string NameOf(const BroughtSource& brought) {
+std::string NameOf(const UserTypeSource& brought) {
   const catalog::ModelVersion& type = brought.version;
   return type.schema.empty() ? type.name : type.schema + "." + type.name;
 }
 
 }  // namespace
 
-bool TrainBinder::FindBrought() {
+bool TrainBinder::FindUserType() {
   if (types_ == nullptr) {
     return false;
   }
@@ -37,8 +37,7 @@ bool TrainBinder::FindBrought() {
   if (!name.ok()) {
     return false;
   }
-  Result<catalog::ModelVersion> version =
-      types_->Find(name->schema, name->name, name->version);
+  Result<catalog::ModelVersion> version = types_->Find(name->schema, name->name, name->version);
   if (!version.ok()) {
     if (version.status().code() != Code::kNotFound) {
       errors_.Add(version.status().MovedTo(statement_.model_type->span));
@@ -51,7 +50,7 @@ bool TrainBinder::FindBrought() {
     errors_.Add(source.status().MovedTo(statement_.model_type->span));
     return true;
   }
-  bound_.brought = BroughtSource{std::move(version).value(), std::move(source).value()};
+  bound_.user_type = UserTypeSource{std::move(version).value(), std::move(source).value()};
   return true;
 }
 
@@ -75,18 +74,19 @@ void TrainBinder::UnknownType() {
   bound_.type = nearest ? models::FindModelType(*nearest) : nullptr;
 }
 
-void TrainBinder::MakeBrought() {
+void TrainBinder::MakeUserType() {
   // A model to continue from has its graph, whatever has become of its type.
   const bool continues = bound_.base && bound_.base->plan.model().has_graph();
-  if (!bound_.brought && !(continues && bound_.type == nullptr)) {
+  if (!bound_.user_type && !(continues && bound_.type == nullptr)) {
     return;
   }
-  if (bound_.brought && bound_.base && bound_.base->plan.model().type() != NameOf(*bound_.brought)) {
-    errors_.Add(InvalidArgument(fmt::format("the model to continue from is a {}, not a {}",
-                                            bound_.base->plan.model().type(),
-                                            NameOf(*bound_.brought)))
-                    .At(bound_.type_span)
-                    .Hint("leave USING out"));
+  if (bound_.user_type && bound_.base &&
+      bound_.base->plan.model().type() != NameOf(*bound_.user_type)) {
+    errors_.Add(
+        InvalidArgument(fmt::format("the model to continue from is a {}, not a {}",
+                                    bound_.base->plan.model().type(), NameOf(*bound_.user_type)))
+            .At(bound_.type_span)
+            .Hint("leave USING out"));
     bound_.base.reset();
   }
   bool classes = false;
@@ -95,23 +95,22 @@ void TrainBinder::MakeBrought() {
   } else if (!has_statistics_ || !label_) {
     return;  // what is missing has been told
   } else {
-    classes = LossOfClasses(statement_)
-                  .value_or(LooksLikeClasses(bound_.select.schema.columns[*label_],
-                                             bound_.statistics.columns[*label_],
-                                             bound_.statistics.rows));
+    classes =
+        LossOfClasses(statement_)
+            .value_or(LooksLikeClasses(bound_.select.schema.columns[*label_],
+                                       bound_.statistics.columns[*label_], bound_.statistics.rows));
   }
   const std::string name =
-      bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.brought);
-  bound_.own_type = std::make_shared<const models::ModelType>(
-      models::BroughtType(
-          name, "", classes,
-          models::AttributesOfLanguage(bound_.brought ? bound_.brought->version.type : "")));
+      bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.user_type);
+  bound_.own_type = std::make_shared<const models::ModelType>(models::UserType(
+      name, "", classes,
+      models::AttributesOfLanguage(bound_.user_type ? bound_.user_type->version.type : "")));
   bound_.type = bound_.own_type.get();
 }
 
 // The network has the inputs that it has: each number is one number, and NULL is the mean.
-void TrainBinder::SimplifyForBrought() {
-  if (!bound_.brought) {
+void TrainBinder::SimplifyForUserType() {
+  if (!bound_.user_type) {
     return;
   }
   for (models::Feature& feature : *bound_.features.mutable_features()) {

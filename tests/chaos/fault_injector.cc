@@ -1,4 +1,4 @@
-#include "tests/chaos/disturber.h"
+#include "tests/chaos/fault_injector.h"
 
 #include <fmt/core.h>
 
@@ -36,38 +36,38 @@ uint32_t EpochIn(std::string_view detail) {
 
 }  // namespace
 
-Disturber::Disturber(Scene scene, Schedule schedule)
+FaultInjector::FaultInjector(Scene scene, Schedule schedule)
     : scene_(std::move(scene)),
       schedule_(std::move(schedule)),
       files_(scene_.checkpoints),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
-Disturber::~Disturber() {
+FaultInjector::~FaultInjector() {
   Finish();
 }
 
-Blows Disturber::Finish() {
+InjectedFaults FaultInjector::Finish() {
   thread_.request_stop();
   if (thread_.joinable()) {
     thread_.join();
   }
-  return blows_;
+  return injected_;
 }
 
-bool Disturber::SleepUntil(TimePoint when, const std::stop_token& stop) {
+bool FaultInjector::SleepUntil(TimePoint when, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   wake_.wait_for(lock, stop, when - clock_.Now(), [] { return false; });
   return !stop.stop_requested();
 }
 
-void Disturber::Run(const std::stop_token& stop) {
+void FaultInjector::Run(const std::stop_token& stop) {
   while (scene_.gateway.Processes("").empty()) {
     if (!SleepUntil(clock_.Now() + kLook, stop)) {
       return;
     }
   }
   begin_ = clock_.Now();
-  blows_.began_micros = WallMicros();
+  injected_.began_micros = WallMicros();
   const Result<std::vector<catalog::Job>> jobs = scene_.catalog.jobs().List();
   job_ = jobs.ok() && !jobs->empty() ? jobs->front().id : 0;  // the newest
   for (const Fault& fault : schedule_.faults) {
@@ -86,7 +86,7 @@ void Disturber::Run(const std::stop_token& stop) {
       if (next == due_.end() || next->when > clock_.Now()) {
         break;
       }
-      if (Strike(next->fault)) {
+      if (Inject(next->fault)) {
         due_.erase(next);
       } else {
         next->when = clock_.Now() + kTryAgain;
@@ -96,7 +96,7 @@ void Disturber::Run(const std::stop_token& stop) {
   ContinueDue(TimePoint::max());
 }
 
-TimePoint Disturber::NextLook() const {
+TimePoint FaultInjector::NextLook() const {
   TimePoint next = clock_.Now() + std::chrono::hours(24);
   for (const Paused& paused : paused_) {
     next = std::min(next, paused.until);
@@ -109,7 +109,7 @@ TimePoint Disturber::NextLook() const {
   return next;
 }
 
-void Disturber::LookForMoments() {
+void FaultInjector::LookForMoments() {
   const auto waiting = [&](auto&& wanted) {
     return std::any_of(due_.begin(), due_.end(), [&](const Due& due) {
       return due.when == TimePoint::max() && wanted(due.fault.moment);
@@ -140,7 +140,7 @@ void Disturber::LookForMoments() {
   }
 }
 
-bool Disturber::HasCome(const Fault& fault, uint32_t evaluations, bool ending) const {
+bool FaultInjector::HasCome(const Fault& fault, uint32_t evaluations, bool ending) const {
   switch (fault.moment) {
     case Moment::kTime:
       return true;
@@ -156,16 +156,16 @@ bool Disturber::HasCome(const Fault& fault, uint32_t evaluations, bool ending) c
   return false;
 }
 
-void Disturber::ContinueDue(TimePoint now) {
+void FaultInjector::ContinueDue(TimePoint now) {
   const auto over = [now](const Paused& paused) {
     return paused.until <= now && (paused.victim->Send(SIGCONT) || true);  // or it was killed
   };
   paused_.erase(std::remove_if(paused_.begin(), paused_.end(), over), paused_.end());
 }
 
-bool Disturber::Strike(const Fault& fault) {
+bool FaultInjector::Inject(const Fault& fault) {
   if (fault.target == Target::kCheckpoint) {
-    return StrikeFiles(fault);
+    return InjectIntoFiles(fault);
   }
   const bool whole = fault.target != Target::kServer || ServersAreWhole();
   if (!whole && !fault.regardless) {
@@ -177,33 +177,33 @@ bool Disturber::Strike(const Fault& fault) {
   }
   if (!fault.all) {
     const auto& victim = living[fault.pick % living.size()];
-    const bool struck = StrikeOne(fault, victim);
+    const bool struck = InjectInto(fault, victim);
     if (struck && fault.target == Target::kServer) {
-      StrikeServer(fault, victim, whole);
+      InjectIntoServer(fault, victim, whole);
     }
     return struck;
   }
   for (const auto& victim : living) {
-    StrikeOne(fault, victim);
+    InjectInto(fault, victim);
   }
   if (fault.target == Target::kServer) {
-    StrikeServer(fault, living.back(), whole && living.size() == 1);
+    InjectIntoServer(fault, living.back(), whole && living.size() == 1);
   }
   return true;
 }
 
-bool Disturber::StrikeFiles(const Fault& fault) {
+bool FaultInjector::InjectIntoFiles(const Fault& fault) {
   const bool done =
-      fault.blow == Blow::kExchange ? files_.Exchange(fault.pick) : files_.Damage(fault.pick);
-  blows_.files = blows_.files || done;
+      fault.kind == FaultKind::kExchange ? files_.Exchange(fault.pick) : files_.Damage(fault.pick);
+  injected_.files = injected_.files || done;
   if (done) {
     Record(fault, "");
   }
   return done;
 }
 
-bool Disturber::StrikeOne(const Fault& fault, const std::shared_ptr<const Victim>& victim) {
-  if (fault.blow == Blow::kDisconnect) {
+bool FaultInjector::InjectInto(const Fault& fault, const std::shared_ptr<const Victim>& victim) {
+  if (fault.kind == FaultKind::kDisconnect) {
     const Result<int> ended = TerminateConnections(victim->pid(), scene_.source);
     if (!ended.ok()) {
       log::Warn("connections of {} are not terminated: {}", victim->pid(),
@@ -212,35 +212,36 @@ bool Disturber::StrikeOne(const Fault& fault, const std::shared_ptr<const Victim
     if (!ended.ok() || *ended == 0) {
       return false;
     }
-  } else if (!victim->Send(fault.blow == Blow::kPause ? SIGSTOP : SIGKILL)) {
+  } else if (!victim->Send(fault.kind == FaultKind::kPause ? SIGSTOP : SIGKILL)) {
     return false;
   }
-  if (fault.blow == Blow::kPause) {
+  if (fault.kind == FaultKind::kPause) {
     paused_.push_back({clock_.Now() + Seconds(fault.pause_seconds), victim});
   }
   Record(fault, fmt::format(" (process {})", victim->pid()));
   return true;
 }
 
-void Disturber::StrikeServer(const Fault& fault, const std::shared_ptr<const Victim>& victim,
-                             bool whole) {
-  blows_.both_copies = blows_.both_copies || !whole;
-  struck_server_ = victim;
-  struck_server_micros_ = WallMicros();
-  struck_server_continues_ =
-      clock_.Now() + (fault.blow == Blow::kPause ? Seconds(fault.pause_seconds) : TimePoint(0));
+void FaultInjector::InjectIntoServer(const Fault& fault,
+                                     const std::shared_ptr<const Victim>& victim, bool whole) {
+  injected_.both_copies = injected_.both_copies || !whole;
+  hit_server_ = victim;
+  hit_server_micros_ = WallMicros();
+  hit_server_continues_ =
+      clock_.Now() +
+      (fault.kind == FaultKind::kPause ? Seconds(fault.pause_seconds) : TimePoint(0));
 }
 
-void Disturber::Record(const Fault& fault, const std::string& at_whom) {
-  ++blows_.sent[{fault.target, fault.blow}];
-  blows_.log.push_back(fmt::format("{:.2f} s: {}{}", SecondsBetween(begin_, clock_.Now()),
-                                   Describe(fault), at_whom));
+void FaultInjector::Record(const Fault& fault, const std::string& at_whom) {
+  ++injected_.sent[{fault.target, fault.kind}];
+  injected_.log.push_back(fmt::format("{:.2f} s: {}{}", SecondsBetween(begin_, clock_.Now()),
+                                      Describe(fault), at_whom));
 }
 
 // Judged by the job's events: moved partitions are the last step after a lost server, and a job
 // that goes back to a checkpoint has new servers.
-bool Disturber::ServersAreWhole() {
-  if (struck_server_micros_ == 0) {
+bool FaultInjector::ServersAreWhole() {
+  if (hit_server_micros_ == 0) {
     return true;
   }
   const Result<std::vector<catalog::JobEvent>> events = scene_.catalog.jobs().Events(job_);
@@ -249,12 +250,12 @@ bool Disturber::ServersAreWhole() {
   }
   bool lost = false, moved = false;
   for (const catalog::JobEvent& event : *events) {
-    const bool later = event.micros > struck_server_micros_;
+    const bool later = event.micros > hit_server_micros_;
     lost = lost || (later && event.kind == "server_lost");
     moved = moved || (later && (event.kind == "partitions_moved" || event.kind == "rolled_back"));
   }
-  const bool never_missed = !lost && struck_server_->Alive() &&
-                            clock_.Now() > struck_server_continues_ + TimePoint(kGivenUpBy);
+  const bool never_missed =
+      !lost && hit_server_->Alive() && clock_.Now() > hit_server_continues_ + TimePoint(kGivenUpBy);
   return moved || never_missed;
 }
 

@@ -15,7 +15,7 @@ namespace sluice::executor {
 
 // The work queue of a job's thread in the gateway: events of its cluster, and requests of its
 // master. One thread does the work, any thread may add to it.
-class JobInbox {
+class JobWorkQueue {
  public:
   using Work = std::function<Status()>;
 

@@ -1,4 +1,4 @@
-#include "executor/job_inbox.h"
+#include "executor/job_work_queue.h"
 
 #include <utility>
 
@@ -6,30 +6,31 @@ namespace sluice::executor {
 namespace {
 
 // More than a second's worth of progress and notices.
-constexpr size_t kMostOffers = 100;
+constexpr size_t kMaxOffers = 100;
 
 }  // namespace
 
-void JobInbox::Put(Work work) {
+void JobWorkQueue::Put(Work work) {
   Add({std::move(work), nullptr});
 }
 
-void JobInbox::Offer(Work work) {
+void JobWorkQueue::Offer(Work work) {
   const MutexLock lock(mutex_);
-  if (!closed_ && entries_.size() < kMostOffers) {
+  if (!closed_ && entries_.size() < kMaxOffers) {
     entries_.push_back({std::move(work), nullptr});
     changed_.notify_all();
   }
 }
 
-Status JobInbox::Ask(Work work) {
+Status JobWorkQueue::Ask(Work work) {
   const auto answer = std::make_shared<std::promise<Status>>();
   std::future<Status> answered = answer->get_future();
   Add({std::move(work), answer});
   return answered.get();
 }
 
-bool JobInbox::DoNext(const std::stop_token& stop, std::chrono::steady_clock::time_point until) {
+bool JobWorkQueue::DoNext(const std::stop_token& stop,
+                          std::chrono::steady_clock::time_point until) {
   Entry entry;
   {
     MutexLock lock(mutex_);
@@ -48,7 +49,7 @@ bool JobInbox::DoNext(const std::stop_token& stop, std::chrono::steady_clock::ti
   return true;
 }
 
-void JobInbox::Close() {
+void JobWorkQueue::Close() {
   std::deque<Entry> left;
   {
     const MutexLock lock(mutex_);
@@ -60,13 +61,13 @@ void JobInbox::Close() {
   }
 }
 
-void JobInbox::Refuse(const Entry& entry) {
+void JobWorkQueue::Refuse(const Entry& entry) {
   if (entry.answer != nullptr) {
     entry.answer->set_value(Unavailable("the job is over"));
   }
 }
 
-void JobInbox::Add(Entry entry) {
+void JobWorkQueue::Add(Entry entry) {
   {
     const MutexLock lock(mutex_);
     if (!closed_) {

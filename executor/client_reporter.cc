@@ -1,4 +1,4 @@
-#include "executor/client_teller.h"
+#include "executor/client_reporter.h"
 
 #include <utility>
 
@@ -9,38 +9,38 @@ namespace sluice::executor {
 namespace {
 
 // A few minutes of a training's output.
-constexpr size_t kMostUnread = 256;
+constexpr size_t kMaxUnread = 256;
 
 }  // namespace
 
-ClientTeller::ClientTeller(ResultSink& sink)
+ClientReporter::ClientReporter(ResultSink& sink)
     : sink_(sink), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
-ClientTeller::~ClientTeller() {
+ClientReporter::~ClientReporter() {
   Finish();
 }
 
-void ClientTeller::Tell(const elastic::Progress& progress) {
+void ClientReporter::Report(const elastic::Progress& progress) {
   Put(progress);
 }
 
-void ClientTeller::Notify(const std::string& notice) {
+void ClientReporter::Notify(const std::string& notice) {
   Put(notice);
 }
 
-void ClientTeller::Put(Message message) {
+void ClientReporter::Put(Message message) {
   const MutexLock lock(mutex_);
   if (finished_) {
     return;
   }
-  if (waiting_.size() == kMostUnread) {
+  if (waiting_.size() == kMaxUnread) {
     waiting_.pop_front();
   }
   waiting_.push_back(std::move(message));
   changed_.notify_one();
 }
 
-void ClientTeller::Finish() {
+void ClientReporter::Finish() {
   {
     const MutexLock lock(mutex_);
     finished_ = true;
@@ -51,7 +51,7 @@ void ClientTeller::Finish() {
   }
 }
 
-void ClientTeller::Run(const std::stop_token& stop) {
+void ClientReporter::Run(const std::stop_token& stop) {
   for (;;) {
     Message message;
     {

@@ -1,4 +1,4 @@
-#include "executor/client_teller.h"
+#include "executor/client_reporter.h"
 
 #include <gtest/gtest.h>
 
@@ -17,22 +17,22 @@ elastic::Progress Rows(int64_t done) {
   return progress;
 }
 
-TEST(ClientTeller, TellsEverythingInOrderBeforeItFinishes) {
+TEST(ClientReporter, TellsEverythingInOrderBeforeItFinishes) {
   RecordingSink sink;
   std::vector<std::string> told;
   sink.on_progress = [&] { told.push_back(std::to_string(sink.progress.back().rows_done)); };
   sink.on_notice = [&](const std::string& notice) { told.push_back(notice); };
-  ClientTeller teller(sink);
-  teller.Tell(Rows(1));
-  teller.Notify("a lock");
-  teller.Tell(Rows(2));
-  teller.Finish();
+  ClientReporter reporter(sink);
+  reporter.Report(Rows(1));
+  reporter.Notify("a lock");
+  reporter.Report(Rows(2));
+  reporter.Finish();
   EXPECT_EQ(told, (std::vector<std::string>{"1", "a lock", "2"}));
-  teller.Tell(Rows(3));
+  reporter.Report(Rows(3));
   EXPECT_EQ(told.size(), 3U) << "the sink is somebody else's by now";
 }
 
-TEST(ClientTeller, AClientThatDoesNotReadHoldsUpNobodyAndMissesTheOldest) {
+TEST(ClientReporter, AClientThatDoesNotReadHoldsUpNobodyAndMissesTheOldest) {
   constexpr int64_t kTold = 10'000;
   RecordingSink sink;
   std::promise<void> reads;
@@ -41,12 +41,12 @@ TEST(ClientTeller, AClientThatDoesNotReadHoldsUpNobodyAndMissesTheOldest) {
       reads.get_future().wait();
     }
   };
-  ClientTeller teller(sink);
+  ClientReporter reporter(sink);
   for (int64_t done = 1; done <= kTold; ++done) {
-    teller.Tell(Rows(done));
+    reporter.Report(Rows(done));
   }
   reads.set_value();
-  teller.Finish();
+  reporter.Finish();
   EXPECT_EQ(sink.progress.back().rows_done, kTold);
   EXPECT_LT(sink.progress.size(), 1'000U);
 }

@@ -16,14 +16,14 @@ class ResultSink;
 // Sends progress and notices to a statement's client on a thread of its own, so that a client that
 // does not read holds up nothing. If too much is unread, the oldest is dropped. Uses the sink alone
 // until Finish returns. Thread-safe.
-class ClientTeller {
+class ClientReporter {
  public:
-  explicit ClientTeller(ResultSink& sink);
-  ~ClientTeller();  // calls Finish
-  ClientTeller(const ClientTeller&) = delete;
-  ClientTeller& operator=(const ClientTeller&) = delete;
+  explicit ClientReporter(ResultSink& sink);
+  ~ClientReporter();  // calls Finish
+  ClientReporter(const ClientReporter&) = delete;
+  ClientReporter& operator=(const ClientReporter&) = delete;
 
-  void Tell(const elastic::Progress& progress) EXCLUDES(mutex_);
+  void Report(const elastic::Progress& progress) EXCLUDES(mutex_);
   void Notify(const std::string& notice) EXCLUDES(mutex_);
   // Returns when everything has been sent; nothing is sent after that.
   void Finish() EXCLUDES(mutex_);
