@@ -46,7 +46,7 @@ class DatabaseProxy {
     const std::lock_guard lock(mutex_);
     freeze_after_ = bytes;
     for (Connection& connection : connections_) {
-      connection.brought = 0;
+      connection.forwarded = 0;
     }
   }
   bool has_frozen_reader() {
@@ -62,7 +62,7 @@ class DatabaseProxy {
  private:
   struct Connection {
     int client, server;
-    int64_t brought = 0;  // to the client
+    int64_t forwarded = 0;  // to the client
     bool frozen = false;
   };
   static sockaddr_in Local(int port) {
@@ -130,13 +130,13 @@ class DatabaseProxy {
     if (!server_says) {
       return true;
     }
-    const int64_t brought = Move(connection.server, connection.client);
-    connection.brought += brought;
-    if (freeze_after_ > 0 && connection.brought >= freeze_after_) {
+    const int64_t forwarded = Move(connection.server, connection.client);
+    connection.forwarded += forwarded;
+    if (freeze_after_ > 0 && connection.forwarded >= freeze_after_) {
       connection.frozen = true;
       freeze_after_ = 0;
     }
-    return brought > 0;
+    return forwarded > 0;
   }
   void Run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {

@@ -21,7 +21,7 @@ std::string TextOf(const fs::path& path) {
 
 // The first arguments of all calls that make an event.
 std::set<std::string> Events(const std::string& code) {
-  static const std::regex call(R"((?:AddEvent|on_event|Event|Tell)\(([^,;]*"[^,;]*),)");
+  static const std::regex call(R"((?:AddEvent|on_event|Event|Announce)\(([^,;]*"[^,;]*),)");
   static const std::regex name(R"rx("([a-z]+_[a-z_]+|resumed|staleness|degraded)")rx");
   std::set<std::string> events;
   for (std::sregex_iterator found(code.begin(), code.end(), call), end; found != end; ++found) {

@@ -1,5 +1,6 @@
 #include "elastic/master/parameter_fleet.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -34,9 +34,9 @@ TEST(BatchWindow, EachBatchOnceInOrderFromTheNewestHolder) {
 
 TEST(BatchWindow, AnEpochThatIsOverHasEverything) {
   BatchWindow window;
-  EXPECT_EQ(window.Check(Epoch(2), ShardId(0), BatchIndex(0), 1), Verdict::kNew);
+  EXPECT_EQ(window.Check(Epoch(2), ShardId(0), BatchIndex(0), Attempt(1)), Verdict::kNew);
   window.Applied(Epoch(2), ShardId(0), BatchIndex(0));
-  EXPECT_EQ(window.Check(Epoch(1), ShardId(0), BatchIndex(7), 1), Verdict::kApplied);
+  EXPECT_EQ(window.Check(Epoch(1), ShardId(0), BatchIndex(7), Attempt(1)), Verdict::kApplied);
   EXPECT_EQ(window.AppliedBatches(Epoch(1), ShardId(3)), kToTheEnd);
   EXPECT_EQ(window.AppliedBatches(Epoch(3), ShardId(0)), BatchIndex(0));
 }
@@ -69,7 +69,7 @@ TEST(BatchWindow, OfAFinishedShardABitStays) {
   BatchWindow window;
   for (ShardId shard; shard < ShardId(1000); ++shard) {
     for (const BatchIndex batch : {BatchIndex(0), BatchIndex(1)}) {
-      EXPECT_EQ(window.Check(Epoch(1), shard, batch, 1), Verdict::kNew);
+      EXPECT_EQ(window.Check(Epoch(1), shard, batch, Attempt(1)), Verdict::kNew);
       window.Applied(Epoch(1), shard, batch, batch == BatchIndex(1));
     }
   }
@@ -77,11 +77,11 @@ TEST(BatchWindow, OfAFinishedShardABitStays) {
   BatchWindow copy;
   copy.Restore(window.epoch(), window.Save(), window.finished());
   for (ShardId shard; shard < ShardId(1000); ++shard) {
-    EXPECT_EQ(copy.Check(Epoch(1), shard, BatchIndex(1), 2), Verdict::kApplied);
+    EXPECT_EQ(copy.Check(Epoch(1), shard, BatchIndex(1), Attempt(2)), Verdict::kApplied);
     EXPECT_EQ(copy.AppliedBatches(Epoch(1), shard), kToTheEnd);
   }
-  EXPECT_EQ(copy.Check(Epoch(1), ShardId(1000), BatchIndex(0), 1), Verdict::kNew);
-  EXPECT_EQ(copy.Check(Epoch(2), ShardId(0), BatchIndex(0), 1), Verdict::kNew)
+  EXPECT_EQ(copy.Check(Epoch(1), ShardId(1000), BatchIndex(0), Attempt(1)), Verdict::kNew);
+  EXPECT_EQ(copy.Check(Epoch(2), ShardId(0), BatchIndex(0), Attempt(1)), Verdict::kNew)
       << "of another epoch";
 }
 

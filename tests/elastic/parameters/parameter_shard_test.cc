@@ -294,7 +294,8 @@ TEST_F(ParameterShardTest, ARequestByAnotherMapChangesNothing) {
   Owned push = Gradient(Batch(0, 0), 1, {3}, 0, 4);
   push.request.map_version = MapVersion(6);
   EXPECT_EQ(shard->Push(push.request).code(), Code::kNotFound);
-  EXPECT_EQ(shard->AppliedBatches(6, Epoch(1), ShardId(0)).status().code(), Code::kNotFound);
+  EXPECT_EQ(shard->AppliedBatches(MapVersion(6), Epoch(1), ShardId(0)).status().code(),
+            Code::kNotFound);
   EXPECT_EQ(shard->version(), 0);
   push.request.map_version = MapVersion(7);
   EXPECT_TRUE(shard->Push(push.request).ok());

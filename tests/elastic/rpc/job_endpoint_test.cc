@@ -1,5 +1,6 @@
 #include "elastic/rpc/job_endpoint.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -40,7 +41,7 @@ class JobEndpointTest : public ::testing::Test {
                      endpoint, host,
                      [this](ServerId id, const std::string& address, const std::string&) {
                        const MutexLock lock(mutex);
-                       registered = std::to_string(id) + " " + address;
+                       registered = fmt::format("{} {}", id, address);
                        return true;
                      })
                      .value()) {}
@@ -63,12 +64,12 @@ class JobEndpointTest : public ::testing::Test {
 TEST_F(JobEndpointTest, TheNextMasterIsReachedWhereTheLastOneWas) {
   auto first = std::make_unique<RunningMaster>(endpoint_);
   const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.key, Incarnation(1), {});
-  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
+  ASSERT_TRUE(link->Register("ps", ServerId(0), "there:1").ok());
   EXPECT_EQ(first->Registered(), "0 there:1");
   first.reset();
   endpoint_.term = Term(2);
   RunningMaster second(endpoint_);
-  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());  // the same link, on its own
+  ASSERT_TRUE(link->Register("ps", ServerId(0), "there:1").ok());  // the same link, on its own
   EXPECT_EQ(second.Registered(), "0 there:1");
 }
 
@@ -112,7 +113,7 @@ TEST_F(JobEndpointTest, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
   std::stop_source stop;
   const auto link =
       RemoteMaster::Connect(endpoint_.address, endpoint_.key, Incarnation(1), stop.get_token());
-  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
+  ASSERT_TRUE(link->Register("ps", ServerId(0), "there:1").ok());
   later.reset();
   endpoint_.term = Term(1);
   RunningMaster earlier(endpoint_);
@@ -122,7 +123,8 @@ TEST_F(JobEndpointTest, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
     }
     stop.request_stop();
   });
-  EXPECT_FALSE(link->Register("ps", 0, "there:1").ok()) << "it is unavailable, or stopped by us";
+  EXPECT_FALSE(link->Register("ps", ServerId(0), "there:1").ok())
+      << "it is unavailable, or stopped by us";
   EXPECT_TRUE(earlier.Registered().empty());
   EXPECT_NE(earlier.host.result().message().find("succeeded by term 2"), std::string::npos)
       << earlier.host.result().ToString();

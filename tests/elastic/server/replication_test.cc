@@ -276,7 +276,7 @@ TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {
   ASSERT_TRUE(PushBatch(*worker, 1, 0, [&] { servers_[ServerId(1)].door.reset(); }).ok());
   EXPECT_EQ(map_.version, MapVersion(2));
   for (uint32_t p = 0; p < kPartitions; ++p) {
-    EXPECT_NE(map_.primary[p], 1U);
+    EXPECT_NE(map_.primary[p], ServerId(1));
     EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 2);
   }
 }

@@ -48,7 +48,7 @@ void Train(ReplicaState& state, const models::Network& network) {
   TaskReport ended = lane;
   ended.task = TaskId(9);
   ended.done = true;
-  state.position = {Epoch(2), 4, BatchIndex(3), {lane, ended}};
+  state.position = {Epoch(2), RoundIndex(4), BatchIndex(3), {lane, ended}};
   StepSum sum;
   sum.lanes.resize(2);
   sum.lanes[0].gradient = 1;
