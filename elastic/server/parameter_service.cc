@@ -30,7 +30,7 @@ constexpr ServerLimits kLimits{.name = "parameter server",
 
 // During the training, on a thread of its own.
 Result<std::vector<CheckpointManifest::File>> WriteImages(
-    const std::string& draft, std::map<uint32_t, PartitionImage> images) {
+    const std::string& draft, std::map<uint32_t, PartitionImage>&& images) {
   LowerPriority();
   CheckpointDirectory::Partitions partitions;
   for (auto& [partition, image] : images) {
@@ -224,7 +224,7 @@ class Service final : public ParameterService::StreamedService {
     const MutexLock lock(install_mutex_);
     switch (request.phase()) {
       case InstallRequest::FREEZE: {
-        const Status status = replication_.Freeze(map);
+        Status status = replication_.Freeze(map);
         stands_still_ = status.ok();
         return status;
       }
@@ -279,7 +279,7 @@ class Service final : public ParameterService::StreamedService {
 
   // Calls of a master that has been succeeded are refused.
   grpc::Status CheckMaster(const grpc::ServerContext& context) {
-    const grpc::Status allowed = CheckToken(context, key_);
+    grpc::Status allowed = CheckToken(context, key_);
     if (allowed.ok() && !fence_.Admit(TermOf(context.client_metadata()))) {
       return grpc::Status(grpc::StatusCode::ABORTED, "this master has been succeeded by another");
     }

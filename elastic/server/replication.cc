@@ -99,7 +99,7 @@ void Replication::Follow(ServerId server, const std::string& address) {
   }
 }
 
-void Replication::Ship(std::shared_ptr<ReplicaEntry> entry) {
+void Replication::Ship(const std::shared_ptr<ReplicaEntry>& entry) {
   const MutexLock lock(mutex_);
   entry->set_sequence(++sequence_);
   for (const auto& [server, follower] : followers_) {

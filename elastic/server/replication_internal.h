@@ -49,7 +49,7 @@ class Replication {
 
   // Called under the shard's lock, in the order of the changes. Followers are added while the shard
   // is locked or serves nothing.
-  void Ship(std::shared_ptr<ReplicaEntry> entry);
+  void Ship(const std::shared_ptr<ReplicaEntry>& entry);
   // Waits until all shipments have arrived at all followers. NotFound: this server has been given
   // up.
   Status WaitShipped();
