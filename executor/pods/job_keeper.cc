@@ -365,7 +365,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
   spec.name = MasterPodName(job.name, number);
   spec.resources.cpu = 0.1;
   spec.incarnation = elastic::Incarnation(static_cast<uint64_t>(number));
-  const k8s::PodIdentity identity{job.uid, spec.role, spec.incarnation, 0};
+  const k8s::PodIdentity identity{job.uid, spec.role, spec.incarnation, {}};
   k8s::Fault fault = led.fault;
   Status status = led.status;
   if (led.ok()) {

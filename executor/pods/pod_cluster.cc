@@ -354,7 +354,7 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   spec.name = job.secret;
   spec.config = master.SerializeAsString();
   spec.secret = secrets.SerializeAsString();
-  const k8s::PodIdentity identity{uid, spec.role, elastic::kNoIncarnation, 0};
+  const k8s::PodIdentity identity{uid, spec.role, elastic::kNoIncarnation, {}};
   ASSIGN_OR_RETURN(const std::string secret, k8s::BuildSecret(shape, identity, spec, job.secret));
   const k8s::ObjectAnswer kept =
       k8s::CreateAll(client, {{k8s::kSecrets, where, secret}}, context.stop).at(0);

@@ -159,11 +159,11 @@ TEST_F(JobClusterTest, OnlyItsOwnProcessesAreStopped) {
 }
 
 TEST_F(JobClusterTest, EventsFromBeforeTheWatchAreNotLost) {
-  server_->Tell(Started("a"));  // before there is a master
+  server_->Report(Started("a"));  // before there is a master
   const auto link = Connect();
-  server_->Tell(Exited("a"));
+  server_->Report(Exited("a"));
   Watch(*link);
-  server_->Tell(Started("b"));
+  server_->Report(Started("b"));
   EXPECT_THAT(WaitForEvents(3), ElementsAre("+a", "-a", "+b"));
 }
 
@@ -175,11 +175,11 @@ TEST_F(JobClusterTest, EventsArriveAsTheyAre) {
   event.exit_code = 137;
   event.exit_class = elastic::ExitClass::kPreempted;
   event.message = "last words\xff";
-  server_->Tell(event);
+  server_->Report(event);
   FleetEvent grant;
   grant.kind = FleetEvent::Kind::kGranted;
   grant.workers = 5;
-  server_->Tell(grant);
+  server_->Report(grant);
   WaitForEvents(2);
   EXPECT_EQ(events_[0].role, event.role);
   EXPECT_EQ(events_[0].exit_code, 137);
@@ -192,8 +192,8 @@ TEST_F(JobClusterTest, EventsArriveAsTheyAre) {
 // A process's whole life may be reported before the answer to its launch.
 TEST_F(JobClusterTest, AProcessMayEndBeforeItsLaunchIsAnswered) {
   cluster_.on_launch = [&](const ProcessSpec& spec) {
-    server_->Tell(Started(spec.name));
-    server_->Tell(Exited(spec.name));
+    server_->Report(Started(spec.name));
+    server_->Report(Exited(spec.name));
     EXPECT_THAT(WaitForEvents(2), ElementsAre("+w", "-w"));
     return Status();
   };
@@ -223,12 +223,12 @@ TEST_F(JobClusterTest, AnEarlierMasterIsRefused) {
 TEST_F(JobClusterTest, TheNextMasterHearsWhatHappensFromItsBeginningOn) {
   const auto first = Connect();
   Watch(*first);
-  server_->Tell(Started("a"));
+  server_->Report(Started("a"));
   WaitForEvents(1);
   server_->BeginTerm(elastic::Term(2));
-  server_->Tell(Exited("a"));
+  server_->Report(Exited("a"));
   endpoint_.term = elastic::Term(2);
-  endpoint_.running.push_back({elastic::Role::kWorker, "a", elastic::Incarnation(1), 0});
+  endpoint_.running.push_back({elastic::Role::kWorker, "a", elastic::Incarnation(1), {}});
   const auto second = Connect();
   Watch(*second);
   EXPECT_THAT(WaitForEvents(2), ElementsAre("+a", "-a"));
@@ -243,7 +243,7 @@ TEST_F(JobClusterTest, AStrangerIsRefused) {
 
 TEST_F(JobClusterTest, WithTheGatewayItsProcessesAreGone) {
   endpoint_.running.push_back(
-      {elastic::Role::kParameterServer, "server", elastic::kNoIncarnation, 0});
+      {elastic::Role::kParameterServer, "server", elastic::kNoIncarnation, {}});
   const auto link = Connect();
   Watch(*link);
   ASSERT_TRUE(link->Launch(Worker("worker")).ok());

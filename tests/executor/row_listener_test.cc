@@ -26,7 +26,7 @@ TEST_F(RowListening, TheLastWordsComeBeforeTheEnd) {
   auto record = JobRecord::Adopt(*catalog_, job, {});
   record->KeepProgress();
   record->Notify("one");
-  record->Tell("checkpoint_failed", "two");
+  record->Announce("checkpoint_failed", "two");
   EXPECT_FALSE(record->Finish(FailedPrecondition("no more")).ok());
   std::vector<std::string> heard;
   for (bool ended = false; !ended;) {

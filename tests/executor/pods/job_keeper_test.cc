@@ -59,7 +59,7 @@ class JobKeeperTest : public ::testing::Test {
     spec.name = job.secret;
     spec.config = config.SerializeAsString();
     const auto json =
-        k8s::BuildSecret(shape, {job.uid, spec.role, elastic::kNoIncarnation, 0}, spec, job.secret);
+        k8s::BuildSecret(shape, {job.uid, spec.role, elastic::kNoIncarnation, {}}, spec, job.secret);
     ASSERT_TRUE(json.ok()) << json.status().ToString();
     const auto made =
         k8s::CreateAll(server_.client(), {{k8s::kSecrets, server_.namespace_name(), *json}}, {});

@@ -81,13 +81,13 @@ TEST(ClientStream, ProgressAndNoticesWaitForNobody) {
   HandClock clock;
   FakeClient client;
   ClientStream stream(client.Call(), clock, 60);
-  stream.Tell(Text("begins"));
+  stream.Notify(Text("begins"));
   client.WaitUntilAWriteWaits();
   for (int i = 0; i < 100'000; ++i) {
     stream.Show(Text(std::to_string(i) + " rows"));
   }
   for (int i = 0; i < 100'000; ++i) {
-    stream.Tell(Text("notice"));
+    stream.Notify(Text("notice"));
   }
   ASSERT_TRUE(stream.Send(Text("done")).ok());
   client.ReadOn();
@@ -148,7 +148,7 @@ TEST(ClientStream, ASilentScriptIsNoSlowClient) {
   FakeClient client;
   client.ReadOn();
   ClientStream stream(client.Call(), clock, 60);
-  stream.Tell(Text("begins"));
+  stream.Notify(Text("begins"));
   stream.Drain();
   clock.Advance(std::chrono::seconds(100'000));
   EXPECT_FALSE(stream.IsGone());
