@@ -358,7 +358,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   context.catalog.HearStop(job->stop_token());
   const auto progress = [&client, &job = *job](const elastic::Progress& now) {
     job.Progress(now);
-    client.Tell(now);
+    client.Report(now);
   };
   const auto train = [&]() -> Result<TrainReport> {
     if (context.job.has_value()) {

@@ -313,7 +313,7 @@ void TrainBinder::Derive() {
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
   bound_.left_out = std::move(report.left_out);
-  bound_.warnings = std::move(report.warnings);
+  bound_.assumptions = std::move(report.assumptions);
   bound_.times = std::move(report.times);
   bound_.series = std::move(report.series);
   SimplifyForUserType();

@@ -39,7 +39,7 @@ struct BoundTrain {
   AttributeSet attributes;
   models::FeaturePlan features;  // with the label
   std::vector<std::string> notes;
-  std::vector<std::string> warnings;  // as in DeriveReport
+  std::vector<std::string> assumptions;  // as in DeriveReport
   std::vector<LeftOutColumn> left_out;
   std::map<std::string, std::string> times;  // as in DeriveReport
   std::string series;

@@ -53,8 +53,8 @@ struct LeftOutColumn {
 
 // What a user should know about the derivation.
 struct DeriveReport {
-  std::vector<std::string> notes;     // decisions that may surprise
-  std::vector<std::string> warnings;  // those that may be wrong
+  std::vector<std::string> notes;        // decisions that may surprise
+  std::vector<std::string> assumptions;  // those that may be wrong
   std::vector<LeftOutColumn> left_out;
   // Columns that hold times, with their format (InputColumn::time_format).
   std::map<std::string, std::string> times;

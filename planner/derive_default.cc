@@ -120,7 +120,8 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
     feature->set_null_indicator(column.has_null() && name == column.name());
   };
   if (column.thousands == ".") {
-    Warn(fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
+    Assume(
+        fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
   }
   add(column.name(), tail != HeavyTail::kNone);
   if (tail == HeavyTail::kUncured) {
@@ -283,7 +284,7 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
   plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))
       ->set_time_format(std::string(models::TimeFormatName(column.time->format)));
   if (column.time->ambiguous) {
-    Warn(
+    Assume(
         fmt::format("the times of {} are read as {}, and fit the other order, too: write them as "
                     "2020-12-31 in the SELECT if that is wrong",
                     name, models::TimeFormatExample(column.time->format)));

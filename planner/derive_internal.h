@@ -86,7 +86,7 @@ class FeatureMaker {
   models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
                        FeaturePart part);
   void Note(std::string note) { report_.notes.push_back(std::move(note)); }
-  void Warn(std::string note) { report_.warnings.push_back(std::move(note)); }
+  void Assume(std::string note) { report_.assumptions.push_back(std::move(note)); }
   bool trees() const { return input_.family == models::ModelFamily::kTrees; }
 
   // derive_default.cc

@@ -258,7 +258,7 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
       SetAttribute(name, *entry.value, plan->mutable_given());
     }
   }
-  plan->mutable_told()->Add(bound.warnings.begin(), bound.warnings.end());
+  plan->mutable_told()->Add(bound.assumptions.begin(), bound.assumptions.end());
   plan->mutable_warnings()->Add(bound.warnings.begin(), bound.warnings.end());
   if (std::string few = WarnOfFewRows(bound.features.label(), bound.statistics.rows);
       !few.empty()) {
