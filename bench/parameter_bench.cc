@@ -186,7 +186,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
     }
   }
   const auto connect = [&] {
-    return ConnectParameters(map, [&map](uint64_t) { return Result<PartitionMap>(map); }, kToken,
+    return ConnectParameters(map, [&map](MapVersion) { return Result<PartitionMap>(map); }, kToken,
                              job.network(), bf16, {});
   };
   const auto warm = connect();

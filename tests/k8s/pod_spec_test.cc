@@ -35,7 +35,7 @@ PodShape Shape(const std::string& template_json = "") {
 }
 
 PodIdentity Identity(elastic::Role role = elastic::Role::kWorker) {
-  return {"uid-7", role, elastic::Incarnation(9), 1};
+  return {"uid-7", role, elastic::Incarnation(9), elastic::ServerId(1)};
 }
 
 std::string Build(const PodShape& shape, elastic::Role role = elastic::Role::kWorker) {
