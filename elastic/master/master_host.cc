@@ -325,6 +325,7 @@ Status MasterHost::Save() {
   if (journal_ == nullptr) {
     return Status();
   }
+  JournalStore& journal = *journal_;
   std::string entry;
   bool anew = false;
   RETURN_IF_ERROR(TakeEntry(&entry, &anew));
@@ -335,8 +336,7 @@ Status MasterHost::Save() {
   Status written;
   const TimePoint begun = clock_.Now();
   for (bool told = false;; told = true) {
-    written =
-        Guarded("writing the journal", [&] { return journal_->Append(term_, {entry}, anew); });
+    written = Guarded("writing the journal", [&] { return journal.Append(term_, {entry}, anew); });
     if (!catalog::IsUnavailableForNow(written)) {
       break;
     }

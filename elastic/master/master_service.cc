@@ -310,7 +310,7 @@ class Service final : public MasterService::StreamedService {
 
   // Refuses strangers; a caller that knows of a later master ends this one.
   grpc::Status Admit(grpc::ServerContext* context) {
-    const grpc::Status allowed = CheckToken(*context, key_);
+    grpc::Status allowed = CheckToken(*context, key_);
     if (!allowed.ok()) {
       return allowed;
     }
