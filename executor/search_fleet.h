@@ -6,7 +6,7 @@
 
 #include "base/mutex.h"
 #include "elastic/fleet/fleet.h"
-#include "elastic/rpc/job_endpoint.h"
+#include "elastic/job/fleet_job.h"
 
 namespace sluice::executor {
 

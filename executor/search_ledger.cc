@@ -124,9 +124,9 @@ Status SearchLedger::Keep(uint32_t training, const Trial& trial, bool best) {
   RETURN_IF_ERROR(jobs_.KeepRecord(job_, TrainingName(training), record.SerializeAsString()));
   if (best) {
     const std::optional<uint32_t> before = std::exchange(kept_, training);
-    ASSIGN_OR_RETURN(const auto old,
-                     before ? Read(jobs_, job_, rows_, *before)
-                            : Result<std::optional<SearchedTraining>>(std::nullopt));
+    ASSIGN_OR_RETURN(const auto old, before
+                                         ? Read(jobs_, job_, rows_, *before)
+                                         : Result<std::optional<SearchedTraining>>(std::nullopt));
     for (size_t part = 0; old && part < old->weights(); ++part) {
       RETURN_IF_ERROR(jobs_.KeepRecord(job_, WeightsName(*before, part), ""));
     }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "elastic/storage/journal.h"
+#include "elastic/job/job_journal.h"
 #include "executor/candidate_trial.h"
 
 namespace sluice::catalog {

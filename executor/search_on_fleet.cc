@@ -77,9 +77,7 @@ class Search {
   };
 
   bool stopped() const { return job_.stop_token().stop_requested(); }
-  double elapsed() const {
-    return earlier_seconds_ + SecondsBetween(started_, clock_.Now());
-  }
+  double elapsed() const { return earlier_seconds_ + SecondsBetween(started_, clock_.Now()); }
   const plan::Candidate& candidate(size_t i) const {
     return contest_.candidates(static_cast<int>(i));
   }
@@ -128,9 +126,9 @@ class Search {
   }
 
   bool IsBest(double value) const {
-    return !best_ || (models::Metrics::HigherIsBetter(contest_.metric())
-                          ? value > best_->trial.value
-                          : value < best_->trial.value);
+    return !best_ ||
+           (models::Metrics::HigherIsBetter(contest_.metric()) ? value > best_->trial.value
+                                                               : value < best_->trial.value);
   }
 
   // Trains one candidate and records how it ended, unless the search was stopped meanwhile.
@@ -207,10 +205,9 @@ class Search {
       return InvalidArgument("there are no validation rows to judge by");
     }
     trial->value = found->second;
-    return std::isfinite(trial->value)
-               ? OkStatus()
-               : InvalidArgument("its " + contest_.metric() +
-                                 " on the validation rows is no number");
+    return std::isfinite(trial->value) ? OkStatus()
+                                       : InvalidArgument("its " + contest_.metric() +
+                                                         " on the validation rows is no number");
   }
 
   Status Keep(size_t i, uint32_t training, const Trial& trial) {

@@ -67,8 +67,7 @@ TEST_F(SearchJobs, TheBestIsKeptAsItWasTrained) {
   EXPECT_EQ(catalog_->jobs().Count().value(), 1);
   ExpectNothingLeft(1);
 
-  const std::string widths =
-      Kept(plan) == "as it is" ? "model.hidden_units=[128, 64]" : Kept(plan);
+  const std::string widths = Kept(plan) == "as it is" ? "model.hidden_units=[128, 64]" : Kept(plan);
   RecordingSink again;
   const Status alone = Run(SearchText(widths), cluster, *source_, again);
   ASSERT_TRUE(alone.ok()) << alone.ToString();
@@ -134,10 +133,10 @@ TEST_F(SearchJobs, OneStoppedBeforeItsFirstModelKeepsNone) {
   RecordingSink sink;
   std::stop_source stop;
   sink.on_progress = [&] { stop.request_stop(); };
-  const Status status = Run(
-      "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH tune.model.dropout=[0, 0.5], "
-      "train.epoch=2000, split.fraction=0.1, engine.num_workers=2 LABEL y INTO m",
-      cluster, *source_, sink, stop.get_token());
+  const Status status =
+      Run("SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH tune.model.dropout=[0, 0.5], "
+          "train.epoch=2000, split.fraction=0.1, engine.num_workers=2 LABEL y INTO m",
+          cluster, *source_, sink, stop.get_token());
   EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
   EXPECT_FALSE(catalog_->models().Find("", "m", {}).ok());
   ExpectNothingLeft(1);
