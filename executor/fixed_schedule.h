@@ -27,6 +27,9 @@ uint32_t BestEpoch(const elastic::TrainOutcome& outcome);
 // The upper one of two in the middle. At least one number.
 uint32_t MedianOf(std::vector<uint32_t> numbers);
 
+// Limits the training to `share` of its length.
+void Shorten(double share, plan::TrainPlan* plan);
+
 // So many epochs or rounds, whatever validation rows say; the learning rate is lowered where that
 // of `like` was.
 void TrainSoLong(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan);

@@ -123,7 +123,8 @@ class Demands {
     }
   }
 
-  bool MetBy(const ModelType& type) const {
+  // `but_for_processes`: processes that it asks for do not count.
+  bool MetBy(const ModelType& type, bool but_for_processes = false) const {
     if (network_ && type.family == ModelFamily::kTrees) {
       return false;
     }
@@ -131,7 +132,10 @@ class Demands {
       return PartOfTarget(*clause, &type).ok();
     });
     return targets && std::all_of(demands_.begin(), demands_.end(), [&](const Demand& demand) {
-             return demand.met(type, *demand.attribute);
+             const parser::Attribute& attribute = *demand.attribute;
+             return demand.met(type, attribute) ||
+                    (but_for_processes &&
+                     AsksForProcesses(LowerCase(attribute.name.text), attribute.value));
            });
   }
 
@@ -248,7 +252,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                               classification ? "DNNClassifier" : "DNNRegressor")
                                 : "xgboost.gbtree";
   std::vector<const ModelType*> open;
-  const bool anything = demands.MetBy(*Type("xgboost.gbtree")) &&
+  const bool anything = demands.MetBy(*Type("xgboost.gbtree"), true) &&
                         demands.MetBy(*Type("DNNClassifier")) &&
                         demands.MetBy(*Type("DNNLinearCombinedClassifier")) &&
                         demands.MetBy(*Type("LinearClassifier"));
@@ -258,6 +262,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
     if (large || meetings) {
       open.push_back(types.front());
     }
+    std::erase_if(open, [&](const ModelType* one) { return !demands.MetBy(*one); });
   }
   return ModelChoice{type,
                      fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...",
