@@ -411,7 +411,8 @@ def tell_splits(folder, options):
         better = [sign * (a - b) for a, b in zip(ours, theirs)]
         error = statistics.stdev(better) / len(better) ** 0.5
         mean = statistics.mean(better)
-        said = "better" if mean > 2 * error else "BELOW" if mean < -2 * error else "equal"
+        slack = max(2 * error, 1e-4 * abs(statistics.mean(theirs)))
+        said = "better" if mean > slack else "BELOW" if mean < -slack else "equal"
         print(f"{data:8} {words[2] if words[0] == 'TO' else '(chosen)':34} {metric:9} "
               f"{statistics.mean(ours):9.4f} {statistics.mean(theirs):9.4f} {mean:10.4f} {error:8.4f}  "
               f"{said}", flush=True)

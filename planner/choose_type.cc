@@ -235,7 +235,8 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   }
   const ModelType* type = *found;
   const std::string shape = fmt::format(
-      "{} rows, {} columns, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
+      "{} rows, {} column{}, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
+      statistics.columns.size() == 2 ? "" : "s",
       classification ? fmt::format("{} classes of {}", static_cast<int64_t>(label_values), label)
                      : fmt::format("{} is a number", label));
   const bool trees = type->family == ModelFamily::kTrees;
