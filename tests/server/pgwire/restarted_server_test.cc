@@ -166,7 +166,7 @@ TEST_P(RestartedServer, EndsATrainingThatReadsThroughTheSession) {
           fmt::format("BEGIN; CREATE TEMP TABLE mine AS SELECT * FROM points; SELECT {} FROM"
                       " mine LABEL y INTO m",
                       kSlowRows),
-          "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"),
+          "SELECT least(count(*), 1) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"),
       IsTold());
   ExpectNothingIsLeft();
 }
