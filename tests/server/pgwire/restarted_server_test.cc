@@ -19,9 +19,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// A row takes a while to be computed, and there are 300.
-constexpr const char* kSlowRows = "x + (SELECT 0 FROM pg_sleep(0.2) WHERE x IS NOT NULL) AS x, y";
-
 class RestartedServer : public ::testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() { server_ = testing::PostgresServer::StartOwn(""); }
@@ -158,17 +155,6 @@ TEST_P(RestartedServer, EndsATrainingThatReadsDirectly) {
   // Cancelled where the session's end was noticed first.
   EXPECT_THAT(Direct("SELECT state FROM sluice.jobs WHERE id = 2"),
               AnyOf("FAILED\n", "CANCELLED\n"));
-}
-
-TEST_P(RestartedServer, EndsATrainingThatReadsThroughTheSession) {
-  EXPECT_THAT(
-      RestartedIn(
-          fmt::format("BEGIN; CREATE TEMP TABLE mine AS SELECT * FROM points; SELECT {} FROM"
-                      " mine LABEL y INTO m",
-                      kSlowRows),
-          "SELECT least(count(*), 1) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"),
-      IsTold());
-  ExpectNothingIsLeft();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RestartedServer, ::testing::Values("fast", "immediate"),
