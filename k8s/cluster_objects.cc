@@ -145,14 +145,14 @@ Result<PodFacts> ReadPod(const Object& object) {
   facts.node = TextIn(pod, {"spec", "nodeName"});
   facts.request = RequestOf(pod);
   ASSIGN_OR_RETURN(facts.rules, NodeRules::Of(object.json));
-  facts.priority = static_cast<int>(
-      std::clamp<int64_t>(NumberIn(pod, {"spec", "priority"}), std::numeric_limits<int>::min(),
-                          std::numeric_limits<int>::max()));
+  facts.priority = static_cast<int>(std::clamp<int64_t>(NumberIn(pod, {"spec", "priority"}),
+                                                        std::numeric_limits<int>::min(),
+                                                        std::numeric_limits<int>::max()));
   const std::string_view phase = TextIn(pod, {"status", "phase"});
   facts.over = phase == "Succeeded" || phase == "Failed";
   facts.terminating = object.leaving;
-  facts.unschedulable = facts.node.empty() && HasCondition(pod, "PodScheduled", "False",
-                                                           "Unschedulable");
+  facts.unschedulable =
+      facts.node.empty() && HasCondition(pod, "PodScheduled", "False", "Unschedulable");
   facts.created = CreationOf(pod);
   return facts;
 }

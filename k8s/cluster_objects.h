@@ -39,8 +39,8 @@ struct PodFacts {
   std::string namespace_name, name;
   std::string job_uid;  // empty: not a pod of a training
   elastic::Role role = elastic::Role::kWorker;
-  std::string node;    // empty: it has none yet
-  Amounts request;     // containers, init containers, sidecars and overhead
+  std::string node;  // empty: it has none yet
+  Amounts request;   // containers, init containers, sidecars and overhead
   NodeRules rules;
   int priority = 0;
   bool over = false;  // holds nothing any more

@@ -294,8 +294,7 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
     const ClusterView::Job& job = snapshot.jobs[i];
     Grant& grant = grants[i];
     grant.workers = std::min(decision.targets[i].workers, job.running + starts[i]);
-    if (job.running < snapshot.state.jobs[i].min &&
-        grant.workers < snapshot.state.jobs[i].min) {
+    if (job.running < snapshot.state.jobs[i].min && grant.workers < snapshot.state.jobs[i].min) {
       grant.workers = 0;
     }
     std::sort(grant.give_up.begin(), grant.give_up.end());

@@ -92,7 +92,7 @@ void Controller::WaitForWork(const std::stop_token& stop) {
   const TimePoint now = client_.clock().Now();
   const TimePoint longest = Seconds(kLookSeconds);
   const TimePoint wait = std::clamp(due_.value_or(now + longest) - now, TimePoint(1), longest);
-  changed_.wait_for(lock.native(), stop, counts_.leads ? wait : longest,
+  changed_.wait_for(lock.native(), stop, claim_.Held() ? wait : longest,
                     [this]() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(news_, false); });
 }
 
@@ -131,8 +131,7 @@ void Controller::Decide(const std::stop_token& stop) {
   {
     const MutexLock lock(mutex_);
     ++counts_.decisions;
-    counts_.waiting_pod_seconds +=
-        counts_.waiting_pods * SecondsBetween(last_decision_, begun);
+    counts_.waiting_pod_seconds += counts_.waiting_pods * SecondsBetween(last_decision_, begun);
     last_decision_ = begun;
     counts_.decision_seconds += SecondsBetween(begun, client_.clock().Now());
     counts_.jobs = static_cast<uint32_t>(snapshot.jobs.size());

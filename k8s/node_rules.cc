@@ -74,10 +74,8 @@ struct NodeRules::Reader {
   static void ReadExpressions(const Value& term, const char* list, bool field,
                               std::vector<Expression>& to) {
     for (const Value& each : ArrayIn(term, {list})) {
-      Expression expression{std::string(TextIn(each, {"key"})),
-                            OperatorOf(TextIn(each, {"operator"})),
-                            {},
-                            field};
+      Expression expression{
+          std::string(TextIn(each, {"key"})), OperatorOf(TextIn(each, {"operator"})), {}, field};
       for (const Value& value : ArrayIn(each, {"values"})) {
         expression.values.emplace_back(TextIn(value, {}));
       }
@@ -96,8 +94,8 @@ Result<NodeRules> NodeRules::Of(std::string_view json) {
     }
     rules.key_ += ToJson(*selector);
   }
-  const Value* required = FindIn(pod, {"spec", "affinity", "nodeAffinity",
-                                       "requiredDuringSchedulingIgnoredDuringExecution"});
+  const Value* required = FindIn(
+      pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
   if (required != nullptr) {
     rules.terms_.emplace();
     for (const Value& term : ArrayIn(*required, {"nodeSelectorTerms"})) {
@@ -111,10 +109,9 @@ Result<NodeRules> NodeRules::Of(std::string_view json) {
     rules.key_ += "|" + ToJson(*required);
   }
   for (const Value& each : ArrayIn(pod, {"spec", "tolerations"})) {
-    rules.tolerations_.push_back({std::string(TextIn(each, {"key"})),
-                                  std::string(TextIn(each, {"value"})),
-                                  std::string(TextIn(each, {"effect"})),
-                                  TextIn(each, {"operator"}) == "Exists"});
+    rules.tolerations_.push_back(
+        {std::string(TextIn(each, {"key"})), std::string(TextIn(each, {"value"})),
+         std::string(TextIn(each, {"effect"})), TextIn(each, {"operator"}) == "Exists"});
     rules.key_ += "|" + ToJson(each);
   }
   rules.further_rules_ = DependsOnMore(pod);

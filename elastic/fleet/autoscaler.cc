@@ -23,7 +23,8 @@ class Plan {
         limits_(std::move(limits)),
         running_(state.jobs.size()),
         counts_(state.jobs.size(), 0),
-        starts_(state.jobs.size()) {
+        starts_(state.jobs.size()),
+        workers_on_(state.nodes.size()) {
     for (const ClusterNode& node : state_.nodes) {
       room_.push_back(node.capacity);
       budget_ += node.capacity;
@@ -39,6 +40,7 @@ class Plan {
       if (process.worker) {
         running_[static_cast<size_t>(process.job)].push_back(i);
         losable_.push_back(i);
+        workers_on_[Node(process)].push_back(i);
       } else {
         room_[Node(process)] -= process.request;
         budget_ -= process.request;
@@ -111,10 +113,9 @@ class Plan {
       return room_[node];
     }
     Capacity room = free_[node];
-    for (const size_t i : losable_) {
-      const ClusterProcess& worker = state_.processes[i];
-      if (Node(worker) == node && !kept_[i] && GivesWay(worker, priority)) {
-        room += worker.request;
+    for (const size_t i : workers_on_[node]) {
+      if (!kept_[i] && GivesWay(state_.processes[i], priority)) {
+        room += state_.processes[i].request;
       }
     }
     return room;
@@ -287,7 +288,8 @@ class Plan {
   std::vector<size_t> losable_;               // smallest loss first
   std::vector<bool> kept_;                    // by process
   std::vector<uint32_t> counts_;
-  std::vector<std::vector<int>> starts_;  // nodes, by job
+  std::vector<std::vector<int>> starts_;         // nodes, by job
+  std::vector<std::vector<size_t>> workers_on_;  // by node
   std::vector<std::pair<size_t, int>> puts_;
 };
 

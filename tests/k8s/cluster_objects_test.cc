@@ -19,8 +19,7 @@ TEST(ClusterObjects, ANode) {
                                "nvidia.com/gpu": "2", "example.com/fpga": "3"},
                "conditions": [{"type": "Ready", "status": "True"}]}})"));
   ASSERT_TRUE(node.ok());
-  EXPECT_EQ(node->labels,
-            (NodeLabels{"n1", {{"disk", "ssd"}}, {{"gpu", "yes", "NoSchedule"}}}));
+  EXPECT_EQ(node->labels, (NodeLabels{"n1", {{"disk", "ssd"}}, {{"gpu", "yes", "NoSchedule"}}}));
   EXPECT_DOUBLE_EQ(node->allocatable.known.cpu, 1.5);
   EXPECT_EQ(node->allocatable.known.memory_bytes, int64_t{4} << 30);
   EXPECT_EQ(node->allocatable.known.gpu, 2);
@@ -32,9 +31,11 @@ TEST(ClusterObjects, ANode) {
 
 TEST(ClusterObjects, ANodeThatTakesNothing) {
   EXPECT_TRUE(ReadNode(ObjectOf(R"({"metadata": {"name": "n", "uid": "u"},
-      "spec": {"unschedulable": true}})"))->cordoned);
+      "spec": {"unschedulable": true}})"))
+                  ->cordoned);
   EXPECT_FALSE(ReadNode(ObjectOf(R"({"metadata": {"name": "n", "uid": "u"}, "status":
-      {"conditions": [{"type": "Ready", "status": "Unknown"}]}})"))->ready);
+      {"conditions": [{"type": "Ready", "status": "Unknown"}]}})"))
+                   ->ready);
 }
 
 TEST(ClusterObjects, AbsurdAmountsCountAsNothing) {
@@ -79,7 +80,8 @@ TEST(ClusterObjects, AQuotaSaysWhatIsLeft) {
                "used": {"requests.cpu": "1500m", "cpu": "1", "count/pods": "12"}}})"));
   EXPECT_EQ(quota->left, (std::map<std::string, double>{{"cpu", 2.5}, {"pods", -2}}));
   EXPECT_TRUE(ReadQuota(ObjectOf(R"({"metadata": {"name": "q", "uid": "u"},
-      "spec": {"scopes": ["BestEffort"]}, "status": {"hard": {"pods": "1"}}})"))->left.empty());
+      "spec": {"scopes": ["BestEffort"]}, "status": {"hard": {"pods": "1"}}})"))
+                  ->left.empty());
 }
 
 }  // namespace

@@ -142,10 +142,10 @@ TEST_F(ClusterViewTest, APodThatShrinkingDoesNotHelpShrinksNobody) {
   Job("a", 1, 8, R"({"grant": {"workers": 2}})");
   Worker("a", "n1");
   Worker("a", "n1");
-  Pod("large", "", "{}", "", 0, false, "8");                                    // larger than a node
-  Service("elsewhere", "", R"(, "nodeSelector": {"name": "n9"})");              // no such node
-  Service("claim", "", R"(, "volumes": [{"persistentVolumeClaim": {}}])");      // not judged
-  Service("lower", "", "", -200);                                               // comes after ours
+  Pod("large", "", "{}", "", 0, false, "8");                                // larger than a node
+  Service("elsewhere", "", R"(, "nodeSelector": {"name": "n9"})");          // no such node
+  Service("claim", "", R"(, "volumes": [{"persistentVolumeClaim": {}}])");  // not judged
+  Service("lower", "", "", -200);                                           // comes after ours
   EXPECT_EQ(Grants(), Granted());
 }
 

@@ -31,14 +31,18 @@ class ControllerTest : public testing::Test {
   const std::string& ns() { return server_.namespace_name(); }
 
   void Node(const std::string& name, int cpu) {
-    Create(kNodes, "", fmt::format(R"({{"metadata": {{"name": "{}"}}, "status": {{"allocatable":
-        {{"cpu": "{}", "memory": "8Gi", "pods": "110"}}}}}})", name, cpu));
+    Create(kNodes, "",
+           fmt::format(R"({{"metadata": {{"name": "{}"}}, "status": {{"allocatable":
+        {{"cpu": "{}", "memory": "8Gi", "pods": "110"}}}}}})",
+                       name, cpu));
   }
   void Job(const std::string& name, int max) {
-    Create(kTrainingJobs, ns(), fmt::format(
-        R"({{"apiVersion": "training.sluice/v1alpha1", "kind": "TrainingJob",
+    Create(kTrainingJobs, ns(),
+           fmt::format(
+               R"({{"apiVersion": "training.sluice/v1alpha1", "kind": "TrainingJob",
              "metadata": {{"name": "{}"}}, "spec": {{"statement": "SELECT 1",
-             "source": {{"secretName": "s"}}, "workers": {{"max": {}}}}}}})", name, max));
+             "source": {{"secretName": "s"}}, "workers": {{"max": {}}}}}}})",
+               name, max));
   }
   void Create(const Resource& resource, const std::string& where, const std::string& json) {
     const auto made = CreateAll(server_.client(), {{resource, where, json}}, {});

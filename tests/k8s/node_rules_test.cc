@@ -53,7 +53,8 @@ TEST(NodeRules, EachOperatorOfAnAffinity) {
 }
 
 TEST(NodeRules, OneTermHasToHoldAsAWhole) {
-  const std::string ssd = R"({"matchExpressions":[{"key":"disk","operator":"In","values":["ssd"]}]})";
+  const std::string ssd =
+      R"({"matchExpressions":[{"key":"disk","operator":"In","values":["ssd"]}]})";
   const std::string n2 =
       R"({"matchFields":[{"key":"metadata.name","operator":"In","values":["n2"]}]})";
   EXPECT_TRUE(Admits(Affinity(ssd + "," + n2), kSlow));
@@ -84,7 +85,8 @@ TEST(NodeRules, WhatDependsOnMoreThanTheNodeIsKnown) {
   EXPECT_TRUE(further(R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}]})"));
   EXPECT_TRUE(further(R"({"containers":[{"ports":[{"hostPort":80}]}]})"));
   EXPECT_TRUE(further(R"({"topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}]})"));
-  EXPECT_FALSE(further(R"({"topologySpreadConstraints":[{"whenUnsatisfiable":"ScheduleAnyway"}]})"));
+  EXPECT_FALSE(
+      further(R"({"topologySpreadConstraints":[{"whenUnsatisfiable":"ScheduleAnyway"}]})"));
   EXPECT_TRUE(further(R"({"affinity":{"podAntiAffinity":{
       "requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"host"}]}}})"));
 }
