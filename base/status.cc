@@ -307,7 +307,8 @@ std::optional<std::string> NearestName(std::string_view name,
     const size_t distance = dot != std::string::npos && lower.substr(dot + 1) == wanted
                                 ? 1
                                 : EditDistance(wanted, lower);
-    if (distance < best) {
+    // Names without a letter in common are no near miss, however short they are.
+    if (distance < best && distance < std::max(wanted.size(), lower.size())) {
       best = distance;
       nearest = candidate;
     }

@@ -20,18 +20,6 @@ namespace {
 
 constexpr size_t kRowsPerRead = 4096;
 
-// Limits the training to `share` of its length.
-void Shorten(double share, plan::TrainPlan* plan) {
-  const auto part = [share](int64_t whole) {
-    return std::max<int64_t>(1, std::llround(std::ceil(static_cast<double>(whole) * share)));
-  };
-  if (models::Attribute* rounds = FindAttribute(kTreeRounds, plan)) {
-    rounds->set_integer(part(rounds->integer()));
-  } else {
-    plan->set_epochs(static_cast<uint32_t>(part(plan->epochs())));
-  }
-}
-
 // Appends the model's scores of the validation rows to those of earlier folds.
 Status Judge(const plan::TrainPlan& plan, const std::string& weights, const TrialRows& rows,
              const std::stop_token& stop, Judgement* judgement) {

@@ -20,6 +20,8 @@
 #include "executor/contest_clock.h"
 #include "executor/contest_description.h"
 #include "executor/contest_lanes.h"
+#include "executor/contest_record.h"
+#include "executor/contest_rungs.h"
 #include "executor/job_record.h"
 #include "executor/selected_features.h"
 #include "models/blend/blend.h"
@@ -33,9 +35,6 @@ constexpr double kTryingShare = 0.7;
 // Shares of that time after which the plain kinds, and then those on fewer columns, are to be done.
 constexpr double kFirstShare = 0.5;
 constexpr double kSelectiveShare = 0.75;
-// Successive halving: the share of a full training for each rung; one in kKeptOf trials continues.
-constexpr double kRungs[] = {1.0 / 9, 1.0 / 3, 1};
-constexpr size_t kKeptOf = 3;
 // A setting may take this multiple of its fair share of time; the last settings may then not be
 // tried.
 constexpr double kTimesFair = 3;
@@ -65,7 +64,7 @@ class Contest {
     const std::optional<size_t> best = Best(All());
     if (!best) {
       return job_.stop_token().stop_requested() ? Cancelled("the training was cancelled")
-                                                : NoCandidateWon();
+                                                : NoCandidateWon(contest_, trials_);
     }
     choice_ = Choose(plan_.model(), contest_, trials_, *best);
     return Finish();
@@ -95,18 +94,9 @@ class Contest {
   const plan::Candidate& candidate(size_t i) const {
     return contest_.candidates(static_cast<int>(i));
   }
-  bool Better(double a, double b) const {
-    return models::Metrics::HigherIsBetter(contest_.metric()) ? a > b : a < b;
-  }
   std::optional<size_t> Best(const std::vector<size_t>& among) const {
-    std::optional<size_t> best;
-    for (const size_t i : among) {
-      if (trials_[i].tried && trials_[i].status.ok() &&
-          (!best || Better(trials_[i].value, trials_[*best].value))) {
-        best = i;
-      }
-    }
-    return best;
+    const std::vector<size_t> ordered = BestFirst(contest_, trials_, among);
+    return ordered.empty() ? std::nullopt : std::optional(ordered.front());
   }
 
   // Tries one candidate, for `seconds` at most. With `must` it is never broken off before it has a
@@ -114,14 +104,8 @@ class Contest {
   void Try(size_t i, double share, double seconds, bool must) {
     Trial trial = RunTrial(candidate(i), contest_, share, Rows(),
                            {job_.stop_token(), seconds, must}, clock_.Progress());
-    const std::string said =
-        trial.status.ok()
-            ? fmt::format("{} {:.6g}, {:.1f} s{}{}", contest_.metric(), trial.value, trial.seconds,
-                          trial.cut_short ? ", stopped at its best so far" : "",
-                          share < 1 ? fmt::format(", {:.0f} % of the way", 100 * share) : "")
-            : trial.status.message();
     if (!stopped()) {  // report a candidate once, not after each rung
-      const std::string line = fmt::format("{}: {}", candidate(i).name(), said);
+      const std::string line = DescribeTrial(contest_, i, trial, share);
       trials_[i].tried ? job_.Event("candidate", line) : job_.Announce("candidate", line);
     }
     // If a later rung fails, keep the result of the earlier one.
@@ -220,31 +204,15 @@ class Contest {
   }
 
   void Search() {
-    std::vector<size_t> left = All();
-    const bool halves = contest_.halves() && left.size() > kKeptOf;
-    constexpr size_t kCount = std::size(kRungs);
-    for (size_t rung = halves ? 0 : kCount - 1; rung < kCount && !stopped(); ++rung) {
-      const double now = clock_.elapsed();
-      TryAll(left, kRungs[rung],
-             now + (trying_seconds() - now) / static_cast<double>(kCount - rung));
-      std::erase_if(left, [&](size_t i) { return !trials_[i].tried || !trials_[i].status.ok(); });
-      std::stable_sort(left.begin(), left.end(), [this](size_t a, size_t b) {
-        return Better(trials_[a].value, trials_[b].value);
-      });
-      left.resize((left.size() + kKeptOf - 1) / kKeptOf);
-    }
-  }
-
-  Status NoCandidateWon() const {
-    Status status =
-        InvalidArgument(fmt::format("none of the {} candidates could be trained", trials_.size()));
-    std::vector<std::string> why;
-    for (const size_t i : All()) {
-      if (trials_[i].tried) {
-        why.push_back(fmt::format("{}: {}", candidate(i).name(), trials_[i].status.message()));
+    ForEachRung(trials_.size(), contest_.halves(), [this](const SearchRung& rung) {
+      if (stopped()) {
+        return std::vector<size_t>();
       }
-    }
-    return std::move(status).Detail(fmt::format("{}", fmt::join(why, "; ")));
+      const double now = clock_.elapsed();
+      TryAll(rung.candidates, rung.share,
+             now + (trying_seconds() - now) / static_cast<double>(rung.left));
+      return BestFirst(contest_, trials_, rung.candidates);
+    });
   }
 
   // Whether there is time to train this candidate on all rows.
@@ -354,28 +322,8 @@ class Contest {
     *table = contest_;
     table->set_validation_rows(static_cast<int64_t>(choice_.judgement.labels.size()));
     table->set_refitted(refitted_ == members.size());
-    for (size_t i = 0; i < trials_.size(); ++i) {
-      plan::Candidate* row = table->mutable_candidates(static_cast<int>(i));
-      row->clear_plan();
-      const Trial& trial = trials_[i];
-      row->set_seconds(trial.seconds);
-      row->set_weight(choice_.weights[i]);
-      if (trial.tried && trial.status.ok()) {
-        row->set_value(trial.value);
-      }
-      row->set_outcome(!trial.tried              ? "not tried"
-                       : !trial.status.ok()      ? trial.status.message()
-                       : choice_.weights[i] == 1 ? "kept"
-                       : choice_.weights[i] > 0  ? "in the blend"
-                       : trial.cut_short         ? "stopped at its best so far"
-                                                 : "");
-    }
-    stored->set_has_base(false);
-    stored->set_statement(plan_.statement());
-    stored->set_into_schema(plan_.into_schema());
-    stored->set_into_name(plan_.into_name());
-    stored->set_must_be_new(plan_.must_be_new());
-    *stored->mutable_metrics() = plan_.metrics();
+    RecordTrials(trials_, choice_, table);
+    AnswerTo(plan_, stored);
     std::string why = WhyChosen(plan_.model(), stored->contest(), choice_);
     why += refitted_ == members.size() ? "; trained on all rows"
            : refitted_ > 0

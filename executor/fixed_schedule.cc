@@ -1,6 +1,7 @@
 #include "executor/fixed_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planner/plan.pb.h"
 
@@ -22,6 +23,17 @@ models::Attribute* FindAttribute(std::string_view name, plan::TrainPlan* plan) {
 
 uint32_t BestEpoch(const elastic::TrainOutcome& outcome) {
   return std::max(1U, outcome.best_epoch > 0 ? outcome.best_epoch : outcome.epochs);
+}
+
+void Shorten(double share, plan::TrainPlan* plan) {
+  const auto part = [share](int64_t whole) {
+    return std::max<int64_t>(1, std::llround(std::ceil(static_cast<double>(whole) * share)));
+  };
+  if (models::Attribute* rounds = FindAttribute(kTreeRounds, plan)) {
+    rounds->set_integer(part(rounds->integer()));
+  } else {
+    plan->set_epochs(static_cast<uint32_t>(part(plan->epochs())));
+  }
 }
 
 void FixLength(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan) {

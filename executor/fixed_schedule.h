@@ -27,6 +27,9 @@ uint32_t BestEpoch(const elastic::TrainOutcome& outcome);
 // The upper median. At least one number.
 uint32_t MedianOf(std::vector<uint32_t> numbers);
 
+// Limits the training to `share` of its length.
+void Shorten(double share, plan::TrainPlan* plan);
+
 // Fixes the number of epochs or rounds, regardless of validation rows; the learning rate is lowered
 // at the same epochs as in `like`.
 void FixLength(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan);

@@ -18,12 +18,14 @@
 #include "executor/client_reporter.h"
 #include "executor/cluster.h"
 #include "executor/contest.h"
+#include "executor/contest_clock.h"
 #include "executor/executor.h"
 #include "executor/finish_model.h"
 #include "executor/job_answer.h"
 #include "executor/job_record.h"
 #include "executor/label_trials.h"
 #include "executor/result_rows.h"
+#include "executor/search_on_fleet.h"
 #include "executor/store_model.h"
 #include "executor/train_again.h"
 #include "executor/train_checkpoints.h"
@@ -66,12 +68,14 @@ std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec&
   return buffer.GetString();
 }
 
+// `stop` ends what is found out about the model, and the wait for a database.
 Result<catalog::ModelVersion> Commit(const TrainedModel& model, catalog::ModelStore& models,
-                                     JobRecord& job, const elastic::TrainOutcome& outcome) {
+                                     JobRecord& job, const elastic::TrainOutcome& outcome,
+                                     const std::stop_token& stop) {
   plan::TrainPlan plan = model.plan;
   catalog::ModelVersion version;
   version.metrics = outcome.metrics;
-  RETURN_IF_ERROR(FinishModel(model, job.stop_token(), &plan, &version.metrics));
+  RETURN_IF_ERROR(FinishModel(model, stop, &plan, &version.metrics));
   version.schema = plan.into_schema();
   version.name = plan.into_name();
   version.type = plan.model().type();
@@ -83,7 +87,7 @@ Result<catalog::ModelVersion> Commit(const TrainedModel& model, catalog::ModelSt
   version.lineage = LineageJson(plan, model.dataset, outcome);
   StorePatience patience;
   patience.away_seconds = plan.database_patience_seconds();
-  patience.stop = job.stop_token();
+  patience.stop = stop;
   patience.tell = [&job](const std::string& why) { job.Announce("commit_waits", why); };
   return StoreModel(models, version, model.weights, plan.must_be_new(), patience);
 }
@@ -110,6 +114,23 @@ TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& o
   report.metrics = std::move(metrics);
   report.seconds = seconds;
   return report;
+}
+
+// The result of an earlier process, which was lost before it could report it.
+TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
+  elastic::TrainOutcome outcome;
+  outcome.rows_per_epoch = version.rows_per_epoch;
+  outcome.rows_trained = version.rows;
+  if (version.rows_per_epoch > 0) {
+    outcome.epochs = static_cast<uint32_t>(version.rows / version.rows_per_epoch);
+  }
+  for (const auto& [name, value] : version.metrics) {
+    outcome.loss = name == "train_loss" ? value : outcome.loss;
+  }
+  constexpr double kMicros = 1e6;
+  const double seconds =
+      static_cast<double>(version.created_micros - job.job().started_micros) / kMicros;
+  return Report(std::move(version), outcome, seconds, job);
 }
 
 // The metric of this name in the statement; NULL if there were no rows to evaluate.
@@ -176,10 +197,57 @@ Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Data
   return data;
 }
 
+namespace {
+
+// From the stop of a search until its best model is stored, at most; a master that is asked to stop
+// is killed a while later.
+constexpr double kKeepSeconds = 2;
+
+Result<TrainReport> SearchAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                    catalog::Catalog& catalog, JobRecord& job,
+                                    const TrainingFleet& place,
+                                    const elastic::ProgressCallback& progress) {
+  if (place.endpoint.term > elastic::Term::First()) {
+    ASSIGN_OR_RETURN(auto stored,
+                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
+    if (stored.has_value()) {
+      return ReportOfStored(*std::move(stored), job);
+    }
+  }
+  const auto commit = [&](const ContestResult& won, const std::stop_token& stop) {
+    return Commit({*won.plan, source, place.dataset, place.validation, won.trained.weights,
+                   won.trained.outcome.rows_trained},
+                  catalog.models(), job, won.trained.outcome, stop);
+  };
+  ASSIGN_OR_RETURN(const ContestResult won,
+                   SearchOnFleet(plan, source, catalog.jobs(), job, place, progress));
+  Result<catalog::ModelVersion> version = Cancelled("the search was stopped");
+  if (!job.stop_token().stop_requested()) {
+    version = commit(won, job.stop_token());
+  }
+  if (!version.ok() && job.stop_token().stop_requested() && plan.contest().search()) {
+    catalog.HearStop({});
+    source.HearStop({});
+    job.Announce("search_stopped", "the search was stopped: the best so far is kept");
+    const SoftLimit limit({}, kKeepSeconds, true);
+    version = commit(won, limit.finish());
+  }
+  RETURN_IF_ERROR(version.status());
+  constexpr double kMicros = 1e6;
+  const double seconds =
+      static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
+  return Report(*std::move(version), won.trained.outcome, seconds, job);
+}
+
+}  // namespace
+
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
                                      catalog::Catalog& catalog, JobRecord& job,
                                      const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress) {
+  if (plan.has_contest()) {
+    return SearchAndCommit(plan, source, catalog, job, place, progress);
+  }
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
@@ -202,7 +270,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
     const std::string weights = models::SaveWeights(outcome.weights);
     ASSIGN_OR_RETURN(version, Commit({plan, source, place.dataset, place.validation, weights,
                                       outcome.rows_trained},
-                                     catalog.models(), job, outcome));
+                                     catalog.models(), job, outcome, job.stop_token()));
     return OkStatus();
   };
   ASSIGN_OR_RETURN(
@@ -252,7 +320,7 @@ Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& conte
                            datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
                            won->trained.weights, won->trained.outcome.rows_trained,
                            won->trained.held_out ? &*won->trained.held_out : nullptr},
-                          context.catalog.models(), job, won->trained.outcome));
+                          context.catalog.models(), job, won->trained.outcome, job.stop_token()));
   return Report(std::move(version), won->trained.outcome,
                 SecondsBetween(started, SteadyClock().Now()), job);
 }
@@ -284,27 +352,10 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
       catalog::ModelVersion version,
       Commit({plan, context.source, datasets.train->spec(), validation, trained->weights,
               trained->outcome.rows_trained, trained->held_out ? &*trained->held_out : nullptr},
-             context.catalog.models(), job, trained->outcome));
+             context.catalog.models(), job, trained->outcome, job.stop_token()));
   FinishCheckpoints(checkpoints, job);
   return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
-}
-
-// The result of an earlier process, which was lost before it could report it.
-TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
-  elastic::TrainOutcome outcome;
-  outcome.rows_per_epoch = version.rows_per_epoch;
-  outcome.rows_trained = version.rows;
-  if (version.rows_per_epoch > 0) {
-    outcome.epochs = static_cast<uint32_t>(version.rows / version.rows_per_epoch);
-  }
-  for (const auto& [name, value] : version.metrics) {
-    outcome.loss = name == "train_loss" ? value : outcome.loss;
-  }
-  constexpr double kMicros = 1e6;
-  const double seconds =
-      static_cast<double>(version.created_micros - job.job().started_micros) / kMicros;
-  return Report(std::move(version), outcome, seconds, job);
 }
 
 // Trains in this process, or through a master process. If there is a checkpoint, the plan is the

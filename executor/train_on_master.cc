@@ -26,6 +26,8 @@ namespace {
 
 // A master stops its fleet within two seconds of SIGTERM; after this time it is killed.
 constexpr double kMasterGraceSeconds = 4;
+// A search also stores its best model first.
+constexpr double kSearchGraceSeconds = 10;
 // Limit of masters lost in a row without a row trained in between; the first is replaced at once,
 // each next one after twice the previous wait. The total is shorter than workers keep trying to
 // connect.
@@ -228,7 +230,8 @@ class MasterKeeper final : public JobCluster {
           job_.stop_token().stop_requested() && !asked_to_stop) {
         asked_to_stop = true;
         // An error means it is gone already: its exit is about to be reported.
-        static_cast<void>(share_->Stop(master_name_, kMasterGraceSeconds));
+        static_cast<void>(share_->Stop(
+            master_name_, plan_.has_contest() ? kSearchGraceSeconds : kMasterGraceSeconds));
       }
     }
     return *master_exit_;

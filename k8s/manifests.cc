@@ -111,6 +111,44 @@ spec:
   - {name: postgresql, port: 5432, targetPort: postgresql}
 )yaml";
 
+constexpr std::string_view kController = R"yaml(apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: sluice-controller
+  namespace: NAMESPACE
+  labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
+spec:
+  replicas: 1
+  selector:
+    matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
+    spec:
+      serviceAccountName: sluice-controller
+      enableServiceLinks: false
+      terminationGracePeriodSeconds: 5
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        seccompProfile: {type: RuntimeDefault}
+      containers:
+      - name: controller
+        image: IMAGE
+        imagePullPolicy: IfNotPresent
+        args: [controller, --metrics=0.0.0.0:9090, --log-level=info]
+        ports:
+        - {name: metrics, containerPort: 9090}
+        resources:
+          requests: {cpu: 50m, memory: 100Mi}
+          limits: {memory: 512Mi}
+        securityContext:
+          allowPrivilegeEscalation: false
+          readOnlyRootFilesystem: true
+          capabilities: {drop: [ALL]}
+)yaml";
+
 std::string Filled(std::string_view text,
                    const std::vector<std::pair<std::string_view, std::string>>& words) {
   std::string filled(text);
@@ -227,6 +265,7 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
   manifests.push_back({"classes.yaml", Filled(kClasses, words)});
   manifests.push_back({"accounts.yaml", Filled(AccountsYaml(), words)});
   manifests.push_back({"gateway.yaml", Filled(kGateway, words)});
+  manifests.push_back({"controller.yaml", Filled(kController, words)});
   return manifests;
 }
 

@@ -19,7 +19,7 @@ struct Manifest {
 };
 
 // The objects that a cluster needs before it can train: the resource TrainingJob, the accounts and
-// their rights, the priority classes, a gateway. Everything except the base's own
+// their rights, the priority classes, a gateway, a controller. Everything except the base's own
 // kustomization.yaml, which lists them. An error if Kubernetes would not accept a name. Pure.
 Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
 std::string Kustomization(const std::vector<Manifest>& manifests,

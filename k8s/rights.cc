@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "k8s/cluster_objects.h"
 #include "k8s/disruption_budget.h"
 #include "k8s/event_recorder.h"
 #include "k8s/json_internal.h"
@@ -14,8 +15,6 @@ namespace sluice::k8s {
 namespace {
 
 constexpr Resource kReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews"};
-constexpr Resource kNodes{"", "v1", "nodes"};
-constexpr Resource kQuotas{"", "v1", "resourcequotas"};
 
 const std::vector<Verb> kFollow = {Verb::kGet, Verb::kList, Verb::kWatch};
 const std::vector<Verb> kOwn = {Verb::kGet, Verb::kCreate, Verb::kDelete};

@@ -123,7 +123,8 @@ class Demands {
     }
   }
 
-  bool MetBy(const ModelType& type) const {
+  // `but_for_processes`: processes that it asks for do not count.
+  bool MetBy(const ModelType& type, bool but_for_processes = false) const {
     if (network_ && type.family == ModelFamily::kTrees) {
       return false;
     }
@@ -131,7 +132,10 @@ class Demands {
       return PartOfTarget(*clause, &type).ok();
     });
     return targets && std::all_of(demands_.begin(), demands_.end(), [&](const Demand& demand) {
-             return demand.met(type, *demand.attribute);
+             const parser::Attribute& attribute = *demand.attribute;
+             return demand.met(type, attribute) ||
+                    (but_for_processes &&
+                     RequestsProcesses(LowerCase(attribute.name.text), attribute.value));
            });
   }
 
@@ -231,7 +235,8 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   }
   const ModelType* type = *found;
   const std::string shape = fmt::format(
-      "{} rows, {} columns, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
+      "{} rows, {} column{}, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
+      statistics.columns.size() == 2 ? "" : "s",
       classification ? fmt::format("{} classes of {}", static_cast<int64_t>(label_values), label)
                      : fmt::format("{} is a number", label));
   const bool trees = type->family == ModelFamily::kTrees;
@@ -248,7 +253,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                               classification ? "DNNClassifier" : "DNNRegressor")
                                 : "xgboost.gbtree";
   std::vector<const ModelType*> open;
-  const bool anything = demands.MetBy(*Type("xgboost.gbtree")) &&
+  const bool anything = demands.MetBy(*Type("xgboost.gbtree"), true) &&
                         demands.MetBy(*Type("DNNClassifier")) &&
                         demands.MetBy(*Type("DNNLinearCombinedClassifier")) &&
                         demands.MetBy(*Type("LinearClassifier"));
@@ -258,6 +263,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
     if (large || pairs) {
       open.push_back(types.front());
     }
+    std::erase_if(open, [&](const ModelType* one) { return !demands.MetBy(*one); });
   }
   return ModelChoice{type,
                      fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...",

@@ -100,7 +100,8 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
 
 // Which models are tried, and how; the rest of the plan is for the type that suits the table's
 // shape.
-void AddContest(const plan::Contest& contest, const std::string& type, Lines* lines) {
+void AddContest(const plan::TrainPlan& plan, Lines* lines) {
+  const plan::Contest& contest = plan.contest();
   lines->Line(
       "tries",
       fmt::format("for at most {:.6g} s, judged by {}{}{}", contest.seconds(), contest.metric(),
@@ -118,7 +119,10 @@ void AddContest(const plan::Contest& contest, const std::string& type, Lines* li
   if (contest.refits()) {
     lines->Inner("the best is trained once more, on all rows, where time is left");
   }
-  lines->Line("shown", fmt::format("below, {} as it is tried first", type));
+  if (plan.strategy().kind() != plan::Strategy::LOCAL) {
+    lines->Inner("one after the other, each on all of the job's processes");
+  }
+  lines->Line("shown", fmt::format("below, {} as it is tried first", plan.model().type()));
 }
 
 std::string ExplainTrain(const plan::TrainPlan& plan) {
@@ -134,7 +138,7 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
     lines.Line("choice", plan.chosen_because());
   }
   if (plan.has_contest()) {
-    AddContest(contest, plan.model().type(), &lines);
+    AddContest(plan, &lines);
   }
   if (plan.has_base()) {
     lines.Line("continues", ModelNameOf(plan.base_schema(), plan.base_name(), plan.base_version()));

@@ -90,7 +90,8 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
   const bool given = SetsRowCount(bound.attributes);
   *contest->mutable_split() = plan.split();
   plan::Split* split = contest->mutable_split();
-  contest->set_refits(!given);
+  const bool here = plan.strategy().kind() == plan::Strategy::LOCAL;
+  contest->set_refits(!given && here);
   if (given) {
     return split->kind() != plan::Split::NONE;
   }
@@ -104,12 +105,12 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
         std::min(kFraction, kMaxValidationRows / static_cast<double>(std::max<int64_t>(rows, 1))));
     WidenForRareClass(bound, split);
   }
-  if (at_random && rows < kFoldedRows) {
+  if (at_random && here && rows < kFoldedRows) {
     contest->set_folds(kFolds);
     split->set_folds(kFolds);
     split->set_together(RowsTogether(bound));
   }
-  if (rows > kMaxRows) {
+  if (here && rows > kMaxRows) {
     contest->set_sample_rows(kSampleRows);
   }
   return split->kind() != plan::Split::NONE;
@@ -151,7 +152,8 @@ Result<plan::Candidate> MakeCandidate(const ContestSetup& ground, const plan::Tr
     told.push_back(fmt::format("{}={}", setting.name.text, parser::Print(setting.value)));
   }
   candidate.set_settings(fmt::format("{}", fmt::join(told, ", ")));
-  if (!ground.bound.attributes.Given("engine.strategy")) {
+  const bool here = plan.strategy().kind() == plan::Strategy::LOCAL;
+  if (here && !ground.bound.attributes.Given("engine.strategy")) {
     statement.attributes.push_back(MakeAttribute("engine.strategy", {std::string("local"), {}}));
   }
   // A network with few rows has a schedule of its own, for folds.
@@ -165,8 +167,12 @@ Result<plan::Candidate> MakeCandidate(const ContestSetup& ground, const plan::Tr
   ASSIGN_OR_RETURN(*candidate.mutable_plan(),
                    PlanCandidate(statement, bound, ground.options, plan));
   plan::TrainPlan* own = candidate.mutable_plan();
-  if (own->strategy().kind() != plan::Strategy::LOCAL) {
+  if (here && own->strategy().kind() != plan::Strategy::LOCAL) {
     return Unimplemented("it takes several processes");
+  }
+  if (!here && type.family != models::ModelFamily::kTrees &&
+      own->strategy().kind() == plan::Strategy::LOCAL) {
+    *own->mutable_strategy() = plan.strategy();  // each candidate has the job's processes
   }
   own->clear_label_trials();  // other scales become candidates
   own->set_statement(plan.statement());
@@ -187,6 +193,13 @@ void ShowAsCandidate(plan::TrainPlan* plan) {
                                 [plan](const plan::Candidate& candidate) {
                                   return candidate.plan().model().type() == plan->model().type();
                                 });
+  if (plan->strategy().kind() != plan::Strategy::LOCAL) {
+    uint32_t servers = plan->strategy().parameter_servers();
+    for (const plan::Candidate& candidate : contest.candidates()) {
+      servers = std::max(servers, candidate.plan().strategy().parameter_servers());
+    }
+    plan->mutable_strategy()->set_parameter_servers(servers);  // for which room is found
+  }
   if (own == contest.candidates().end()) {
     return;
   }

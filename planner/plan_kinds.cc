@@ -199,8 +199,8 @@ std::string WhyNot(const BoundTrain& bound, const plan::TrainPlan& plan) {
       return fmt::format("{} says how to train", name);
     }
   }
-  if (plan.strategy().kind() != plan::Strategy::LOCAL) {
-    return "the training takes several processes, and candidates are tried in one";
+  if (plan.has_checkpoints()) {
+    return "the training keeps checkpoints, and candidates keep none";
   }
   return "";
 }
@@ -302,12 +302,19 @@ Status FillKinds(const ContestSetup& ground, plan::TrainPlan* plan) {
       }
     }
   }
-  AddSelective(bound, &contest);
+  const bool here = plan->strategy().kind() == plan::Strategy::LOCAL;
+  if (here) {
+    AddSelective(bound, &contest);
+  }
   if (contest.candidates_size() == 0) {
     return OkStatus();
   }
-  contest.set_blends(blends && contest.candidates_size() > 1);
+  contest.set_blends(blends && here && contest.candidates_size() > 1);
   plan->set_chosen_because(Announce(contest, bound));
+  if (!here && FindKind(contest, "trees") == nullptr) {
+    plan->add_told("boosted trees are not tried: they train in one process, and this training takes "
+                   "several; engine.strategy='local' tries them, too");
+  }
   *plan->mutable_contest() = std::move(contest);
   return OkStatus();
 }

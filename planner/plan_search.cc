@@ -149,12 +149,10 @@ Status FillSearch(const ContestSetup& ground, plan::TrainPlan* plan) {
         .At(request.search_span)
         .Hint("leave USING or tune.* out");
   }
-  if (plan->strategy().kind() != plan::Strategy::LOCAL || plan->has_checkpoints()) {
-    return Unimplemented(
-               "a search tries its candidates in one process, and this training takes "
-               "several, or keeps checkpoints")
+  if (plan->has_checkpoints()) {
+    return Unimplemented("a search keeps no checkpoints: its trainings that are over are recorded")
         .At(request.search_span)
-        .Hint("leave engine.* out, or search on a part of the rows");
+        .Hint("leave engine.checkpoint_dir out");
   }
   ErrorList errors;
   std::vector<Choices> all;

@@ -23,6 +23,9 @@ int RunSql(const Config& config, const SqlOptions& options);
 // Runs a gateway until SIGINT or SIGTERM.
 int RunServe(const Config& config);
 
+// Shares a Kubernetes cluster among its TrainingJobs until SIGINT or SIGTERM.
+int RunController(const Config& config);
+
 // Prints the statements that a superuser runs before a gateway may use SCRAM.
 int RunSetup(const Config& config);
 

@@ -315,6 +315,23 @@ void AddK8s(CLI::App& app, CommandLine& line) {
   manifests->callback([&line] { line.run = [&line] { return RunK8sManifests(line.manifests); }; });
 }
 
+void AddController(CLI::App& app, CommandLine& line) {
+  CLI::App* controller = app.add_subcommand(
+      "controller", "Shares a Kubernetes cluster's idle capacity among all TrainingJobs");
+  controller->add_option("--config", line.common.config_file, "file of 'key = value' lines");
+  AddConfigFlag(*controller, "--namespace", "pods_namespace",
+                "of its Lease (else our own, or the kubeconfig's)", line.common);
+  AddConfigFlag(*controller, "--metrics", "metrics",
+                "HOST:PORT where Prometheus reads GET /metrics (nowhere)", line.common);
+  AddConfigFlag(*controller, "--log-level", "log_level",
+                "debug, info, warn (default), error or off", line.common);
+  controller->callback([&line] {
+    line.run = [&line] {
+      return WithConfig(line.common, [](const Config& config) { return RunController(config); });
+    };
+  });
+}
+
 // Runs a statement that was built from flags.
 int RunForm(const CommonFlags& common, const Result<std::string>& statement,
             const std::string& format) {
@@ -493,6 +510,7 @@ int Main(int argc, char** argv) {
   AddSample(app, line);
   AddLoad(app, line);
   AddModel(app, line);
+  AddController(app, line);
   AddK8s(app, line);
   AddTrain(app, line);
   AddPredict(app, line);

@@ -87,8 +87,9 @@ Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select
 
 // Written without parentheses, or dependent on the time at which the session's transaction began.
 bool IsClock(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kClocks = {
-      "now", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"};
+  constexpr std::array<std::string_view, 8> kClocks = {
+      "now",       "current_date",   "current_time",          "current_timestamp",
+      "localtime", "localtimestamp", "transaction_timestamp", "statement_timestamp"};
   return std::find(kClocks.begin(), kClocks.end(), name) != kClocks.end();
 }
 
@@ -118,7 +119,9 @@ Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& tex
           " WHERE p.proname OPERATOR(pg_catalog.=) {0}"
           " AND p.prokind OPERATOR(pg_catalog.=) 'f' AND ("
           "p.provolatile OPERATOR(pg_catalog.=) 'v' OR"
-          " (p.provolatile OPERATOR(pg_catalog.=) 's' AND p.oid OPERATOR(pg_catalog.>=) {2}))"
+          " (p.provolatile OPERATOR(pg_catalog.=) 's' AND (p.oid OPERATOR(pg_catalog.>=) {2}"
+          // The server's own that need their own back end: pg_backend_pid, pg_my_temp_schema, ...
+          " OR p.proparallel OPERATOR(pg_catalog.<>) 's')))"
           " UNION ALL SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||)"
           " '()' FROM pg_catalog.pg_proc AS p, pg_catalog.pg_aggregate AS a,"
           " pg_catalog.pg_proc AS f WHERE p.proname OPERATOR(pg_catalog.=) {0}"

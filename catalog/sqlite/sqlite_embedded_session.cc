@@ -236,7 +236,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     }
     const std::optional<std::string> rewritten = InSqliteDialect(sql, names_catalog);
     const std::string text = rewritten.value_or(std::string(sql));
-    guard_.Begin(sql);
+    guard_.Begin(text);  // sluice.models has become sluice_models
     Result<SqliteStatement> prepared = connection_->Prepare(text);
     if (prepared.ok()) {
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(

@@ -63,7 +63,8 @@ void SqliteGuard::Renew() {
 }
 
 // SQLite does not ask about the new name of ALTER TABLE ... RENAME TO, nor, while a trigger is
-// created, about what it will do.
+// created, about what it will do, nor about the table that a foreign key references: such a key
+// could keep rows of Sluice's from being deleted.
 void SqliteGuard::Begin(std::string_view sql) {
   BeginStep(false);
   const std::vector<SqlToken> tokens = TokenizeSql(sql, Dialect::kSqlite);
@@ -73,12 +74,14 @@ void SqliteGuard::Begin(std::string_view sql) {
   const std::string first = word(0);
   vacuum_ = first == "vacuum";
   const bool trigger = first == "create" && (word(1) == "trigger" || word(2) == "trigger");
-  if (!trigger && first != "alter") {
+  if (first != "create" && first != "alter") {
     return;
   }
   for (size_t at = 2; at < tokens.size(); ++at) {
     const bool renamed = word(at - 2) == "rename" && word(at - 1) == "to";
-    if ((trigger || renamed) && IsSluices(word(at))) {
+    const bool referenced =
+        word(at - 1) == "references" && tokens[at - 1].kind == SqlToken::Kind::kWord;
+    if ((trigger || renamed || referenced) && IsSluices(word(at))) {
       made_ = word(at);
     }
   }
@@ -116,8 +119,8 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
   };
   if (!made_.empty()) {
     return Refuse(
-        fmt::format("permission denied for table {}: it is Sluice's own; no trigger may name it, "
-                    "and no other table may take its name",
+        fmt::format("permission denied for table {}: it is Sluice's own; no trigger or foreign key "
+                    "may name it, and no other table may take its name",
                     made_));
   }
   if (vacuum_ && action != SQLITE_ATTACH && action != SQLITE_FUNCTION) {

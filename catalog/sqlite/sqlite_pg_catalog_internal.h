@@ -27,6 +27,17 @@ const PgRelation* FindPgRelation(std::string_view name);
 // Whether some relation has a column of that name and type.
 bool HasPgColumn(std::string_view name, std::string_view type);
 
+// How a table of the file appears: sluice_models as sluice.models, others in schema public.
+struct PgPlace {
+  explicit PgPlace(const std::string& table);
+  std::string Quoted() const;  // with the schema
+
+  bool sluice;
+  int64_t schema;    // its oid
+  int64_t oids;      // to be added to the oids of its relations
+  std::string name;  // without the schema
+};
+
 // Every function of pg_catalog that clients call.
 Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Options& options);
 
@@ -34,7 +45,10 @@ Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Optio
 inline constexpr int64_t kFirstOid = 16384;
 // For the primary key of a table whose rowid it is: an index that SQLite does not have.
 inline constexpr int64_t kRowidKeyOids = 1'000'000'000;
+// Added to both for Sluice's own tables and their indexes.
+inline constexpr int64_t kSluiceOids = 500'000'000;
 inline constexpr int64_t kPublicOid = 2200;
+inline constexpr int64_t kSluiceOid = 16383;  // schema sluice, as in databases that have schemas
 inline constexpr int64_t kOwnerOid = 10;
 inline constexpr int64_t kDatabaseOid = 5;
 
@@ -72,15 +86,15 @@ class SqlitePgCatalog {
   Status FillAll();
   Status FillFixed();
   Status FillTables();
-  Status FillTable(int64_t oid, const std::string& name, const std::string& kind,
+  Status FillTable(int64_t row, const std::string& name, const std::string& kind,
                    const std::string& sql);
   // Whether one of them is the primary key's.
   Result<bool> FillIndexes(int64_t oid, const std::string& table);
-  Status FillForeignKeys(int64_t oid, const std::string& table);
+  Status FillForeignKeys(int64_t row, const std::string& table);
   Status FillInformationSchema();
-  Status AddIndex(int64_t oid, int64_t table, const std::string& table_name,
-                  const std::string& name, const std::vector<std::string>& columns,
-                  const std::string& numbers, bool unique, bool primary, bool constraint);
+  Status AddIndex(int64_t oid, int64_t table, const PgPlace& place, const std::string& name,
+                  const std::vector<std::string>& columns, const std::string& numbers, bool unique,
+                  bool primary, bool constraint);
   Status Insert(std::string_view relation, std::string_view columns,
                 const std::vector<SqlParameter>& values);
 

@@ -24,7 +24,6 @@ struct Fixed {
   bool number = false;
 };
 constexpr std::array kFixed = {
-    Fixed{"pg_table_is_visible", "1", true},
     Fixed{"pg_type_is_visible", "1", true},
     Fixed{"pg_function_is_visible", "1", true},
     Fixed{"pg_opclass_is_visible", "1", true},
@@ -90,13 +89,16 @@ constexpr std::array kAsked = {
     Asked{"pg_get_expr", "SELECT CAST(?1 AS TEXT)"},
     Asked{"pg_regclass_oid",
           "SELECT CAST(?1 AS INTEGER) WHERE ?1 GLOB '[0-9]*' UNION ALL SELECT oid FROM"
-          " pg_catalog.pg_class WHERE relname = replace(replace(replace(?1, '\"', ''),"
+          " pg_catalog.pg_class WHERE CASE pg_table_schema(relnamespace) WHEN 'sluice' THEN"
+          " 'sluice.' || relname ELSE relname END = replace(replace(replace(?1, '\"', ''),"
           " 'public.', ''), 'pg_catalog.', '') LIMIT 1"},
     Asked{"to_regclass",
-          "SELECT oid FROM pg_catalog.pg_class WHERE relname = replace(replace(?1, '\"', ''),"
+          "SELECT oid FROM pg_catalog.pg_class WHERE CASE pg_table_schema(relnamespace) WHEN"
+          " 'sluice' THEN 'sluice.' || relname ELSE relname END = replace(replace(?1, '\"', ''),"
           " 'public.', '')"},
     Asked{"pg_regclass_name",
-          "SELECT CASE WHEN relname GLOB '*[^a-z0-9_]*' THEN '\"' || relname || '\"' ELSE relname"
+          "SELECT CASE pg_table_schema(relnamespace) WHEN 'sluice' THEN 'sluice.' ELSE '' END ||"
+          " CASE WHEN relname GLOB '*[^a-z0-9_]*' THEN '\"' || relname || '\"' ELSE relname"
           " END FROM pg_catalog.pg_class WHERE oid = ?1 UNION ALL SELECT CASE ?1 WHEN 0 THEN '-'"
           " ELSE ?1 END LIMIT 1"},
     Asked{"pg_regtype_oid", "SELECT oid FROM pg_catalog.pg_type WHERE typname = ?1"},
@@ -141,6 +143,16 @@ void Ask(sqlite3_context* context, int count, sqlite3_value** arguments) {
   } else {
     sqlite3_result_null(context);
   }
+}
+
+void TableSchema(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  Answer(context, sqlite3_value_int64(arguments[0]) == kSluiceOid ? "sluice" : "public");
+}
+
+// Schema sluice is not in the search path. By number: asking pg_class for each row takes long.
+void TableIsVisible(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  const int64_t oid = sqlite3_value_int64(arguments[0]) % kRowidKeyOids;
+  sqlite3_result_int(context, oid < kSluiceOids ? 1 : 0);
 }
 
 struct TypeName {
@@ -313,6 +325,8 @@ Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Optio
     add.Add(asked.name, -1, Ask, &asked, 0);
   }
   AddArrayFunctions(add);
+  add.Add("pg_table_schema", 1, TableSchema);
+  add.Add("pg_table_is_visible", 1, TableIsVisible);
   add.Add("format_type", -1, FormatType);
   add.Add("parse_ident", 1, ParseIdent);
   add.Add("quote_ident", 1, QuoteIdent);

@@ -24,6 +24,8 @@ std::string KeyName(const std::string& table, const std::vector<std::string>& co
   return name + "_key";
 }
 
+constexpr std::string_view kSluicePrefix = "sluice_";
+
 // PostgreSQL's way of showing a name: with quotes if it needs them.
 std::string Shown(const std::string& name) {
   const bool plain =
@@ -49,6 +51,16 @@ std::string RuleWords(std::string_view column) {
 
 }  // namespace
 
+PgPlace::PgPlace(const std::string& table)
+    : sluice(LowerAscii(table).starts_with(kSluicePrefix)),
+      schema(sluice ? kSluiceOid : kPublicOid),
+      oids(sluice ? kSluiceOids : 0),
+      name(sluice ? table.substr(kSluicePrefix.size()) : table) {}
+
+std::string PgPlace::Quoted() const {
+  return (sluice ? "sluice." : "public.") + Shown(name);
+}
+
 Status SqlitePgCatalog::FillTables() {
   ASSIGN_OR_RETURN(const SqlRows rows,
                    connection_.Query("SELECT rowid, name, type, coalesce(sql, '') FROM"
@@ -56,34 +68,42 @@ Status SqlitePgCatalog::FillTables() {
                                      " NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid",
                                      {}));
   for (const std::vector<Value>& row : rows) {
-    RETURN_IF_ERROR(FillTable(kFirstOid + IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2]),
-                              TextCell(row[3])));
+    RETURN_IF_ERROR(
+        FillTable(IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2]), TextCell(row[3])));
   }
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO pg_catalog.pg_namespace (oid, nspname, nspowner) SELECT DISTINCT {0}, 'sluice',"
+      " {1} FROM pg_catalog.pg_class WHERE relnamespace = {0}",
+      kSluiceOid, kOwnerOid)));
   RETURN_IF_ERROR(connection_.Run(
       "UPDATE pg_catalog.pg_class SET relhasindex = 1 WHERE oid IN (SELECT indrelid FROM"
       " pg_catalog.pg_index)"));
   for (const std::vector<Value>& row : rows) {  // they name each other
     if (TextCell(row[2]) == "table") {
-      RETURN_IF_ERROR(FillForeignKeys(kFirstOid + IntegerCell(row[0]), TextCell(row[1])));
+      RETURN_IF_ERROR(FillForeignKeys(IntegerCell(row[0]), TextCell(row[1])));
     }
   }
   RETURN_IF_ERROR(connection_.Run(
       "INSERT INTO pg_catalog.pg_tables (schemaname, tablename, tableowner, hasindexes) SELECT"
-      " 'public', relname, pg_user(), relhasindex FROM pg_catalog.pg_class WHERE relkind = 'r'"));
+      " pg_table_schema(relnamespace), relname, pg_user(), relhasindex FROM"
+      " pg_catalog.pg_class WHERE relkind = 'r'"));
   RETURN_IF_ERROR(connection_.Run(
       "INSERT INTO pg_catalog.pg_views (schemaname, viewname, viewowner, definition) SELECT"
-      " 'public', relname, pg_user(), pg_get_viewdef(oid) FROM pg_catalog.pg_class WHERE"
-      " relkind = 'v'"));
+      " pg_table_schema(relnamespace), relname, pg_user(), pg_get_viewdef(oid) FROM"
+      " pg_catalog.pg_class WHERE relkind = 'v'"));
   return connection_.Run(
       "INSERT INTO pg_catalog.pg_indexes (schemaname, tablename, indexname, indexdef) SELECT"
-      " 'public', t.relname, c.relname, pg_get_indexdef(c.oid, 0) FROM pg_catalog.pg_index i JOIN"
+      " pg_table_schema(t.relnamespace), t.relname, c.relname, pg_get_indexdef(c.oid, 0) FROM"
+      " pg_catalog.pg_index i JOIN"
       " pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON"
       " t.oid = i.indrelid");
 }
 
-Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const std::string& kind,
+Status SqlitePgCatalog::FillTable(int64_t row, const std::string& name, const std::string& kind,
                                   const std::string& sql) {
   const bool view = kind == "view";
+  const PgPlace place(name);
+  const int64_t oid = place.oids + kFirstOid + row;
   const Result<SqlRows> columns = connection_.Query(
       "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo($1,"
       " 'main') WHERE hidden <> 1 ORDER BY cid",
@@ -136,8 +156,8 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
       Insert("pg_class",
              "oid, relname, relnamespace, relowner, relam, relkind, relpersistence, relnatts,"
              " relreplident, relispopulated, reltuples, relpages",
-             {oid, name, kPublicOid, kOwnerOid, int64_t{view ? 0 : 2}, view ? "v" : "r", "p",
-              number, "d", int64_t{1}, -1.0, int64_t{0}}));
+             {oid, place.name, place.schema, kOwnerOid, int64_t{view ? 0 : 2}, view ? "v" : "r",
+              "p", number, "d", int64_t{1}, -1.0, int64_t{0}}));
   if (view) {
     return OkStatus();
   }
@@ -146,12 +166,12 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
     std::sort(key.begin(), key.end());
     std::vector<std::string> names;
     std::string numbers;
-    for (const auto& [place, column] : key) {
+    for (const auto& [rank, column] : key) {
       names.push_back(column.first);
       numbers += fmt::format("{}{}", numbers.empty() ? "" : " ", column.second);
     }
-    RETURN_IF_ERROR(AddIndex(kRowidKeyOids + oid, oid, name, KeyName(name, names, true), names,
-                             numbers, true, true, true));
+    RETURN_IF_ERROR(AddIndex(kRowidKeyOids + oid, oid, place, KeyName(place.name, names, true),
+                             names, numbers, true, true, true));
   }
   return OkStatus();
 }
@@ -164,6 +184,7 @@ Result<bool> SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table)
                                      " s.type = 'index' ORDER BY l.seq DESC",
                                      {table}));
   bool has_key = false;
+  const PgPlace place(table);
   for (const std::vector<Value>& index : indexes) {
     const std::string origin = TextCell(index[2]);
     has_key = has_key || origin == "pk";
@@ -180,22 +201,22 @@ Result<bool> SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table)
     const bool constraint = origin != "c";
     // A WITHOUT ROWID table's own key has no row in sqlite_schema.
     const bool stored = !std::holds_alternative<std::monostate>(index[3]);
-    RETURN_IF_ERROR(
-        AddIndex(stored ? kFirstOid + IntegerCell(index[3]) : kRowidKeyOids + oid, oid, table,
-                 constraint ? KeyName(table, names, origin == "pk") : TextCell(index[0]), names,
-                 numbers, IntegerCell(index[1]) != 0, origin == "pk", constraint));
+    RETURN_IF_ERROR(AddIndex(
+        stored ? place.oids + kFirstOid + IntegerCell(index[3]) : kRowidKeyOids + oid, oid, place,
+        constraint ? KeyName(place.name, names, origin == "pk") : PgPlace(TextCell(index[0])).name,
+        names, numbers, IntegerCell(index[1]) != 0, origin == "pk", constraint));
   }
   return has_key;
 }
 
-Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const std::string& table_name,
+Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const PgPlace& place,
                                  const std::string& name, const std::vector<std::string>& columns,
                                  const std::string& numbers, bool unique, bool primary,
                                  bool constraint) {
   RETURN_IF_ERROR(Insert("pg_class",
                          "oid, relname, relnamespace, relowner, relam, relkind, relpersistence,"
                          " relnatts, relreplident, relispopulated",
-                         {oid, name, kPublicOid, kOwnerOid, int64_t{403}, "i", "p",
+                         {oid, name, place.schema, kOwnerOid, int64_t{403}, "i", "p",
                           static_cast<int64_t>(columns.size()), "n", int64_t{1}}));
   RETURN_IF_ERROR(Insert(
       "pg_index",
@@ -210,11 +231,11 @@ Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const std::string& 
       " ' ')), atttypmod, attlen FROM pg_catalog.pg_attribute WHERE attrelid = {2} AND"
       " instr(' {1} ', ' ' || attnum || ' ') > 0",
       oid, numbers, table)));
-  RETURN_IF_ERROR(Insert(
-      "sluice_texts", "oid, kind, body",
-      {oid, "index",
-       fmt::format("CREATE {}INDEX {} ON public.{} USING btree ({})", unique ? "UNIQUE " : "",
-                   Shown(name), Shown(table_name), Joined(columns))}));
+  RETURN_IF_ERROR(
+      Insert("sluice_texts", "oid, kind, body",
+             {oid, "index",
+              fmt::format("CREATE {}INDEX {} ON {} USING btree ({})", unique ? "UNIQUE " : "",
+                          Shown(name), place.Quoted(), Joined(columns))}));
   if (!constraint) {
     return OkStatus();
   }
@@ -224,23 +245,27 @@ Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const std::string& 
   RETURN_IF_ERROR(Insert("pg_constraint",
                          "oid, conname, connamespace, contype, convalidated, conrelid, conindid,"
                          " conkey, conislocal, connoinherit",
-                         {con, name, kPublicOid, primary ? "p" : "u", int64_t{1}, table, oid,
+                         {con, name, place.schema, primary ? "p" : "u", int64_t{1}, table, oid,
                           "{" + array + "}", int64_t{1}, int64_t{1}}));
   return Insert("sluice_texts", "oid, kind, body",
                 {con, "constraint",
                  fmt::format("{} ({})", primary ? "PRIMARY KEY" : "UNIQUE", Joined(columns))});
 }
 
-Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
+Status SqlitePgCatalog::FillForeignKeys(int64_t row, const std::string& table) {
+  const PgPlace place(table);
+  const int64_t oid = place.oids + kFirstOid + row;
+  // One that references a table of Sluice's (the guard refuses it) leads nowhere.
   ASSIGN_OR_RETURN(const SqlRows rows,
                    connection_.Query("SELECT f.id, f.\"table\", f.\"from\", f.\"to\", f.on_update,"
                                      " f.on_delete, c.oid, a.attnum FROM"
                                      " pragma_foreign_key_list($1, 'main') AS f LEFT JOIN"
                                      " pg_catalog.pg_class AS c ON lower(c.relname) ="
-                                     " lower(f.\"table\") AND c.relkind = 'r' LEFT JOIN"
+                                     " lower(f.\"table\") AND c.relkind = 'r' AND"
+                                     " c.relnamespace = $3 LEFT JOIN"
                                      " pg_catalog.pg_attribute AS a ON a.attrelid = $2 AND"
                                      " lower(a.attname) = lower(f.\"from\") ORDER BY f.id, f.seq",
-                                     {table, oid}));
+                                     {table, oid, kPublicOid}));
   for (size_t at = 0; at < rows.size();) {
     const int64_t id = IntegerCell(rows[at][0]);
     const std::string other = TextCell(rows[at][1]);
@@ -282,7 +307,7 @@ Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
              : action == "SET DEFAULT" ? "d"
                                        : "a";
     };
-    std::string name = table;
+    std::string name = place.name;
     for (const std::string& column : from) {
       name += "_" + column;
     }
@@ -297,7 +322,7 @@ Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
                "oid, conname, connamespace, contype, convalidated, conrelid, conindid, confrelid,"
                " conkey, confkey, confupdtype, confdeltype, confmatchtype, conislocal,"
                " connoinherit",
-               {con, name + "_fkey", kPublicOid, "f", int64_t{1}, oid, index, other_oid,
+               {con, name + "_fkey", place.schema, "f", int64_t{1}, oid, index, other_oid,
                 "{" + numbers + "}", "{" + other_numbers + "}", rule(update), rule(removal), "s",
                 int64_t{1}, int64_t{1}}));
     std::string text =
@@ -322,20 +347,23 @@ Status SqlitePgCatalog::FillInformationSchema() {
       database)));
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.tables (table_catalog, table_schema, table_name, table_type,"
-      " is_insertable_into, is_typed) SELECT {}, 'public', relname, CASE relkind WHEN 'v' THEN"
-      " 'VIEW' ELSE 'BASE TABLE' END, CASE relkind WHEN 'v' THEN 'NO' ELSE 'YES' END, 'NO' FROM"
+      " is_insertable_into, is_typed) SELECT {}, pg_table_schema(relnamespace), relname, CASE"
+      " relkind WHEN 'v' THEN 'VIEW' ELSE 'BASE TABLE' END, CASE relkind WHEN 'v' THEN 'NO' ELSE "
+      "'YES' END, 'NO' FROM"
       " pg_catalog.pg_class WHERE relkind IN ('r', 'v')",
       database)));
   RETURN_IF_ERROR(connection_.Run(
       fmt::format("INSERT INTO information_schema.views (table_catalog, table_schema, table_name,"
-                  " view_definition, check_option, is_updatable) SELECT {}, 'public', relname,"
+                  " view_definition, check_option, is_updatable) SELECT {},"
+                  " pg_table_schema(relnamespace), relname,"
                   " pg_get_viewdef(oid), 'NONE', 'NO' FROM pg_catalog.pg_class WHERE relkind = 'v'",
                   database)));
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.columns (table_catalog, table_schema, table_name,"
       " column_name, ordinal_position, column_default, is_nullable, data_type,"
       " character_maximum_length, numeric_precision, numeric_precision_radix, udt_catalog,"
-      " udt_schema, udt_name, is_identity, is_generated, is_updatable) SELECT {0}, 'public',"
+      " udt_schema, udt_name, is_identity, is_generated, is_updatable) SELECT {0},"
+      " pg_table_schema(c.relnamespace),"
       " c.relname, a.attname, a.attnum, d.adbin, CASE a.attnotnull WHEN 1 THEN 'NO' ELSE 'YES' END,"
       " format_type(a.atttypid, NULL), CASE WHEN a.atttypid = 1043 AND a.atttypmod > 4 THEN"
       " a.atttypmod - 4 END, CASE a.atttypid WHEN 20 THEN 64 WHEN 701 THEN 53 END, CASE a.atttypid"
@@ -348,7 +376,8 @@ Status SqlitePgCatalog::FillInformationSchema() {
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.table_constraints (constraint_catalog, constraint_schema,"
       " constraint_name, table_catalog, table_schema, table_name, constraint_type, is_deferrable,"
-      " initially_deferred, enforced) SELECT {0}, 'public', k.conname, {0}, 'public', c.relname,"
+      " initially_deferred, enforced) SELECT {0}, pg_table_schema(k.connamespace), k.conname,"
+      " {0}, pg_table_schema(c.relnamespace), c.relname,"
       " CASE k.contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'FOREIGN KEY' END,"
       " 'NO', 'NO', 'YES' FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON"
       " c.oid = k.conrelid",
@@ -356,7 +385,8 @@ Status SqlitePgCatalog::FillInformationSchema() {
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.key_column_usage (constraint_catalog, constraint_schema,"
       " constraint_name, table_catalog, table_schema, table_name, column_name, ordinal_position)"
-      " SELECT {0}, 'public', k.conname, {0}, 'public', c.relname, a.attname, row_number() OVER"
+      " SELECT {0}, pg_table_schema(k.connamespace), k.conname, {0},"
+      " pg_table_schema(c.relnamespace), c.relname, a.attname, row_number() OVER"
       " (PARTITION BY k.oid ORDER BY instr(k.conkey, a.attnum)) FROM pg_catalog.pg_constraint k"
       " JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_attribute a ON"
       " a.attrelid = c.oid AND pg_any_equals(a.attnum, k.conkey)",
@@ -364,7 +394,8 @@ Status SqlitePgCatalog::FillInformationSchema() {
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.constraint_column_usage (table_catalog, table_schema,"
       " table_name, column_name, constraint_catalog, constraint_schema, constraint_name)"
-      " SELECT {0}, 'public', c.relname, a.attname, {0}, 'public', k.conname FROM"
+      " SELECT {0}, pg_table_schema(c.relnamespace), c.relname, a.attname, {0},"
+      " pg_table_schema(k.connamespace), k.conname FROM"
       " pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = CASE k.contype WHEN 'f'"
       " THEN k.confrelid ELSE k.conrelid END JOIN pg_catalog.pg_attribute a ON"
       " a.attrelid = c.oid AND pg_any_equals(a.attnum, CASE k.contype WHEN 'f' THEN k.confkey ELSE"
@@ -373,8 +404,9 @@ Status SqlitePgCatalog::FillInformationSchema() {
   return connection_.Run(fmt::format(
       "INSERT INTO information_schema.referential_constraints (constraint_catalog,"
       " constraint_schema, constraint_name, unique_constraint_catalog, unique_constraint_schema,"
-      " unique_constraint_name, match_option, update_rule, delete_rule) SELECT {0}, 'public',"
-      " k.conname, {0}, 'public', u.conname, 'NONE', {1}, {2} FROM pg_catalog.pg_constraint k LEFT"
+      " unique_constraint_name, match_option, update_rule, delete_rule) SELECT {0},"
+      " pg_table_schema(k.connamespace), k.conname, {0}, pg_table_schema(u.connamespace),"
+      " u.conname, 'NONE', {1}, {2} FROM pg_catalog.pg_constraint k LEFT"
       " JOIN pg_catalog.pg_constraint u ON u.conindid = k.conindid AND u.contype IN ('p', 'u')"
       " WHERE k.contype = 'f'",
       database, RuleWords("confupdtype"), RuleWords("confdeltype")));

@@ -17,10 +17,11 @@ using Kind = SqlToken::Kind;
 const std::set<std::string, std::less<>> kKeywords = {
     "default", "table", "index", "check", "references", "constraint", "values", "unique"};
 
-// Those of Sluice's own tables that users read.
+// Sluice's own tables.
 const std::set<std::string, std::less<>> kOwnTables = {
-    "models", "model_versions", "model_types", "model_type_versions",
-    "jobs",   "job_events",     "job_metrics"};
+    "models",      "model_versions", "model_chunks", "model_types", "model_type_versions",
+    "jobs",        "job_events",     "job_metrics",  "job_terms",   "model_type_chunks",
+    "job_journal", "job_runners",    "job_answers",  "job_records", "result_tables"};
 
 // Rewrites a statement token by token, and writes it out again.
 class Rewriter final : private SqliteTableRewriter {
@@ -77,11 +78,21 @@ class Rewriter final : private SqliteTableRewriter {
 
   // sluice.jobs, the name in databases with schemas.
   void OwnTables(size_t at) {
-    if (IsWord(at, "sluice") && IsSymbol(at + 1, ".") && at + 2 < pieces_.size() &&
-        kOwnTables.contains(pieces_[at + 2].lower) && (at == 0 || !IsSymbol(at - 1, "."))) {
-      Replace(at + 2, "sluice_" + pieces_[at + 2].lower);
-      Drop(at, at + 2);
+    if (!IsNamed(at, "sluice") || !IsSymbol(at + 1, ".") || (at > 0 && IsSymbol(at - 1, "."))) {
+      return;
     }
+    for (const std::string& table : kOwnTables) {
+      if (IsNamed(at + 2, table)) {
+        Replace(at + 2, "sluice_" + table);
+        Drop(at, at + 2);
+        return;
+      }
+    }
+  }
+
+  // With or without quotes.
+  bool IsNamed(size_t at, const std::string& name) const {
+    return IsWord(at, name) || (IsName(at) && pieces_[at].text == '"' + name + '"');
   }
 
   // pg_catalog.f(...) becomes f(...); words that are functions without parentheses.
@@ -380,7 +391,8 @@ std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
       catalog || sql.find("::") != std::string_view::npos ||
       sql.find("E'") != std::string_view::npos || sql.find("e'") != std::string_view::npos ||
       sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos ||
-      sql.find("sluice.") != std::string_view::npos;
+      sql.find("sluice.") != std::string_view::npos ||
+      sql.find("sluice\".") != std::string_view::npos;
   return may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
 }
 

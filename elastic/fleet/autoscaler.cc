@@ -23,7 +23,8 @@ class Plan {
         limits_(std::move(limits)),
         running_(state.jobs.size()),
         counts_(state.jobs.size(), 0),
-        starts_(state.jobs.size()) {
+        starts_(state.jobs.size()),
+        workers_on_(state.nodes.size()) {
     for (const ClusterNode& node : state_.nodes) {
       room_.push_back(node.capacity);
       budget_ += node.capacity;
@@ -39,6 +40,7 @@ class Plan {
       if (process.worker) {
         running_[static_cast<size_t>(process.job)].push_back(i);
         losable_.push_back(i);
+        workers_on_[Node(process)].push_back(i);
       } else {
         room_[Node(process)] -= process.request;
         budget_ -= process.request;
@@ -99,17 +101,41 @@ class Plan {
     return order;
   }
 
+  bool Admits(size_t node, const AllowedNodes& allowed) const {
+    return !state_.nodes[node].suspect && !state_.nodes[node].cordoned &&
+           (allowed == nullptr || (*allowed)[node]);
+  }
+
+  // What a process of that priority finds on a node if all workers leave from which it may take
+  // their places.
+  Capacity RoomFor(size_t node, std::optional<int> priority) const {
+    if (!priority) {
+      return room_[node];
+    }
+    Capacity room = free_[node];
+    for (const size_t i : workers_on_[node]) {
+      if (!kept_[i] && GivesWay(state_.processes[i], priority)) {
+        room += state_.processes[i].request;
+      }
+    }
+    return room;
+  }
+  static bool GivesWay(const ClusterProcess& worker, std::optional<int> priority) {
+    return !priority || !worker.priority || *worker.priority < *priority;
+  }
+
   // Among the nodes with room that is not held by a running worker: the one on which the least
   // capacity becomes unusable, then the fullest. Otherwise the node of the worker that loses the
   // least.
-  std::optional<int> Place(const Capacity& request) {
+  std::optional<int> Place(const Capacity& request, const AllowedNodes& allowed,
+                           std::optional<int> priority = std::nullopt) {
     if (!budget_.Fits(request)) {
       return std::nullopt;
     }
     std::optional<int> best;
     double least = 0;
     for (size_t node = 0; node < free_.size(); ++node) {
-      if (state_.nodes[node].suspect || !free_[node].Fits(request) || !room_[node].Fits(request)) {
+      if (!Admits(node, allowed) || !free_[node].Fits(request) || !room_[node].Fits(request)) {
         continue;
       }
       const double cpu = free_[node].cpu;
@@ -122,8 +148,8 @@ class Plan {
     }
     for (size_t i = 0; !best && i < losable_.size(); ++i) {
       const ClusterProcess& process = state_.processes[losable_[i]];
-      if (!kept_[losable_[i]] && !state_.nodes[Node(process)].suspect &&
-          room_[Node(process)].Fits(request)) {
+      if (!kept_[losable_[i]] && GivesWay(process, priority) && Admits(Node(process), allowed) &&
+          room_[Node(process)].Fits(request) && RoomFor(Node(process), priority).Fits(request)) {
         best = process.node;
       }
     }
@@ -136,7 +162,8 @@ class Plan {
   }
 
   bool PutWaiting(size_t process) {
-    const std::optional<int> node = Place(state_.processes[process].request);
+    const ClusterProcess& waiting = state_.processes[process];
+    const std::optional<int> node = Place(waiting.request, waiting.nodes, waiting.priority);
     if (node) {
       puts_.emplace_back(process, *node);
     }
@@ -164,7 +191,7 @@ class Plan {
       ++counts_[job];
       return true;
     }
-    const std::optional<int> node = Place(Request(job));
+    const std::optional<int> node = Place(Request(job), state_.jobs[job].nodes);
     if (node) {
       starts_[job].push_back(*node);
       ++counts_[job];
@@ -261,7 +288,8 @@ class Plan {
   std::vector<size_t> losable_;               // smallest loss first
   std::vector<bool> kept_;                    // by process
   std::vector<uint32_t> counts_;
-  std::vector<std::vector<int>> starts_;  // nodes, by job
+  std::vector<std::vector<int>> starts_;         // nodes, by job
+  std::vector<std::vector<size_t>> workers_on_;  // by node
   std::vector<std::pair<size_t, int>> puts_;
 };
 
@@ -276,14 +304,23 @@ bool NearlyDone(const ClusterJob& job, uint32_t workers, const AutoscalerOptions
 }  // namespace
 
 bool Capacity::Fits(const Capacity& request) const {
+  for (size_t i = 0; i < further.size(); ++i) {
+    if (request.further[i] > further[i] + kSmall) {
+      return false;
+    }
+  }
   return request.cpu <= cpu + kSmall && request.memory_bytes <= memory_bytes &&
-         request.gpu <= gpu + kSmall;
+         request.gpu <= gpu + kSmall && request.processes <= processes + kSmall;
 }
 
 Capacity& Capacity::operator+=(const Capacity& other) {
   cpu += other.cpu;
   memory_bytes += other.memory_bytes;
   gpu += other.gpu;
+  processes += other.processes;
+  for (size_t i = 0; i < further.size(); ++i) {
+    further[i] += other.further[i];
+  }
   return *this;
 }
 
@@ -291,12 +328,21 @@ Capacity& Capacity::operator-=(const Capacity& other) {
   cpu -= other.cpu;
   memory_bytes -= other.memory_bytes;
   gpu -= other.gpu;
+  processes -= other.processes;
+  for (size_t i = 0; i < further.size(); ++i) {
+    further[i] -= other.further[i];
+  }
   return *this;
 }
 
 Capacity operator*(const Capacity& one, double times) {
-  return {one.cpu * times, static_cast<int64_t>(static_cast<double>(one.memory_bytes) * times),
-          one.gpu * times};
+  Capacity product = {one.cpu * times,
+                      static_cast<int64_t>(static_cast<double>(one.memory_bytes) * times),
+                      one.gpu * times, one.processes * times};
+  for (size_t i = 0; i < product.further.size(); ++i) {
+    product.further[i] = one.further[i] * times;
+  }
+  return product;
 }
 
 Capacity RequestOf(const ClusterJob& job, const std::vector<ClusterNode>& nodes) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,11 +14,15 @@
 
 namespace sluice::elastic {
 
+inline constexpr size_t kMaxFurtherResources = 4;
+
 // The capacity of a node, or the request of a process.
 struct Capacity {
   double cpu = 0;
   int64_t memory_bytes = 0;
   double gpu = 0;
+  double processes = 0;  // how many a node takes; a process requests one where that is limited
+  std::array<double, kMaxFurtherResources> further{};  // of kinds that only the caller knows
 
   bool Fits(const Capacity& request) const;
   Capacity& operator+=(const Capacity& other);
@@ -26,8 +33,12 @@ Capacity operator*(const Capacity& one, double times);
 struct ClusterNode {
   std::string name;
   Capacity capacity;
-  bool suspect = false;  // slow, or breaks its processes: nothing new is placed on it
+  bool suspect = false;   // slow, or breaks its processes: nothing new is placed on it
+  bool cordoned = false;  // nothing new is placed on it; what runs there stays
 };
+
+// Which nodes a process may run on, by their index; null: all of them.
+using AllowedNodes = std::shared_ptr<const std::vector<bool>>;
 
 // A process that runs, is ending, or waits for a place.
 struct ClusterProcess {
@@ -41,6 +52,10 @@ struct ClusterProcess {
   bool terminating = false;
   TimePoint started{};
   double cost = 0;  // work handed back when it is stopped, in any unit: rows of an open task
+  AllowedNodes nodes;
+  // A foreground process that waits takes places only from workers of a lower priority; without
+  // one, from all.
+  std::optional<int> priority;
 };
 
 struct ClusterJob {
@@ -50,6 +65,7 @@ struct ClusterJob {
   TimePoint arrival{};
   double weight = 1;      // relative to jobs of the same priority
   Capacity worker;        // of each worker
+  AllowedNodes nodes;     // of its workers
   int out_of_memory = 0;  // workers that ran out of memory: each next one requests more
   // Measured: workers and rows per second with them, ascending. Empty: taken as linear.
   std::vector<std::pair<uint32_t, double>> throughput;

@@ -173,7 +173,12 @@ class FleetJob {
         host.With([](Master& master, TimePoint now) { master.Suspend(now); });
       });
     }
-    host.Run(job_.stop);
+    {
+      const std::stop_callback finish(job_.finish, [&host] {
+        host.With([](Master& master, TimePoint) { master.EndWithEpoch(); });
+      });
+      host.Run(job_.stop);
+    }
     suspend.reset();
     if (host.suspended() && job_.suspended) {
       job_.suspended();

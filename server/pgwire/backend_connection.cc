@@ -72,23 +72,24 @@ void BackendConnection::Start(StartupMessage startup, BackendSecret secret, Then
     });
     return;
   }
-  resolver_.async_resolve(upstream_.host, upstream_.port,
-                          [self = shared_from_this()](const boost::system::error_code& error,
-                                                      const tcp::resolver::results_type& found) {
-                            if (self->then_ == nullptr) {
-                              return;
-                            }
-                            if (error) {
-                              self->CannotConnect(error.message());
-                              return;
-                            }
-                            std::vector<tcp::endpoint> addresses;
-                            for (const auto& entry : found) {
-                              addresses.insert(addresses.begin(),
-                                               entry.endpoint());  // the last one is tried first
-                            }
-                            self->ConnectTo(std::move(addresses));
-                          });
+  resolver_.async_resolve(
+      upstream_.host, upstream_.port,
+      [self = shared_from_this(), awaited = ReadySockets::AwaitAsio(context_)](
+          const boost::system::error_code& error, const tcp::resolver::results_type& found) {
+        if (self->then_ == nullptr) {
+          return;
+        }
+        if (error) {
+          self->CannotConnect(error.message());
+          return;
+        }
+        std::vector<tcp::endpoint> addresses;
+        for (const auto& entry : found) {
+          addresses.insert(addresses.begin(),
+                           entry.endpoint());  // the last one is tried first
+        }
+        self->ConnectTo(std::move(addresses));
+      });
 }
 
 void BackendConnection::ConnectTo(std::vector<tcp::endpoint> addresses) {
@@ -96,7 +97,7 @@ void BackendConnection::ConnectTo(std::vector<tcp::endpoint> addresses) {
   addresses.pop_back();
   auto socket = std::make_shared<tcp::socket>(context_);
   socket->async_connect(
-      address, [self = shared_from_this(), socket,
+      address, [self = shared_from_this(), socket, awaited = ReadySockets::AwaitAsio(context_),
                 addresses = std::move(addresses)](const boost::system::error_code& error) mutable {
         if (self->then_ == nullptr) {
           return;
@@ -269,21 +270,21 @@ void CancelBackend(boost::asio::io_context& context, const Upstream& upstream, u
   }
   auto resolver = std::make_shared<tcp::resolver>(context);
   auto socket = std::make_shared<tcp::socket>(context);
-  resolver->async_resolve(upstream.host, upstream.port,
-                          [resolver, socket, request](const boost::system::error_code& error,
-                                                      const tcp::resolver::results_type& found) {
-                            if (error || found.empty()) {
-                              return;
-                            }
-                            socket->async_connect(
-                                *found.begin(),
-                                [socket, request](const boost::system::error_code& failed) {
-                                  boost::system::error_code ignored;
-                                  if (!failed) {
-                                    socket->send(boost::asio::buffer(*request), 0, ignored);
-                                  }
-                                });
-                          });
+  resolver->async_resolve(
+      upstream.host, upstream.port,
+      [resolver, socket, request, awaited = ReadySockets::AwaitAsio(context)](
+          const boost::system::error_code& error, const tcp::resolver::results_type& found) {
+        if (error || found.empty()) {
+          return;
+        }
+        socket->async_connect(*found.begin(),
+                              [socket, request, awaited](const boost::system::error_code& failed) {
+                                boost::system::error_code ignored;
+                                if (!failed) {
+                                  socket->send(boost::asio::buffer(*request), 0, ignored);
+                                }
+                              });
+      });
 }
 
 }  // namespace sluice::server::pgwire

@@ -45,8 +45,9 @@ class Channel final : public ByteLink {
   void WaitSent(std::function<void(bool ok)> then) override;
   // Whether the peer has closed its end, even if unread bytes remain.
   bool PeerIsGone();
-  // Waits until the peer is gone, whatever it sent before.
   void Close() override;
+  // What has just been passed on will probably be answered at once (ReadySockets).
+  void ExpectAnswer() { socket_.ExpectAnswer(); }
   bool closed() const { return !socket_.is_open(); }
   int native_handle() const { return socket_.descriptor(); }
 

@@ -150,6 +150,7 @@ Status Desk::Listen() {
   if (error) {
     return Unavailable(fmt::format("cannot listen on {}: {}", name_, error.message()));
   }
+  ReadySockets::WakeBy(context_, acceptor_.native_handle());
   Accept();
   return OkStatus();
 }

@@ -101,7 +101,7 @@ class WireDoor final : public Door {
     if (!thread_.joinable()) {
       return;
     }
-    boost::asio::post(context_, [this] {
+    ReadySockets::Post(context_, [this] {
       listeners_.clear();
       loans_.Close();
       const std::map<uint32_t, WireSession*> sessions = house_.sessions;

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "server/pgwire/ready_sockets_internal.h"
+
 namespace sluice::server::pgwire {
 namespace {
 
@@ -168,6 +170,7 @@ Result<std::unique_ptr<Listener>> Listener::Open(boost::asio::io_context& contex
     std::memcpy(with_port.data(), own.data(), own.size());
     taken = fmt::format("{}:{}", address.substr(0, colon), with_port.port());
   }
+  ReadySockets::WakeBy(context, state->acceptor.native_handle());
   state->Accept();
   return std::unique_ptr<Listener>(new Listener(state, taken, file));
 }

@@ -183,7 +183,7 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
 void WireSession::Run(const OwnStatement& statement, bool transaction) {
   const std::weak_ptr<WireSession> weak = weak_from_this();
   ClientLine::Post post = [&context = house_.context](std::function<void()> work) {
-    boost::asio::post(context, std::move(work));
+    ReadySockets::Post(context, std::move(work));
   };
   ClientLine::Client client;
   client.says = [weak](const std::string& bytes) {
@@ -239,12 +239,11 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
 void WireSession::Describe(const OwnStatement& statement, bool transaction) {
   const std::weak_ptr<WireSession> weak = weak_from_this();
   const std::vector<uint16_t> formats = statement.result_formats;
-  const auto described = [weak, formats,
-                          &context = house_.context](const Result<Schema>& schema) {
+  const auto described = [weak, formats, &context = house_.context](const Result<Schema>& schema) {
     const Result<std::vector<WireColumn>> columns =
         schema.ok() ? WireColumns(*schema, formats)
                     : Result<std::vector<WireColumn>>(schema.status());
-    boost::asio::post(context, [weak, columns] {
+    ReadySockets::Post(context, [weak, columns] {
       const auto self = weak.lock();
       if (self != nullptr && self->state_ == State::kTalking) {
         self->EndLoan();

@@ -43,6 +43,9 @@ void WireSession::ReadServer() {
     if (got == 0) {
       break;
     }
+    if (embedded_ == nullptr) {
+      client_.ExpectAnswer();
+    }
     conversation_->FromServer({house_.buffer.data(), static_cast<size_t>(got)});
     WaitForClient();
     if (writing_client_ || (borrower_ != nullptr && borrower_->writing())) {
@@ -58,6 +61,9 @@ void WireSession::ReadServer() {
 void WireSession::ToServer(std::string_view bytes) {
   if (state_ == State::kClosed || bytes.empty()) {
     return;
+  }
+  if (embedded_ == nullptr) {  // ours answers from another thread
+    client_.ExpectAnswer();
   }
   if (!server_->Write(bytes)) {
     Close();

@@ -166,7 +166,7 @@ void WireSession::AskForVerifier() {
   state_ = State::kVerifier;
   house_.verifiers->Find(login_.user,
                          [weak = weak_from_this(), &context = house_.context](auto verifier) {
-                           boost::asio::post(context, [weak, verifier = std::move(verifier)] {
+                           ReadySockets::Post(context, [weak, verifier = std::move(verifier)] {
                              const auto self = weak.lock();
                              if (self != nullptr && self->state_ == State::kVerifier) {
                                self->AskForScram(verifier);

@@ -118,6 +118,8 @@ TEST(FindLineColumn, CountsCharactersNotBytes) {
 TEST(NearestName, FindsTyposPrefixesAndNothingFar) {
   const std::vector<std::string> names = {"model.hidden_units", "train.epoch", "class"};
   EXPECT_EQ(NearestName("clss", names), "class");
+  EXPECT_EQ(NearestName("zz", {"a", "b"}), std::nullopt);
+  EXPECT_EQ(NearestName("aa", {"a", "b"}), "a");
   EXPECT_EQ(NearestName("hidden_units", names), "model.hidden_units");
   EXPECT_EQ(NearestName("TRAIN.EPOCHS", names), "train.epoch");
   EXPECT_EQ(NearestName("zzzzzzzz", names), std::nullopt);

@@ -109,7 +109,7 @@ TEST_F(MemoryEstimate, OfRowsThatAreKept) {
 TEST_F(MemoryEstimate, OfALargeTable) {
   const std::string sql =
       "SELECT i, a, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], "
-      "train.epoch=1, engine.num_workers=2, {} COLUMN EMBEDDING(CATEGORY_HASH(i, 200000), 256, "
+      "train.epoch=1, engine.num_workers=2, {} COLUMN EMBEDDING(CATEGORY_HASH(i, 100000), 256, "
       "'sum') LABEL y INTO m";
   Expect(fmt::format(fmt::runtime(sql), "engine.num_ps=1"));
   Expect(fmt::format(fmt::runtime(sql), "engine.num_ps=2"));

@@ -223,6 +223,37 @@ TEST_F(Pods, CancelEndsAllOfThem) {
   ExpectNothingLeft();
 }
 
+// The second master goes on with the training that was under way, and repeats none that was over.
+TEST_F(Pods, ASearchOutlivesItsMaster) {
+  RecordingSink sink;
+  Status status;
+  bool killed = false;
+  {
+    const std::jthread killer([&](const std::stop_token& stop) {
+      // In the second training, when its workers keep the job's snapshot.
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 5; }, 60);
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      killed = !masters.empty() && kubelet_->Kill(masters.back());
+    });
+    status = Train("m",
+                   std::string("tune.model.dropout=[0, 0.3, 0.6], tune.trials=3, "
+                               "tune.search=random, split.fraction=0.1, ") +
+                       kSynchronous,
+                   sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(killed);
+  EXPECT_EQ(Count(1, "candidate"), 3) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  plan::TrainPlan plan;
+  ASSERT_TRUE(plan.ParseFromString(catalog_->models().Find("", "m", {}).value().plan));
+  ASSERT_EQ(plan.contest().candidates_size(), 3);
+  for (const plan::Candidate& candidate : plan.contest().candidates()) {
+    EXPECT_TRUE(candidate.has_value()) << candidate.name();
+  }
+  ExpectNothingLeft();
+}
+
 // No worker had read a row yet, so there is no snapshot that another could keep.
 TEST_F(Pods, AMasterThatDiesFirstIsSucceeded) {
   RecordingSink sink;

@@ -58,17 +58,23 @@ bool ExecuteOn(const std::string& url, const std::string& sql) {
 }  // namespace
 
 PostgresServer* PostgresServer::Get() {
-  static const std::unique_ptr<PostgresServer> server = Start();
+  static const std::unique_ptr<PostgresServer> server = GivenOrOwn();
   return server.get();
 }
 
-std::unique_ptr<PostgresServer> PostgresServer::Start() {
-  std::unique_ptr<PostgresServer> server(new PostgresServer());
+std::unique_ptr<PostgresServer> PostgresServer::GivenOrOwn() {
   if (const char* given = std::getenv("SLUICE_TEST_POSTGRES"); given != nullptr && *given != '\0') {
+    std::unique_ptr<PostgresServer> server(new PostgresServer());
     const std::string url = given;
     server->url_prefix_ = url.substr(0, url.rfind('/') + 1);
     return server;
   }
+  // All roles are trusted except this one and its members, for tests of passwords.
+  return StartOwn(fmt::format("host all {0},+{0} 127.0.0.1/32 scram-sha-256", kPasswordRole));
+}
+
+std::unique_ptr<PostgresServer> PostgresServer::StartOwn(const std::string& rules) {
+  std::unique_ptr<PostgresServer> server(new PostgresServer());
   if (!std::filesystem::exists(std::string(kBinaries) + "/initdb")) {
     std::fprintf(stderr, "no PostgreSQL 15 in %s\n", kBinaries);
     return nullptr;
@@ -89,10 +95,8 @@ std::unique_ptr<PostgresServer> PostgresServer::Start() {
       Run(AsOwner(fmt::format("{}/initdb -D {} -U postgres -A trust -E UTF8 --locale=C.UTF-8 "
                               "--no-sync > {}/initdb.log 2>&1",
                               kBinaries, data, directory))) &&
-      // All roles are trusted except this one and its members, for tests of passwords.
-      Run(AsOwner(
-          fmt::format("sed -i '1i host all {0},+{0} 127.0.0.1/32 scram-sha-256' {1}/pg_hba.conf",
-                      kPasswordRole, data))) &&
+      Run(AsOwner(fmt::format(
+          "sed -i '1i host all postgres 127.0.0.1/32 trust\\n{}' {}/pg_hba.conf", rules, data))) &&
       Run(AsOwner(fmt::format("{}/pg_ctl -D {} -w -l {}/server.log -o '-p {} -c fsync=off "
                               "-c listen_addresses=127.0.0.1 -c unix_socket_directories={}' "
                               "start > /dev/null 2>&1",
@@ -103,6 +107,12 @@ std::unique_ptr<PostgresServer> PostgresServer::Start() {
   }
   server->url_prefix_ = fmt::format("postgresql://postgres@127.0.0.1:{}/", port);
   return server;
+}
+
+bool PostgresServer::Restart(const std::string& mode) const {
+  return !directory_.empty() &&
+         Run(AsOwner(fmt::format("{}/pg_ctl -D {}/data -w -m {} restart > /dev/null 2>&1",
+                                 kBinaries, directory_, mode)));
 }
 
 PostgresServer::~PostgresServer() {

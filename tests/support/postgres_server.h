@@ -15,14 +15,19 @@ class PostgresServer {
  public:
   // nullptr if there is neither; the reason goes to standard error.
   static PostgresServer* Get();
+  // Another one, for a test that restarts it, or that needs `rules` at the head of pg_hba.conf (one
+  // line; `local` connections and those of `postgres` are trusted). nullptr: no PostgreSQL.
+  static std::unique_ptr<PostgresServer> StartOwn(const std::string& rules);
   ~PostgresServer();
 
   // postgresql://postgres@host:port/ without a database.
   const std::string& url_prefix() const { return url_prefix_; }
+  // `mode` of pg_ctl: fast, immediate. Only of a server that StartOwn has started.
+  bool Restart(const std::string& mode) const;
 
  private:
   PostgresServer() = default;
-  static std::unique_ptr<PostgresServer> Start();
+  static std::unique_ptr<PostgresServer> GivenOrOwn();
 
   std::string url_prefix_;
   std::string directory_;  // "" if the server is not ours

@@ -12,6 +12,7 @@
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
 #include "server/pgwire/password_file.h"
+#include "server/pgwire/ready_sockets_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -97,8 +98,8 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
     retry = false;
     Start([bytes = std::exchange(in, {})](EmbeddedServer& at_work) { at_work.Take(bytes); }, true);
     if (sent_then) {
-      boost::asio::post(database.context(),
-                        [then = std::exchange(sent_then, nullptr)] { then(true); });
+      ReadySockets::Post(database.context(),
+                         [then = std::exchange(sent_then, nullptr)] { then(true); });
     }
   }
 
@@ -119,7 +120,7 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
         AppendError(said, done, {}, 0, "FATAL");
         after = EmbeddedServer::State::kEnded;
       }
-      boost::asio::post(self->database.context(), [self, said = std::move(said), after]() mutable {
+      ReadySockets::Post(self->database.context(), [self, said = std::move(said), after]() mutable {
         self->Worked(std::move(said), after);
       });
     });
@@ -200,17 +201,17 @@ void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startu
     Result<std::unique_ptr<catalog::EmbeddedSession>> session =
         catalog::OpenEmbeddedSession(database.url(), options, database.catalogs());
     if (!session.ok()) {
-      boost::asio::post(database.context(), [then, status = session.status()] { then(status); });
+      ReadySockets::Post(database.context(), [then, status = session.status()] { then(status); });
       return;
     }
     SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
     auto parameters = settings.Reported();
     auto engine = std::make_shared<Engine>(
         database, std::make_unique<EmbeddedServer>(*std::move(session), std::move(settings)));
-    boost::asio::post(database.context(),
-                      [then, engine = std::move(engine), parameters = std::move(parameters)] {
-                        then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
-                      });
+    ReadySockets::Post(database.context(),
+                       [then, engine = std::move(engine), parameters = std::move(parameters)] {
+                         then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
+                       });
   });
 }
 
@@ -254,7 +255,7 @@ size_t EmbeddedLink::unsent() const {
 
 void EmbeddedLink::WaitReadable(std::function<void(bool ok)> then) {
   if (!drained() || engine_->state == EmbeddedServer::State::kEnded) {
-    boost::asio::post(engine_->database.context(), [then = std::move(then)] { then(true); });
+    ReadySockets::Post(engine_->database.context(), [then = std::move(then)] { then(true); });
     return;
   }
   engine_->read_then = std::move(then);
@@ -291,7 +292,7 @@ void EmbeddedLink::LetOthersWork(std::string statement, Let then) {
   engine_->tasks.push_back([statement = std::move(statement), then = std::move(then),
                             &context = engine_->database.context()](EmbeddedServer& server) {
     const Status status = server.LetOthersWork(statement);
-    boost::asio::post(context, [then, status, settings = OwnSettings(server.settings())] {
+    ReadySockets::Post(context, [then, status, settings = OwnSettings(server.settings())] {
       then(status, settings);
     });
   });

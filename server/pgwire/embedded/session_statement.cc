@@ -37,6 +37,21 @@ class SessionReader {
     at_ += is ? 1 : 0;
     return is;
   }
+  // The end of the statement without these last words, if it ends with them.
+  size_t EndWithout(std::initializer_list<std::string_view> words) const {
+    if (tokens_.size() < at_ + words.size()) {
+      return sql_.size();
+    }
+    const size_t first = tokens_.size() - words.size();
+    size_t at = first;
+    for (const std::string_view word : words) {
+      const SqlToken& token = tokens_[at++];
+      if (!EqualsWord(sql_.substr(token.begin, token.end - token.begin), word)) {
+        return sql_.size();
+      }
+    }
+    return tokens_[first].begin;
+  }
   void Skip() { ++at_; }
   Span Place() const {
     if (AtEnd()) {
@@ -284,7 +299,12 @@ SessionRead ReadDeclare(SessionReader& reader, std::string_view sql) {
   } else if (reader.Take("WITHOUT")) {
     reader.Take("HOLD");
   }
-  return reader.Take("FOR") ? ReadInner(reader, sql, std::move(statement)) : reader.Unexpected();
+  if (!reader.Take("FOR")) {
+    return reader.Unexpected();
+  }
+  // As libpqxx writes it; every cursor here is.
+  const size_t end = reader.EndWithout({"FOR", "READ", "ONLY"});
+  return ReadInner(reader, sql.substr(0, end), std::move(statement));
 }
 
 SessionRead ReadFetch(SessionReader& reader, StatementKind kind, std::string tag) {

@@ -189,7 +189,7 @@ TEST(TrainOnFleet, BadDataEndsTheJobWithTheWorkersText) {  // E12
 
 // G3: a lost server's backup continues with its copy, and another one is filled in its place.
 TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
-  const auto source = SmallSource(6'000);
+  const auto source = SmallSource(3'000);
   plan::TrainPlan plan = FleetPlan(2, 2, 6);
   plan.mutable_strategy()->set_replicas(1);
   plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
@@ -204,7 +204,7 @@ TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
 
 // Partitions move while training continues: the model is the one of an undisturbed run.
 TEST(TrainOnFleet, P20_ServersComeAndGoWhileTrainingGoesOn) {
-  const auto source = SmallSource(6'000);
+  const auto source = SmallSource(3'000);
   plan::TrainPlan plan = FleetPlan(2, 2, 8);
   plan.mutable_strategy()->set_replicas(1);
   plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);

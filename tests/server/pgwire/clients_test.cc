@@ -32,6 +32,7 @@ std::vector<AnyClient> AnyClients() {
       {"Odbc", "/usr/bin/python3 any_pyodbc.py"},
       {"DbdPg", "perl any_dbd_pg.pl"},
       {"LibPq", SLUICE_LIB_PQ_CLIENT},
+      {"Libpqxx", SLUICE_PQXX_CLIENT},
       {"NodePostgres",
        "env NODE_PATH=/usr/local/share/sluice-tests/usr/share/nodejs node any_node_postgres.js"},
       {"PostgresJs",

@@ -178,6 +178,23 @@ TEST_F(DoorTest, WhatCallsAFunctionOfTheSessionsIsReadThroughIt) {
   EXPECT_THAT(heard.substr(heard.find("total()") + 7), Not(HasSubstr("through this session")));
 }
 
+// The server's own functions, too: on another connection they would give something else.
+TEST_F(DoorTest, WhatDependsOnItsBackEndIsReadThroughTheSession) {
+  Start();
+  const std::string train = " TO TRAIN xgboost.gbtree LABEL y INTO m;\n";
+  const std::string heard =
+      Psql(
+          "CREATE TABLE mine AS SELECT x, y, pg_backend_pid() AS pid, now() AS at FROM points;\n"
+          "SELECT x, y FROM mine WHERE pid = pg_backend_pid()" +
+              train + "SELECT x, y FROM mine WHERE at <= transaction_timestamp()" + train,
+          "-At")
+          .output;
+  EXPECT_THAT(heard, HasSubstr("through this session: it calls pg_backend_pid(), which is not"
+                               " IMMUTABLE"));
+  EXPECT_THAT(heard, HasSubstr("through this session: it calls transaction_timestamp()"));
+  EXPECT_THAT(heard, HasSubstr("\nm|2|2|xgboost.gbtree|300|"));
+}
+
 // Statistics, every epoch and validation have the rows of one SELECT.
 TEST_F(DoorTest, AVolatileSelectIsProducedOnce) {
   Start();
@@ -329,14 +346,6 @@ TEST_F(DoorTest, NodePostgres) {
                                    SLUICE_SOURCE_DIR, port_, Name()))
                 .output,
             "ok\n");
-}
-
-TEST_F(DoorTest, Libpqxx) {
-  Start();
-  EXPECT_EQ(
-      RunInShell(fmt::format("PGPASSWORD=secret '{}' '{}' 2>&1", SLUICE_PQXX_CLIENT, Conninfo()))
-          .output,
-      "ok\n");
 }
 
 // psql sends DECLARE when FETCH_COUNT is set.

@@ -126,12 +126,21 @@ TEST_F(EmbeddedGuardTest, NoChangesOfSluicesTables) {
            "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM sluice_models; END",
            "CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE \"sluice_models\" SET name = 1; END",
            "CREATE TEMP TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM main.sluice_models; END",
+           "CREATE TABLE mine (m TEXT REFERENCES sluice_models (name))",
+           "CREATE TABLE mine (m TEXT, FOREIGN KEY (m) REFERENCES \"Sluice_Models\" (name))",
+           "CREATE TABLE mine (m TEXT references/* ( */'sluice_models')",
+           "CREATE TABLE mine (m TEXT REFERENCES sluice.models (name))",
+           "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM sluice.models; END",
+           "ALTER TABLE t RENAME TO sluice.jobs",
+           "ALTER TABLE t ADD COLUMN m TEXT REFERENCES [sluice_models]",
        }) {
     ExpectRefused(sql);
   }
   EXPECT_EQ(Ask(*server_, "SELECT name FROM sluice_models")[1], "DataRow m");
   EXPECT_EQ(First("CREATE VIEW models AS SELECT * FROM sluice_models"),
             "CommandComplete CREATE VIEW");
+  EXPECT_EQ(First("CREATE TABLE refers (a REFERENCES refers (a), \"references\" sluice_text)"),
+            "CommandComplete CREATE TABLE");
   EXPECT_EQ(First("CREATE TABLE log (n INTEGER)"), "CommandComplete CREATE TABLE");
   EXPECT_EQ(First("CREATE TRIGGER g AFTER INSERT ON t BEGIN INSERT INTO log SELECT count(*) FROM"
                   " log; END"),

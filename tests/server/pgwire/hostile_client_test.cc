@@ -1,11 +1,7 @@
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -13,74 +9,15 @@
 
 #include "server/pgwire/messages.h"
 #include "tests/server/pgwire/door_fixture.h"
+#include "tests/server/pgwire/raw_client.h"
 
 // Clients that misbehave: the door and other sessions continue.
 namespace sluice {
 namespace {
 
-using server::pgwire::AppendMessage;
-using server::pgwire::AppendQuery;
 using server::pgwire::AppendStartup;
 using server::pgwire::AppendUint32;
 using ::testing::HasSubstr;
-
-// Sends raw bytes on a socket.
-class RawClient {
- public:
-  explicit RawClient(const std::string& port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(std::stoi(port)));
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    const timeval patience = {20, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  }
-  ~RawClient() { close(socket_); }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
-
-  void Send(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t sent = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) {
-        return;  // the door has closed it
-      }
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-  }
-  // Reads until `part` has come, or the end.
-  std::string ReadUntil(std::string_view part) const {
-    std::string read;
-    char buffer[4096];
-    for (ssize_t got = 1; got > 0 && read.find(part) == std::string::npos;) {
-      got = recv(socket_, buffer, sizeof(buffer), 0);
-      read.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
-    }
-    return read;
-  }
-  std::string ReadAll() const { return ReadUntil("\x01never\x02"); }
-  // What the door says then.
-  std::string LogIn(const std::string& database) const {
-    std::string startup;
-    AppendStartup(startup,
-                  {server::pgwire::kProtocol3, {{"user", "postgres"}, {"database", database}}});
-    Send(startup);
-    const std::string ready("Z\0\0\0\5I", 6);
-    std::string greeting = ReadUntil(ready);
-    EXPECT_THAT(greeting, HasSubstr(ready));
-    return greeting;
-  }
-
- private:
-  const int socket_;
-};
-
-std::string Query(std::string_view sql) {
-  std::string message;
-  AppendQuery(message, sql);
-  return message;
-}
 
 using HostileClientTest = DoorTest;
 
@@ -137,9 +74,9 @@ TEST_F(HostileClientTest, WhoGoesWithMuchUnreadBehindATrainingIsMissed) {
   {
     const RawClient client(port_);
     client.LogIn(Name());
-    client.Send(Query(kLongTraining));
+    client.Send(QueryMessage(kLongTraining));
     ASSERT_TRUE(Becomes("SELECT state FROM sluice.jobs", "RUNNING"));
-    client.Send(Query("SELECT '" + std::string(200'000, 'x') + "'"));
+    client.Send(QueryMessage("SELECT '" + std::string(200'000, 'x') + "'"));
   }
   EXPECT_TRUE(Becomes("SELECT state FROM sluice.jobs", "CANCELLED"));
 }
@@ -148,7 +85,7 @@ TEST_F(HostileClientTest, WhoReadsNothingCostsNoMemory) {
   Start();
   const RawClient client(port_);
   client.LogIn(Name());
-  client.Send(Query("SELECT repeat('x', 1000) FROM generate_series(1, 400000)"));
+  client.Send(QueryMessage("SELECT repeat('x', 1000) FROM generate_series(1, 400000)"));
   const auto resident = [this] {
     std::ifstream status(fmt::format("/proc/{}/statm", gateway_->pid()));
     size_t pages = 0;
@@ -183,7 +120,7 @@ TEST_F(HostileClientTest, WrongCancelKeysCancelNothing) {
   ASSERT_NE(at, std::string::npos);
   const uint32_t process = server::pgwire::ReadUint32(std::string_view(greeting).substr(at + 5));
   const uint32_t key = server::pgwire::ReadUint32(std::string_view(greeting).substr(at + 9));
-  client.Send(Query("SELECT pg_sleep(60)"));
+  client.Send(QueryMessage("SELECT pg_sleep(60)"));
   const std::string sleeps =
       "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
       " AND datname = current_database() AND state = 'active'";

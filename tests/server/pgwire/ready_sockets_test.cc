@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -162,6 +165,96 @@ TEST_F(ReadySocketsTest, ManyAtOnceLeaveTimeForOtherWork) {
   context_.run();  // until the timer has had its turn
   Poll();
   EXPECT_EQ(told, 200);
+}
+
+// What the handlers of this test share: a message, and behind it a second one.
+class TwoMessages {
+ public:
+  explicit TwoMessages(boost::asio::io_context& context) : pair_(context) {}
+
+  // `before_second`: what the first one's handler does besides.
+  void Run(const std::function<void()>& before_second) {
+    pair_.socket->WaitReadable([this, before_second](bool /*ok*/) {
+      ++told;
+      EXPECT_EQ(pair_.Read(10), 1);
+      pair_.socket->Drained();
+      before_second();
+      pair_.socket->WaitReadable([this](bool /*ok*/) { ++told; });
+      pair_.Say("b");
+    });
+    pair_.Say("a");
+  }
+  ReadySockets::Socket& socket() { return *pair_.socket; }
+
+  int told = 0;
+
+ private:
+  Pair pair_;
+};
+
+// One turn of the context's is then enough for both.
+TEST_F(ReadySocketsTest, AnExpectedAnswerIsWaitedForAtOnce) {
+  TwoMessages plain(context_);
+  plain.Run([] {});
+  context_.run_one();
+  EXPECT_EQ(plain.told, 1);
+  context_.run_one();
+  EXPECT_EQ(plain.told, 2);
+
+  TwoMessages answered(context_);
+  answered.Run([&answered] { answered.socket().ExpectAnswer(); });
+  context_.run_one();
+  EXPECT_EQ(answered.told, 2);
+}
+
+TEST_F(ReadySocketsTest, PostedWorkComesBeforeAnExpectedAnswer) {
+  TwoMessages messages(context_);
+  std::vector<int> told_when_posted;
+  messages.Run([&] {
+    messages.socket().ExpectAnswer();
+    std::thread([&] {
+      ReadySockets::Post(context_, [&] { told_when_posted.push_back(messages.told); });
+    }).join();
+  });
+  context_.run_one();
+  EXPECT_EQ(messages.told, 1);
+  Poll();
+  EXPECT_EQ(told_when_posted, std::vector<int>{1});
+  EXPECT_EQ(messages.told, 2);
+}
+
+// The message is never answered by itself: it takes what another thread posts.
+TEST_F(ReadySocketsTest, AThreadThatWaitsForAnAnswerIsWoken) {
+  const Pair pair(context_);
+  int turns = 0;
+  constexpr int kTurns = 1'000;
+  std::atomic<bool> asked = false;
+  std::function<void(bool)> expect = [&](bool /*ok*/) {
+    EXPECT_EQ(pair.Read(10), 1);
+    pair.socket->Drained();
+    pair.socket->ExpectAnswer();
+    pair.socket->WaitReadable(expect);
+    asked = true;
+  };
+  pair.socket->WaitReadable(expect);
+  pair.Say("a");
+  std::thread poster([&] {
+    for (int i = 0; i < kTurns; ++i) {
+      while (!asked.exchange(false)) {
+        std::this_thread::yield();
+      }
+      ReadySockets::Post(context_, [&] {
+        if (++turns == kTurns) {
+          context_.stop();
+        } else {
+          pair.Say("a");
+        }
+      });
+    }
+  });
+  context_.run();
+  poster.join();
+  EXPECT_EQ(turns, kTurns);
 }
 
 TEST(ReadySockets, WhoWaitsGoesWithTheContext) {

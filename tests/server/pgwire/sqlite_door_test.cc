@@ -232,6 +232,38 @@ TEST_F(SqliteDoorTest, PsqlDescribesMore) {
   EXPECT_EQ(output.find("ERROR"), std::string::npos) << output;
 }
 
+// They are in a schema of their own, as in PostgreSQL.
+TEST_F(SqliteDoorTest, SluicesTablesAreNotAmongTheUsers) {
+  Start();
+  EXPECT_EQ(
+      Psql("SELECT x, y FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n", "-Atqo /dev/null")
+          .exit_code,
+      0);
+  EXPECT_EQ(Psql("\\dt\n\\dn\n", "-At").output,
+            "public|needs|table|ann\npublic|points|table|ann\npublic|refers|table|ann\n"
+            "public|ann\nsluice|ann\n");
+  const std::string output =
+      Psql(
+          "\\dt sluice.mod*\n\\d sluice.models\n\\di sluice.*\n"
+          "SELECT name FROM sluice.models;\nSELECT name FROM \"sluice\".\"models\";\n"
+          "SELECT name FROM sluice_models;\nSELECT sluice.models.name FROM sluice.models;\n"
+          "SELECT oid = 'sluice.models'::regclass, oid::regclass, to_regclass('models'),"
+          " (SELECT count(*) FROM sluice.result_tables) FROM pg_class WHERE relname = 'models';\n"
+          "SELECT table_schema, count(*) > 9 FROM information_schema.tables WHERE table_schema"
+          " IN ('public', 'sluice') GROUP BY 1 ORDER BY 1;\n"
+          "SELECT DISTINCT table_name FROM information_schema.columns WHERE table_schema ="
+          " 'public' ORDER BY 1;\n",
+          "-At")
+          .output;
+  for (const char* part :
+       {"sluice|model_versions|table|ann\nsluice|models|table|ann\n", "name|text||not null|",
+        "sluice|models_pkey|index|ann|models",
+        "\nm\nm\nm\nm\n1|sluice.models||0\npublic|0\nsluice|1\nneeds\npoints\nrefers\n"}) {
+    EXPECT_NE(output.find(part), std::string::npos) << part << " in\n" << output;
+  }
+  EXPECT_EQ(output.find("ERROR"), std::string::npos) << output;
+}
+
 // As a new user finds it at the end of scripts/quickstart.
 TEST_F(SqliteDoorTest, QuickstartsLastLineOpensPsql) {
   std::ifstream script(SLUICE_SOURCE_DIR "/scripts/quickstart");

@@ -1,0 +1,309 @@
+#include "k8s/cluster_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace sluice::k8s {
+namespace {
+
+using elastic::AllowedNodes;
+using elastic::ClusterJob;
+using elastic::ClusterProcess;
+
+// How much a new measurement of the same number of workers changes the known one.
+constexpr double kNewRateWeight = 0.3;
+// Before the first pod of a job shows what its workers request.
+constexpr double kUnknownCpu = 1;
+// Values of the classes that `sluice k8s manifests` makes, before a pod shows its priority.
+constexpr int kHighPriority = -100;
+constexpr int kLowPriority = -1000;
+
+bool IsOver(const TrainingJobStatus& status) {
+  return Holds(status, kConditionComplete) || Holds(status, kConditionFailed);
+}
+
+// One order of PriorityClass and `engine.priority`: the class counts first.
+int PriorityOf(int pod_priority, int job_priority) {
+  constexpr int kMaxPodPriority = 1'000'000;
+  constexpr int kMaxJobPriority = 499;
+  return std::clamp(pod_priority, -kMaxPodPriority, kMaxPodPriority) * (2 * kMaxJobPriority + 2) +
+         std::clamp(job_priority, -kMaxJobPriority, kMaxJobPriority);
+}
+
+template <class Facts>
+void Keep(std::map<std::string, Facts>& known, const std::string& key, const ObjectChange& change,
+          Result<Facts> facts) {
+  if (change.kind == ObjectChange::Kind::kGone || !facts.ok()) {
+    known.erase(key);
+  } else {
+    known[key] = std::move(*facts);
+  }
+}
+
+}  // namespace
+
+void ClusterView::OnNode(const ObjectChange& change) {
+  Keep(nodes_, change.object.name, change, ReadNode(change.object));
+}
+
+void ClusterView::OnPod(const ObjectChange& change) {
+  Keep(pods_, change.object.uid, change, ReadPod(change.object));
+}
+
+void ClusterView::OnQuota(const ObjectChange& change) {
+  Keep(quotas_, change.object.uid, change, ReadQuota(change.object));
+}
+
+void ClusterView::OnTrainingJob(const ObjectChange& change) {
+  const Object& object = change.object;
+  Result<TrainingJobSpec> spec = ParseTrainingJobSpec(object.json);
+  Result<TrainingJobStatus> status = ParseTrainingJobStatus(object.json);
+  if (change.kind == ObjectChange::Kind::kGone || object.leaving || !spec.ok() || !status.ok()) {
+    jobs_.erase(object.uid);
+    return;
+  }
+  KnownJob& job = jobs_[object.uid];
+  job.namespace_name = object.namespace_name;
+  job.name = object.name;
+  job.spec = std::move(*spec);
+  job.status = std::move(*status);
+  job.created = CreationTimeOf(object.json);
+  // A rate counts if the same workers ran all the time that it was measured over.
+  const uint32_t workers = job.status.running_workers;
+  const bool steady = std::exchange(job.steady_workers, workers) == workers;
+  const double rate = job.status.rows_per_second.value_or(0);
+  if (steady && workers > 0 && rate > 0) {
+    const auto [known, first] = job.rates.emplace(workers, rate);
+    known->second += first ? 0 : kNewRateWeight * (rate - known->second);
+  }
+}
+
+// Builds one snapshot.
+class ClusterView::Builder {
+ public:
+  explicit Builder(const ClusterView& view) : view_(view) {}
+
+  Snapshot Build() {
+    LookAtWorkers();
+    NameFurtherResources();
+    for (const auto& [name, facts] : view_.nodes_) {
+      node_index_[name] = static_cast<int>(made_.state.nodes.size());
+      made_.state.nodes.push_back(
+          {name, CapacityOf(facts.allocatable), !facts.ready, facts.cordoned});
+    }
+    for (const auto& [uid, job] : view_.jobs_) {
+      if (!IsOver(job.status) && !job.spec.suspend) {
+        job_index_[uid] = static_cast<int>(made_.state.jobs.size());
+        made_.jobs.push_back({job.namespace_name, job.name, job.status.grant, 0});
+        made_.state.jobs.push_back(Describe(uid, job));
+      }
+    }
+    for (const auto& [uid, pod] : view_.pods_) {
+      AddPod(pod);
+    }
+    for (size_t i = 0; i < made_.jobs.size(); ++i) {
+      LimitByQuotas(i);
+    }
+    return std::move(made_);
+  }
+
+ private:
+  // The kinds that workers request, as many as the autoscaler takes; the others do not decide where
+  // a worker has room.
+  void NameFurtherResources() {
+    std::set<std::string> named;
+    for (const auto& [uid, pod] : view_.pods_) {
+      for (const auto& [name, amount] : pod.request.further) {
+        if (!pod.job_uid.empty() && amount > 0) {
+          named.insert(name);
+        }
+      }
+    }
+    further_.assign(named.begin(), named.end());
+    further_.resize(std::min(further_.size(), elastic::kMaxFurtherResources));
+  }
+
+  elastic::Capacity CapacityOf(const Amounts& amounts) const {
+    elastic::Capacity capacity = amounts.known;
+    for (size_t i = 0; i < further_.size(); ++i) {
+      const auto found = amounts.further.find(further_[i]);
+      capacity.further[i] = found == amounts.further.end() ? 0 : found->second;
+    }
+    return capacity;
+  }
+
+  // Pods with the same rules share the answer.
+  AllowedNodes AllowedBy(const NodeRules& rules) {
+    AllowedNodes& allowed = allowed_[rules.key()];
+    if (allowed == nullptr) {
+      std::vector<bool> answers;
+      for (const auto& [name, facts] : view_.nodes_) {
+        answers.push_back(rules.Admits(facts.labels));
+      }
+      allowed = std::make_shared<const std::vector<bool>>(std::move(answers));
+    }
+    return allowed;
+  }
+
+  // What the pods of a job's workers show.
+  struct Workers {
+    const PodFacts* newest = nullptr;
+    uint32_t waiting = 0;  // without a node
+  };
+  void LookAtWorkers() {
+    for (const auto& [uid, pod] : view_.pods_) {
+      if (pod.job_uid.empty() || pod.role != elastic::Role::kWorker) {
+        continue;
+      }
+      Workers& workers = workers_[pod.job_uid];
+      if (workers.newest == nullptr || workers.newest->created < pod.created) {
+        workers.newest = &pod;
+      }
+      workers.waiting += pod.node.empty() && !pod.terminating && !pod.over ? 1 : 0;
+    }
+  }
+
+  ClusterJob Describe(const std::string& uid, const KnownJob& job) {
+    const ProcessesSpec& workers = job.spec.workers;
+    ClusterJob described;
+    described.name = uid;
+    described.min = std::max<uint32_t>(1, workers.min.value_or(1));
+    described.max =
+        std::max(described.min, workers.max.value_or(std::max(1U, job.status.most_workers)));
+    described.arrival = job.created;
+    int pod_priority = workers.priority.high_share >= 0.5 ? kHighPriority : kLowPriority;
+    if (const PodFacts* worker = workers_[uid].newest) {
+      described.worker = CapacityOf(worker->request);
+      described.nodes = AllowedBy(worker->rules);
+      pod_priority = worker->priority;
+    } else {
+      described.worker = Requested(workers);
+    }
+    described.priority = PriorityOf(pod_priority, job.spec.priority);
+    described.throughput.assign(job.rates.begin(), job.rates.end());
+    if (job.status.seconds_left && job.status.rows_per_second) {
+      described.rows_left =
+          static_cast<double>(*job.status.seconds_left) * *job.status.rows_per_second;
+    }
+    return described;
+  }
+
+  static elastic::Capacity Requested(const ProcessesSpec& workers) {
+    elastic::Capacity request;
+    const auto amount = [&](const char* name, double otherwise) {
+      const auto found = workers.resources.requests.find(name);
+      return found == workers.resources.requests.end() ? otherwise : found->second.AsDouble();
+    };
+    request.cpu = amount("cpu", kUnknownCpu);
+    request.memory_bytes = static_cast<int64_t>(amount("memory", 0));
+    request.gpu = amount("nvidia.com/gpu", 0);
+    request.processes = 1;
+    return request;
+  }
+
+  void AddPod(const PodFacts& pod) {
+    if (pod.over) {
+      return;
+    }
+    const auto job = job_index_.find(pod.job_uid);
+    ClusterProcess process;
+    process.name = pod.name;
+    process.request = CapacityOf(pod.request);
+    process.terminating = pod.terminating;
+    process.started = pod.created;
+    process.priority = pod.priority;
+    if (job != job_index_.end()) {
+      process.job = job->second;
+      process.worker = pod.role == elastic::Role::kWorker;
+    }
+    if (!pod.node.empty()) {
+      const auto node = node_index_.find(pod.node);
+      if (node == node_index_.end()) {
+        return;  // with a node that is gone
+      }
+      process.node = node->second;
+      if (process.worker && !process.terminating) {
+        ++made_.jobs[static_cast<size_t>(process.job)].running;
+      }
+    } else if (process.worker || pod.terminating ||
+               (process.job == ClusterProcess::kNone && !RoomWouldHelp(pod))) {
+      return;  // a waiting worker is a start that the plan makes anew
+    } else {
+      process.nodes = AllowedBy(pod.rules);
+    }
+    made_.state.processes.push_back(std::move(process));
+  }
+
+  static bool RoomWouldHelp(const PodFacts& pod) {
+    return pod.unschedulable && !pod.rules.HasFurtherRules();
+  }
+
+  void LimitByQuotas(size_t index) {
+    const Job& job = made_.jobs[index];
+    ClusterJob& described = made_.state.jobs[index];
+    const Workers& workers = workers_[described.name];
+    if (workers.newest == nullptr) {
+      return;  // what one needs is not known yet
+    }
+    double more = described.max;
+    for (const auto& [uid, quota] : view_.quotas_) {
+      if (quota.namespace_name != job.namespace_name) {
+        continue;
+      }
+      for (const auto& [name, amount] : ByName(workers.newest->request)) {
+        const auto left = quota.left.find(name);
+        if (left != quota.left.end() && amount > 0) {
+          more = std::min(more, std::floor(std::max(0.0, left->second) / amount));
+        }
+      }
+    }
+    // Its pods that wait are counted by the quota, too.
+    const uint32_t allowed =
+        job.running + workers.waiting + static_cast<uint32_t>(std::max(0.0, more));
+    described.max = std::max(described.min, std::min(described.max, allowed));
+  }
+
+  const ClusterView& view_;
+  Snapshot made_;
+  std::map<std::string, Workers> workers_;  // by the uid of their job
+  std::map<std::string, int> node_index_, job_index_;
+  std::vector<std::string> further_;  // names, by index in Capacity::further
+  std::map<std::string, AllowedNodes> allowed_;
+};
+
+ClusterView::Snapshot ClusterView::Make() const {
+  return Builder(*this).Build();
+}
+
+std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
+                                      const elastic::ScalingDecision& decision) {
+  std::vector<uint32_t> starts(snapshot.jobs.size(), 0);
+  for (const elastic::ScalingDecision::Start& start : decision.starts) {
+    ++starts[static_cast<size_t>(start.job)];
+  }
+  std::vector<Grant> grants(snapshot.jobs.size());
+  for (const size_t victim : decision.victims) {
+    const ClusterProcess& process = snapshot.state.processes[victim];
+    grants[static_cast<size_t>(process.job)].give_up.push_back(process.name);
+  }
+  std::map<size_t, Grant> changed;
+  for (size_t i = 0; i < grants.size(); ++i) {
+    const ClusterView::Job& job = snapshot.jobs[i];
+    Grant& grant = grants[i];
+    grant.workers = std::min(decision.targets[i].workers, job.running + starts[i]);
+    if (job.running < snapshot.state.jobs[i].min && grant.workers < snapshot.state.jobs[i].min) {
+      grant.workers = 0;
+    }
+    std::sort(grant.give_up.begin(), grant.give_up.end());
+    if (!job.grant || job.grant->workers != grant.workers ||
+        (!grant.give_up.empty() && job.grant->give_up != grant.give_up)) {
+      changed.emplace(i, std::move(grant));
+    }
+  }
+  return changed;
+}
+
+}  // namespace sluice::k8s

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elastic/fleet/autoscaler.h"
+#include "k8s/cluster_objects.h"
+#include "k8s/known_objects.h"
+#include "k8s/training_job.h"
+#include "k8s/training_job_status.h"
+
+namespace sluice::k8s {
+
+// What the controller knows of a cluster, in the form in which the autoscaler decides: nodes, all
+// pods, TrainingJobs and quotas, each read once when it changes. An object that cannot be read
+// counts as gone. Pure; one thread.
+class ClusterView {
+ public:
+  void OnNode(const ObjectChange& change);
+  void OnPod(const ObjectChange& change);
+  void OnTrainingJob(const ObjectChange& change);
+  void OnQuota(const ObjectChange& change);
+
+  struct Job {
+    std::string namespace_name, name;
+    std::optional<Grant> grant;  // its current one
+    uint32_t running = 0;        // workers that have a node and are not ending
+  };
+  struct Snapshot {
+    elastic::ClusterState state;
+    std::vector<Job> jobs;  // by index of state.jobs
+  };
+  // The jobs are those that are neither over nor suspended; their order is stable. Every other pod
+  // is foreground; it waits if the scheduler has found no room for it, and room alone would help.
+  Snapshot Make() const;
+
+ private:
+  struct KnownJob {
+    std::string namespace_name, name;
+    TrainingJobSpec spec;
+    TrainingJobStatus status;
+    TimePoint created{};
+    std::map<uint32_t, double> rates;  // measured: rows per second by number of workers
+    uint32_t steady_workers = 0;       // that ran when the status was last written
+  };
+  class Builder;
+
+  std::map<std::string, NodeFacts> nodes_;    // by name
+  std::map<std::string, PodFacts> pods_;      // by uid
+  std::map<std::string, KnownJob> jobs_;      // by uid
+  std::map<std::string, QuotaFacts> quotas_;  // by uid
+};
+
+// The grants that differ from the current ones, by index of `snapshot.jobs`. A job that does not
+// have its minimum yet gets it as a whole or waits with 0. Pure.
+std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
+                                      const elastic::ScalingDecision& decision);
+
+}  // namespace sluice::k8s

@@ -1,0 +1,196 @@
+#include "k8s/controller.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "k8s/cluster_objects.h"
+#include "k8s/seconds_internal.h"
+
+namespace sluice::k8s {
+namespace {
+
+constexpr int kLeaseSeconds = 8;
+constexpr double kRoundSeconds = kLeaseSeconds / 4.0;
+// Changes that come together are one decision; a status changes once a second for each job, and
+// matters less.
+constexpr double kSettleSeconds = 0.1;
+constexpr double kStatusSeconds = 1;
+// A grant that could not be written is decided again.
+constexpr double kRetrySeconds = 1;
+constexpr double kLookSeconds = 0.1;
+
+}  // namespace
+
+Controller::Controller(ApiClient& client, ControllerOptions options)
+    : client_(client),
+      options_(std::move(options)),
+      claim_(client, {.namespace_name = options_.namespace_name,
+                      .name = "sluice-controller",
+                      .holder = options_.holder,
+                      .duration_seconds = kLeaseSeconds}) {}
+
+Controller::~Controller() = default;
+
+Status Controller::Run(const std::stop_token& stop) {
+  RETURN_IF_ERROR(Follow(kNodes, &ClusterView::OnNode, kSettleSeconds, stop));
+  RETURN_IF_ERROR(Follow(kQuotas, &ClusterView::OnQuota, kSettleSeconds, stop));
+  RETURN_IF_ERROR(Follow(kTrainingJobs, &ClusterView::OnTrainingJob, kStatusSeconds, stop));
+  RETURN_IF_ERROR(Follow(kPods, &ClusterView::OnPod, kSettleSeconds, stop));
+  while (!stop.stop_requested()) {
+    Lead(stop);
+    bool decide = false;
+    {
+      const MutexLock lock(mutex_);
+      decide = counts_.leads && due_ && client_.clock().Now() >= *due_;
+    }
+    if (decide && claim_.Held()) {
+      Decide(stop);
+    } else {
+      WaitForWork(stop);
+    }
+  }
+  std::vector<std::unique_ptr<ObjectWatch>> watches;
+  {
+    const MutexLock lock(mutex_);
+    watches.swap(watches_);
+  }
+  watches.clear();
+  const Status released = claim_.Release({});
+  if (!released.ok()) {
+    log::Warn("the controller's Lease was not released: {}", released.ToString());
+  }
+  return OkStatus();
+}
+
+// `patience`: how soon after a change of an existing object it is decided; at once after the
+// appearance or the end of one.
+Status Controller::Follow(const Resource& resource, Reader reader, double patience_seconds,
+                          const std::stop_token& stop) {
+  auto heard = [this, reader, patience_seconds](const ObjectChange& change) {
+    const double patience =
+        change.kind == ObjectChange::Kind::kChanged ? patience_seconds : kSettleSeconds;
+    const MutexLock lock(mutex_);
+    (view_.*reader)(change);
+    const TimePoint due = client_.clock().Now() + Seconds(patience);
+    due_ = std::min(due_.value_or(due), due);
+    news_ = true;
+    changed_.notify_all();
+  };
+  ASSIGN_OR_RETURN(std::unique_ptr<ObjectWatch> watch,
+                   ObjectWatch::Start(client_, {resource, "", ""}, std::move(heard), stop));
+  const MutexLock lock(mutex_);
+  watches_.push_back(std::move(watch));
+  return OkStatus();
+}
+
+// Until something may have to be done; the clock is looked at ten times a second.
+void Controller::WaitForWork(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  const TimePoint now = client_.clock().Now();
+  const TimePoint longest = Seconds(kLookSeconds);
+  const TimePoint wait = std::clamp(due_.value_or(now + longest) - now, TimePoint(1), longest);
+  changed_.wait_for(lock.native(), stop, claim_.Held() ? wait : longest,
+                    [this]() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(news_, false); });
+}
+
+void Controller::Lead(const std::stop_token& stop) {
+  const TimePoint now = client_.clock().Now();
+  if (now < next_round_) {
+    return;
+  }
+  next_round_ = now + Seconds(kRoundSeconds);
+  const Result<LeaseClaim::View> view = claim_.Round(stop);
+  if (!view.ok() && !stop.stop_requested()) {
+    log::Warn("the controller's Lease: {}", view.status().ToString());
+  }
+  const bool leads = claim_.Held();
+  const MutexLock lock(mutex_);
+  if (leads != counts_.leads) {
+    log::Info("this controller {}", leads ? "acts" : "waits: another one acts");
+    counts_.leads = leads;
+    history_ = {};
+    due_ = now;
+  }
+}
+
+void Controller::Decide(const std::stop_token& stop) {
+  const TimePoint begun = client_.clock().Now();
+  ClusterView::Snapshot snapshot;
+  {
+    const MutexLock lock(mutex_);
+    snapshot = view_.Make();
+    due_.reset();
+  }
+  const elastic::ScalingDecision decision =
+      elastic::Autoscale(snapshot.state, options_.autoscaler, history_, begun);
+  history_ = decision.history;
+  const std::map<size_t, Grant> changed = ChangedGrants(snapshot, decision);
+  {
+    const MutexLock lock(mutex_);
+    ++counts_.decisions;
+    counts_.waiting_pod_seconds += counts_.waiting_pods * SecondsBetween(last_decision_, begun);
+    last_decision_ = begun;
+    counts_.decision_seconds += SecondsBetween(begun, client_.clock().Now());
+    counts_.jobs = static_cast<uint32_t>(snapshot.jobs.size());
+    counts_.nodes = static_cast<uint32_t>(snapshot.state.nodes.size());
+    counts_.waiting_pods = static_cast<uint32_t>(std::count_if(
+        snapshot.state.processes.begin(), snapshot.state.processes.end(), [](const auto& process) {
+          return process.node == elastic::ClusterProcess::kNone &&
+                 process.job == elastic::ClusterProcess::kNone;
+        }));
+    counts_.granted_workers = 0;
+    for (const elastic::ScalingDecision::Target& target : decision.targets) {
+      counts_.granted_workers += target.workers;
+    }
+    if (decision.look_again) {
+      due_ = std::min(due_.value_or(*decision.look_again), *decision.look_again);
+    }
+  }
+  for (const auto& [index, grant] : changed) {
+    if (stop.stop_requested() || !claim_.Held()) {
+      return;
+    }
+    Write(snapshot.jobs[index], grant, stop);
+  }
+}
+
+void Controller::Write(const ClusterView::Job& job, const Grant& grant,
+                       const std::stop_token& stop) {
+  const ObjectAnswer answer = PatchObject(client_, kTrainingJobs, job.namespace_name, job.name,
+                                          "status", GrantPatch(grant), stop);
+  const MutexLock lock(mutex_);
+  if (answer.ok()) {
+    ++counts_.grants;
+    log::Info("{}/{}: {} workers", job.namespace_name, job.name, grant.workers);
+    return;
+  }
+  if (answer.fault == Fault::kNotFound) {
+    return;  // it was deleted; the watch says so
+  }
+  ++counts_.failed_grants;
+  log::Warn("the grant of {}/{} was not written: {}", job.namespace_name, job.name,
+            answer.status.ToString());
+  const TimePoint due = client_.clock().Now() + Seconds(kRetrySeconds);
+  due_ = std::min(due_.value_or(due), due);
+}
+
+Controller::Counts Controller::counts() const {
+  const MutexLock lock(mutex_);
+  return counts_;
+}
+
+std::map<std::string, uint64_t> Controller::watch_restarts() const {
+  const MutexLock lock(mutex_);
+  std::map<std::string, uint64_t> all;
+  for (const std::unique_ptr<ObjectWatch>& watch : watches_) {
+    for (const auto& [reason, count] : watch->restarts()) {
+      all[reason] += count;
+    }
+  }
+  return all;
+}
+
+}  // namespace sluice::k8s

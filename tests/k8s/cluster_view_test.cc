@@ -1,0 +1,230 @@
+#include "k8s/cluster_view.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "k8s/pod_spec.h"
+
+namespace sluice::k8s {
+namespace {
+
+using elastic::ClusterProcess;
+using elastic::Role;
+using testing::ElementsAre;
+
+constexpr elastic::AutoscalerOptions kAtOnce = {.hysteresis_seconds = 0};
+
+// A small cluster, described as the API server describes it.
+class ClusterViewTest : public testing::Test {
+ protected:
+  static ObjectChange Change(const std::string& json,
+                             ObjectChange::Kind kind = ObjectChange::Kind::kAppeared) {
+    Result<Object> object = ReadObject(json, "an object");
+    EXPECT_TRUE(object.ok()) << object.status().ToString();
+    return {kind, object.ok() ? *object : Object()};
+  }
+  void Node(const std::string& name, int cpu, const std::string& spec = "{}", int pods = 110) {
+    view_.OnNode(Change(fmt::format(
+        R"({{"metadata": {{"name": "{0}", "uid": "{0}", "labels": {{"name": "{0}"}}}}, "spec": {1},
+             "status": {{"allocatable": {{"cpu": "{2}", "memory": "100Gi", "pods": "{3}"}}}}}})",
+        name, spec, cpu, pods)));
+  }
+  void Job(const std::string& name, int min, int max, const std::string& status = "{}",
+           const std::string& more = "") {
+    view_.OnTrainingJob(Change(fmt::format(
+        R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}-uid",
+                           "creationTimestamp": "2026-01-01T00:00:0{5}Z"}},
+             "spec": {{"statement": "SELECT 1", "source": {{"secretName": "s"}},
+                       "workers": {{"min": {1}, "max": {2}}}{4}}}, "status": {3}}})",
+        name, min, max, status, more, ++jobs_)));
+  }
+  // `node` "": it waits.
+  void Pod(const std::string& name, const std::string& node, const std::string& labels,
+           const std::string& more_spec = "", int priority = 0, bool leaving = false,
+           const std::string& cpu = "1") {
+    view_.OnPod(Change(fmt::format(
+        R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}", "labels": {2}{5}}},
+             "spec": {{{1}"priority": {4}{3}, "containers": [{{"resources": {{"requests":
+                 {{"cpu": "{6}"}}}}}}]}},
+             "status": {{"phase": "Pending", "conditions": [
+                 {{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}}]}}}})",
+        name, node.empty() ? "" : fmt::format(R"("nodeName": "{}", )", node), labels, more_spec,
+        priority, leaving ? R"(, "deletionTimestamp": "2026-01-01T00:00:00Z")" : "", cpu)));
+  }
+  void Worker(const std::string& job, const std::string& node, bool leaving = false) {
+    const std::string name = fmt::format("{}-worker-{}", job, ++workers_);
+    Pod(name, node, Labels(job, Role::kWorker, workers_), "", -100, leaving);
+  }
+  static std::string Labels(const std::string& job, Role role, uint64_t number) {
+    std::string json;
+    for (const auto& [key, value] :
+         LabelsOf({job + "-uid", role, elastic::Incarnation(number), 0})) {
+      json += fmt::format(R"({}"{}": "{}")", json.empty() ? "" : ", ", key, value);
+    }
+    return "{" + json + "}";
+  }
+  void Service(const std::string& name, const std::string& node, const std::string& more_spec = "",
+               int priority = 0) {
+    Pod(name, node, "{}", more_spec, priority);
+  }
+  std::map<std::string, Grant> Grants() {
+    const ClusterView::Snapshot snapshot = view_.Make();
+    std::map<std::string, Grant> grants;
+    for (const auto& [index, grant] :
+         ChangedGrants(snapshot, elastic::Autoscale(snapshot.state, kAtOnce, {}, {}))) {
+      grants[snapshot.jobs[index].name] = grant;
+    }
+    return grants;
+  }
+  static Grant Workers(uint32_t workers, std::vector<std::string> give_up = {}) {
+    return {workers, std::move(give_up), {}};
+  }
+
+  ClusterView view_;
+  int jobs_ = 0;
+  uint64_t workers_ = 0;
+};
+
+using Granted = std::map<std::string, Grant>;
+
+TEST_F(ClusterViewTest, IdleRoomIsSharedByEqualJobs) {
+  Node("n1", 4);
+  Node("n2", 4);
+  Job("a", 1, 8);
+  Job("b", 1, 8);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}, {"b", Workers(4)}}));
+}
+
+TEST_F(ClusterViewTest, AnUnchangedGrantIsNotWrittenAgain) {
+  Node("n1", 4);
+  Job("a", 1, 8, R"({"grant": {"workers": 4}})");
+  EXPECT_EQ(Grants(), Granted());
+}
+
+TEST_F(ClusterViewTest, JobsThatAreOverOrSuspendedGetNothing) {
+  Node("n1", 4);
+  Job("over", 1, 8, R"({"conditions": [{"type": "Complete", "status": "True"}]})");
+  Job("suspended", 1, 8, "{}", R"(, "suspend": true)");
+  EXPECT_EQ(Grants(), Granted());
+}
+
+TEST_F(ClusterViewTest, AServiceThatWaitsTakesTheRoomOfWorkersByName) {
+  Node("n1", 3);
+  Job("a", 1, 8, R"({"grant": {"workers": 3}})");
+  Worker("a", "n1");
+  Worker("a", "n1");
+  Worker("a", "n1");
+  EXPECT_EQ(Grants(), Granted());
+  Service("web", "");
+  const Granted grants = Grants();
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(grants.at("a").workers, 2U);
+  EXPECT_EQ(grants.at("a").give_up.size(), 1U);
+}
+
+TEST_F(ClusterViewTest, WhereItGoesADifferentNodeWouldNotHelp) {
+  Node("n1", 2);
+  Node("n2", 2);
+  Job("a", 1, 8, R"({"grant": {"workers": 4}})");
+  for (const char* const node : {"n1", "n1", "n2", "n2"}) {
+    Worker("a", node);
+  }
+  Service("web", "", R"(, "nodeSelector": {"name": "n2"})");
+  const Granted grants = Grants();
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_THAT(grants.at("a").give_up, ElementsAre(testing::AnyOf("a-worker-3", "a-worker-4")));
+}
+
+TEST_F(ClusterViewTest, APodThatShrinkingDoesNotHelpShrinksNobody) {
+  Node("n1", 2);
+  Node("gpu", 2, R"({"taints": [{"key": "gpu", "value": "y", "effect": "NoSchedule"}]})");
+  Job("a", 1, 8, R"({"grant": {"workers": 2}})");
+  Worker("a", "n1");
+  Worker("a", "n1");
+  Pod("large", "", "{}", "", 0, false, "8");                                // larger than a node
+  Service("elsewhere", "", R"(, "nodeSelector": {"name": "n9"})");          // no such node
+  Service("claim", "", R"(, "volumes": [{"persistentVolumeClaim": {}}])");  // not judged
+  Service("lower", "", "", -200);                                           // comes after ours
+  EXPECT_EQ(Grants(), Granted());
+}
+
+TEST_F(ClusterViewTest, WorkersThatEndHoldTheirPlaceAndAreNotCounted) {
+  Node("n1", 3);
+  Job("a", 1, 8, R"({"grant": {"workers": 2}})");
+  Worker("a", "n1");
+  Worker("a", "n1");
+  Worker("a", "n1", true);
+  Service("web", "");
+  EXPECT_EQ(Grants(), Granted()) << "the service takes the place of the one that ends";
+}
+
+TEST_F(ClusterViewTest, ANodeTakesOnlySoManyPods) {
+  Node("n1", 8, "{}", 3);
+  Service("web", "n1");
+  Job("a", 1, 8);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(2)}}));
+}
+
+TEST_F(ClusterViewTest, CordonedAndTaintedNodesGetNothingNewAndKeepWhatTheyHave) {
+  Node("n1", 4, R"({"unschedulable": true})");
+  Node("n2", 4, R"({"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]})");
+  Job("a", 1, 8, R"({"grant": {"workers": 2}})");
+  Worker("a", "n1");
+  Worker("a", "n2");
+  EXPECT_EQ(Grants(), Granted());
+}
+
+TEST_F(ClusterViewTest, AJobBelowItsMinimumWaitsWithNothing) {
+  Node("n1", 4);
+  Service("web", "n1");
+  Service("web2", "n1");
+  Job("large", 3, 8);
+  EXPECT_EQ(Grants(), (Granted{{"large", Workers(0)}}));
+  Job("small", 1, 2);
+  EXPECT_EQ(Grants(), (Granted{{"large", Workers(0)}, {"small", Workers(2)}}));
+}
+
+TEST_F(ClusterViewTest, APriorityTakesFromLowerJobsDownToTheirMinimum) {
+  Node("n1", 6);
+  Job("low", 2, 6, R"({"grant": {"workers": 6}})");
+  for (int i = 0; i < 6; ++i) {
+    Worker("low", "n1");
+  }
+  Job("high", 1, 8, "{}", R"(, "priority": 1)");
+  Worker("high", "");  // which shows that its pods are of the same class
+  const Granted grants = Grants();
+  EXPECT_EQ(grants.at("low").workers, 2U);
+  EXPECT_EQ(grants.at("low").give_up.size(), 4U);
+  EXPECT_EQ(grants.at("high").workers, 0U) << "its places are not free yet";
+}
+
+TEST_F(ClusterViewTest, AQuotaLimitsTheGrant) {
+  Node("n1", 8);
+  Job("a", 1, 8);
+  Worker("a", "n1");
+  view_.OnQuota(Change(R"({"metadata": {"name": "q", "namespace": "ns", "uid": "q"},
+      "status": {"hard": {"requests.cpu": "3"}, "used": {"requests.cpu": "1"}}})"));
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(3)}}));
+}
+
+TEST_F(ClusterViewTest, ThroughputIsMeasuredWhereTheWorkersStayTheSame) {
+  Node("n1", 8);
+  const std::string two = R"({"workers": {"running": 2}, "rowsPerSecond": 100})";
+  Job("a", 1, 8, two);
+  EXPECT_TRUE(view_.Make().state.jobs[0].throughput.empty());
+  Job("a", 1, 8, two);
+  ASSERT_EQ(view_.Make().state.jobs[0].throughput.size(), 1U);
+  EXPECT_EQ(view_.Make().state.jobs[0].throughput[0].first, 2U);
+}
+
+TEST_F(ClusterViewTest, WhatIsGoneIsGone) {
+  Node("n1", 4);
+  Job("a", 1, 8);
+  view_.OnNode(Change(R"({"metadata": {"name": "n1", "uid": "n1"}})", ObjectChange::Kind::kGone));
+  EXPECT_TRUE(view_.Make().state.nodes.empty());
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(0)}}));
+}
+
+}  // namespace
+}  // namespace sluice::k8s
