@@ -149,7 +149,9 @@ def main():
     train_many(address)
 
     idle_sessions(process, address)
-    show(f"{AT_ONCE} clients at once: all in", median_seconds(lambda: asyncio.run(all_in(address))), 3, "s")
+    at_once = median_seconds(lambda: asyncio.run(all_in(address)))
+    show(f"{AT_ONCE} clients at once: all in", at_once, 3, "s")
+    print(f"{'  directly':58} {median_seconds(lambda: asyncio.run(all_in(direct))):9.4g} s")
     seconds = cancels(address)
     assert len(seconds) == CANCELS
     show(f"cancel, p99, {RUNNING} statements running", seconds[-1 - CANCELS // 100], 1, "s")

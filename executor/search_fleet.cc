@@ -17,10 +17,10 @@ SearchFleet::SearchFleet(elastic::Fleet& fleet, const elastic::JobEndpoint& endp
 elastic::JobEndpoint SearchFleet::Begin(uint32_t training) {
   elastic::JobEndpoint own = endpoint_;
   own.job_name = fmt::format("{}-trial{}", endpoint_.job_name, training);
-  own.living.clear();
-  for (elastic::RunningProcess& process : endpoint_.living) {
+  own.running.clear();
+  for (elastic::RunningProcess& process : endpoint_.running) {
     if (process.name.starts_with(own.job_name + "-")) {
-      own.living.push_back(std::move(process));
+      own.running.push_back(std::move(process));
       continue;
     }
     const Status stopped = fleet_.Stop(process.name, 0);
@@ -28,7 +28,7 @@ elastic::JobEndpoint SearchFleet::Begin(uint32_t training) {
       log::Debug("stopping {}: {}", process.name, stopped.message());
     }
   }
-  endpoint_.living.clear();
+  endpoint_.running.clear();
   const MutexLock lock(audience_->mutex);
   begun_with_ = audience_->workers;
   own.workers = begun_with_;

@@ -19,8 +19,7 @@ namespace {
 
 using boost::asio::ip::tcp;
 
-int SocketTo(const std::string& folder, const std::string& port, sockaddr_un* address) {
-  const std::string path = folder + "/.s.PGSQL." + port;
+int UnixSocketFor(const std::string& path, sockaddr_un* address) {
   if (path.size() >= sizeof(address->sun_path)) {
     errno = ENAMETOOLONG;
     return -1;
@@ -33,7 +32,7 @@ int SocketTo(const std::string& folder, const std::string& port, sockaddr_un* ad
 // Calls `then` with a connected socket, or with -1.
 void ConnectUnix(const Upstream& upstream, const std::function<void(int)>& then) {
   sockaddr_un address = {};
-  const int descriptor = SocketTo(upstream.host, upstream.port, &address);
+  const int descriptor = UnixSocketFor(upstream.SocketPath(), &address);
   if (descriptor >= 0 &&
       connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     const int error = errno;
@@ -253,38 +252,6 @@ void BackendConnection::Close() {
   if (channel_ != nullptr) {
     channel_->Close();
   }
-}
-
-void CancelBackend(boost::asio::io_context& context, const Upstream& upstream, uint32_t process,
-                   uint32_t key) {
-  auto request = std::make_shared<std::string>();
-  AppendCancelRequest(*request, process, key);
-  if (upstream.local_socket()) {
-    ConnectUnix(upstream, [&request](int descriptor) {
-      if (descriptor >= 0) {
-        static_cast<void>(send(descriptor, request->data(), request->size(), MSG_NOSIGNAL));
-        close(descriptor);
-      }
-    });
-    return;
-  }
-  auto resolver = std::make_shared<tcp::resolver>(context);
-  auto socket = std::make_shared<tcp::socket>(context);
-  resolver->async_resolve(
-      upstream.host, upstream.port,
-      [resolver, socket, request, awaited = ReadySockets::AwaitAsio(context)](
-          const boost::system::error_code& error, const tcp::resolver::results_type& found) {
-        if (error || found.empty()) {
-          return;
-        }
-        socket->async_connect(*found.begin(),
-                              [socket, request, awaited](const boost::system::error_code& failed) {
-                                boost::system::error_code ignored;
-                                if (!failed) {
-                                  socket->send(boost::asio::buffer(*request), 0, ignored);
-                                }
-                              });
-      });
 }
 
 }  // namespace sluice::server::pgwire

@@ -63,9 +63,4 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   bool bound_ = false;          // with channel binding to the server's certificate
 };
 
-// Asks the server to cancel what runs on a back end, over a connection of its own, as the protocol
-// requires. The outcome is not reported.
-void CancelBackend(boost::asio::io_context& context, const Upstream& upstream, uint32_t process,
-                   uint32_t key);
-
 }  // namespace sluice::server::pgwire

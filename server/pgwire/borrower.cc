@@ -156,7 +156,7 @@ void WireSession::BorrowerGone(const Borrower* borrower) {
 }
 
 void WireSession::CancelServer() {
-  CancelBack();
+  CancelBack([] {});
 }
 
 void WireSession::EndLoan() {

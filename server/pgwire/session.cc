@@ -81,7 +81,7 @@ void WireSession::ReadClient() {
       break;
     }
     TakeFromClient({house_.buffer.data(), static_cast<size_t>(got)});
-    if (writing_server_ || state_ == State::kConnecting || state_ == State::kVerifier) {
+    if (writing_server() || state_ == State::kConnecting || state_ == State::kVerifier) {
       return;  // continues when the bytes have been passed on
     }
     if (conversation_ != nullptr && conversation_->held_bytes() > kMaxHeldBytes) {
@@ -282,12 +282,13 @@ Status WireSession::CheckSetting(std::string_view set) {
   return house_.service.CheckSetting(set);
 }
 
-void WireSession::Cancel() {
+void WireSession::Cancel(std::function<void()> then) {
   if (conversation_ != nullptr && conversation_->statement_runs()) {
     stop_.request_stop();
   } else if (state_ == State::kTalking) {
-    CancelBack();
+    return CancelBack(std::move(then));
   }
+  then();
 }
 
 void WireSession::Shutdown() {

@@ -4,6 +4,7 @@
 
 #include "server/pgwire/backend_connection_internal.h"
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/cancel_request_internal.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 
@@ -62,6 +63,10 @@ void WireSession::ToServer(std::string_view bytes) {
   if (state_ == State::kClosed || bytes.empty()) {
     return;
   }
+  if (cancels_ > 0) {
+    after_cancel_ += bytes;
+    return;
+  }
   if (embedded_ == nullptr) {  // ours answers from another thread
     client_.ExpectAnswer();
   }
@@ -85,6 +90,34 @@ void WireSession::ToServer(std::string_view bytes) {
         self->borrower_->Wait();
       }
     });
+  }
+}
+
+void WireSession::CancelBack(std::function<void()> then) {
+  if (embedded_ != nullptr) {
+    embedded_->Cancel();
+    return then();
+  }
+  ++cancels_;
+  CancelBackend(house_.context, house_.upstream, process_, backend_key_,
+                [self = shared_from_this(), then = std::move(then)] {
+                  if (--self->cancels_ == 0) {
+                    self->SendAfterCancel();
+                  }
+                  then();
+                });
+}
+
+void WireSession::SendAfterCancel() {
+  if (state_ == State::kClosed || after_cancel_.empty()) {
+    return;
+  }
+  ToServer(std::exchange(after_cancel_, {}));
+  if (!writing_server_ && state_ != State::kClosed) {
+    WaitForClient();
+    if (borrower_ != nullptr) {
+      borrower_->Wait();
+    }
   }
 }
 

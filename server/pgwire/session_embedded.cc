@@ -30,14 +30,6 @@ void WireSession::OpenEmbedded() {
       });
 }
 
-void WireSession::CancelBack() {
-  if (embedded_ != nullptr) {
-    embedded_->Cancel();
-  } else {
-    CancelBackend(house_.context, house_.upstream, process_, backend_key_);
-  }
-}
-
 void WireSession::BeforeOwn(StatementRequest request, OwnMayRun then) {
   if (embedded_ == nullptr) {
     then(OkStatus(), std::move(request));

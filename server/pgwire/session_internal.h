@@ -2,6 +2,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,8 +67,9 @@ class WireSession final : public Conversation::Host,
   ~WireSession() override;
 
   void Start();
-  // A client that knows the key wants to cancel the running statement.
-  void Cancel();
+  // A client that knows the key wants to cancel the running statement. `then` is called when it can
+  // no longer hit a later one, possibly before this returns.
+  void Cancel(std::function<void()> then);
   bool HasKey(uint32_t key) const { return key == key_; }
   // Ends the session with the server's error for a shutdown.
   void Shutdown();
@@ -78,7 +80,8 @@ class WireSession final : public Conversation::Host,
   void FromBorrower(std::string_view bytes);
   void BorrowerGone(const Borrower* borrower);
   void BorrowerHasRoom();
-  bool writing_server() const { return writing_server_; }
+  // The back end is sent nothing more until it has taken, or may be sent, what waits for it.
+  bool writing_server() const { return writing_server_ || !after_cancel_.empty(); }
 
   // Conversation::Host
   void ToClient(std::string_view bytes) override;
@@ -131,7 +134,8 @@ class WireSession final : public Conversation::Host,
   };
   void Ready(FirstWords greeting);
   void OpenEmbedded();
-  void CancelBack();
+  void CancelBack(std::function<void()> then);
+  void SendAfterCancel();
   // Prepares the session for a statement of ours; calls `then`, possibly before it returns.
   using OwnMayRun = std::function<void(const Status& status, StatementRequest request)>;
   void BeforeOwn(StatementRequest request, OwnMayRun then);
@@ -166,6 +170,8 @@ class WireSession final : public Conversation::Host,
   bool reading_server_ = false;
   bool writing_client_ = false;
   bool writing_server_ = false;
+  int cancels_ = 0;           // requests to the server that it has not acted on yet
+  std::string after_cancel_;  // for the back end, held back so that no such request hits it
   // The statement that runs.
   std::shared_ptr<ClientLine> line_;
   std::stop_source stop_;

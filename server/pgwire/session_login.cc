@@ -70,9 +70,10 @@ bool WireSession::TakeStartup() {
       const uint32_t key = reader.Uint32();
       const auto found = house_.sessions.find(process);
       if (found != house_.sessions.end() && found->second->HasKey(key)) {
-        found->second->Cancel();
+        found->second->Cancel([self = shared_from_this()] { self->Close(); });
+      } else {
+        Close();
       }
-      Close();
       return false;
     }
     default:

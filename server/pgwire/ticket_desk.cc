@@ -15,6 +15,7 @@
 #include "executor/processes/child_process.h"
 #include "executor/processes/detached_process.h"
 #include "server/pgwire/backend_connection_internal.h"
+#include "server/pgwire/cancel_request_internal.h"
 #include "server/pgwire/desk_internal.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/splice_internal.h"
@@ -120,7 +121,7 @@ class DeskServer {
         desk_(context_, buffer_, std::move(name),
               {[this](Visitor visitor) { Enter(std::move(visitor)); },
                [this](uint32_t process, uint32_t backend_key) {
-                 CancelBackend(context_, upstream_, process, backend_key);
+                 CancelBackend(context_, upstream_, process, backend_key, [] {});
                }}),
         launcher_(context_, launcher),
         timer_(context_) {}

@@ -17,6 +17,8 @@ struct Upstream {
   std::string tls_root;  // libpq's sslrootcert
 
   bool local_socket() const { return !host.empty() && host.front() == '/'; }
+  // Of the Unix socket in the folder `host`.
+  std::string SocketPath() const { return host + "/.s.PGSQL." + port; }
 };
 
 // Reads `url` as libpq does, with its environment variables and defaults.

@@ -59,7 +59,7 @@ class ClusterViewTest : public testing::Test {
   static std::string Labels(const std::string& job, Role role, uint64_t number) {
     std::string json;
     for (const auto& [key, value] :
-         LabelsOf({job + "-uid", role, elastic::Incarnation(number), 0})) {
+         LabelsOf({job + "-uid", role, elastic::Incarnation(number), elastic::ServerId::First()})) {
       json += fmt::format(R"({}"{}": "{}")", json.empty() ? "" : ", ", key, value);
     }
     return "{" + json + "}";

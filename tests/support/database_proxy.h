@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -58,12 +59,24 @@ class DatabaseProxy {
     const std::lock_guard lock(mutex_);
     Open();
   }
+  // Whether requests to cancel a statement wait here instead of reaching the server.
+  void HoldCancels(bool hold) {
+    const std::lock_guard lock(mutex_);
+    hold_cancels_ = hold;
+  }
+  // Number of connections with a request to cancel that waits here.
+  int64_t held_cancels() {
+    const std::lock_guard lock(mutex_);
+    return std::count_if(connections_.begin(), connections_.end(),
+                         [](const Connection& connection) { return connection.held; });
+  }
 
  private:
   struct Connection {
     int client, server;
     int64_t forwarded = 0;  // to the client
     bool frozen = false;
+    bool held = false;  // a request to cancel, not passed on yet
   };
   static sockaddr_in Local(int port) {
     sockaddr_in address{};
@@ -122,8 +135,18 @@ class DatabaseProxy {
     }
     connections_.push_back({client, server});
   }
+  static bool IsCancel(int client) {
+    constexpr char kRequest[] = {0, 0, 0, 16, 4, char(0xd2), 22, 46};  // its length and its code
+    char bytes[sizeof kRequest];
+    return recv(client, bytes, sizeof bytes, MSG_PEEK) == sizeof bytes &&
+           std::equal(std::begin(bytes), std::end(bytes), std::begin(kRequest));
+  }
   // False: one of the two ends is closed.
   bool Serve(Connection& connection, bool client_says, bool server_says) {
+    connection.held = hold_cancels_ && client_says && IsCancel(connection.client);
+    if (connection.held) {
+      return true;
+    }
     if (client_says && Move(connection.client, connection.server) == 0) {
       return false;
     }
@@ -179,6 +202,7 @@ class DatabaseProxy {
   std::mutex mutex_;
   int listener_ = -1;
   std::vector<Connection> connections_;
+  bool hold_cancels_ = false;
   int64_t freeze_after_ = 0;  // 0: no connection is to be frozen
   std::jthread thread_;
 };
