@@ -235,6 +235,9 @@ Result<TypedValue> ReadValue(const AttributeSpec& spec, const AttributeValue& va
       if (const auto* list = std::get_if<AttributeValue::List>(&value.value)) {
         return ReadNumbers(spec, value, *list);
       }
+      if (spec.or_number && AttributeNumber(value)) {
+        return ReadNumbers(spec, value, AttributeValue::List{value});
+      }
       break;
     case AttributeType::kTextList:
       if (const auto* list = std::get_if<AttributeValue::List>(&value.value)) {

@@ -17,6 +17,8 @@ std::vector<ModelType> MakeModelTypes() {
   for (std::vector<ModelType>& more : std::vector{families::Types(), TreeTypes()}) {
     std::move(more.begin(), more.end(), std::back_inserter(types));
   }
+  std::vector<ModelType> sqlflow = SqlflowTypes(types);
+  std::move(sqlflow.begin(), sqlflow.end(), std::back_inserter(types));
   return types;
 }
 

@@ -26,7 +26,7 @@ struct AttributeSpec {
   std::optional<double> min, max;  // inclusive
   // kText: closed set, any case; empty = any. An entry "ndcg@n" takes any number after the '@'.
   std::vector<std::string> allowed;
-  bool or_number = false;            // kText: a number may stand there without quotes
+  bool or_number = false;            // a number may stand in place of kText, or of a list
   bool or_map = false;               // kText: so may a map to numbers, {'yes': 5, 'no': 1}
   std::vector<std::string> aliases;  // n_estimators for train.num_boost_round
   // Accepted so that SQLFlow's statements run, but without effect; the user is told.

@@ -233,6 +233,14 @@ AttributeSpec List(AttributeType type, std::string name, AttributeDefault defaul
   return Make(type, std::move(name), std::move(default_value), range, std::move(doc));
 }
 
+void SetDefault(ModelType* type, std::string_view name, AttributeDefault value) {
+  for (AttributeSpec& spec : type->attributes) {
+    if (spec.name == name) {
+      spec.default_value = std::move(value);
+    }
+  }
+}
+
 AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases) {
   spec.aliases = std::move(aliases);
   return spec;

@@ -32,6 +32,7 @@ AttributeSpec Text(std::string name, AttributeDefault default_value,
 AttributeSpec List(AttributeType type, std::string name, AttributeDefault default_value,
                    Range range, std::string doc);
 AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases);
+void SetDefault(ModelType* type, std::string_view name, AttributeDefault value);
 AttributeSpec Required(AttributeSpec spec);
 AttributeSpec WithoutEffect(AttributeSpec spec);
 
@@ -47,5 +48,7 @@ AttributeSpec HiddenUnits(const std::string& name);
 // model.PREFIXactivation_fn, _dropout, and model.batch_norm.
 void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attributes);
 std::vector<ModelType> TreeTypes();
+// Under the names of SQLFlow, made from `ours`.
+std::vector<ModelType> SqlflowTypes(const std::vector<ModelType>& ours);
 
 }  // namespace sluice::models

@@ -181,14 +181,6 @@ void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
   }
 }
 
-void SetDefault(ModelType* type, std::string_view name, AttributeDefault value) {
-  for (AttributeSpec& spec : type->attributes) {
-    if (spec.name == name) {
-      spec.default_value = std::move(value);
-    }
-  }
-}
-
 ModelType Trees(std::string name, Booster booster, ModelTask task, bool forest, std::string doc) {
   ModelType type;
   type.name = std::move(name);

@@ -60,8 +60,16 @@ Result<Type> TypeOf(const std::string& spelled) {
     type.name = type.name.substr(kPrefix.size());
   }
   static const std::vector<std::string> kNames = {
-      "gbtree",          "dart",           "gblinear", "xgbclassifier", "xgbregressor",
-      "xgbrfclassifier", "xgbrfregressor", "xgbranker"};
+      "gbtree",
+      "dart",
+      "gblinear",
+      "xgbclassifier",
+      "xgbregressor",
+      "xgbrfclassifier",
+      "xgbrfregressor",
+      "xgbranker",
+      "boostedtreesclassifier",
+      "boostedtreesregressor"};
   if (std::find(kNames.begin(), kNames.end(), type.name) == kNames.end()) {
     return NotFound(fmt::format("no boosted model of type '{}'", spelled))
         .Hint(

@@ -26,13 +26,16 @@ TEST(RegistryTest, FindsEveryTypeOfSqlflowInAnyCaseAndByAlias) {
                            "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor",
                            "xgboost.gbtree", "xgboost.dart", "xgboost.gblinear", "XGBClassifier",
                            "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker",
-                           "sqlflow_models.DNNClassifier", "sqlflow_models.DNNRegressor"}) {
+                           "sqlflow_models.DNNClassifier", "sqlflow_models.DNNRegressor",
+                           "BoostedTreesClassifier", "BoostedTreesRegressor", "AutoClassifier",
+                           "AutoRegressor", "dnnclassifier_functional_model", "RawDNNClassifier"}) {
     ASSERT_NE(FindModelType(name), nullptr) << name;
     EXPECT_EQ(FindModelType(name)->name, name);
   }
   EXPECT_EQ(Type("dnnclassifier").name, "DNNClassifier");
   EXPECT_EQ(Type("XGBOOST.GBTREE").name, "xgboost.gbtree");
   EXPECT_EQ(Type("xgboost.XGBRanker").name, "XGBRanker");
+  EXPECT_EQ(Type("sqlflow_models.AutoClassifier").name, "AutoClassifier");
   EXPECT_EQ(FindModelType("xgboost.foo"), nullptr);
   EXPECT_EQ(FindModelType("DNNRegressora"), nullptr);
 }
