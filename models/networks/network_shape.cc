@@ -44,9 +44,9 @@ Status Wrong(const Attribute& attribute, std::string_view expected) {
 Status SetFamily(const std::string& type, NetworkShape* shape) {
   const std::string_view name = std::string_view(type).substr(type.rfind('.') + 1);
   const auto is = [name](std::string_view prefix) { return name.starts_with(prefix); };
-  if (is("DNNLinearCombined")) {
+  if (is("DNNLinearCombined") || is("Auto")) {
     shape->wide = shape->deep = true;
-  } else if (is("DNN")) {
+  } else if (is("DNN") || is("RawDNN") || is("dnnclassifier_functional_model")) {
     shape->deep = true;
   } else if (is("Linear")) {
     shape->wide = true;

@@ -134,10 +134,10 @@ TEST_F(ResumedJob, P16_AMasterThatDiesBeforeItGoesBackIsSucceededByOneThatDoes) 
   const plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 1, 2);
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
   term_ = Term::First();
-  int written = 0;
+  bool written = false;
   std::vector<std::string> left;
   const Result<TrainOutcome> first = Run(plan, 3, [&](ThreadFleet& fleet, const auto& kind) {
-    if (kind == "checkpoint_written" && ++written == 2) {
+    if (kind == "checkpoint_written" && !std::exchange(written, true)) {
       (void)fleet.Stop("job1-ps-1", 0);
     } else if (kind == "rolled_back") {
       left = journal_.ReadAll().value();
