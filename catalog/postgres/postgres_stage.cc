@@ -7,8 +7,8 @@ namespace {
 
 // How long to wait for a reader that still uses the table.
 constexpr std::string_view kDropPatience = "SET LOCAL lock_timeout = '5s'";
-// Another process of the same role may take a new table for an abandoned one, and drop it, before it
-// is locked.
+// Another process of the same role may take a new table for an abandoned one, and drop it, before
+// it is locked.
 constexpr int kAttempts = 3;
 
 // True if the role may create tables in the schema of stages. The catalog creates that schema for
@@ -53,16 +53,16 @@ std::string MarkOf(std::string_view table) {
 Status RevokeFromOthers(PostgresConnection& connection, const std::string& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult grantees,
-      connection.Ask("SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE"
-                     " pg_catalog.quote_ident(r.rolname) END FROM pg_catalog.pg_class AS c"
+      connection.Ask("SELECT DISTINCT coalesce(pg_catalog.quote_ident(r.rolname), 'PUBLIC') FROM "
+                     "pg_catalog.pg_class AS c"
                      " CROSS JOIN pg_catalog.aclexplode(c.relacl) AS a LEFT JOIN"
                      " pg_catalog.pg_roles AS r ON r.oid OPERATOR(pg_catalog.=) a.grantee"
                      " WHERE c.oid OPERATOR(pg_catalog.=) $1::pg_catalog.regclass::pg_catalog.oid"
                      " AND a.grantee OPERATOR(pg_catalog.<>) c.relowner",
                      {table}));
   for (int i = 0; i < PQntuples(grantees.get()); ++i) {
-    RETURN_IF_ERROR(connection.Run(fmt::format("REVOKE ALL ON TABLE {} FROM {}", table,
-                                               PostgresText(grantees.get(), i, 0))));
+    RETURN_IF_ERROR(connection.Run(
+        fmt::format("REVOKE ALL ON TABLE {} FROM {}", table, PostgresText(grantees.get(), i, 0))));
   }
   return OkStatus();
 }
@@ -138,9 +138,8 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
       return filled.status();
     }
     RETURN_IF_ERROR(RevokeFromOthers(*owner, table));
-    RETURN_IF_ERROR(
-        owner->Run(fmt::format("COMMENT ON TABLE {} IS {}; COMMIT", table,
-                               QuoteText(MarkOf(table), Dialect::kPostgres))));
+    RETURN_IF_ERROR(owner->Run(fmt::format("COMMENT ON TABLE {} IS {}; COMMIT", table,
+                                           QuoteText(MarkOf(table), Dialect::kPostgres))));
     locked = LockStage(*owner, table);
     if (!locked.ok()) {
       RETURN_IF_ERROR(owner->Run("ROLLBACK"));
@@ -156,9 +155,8 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
 
 PostgresStage::~PostgresStage() {
   owner_->IgnoreStop();
-  const Status dropped =
-      owner_->Run(fmt::format("ROLLBACK; BEGIN READ WRITE; {}; DROP TABLE IF EXISTS {}; COMMIT",
-                              kDropPatience, table_));
+  const Status dropped = owner_->Run(fmt::format(
+      "ROLLBACK; BEGIN READ WRITE; {}; DROP TABLE IF EXISTS {}; COMMIT", kDropPatience, table_));
   if (!dropped.ok()) {
     log::Warn("cannot drop staging table={} error=\"{}\"", table_, dropped.message());
   }

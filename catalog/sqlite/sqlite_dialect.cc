@@ -19,13 +19,22 @@ bool IsPgName(std::string_view lower) {
 }
 
 // Functions, and types of names, that only PostgreSQL has.
-constexpr std::array<std::string_view, 16> kPgFunctions = {
-    "format_type",     "current_schemas",        "obj_description",
-    "col_description", "has_table_privilege",    "has_schema_privilege",
-    "array_to_string", "has_database_privilege", "quote_ident",
-    "to_regclass",     "regclass",               "regtype",
-    "regproc",         "regprocedure",           "regnamespace",
-    "regrole"};
+constexpr std::array<std::string_view, 16> kPgFunctions = {"format_type",
+                                                           "current_schemas",
+                                                           "obj_description",
+                                                           "col_description",
+                                                           "has_table_privilege",
+                                                           "has_schema_privilege",
+                                                           "array_to_string",
+                                                           "has_database_privilege",
+                                                           "quote_ident",
+                                                           "to_regclass",
+                                                           "regclass",
+                                                           "regtype",
+                                                           "regproc",
+                                                           "regprocedure",
+                                                           "regnamespace",
+                                                           "regrole"};
 
 }  // namespace
 

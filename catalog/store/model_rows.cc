@@ -159,8 +159,8 @@ Status ModelRows::NoVersion(SqlSession& session, std::string_view schema, std::s
   for (const std::vector<Value>& row : rows) {
     versions += fmt::format("{}{}", versions.empty() ? "" : ", ", IntegerCell(row[0]));
   }
-  return NotFound(fmt::format("{} '{}' has no version {}", noun(), FullModelName(schema, name),
-                              version))
+  return NotFound(
+             fmt::format("{} '{}' has no version {}", noun(), FullModelName(schema, name), version))
       .Hint(fmt::format("its versions are {}", versions));
 }
 

@@ -167,9 +167,8 @@ class SqlModelStore final : public ModelStore {
                         carried, carried),
                     names));
       if (made.empty()) {
-        return AlreadyExists(
-                   fmt::format("{} '{}' already exists", rows_.noun(),
-                               FullModelName(new_schema, new_name)))
+        return AlreadyExists(fmt::format("{} '{}' already exists", rows_.noun(),
+                                         FullModelName(new_schema, new_name)))
             .Hint("DROP it first, or choose another name");
       }
       for (const std::string_view table : {"{model_chunks}", "{model_versions}"}) {
@@ -191,10 +190,10 @@ class SqlModelStore final : public ModelStore {
       return OkStatus();
     }
     RETURN_IF_ERROR(rows_.CheckOwned(*session, schema, name));
-    ASSIGN_OR_RETURN(const SqlRows taken,
-                     rows_.Ask(*session,
-                               "SELECT 1 FROM {models} WHERE schema_name = $1 AND name = $2",
-                               {std::string(schema), std::string(name)}));
+    ASSIGN_OR_RETURN(
+        const SqlRows taken,
+        rows_.Ask(*session, "SELECT 1 FROM {models} WHERE schema_name = $1 AND name = $2",
+                  {std::string(schema), std::string(name)}));
     return taken.empty() ? rows_.CheckMayCreateIn(*session, schema) : OkStatus();
   }
 

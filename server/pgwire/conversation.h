@@ -280,7 +280,7 @@ class Conversation {
   bool flushed_ = false;
 
   std::deque<Step> steps_;
-  bool running_ = false;    // a statement of ours
+  bool running_ = false;  // a statement of ours
   bool server_has_ended_ = false;
   bool in_script_ = false;  // simple protocol
   bool wrapped_ = false;    // we began the transaction block, for a script or a pipeline

@@ -324,8 +324,8 @@ TEST_P(PostgresTest, AnAbandonedStageIsDroppedByWhoeverLooks) {
   EXPECT_TRUE(ReadAll(source(), (*mine)->spec()).ok()) << "one whose owner lives stays";
 }
 
-// Nobody else reads a stage, whatever default privileges say, and nobody else can take what keeps it:
-// any role could lock an advisory lock, and make the readers wait behind it.
+// Nobody else reads a stage, whatever default privileges say, and nobody else can take what keeps
+// it: any role could lock an advisory lock, and make the readers wait behind it.
 TEST_P(PostgresTest, AStageIsItsOwnersAlone) {
   MakeNumbers(100);
   Run("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC, pg_monitor");

@@ -105,16 +105,17 @@ TEST_F(HostileClientTest, WhoReadsNothingCostsNoMemory) {
   EXPECT_LT(resident(), before + (size_t{32} << 20));
 }
 
-// A machine that lost its power closes nothing: the kernel asks after it, at both ends of a session.
+// A machine that lost its power closes nothing: the kernel asks after it, at both ends of a
+// session.
 TEST_F(HostileClientTest, AMachineThatVanishesIsMissedWithinMinutes) {
   Start();
   const RawClient client(port_);
   client.LogIn(Name());
-  EXPECT_THAT(RunInShell(fmt::format("ss -tnpoH state established | grep ',pid={},'",
-                                     gateway_->pid()))
-                  .output,
-              AllOf(ContainsRegex(":" + port_ + " .*timer:\\(keepalive,([0-9.]*sec|[0-9]+ms|1min)"),
-                    Not(HasSubstr("119min"))));
+  EXPECT_THAT(
+      RunInShell(fmt::format("ss -tnpoH state established | grep ',pid={},'", gateway_->pid()))
+          .output,
+      AllOf(ContainsRegex(":" + port_ + " .*timer:\\(keepalive,([0-9.]*sec|[0-9]+ms|1min)"),
+            Not(HasSubstr("119min"))));
 }
 
 TEST_F(HostileClientTest, EveryMessageInEveryState) {
