@@ -357,12 +357,11 @@ TEST_P(PostgresTest, NothingIsStagedInTheSchemaOfAnother) {
 // Any role can hold any advisory lock.
 TEST_P(PostgresTest, AHeldAdvisoryLockKeepsNobodyFromWriting) {
   MakeNumbers(10);
-  auto enemy = OpenDataSource(url()).value();
-  ASSERT_TRUE(enemy
-                  ->Execute("SELECT pg_advisory_lock(hashtextextended(n, 736811225)) FROM"
-                            " unnest(ARRAY['\"public\".\"scored\"', 'public.scored',"
-                            " '\"scored\"', 'scored']) n; SELECT pg_advisory_lock(736811223)",
-                            nullptr, {})
+  const auto enemy = PostgresConnection::Connect({url(), ""});
+  ASSERT_TRUE(enemy.ok());
+  ASSERT_TRUE((*enemy)
+                  ->Run("SELECT pg_advisory_lock(736811223),"
+                        " pg_advisory_lock(hashtextextended('\"public\".\"scored\"', 736811225))")
                   .ok());
   ResultTable table;
   table.name = {"public", "scored"};
