@@ -181,7 +181,8 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   // The first read of the file shows whether it is a database at all.
   Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
   if (!read.ok()) {
-    const bool logged = read.sqlstate() == "58P01" && HasWriteAheadLog(location.path);
+    const bool logged = (read.sqlstate() == "58P01" || read.sqlstate() == "25006") &&
+                        HasWriteAheadLog(location.path);
     return std::move(read)
         .Because(fmt::format("cannot open SQLite database {}", name))
         .Hint(logged ? "it has a write-ahead log, which SQLite keeps in files beside it: let the "
