@@ -54,7 +54,8 @@ std::string LocksInTheWay(PostgresDatabase& database, int64_t holder) {
       (*connection)
           ->Ask(
               "SELECT pg_catalog.format('session %s (%s, role %s) %s %s on %s: %s', a.pid,"
-              " CASE a.application_name WHEN '' THEN 'without a name' ELSE a.application_name END,"
+              " CASE WHEN a.application_name OPERATOR(pg_catalog.=) '' THEN 'without a name'"
+              " ELSE a.application_name END,"
               " a.usename, CASE WHEN l.granted THEN 'has' ELSE 'waits for' END, l.mode,"
               " l.relation::pg_catalog.regclass, pg_catalog.left(pg_catalog.regexp_replace("
               "a.query, '\\s+', ' ', 'g'), 100))"

@@ -78,7 +78,8 @@ constexpr std::string_view kNamePattern =
 constexpr std::string_view kTemporaryInView =
     "SELECT CASE WHEN d.refclassid OPERATOR(pg_catalog.=) "
     "'pg_catalog.pg_class'::pg_catalog.regclass"
-    " THEN (SELECT CASE c.relkind WHEN 'v' THEN 'view ' WHEN 'S' THEN 'sequence ' ELSE 'table ' END"
+    " THEN (SELECT CASE WHEN c.relkind OPERATOR(pg_catalog.=) 'v' THEN 'view '"
+    " WHEN c.relkind OPERATOR(pg_catalog.=) 'S' THEN 'sequence ' ELSE 'table ' END"
     " OPERATOR(pg_catalog.||) c.relname FROM pg_catalog.pg_class AS c"
     " WHERE c.oid OPERATOR(pg_catalog.=) d.refobjid AND"
     " c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() AND"

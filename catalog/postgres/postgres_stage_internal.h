@@ -16,9 +16,10 @@ Status DropAbandonedStages(PostgresConnection& connection);
 Status KeepStage(PostgresConnection& connection, const std::string& table);
 
 // The rows of one SELECT in an unlogged table of schema sluice_stage, owned by the user, in the
-// order in which the SELECT returned them. The table is dropped with the object; if the process
-// dies, the next process that stages drops it. To show that a table is in use, the owner's session
-// and its readers (KeepStage) share an advisory lock on the table's oid.
+// order in which the SELECT returned them; nobody else has a right on it. The table is dropped with
+// the object; if the process dies, the next process that stages drops it. To show that a table is
+// in use, the owner's session and its readers (KeepStage) lock it: unlike an advisory lock, no
+// other role can take or hold up that lock.
 class PostgresStage {
  public:
   // nullptr if the role may not create tables there.

@@ -344,9 +344,10 @@ Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGres
   }
   ASSIGN_OR_RETURN(
       const PostgresResult answer,
-      connection.Ask(fmt::format("SELECT coalesce(t.typcollation <> 0::pg_catalog.oid, false)"
+      connection.Ask(fmt::format("SELECT coalesce(t.typcollation OPERATOR(pg_catalog.<>)"
+                                 " 0::pg_catalog.oid, false)"
                                  " FROM (VALUES {}) AS v(i, o) LEFT JOIN pg_catalog.pg_type t"
-                                 " ON t.oid = v.o ORDER BY v.i",
+                                 " ON t.oid OPERATOR(pg_catalog.=) v.o ORDER BY v.i",
                                  types)));
   std::vector<bool> collatable;
   for (int i = 0; i < PQntuples(answer.get()); ++i) {
@@ -365,18 +366,19 @@ Status DescribeDeclarations(PostgresConnection& connection, std::string_view sel
   }
   // A description names the base type of a domain, and its modifier; pg_typeof names the domain.
   // Reads nothing: the join has only the row with which it begins. With only the server's own
-  // schema in the path, types of other schemas are qualified.
+  // schema in the path, types of other schemas are qualified. (Operators were looked up before.)
   ASSIGN_OR_RETURN(const std::vector<bool> collatable, Collatable(connection, *described));
   std::string names;
   for (int i = 0; i < PQnfields(described.get()); ++i) {
     names += fmt::format(
         "{0}pg_catalog.format_type(pg_catalog.pg_typeof(c{1})::pg_catalog.oid,"
-        " CASE pg_catalog.pg_typeof(c{1})::pg_catalog.oid WHEN {2}::pg_catalog.oid THEN {3}"
-        " ELSE -1 END){4}",
+        " CASE WHEN pg_catalog.pg_typeof(c{1})::pg_catalog.oid OPERATOR(pg_catalog.=)"
+        " {2}::pg_catalog.oid THEN {3} ELSE -1 END){4}",
         i == 0 ? "" : ", ", i, PQftype(described.get(), i), PQfmod(described.get(), i),
         collatable[static_cast<size_t>(i)]
-            ? fmt::format(" || coalesce(' COLLATE ' || nullif(pg_catalog.pg_collation_for(c{}),"
-                          " '\"default\"'), '')",
+            ? fmt::format(" OPERATOR(pg_catalog.||) CASE WHEN pg_catalog.pg_collation_for(c{0})"
+                          " OPERATOR(pg_catalog.<>) '\"default\"' THEN ' COLLATE '"
+                          " OPERATOR(pg_catalog.||) pg_catalog.pg_collation_for(c{0}) ELSE '' END",
                           i)
             : "");
   }

@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
@@ -169,13 +171,7 @@ class PostgresTableWriter final : public TableWriter {
   Status Publish() REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
     RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
-    // Two statements that write the same table do it one after the other, even if it does not exist
-    // yet.
-    RETURN_IF_ERROR(connection
-                        .Ask("SELECT pg_catalog.pg_advisory_xact_lock("
-                             "pg_catalog.hashtextextended($1, 736811225))",
-                             {wanted_.name.Quoted()})
-                        .status());
+    RETURN_IF_ERROR(AwaitTurn());
     ASSIGN_OR_RETURN(const PostgresTarget target, Lock());
     ASSIGN_OR_RETURN(const ResultAction action,
                      DecideResultAction(wanted_, target.found, beginning_.columns));
@@ -191,6 +187,25 @@ class PostgresTableWriter final : public TableWriter {
       RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
     return connection.Commit();
+  }
+
+  // Two statements that write the same table do it one after the other, even if it does not exist
+  // yet. Any role can take any advisory lock, perhaps to hold up others: after a while this
+  // statement goes on, and the locks on the table itself decide.
+  Status AwaitTurn() REQUIRES(mutex_) {
+    constexpr std::chrono::seconds kPatienceForTurn(5);
+    constexpr std::chrono::milliseconds kBetween(20);
+    const auto deadline = std::chrono::steady_clock::now() + kPatienceForTurn;
+    while (true) {
+      ASSIGN_OR_RETURN(const PostgresResult taken,
+                       connection_->Ask("SELECT pg_catalog.pg_try_advisory_xact_lock("
+                                        "pg_catalog.hashtextextended($1, 736811225))",
+                                        {wanted_.name.Quoted()}));
+      if (PostgresText(taken.get(), 0, 0) == "t" || std::chrono::steady_clock::now() >= deadline) {
+        return OkStatus();
+      }
+      std::this_thread::sleep_for(kBetween);
+    }
   }
 
   // The object of that name, locked until the end of the transaction.

@@ -1,7 +1,10 @@
 #include <fmt/core.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -74,6 +77,9 @@ std::string_view SqlStateOf(int code, std::string_view message) {
   if (says("no such column")) {
     return "42703";
   }
+  if (says("no such type")) {
+    return "42704";
+  }
   if (says("ambiguous column")) {
     return "42702";
   }
@@ -129,6 +135,15 @@ Status Bind(sqlite3_stmt* statement, int index, const SqlParameter& parameter) {
                        fmt::format("cannot bind parameter {}: {}", index, sqlite3_errstr(code)));
 }
 
+// From the file's header.
+bool HasWriteAheadLog(const std::string& path) {
+  constexpr size_t kReadVersion = 19;
+  constexpr char kLogged = 2;
+  std::array<char, kReadVersion + 1> header = {};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(header.data(), header.size()) && header[kReadVersion] == kLogged;
+}
+
 }  // namespace
 
 Value SqliteCell(sqlite3_stmt* statement, int column) {
@@ -166,7 +181,13 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   // The first read of the file shows whether it is a database at all.
   Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
   if (!read.ok()) {
-    return std::move(read).Because(fmt::format("cannot open SQLite database {}", name));
+    const bool logged = (read.sqlstate() == "58P01" || read.sqlstate() == "25006") &&
+                        HasWriteAheadLog(location.path);
+    return std::move(read)
+        .Because(fmt::format("cannot open SQLite database {}", name))
+        .Hint(logged ? "it has a write-ahead log, which SQLite keeps in files beside it: let the "
+                       "folder be writable, or set PRAGMA journal_mode = DELETE in a copy"
+                     : "");
   }
   RETURN_IF_ERROR(connection->Run(kNoMemoryMap));
   if (access == Access::kReadWrite && !location.in_memory()) {

@@ -18,11 +18,23 @@ bool IsPgName(std::string_view lower) {
   return lower.starts_with("pg_") || lower == "information_schema";
 }
 
-// Functions that only PostgreSQL has, recognisable by their names.
-constexpr std::array<std::string_view, 9> kPgFunctions = {
-    "format_type",     "current_schemas",        "obj_description",
-    "col_description", "has_table_privilege",    "has_schema_privilege",
-    "array_to_string", "has_database_privilege", "quote_ident"};
+// Functions, and types of names, that only PostgreSQL has.
+constexpr std::array<std::string_view, 16> kPgFunctions = {"format_type",
+                                                           "current_schemas",
+                                                           "obj_description",
+                                                           "col_description",
+                                                           "has_table_privilege",
+                                                           "has_schema_privilege",
+                                                           "array_to_string",
+                                                           "has_database_privilege",
+                                                           "quote_ident",
+                                                           "to_regclass",
+                                                           "regclass",
+                                                           "regtype",
+                                                           "regproc",
+                                                           "regprocedure",
+                                                           "regnamespace",
+                                                           "regrole"};
 
 }  // namespace
 

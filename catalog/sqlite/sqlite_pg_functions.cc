@@ -72,10 +72,12 @@ constexpr std::array kFixed = {
 };
 
 // Functions answered from the database itself: a query of one cell, with the arguments as its
-// parameters.
+// parameters. `missing`: the error, followed by the first argument, if there is no row; otherwise
+// the answer is NULL.
 struct Asked {
   const char* name;
   const char* query;
+  const char* missing = nullptr;
 };
 constexpr std::array kAsked = {
     Asked{"pg_get_indexdef",
@@ -91,7 +93,12 @@ constexpr std::array kAsked = {
           "SELECT CAST(?1 AS INTEGER) WHERE ?1 GLOB '[0-9]*' UNION ALL SELECT oid FROM"
           " pg_catalog.pg_class WHERE CASE pg_table_schema(relnamespace) WHEN 'sluice' THEN"
           " 'sluice.' || relname ELSE relname END = replace(replace(replace(?1, '\"', ''),"
-          " 'public.', ''), 'pg_catalog.', '') LIMIT 1"},
+          " 'public.', ''), 'pg_catalog.', '') UNION ALL SELECT column2 FROM (VALUES"
+          " ('pg_type', 1247), ('pg_attribute', 1249), ('pg_proc', 1255), ('pg_class', 1259),"
+          " ('pg_database', 1262), ('pg_constraint', 2606), ('pg_namespace', 2615)) WHERE"
+          " column1 = replace(?1, 'pg_catalog.', '') UNION ALL SELECT NULL WHERE ?1 IS NULL OR"
+          " replace(?1, 'pg_catalog.', '') GLOB 'pg_*' LIMIT 1",
+          "no such table: "},
     Asked{"to_regclass",
           "SELECT oid FROM pg_catalog.pg_class WHERE CASE pg_table_schema(relnamespace) WHEN"
           " 'sluice' THEN 'sluice.' || relname ELSE relname END = replace(replace(?1, '\"', ''),"
@@ -101,7 +108,11 @@ constexpr std::array kAsked = {
           " CASE WHEN relname GLOB '*[^a-z0-9_]*' THEN '\"' || relname || '\"' ELSE relname"
           " END FROM pg_catalog.pg_class WHERE oid = ?1 UNION ALL SELECT CASE ?1 WHEN 0 THEN '-'"
           " ELSE ?1 END LIMIT 1"},
-    Asked{"pg_regtype_oid", "SELECT oid FROM pg_catalog.pg_type WHERE typname = ?1"},
+    Asked{"pg_regtype_oid",
+          "SELECT CAST(?1 AS INTEGER) WHERE ?1 GLOB '[0-9]*' UNION ALL SELECT oid FROM"
+          " pg_catalog.pg_type WHERE replace(?1, 'pg_catalog.', '') IN (typname,"
+          " format_type(oid, NULL)) UNION ALL SELECT NULL WHERE ?1 IS NULL LIMIT 1",
+          "no such type: "},
     Asked{"pg_regtype_name",
           "SELECT format_type(CASE WHEN ?1 GLOB '[0-9]*' THEN ?1 ELSE (SELECT oid FROM"
           " pg_catalog.pg_type WHERE typname = ?1) END, NULL)"},
@@ -140,6 +151,9 @@ void Ask(sqlite3_context* context, int count, sqlite3_value** arguments) {
   }
   if (sqlite3_step(raw) == SQLITE_ROW) {
     sqlite3_result_value(context, sqlite3_column_value(raw, 0));
+  } else if (asked->missing != nullptr && count > 0) {
+    const std::string error = fmt::format("{}{}", asked->missing, TextOf(arguments[0]));
+    sqlite3_result_error(context, error.data(), static_cast<int>(error.size()));
   } else {
     sqlite3_result_null(context);
   }

@@ -91,8 +91,8 @@ Status AtName(Status error, std::string_view sql) {
 
 Status ErrorOfCatalogQuery(std::string_view sql, const Status& refused) {
   const std::string& state = refused.sqlstate();
-  if (state == "55P03" || state == "57014" || state == "53200" || state == "XX001" ||
-      state.starts_with("58")) {
+  if (state == "42704" || state == "55P03" || state == "57014" || state == "53200" ||
+      state == "XX001" || state.starts_with("58")) {
     return refused;
   }
   RETURN_IF_ERROR(PostgresParses(sql));

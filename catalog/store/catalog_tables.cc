@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "catalog/store/catalog_rights.h"
@@ -108,7 +110,23 @@ std::vector<std::string_view> NewerTables() {
 }
 
 // Any number; every process that creates the tables takes the same lock.
-constexpr std::string_view kCreationLock = "SELECT pg_advisory_xact_lock(736811223)";
+constexpr std::string_view kCreationLock = "SELECT pg_try_advisory_xact_lock(736811223)";
+
+// Any role can hold an advisory lock, perhaps to keep the tables from being created: after a while
+// this goes on, and if another process does create them at the moment, PostgreSQL refuses one of
+// the two.
+Status AwaitCreationLock(SqlSession& session) {
+  constexpr std::chrono::seconds kPatience(5);
+  constexpr std::chrono::milliseconds kBetween(20);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    ASSIGN_OR_RETURN(const SqlRows taken, session.Query(kCreationLock, {}));
+    if (IntegerCell(taken.at(0).at(0)) != 0 || std::chrono::steady_clock::now() >= deadline) {
+      return OkStatus();
+    }
+    std::this_thread::sleep_for(kBetween);
+  }
+}
 
 void ReplaceAll(std::string* text, std::string_view from, std::string_view to) {
   for (size_t at = text->find(from); at != std::string::npos;
@@ -256,7 +274,7 @@ Status CatalogTables::CreateAll(SqlSession& session,
   const bool postgres = dialect_ == Dialect::kPostgres;
   ASSIGN_OR_RETURN(const auto transaction, SqlTransaction::Begin(session, dialect_, true));
   if (postgres) {
-    RETURN_IF_ERROR(session.Query(kCreationLock, {}).status());
+    RETURN_IF_ERROR(AwaitCreationLock(session));
     RETURN_IF_ERROR(MakeSchema(session));
   }
   for (const std::string_view definition : definitions) {

@@ -115,6 +115,25 @@ Status ModelRows::CheckOwned(SqlSession& session, std::string_view schema, std::
       .Hint("its owner may, and the members of that role; or choose another name");
 }
 
+Status ModelRows::CheckMayCreateIn(SqlSession& session, std::string_view schema) {
+  if (!has_owners() || schema.empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   AskAsRole(session,
+                             "SELECT has_schema_privilege($2::oid, n.oid, 'CREATE') FROM"
+                             " pg_namespace AS n WHERE n.nspname = $1",
+                             {std::string(schema)}));
+  if (rows.empty() || IntegerCell(rows[0][0]) != 0) {
+    return OkStatus();
+  }
+  return Status(Code::kPermissionDenied, fmt::format("permission denied for schema {}", schema))
+      .SqlState("42501")
+      .Hint(fmt::format("names of {}s in a schema of the database are for roles that may create "
+                        "objects there",
+                        noun()));
+}
+
 Result<SqlRows> ModelRows::Lock(SqlSession& session, std::string_view schema,
                                 std::string_view name) {
   const bool postgres = tables_.dialect() == Dialect::kPostgres;
@@ -140,8 +159,8 @@ Status ModelRows::NoVersion(SqlSession& session, std::string_view schema, std::s
   for (const std::vector<Value>& row : rows) {
     versions += fmt::format("{}{}", versions.empty() ? "" : ", ", IntegerCell(row[0]));
   }
-  return NotFound(fmt::format("{} '{}' has no version {}", noun(), FullModelName(schema, name),
-                              version))
+  return NotFound(
+             fmt::format("{} '{}' has no version {}", noun(), FullModelName(schema, name), version))
       .Hint(fmt::format("its versions are {}", versions));
 }
 

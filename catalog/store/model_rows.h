@@ -63,6 +63,9 @@ class ModelRows {
   Status CheckSeen(SqlSession& session, std::string_view schema, std::string_view name);
   // 42501: the model exists and belongs to another role.
   Status CheckOwned(SqlSession& session, std::string_view schema, std::string_view name);
+  // 42501: the database has a schema of that name, in which the caller may not create anything. So
+  // no role takes the names of models that another one will look for in its own schema.
+  Status CheckMayCreateIn(SqlSession& session, std::string_view schema);
   // The model's next version, its row locked until the transaction ends; no row: there is no such
   // model. SQLite's write lock is held in any case.
   Result<SqlRows> Lock(SqlSession& session, std::string_view schema, std::string_view name);

@@ -151,6 +151,7 @@ class SqlModelStore final : public ModelStore {
                 std::string_view new_name) override {
     return Change(schema, name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(rows_.Find(session, schema, name, std::nullopt).status());
+      RETURN_IF_ERROR(rows_.CheckMayCreateIn(session, new_schema));
       const std::vector<SqlParameter> names = {std::string(schema), std::string(name),
                                                std::string(new_schema), std::string(new_name)};
       const std::string_view carried = rows_.has_owners() ? ", owner, users" : "";
@@ -166,9 +167,8 @@ class SqlModelStore final : public ModelStore {
                         carried, carried),
                     names));
       if (made.empty()) {
-        return AlreadyExists(
-                   fmt::format("{} '{}' already exists", rows_.noun(),
-                               FullModelName(new_schema, new_name)))
+        return AlreadyExists(fmt::format("{} '{}' already exists", rows_.noun(),
+                                         FullModelName(new_schema, new_name)))
             .Hint("DROP it first, or choose another name");
       }
       for (const std::string_view table : {"{model_chunks}", "{model_versions}"}) {
@@ -186,7 +186,15 @@ class SqlModelStore final : public ModelStore {
   Status CheckMayPut(std::string_view schema, std::string_view name) override {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
-    return exist ? rows_.CheckOwned(*session, schema, name) : OkStatus();
+    if (!exist) {
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(rows_.CheckOwned(*session, schema, name));
+    ASSIGN_OR_RETURN(
+        const SqlRows taken,
+        rows_.Ask(*session, "SELECT 1 FROM {models} WHERE schema_name = $1 AND name = $2",
+                  {std::string(schema), std::string(name)}));
+    return taken.empty() ? rows_.CheckMayCreateIn(*session, schema) : OkStatus();
   }
 
   Status GrantUsage(std::string_view schema, std::string_view name,
@@ -262,16 +270,18 @@ class SqlModelStore final : public ModelStore {
     constexpr int kAttempts = 3;
     SqlRows rows;
     for (int attempt = 0; attempt < kAttempts && rows.empty(); ++attempt) {
-      RETURN_IF_ERROR(
-          rows_
-              .AskAsRole(session,
-                         rows_.has_owners()
-                             ? "INSERT INTO {models} (schema_name, name, next_version, owner)"
-                               " VALUES ($1, $2, 1, $3::oid) ON CONFLICT DO NOTHING"
-                             : "INSERT INTO {models} (schema_name, name, next_version)"
-                               " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
-                         {schema, name})
-              .status());
+      ASSIGN_OR_RETURN(
+          const SqlRows made,
+          rows_.AskAsRole(session,
+                          rows_.has_owners()
+                              ? "INSERT INTO {models} (schema_name, name, next_version, owner)"
+                                " VALUES ($1, $2, 1, $3::oid) ON CONFLICT DO NOTHING RETURNING 1"
+                              : "INSERT INTO {models} (schema_name, name, next_version)"
+                                " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING RETURNING 1",
+                          {schema, name}));
+      if (!made.empty()) {
+        RETURN_IF_ERROR(rows_.CheckMayCreateIn(session, schema));
+      }
       RETURN_IF_ERROR(rows_.CheckOwned(session, schema, name));
       ASSIGN_OR_RETURN(rows, rows_.Lock(session, schema, name));
     }

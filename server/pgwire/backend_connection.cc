@@ -111,7 +111,7 @@ void BackendConnection::ConnectTo(std::vector<tcp::endpoint> addresses) {
         }
         boost::system::error_code ignored;
         socket->set_option(tcp::no_delay(true), ignored);
-        socket->set_option(boost::asio::socket_base::keep_alive(true), ignored);
+        NoticeVanishedPeer(socket->native_handle());
         self->Connected(socket->release(ignored));
       });
 }

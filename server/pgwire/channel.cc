@@ -1,3 +1,5 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,6 +19,18 @@ namespace {
 constexpr ssize_t kShortRead = ssize_t{8} << 10;
 
 }  // namespace
+
+void NoticeVanishedPeer(int descriptor) {
+  constexpr int kOn = 1;
+  constexpr int kIdleSeconds = 60;
+  constexpr int kIntervalSeconds = 10;
+  constexpr int kProbes = 6;
+  // A socket without an option keeps the system's own patience.
+  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &kOn, sizeof(kOn));
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof(kIdleSeconds));
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &kIntervalSeconds, sizeof(kIntervalSeconds));
+  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof(kProbes));
+}
 
 Channel::Channel(boost::asio::io_context& context, int descriptor) : socket_(context, descriptor) {}
 

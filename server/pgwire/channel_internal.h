@@ -15,6 +15,11 @@
 
 namespace sluice::server::pgwire {
 
+// The kernel notices within two minutes that the machine at the other end of a TCP connection is
+// gone (by default only after two hours), also where nothing is being sent. A peer that is there,
+// and reads nothing, is left alone.
+void NoticeVanishedPeer(int descriptor);
+
 // One connection of the door: a socket, with or without TLS. Nothing blocks; bytes that cannot be
 // written now are kept and written when there is room. Belongs to the I/O thread.
 class Channel final : public ByteLink {

@@ -70,6 +70,8 @@ class Conversation {
   // Bytes from the client that wait for a statement of ours to end.
   size_t held_bytes() const { return blocked() ? held_.size() : 0; }
   bool statement_runs() const { return running_; }
+  // The server has announced that it closes the connection, and why.
+  bool server_has_ended() const { return server_has_ended_; }
   // Of the back end: I, T or E.
   char status() const { return status_; }
   const std::map<std::string, std::string>& parameters() const { return parameters_; }
@@ -278,7 +280,8 @@ class Conversation {
   bool flushed_ = false;
 
   std::deque<Step> steps_;
-  bool running_ = false;    // a statement of ours
+  bool running_ = false;  // a statement of ours
+  bool server_has_ended_ = false;
   bool in_script_ = false;  // simple protocol
   bool wrapped_ = false;    // we began the transaction block, for a script or a pipeline
   std::string script_;      // text that places in errors refer to

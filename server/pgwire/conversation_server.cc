@@ -224,6 +224,7 @@ void Conversation::SeeLent(char type, std::string_view message) {
       break;
     case 'E':
       if (IsFatal(message.substr(std::min(message.size(), kHeaderBytes)))) {
+        server_has_ended_ = true;
         Says(message);  // no one else receives this session's output
       }
       break;
@@ -329,6 +330,7 @@ bool Conversation::SeeReady(char status) {
 bool Conversation::SeeError() {
   copying_in_ = false;
   if (expected_.empty()) {
+    server_has_ended_ = true;
     return true;  // the server closes the connection
   }
   const Hears hears = expected_.front().hears;

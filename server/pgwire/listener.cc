@@ -81,7 +81,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     client.address = "[local]";
     if (!local) {
       socket.set_option(tcp::no_delay(true), ignored);
-      socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+      NoticeVanishedPeer(socket.native_handle());
       const stream_protocol::endpoint peer = socket.remote_endpoint(ignored);
       tcp::endpoint address;
       address.resize(peer.size());

@@ -27,7 +27,7 @@ void WireSession::WaitForServer() {
       return;
     }
     if (!ok) {
-      self->Close();
+      self->ServerGone();
       return;
     }
     self->ReadServer();
@@ -38,7 +38,7 @@ void WireSession::ReadServer() {
   for (int i = 0; i < kReadsOfServerInARow && state_ != State::kClosed; ++i) {
     const ssize_t got = server_->Read(house_.buffer.data(), house_.buffer.size());
     if (got < 0) {
-      Close();
+      ServerGone();
       return;
     }
     if (got == 0) {
@@ -57,6 +57,22 @@ void WireSession::ReadServer() {
     }
   }
   WaitForServer();
+}
+
+// A client whose statement of ours runs does not hear the server's last words, unless they are an
+// error: they go to the statement that has borrowed the connection.
+void WireSession::ServerGone() {
+  if (state_ == State::kTalking && embedded_ == nullptr && conversation_->statement_runs() &&
+      !conversation_->server_has_ended()) {
+    std::string bytes;
+    AppendError(bytes,
+                Status(Code::kUnavailable, "the connection to PostgreSQL was lost")
+                    .SqlState("08006")
+                    .Hint("connect again, and look at SHOW JOBS"),
+                {}, 0, "FATAL");
+    conversation_->Says(bytes);
+  }
+  Close();
 }
 
 void WireSession::ToServer(std::string_view bytes) {

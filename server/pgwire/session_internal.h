@@ -141,6 +141,7 @@ class WireSession final : public Conversation::Host,
   void BeforeOwn(StatementRequest request, OwnMayRun then);
   void WaitForServer();
   void ReadServer();
+  void ServerGone();
 
   void SetDeadline(std::chrono::seconds from_now);
   void SentToClient(bool ok);

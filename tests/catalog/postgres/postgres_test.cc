@@ -324,6 +324,56 @@ TEST_P(PostgresTest, AnAbandonedStageIsDroppedByWhoeverLooks) {
   EXPECT_TRUE(ReadAll(source(), (*mine)->spec()).ok()) << "one whose owner lives stays";
 }
 
+// Nobody else reads a stage, whatever default privileges say, and nobody else can take what keeps
+// it: any role could lock an advisory lock, and make the readers wait behind it.
+TEST_P(PostgresTest, AStageIsItsOwnersAlone) {
+  MakeNumbers(100);
+  Run("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC, pg_monitor");
+  const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
+  ASSERT_TRUE(mine.ok()) << mine.status().ToString();
+  const std::string stage = (*mine)->spec().staging_table();
+  ASSERT_NE(stage, "");
+  EXPECT_EQ(Select("SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = '" +
+                   stage + "'::regclass AND a.grantee <> c.relowner")[0][0],
+            "0");
+  EXPECT_EQ(Select("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database ="
+                   " (SELECT oid FROM pg_database WHERE datname = current_database())")[0][0],
+            "0");
+  EXPECT_TRUE(source().HoldDataset((*mine)->spec()).ok());
+}
+
+// The owner of a schema may drop the tables in it.
+TEST_P(PostgresTest, NothingIsStagedInTheSchemaOfAnother) {
+  MakeNumbers(100);
+  const std::string role = "stage_owner_" + Select("SELECT current_database()")[0][0];
+  Run("CREATE ROLE " + role);
+  Run("CREATE SCHEMA sluice_stage AUTHORIZATION " + role);
+  const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
+  Run("DROP OWNED BY " + role);
+  Run("DROP ROLE " + role);
+  EXPECT_EQ(mine.status().sqlstate(), "42501") << mine.status().ToString();
+}
+
+// Any role can hold any advisory lock.
+TEST_P(PostgresTest, AHeldAdvisoryLockKeepsNobodyFromWriting) {
+  MakeNumbers(10);
+  const auto enemy = PostgresConnection::Connect({url(), ""});
+  ASSERT_TRUE(enemy.ok());
+  ASSERT_TRUE((*enemy)
+                  ->Run("SELECT pg_advisory_lock(736811223),"
+                        " pg_advisory_lock(hashtextextended('\"public\".\"scored\"', 736811225))")
+                  .ok());
+  ResultTable table;
+  table.name = {"public", "scored"};
+  Schema schema;
+  schema.columns = {{"a", DataType::kInt64, "bigint"}};
+  auto writer = source().OpenWriter(table, schema);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  const Status written = (*writer)->Commit({});
+  EXPECT_TRUE(written.ok()) << written.ToString();
+  EXPECT_EQ(Select("SELECT count(*) FROM scored")[0][0], "0");
+}
+
 TEST_P(PostgresTest, AnAbandonedStageIsDroppedByTheNext) {
   MakeNumbers(100);
   Run("CREATE SCHEMA sluice_stage");

@@ -192,6 +192,21 @@ TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
           " $$ BEGIN INSERT INTO shared.calls VALUES (current_user, '='); RETURN true; END $$;"
           " CREATE OPERATOR shared.= (LEFTARG = text, RIGHTARG = text,"
           " FUNCTION = shared.same)");
+  for (const std::string type : {"oid", "name", "bigint", "integer", "\"char\"", "text"}) {
+    for (const std::string symbol : {"=", "<>", "||"}) {
+      if (type == "text" && symbol != "||") {
+        continue;
+      }
+      const std::string name = symbol == "=" ? "equal" : symbol == "<>" ? "unequal" : "joined";
+      MustRun(bob_, "CREATE FUNCTION shared." + name + "(" + type + ", " + type + ") RETURNS " +
+                        (symbol == "||" ? "text" : "boolean") +
+                        " LANGUAGE plpgsql AS $$ BEGIN INSERT INTO shared.calls VALUES"
+                        " (current_user, '" +
+                        symbol + " " + type + "'); RETURN NULL; END $$; CREATE OPERATOR shared." +
+                        symbol + " (LEFTARG = " + type + ", RIGHTARG = " + type +
+                        ", FUNCTION = shared." + name + ")");
+    }
+  }
   // A minimal setup: the path of all who connect begins there.
   const std::string database = database_.url().substr(database_.url().rfind('/') + 1);
   Admin("ALTER DATABASE " + database + " SET search_path = shared, pg_catalog, public");
@@ -203,7 +218,13 @@ TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
                     " SELECT a, y FROM " +
                     ann_ +
                     ".rows TO TRAIN LinearClassifier WITH train.epoch=1"
-                    " LABEL y INTO m; SHOW MODELS; SHOW JOBS; SHOW JOB 2; DESCRIBE MODEL m");
+                    " LABEL y INTO m; SHOW MODELS; SHOW JOBS; SHOW JOB 2; DESCRIBE MODEL m;"
+                    " SELECT a, y, 'w' COLLATE \"C\" AS w FROM " +
+                    ann_ + ".rows TO PREDICT " + ann_ + ".scored.p USING m; SELECT a, y FROM " +
+                    ann_ + ".rows TO PREDICT " + ann_ + ".scored2.p USING m; SELECT a, y FROM " +
+                    ann_ + ".rows TO PREDICT " + ann_ +
+                    ".scored2.p USING m; SELECT a, random() AS r, y FROM " + ann_ +
+                    ".rows TO PREDICT " + ann_ + ".scored3.p USING m");
   MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_ + "; REVOKE USAGE ON MODEL m FROM " + bob_ +
                     "; DROP MODEL m");
   RecordingSink calls;

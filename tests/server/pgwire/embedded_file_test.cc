@@ -103,6 +103,27 @@ TEST_F(EmbeddedFileTest, AReadOnlyFileIsRead) {
             "RowDescription polname 25");
 }
 
+// Its log would have to lie beside it.
+TEST_F(EmbeddedFileTest, AFileWithALogNeedsAFolderThatCanBeWritten) {
+  auto logged = catalog::OpenEmbeddedSession("sqlite:" + file_, {"ann", "shop", "", ""});
+  ASSERT_TRUE(logged.ok() && (*logged)->Run("PRAGMA journal_mode = WAL").ok());
+  *logged = nullptr;
+  const std::string folder = file_ + "-alone";
+  std::filesystem::create_directory(folder);
+  std::filesystem::rename(file_, folder + "/t.db");
+  std::filesystem::permissions(folder, std::filesystem::perms(0555));
+  const uid_t self = geteuid();
+  ASSERT_EQ(self == 0 ? seteuid(kNobody) : 0, 0);
+  const Status refused =
+      catalog::OpenEmbeddedSession("sqlite:" + folder + "/t.db", {"ann", "shop", "", ""}).status();
+  ASSERT_EQ(seteuid(self), 0);
+  std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(refused.sqlstate(), "25006") << refused.ToString();  // 58P01 on a read-only file system
+  EXPECT_NE(refused.diagnostics()[0].hint.find("write-ahead log"), std::string::npos)
+      << refused.ToString();
+}
+
 // A transaction that has read, and whose rows somebody else has changed, is told to begin again.
 TEST_F(EmbeddedFileTest, AWriterBehindAReaderIsToldToBeginAgain) {
   auto logged = catalog::OpenEmbeddedSession("sqlite:" + file_, {"ann", "shop", "", ""});

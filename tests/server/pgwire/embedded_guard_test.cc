@@ -176,6 +176,23 @@ TEST_F(EmbeddedGuardTest, CatalogsAreNotForged) {
   EXPECT_EQ(heard[1], "DataRow t") << heard[0];
 }
 
+// A name that stands for nothing is an error, as in PostgreSQL, and no number.
+TEST_F(EmbeddedGuardTest, CastsToTheNamesOfThings) {
+  const auto value = [this](const std::string& sql) { return Ask(*server_, sql).at(1); };
+  const std::string oid = value("SELECT oid FROM pg_class WHERE relname = 't'");
+  EXPECT_EQ(value("SELECT 't'::regclass::oid"), oid);
+  EXPECT_EQ(value("SELECT 'public.t'::pg_catalog.regclass::oid"), oid);
+  EXPECT_EQ(value("SELECT to_regclass('t')"), oid);
+  EXPECT_EQ(value("SELECT 'pg_class'::regclass::oid"), "DataRow 1259");
+  EXPECT_EQ(value("SELECT 'bigint'::regtype::oid"), "DataRow 20");
+  EXPECT_EQ(value("SELECT 'int4'::regtype::oid"), "DataRow 23");
+  EXPECT_TRUE(First("SELECT 'nosuch'::regclass").starts_with("ErrorResponse 42P01 | no such table"))
+      << First("SELECT 'nosuch'::regclass");
+  EXPECT_TRUE(First("SELECT 'nosuch'::regtype").starts_with("ErrorResponse 42704 | no such type"))
+      << First("SELECT 'nosuch'::regtype");
+  EXPECT_EQ(value("SELECT to_regclass('nosuch')"), "DataRow NULL");
+}
+
 TEST_F(EmbeddedGuardTest, ShadowTablesAreNotWritten) {
   EXPECT_EQ(First("CREATE VIRTUAL TABLE docs USING fts5(body)"), "CommandComplete CREATE TABLE");
   EXPECT_EQ(First("INSERT INTO docs VALUES ('a cat')"), "CommandComplete INSERT 0 1");

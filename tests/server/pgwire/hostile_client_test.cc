@@ -17,7 +17,10 @@ namespace {
 
 using server::pgwire::AppendStartup;
 using server::pgwire::AppendUint32;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using HostileClientTest = DoorTest;
 
@@ -100,6 +103,19 @@ TEST_F(HostileClientTest, WhoReadsNothingCostsNoMemory) {
               " AND datname = current_database()",
               "1"));
   EXPECT_LT(resident(), before + (size_t{32} << 20));
+}
+
+// A machine that lost its power closes nothing: the kernel asks after it, at both ends of a
+// session.
+TEST_F(HostileClientTest, AMachineThatVanishesIsMissedWithinMinutes) {
+  Start();
+  const RawClient client(port_);
+  client.LogIn(Name());
+  EXPECT_THAT(
+      RunInShell(fmt::format("ss -tnpoH state established | grep ',pid={},'", gateway_->pid()))
+          .output,
+      AllOf(ContainsRegex(":" + port_ + " .*timer:\\(keepalive,([0-9.]*sec|[0-9]+ms|1min)"),
+            Not(HasSubstr("119min"))));
 }
 
 TEST_F(HostileClientTest, EveryMessageInEveryState) {

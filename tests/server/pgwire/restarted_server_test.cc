@@ -19,6 +19,12 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
+// Each of the 300 rows takes a while to be computed. (Without x in it, the function would be called
+// once.)
+constexpr const char* kSlowRows = "x + (SELECT 0 FROM pg_sleep(0.2 + 0 * x)) AS x, y";
+// The temporary table makes a statement read its rows through the session.
+constexpr const char* kThroughSession = "BEGIN; CREATE TEMP TABLE mine AS SELECT * FROM points; ";
+
 class RestartedServer : public ::testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() { server_ = testing::PostgresServer::StartOwn(""); }
@@ -87,7 +93,8 @@ class RestartedServer : public ::testing::TestWithParam<const char*> {
         " pid <> pg_backend_pid()",
         query);
   }
-  // The server's words (a WARNING where it stops at once), or psql's own if it said nothing more.
+  // The server's words (a WARNING where it stops at once); ours, if they went to a statement that
+  // had borrowed the connection; or psql's own.
   static auto IsTold() {
     return AnyOf(HasSubstr(":  57P01: terminating connection"), HasSubstr("08006"),
                  HasSubstr("connection to server was lost"));
@@ -155,6 +162,42 @@ TEST_P(RestartedServer, EndsATrainingThatReadsDirectly) {
   // Cancelled where the session's end was noticed first.
   EXPECT_THAT(Direct("SELECT state FROM sluice.jobs WHERE id = 2"),
               AnyOf("FAILED\n", "CANCELLED\n"));
+}
+
+TEST_P(RestartedServer, EndsACopyThroughTheSession) {
+  EXPECT_THAT(
+      RestartedIn(fmt::format("{}SELECT {} FROM mine LABEL y INTO m", kThroughSession, kSlowRows),
+                  "SELECT least(count(*), 1) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"),
+      IsTold());
+  ExpectNothingIsLeft();
+}
+
+// Its rows have been read, but its client's session is gone.
+TEST_P(RestartedServer, EndsATrainingOfRowsFromTheSession) {
+  EXPECT_THAT(RestartedIn(fmt::format("{}SELECT a.x, b.x AS z, a.y FROM mine a, points b TO TRAIN"
+                                      " DNNClassifier WITH model.hidden_units=[64, 64],"
+                                      " train.epoch=20000 LABEL y INTO m",
+                                      kThroughSession),
+                          "SELECT count(*) FROM sluice.jobs WHERE id = 2 AND rows_trained > 0"),
+              IsTold());
+  ExpectNothingIsLeft();
+  EXPECT_EQ(Direct("SELECT state FROM sluice.jobs WHERE id = 2"), "CANCELLED\n");
+}
+
+TEST_P(RestartedServer, EndsATrainingWhoseModelIsBeingStored) {
+  const BackgroundProcess locker(
+      fmt::format("exec psql -XAtq '{}postgres' -c 'BEGIN; LOCK TABLE sluice.models IN EXCLUSIVE"
+                  " MODE; SELECT pg_sleep(60)' 2>&1",
+                  server_->url_prefix()));
+  ASSERT_TRUE(Becomes(Running("LOCK TABLE"), "1"));
+  EXPECT_THAT(
+      RestartedIn(fmt::format("{}SELECT x, y FROM mine TO TRAIN xgboost.gbtree LABEL y INTO m",
+                              kThroughSession),
+                  "SELECT least(count(*), 1) FROM pg_locks WHERE NOT granted AND relation ="
+                  " 'sluice.models'::regclass"),
+      IsTold());
+  ExpectNothingIsLeft();
+  EXPECT_EQ(Direct("SELECT count(*) FROM sluice.model_versions WHERE name = 'm'"), "1\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RestartedServer, ::testing::Values("fast", "immediate"),
