@@ -57,14 +57,14 @@ PlayedCluster::PlayedCluster(TestedApiServer& server, Scheduler scheduler)
 
 PlayedCluster::~PlayedCluster() {
   for (const auto& [name, job] : jobs_) {
-    DeleteAll(server_.client(), {{kTrainingJobs, server_.namespace_name(), name}}, {});
+    DeleteAll(server_.client(), {{kTrainingJobs, server_.namespace_name(), name, "", 1}}, {});
   }
   Look();
   for (const auto& [name, pod] : pods_) {
     server_.Forget(name);
   }
   for (const auto& [name, cpu] : nodes_) {
-    DeleteAll(server_.client(), {{kNodes, "", name}}, {});
+    DeleteAll(server_.client(), {{kNodes, "", name, "", 1}}, {});
   }
 }
 
@@ -98,7 +98,7 @@ void PlayedCluster::AddNode(const std::string& name, double cpu) {
 }
 
 void PlayedCluster::RemoveNode(const std::string& name) {
-  DeleteAll(server_.client(), {{kNodes, "", NodeName(name)}}, {});
+  DeleteAll(server_.client(), {{kNodes, "", NodeName(name), "", 1}}, {});
   nodes_.erase(NodeName(name));
 }
 
@@ -122,7 +122,7 @@ void PlayedCluster::AddJob(const std::string& name, uint32_t min, uint32_t max, 
 }
 
 void PlayedCluster::EndJob(const std::string& name) {
-  DeleteAll(server_.client(), {{kTrainingJobs, server_.namespace_name(), name}}, {});
+  DeleteAll(server_.client(), {{kTrainingJobs, server_.namespace_name(), name, "", 1}}, {});
   for (const Pod* pod : WorkersOf(name)) {
     DeleteAll(server_.client(), {{kPods, server_.namespace_name(), pod->name, pod->uid, 1}}, {});
   }
