@@ -21,6 +21,7 @@
 #include "catalog/job_store.h"
 #include "executor/cluster.h"
 #include "executor/executor.h"
+#include "executor/job_allocation.h"
 #include "executor/job_answer.h"
 #include "executor/job_news.h"
 #include "executor/job_takeover.h"
@@ -420,6 +421,14 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
       rows.Add({"workers", "wanted", number(workers->wanted)});
     }
     rows.Add({"workers", "allowed", fmt::format("{}..{}", workers->min, workers->max)});
+  }
+  for (const Allocation& allocation : AllocationsOf(metrics, events)) {
+    rows.Add({"allocation", FormatTimestamp(allocation.micros),
+              fmt::format("{} worker{}{}{}", allocation.workers, allocation.workers == 1 ? "" : "s",
+                          allocation.reason.empty() ? "" : ": ", allocation.reason)});
+  }
+  if (std::string knee = DescribeKnee(ThroughputOf(metrics)); !knee.empty()) {
+    rows.Add({"workers", "knee", std::move(knee)});
   }
   for (const auto& [pod, state] : PodsOf(events, catalog::HasEnded(job.state))) {
     rows.Add({"pod", pod, state});

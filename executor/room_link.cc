@@ -210,7 +210,7 @@ class SocketRoomLink final : public Room {
       }
       if (answer.has_grant()) {
         answer_ = OkStatus();
-        Take({answer.grant().workers(), answer.grant().wanted()});
+        Take({answer.grant().workers(), answer.grant().wanted(), answer.grant().reason()});
       } else {
         answer_ = answer.has_refused() ? elastic::FromProto(answer.refused()) : OkStatus();
       }

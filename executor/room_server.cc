@@ -148,6 +148,7 @@ class SocketRoomServer final : public RoomServer {
       RoomAnswer answer;
       answer.mutable_grant()->set_workers(grant.workers);
       answer.mutable_grant()->set_wanted(grant.wanted);
+      answer.mutable_grant()->set_reason(grant.reason);
       if (!socket.Send(answer.SerializeAsString())) {
         socket.HangUp();
       }

@@ -273,6 +273,8 @@ class MasterKeeper final : public JobCluster {
     grant_ = grant;
     RecordWorkers();
     if (changes) {
+      job_.Event("workers_granted", fmt::format("the job may have {} workers{}{}", grant.workers,
+                                                grant.reason.empty() ? "" : ": ", grant.reason));
       elastic::FleetEvent event;
       event.kind = elastic::FleetEvent::Kind::kGranted;
       event.workers = grant.workers;

@@ -298,7 +298,9 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
       grant.workers = 0;
     }
     std::sort(grant.give_up.begin(), grant.give_up.end());
-    if (!job.grant || job.grant->workers != grant.workers ||
+    grant.reason = decision.targets[i].reason;
+    const bool waits = grant.workers == 0 && job.grant && job.grant->reason != grant.reason;
+    if (!job.grant || job.grant->workers != grant.workers || waits ||
         (!grant.give_up.empty() && job.grant->give_up != grant.give_up)) {
       changed.emplace(i, std::move(grant));
     }

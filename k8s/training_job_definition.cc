@@ -152,6 +152,7 @@ constexpr char kEnd[] = R"yaml(              priority:
                   workers: {type: integer, minimum: 0}
                   giveUp: {type: array, items: {type: string}}
                   nodes: {type: array, items: {type: string}}
+                  reason: {type: string}
               workers:
                 type: object
                 properties:

@@ -158,7 +158,7 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json) {
   status.master_pod = TextIn(from, {"master", "pod"});
   if (const Value* grant = FindIn(from, {"grant"}); grant != nullptr && grant->IsObject()) {
     status.grant = Grant{CountIn(*grant, {"workers"}), TextsIn(*grant, {"giveUp"}),
-                         TextsIn(*grant, {"nodes"})};
+                         TextsIn(*grant, {"nodes"}), std::string(TextIn(*grant, {"reason"}))};
   }
   status.running_workers = CountIn(from, {"workers", "running"});
   status.granted_workers = CountIn(from, {"workers", "granted"});
@@ -221,6 +221,9 @@ std::string GrantPatch(const std::optional<Grant>& grant) {
   patch.Set({"grant", "workers"}, Value(grant->workers));
   patch.Set({"grant", "giveUp"}, TextsJson(grant->give_up, patch.memory()));
   patch.Set({"grant", "nodes"}, TextsJson(grant->nodes, patch.memory()));
+  if (!grant->reason.empty()) {
+    patch.Set({"grant", "reason"}, JsonText(grant->reason, patch.memory()));
+  }
   return patch.Json();
 }
 

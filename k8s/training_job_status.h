@@ -33,10 +33,11 @@ struct Condition {
 };
 
 // Set by the controller: the number of workers that the job may have, the pods that it gives up
-// first, and the nodes that it may use (none named: all).
+// first, the nodes that it may use (none named: all), and for people why it is this number.
 struct Grant {
   uint32_t workers = 0;
   std::vector<std::string> give_up, nodes;
+  std::string reason = {};
 
   bool operator==(const Grant&) const = default;
 };

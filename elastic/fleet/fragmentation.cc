@@ -8,6 +8,8 @@ namespace sluice::elastic {
 namespace {
 
 constexpr double kStep = 0.05;  // of a processor
+// Of larger nodes the part that no combination fills does not matter.
+constexpr double kMaxCpu = 1024;
 constexpr double kTolerance = 1e-9;
 // Sizes with a smaller share of all requests are rare.
 constexpr double kRareShare = 0.05;
@@ -37,7 +39,7 @@ Fragmentation::Fragmentation(const ClusterState& state) {
   for (const ClusterJob& job : state.jobs) {
     by_size[job.worker.cpu] += job.worker.cpu;
   }
-  usable_.assign(StepsDown(largest) + 1, 0);
+  usable_.assign(StepsDown(std::min(largest, kMaxCpu)) + 1, 0);
   for (size_t free = 1; free < usable_.size(); ++free) {
     usable_[free] = usable_[free - 1];
     for (const auto& [cpu, total] : by_size) {
@@ -50,6 +52,9 @@ Fragmentation::Fragmentation(const ClusterState& state) {
 }
 
 double Fragmentation::Lost(double free_cpu) const {
+  if (free_cpu >= kMaxCpu) {
+    return 0;
+  }
   const size_t steps = std::min(StepsDown(free_cpu), usable_.size() - 1);
   return std::max(0.0, free_cpu - usable_[steps]);
 }

@@ -150,10 +150,11 @@ void JobFleet::Watch(Watcher watcher) {
   watcher_ = std::move(watcher);
 }
 
-void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up) {
+void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up, const std::string& why) {
   const MutexLock lock(mutex_);
   if (workers != std::exchange(wanted_, workers)) {
-    job_.Event("workers_granted", fmt::format("the job may have {} workers", workers));
+    job_.Event("workers_granted", fmt::format("the job may have {} workers{}{}", workers,
+                                              why.empty() ? "" : ": ", why));
   }
   places_.Want(workers);
   give_up_ = std::move(give_up);
@@ -303,8 +304,17 @@ void JobFleet::Proceed() {
       granted.kind = FleetEvent::Kind::kGranted;
       granted.workers = *grant;
       granted.give_up = give_up_;
+      if (places_.crowded()) {
+        const std::vector<std::string> waiting = places_.WaitingWorkers();
+        granted.give_up.insert(granted.give_up.end(), waiting.begin(), waiting.end());
+      }
       events.push_back(std::move(granted));
-      if (*grant < wanted_ || yielded_) {
+      if (places_.crowded() != std::exchange(crowded_, places_.crowded())) {
+        job_.Event(crowded_ ? "workers_withdrawn" : "workers_have_room",
+                   crowded_ ? fmt::format("no node has room for more than {} workers; {} wait for it",
+                                          places_.Placed(Role::kWorker), JobPlaces::kMaxWaiting)
+                            : fmt::format("there is room for {} workers", *grant));
+      } else if (!crowded_ && (*grant < wanted_ || yielded_)) {
         yielded_ = *grant < wanted_;
         job_.Event(yielded_ ? "workers_give_way" : "servers_placed",
                    fmt::format("the job goes on with {} workers", *grant));

@@ -22,8 +22,8 @@ class JobRecord;
 class JobStatus;
 
 // A PodFleet that records its workers in the job's row and reports those that wait. Workers are
-// created once the servers have their places, and give way to servers that find none (kGranted):
-// see JobPlaces. Thread-safe.
+// created once the servers have their places, give way to servers that find none, and are withdrawn
+// where no node has room for them (kGranted): see JobPlaces. Thread-safe.
 class JobFleet final : public elastic::Fleet {
  public:
   // The numbers of processes that the statement asks for: workers at first, at least and at most;
@@ -38,7 +38,9 @@ class JobFleet final : public elastic::Fleet {
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
   // Sets the number of workers from now on; if it is smaller, the named ones leave first.
-  void Want(uint32_t workers, std::vector<std::string> give_up) EXCLUDES(mutex_);
+  // `why`: for people; may be empty.
+  void Want(uint32_t workers, std::vector<std::string> give_up, const std::string& why)
+      EXCLUDES(mutex_);
 
   // Ends all pods that an earlier master created, and waits until they are gone. False: `stop` was
   // requested first.
@@ -68,6 +70,7 @@ class JobFleet final : public elastic::Fleet {
   uint32_t wanted_ GUARDED_BY(mutex_);
   std::vector<std::string> give_up_ GUARDED_BY(mutex_);
   bool yielded_ GUARDED_BY(mutex_) = false;  // workers did, to servers
+  bool crowded_ GUARDED_BY(mutex_) = false;  // workers were withdrawn for lack of room
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, elastic::ProcessSpec> held_ GUARDED_BY(mutex_);  // held back for servers
   std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);           // ends to report

@@ -16,7 +16,7 @@ void JobPlaces::Want(uint32_t workers) {
 
 void JobPlaces::OnMade(const std::string& name, Role role, bool placed) {
   servers_made_ += role == Role::kParameterServer ? 1 : 0;
-  pods_[name] = {role, placed, false, {}, {}};
+  pods_[name] = {role, placed, false, {}, {}, ++made_};
 }
 
 void JobPlaces::OnPlaced(const std::string& name) {
@@ -76,13 +76,38 @@ std::string JobPlaces::WaitsFor() const {
   return {};
 }
 
+std::vector<std::string> JobPlaces::WaitingWorkers() const {
+  std::vector<std::pair<uint64_t, std::string>> waiting;
+  for (const auto& [name, pod] : pods_) {
+    if (pod.role == Role::kWorker && !pod.placed) {
+      waiting.emplace_back(pod.number, name);
+    }
+  }
+  std::sort(waiting.rbegin(), waiting.rend());
+  std::vector<std::string> names;
+  for (const auto& [number, name] : waiting) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+// All that are wanted, or those with places and kMaxWaiting more.
+std::optional<uint32_t> JobPlaces::GrantByRoom(TimePoint now) {
+  const uint32_t placed = Placed(Role::kWorker);
+  crowded_ = (crowded_ || Waiting(Role::kWorker, kYieldSeconds, now) > kMaxWaiting) &&
+             placed + kMaxWaiting < workers_;
+  const uint32_t most = crowded_ ? placed + kMaxWaiting : workers_;
+  const bool all_again = granted_.has_value() && most == workers_;
+  if (!std::exchange(wants_others_, false) && !all_again && most == granted_.value_or(workers_)) {
+    return std::nullopt;
+  }
+  granted_ = most < workers_ ? std::optional(most) : std::nullopt;
+  return most;
+}
+
 std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
   if (MayMakeWorkers()) {
-    if (std::exchange(wants_others_, false) || granted_.has_value()) {
-      granted_.reset();
-      return workers_;
-    }
-    return std::nullopt;
+    return GrantByRoom(now);
   }
   // Fewer workers are not due to missing places.
   if (wants_others_ && workers_ < granted_.value_or(Placed(Role::kWorker))) {

@@ -13,7 +13,9 @@ namespace sluice::executor {
 
 // Tracks which pods of a job have a place. Parameter servers come first, since training needs all
 // of them: workers are created when every server has its place, and give up theirs if a server
-// finds none. Pods that wait for long are reported with the reason. Pure; not thread-safe.
+// finds none. Where the scheduler finds no room for workers, at most kMaxWaiting of them keep waiting,
+// and the others are withdrawn until one of those has its place. Pods that wait for long are
+// reported with the reason. Pure; not thread-safe.
 class JobPlaces {
  public:
   // A server without a place is reported only after this time.
@@ -24,6 +26,8 @@ class JobPlaces {
   // did not help within kNextSeconds, since a scheduler retries after 10 at the latest.
   static constexpr double kYieldSeconds = 1;
   static constexpr double kNextSeconds = 12;
+  // Workers that may wait for room, so that the scheduler uses it when there is some.
+  static constexpr uint32_t kMaxWaiting = 2;
 
   // `servers`: number to create before any worker, whatever is requested. `workers`: number wanted.
   JobPlaces(uint32_t servers, uint32_t workers) : servers_(servers), workers_(workers) {}
@@ -43,6 +47,10 @@ class JobPlaces {
   std::string WaitsFor() const;
   // The number of workers that the job may have from now on, if it changes.
   std::optional<uint32_t> Grant(TimePoint now);
+  // Workers were withdrawn because no node has room for them.
+  bool crowded() const { return crowded_; }
+  // Workers that wait, in the order in which they are withdrawn: the newest first.
+  std::vector<std::string> WaitingWorkers() const;
   // New messages for the job's clients, each once: "parameter server job7-ps-0 waits: 0/2 nodes are
   // available: 2 Insufficient cpu."
   std::vector<std::string> News(TimePoint now);
@@ -53,20 +61,24 @@ class JobPlaces {
     bool placed = false, known = false;
     std::string why;  // empty: not known
     TimePoint since{};
+    uint64_t number = 0;  // in the order in which they were made
   };
   struct Reported {
     std::string why;
     TimePoint when{};
   };
   uint32_t Waiting(elastic::Role role, double seconds, TimePoint now) const;
+  std::optional<uint32_t> GrantByRoom(TimePoint now);
 
   const uint32_t servers_;
   uint32_t workers_;
   bool wants_others_ = false;  // Grant has not reported it yet
   uint32_t servers_made_ = 0;
+  uint64_t made_ = 0;
   std::map<std::string, Pod> pods_;
   std::optional<uint32_t> granted_;  // fewer than are wanted
   TimePoint yielded_{};              // last time
+  bool crowded_ = false;
   std::map<elastic::Role, Reported> reported_;
 };
 

@@ -50,10 +50,6 @@ Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& 
   return shape;
 }
 
-std::vector<std::string> NoNames() {
-  return {};
-}
-
 // Numbers of workers of a job: initial and maximal, from its plan.
 struct WorkersAsked {
   uint32_t first = 1, most = 1;
@@ -270,7 +266,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       }
       return std::string();
     }
-    fleet.Want(wanted.Update(requests), requests.grant ? requests.grant->give_up : NoNames());
+    const k8s::Grant grant = requests.grant.value_or(k8s::Grant());
+    fleet.Want(wanted.Update(requests), grant.give_up, grant.reason);
     if (!requests.suspend) {
       return std::string();
     }

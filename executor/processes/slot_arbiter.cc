@@ -34,7 +34,7 @@ int64_t SlotArbiter::Return(const Request& request, const Holdings& holdings, On
   Job job;
   job.request = request;
   job.on_grant = std::move(on_grant);
-  job.grant = {holdings.granted, holdings.granted};
+  job.grant = {holdings.granted, holdings.granted, {}};
   job.started = true;
   job.live.insert(holdings.live.begin(), holdings.live.end());
   job.out_of_memory = holdings.out_of_memory;
@@ -183,6 +183,11 @@ elastic::ClusterState SlotArbiter::Describe() const {
   return state;
 }
 
+elastic::ClusterState SlotArbiter::State() const {
+  const MutexLock lock(mutex_);
+  return Describe();
+}
+
 void SlotArbiter::Decide() {
   const elastic::ClusterState state = Describe();
   const elastic::ScalingDecision decision =
@@ -196,7 +201,8 @@ void SlotArbiter::Decide() {
         std::count_if(decision.starts.begin(), decision.starts.end(),
                       [index](const auto& start) { return start.job == index; }));
     ++index;
-    Grant grant{std::min(target.workers, job.grant.workers + starts), target.workers};
+    Grant grant{std::min(target.workers, job.grant.workers + starts), target.workers,
+                target.reason};
     if (!job.started && grant.workers < job.request.min) {
       grant.workers = 0;  // it begins with its smallest number, when there is room for that
     }

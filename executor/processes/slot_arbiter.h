@@ -39,6 +39,9 @@ class SlotArbiter final : public Room {
   void Report(int64_t job, uint32_t workers, double rows_per_second, double rows_left) override;
   int64_t memory_bytes() const override { return options_.memory_bytes; }
 
+  // The machine as a cluster of one node.
+  elastic::ClusterState State() const EXCLUDES(mutex_);
+
   // What a job in a process of its own already has.
   struct Holdings {
     std::vector<int64_t> live;  // running workers, by their memory limits

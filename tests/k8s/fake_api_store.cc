@@ -129,6 +129,13 @@ std::optional<FakeApiStore::Answer> FakeApiStore::OverQuota(const Key& key) cons
   return std::nullopt;
 }
 
+// nullopt: there is no such class, for which a real server refuses the pod.
+std::optional<int64_t> FakeApiStore::PriorityOf(std::string_view priority_class) const {
+  const auto found = objects_.find({"priorityclasses", "", std::string(priority_class)});
+  return found == objects_.end() ? std::nullopt
+                                 : std::optional(NumberIn(Parse(found->second), {"value"}));
+}
+
 FakeApiStore::Answer FakeApiStore::Create(Key key, std::string_view body) {
   Result<Document> read = ParseJsonObject(body, "the body");
   if (!read.ok()) {
@@ -156,6 +163,10 @@ FakeApiStore::Answer FakeApiStore::Create(Key key, std::string_view body) {
       return *refused;
     }
     SetText(document, {"status"}, "phase", "Pending");
+    if (const auto priority = PriorityOf(TextIn(document, {"spec", "priorityClassName"}))) {
+      auto& memory = document.GetAllocator();
+      SetMember(Within(document, {"spec"}, memory), "priority", Value(*priority), memory);
+    }
   }
   if (key.resource == "services" && TextIn(document, {"spec", "clusterIP"}).empty()) {
     // An address that this machine has, and no other test uses.

@@ -61,6 +61,7 @@ class FakeApiStore {
   std::string Put(const Key& key, std::string json);
   void Remove(const Key& key);
   std::optional<Answer> OverQuota(const Key& key) const;
+  std::optional<int64_t> PriorityOf(std::string_view priority_class) const;
 
   std::map<Key, std::string> objects_;
   std::vector<Event> events_;

@@ -383,10 +383,12 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
     }
   }
   variables.push_back("KUBECONFIG=" + kubeconfig_);
+  std::string binary = "/bin/sleep";  // a pod without our container: somebody's service
   for (const Value& container : ArrayIn(json, {"spec", "containers"})) {
     if (TextIn(container, {"name"}) != kContainerName) {
       continue;
     }
+    binary = options_.binary;
     for (const Value& argument : ArrayIn(container, {"args"})) {
       std::string text = argument.GetString();
       for (const auto& [path, place] : mounts) {
@@ -416,7 +418,10 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
       argument = found == named.end() ? argument : found->second;
     }
   }
-  pod.pid = Spawn(options_.binary, std::move(arguments), std::move(variables), pod.log);
+  if (binary != options_.binary) {
+    arguments = {"1000000"};
+  }
+  pod.pid = Spawn(binary, std::move(arguments), std::move(variables), pod.log);
   {
     const std::lock_guard lock(mutex_);
     pods_[object.name] = pod;

@@ -33,6 +33,10 @@ bool TestedApiServer::HasReal() {
   return std::getenv("SLUICE_TEST_KUBERNETES") != nullptr;
 }
 
+bool TestedApiServer::HasScheduler() {
+  return HasReal() && std::getenv("SLUICE_TEST_SCHEDULER") != nullptr;
+}
+
 TestedApiServer::TestedApiServer(bool real) {
   static std::atomic<int> count = 0;
   namespace_ = fmt::format("test-{}-{}", getpid(), ++count);

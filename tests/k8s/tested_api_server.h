@@ -16,10 +16,13 @@ namespace sluice::k8s {
 class TestedApiServer {
  public:
   static bool HasReal();
+  // Beside the real one; SLUICE_TEST_SCHEDULER (`with --controllers`).
+  static bool HasScheduler();
   // A new namespace each time.
   explicit TestedApiServer(bool real);
   ~TestedApiServer();
 
+  bool is_real() const { return fake_ == nullptr; }
   ApiClient& client() { return *client_; }
   const std::string& namespace_name() const { return namespace_; }
   HandClock& clock() { return clock_; }

@@ -6,7 +6,6 @@
 #include <chrono>
 
 #include "elastic/fleet/fragmentation.h"
-#include "tests/elastic/fleet/cluster_simulation.h"
 
 namespace sluice::elastic {
 namespace {
@@ -164,17 +163,6 @@ TEST(Autoscaler, A5_MoreThanTheLargestNumberShrinksToIt) {
   EXPECT_EQ(cluster.Workers(0), 3);
 }
 
-TEST(Autoscaler, A6_EdlCase1) {
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
-    const ClusterFigures figures =
-        ClusterSimulation(ClusterSimulation::Scaling::kAutoscaler, seed).RunCase1();
-    EXPECT_LE(figures.pending_seconds, 5) << seed;
-    EXPECT_GE(figures.jain, 0.99) << seed;
-    EXPECT_GE(figures.utilisation, 0.9) << seed;
-    EXPECT_EQ(figures.jobs_below_minimum, 0) << seed;
-  }
-}
-
 // Servers with 4 processors and workers with 5: on the fullest node, which is the small one, both
 // servers would leave no room for a worker, and room on the large node would stay unused.
 TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
@@ -196,15 +184,6 @@ TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
   EXPECT_EQ(cluster.state.processes[0].node, 1);
   EXPECT_EQ(cluster.state.processes[1].node, 1);
   EXPECT_EQ(cluster.Workers(0), 5);
-}
-
-TEST(Autoscaler, A7_EdlCase2) {
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
-    const ClusterFigures figures =
-        ClusterSimulation(ClusterSimulation::Scaling::kAutoscaler, seed).RunCase2();
-    EXPECT_LE(figures.foreground_short, 0.026) << seed;
-    EXPECT_LE(figures.foreground_back_seconds, 15) << seed;
-  }
 }
 
 TEST(Autoscaler, A8_AJobThatArrivesWhenAllIsTakenGetsItsShareAtOnce) {

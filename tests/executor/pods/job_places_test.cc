@@ -130,5 +130,49 @@ TEST_F(JobPlacesTest, OthersAreWanted) {
   EXPECT_EQ(places_.Grant(At(4)), 1U);
 }
 
+// Eight workers where two have room: two keep waiting.
+TEST(JobPlacesWithoutRoom, AtMostTwoWorkersWait) {
+  JobPlaces places(0, 8);
+  const auto at = [](double seconds) {
+    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  };
+  for (int i = 1; i <= 8; ++i) {
+    const std::string name = "worker-" + std::to_string(i);
+    places.OnMade(name, Role::kWorker, false);
+    if (i <= 2) {
+      places.OnPlaced(name);
+    } else {
+      places.OnWaits(name, kFull, true, at(0));
+    }
+  }
+  EXPECT_EQ(places.Grant(at(0.5)), std::nullopt);  // the scheduler has hardly looked
+  EXPECT_EQ(places.Grant(at(2)), 4U);
+  EXPECT_TRUE(places.crowded());
+  EXPECT_THAT(places.WaitingWorkers(),
+              ElementsAre("worker-8", "worker-7", "worker-6", "worker-5", "worker-4", "worker-3"));
+  for (const char* const name : {"worker-5", "worker-6", "worker-7", "worker-8"}) {
+    places.OnGone(name);
+  }
+  EXPECT_EQ(places.Grant(at(3)), std::nullopt);  // nothing oscillates
+  EXPECT_EQ(places.Grant(at(300)), std::nullopt);
+  places.OnPlaced("worker-3");
+  EXPECT_EQ(places.Grant(at(301)), 5U);  // another one takes its turn
+  places.OnMade("worker-9", Role::kWorker, false);
+  places.OnGone("worker-1");  // preempted
+  EXPECT_EQ(places.Grant(at(302)), 4U);
+  places.Want(3);  // a controller that has found out
+  EXPECT_EQ(places.Grant(at(303)), 3U);
+  EXPECT_FALSE(places.crowded());
+}
+
+TEST(JobPlacesWithoutRoom, WorkersThatAllFindTheirPlacesAreMadeAtOnce) {
+  JobPlaces places(0, 30);
+  for (int i = 1; i <= 30; ++i) {
+    places.OnMade("worker-" + std::to_string(i), Role::kWorker, false);
+  }
+  EXPECT_EQ(places.Grant(TimePoint(1)), std::nullopt);
+  EXPECT_FALSE(places.crowded());
+}
+
 }  // namespace
 }  // namespace sluice::executor

@@ -1,0 +1,88 @@
+// The table of cases on this machine: those with one node and no services.
+#include "tests/elastic/fleet/sharing_cases.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "executor/processes/slot_arbiter.h"
+
+namespace sluice::executor {
+namespace {
+
+class LocalSharing : public testing::TestWithParam<elastic::SharingCase> {
+ protected:
+  // Starts and ends workers as granted, until every job has what the table says.
+  bool Reach(SlotArbiter& arbiter, const std::vector<int64_t>& ids,
+             const std::vector<uint32_t>& goal) {
+    std::map<int64_t, std::vector<int64_t>> live;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < until) {
+      std::map<size_t, uint32_t> granted;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, std::chrono::milliseconds(50));
+        granted = granted_;
+      }
+      bool reached = true;
+      for (size_t job = 0; job < ids.size(); ++job) {
+        std::vector<int64_t>& workers = live[ids[job]];
+        for (; workers.size() < granted[job];) {
+          workers.push_back(arbiter.WorkerStarted(ids[job]));
+        }
+        for (; workers.size() > granted[job]; workers.pop_back()) {
+          arbiter.WorkerEnded(ids[job], workers.back(), false);
+        }
+        reached = reached && granted[job] == goal[job];
+      }
+      if (reached) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<size_t, uint32_t> granted_;
+};
+
+TEST_P(LocalSharing, OnThisMachine) {
+  const elastic::SharingCase& given = GetParam();
+  if (given.nodes.size() != 1 || !given.services.empty()) {
+    GTEST_SKIP() << "this machine is one node without services";
+  }
+  SlotArbiter::Options options;
+  options.slots = given.nodes[0];
+  options.memory_bytes = int64_t{64} << 30;
+  options.autoscaler.hysteresis_seconds = 0;
+  SlotArbiter arbiter(options);
+  std::vector<int64_t> ids;
+  std::vector<uint32_t> goal;
+  for (const elastic::SharingCase::Job& job : given.jobs) {
+    Room::Request request;
+    request.name = "job" + std::to_string(ids.size());
+    request.min = job.min;
+    request.max = job.max;
+    request.priority = job.priority;
+    ids.push_back(arbiter
+                      .Enter(request,
+                             [this, index = ids.size()](const Room::Grant& grant) {
+                               const std::lock_guard lock(mutex_);
+                               granted_[index] = grant.workers;
+                               changed_.notify_all();
+                             })
+                      .value());
+    goal.push_back(job.workers);
+  }
+  EXPECT_TRUE(Reach(arbiter, ids, goal)) << testing::PrintToString(granted_);
+}
+
+INSTANTIATE_TEST_SUITE_P(, LocalSharing, testing::ValuesIn(elastic::SharingCases()),
+                         [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace sluice::executor
