@@ -23,7 +23,8 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
 plan::Plan PlanShow(const parser::ShowStatement& statement);
 plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
 // The source is read now, so that its errors are reported at once.
-Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement);
+Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement,
+                                       const Options& options);
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
 Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement);
 Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,

@@ -12,6 +12,7 @@ Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::st
     : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   planner_options_.model_types = &catalog.model_types();
+  planner_options_.user_role = catalog.principal().role;
   planner_options_.pods = cluster != nullptr && cluster->is_elsewhere();
   planner_options_.local_cpus = static_cast<int>(MachineProcessors());
   for (const SettingSpec& setting : Settings()) {
