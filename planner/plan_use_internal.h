@@ -7,6 +7,7 @@
 #include "catalog/model_store.h"
 #include "parser/ast.h"
 #include "planner/plan.pb.h"
+#include "planner/planner.h"
 
 // Plans of statements that use a model or are about the catalog; only .cc files of this folder
 // include this.

@@ -203,7 +203,7 @@ TEST(ChildProgram, HasNeitherOurEnvironmentNorOurDescriptorsNorFiles) {
   const auto end = RunChildProgram(
       {"/bin/sh", "-c",
        "env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD=; ls /proc/self/fd | wc -l; "
-       "echo x > /tmp/sluice_child_program; cat >&3"},
+       "(echo x > /tmp/sluice_child_program); cat >&3"},
       "input", ProgramLimits(), {});
   ASSERT_TRUE(end.ok()) << end.status().ToString();
   EXPECT_EQ(end->answer, "input");
