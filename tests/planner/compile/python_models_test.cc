@@ -15,14 +15,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-bool HasTorch() {
-  const auto end = RunChildProgram(
-      {"/usr/bin/python3", "-I", "-c",
-       "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"},
-      "", ProgramLimits(), {});
-  return end.ok() && end->how == ProgramEnd::How::kExited && end->code == 0;
-}
-
 void AddNumber(const std::string& name, models::FeaturePlan* plan) {
   plan->add_inputs()->set_name(name);
   models::Feature* feature = plan->add_features();
@@ -45,9 +37,9 @@ void AddIds(const std::string& name, uint32_t buckets, models::FeaturePlan* plan
 class PythonModels : public ::testing::Test {
  protected:
   void SetUp() override {
-    static const bool has_torch = HasTorch();
+    static const bool has_torch = FindsTorch(PythonOptions());
     if (!has_torch) {
-      GTEST_SKIP() << "there is no torch: python3-torch is in scripts/install_packages --tests";
+      GTEST_SKIP() << "there is no torch: python3-torch is one of scripts/install_packages --peers";
     }
     AddNumber("age", &plan_);
     AddNumber("hours", &plan_);
