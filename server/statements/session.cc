@@ -1,6 +1,7 @@
 #include "server/statements/session.h"
 
 #include "base/machine.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/cluster.h"
 #include "parser/keywords.h"
