@@ -7,6 +7,7 @@
 #include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
+#include "models/registry/python_type.h"
 #include "models/registry/registry.h"
 
 namespace sluice::executor {
@@ -143,7 +144,9 @@ Status DescribeModelType(const std::string& name, Span place, Context& context, 
       if (TypeName(brought) == name) {
         sink.Notice(fmt::format("{}: version {}, in {}{}", name, brought.version, brought.type,
                                 brought.owner.empty() ? "" : ", owned by " + brought.owner));
-        own = models::UserType(name, "", true, models::AttributesOfLanguage(brought.type));
+        ASSIGN_OR_RETURN(const std::string source,
+                         context.catalog.model_types().LoadWeights(brought));
+        own = models::UserType(name, "", true, models::AttributesOfSource(brought.type, source));
         type = &*own;
       }
     }

@@ -133,11 +133,12 @@ TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
   return Report(std::move(version), outcome, seconds, job);
 }
 
-// The metric of this name in the statement; NULL if there were no rows to evaluate.
+// The metric of this name in the statement; NULL if there were no rows to evaluate, or too many
+// classes for it (a curve each: auc).
 Value MetricOf(const TrainReport& report, const std::string& name) {
   const std::string canonical = models::Metrics::CanonicalName(name);
   for (const auto& [known, value] : report.metrics) {
-    if (known == name || known == canonical) {
+    if ((known == name || known == canonical) && !std::isnan(value)) {
       return value;
     }
   }

@@ -40,7 +40,7 @@ Result<ExtendedStatement> ParseCreateModelTypePiece(std::string_view script, con
   RETURN_IF_ERROR(cursor.ExpectWord("TYPE"));
   ASSIGN_OR_RETURN(statement.type, cursor.TakeModelName("a model type's name"));
   if (!cursor.TryWord("LANGUAGE")) {
-    return cursor.Unexpected("LANGUAGE and onnx or keras", {"LANGUAGE"});
+    return cursor.Unexpected("LANGUAGE and onnx, keras or pytorch", {"LANGUAGE"});
   }
   ASSIGN_OR_RETURN(statement.language, cursor.TakeName("a language"));
   if (!cursor.AtEnd() || !piece.query.valid()) {

@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "models/registry/python_type.h"
 #include "parser/quoting.h"
+#include "planner/column_spec.h"
 #include "planner/train_binder_internal.h"
 
 // User-defined model types: CREATE MODEL TYPE.
@@ -104,7 +107,9 @@ void TrainBinder::MakeUserType() {
       bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.user_type);
   bound_.own_type = std::make_shared<const models::ModelType>(models::UserType(
       name, "", classes,
-      models::AttributesOfLanguage(bound_.user_type ? bound_.user_type->version.type : "")));
+      bound_.user_type ? models::AttributesOfSource(bound_.user_type->version.type,
+                                                    bound_.user_type->text)
+                       : std::vector<models::AttributeSpec>()));
   bound_.type = bound_.own_type.get();
 }
 
@@ -115,6 +120,41 @@ void TrainBinder::SimplifyForUserType() {
   }
   for (models::Feature& feature : *bound_.features.mutable_features()) {
     feature.set_null_indicator(false);
+  }
+  if (bound_.user_type->version.type == "pytorch") {
+    ShowIds();
+  }
+}
+
+// A class in Python gets the ids of a category, unless a COLUMN clause embeds it.
+void TrainBinder::ShowIds() {
+  std::vector<std::string> embedded;
+  for (const parser::ColumnClause& clause : statement_.columns) {
+    for (const parser::Expression& expression : clause.columns) {
+      const Result<ColumnSpec> spec = ReadColumn(expression);
+      if (!spec.ok() || spec->kind != ColumnSpec::Kind::kEmbedding) {
+        continue;
+      }
+      if (spec->inner[0].kind == ColumnSpec::Kind::kCross || InnermostColumn(*spec).pattern) {
+        return;
+      }
+      embedded.push_back(InnermostColumn(*spec).name);
+    }
+  }
+  for (models::Feature& feature : *bound_.features.mutable_features()) {
+    const auto reads = [&](const std::string& column) {
+      const auto index = bound_.select.columns.Find(column);
+      return index && bound_.select.schema.columns[*index].name ==
+                          bound_.features.inputs(static_cast<int>(feature.inputs(0))).name();
+    };
+    const bool kept = feature.representation() == models::Feature::EMBEDDING &&
+                      feature.inputs_size() == 1 &&
+                      std::any_of(embedded.begin(), embedded.end(), reads);
+    if (feature.kind() == models::Feature::CATEGORY && !kept) {
+      feature.set_representation(models::Feature::INDICATOR);
+      feature.clear_dimension();
+      feature.clear_initializer();
+    }
   }
 }
 

@@ -6,8 +6,10 @@
 
 #include "base/base64.h"
 #include "models/imports/import_network.h"
+#include "models/registry/python_type.h"
 #include "models/registry/registry.h"
 #include "parser/printer.h"
+#include "planner/compile/python_models.h"
 #include "planner/letter_case.h"
 #include "planner/plan_use_internal.h"
 
@@ -25,6 +27,21 @@ Result<std::string> LanguageOf(const parser::Name& name) {
   return Unimplemented(fmt::format("no model type is written in '{}'", name.text))
       .At(name.span)
       .Hint(fmt::format("LANGUAGE is one of {}", list));
+}
+
+// Runs the source once, so that what is wrong with it is known now, and its attributes later.
+Status DescribePythonType(const parser::CreateModelTypeStatement& statement,
+                          const Options& options, plan::CreateModelTypePlan* create) {
+  const Result<std::string> description =
+      DescribePythonModel({create->source(), statement.type.name}, options.python);
+  if (description.ok()) {
+    *create->mutable_source() = *description + "\n" + create->source();
+    return models::ReadPythonType(*description).status().MovedTo(statement.type.span);
+  }
+  const Status wrong = description.status();
+  return wrong.diagnostics().front().span.valid() && statement.verbatim
+             ? wrong.Within(statement.body_span)
+             : wrong.MovedTo(statement.type.span);
 }
 
 plan::Place PlaceOf(const Span& span) {
@@ -95,7 +112,8 @@ plan::Plan PlanDescribe(const parser::DescribeStatement& statement) {
   return plan;
 }
 
-Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement) {
+Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement,
+                                       const Options& options) {
   if (statement.type.version) {
     return InvalidArgument("CREATE MODEL TYPE names no version")
         .At(statement.type.span)
@@ -124,6 +142,10 @@ Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& s
     create.set_source(*bytes);
   } else {
     create.set_source(statement.body);
+  }
+  if (language == "pytorch") {
+    RETURN_IF_ERROR(DescribePythonType(statement, options, &create));
+    return plan;
   }
   Status wrong = models::CheckImport({language, create.source(), {}});
   if (!wrong.ok()) {

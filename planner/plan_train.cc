@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "models/graph/graph_builder.h"
-#include "models/imports/import_network.h"
 #include "models/model.h"
 #include "parser/printer.h"
 #include "planner/checkpoints.h"
@@ -158,41 +157,8 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   }
 }
 
-// For a user-defined model type: imports its source for these features.
-Status ImportUserType(const BoundTrain& bound, plan::TrainPlan* plan) {
-  const UserTypeSource& source = *bound.user_type;
-  plan::UserType* brought = plan->mutable_brought();
-  brought->set_schema(source.version.schema);
-  brought->set_name(source.version.name);
-  brought->set_version(source.version.version);
-  brought->set_language(source.version.type);
-  models::ImportSource wanted{source.version.type, source.text, {}};
-  if (bound.attributes.Declared("model.frozen")) {
-    wanted.frozen = bound.attributes.Texts("model.frozen").value_or(std::vector<std::string>());
-  }
-  brought->mutable_frozen()->Add(wanted.frozen.begin(), wanted.frozen.end());
-  models::ImportReport report;
-  Status read = models::ImportNetwork(wanted, plan->mutable_model(), &report);
-  if (!read.ok()) {
-    const Span frozen = bound.attributes.SpanOf("model.frozen");
-    const bool of_frozen = read.message().find("model.frozen") != std::string::npos;
-    return read.MovedTo(of_frozen && frozen.valid() ? frozen : bound.type_span);
-  }
-  plan->mutable_notes()->Add(report.notes.begin(), report.notes.end());
-  std::string unread;
-  for (const std::string& feature : report.unread_features) {
-    if (bound.select.columns.Find(feature)) {  // but no feature derived in addition to a column
-      unread += (unread.empty() ? "" : ", ") + feature;
-    }
-  }
-  if (!unread.empty()) {
-    plan->add_told(fmt::format("{} reads nothing of {}", bound.type->name, unread));
-  }
-  return OkStatus();
-}
-
 // For a model type that is a graph: builds the graph, unless the model to continue from has one.
-Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
+Status FillGraph(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
   models::ModelSpec* model = plan->mutable_model();
   if (bound.base) {
     if (bound.base->plan.model().has_graph()) {
@@ -201,7 +167,7 @@ Status FillGraph(const BoundTrain& bound, plan::TrainPlan* plan) {
     return OkStatus();
   }
   if (bound.user_type) {
-    return ImportUserType(bound, plan);
+    return ImportUserType(bound, options, plan);
   }
   if (!bound.type->build) {
     return OkStatus();
@@ -226,7 +192,7 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
     return FillTreeSpec(bound, model);
   }
   RETURN_IF_ERROR(FillNetworkSpec(bound, model));
-  if (const Status built = FillGraph(bound, plan); !built.ok()) {
+  if (const Status built = FillGraph(bound, options, plan); !built.ok()) {
     return AtItsAttribute(built, bound);
   }
   Result<std::unique_ptr<models::Network>> made = models::Network::Make(*model);

@@ -10,6 +10,10 @@ namespace sluice::planner {
 // The note for plans that would stop early if they had validation rows.
 inline constexpr char kNeverStops[] = "no early stopping: there are no validation rows";
 
+// For a user-defined model type: its source becomes the model's graph. One in Python is compiled,
+// unless its compiled form was kept, and the form is kept.
+Status ImportUserType(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan);
+
 // Sets the length of the training and its batches. The plan's split is known.
 void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan);
 // Sets when to stop sooner, and on which metric. The schedule is known.

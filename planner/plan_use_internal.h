@@ -7,6 +7,7 @@
 #include "catalog/model_store.h"
 #include "parser/ast.h"
 #include "planner/plan.pb.h"
+#include "planner/planner.h"
 
 // Plans of statements that use a model or are about the catalog; only .cc files of this folder
 // include this.
@@ -23,7 +24,8 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
 plan::Plan PlanShow(const parser::ShowStatement& statement);
 plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
 // The source is read now, so that its errors are reported at once.
-Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement);
+Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& statement,
+                                       const Options& options);
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
 Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement);
 Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,

@@ -46,7 +46,7 @@ struct Planner {
     return PlanDescribe(statement);
   }
   Result<plan::Plan> operator()(const parser::CreateModelTypeStatement& statement) const {
-    return PlanCreateModelType(statement);
+    return PlanCreateModelType(statement, options);
   }
   Result<plan::Plan> operator()(const parser::DropModelStatement& statement) const {
     return PlanDropModel(statement);

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "parser/ast.h"
+#include "planner/compile/python_models.h"
 
 namespace sluice::catalog {
 class DataSource;
@@ -32,6 +33,9 @@ struct Options {
   std::optional<std::string> checkpoint_root;
   // Whether jobs run on pods: engine.template and the like are allowed.
   bool pods = false;
+  // The role that compiled forms of model types are kept for; "": the database has none.
+  std::string user_role;
+  PythonOptions python;
   // Of the statement's user; null: there are only the built-in types. Outlives the call.
   catalog::ModelStore* model_types = nullptr;
 };

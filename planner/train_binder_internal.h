@@ -30,6 +30,7 @@ class TrainBinder {
   // When the label is known: a user type accepts both classes and numbers.
   void MakeUserType();
   void SimplifyForUserType();
+  void ShowIds();
   void BindLabel();
   void BindStatistics();
   void ChooseType();

@@ -50,7 +50,7 @@ int RunSample(const SampleOptions& options);
 
 // Creates a model type from a file: CREATE MODEL TYPE.
 struct ModelPushOptions {
-  std::string file;      // net.onnx, net.json
+  std::string file;      // net.onnx, net.json, net.py:Class
   std::string name;      // "": by the file
   bool replace = false;  // a new version of an existing type
   std::string gateway;   // as in SqlOptions
@@ -61,6 +61,8 @@ int RunModelPush(const Config& config, const ModelPushOptions& options);
 Result<std::string> CreateModelTypeText(const ModelPushOptions& options);
 // By the extension of the file name; "": not a model file.
 std::string ModelLanguageOf(const std::string& file);
+// Of the type that a file becomes: "net" of net.onnx, "Wide" of net.py:Wide.
+std::string ModelTypeNameOf(const std::string& file);
 
 // Prints what a Kubernetes cluster needs before it can train, or writes it as a kustomize base.
 struct K8sManifestOptions {

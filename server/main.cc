@@ -83,6 +83,8 @@ void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(
       command, "--checkpoint-root", "checkpoint_root",
       "engine.checkpoint_dir names a folder in this one (a gateway without it keeps none)", common);
+  AddConfigFlag(command, "--python", "python",
+                "Python with torch 1.13 or later, for model types (/usr/bin/python3)", common);
   AddConfigFlag(command, "--slots", "slots",
                 "processors that the workers of all jobs may take (0: the machine's)", common);
   AddConfigFlag(command, "--memory-limit", "memory_limit",
@@ -193,6 +195,9 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--write-timeout", "write_timeout",
                 "seconds until a client that reads nothing is cut off (60)", line.common);
   AddTrainingFlags(*serve, line.common);
+  serve->add_flag_callback(
+      "--python-models", [&line] { line.common.values.emplace_back("python_models", "1"); },
+      "compile clients' model types in Python, with this process's rights");
   serve->add_flag("--print-config", line.print_config, "print the resulting configuration and end");
   serve->callback([&line] {
     line.run = [&line] {
@@ -255,9 +260,9 @@ void AddModel(CLI::App& app, CommandLine& line) {
   model->require_subcommand(1);
   CLI::App* push = model->add_subcommand("push", "A file becomes a model type");
   AddCommon(*push, line.common);
-  push->add_option("file", line.push.file, "net.onnx, or net.json of Keras's to_json()")
+  push->add_option("file", line.push.file, "net.onnx, net.json of Keras's to_json(), or net.py:Class of PyTorch")
       ->required();
-  push->add_option("--name", line.push.name, "of the type (default: that of the file)");
+  push->add_option("--name", line.push.name, "of the type (default: that of the class or the file)");
   push->add_flag("--replace", line.push.replace, "a further version of a type that is there");
   push->add_option("--gateway", line.push.gateway,
                    "HOST:PORT of a running gateway; sluice://USER@HOST:PORT logs in as that user");
@@ -350,7 +355,7 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   AddFormat(*train, line.format);
   train->add_option(
       "--model_def", line.train.model_def,
-      "model type, or a file that is one: net.onnx, net.json (default: chosen for you)");
+      "model type, or a file that is one: net.onnx, net.json, net.py:Class (default: chosen)");
   train->add_option("--model_params", line.train.model_params,
                     "\"hidden_units=[64,32]; n_classes=3\"");
   train->add_option("--training_data", line.train.training_data, "table or SELECT")->required();
@@ -372,7 +377,7 @@ void AddTrain(CLI::App& app, CommandLine& line) {
         if (pushed != kExitOk) {
           return pushed;
         }
-        line.train.model_def = std::filesystem::path(line.train.model_def).stem().string();
+        line.train.model_def = ModelTypeNameOf(line.train.model_def);
       }
       return RunForm(line.common, TrainStatementText(line.train), line.format);
     };

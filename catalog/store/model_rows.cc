@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "catalog/compiled_types.h"
 #include "catalog/model_record.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
@@ -172,7 +173,10 @@ Status ModelRows::NoModel(SqlSession& session, std::string_view schema, std::str
   }
   ASSIGN_OR_RETURN(
       const SqlRows rows,
-      AskAsRole(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1), {}));
+      AskAsRole(session,
+                fmt::format("SELECT schema_name, name FROM {{models}} WHERE schema_name <> '{}'{}",
+                            kCompiledTypes, AndSeen(1)),
+                {}));
   std::vector<std::string> names;
   for (const std::vector<Value>& row : rows) {
     names.push_back(FullModelName(TextCell(row[0]), TextCell(row[1])));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "catalog/compiled_types.h"
 #include "catalog/model_record.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/model_rows.h"
@@ -82,9 +83,9 @@ class SqlModelStore final : public ModelStore {
         rows_.has_owners() ? ", (SELECT m.owner::text FROM {models} AS m WHERE m.schema_name ="
                              " v.schema_name AND m.name = v.name)"
                            : "";
-    return ReadVersions(fmt::format("SELECT {}{} FROM {{model_versions}} AS v WHERE live{}"
+    return ReadVersions(fmt::format("SELECT {}{} FROM {{model_versions}} AS v WHERE live AND schema_name <> '{}'{}"
                                     " ORDER BY schema_name, name",
-                                    kVersionColumnsWithoutPlan, owner, rows_.AndSeen(1)),
+                                    kVersionColumnsWithoutPlan, owner, kCompiledTypes, rows_.AndSeen(1)),
                         {});
   }
 

@@ -59,8 +59,15 @@ class Binder {
 
   Status Bind() {
     Status errors;
+    std::set<std::string_view> read(network_.graph.outputs().begin(),
+                                    network_.graph.outputs().end());
+    for (const GraphNode& node : network_.graph.nodes()) {
+      read.insert(node.inputs().begin(), node.inputs().end());
+    }
     for (const ImportedInput& input : network_.inputs) {
-      errors.Add(BindInput(input));
+      if (read.contains(input.name)) {
+        errors.Add(BindInput(input));
+      }
     }
     RETURN_IF_ERROR(errors);
     for (GraphNode& node : *network_.graph.mutable_nodes()) {

@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "models/graph/graph_output.h"
 #include "models/graph/graph_tables.h"
 #include "models/imports/bind_features_internal.h"
+#include "models/imports/compiled_model_internal.h"
 #include "models/imports/keras_reader_internal.h"
 #include "models/imports/onnx_reader_internal.h"
 #include "models/networks/initialize.h"
@@ -22,6 +24,9 @@ Result<ImportedNetwork> Read(const ImportSource& source) {
   }
   if (source.language == "keras") {
     return ReadKeras(source.text);
+  }
+  if (source.language == "pytorch") {
+    return ReadCompiledNetwork(source.text);
   }
   return Unimplemented(fmt::format("no network is read from '{}'", source.language));
 }
@@ -46,9 +51,10 @@ NetworkWeights StartOf(ImportedNetwork* network, uint64_t seed) {
     NetworkWeights::Table& rows = start.tables.emplace_back();
     const auto values = network->values.find(table.name());
     if (values != network->values.end()) {
-      rows.ids.resize(static_cast<size_t>(table.rows()));
-      std::iota(rows.ids.begin(), rows.ids.end(), int64_t{0});
       rows.values = std::move(values->second);
+      // A compiled form has the first rows of a large table only.
+      rows.ids.resize(rows.values.size() / std::max<uint32_t>(table.dimension(), 1));
+      std::iota(rows.ids.begin(), rows.ids.end(), int64_t{0});
     }
   }
   return start;
@@ -63,6 +69,7 @@ Status Finish(ImportedNetwork network, ModelSpec* spec, ImportReport* report) {
   for (std::string& note : MakeTables(&network.graph)) {
     report->notes.push_back(std::move(note));
   }
+  RETURN_IF_ERROR(CheckHeldWhole(network));
   if (!network.values.empty()) {
     report->start = StartOf(&network, spec->seed());
   }
@@ -73,7 +80,7 @@ Status Finish(ImportedNetwork network, ModelSpec* spec, ImportReport* report) {
 }  // namespace
 
 const std::vector<std::string>& ImportLanguages() {
-  static const std::vector<std::string> languages = {"onnx", "keras"};
+  static const std::vector<std::string> languages = {"onnx", "keras", "pytorch"};
   return languages;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 #include <map>
 #include <set>
@@ -28,9 +29,22 @@ bool OfOnnx(const std::string& domain) {
   return domain.empty() || domain == "ai.onnx";
 }
 
+// "/hidden/Gemm, line 12": with the line of the source of a model that was compiled (see
+// planner/compile), which stands in its documentation: "<model>(12): forward".
+std::string NameWithLine(const onnx::Node& node) {
+  constexpr std::string_view kFile = "<model>(";
+  const size_t at = node.documentation().find(kFile);
+  int line = 0;
+  if (at != std::string::npos) {
+    const char* const begin = node.documentation().data() + at + kFile.size();
+    std::from_chars(begin, node.documentation().data() + node.documentation().size(), line);
+  }
+  return line > 0 ? fmt::format("{}, line {}", node.name(), line) : node.name();
+}
+
 std::string NameOf(const onnx::Node& node) {
   return node.name().empty() ? fmt::format("a node ({})", node.op_type())
-                             : fmt::format("node '{}' ({})", node.name(), node.op_type());
+                             : fmt::format("node '{}' ({})", NameWithLine(node), node.op_type());
 }
 
 // Whether the initializer configures an operator, and so is not trained.
@@ -207,7 +221,7 @@ class OnnxReader {
   Status ReadNodes() {
     for (const onnx::Node& node : file_.nodes()) {
       GraphNode own;
-      own.set_name(node.name());
+      own.set_name(NameWithLine(node));
       own.set_op_type(node.op_type());
       own.mutable_inputs()->Add(node.inputs().begin(), node.inputs().end());
       own.mutable_outputs()->Add(node.outputs().begin(), node.outputs().end());

@@ -49,6 +49,8 @@ constexpr Key kKeys[] = {
     {"pods_namespace", &Config::pods_namespace},
     {"pods_template", &Config::pods_template},
     {"checkpoint_root", &Config::checkpoint_root},
+    {"python", &Config::python},
+    {"python_models", nullptr, &Config::python_models, 0, 1},
     {"log_level", &Config::log_level},
     {"user", &Config::user},
     {"history_file", &Config::history_file},

@@ -62,6 +62,10 @@ struct Config {
   // Folder for the checkpoints of all trainings (engine.checkpoint_dir). "": a gateway keeps none,
   // and a shell keeps them wherever its user says.
   std::string checkpoint_root;
+  // Python with torch, which compiles model types that are written in it.
+  std::string python = "/usr/bin/python3";
+  // 1: a gateway runs it for its clients, with its own user's rights; a shell always does.
+  int64_t python_models = 0;
   // Lowest level of log lines on standard error: debug, info, warn, error, off.
   std::string log_level = "warn";
   // A shell's user: the one it logs in to a gateway as, and that its jobs show.

@@ -63,6 +63,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       user_(config.user),
       encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
+      python_(config.python_models != 0 ? config.python : ""),
       room_(executor::RoomNameOf(config.source)),
       cluster_(std::move(cluster)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
@@ -155,6 +156,9 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
     ASSIGN_OR_RETURN(checkpoints, CheckpointsOf(source.catalog(), checkpoint_root_));
   }
   session.KeepCheckpointsIn(std::move(checkpoints));
+  if (!python_.empty()) {
+    session.CompilePythonWith(python_);
+  }
   if (script.database_session != nullptr) {
     session.set_database_session(*script.database_session, script.in_transaction);
     session.OnSettings(script.on_settings);

@@ -124,6 +124,7 @@ class GatewayScripts {
   const std::string user_;
   const bool encrypted_;
   const std::string checkpoint_root_;
+  const std::string python_;  // the program; "": models in Python are not compiled
   const std::string room_;  // "": none
   const std::unique_ptr<executor::Cluster> cluster_;
   const size_t max_scripts_;

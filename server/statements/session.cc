@@ -1,6 +1,7 @@
 #include "server/statements/session.h"
 
 #include "base/machine.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/cluster.h"
 #include "parser/keywords.h"
@@ -12,6 +13,7 @@ Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::st
     : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   planner_options_.model_types = &catalog.model_types();
+  planner_options_.user_role = catalog.principal().role;
   planner_options_.pods = cluster != nullptr && cluster->is_elsewhere();
   planner_options_.local_cpus = static_cast<int>(MachineProcessors());
   for (const SettingSpec& setting : Settings()) {

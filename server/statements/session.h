@@ -42,6 +42,12 @@ class Session {
   // this call they may be anywhere.
   void KeepCheckpointsIn(std::string root) { planner_options_.checkpoint_root = std::move(root); }
 
+  // Model types in Python are compiled by this program, with the rights of this process's user.
+  void CompilePythonWith(std::string program) {
+    planner_options_.python.allowed = true;
+    planner_options_.python.program = std::move(program);
+  }
+
   // SET sluice.name = value: the error for an unknown name suggests the nearest one, for a wrong
   // value it lists the allowed ones. DEFAULT is the value that the session began with.
   Status Set(const parser::Name& name, const parser::AttributeValue& value);
@@ -60,7 +66,10 @@ class Session {
 
   // Cancels the running script (Ctrl-C, a client that has disconnected). The door sets it before
   // each script.
-  void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
+  void set_stop(std::stop_token stop) {
+    planner_options_.python.stop = stop;
+    stop_ = std::move(stop);
+  }
   const std::stop_token& stop() const { return stop_; }
 
   // The session belongs to a gateway, so jobs of many processes outlive it.

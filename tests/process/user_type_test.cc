@@ -68,5 +68,79 @@ TEST_F(UserType, G4_AnOnnxFileIsOneModelWhereverItTrains) {
   }
 }
 
+// A class in PyTorch, with a table, batch normalisation and dropout.
+constexpr char kWide[] = R"(
+import torch
+from torch import nn
+
+class Wide(nn.Module):
+    def __init__(self, features, outputs, hidden=(8,)):
+        super().__init__()
+        self.numbers = [f.name for f in features if f.kind == "numeric"]
+        self.tables = nn.ModuleDict({f.name: nn.Embedding(f.buckets, 3) for f in features if f.kind == "category"})
+        layers, width = [], len(self.numbers) + 3 * len(self.tables)
+        for units in hidden:
+            layers += [nn.Linear(width, units), nn.BatchNorm1d(units), nn.ReLU(), nn.Dropout(0.1)]
+            width = units
+        self.layers = nn.Sequential(*layers, nn.Linear(width, outputs))
+
+    def forward(self, x):
+        parts = [x[n] for n in self.numbers] + [t(x[n]) for n, t in self.tables.items()]
+        return self.layers(torch.cat(parts, dim=1))
+
+def optimizer(parameters):
+    return torch.optim.Adam(parameters, lr=0.01)
+)";
+
+class PythonType : public UserType {
+ protected:
+  static constexpr char kTrain[] =
+      "SELECT a, b, 'k' || i % 9 AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=2, "
+      "split.fraction=0.1, model.loss='logistic', model.hidden=[8, 4], ";
+
+  void SetUp() override {
+    UserType::SetUp();
+    options_.model_types = &catalog_->model_types();
+    options_.python.allowed = true;
+    if (!planner::FindsTorch(options_.python)) {
+      GTEST_SKIP() << "there is no torch: python3-torch is one of scripts/install_packages --peers";
+    }
+    const Status created = RunText<parser::CreateModelTypeStatement>(
+        std::string("CREATE MODEL TYPE my.Wide LANGUAGE pytorch AS $$") + kWide + "$$", nullptr);
+    ASSERT_TRUE(created.ok()) << created.ToString();
+  }
+  template <typename Statement>
+  Status RunText(const std::string& sql, LocalCluster* cluster) {
+    ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(std::get<Statement>(statements.at(0)), *source_, catalog_->models(), options_));
+    RecordingSink sink;
+    Context context{*source_, *catalog_, "tester", sql, {}, cluster};
+    return Execute(plan, context, sink);
+  }
+  std::string TrainPython(const std::string& engine, LocalCluster* cluster) {
+    const Status trained =
+        RunText<parser::TrainStatement>(kTrain + engine + " LABEL y INTO m", cluster);
+    EXPECT_TRUE(trained.ok()) << engine << ": " << trained.ToString();
+    return trained.ok() ? catalog_->models().Find("", "m", {}).value().weights_sha256 : "";
+  }
+
+  planner::Options options_;
+};
+
+TEST_F(PythonType, G4_AClassInPyTorchIsOneModelWhereverItTrains) {
+  LocalCluster cluster(Machine(8));
+  const std::string here = TrainPython("engine.sync=true", &cluster);
+  options_.python.allowed = false;  // its compiled form was kept
+  for (const char* engine : {"engine.sync=true, engine.num_workers=2, engine.num_ps=1",
+                             "engine.strategy='allreduce', engine.num_workers=2"}) {
+    EXPECT_EQ(TrainPython(engine, &cluster), here) << engine;
+  }
+  // Another seed is another compiled form, for which Python would have to run.
+  const Status other =
+      RunText<parser::TrainStatement>(std::string(kTrain) + "engine.seed=7 LABEL y INTO m", &cluster);
+  EXPECT_EQ(other.sqlstate(), "42501") << other.ToString();
+}
+
 }  // namespace
 }  // namespace sluice::executor

@@ -14,6 +14,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
+#include "planner/compile/python_models.h"
 #include "server/sample/sample.h"
 #include "server/shell/output.h"
 #include "server/statements/session.h"
@@ -308,6 +309,9 @@ bool IsThere(const std::string& what, const catalog::DataSource& source) {
   if (what == "shared") {
     return std::filesystem::exists(SLUICE_SOURCE_DIR "/../shared/data");
   }
+  if (what == "torch") {
+    return planner::FindsTorch(planner::PythonOptions());
+  }
   return what == source.dialect() || (what == "postgres" && source.dialect() == "postgresql");
 }
 
@@ -319,6 +323,7 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::Databa
   std::vector<std::string> lines = SplitLines(script);
   std::vector<catalog::Database> reconnected;
   auto session = std::make_unique<server::Session>(source, *database.catalog, "tester");
+  session->CompilePythonWith(planner::PythonOptions().program);
   ptrdiff_t shift = 0;  // lines that rewriting has added so far
   for (const Record& record : SplitRecords(lines)) {
     const std::string& kind = record.words[0];

@@ -63,7 +63,9 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
      {"base", "parser", "planner/plan.proto", "catalog", "catalog/sql", "models",
       "models/model.proto", "models/features", "models/metrics", "models/networks", "models/blend",
       "models/imports",
-      "models/graph", "models/registry", "k8s/quantity"}},
+      "models/graph", "models/registry", "k8s/quantity", "planner/compile"}},
+    {"planner/compile",
+     {"base", "catalog", "models", "models/model.proto", "models/features", "models/imports"}},
     {"planner/plan.proto", {"catalog/dataset.proto", "models/model.proto"}},
 
     {"elastic/ids.h", {"base"}},

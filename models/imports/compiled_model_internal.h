@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "models/imports/imported_network_internal.h"
+
+namespace sluice::models {
+
+// The network of a compiled model. Parameters that the module does not train are frozen; large
+// embeddings get their real size, of which the file has the first rows only.
+Result<ImportedNetwork> ReadCompiledNetwork(std::string_view compiled);
+
+// After MakeTables: fails if a parameter of which the file has only some rows is no table.
+Status CheckHeldWhole(const ImportedNetwork& network);
+
+}  // namespace sluice::models

@@ -1,0 +1,178 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "models/features/feature_transform.h"
+#include "models/imports/compiled_model.h"
+#include "models/imports/import_network.h"
+#include "models/model.h"
+#include "planner/compile/check_rows_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+using models::Feature;
+using models::FeatureBatch;
+
+constexpr size_t kMaxIdsPerRow = 64;
+constexpr double kTolerance = 1e-4;
+
+void FillSlot(const FeatureForPython& feature, size_t rows, std::mt19937_64* random,
+              models::IdSlot* slot) {
+  const uint32_t ids = std::max<uint32_t>(std::min(feature.buckets, kRowsOfTables), 1);
+  for (size_t r = 0; r < rows; ++r) {
+    if (feature.length == 0) {
+      // The last id is among them: an Embedding that is too small for it is found.
+      slot->ids.push_back(r + 1 == rows ? ids - 1 : static_cast<uint32_t>((*random)() % ids));
+      continue;
+    }
+    const size_t count = (*random)() % (std::min<size_t>(feature.length, 5) + 1);
+    for (size_t k = 0; k < count; ++k) {
+      slot->ids.push_back(static_cast<uint32_t>((*random)() % ids));
+    }
+    slot->ends.push_back(static_cast<uint32_t>(slot->ids.size()));
+  }
+}
+
+// The values of the network's tables for a batch.
+void FillTables(const models::Network& network, const models::NetworkWeights& weights,
+                models::ParameterView* view) {
+  for (size_t t = 0; t < view->tables.size(); ++t) {
+    const models::EmbeddingTable& table = network.tables()[t];
+    const models::NetworkWeights::Table& known = weights.tables[t];
+    models::RowSet& set = view->tables[t];
+    set.values.clear();
+    const std::string_view feature =
+        std::string_view(table.name).substr(0, table.name.rfind("/embedding"));
+    for (const int64_t id : set.ids) {
+      const auto found = std::lower_bound(known.ids.begin(), known.ids.end(), id);
+      for (uint32_t k = 0; k < table.dimension; ++k) {
+        const auto row = static_cast<size_t>(found - known.ids.begin());
+        set.values.push_back(found != known.ids.end() && *found == id
+                                 ? known.values[row * table.dimension + k]
+                                 : EmbeddedNumber(feature, static_cast<uint32_t>(id), k));
+      }
+    }
+  }
+}
+
+Status Disagrees(size_t rows, double ours, double theirs) {
+  return InvalidArgument(
+             fmt::format("the traced graph computes something else than forward does: {:.6g} "
+                         "instead of {:.6g}, in a batch of {} row{}",
+                         ours, theirs, rows, rows == 1 ? "" : "s"))
+      .Hint("the output depends on the size or the values of the batch, or on self.training; or "
+            "forward draws random numbers");
+}
+
+}  // namespace
+
+std::vector<FeatureForPython> FeaturesForPython(const models::FeaturePlan& plan) {
+  std::vector<FeatureForPython> features;
+  for (const Feature& feature : plan.features()) {
+    FeatureForPython made{&feature, "numeric"};
+    if (feature.kind() == Feature::TENSOR) {
+      made.width = feature.width();
+    } else if (feature.kind() == Feature::NUMERIC) {
+      made.width = feature.null_indicator() ? 2 : 1;
+    } else {
+      made.buckets = feature.categorizer().buckets();
+      made.kind = "category";
+      if (feature.representation() == Feature::EMBEDDING) {
+        made.kind = "embedding";
+        made.width = feature.dimension();
+      } else if (feature.has_words() || feature.has_format()) {
+        size_t length = 1;
+        for (const int64_t extent : feature.format().shape()) {
+          length = std::min<size_t>(length * static_cast<size_t>(std::max<int64_t>(extent, 1)),
+                                    kMaxIdsPerRow);
+        }
+        made.length = static_cast<uint32_t>(
+            feature.format().shape_size() > 0 && !feature.format().sparse() ? length
+                                                                            : kMaxIdsPerRow);
+      }
+    }
+    features.push_back(made);
+  }
+  return features;
+}
+
+float EmbeddedNumber(std::string_view feature, uint32_t id, uint32_t k) {
+  const uint64_t bits =
+      models::HashInteger(models::HashText(feature) + (uint64_t{id} << 32 | k)) >> 40;
+  constexpr float kHalf = 1 << 23;
+  return static_cast<float>(bits) / kHalf - 1;
+}
+
+Result<std::vector<FeatureBatch>> MakeCheckRows(const models::FeaturePlan& plan) {
+  ASSIGN_OR_RETURN(const auto transform, models::FeatureTransform::Make(
+                                             plan, models::FeatureTransform::Target::kNetwork));
+  const std::vector<FeatureForPython> features = FeaturesForPython(plan);
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<FeatureBatch> batches;
+  for (const size_t rows : {1, 1, 1, 1, 7, 7, 7, 7}) {
+    FeatureBatch& batch = batches.emplace_back();
+    batch.rows = rows;
+    batch.dense_width = transform->dense_width();
+    batch.dense.resize(rows * batch.dense_width);
+    std::generate(batch.dense.begin(), batch.dense.end(), [&] { return normal(random); });
+    for (const models::SlotColumn& slot : transform->slots()) {
+      FillSlot(features[slot.feature], rows, &random, &batch.slots.emplace_back());
+    }
+  }
+  return batches;
+}
+
+Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan,
+                          uint64_t seed, const std::vector<FeatureBatch>& rows) {
+  ASSIGN_OR_RETURN(const models::CompiledModel model, models::ReadCompiledModel(compiled));
+  if (model.outputs.size() != rows.size()) {
+    return Internal("a compiled model has its outputs for all batches of the request");
+  }
+  // The numbers as they come out of the graph: as of a label that is learnt as it is.
+  const size_t width = model.outputs.front().width;
+  models::ModelSpec spec;
+  *spec.mutable_features() = plan;
+  models::LabelPlan* label = spec.mutable_features()->mutable_label();
+  label->Clear();
+  label->set_kind(width == 1 ? models::LabelPlan::NUMBER : models::LabelPlan::VECTOR);
+  label->set_scale(1);
+  label->set_width(static_cast<uint32_t>(width));
+  spec.set_loss("squared");
+  spec.set_seed(seed);
+  models::ImportReport report;
+  RETURN_IF_ERROR(models::ImportNetwork({"pytorch", compiled, {}}, &spec, &report));
+  ASSIGN_OR_RETURN(const auto network, models::Network::Make(spec));
+  models::NetworkWeights weights;
+  if (report.start) {
+    weights = std::move(*report.start);
+  }
+  weights.tables.resize(network->tables().size());
+  models::ParameterView view;
+  for (const std::vector<float>& tensor : weights.dense) {
+    view.dense.push_back(tensor.data());
+  }
+  std::vector<float> predictions;
+  for (size_t b = 0; b < rows.size(); ++b) {
+    network->CollectIds(rows[b], &view);
+    FillTables(*network, weights, &view);
+    network->Predict(rows[b], view, &predictions);
+    const std::vector<double>& theirs = model.outputs[b].values;
+    if (predictions.size() != theirs.size()) {
+      return Disagrees(rows[b].rows, static_cast<double>(predictions.size()),
+                       static_cast<double>(theirs.size()));
+    }
+    for (size_t i = 0; i < theirs.size(); ++i) {
+      const auto ours = static_cast<double>(predictions[i]);
+      if (!(std::abs(ours - theirs[i]) <= kTolerance * std::max(1.0, std::abs(theirs[i])))) {
+        return Disagrees(rows[b].rows, ours, theirs[i]);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::planner

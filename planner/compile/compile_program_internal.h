@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace sluice::planner {
+
+// The text of compile_model.py.
+std::string_view CompileProgram();
+
+}  // namespace sluice::planner

@@ -1,0 +1,214 @@
+#include "planner/compile/python_models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/imports/import_network.h"
+#include "models/model.h"
+#include "models/model.pb.h"
+
+// Models in PyTorch, compiled by a real Python: left out where it has no torch.
+namespace sluice::planner {
+namespace {
+
+using ::testing::HasSubstr;
+
+void AddNumber(const std::string& name, models::FeaturePlan* plan) {
+  plan->add_inputs()->set_name(name);
+  models::Feature* feature = plan->add_features();
+  feature->set_name(name);
+  feature->add_inputs(static_cast<uint32_t>(plan->inputs_size() - 1));
+  feature->set_scale(1);
+}
+
+void AddIds(const std::string& name, uint32_t buckets, models::FeaturePlan* plan) {
+  AddNumber(name, plan);
+  models::Feature* feature = plan->mutable_features(plan->features_size() - 1);
+  feature->set_kind(models::Feature::CATEGORY);
+  feature->set_representation(models::Feature::INDICATOR);
+  feature->mutable_categorizer()->set_kind(models::Categorizer::HASH);
+  feature->mutable_categorizer()->set_buckets(buckets);
+  feature->mutable_categorizer()->set_null_bucket(-1);
+  feature->mutable_categorizer()->set_oov_bucket(-1);
+}
+
+class PythonModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static const bool has_torch = FindsTorch(PythonOptions());
+    if (!has_torch) {
+      GTEST_SKIP() << "there is no torch: python3-torch is one of scripts/install_packages --peers";
+    }
+    AddNumber("age", &plan_);
+    AddNumber("hours", &plan_);
+    AddIds("job", 16, &plan_);
+    plan_.mutable_label()->set_kind(models::LabelPlan::NUMBER);
+    plan_.mutable_label()->set_scale(1);
+    options_.allowed = true;
+  }
+
+  // A class whose forward ends with `last`; in it, v is [rows, 6], made of x.
+  static std::string Net(const std::string& last, const std::string& table = "16") {
+    return "import os, torch\n"
+           "from torch import nn\n"
+           "class Net(nn.Module):\n"
+           "  def __init__(self, features, outputs, width: int = 4):\n"
+           "    super().__init__()\n"
+           "    self.e = nn.Embedding(" +
+           table +
+           ", 4)\n"
+           "    self.l = nn.Linear(6, outputs)\n"
+           "  def forward(self, x):\n"
+           "    v = torch.cat([x['age'], x['hours'], self.e(x['job'])], 1)\n"
+           "    " +
+           last + "\n";
+  }
+
+  Result<std::string> Compile(const std::string& source, const std::string& name = "Net") {
+    source_ = source;
+    return CompilePythonModel({source_, name}, {plan_, {}, 1, 1}, options_);
+  }
+  // "10: message / hint": with the line of the source.
+  std::string Refused(const std::string& source, const std::string& name = "Net") {
+    const auto compiled = Compile(source, name);
+    if (compiled.ok()) {
+      return "compiled";
+    }
+    const Diagnostic& error = compiled.status().diagnostics().front();
+    const int line =
+        error.span.valid() ? FindLineColumn(source_, error.span.begin).line : 0;
+    return std::to_string(line) + ": " + error.message + " / " + error.hint;
+  }
+
+  models::FeaturePlan plan_;
+  PythonOptions options_;
+  std::string source_;
+};
+
+TEST_F(PythonModels, BecomeAGraphThatAgreesWithTheModule) {
+  const auto compiled = Compile(Net("return self.l(torch.tanh(v))"));
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  models::ModelSpec spec;
+  *spec.mutable_features() = plan_;
+  spec.set_loss("squared");
+  models::ImportReport report;
+  const Status imported = models::ImportNetwork({"pytorch", *compiled, {}}, &spec, &report);
+  ASSERT_TRUE(imported.ok()) << imported.ToString();
+  ASSERT_EQ(spec.graph().tables_size(), 1);  // the embedding
+  EXPECT_EQ(spec.graph().tables(0).rows(), 16);
+  EXPECT_TRUE(models::Network::Make(spec).ok());
+}
+
+TEST_F(PythonModels, AreDescribedByTheirSignature) {
+  const std::string source = Net("return self.l(v)");
+  const auto described = DescribePythonModel({source, "Net"}, options_);
+  ASSERT_TRUE(described.ok()) << described.status().ToString();
+  EXPECT_THAT(*described, HasSubstr(R"("name": "width", "type": "integer", "default": 4)"));
+}
+
+TEST_F(PythonModels, AnEmbeddingOfTenMillionRowsIsNeverMadeWhole) {
+  options_.limits.memory_bytes = int64_t{3} << 30;
+  const auto compiled = Compile(Net("return self.l(v)", "10_000_000"));
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  EXPECT_LT(compiled->size(), size_t{1} << 20);
+  models::ModelSpec spec;
+  *spec.mutable_features() = plan_;
+  spec.set_loss("squared");
+  models::ImportReport report;
+  ASSERT_TRUE(models::ImportNetwork({"pytorch", *compiled, {}}, &spec, &report).ok());
+  ASSERT_EQ(spec.graph().tables_size(), 1);
+  EXPECT_EQ(spec.graph().tables(0).rows(), 10'000'000);
+  EXPECT_THAT(spec.graph().tables(0).initializer(), ::testing::StartsWith("normal:"));
+}
+
+TEST_F(PythonModels, AreRefusedAtTheirLine) {
+  EXPECT_THAT(Refused("import torch\nclass Net(torch.nn.Module:\n  pass\n"),
+              ::testing::StartsWith("2: this is not Python"));
+  EXPECT_THAT(Refused("import torch\nclass Nett(torch.nn.Module): pass\n"
+                      "class Other(torch.nn.Module): pass\n"),
+              HasSubstr("no class or function 'Net' / did you mean 'Nett'?"));
+  EXPECT_THAT(Refused(Net("return self.l(v) + x['agee']")), HasSubstr("10: KeyError: 'agee'"));
+  EXPECT_THAT(Refused(Net("return self.q(v)")), HasSubstr("10: AttributeError"));
+  EXPECT_THAT(Refused("import torch\nclass Net(torch.nn.Module):\n  def __init__(self):\n"
+                      "    super().__init__()\n    self.a = 1 / 0\n"),
+              HasSubstr("5: ZeroDivisionError: division by zero (in __init__)"));
+}
+
+TEST_F(PythonModels, WhatTracingWouldMissIsRefused) {
+  EXPECT_THAT(Refused(Net("return self.l(v * 2 if v.mean() > 0 else v)")),
+              ::testing::StartsWith("10: what is computed here depends on the values"));
+  EXPECT_THAT(Refused(Net("return torch.stack([self.l(row) for row in v])")),
+              ::testing::StartsWith("10: what is computed here depends on the values"));
+  EXPECT_THAT(Refused(Net("return self.l(v) + (0 if self.training else 1)")),
+              HasSubstr("the traced graph computes something else than forward does"));
+}
+
+TEST_F(PythonModels, OutputsOfAnotherShapeOrNaNAreRefused) {
+  EXPECT_THAT(Refused(Net("return v")), HasSubstr("a tensor of [1, 6] for 1 rows"));
+  EXPECT_THAT(Refused(Net("return self.l(v) / 0")), HasSubstr("NaN or infinity"));
+  EXPECT_THAT(Refused(Net("return 3")), HasSubstr("forward returned int"));
+}
+
+TEST_F(PythonModels, OperatorsWithoutACounterpartAreNamedWithTheirLine) {
+  EXPECT_THAT(Refused(Net("return torch.fft.fft(v).real[:, :1]")), HasSubstr("'fft_fft'"));
+  EXPECT_THAT(Refused(Net("return self.l(v) + v.topk(1, 1)[0]")),
+              ::testing::AllOf(HasSubstr("TopK"), HasSubstr("line 10")));
+}
+
+TEST_F(PythonModels, IdsBeyondAnEmbeddingAreRefused) {
+  EXPECT_THAT(Refused(Net("return self.l(v)", "10")),
+              HasSubstr("9: IndexError: an Embedding of 10 rows is read at 15"));
+}
+
+TEST_F(PythonModels, MemoryTimeAndOutputAreLimited) {
+  EXPECT_THAT(Refused(Net("return self.l(v) + torch.zeros(2_500_000_000).sum()")),
+              ::testing::AllOf(HasSubstr("10: RuntimeError"), HasSubstr("4 GiB")));
+  EXPECT_THAT(Refused(Net("os._exit(0)")), HasSubstr("Python ended (exit code 0)"));
+  options_.limits.output_bytes = int64_t{1} << 20;
+  EXPECT_THAT(Refused(Net("[print('x' * 10_000_000) for _ in range(200)]; return self.l(v)")),
+              HasSubstr("Python printed more than 1 MiB"));
+  options_.limits.seconds = 2;
+  EXPECT_THAT(Refused("while True: pass\n"), HasSubstr("not done with the model within 2 seconds"));
+}
+
+TEST_F(PythonModels, AnOwnOptimizerIsReadByNameAndArguments) {
+  const auto compiled =
+      Compile(Net("return self.l(v)") +
+              "def optimizer(parameters):\n  return torch.optim.SGD(parameters, lr=0.5)\n");
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  EXPECT_THAT(*compiled, HasSubstr(R"("name": "SGD")"));
+  EXPECT_THAT(*compiled, HasSubstr(R"("lr": 0.5)"));
+}
+
+TEST_F(PythonModels, AreNotCompiledWhereThatIsOff) {
+  options_.allowed = false;
+  EXPECT_THAT(Refused(Net("return self.l(v)")), HasSubstr("serve --python-models"));
+  options_.allowed = true;
+  options_.program = "/nonexistent/python3";
+  EXPECT_THAT(Refused(Net("return self.l(v)")), HasSubstr("apt-get install python3-torch"));
+}
+
+// What a program sees of this process.
+TEST(ChildProgram, HasNeitherOurEnvironmentNorOurDescriptorsNorFiles) {
+  const auto end = RunChildProgram(
+      {"/bin/sh", "-c",
+       "env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD=; ls /proc/self/fd | wc -l; "
+       "(echo x > /tmp/sluice_child_program); cat >&3"},
+      "input", ProgramLimits(), {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->answer, "input");
+  EXPECT_THAT(end->printed, HasSubstr("5\n"));  // four, and the folder itself
+}
+
+TEST(ChildProgram, IsKilledWithWhatItHasStarted) {
+  ProgramLimits limits;
+  limits.seconds = 0.3;
+  const auto end = RunChildProgram({"/bin/sh", "-c", "sleep 1000 & sleep 1000"}, "", limits, {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->how, ProgramEnd::How::kOutOfTime);
+}
+
+}  // namespace
+}  // namespace sluice::planner
