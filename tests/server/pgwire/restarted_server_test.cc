@@ -181,7 +181,9 @@ TEST_P(RestartedServer, EndsATrainingOfRowsFromTheSession) {
                           "SELECT count(*) FROM sluice.jobs WHERE id = 2 AND rows_trained > 0"),
               IsTold());
   ExpectNothingIsLeft();
-  EXPECT_EQ(Direct("SELECT state FROM sluice.jobs WHERE id = 2"), "CANCELLED\n");
+  // As above: either end may be noticed first.
+  EXPECT_THAT(Direct("SELECT state FROM sluice.jobs WHERE id = 2"),
+              AnyOf("FAILED\n", "CANCELLED\n"));
 }
 
 TEST_P(RestartedServer, EndsATrainingWhoseModelIsBeingStored) {
