@@ -117,7 +117,7 @@ Trace Thinned(const Trace& trace) {
     }
     return kept;
   };
-  Trace thinned{thin(trace.seconds), thin(trace.used),    thin(trace.pending), {},
+  Trace thinned{thin(trace.seconds), thin(trace.used),          thin(trace.pending), {},
                 thin(trace.service), thin(trace.service_wanted)};
   for (const std::vector<double>& job : trace.jobs) {
     thinned.jobs.push_back(thin(job));
@@ -171,19 +171,26 @@ class Report {
   std::string page_;
 };
 
-std::string Number(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
-std::string Percent(double value) { return fmt::format("{:.1f} %", 100 * value); }
+std::string Number(double value, int digits) {
+  return fmt::format("{:.{}f}", value, digits);
+}
+std::string Percent(double value) {
+  return fmt::format("{:.1f} %", 100 * value);
+}
 
 void Edl(Report& report) {
   report.Text(
       "\n## EDL: twenty jobs, and jobs beside Nginx\n"
-      "PaddlePaddle EDL (2017): 133 nodes with 2,352 processors; a job has a master of 1, ten servers of 4 "
+      "PaddlePaddle EDL (2017): 133 nodes with 2,352 processors; a job has a master of 1, ten "
+      "servers of 4 "
       "and 2 to 60 workers of 5 processors. Case 1: twenty jobs, one every 10 s. Case 2: six jobs "
       "beside 400 Nginx pods of 3 processors, which go down to 100 and up again. EDL's figures are "
       "recomputed from its logs (its published means divide ten passes by eleven). `planned`: "
       "each worker starts on the node that the decision found for it; `scheduler`: on the emptiest "
-      "node, as Kubernetes places it. `fixed`: each job asks for 60 (case 2: 15) workers at once.\n\n"
-      "| | planned | scheduler | fixed | EDL | EDL fixed | goal |\n|---|---|---|---|---|---|---|\n");
+      "node, as Kubernetes places it. `fixed`: each job asks for 60 (case 2: 15) workers at "
+      "once.\n\n"
+      "| | planned | scheduler | fixed | EDL | EDL fixed | goal "
+      "|\n|---|---|---|---|---|---|---|\n");
   const ExperimentResult planned = Mean(RunEdlCase1, With(Scaling::kAutoscaler, Placing::kPlanned));
   const ExperimentResult one = Mean(RunEdlCase1, With(Scaling::kAutoscaler));
   const ExperimentResult fixed = Mean(RunEdlCase1, With(Scaling::kFixed));
@@ -191,8 +198,8 @@ void Edl(Report& report) {
              {Number(planned.pending_seconds, 1), Number(one.pending_seconds, 1),
               Number(fixed.pending_seconds, 1), "47.2", "308.5", "6"});
   report.Row("case 1: Jain's index of running workers, 400-500 s",
-             {Number(planned.jain, 3), Number(one.jain, 3), Number(fixed.jain, 3), "0.437",
-              "0.298", "0.99"});
+             {Number(planned.jain, 3), Number(one.jain, 3), Number(fixed.jain, 3), "0.437", "0.298",
+              "0.99"});
   report.Row("case 1: processors used, 300-500 s",
              {Percent(planned.utilisation), Percent(one.utilisation), Percent(fixed.utilisation),
               "86.3 %", "88.7 %", "88.7 %"});
@@ -209,9 +216,8 @@ void Edl(Report& report) {
   report.Row("case 2: all 400 Nginx run again after (s)",
              {Number(planned_two.service_back_seconds, 0), Number(two.service_back_seconds, 0),
               Number(fixed_two.service_back_seconds, 0), "not in 118", "14", "15"});
-  report.Row("case 2: processors used",
-             {Percent(planned_two.utilisation), Percent(two.utilisation),
-              Percent(fixed_two.utilisation), "83.7 %", "62.8 %", ""});
+  report.Row("case 2: processors used", {Percent(planned_two.utilisation), Percent(two.utilisation),
+                                         Percent(fixed_two.utilisation), "83.7 %", "62.8 %", ""});
   report.Plot("edl_case_1", "EDL, case 1: twenty jobs, one every ten seconds", one.trace,
               "processors used", false, true);
   report.Plot("edl_case_2", "EDL, case 2: six jobs beside Nginx", two.trace, "processors used",
@@ -221,10 +227,14 @@ void Edl(Report& report) {
 void ElasticDl(Report& report) {
   report.Text(
       "\n## ElasticDL: two jobs, and a job beside a service\n"
-      "ElasticDL (2019 to 2021). E1: two jobs of 13 processors on 24, the second after 30 s. E1b: two of 175 "
-      "on 320, the second after 300 s. A1: two of 4 GPUs on 6, the second after 120 s; what it costs to "
-      "rebuild an all-reduce is not simulated. `gang`: a job begins when all its workers have room. "
-      "ElasticDL lets a job begin with fewer workers than it asked for; here it may also grow beyond "
+      "ElasticDL (2019 to 2021). E1: two jobs of 13 processors on 24, the second after 30 s. E1b: "
+      "two of 175 "
+      "on 320, the second after 300 s. A1: two of 4 GPUs on 6, the second after 120 s; what it "
+      "costs to "
+      "rebuild an all-reduce is not simulated. `gang`: a job begins when all its workers have "
+      "room. "
+      "ElasticDL lets a job begin with fewer workers than it asked for; here it may also grow "
+      "beyond "
       "them. Pods start in 1 to 3 s (their image is there), end in 2 s.\n\n"
       "| both jobs are over after (s) | elastic | gang, simulated | gang, published | ElasticDL, "
       "published | goal | bound |\n|---|---|---|---|---|---|---|\n");
@@ -235,11 +245,20 @@ void ElasticDl(Report& report) {
     TwoJobs jobs;
     std::vector<std::string> published;
   } cases[] = {
-      {"E1", "elasticdl_e1", "ElasticDL E1: two jobs of 13 on 24 processors", ElasticDlE1(),
+      {"E1",
+       "elasticdl_e1",
+       "ElasticDL E1: two jobs of 13 on 24 processors",
+       ElasticDlE1(),
        {"795", "580", "480", "456"}},
-      {"E1b", "elasticdl_e1b", "ElasticDL E1b: two jobs of 175 on 320 processors", ElasticDlE1b(),
+      {"E1b",
+       "elasticdl_e1b",
+       "ElasticDL E1b: two jobs of 175 on 320 processors",
+       ElasticDlE1b(),
        {"1300", "1100", "800", "711"}},
-      {"A1", "elasticdl_a1", "ElasticDL A1: two jobs of 4 on 6 GPUs", ElasticDlA1(),
+      {"A1",
+       "elasticdl_a1",
+       "ElasticDL A1: two jobs of 4 on 6 GPUs",
+       ElasticDlA1(),
        {"968", "809", "676", "620"}},
   };
   std::vector<std::pair<const char*, Trace>> traces;
@@ -257,16 +276,18 @@ void ElasticDl(Report& report) {
     report.Plot(traces[i].first, cases[i].title, traces[i].second, "used", false, false);
   }
   report.Text(
-      "\nE2: Nginx grows from 0 to 14 of 21 processors and shrinks again, the job has the rest. E2b: "
+      "\nE2: Nginx grows from 0 to 14 of 21 processors and shrinks again, the job has the rest. "
+      "E2b: "
       "the same on 320, 4.5 times as slowly. A dip is a time during which less than everything "
-      "runs: pods that start and end, and the 4 s for which room has to last before a job grows.\n\n"
+      "runs: pods that start and end, and the 4 s for which room has to last before a job "
+      "grows.\n\n"
       "| | used | longest dip (s) | ElasticDL, published | goal |\n|---|---|---|---|---|\n");
   const ExperimentResult small = Mean(RunElasticDlE2, Quick(Scaling::kAutoscaler));
   const ExperimentResult large = Mean(RunElasticDlE2b, Quick(Scaling::kAutoscaler));
   report.Row("E2", {Percent(small.utilisation), Number(small.longest_dip_seconds, 0),
                     "over 90 %, dips of 5 to 20 s", "99 %, 2 s"});
-  report.Row("E2b", {Percent(large.utilisation), Number(large.longest_dip_seconds, 0),
-                     "over 90 %", ""});
+  report.Row("E2b",
+             {Percent(large.utilisation), Number(large.longest_dip_seconds, 0), "over 90 %", ""});
   report.Plot("elasticdl_e2", "ElasticDL E2: a job fills what Nginx leaves", small.trace, "used",
               true, false);
 }
@@ -274,8 +295,10 @@ void ElasticDl(Report& report) {
 void Hour(Report& report) {
   report.Text(
       "\n## Fifty jobs in an hour\n"
-      "Equal jobs that arrive at random within 50 minutes, with work for 4,000 to 28,000 seconds of one "
-      "worker of 2 processors, on 40 nodes of 16, beside a service that swings between 10 and 30 %.\n\n"
+      "Equal jobs that arrive at random within 50 minutes, with work for 4,000 to 28,000 seconds "
+      "of one "
+      "worker of 2 processors, on 40 nodes of 16, beside a service that swings between 10 and 30 "
+      "%.\n\n"
       "| | planned | scheduler | goal |\n|---|---|---|---|\n");
   const ExperimentResult planned =
       Mean(RunFiftyJobs, With(Scaling::kAutoscaler, Placing::kPlanned), 3);
@@ -286,8 +309,8 @@ void Hour(Report& report) {
              {Percent(planned.used_of_packable), Percent(hour.used_of_packable), "97 %"});
   report.Row("a job waits for its first worker (mean, s)",
              {Number(planned.pending_seconds, 1), Number(hour.pending_seconds, 1), ""});
-  report.Row("workers started", {fmt::format("{}", planned.starts), fmt::format("{}", hour.starts),
-                                 ""});
+  report.Row("workers started",
+             {fmt::format("{}", planned.starts), fmt::format("{}", hour.starts), ""});
   report.Plot("fifty_jobs", "Fifty jobs in an hour", hour.trace, "processors used", true, true);
 }
 
@@ -295,8 +318,10 @@ int Main(const std::filesystem::path& folder) {
   Report report(folder);
   report.Text(
       "# A shared cluster in figures\n"
-      "Written by `build/release/bench/cluster_report docs`. Everything here but the last section is "
-      "simulated: nodes, a scheduler, pods that start in 3 to 10 s (where nothing else is said) and "
+      "Written by `build/release/bench/cluster_report docs`. Everything here but the last section "
+      "is "
+      "simulated: nodes, a scheduler, pods that start in 3 to 10 s (where nothing else is said) "
+      "and "
       "end in 2 s, and the decisions of `sluice controller` on virtual time. Means of 5 seeds (the "
       "hour: 3); plots of the first. [kubernetes.md](kubernetes.md#the-controller) describes the "
       "controller.\n");
@@ -319,7 +344,8 @@ int Main(const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    fmt::print(stderr, "cluster_report FOLDER: writes FOLDER/cluster.md and FOLDER/cluster/*.svg\n");
+    fmt::print(stderr,
+               "cluster_report FOLDER: writes FOLDER/cluster.md and FOLDER/cluster/*.svg\n");
     return 2;
   }
   return sluice::elastic::Main(argv[1]);

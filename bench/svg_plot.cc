@@ -25,7 +25,9 @@ double StepOf(double range) {
   return 10 * power;
 }
 
-std::string Number(double value) { return fmt::format("{:g}", std::round(value * 1000) / 1000); }
+std::string Number(double value) {
+  return fmt::format("{:g}", std::round(value * 1000) / 1000);
+}
 
 class Writer {
  public:
@@ -50,8 +52,9 @@ class Writer {
     }
     for (size_t i = 0; i < panel.lines.size(); ++i) {
       const char* const colour = kColours[i % kColours.size()];
-      svg_ += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"{}\"/>\n",
-                          colour, Points(panel.lines[i].values, y, top));
+      svg_ += fmt::format(
+          "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" points=\"{}\"/>\n", colour,
+          Points(panel.lines[i].values, y, top));
       Text(kWidth - kRight + 8, y + 14 + 16.0 * static_cast<double>(i), panel.lines[i].name,
            "start", colour);
     }
@@ -81,7 +84,8 @@ class Writer {
     const double right = kWidth - kRight;
     for (double value = 0; value <= top * 1.0001; value += StepOf(top)) {
       svg_ += fmt::format(
-          "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{3}\" stroke-width=\"0.4\"/>\n",
+          "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{3}\" "
+          "stroke-width=\"0.4\"/>\n",
           kLeft, right, Number(Y(value, y, top)), kGrey);
       Text(kLeft - 6, Y(value, y, top) + 4, Number(value), "end");
     }
@@ -111,10 +115,10 @@ class Writer {
       }
     }
     for (size_t area = sums.size() - 1; area > 0; --area) {
-      svg_ += fmt::format(
-          "<path fill=\"hsl({},55%,{}%)\" d=\"M{:.1f},{:.1f} L{}L{:.1f},{:.1f} Z\"/>\n",
-          (area - 1) * 47 % 360, area % 2 == 0 ? 50 : 62, X(0), Y(0, y, top),
-          Points(sums[area], y, top), X(seconds_.size() - 1), Y(0, y, top));
+      svg_ +=
+          fmt::format("<path fill=\"hsl({},55%,{}%)\" d=\"M{:.1f},{:.1f} L{}L{:.1f},{:.1f} Z\"/>\n",
+                      (area - 1) * 47 % 360, area % 2 == 0 ? 50 : 62, X(0), Y(0, y, top),
+                      Points(sums[area], y, top), X(seconds_.size() - 1), Y(0, y, top));
     }
   }
 

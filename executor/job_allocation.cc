@@ -16,10 +16,9 @@ constexpr int64_t kSecond = 1'000'000;
 
 // The events that explain a number of workers.
 bool Explains(std::string_view kind) {
-  constexpr std::string_view kKinds[] = {"workers_granted",   "workers_give_way",
-                                         "servers_placed",    "worker_lost",
-                                         "workers_withdrawn", "workers_have_room",
-                                         "memory_raised",     "worker_not_replaced"};
+  constexpr std::string_view kKinds[] = {
+      "workers_granted",   "workers_give_way",  "servers_placed", "worker_lost",
+      "workers_withdrawn", "workers_have_room", "memory_raised",  "worker_not_replaced"};
   return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
 }
 
@@ -58,8 +57,7 @@ std::vector<Allocation> AllocationsOf(const std::vector<catalog::JobMetric>& met
   for (size_t i = 0; i < all.size(); ++i) {
     const int64_t from = i == 0 ? 0 : all[i - 1].micros + kSecond;
     for (const catalog::JobEvent& event : events) {
-      if (Explains(event.kind) && event.micros >= from &&
-          event.micros < all[i].micros + kSecond) {
+      if (Explains(event.kind) && event.micros >= from && event.micros < all[i].micros + kSecond) {
         all[i].reason = event.detail;
       }
     }

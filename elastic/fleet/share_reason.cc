@@ -52,7 +52,8 @@ std::string WhyNone(const ClusterState& state, const ClusterJob& job) {
     return fmt::format("it needs at least {}, and all nodes together have room for {}",
                        CountWorkers(job.min), fit);
   }
-  return fmt::format("there is no room yet for the {} that it needs at least", CountWorkers(job.min));
+  return fmt::format("there is no room yet for the {} that it needs at least",
+                     CountWorkers(job.min));
 }
 
 }  // namespace

@@ -48,8 +48,7 @@ SharingPlan::SharingPlan(const ClusterState& state, const AutoscalerOptions& opt
   const auto loses_less = [this](size_t a, size_t b) { return Loss(a) < Loss(b); };
   std::sort(losable_.begin(), losable_.end(), loses_less);
   for (std::vector<size_t>& workers : running_) {
-    std::sort(workers.begin(), workers.end(),
-              [&](size_t a, size_t b) { return loses_less(b, a); });
+    std::sort(workers.begin(), workers.end(), [&](size_t a, size_t b) { return loses_less(b, a); });
   }
   kept_.resize(state_.processes.size(), false);
 }

@@ -12,8 +12,9 @@
 
 namespace sluice::elastic {
 
-// One way to distribute the cluster, worker by worker: Autoscale makes one that all jobs would like,
-// and one without the jobs that have not waited long enough. Pure; its state and options outlive it.
+// One way to distribute the cluster, worker by worker: Autoscale makes one that all jobs would
+// like, and one without the jobs that have not waited long enough. Pure; its state and options
+// outlive it.
 class SharingPlan {
  public:
   // `limits`: each job's largest number of workers in this plan.

@@ -311,9 +311,10 @@ void JobFleet::Proceed() {
       events.push_back(std::move(granted));
       if (places_.crowded() != std::exchange(crowded_, places_.crowded())) {
         job_.Event(crowded_ ? "workers_withdrawn" : "workers_have_room",
-                   crowded_ ? fmt::format("no node has room for more than {} workers; {} wait for it",
-                                          places_.Placed(Role::kWorker), JobPlaces::kMaxWaiting)
-                            : fmt::format("there is room for {} workers", *grant));
+                   crowded_
+                       ? fmt::format("no node has room for more than {} workers; {} wait for it",
+                                     places_.Placed(Role::kWorker), JobPlaces::kMaxWaiting)
+                       : fmt::format("there is room for {} workers", *grant));
       } else if (!crowded_ && (*grant < wanted_ || yielded_)) {
         yielded_ = *grant < wanted_;
         job_.Event(yielded_ ? "workers_give_way" : "servers_placed",

@@ -13,9 +13,9 @@ namespace sluice::executor {
 
 // Tracks which pods of a job have a place. Parameter servers come first, since training needs all
 // of them: workers are created when every server has its place, and give up theirs if a server
-// finds none. Where the scheduler finds no room for workers, at most kMaxWaiting of them keep waiting,
-// and the others are withdrawn until one of those has its place. Pods that wait for long are
-// reported with the reason. Pure; not thread-safe.
+// finds none. Where the scheduler finds no room for workers, at most kMaxWaiting of them keep
+// waiting, and the others are withdrawn until one of those has its place. Pods that wait for long
+// are reported with the reason. Pure; not thread-safe.
 class JobPlaces {
  public:
   // A server without a place is reported only after this time.

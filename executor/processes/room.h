@@ -30,8 +30,8 @@ class Room {
     int64_t server_memory_bytes = 0;  // per server
   };
   struct Grant {
-    uint32_t workers = 0;  // number that may run from now on; excess workers have to leave
-    uint32_t wanted = 0;   // number that will be granted once there is room
+    uint32_t workers = 0;     // number that may run from now on; excess workers have to leave
+    uint32_t wanted = 0;      // number that will be granted once there is room
     std::string reason = {};  // for people: why it is this number
   };
   using OnGrant = std::function<void(const Grant&)>;  // called on the room's thread; must not block

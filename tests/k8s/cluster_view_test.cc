@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "k8s/pod_spec.h"
 
 namespace sluice::k8s {
@@ -73,7 +75,8 @@ class ClusterViewTest : public testing::Test {
     std::map<std::string, Grant> grants;
     for (const auto& [index, grant] :
          ChangedGrants(snapshot, elastic::Autoscale(snapshot.state, kAtOnce, {}, {}))) {
-      grants[snapshot.jobs[index].name] = grant;
+      Grant& granted = grants[snapshot.jobs[index].name] = grant;
+      reasons_[snapshot.jobs[index].name] = std::exchange(granted.reason, "");
     }
     return grants;
   }
@@ -82,6 +85,7 @@ class ClusterViewTest : public testing::Test {
   }
 
   ClusterView view_;
+  std::map<std::string, std::string> reasons_;  // of the last grants, by job
   int jobs_ = 0;
   uint64_t workers_ = 0;
 };
@@ -121,6 +125,7 @@ TEST_F(ClusterViewTest, AServiceThatWaitsTakesTheRoomOfWorkersByName) {
   ASSERT_EQ(grants.size(), 1U);
   EXPECT_EQ(grants.at("a").workers, 2U);
   EXPECT_EQ(grants.at("a").give_up.size(), 1U);
+  EXPECT_EQ(reasons_["a"], "a service needs the room");
 }
 
 TEST_F(ClusterViewTest, WhereItGoesADifferentNodeWouldNotHelp) {
@@ -181,6 +186,7 @@ TEST_F(ClusterViewTest, AJobBelowItsMinimumWaitsWithNothing) {
   Service("web2", "n1");
   Job("large", 3, 8);
   EXPECT_EQ(Grants(), (Granted{{"large", Workers(0)}}));
+  EXPECT_EQ(reasons_["large"], "there is no room yet for the 3 workers that it needs at least");
   Job("small", 1, 2);
   EXPECT_EQ(Grants(), (Granted{{"large", Workers(0)}, {"small", Workers(2)}}));
 }

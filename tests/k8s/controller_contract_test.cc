@@ -25,17 +25,16 @@ class ControllerContract : public testing::TestWithParam<Kind> {
       GTEST_SKIP() << "needs a scheduler: scripts/kubernetes with --controllers";
     }
     server_ = std::make_unique<TestedApiServer>(GetParam() != Kind::kFake);
-    cluster_ = std::make_unique<PlayedCluster>(
-        *server_, GetParam() == Kind::kRealScheduler ? PlayedCluster::Scheduler::kReal
-                                                     : PlayedCluster::Scheduler::kPlayed);
+    cluster_ = std::make_unique<PlayedCluster>(*server_, GetParam() == Kind::kRealScheduler
+                                                             ? PlayedCluster::Scheduler::kReal
+                                                             : PlayedCluster::Scheduler::kPlayed);
   }
   void Start() {
     controller_ = std::make_unique<Controller>(
         server_->client(),
-        ControllerOptions{
-            server_->namespace_name(), "one", {.hysteresis_seconds = 0.5}});
-    thread_ = std::jthread(
-        [this](const std::stop_token& stop) { status_ = controller_->Run(stop); });
+        ControllerOptions{server_->namespace_name(), "one", {.hysteresis_seconds = 0.5}});
+    thread_ =
+        std::jthread([this](const std::stop_token& stop) { status_ = controller_->Run(stop); });
   }
   void TearDown() override {
     thread_ = {};  // ends the controller

@@ -37,8 +37,9 @@ void ApplyManifests(const std::string& namespace_name) {
       fmt::format("kubectl --kubeconfig {} ", std::getenv("SLUICE_TEST_KUBERNETES"));
   const std::string quiet = " >/dev/null 2>&1";
   EXPECT_EQ(std::system((kubectl + "apply -f " + file + quiet).c_str()), 0);
-  EXPECT_EQ(std::system((kubectl + "wait --for=condition=Established --timeout=30s "
-                                   "crd/trainingjobs.training.sluice" +
+  EXPECT_EQ(std::system((kubectl +
+                         "wait --for=condition=Established --timeout=30s "
+                         "crd/trainingjobs.training.sluice" +
                          quiet)
                             .c_str()),
             0);
@@ -88,8 +89,7 @@ void PlayedCluster::Create(const Resource& resource, const std::string& where,
 
 void PlayedCluster::AddNode(const std::string& name, double cpu) {
   nodes_[NodeName(name)] = cpu;
-  const std::string amounts =
-      fmt::format(R"({{"cpu":"{}","memory":"64Gi","pods":"110"}})", cpu);
+  const std::string amounts = fmt::format(R"({{"cpu":"{}","memory":"64Gi","pods":"110"}})", cpu);
   Create(kNodes, "",
          fmt::format(R"({{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{0}",)"
                      R"("labels":{{"of":"{1}"}}}},"status":{{"capacity":{2},"allocatable":{2},)"
@@ -113,12 +113,13 @@ void PlayedCluster::Cordon(const std::string& name, bool cordoned) {
 void PlayedCluster::AddJob(const std::string& name, uint32_t min, uint32_t max, int priority,
                            double cpu) {
   jobs_[name].cpu = cpu;
-  Create(kTrainingJobs, server_.namespace_name(),
-         fmt::format(R"({{"apiVersion":"training.sluice/v1alpha1","kind":"TrainingJob",)"
-                     R"("metadata":{{"name":"{}"}},"spec":{{"statement":"SELECT 1",)"
-                     R"("source":{{"secretName":"s"}},"priority":{},"workers":{{"min":{},)"
-                     R"("max":{},"priority":"high","resources":{{"requests":{{"cpu":"{}"}}}}}}}}}})",
-                     name, priority, min, max, cpu));
+  Create(
+      kTrainingJobs, server_.namespace_name(),
+      fmt::format(R"({{"apiVersion":"training.sluice/v1alpha1","kind":"TrainingJob",)"
+                  R"("metadata":{{"name":"{}"}},"spec":{{"statement":"SELECT 1",)"
+                  R"("source":{{"secretName":"s"}},"priority":{},"workers":{{"min":{},)"
+                  R"("max":{},"priority":"high","resources":{{"requests":{{"cpu":"{}"}}}}}}}}}})",
+                  name, priority, min, max, cpu));
 }
 
 void PlayedCluster::EndJob(const std::string& name) {
@@ -129,13 +130,13 @@ void PlayedCluster::EndJob(const std::string& name) {
   jobs_.erase(name);
 }
 
-std::string PlayedCluster::PodObject(const std::string& name, const std::string& labels,
-                                     double cpu, const std::string& priority_class,
+std::string PlayedCluster::PodObject(const std::string& name, const std::string& labels, double cpu,
+                                     const std::string& priority_class,
                                      const std::string& more_spec) const {
   std::string rules = more_spec;
   if (!priority_class.empty()) {
-    rules += fmt::format(R"(,"priorityClassName":"{}","priority":{})", priority_class,
-                         kWorkerPriority);
+    rules +=
+        fmt::format(R"(,"priorityClassName":"{}","priority":{})", priority_class, kWorkerPriority);
   }
   if (scheduler_ == Scheduler::kPlayed) {
     rules += R"(,"schedulerName":"played")";
@@ -176,8 +177,7 @@ void PlayedCluster::Look() {
       found->second.grant = ParseTrainingJobStatus(object.json).value().grant;
     }
   }
-  const Listing listing =
-      ListObjects(server_.client(), {kPods, server_.namespace_name(), ""}, {});
+  const Listing listing = ListObjects(server_.client(), {kPods, server_.namespace_name(), ""}, {});
   if (!listing.ok()) {
     return;
   }
@@ -297,9 +297,8 @@ void PlayedCluster::SetQuota(double cpu) {
 
 uint32_t PlayedCluster::Workers(const std::string& job) const {
   const std::vector<const Pod*> workers = WorkersOf(job);
-  return static_cast<uint32_t>(std::count_if(workers.begin(), workers.end(), [](const Pod* pod) {
-    return !pod->node.empty();
-  }));
+  return static_cast<uint32_t>(std::count_if(workers.begin(), workers.end(),
+                                             [](const Pod* pod) { return !pod->node.empty(); }));
 }
 
 uint32_t PlayedCluster::WaitingWorkers(const std::string& job) const {

@@ -76,9 +76,8 @@ TEST_F(PodsWithController, AServiceShrinksAJobThatGrowsBackAfterIt) {
   const auto before = kubelet_->Started("worker").size();
 
   StartService("web", "2");
-  std::printf("the service runs after %.1f s\n", SecondsUntil([&] {
-    return !kubelet_->NodeOf("web").empty();
-  }));
+  std::printf("the service runs after %.1f s\n",
+              SecondsUntil([&] { return !kubelet_->NodeOf("web").empty(); }));
   EXPECT_TRUE(HasWorkers(1)) << ::testing::PrintToString(Events(1))
                              << kubelet_->LogOf("controller");
   EXPECT_EQ(kubelet_->Started("worker").size(), before) << "none was replaced in vain";
@@ -86,9 +85,8 @@ TEST_F(PodsWithController, AServiceShrinksAJobThatGrowsBackAfterIt) {
   EXPECT_TRUE(Eventually([&] { return Count(1, "epoch_done") > epochs; }, 60)) << "it trains on";
 
   kubelet_->Delete("web", 1);
-  std::printf("its room is used after %.1f s\n", SecondsUntil([&] {
-    return kubelet_->Running("worker").size() == 3;
-  }));
+  std::printf("its room is used after %.1f s\n",
+              SecondsUntil([&] { return kubelet_->Running("worker").size() == 3; }));
   const int more = Count(1, "epoch_done");
   EXPECT_TRUE(Eventually([&] { return Count(1, "epoch_done") > more + 1; }, 60));
   EXPECT_THAT(RowsOfEpochs(), ::testing::Each(fmt::format("{}", kRowsTrained)));
@@ -108,8 +106,7 @@ TEST_F(PodsWithController, AControllerThatIsKilledIsSucceeded) {
   ASSERT_TRUE(kubelet_->Kill(lost));
   EXPECT_TRUE(Eventually([&] {
     const std::vector<std::string> workers = kubelet_->Running("worker");
-    return workers.size() == 3 &&
-           std::find(workers.begin(), workers.end(), lost) == workers.end();
+    return workers.size() == 3 && std::find(workers.begin(), workers.end(), lost) == workers.end();
   })) << "its master replaces it";
   StartService("web", "2");
   StartController("another");

@@ -13,18 +13,18 @@ namespace sluice::elastic {
 // What was seen once a second.
 struct Trace {
   std::vector<double> seconds;
-  std::vector<double> used;     // by running processes, of all processors (or GPUs)
-  std::vector<double> pending;  // jobs that have had no worker yet
+  std::vector<double> used;               // by running processes, of all processors (or GPUs)
+  std::vector<double> pending;            // jobs that have had no worker yet
   std::vector<std::vector<double>> jobs;  // running workers, by job
   std::vector<double> service, service_wanted;
 };
 
 struct ExperimentResult {
-  double pending_seconds = 0;     // mean over the jobs: from arrival to the first running worker
-  double jain = 0;                // of running workers
-  double jobs_below_minimum = 0;  // mean
-  double utilisation = 0;         // by running requests
-  double service_short = 0;       // missing over wanted process-seconds, while its demand grows
+  double pending_seconds = 0;       // mean over the jobs: from arrival to the first running worker
+  double jain = 0;                  // of running workers
+  double jobs_below_minimum = 0;    // mean
+  double utilisation = 0;           // by running requests
+  double service_short = 0;         // missing over wanted process-seconds, while its demand grows
   double service_back_seconds = 0;  // from the last growth of demand until all of it runs
   double finished_seconds = 0;      // the last job
   double used_of_packable = 0;      // workers' processors over what packing allows

@@ -27,7 +27,7 @@ struct WorldOptions {
   Placing placing = Placing::kPlanned;
   uint64_t seed = 1;
   double step_seconds = 0.25;
-  double grace_seconds = 2;                             // from the request to end until it is gone
+  double grace_seconds = 2;  // from the request to end until it is gone
   double shortest_start_seconds = 3, longest_start_seconds = 10;  // from its place until it runs
   AutoscalerOptions autoscaler = {};
 };
@@ -48,14 +48,13 @@ struct WorldJob {
 
 class ClusterWorld {
  public:
-  explicit ClusterWorld(const WorldOptions& options)
-      : options_(options), random_(options.seed) {}
+  explicit ClusterWorld(const WorldOptions& options) : options_(options), random_(options.seed) {}
 
   void AddNode(const std::string& name, const Capacity& capacity);
   // Its processes are gone at once.
   void LoseNode(const std::string& name);
   void SetNode(const std::string& name, bool suspect, bool cordoned);
-  size_t AddJob(WorldJob job);   // arrives now; returns its number
+  size_t AddJob(WorldJob job);  // arrives now; returns its number
   void EndJob(size_t job);
   // A service of this name consists of so many processes from now on.
   void SetService(const std::string& name, const Capacity& process, uint32_t count,
@@ -117,7 +116,8 @@ class ClusterWorld {
   void Schedule();
   void ScheduleGangs();
   std::vector<Capacity> Room() const;
-  std::optional<int> Emptiest(const std::vector<Capacity>& room, const ClusterProcess& process) const;
+  std::optional<int> Emptiest(const std::vector<Capacity>& room,
+                              const ClusterProcess& process) const;
   void Scale();
   bool Ready(size_t job) const;
   double RateOf(size_t job, uint32_t workers) const;
@@ -129,12 +129,12 @@ class ClusterWorld {
   bool changed_ = true;
   std::optional<TimePoint> look_again_;
   double decided_ = -1;
-  ClusterState state_;         // state_.jobs: those that are not over
+  ClusterState state_;           // state_.jobs: those that are not over
   std::vector<size_t> numbers_;  // of state_.jobs
-  std::vector<Life> lives_;    // of state_.processes
+  std::vector<Life> lives_;      // of state_.processes
   std::vector<WorldJob> jobs_;
   std::vector<Fate> fates_;
-  std::vector<std::map<uint32_t, double>> curves_;  // measured, by job
+  std::vector<std::map<uint32_t, double>> curves_;   // measured, by job
   std::vector<std::pair<uint32_t, double>> steady_;  // by job: workers, since when
   AutoscalerHistory history_;
   uint64_t made_ = 0, starts_ = 0, decisions_ = 0;

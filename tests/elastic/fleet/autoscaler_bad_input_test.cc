@@ -61,8 +61,7 @@ TEST(AutoscalerBadInput, AMinimumBeyondTheClusterWaitsWithItsReasonAndHoldsUpNob
 TEST(AutoscalerBadInput, ClustersWithoutNodesOrCapacityGiveNothing) {
   BadInput bad;
   bad.Job(1, 4);
-  EXPECT_EQ(Autoscale(bad.state, kAtOnce, {}, At(1)).targets[0].reason,
-            "the cluster has no node");
+  EXPECT_EQ(Autoscale(bad.state, kAtOnce, {}, At(1)).targets[0].reason, "the cluster has no node");
   bad.Node(0, 0);
   const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, At(1));
   EXPECT_EQ(decision.targets[0].workers, 0U);
@@ -112,8 +111,7 @@ TEST(AutoscalerBadInput, ANodeThatFlapsGetsNothingNewAndKeepsWhatItHas) {
   size_t starts = 0, victims = 0;
   for (int second = 0; second < 60; ++second) {
     bad.state.nodes[1].suspect = second % 2 == 1;
-    const ScalingDecision decision =
-        Autoscale(bad.state, AutoscalerOptions(), history, At(second));
+    const ScalingDecision decision = Autoscale(bad.state, AutoscalerOptions(), history, At(second));
     history = decision.history;
     starts += decision.starts.size();
     victims += decision.victims.size();
