@@ -12,12 +12,13 @@ namespace sluice::models {
 
 class ModelSpec;
 
-// "onnx", "keras".
+// "onnx", "keras", "pytorch".
 const std::vector<std::string>& ImportLanguages();
 
 struct ImportSource {
   std::string_view language;        // one of ImportLanguages
-  std::string_view text;            // onnx: the bytes of the file; keras: JSON
+  std::string_view text;            // onnx: the bytes of the file; keras: JSON; pytorch: see
+                                    // compiled_model.h
   std::vector<std::string> frozen;  // onnx: parameters that do not learn
 };
 

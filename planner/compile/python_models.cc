@@ -147,12 +147,15 @@ Result<std::string> Ask(const PythonSource& source, const std::string& request,
                               end.answer.data(), line)
                           .HasParseError() &&
                      answer.IsObject();
-  const auto error = whole ? answer.FindMember("error") : answer.MemberEnd();
-  if (whole && error != answer.MemberEnd() && error->value.IsObject()) {
+  if (!whole) {
+    return HowItEnded(end, options.limits);
+  }
+  const auto error = answer.FindMember("error");
+  if (error != answer.MemberEnd() && error->value.IsObject()) {
     return ErrorOf(error->value, source);
   }
-  const auto bytes = whole ? answer.FindMember("bytes") : answer.MemberEnd();
-  if (!whole || bytes == answer.MemberEnd() || !bytes->value.IsUint64() ||
+  const auto bytes = answer.FindMember("bytes");
+  if (bytes == answer.MemberEnd() || !bytes->value.IsUint64() ||
       bytes->value.GetUint64() != end.answer.size() - line - 1) {
     return HowItEnded(end, options.limits);
   }
