@@ -10,22 +10,22 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr int64_t kSecond = 1'000'000;
+constexpr int64_t kMicrosPerSecond = 1'000'000;
 
 class JobAllocationTest : public ::testing::Test {
  protected:
   void Has(double second, int64_t workers) {
-    metrics_.push_back({static_cast<int64_t>(second * kSecond), 0, catalog::kJobWorkersMetrics[0],
+    metrics_.push_back({static_cast<int64_t>(second * kMicrosPerSecond), 0, catalog::kJobWorkersMetrics[0],
                         static_cast<double>(workers)});
   }
   void Happens(double second, const std::string& kind, const std::string& detail) {
-    events_.push_back({static_cast<int64_t>(second * kSecond), kind, detail});
+    events_.push_back({static_cast<int64_t>(second * kMicrosPerSecond), kind, detail});
   }
   // Seconds during which so many workers train so many rows.
   void Trains(int from, int to, uint32_t workers, double rows_per_second) {
     for (int second = from; second < to; ++second) {
-      metrics_.push_back({second * kSecond, 0, "workers", static_cast<double>(workers)});
-      metrics_.push_back({second * kSecond, 0, "rows_per_second", rows_per_second});
+      metrics_.push_back({second * kMicrosPerSecond, 0, "workers", static_cast<double>(workers)});
+      metrics_.push_back({second * kMicrosPerSecond, 0, "rows_per_second", rows_per_second});
     }
   }
 
@@ -43,10 +43,10 @@ TEST_F(JobAllocationTest, EachChangeHasItsReason) {
   Has(60.4, 1);
   Has(90, 3);
   EXPECT_THAT(AllocationsOf(metrics_, events_),
-              ElementsAre(Allocation{1 * kSecond, 3, ""},
-                          Allocation{60 * kSecond + kSecond / 5, 1,
+              ElementsAre(Allocation{1 * kMicrosPerSecond, 3, ""},
+                          Allocation{60 * kMicrosPerSecond + kMicrosPerSecond / 5, 1,
                                      "the job may have 1 workers: a service needs the room"},
-                          Allocation{90 * kSecond, 3, ""}));
+                          Allocation{90 * kMicrosPerSecond, 3, ""}));
 }
 
 TEST_F(JobAllocationTest, ALongHistoryKeepsItsEnd) {

@@ -356,6 +356,7 @@ TEST_P(PostgresTest, NothingIsStagedInTheSchemaOfAnother) {
 
 // Any role can hold any advisory lock.
 TEST_P(PostgresTest, AHeldAdvisoryLockKeepsNobodyFromWriting) {
+  ASSERT_TRUE(catalog().MakeTables().ok());
   MakeNumbers(10);
   const auto enemy = PostgresConnection::Connect({url(), ""});
   ASSERT_TRUE(enemy.ok());
