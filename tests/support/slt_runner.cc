@@ -153,8 +153,12 @@ std::vector<Record> SplitRecords(const std::vector<std::string>& lines) {
     }
     record.only = std::exchange(only, "");
     if (TakesStatement(record.words[0])) {
-      for (; i < lines.size() && !lines[i].empty() && lines[i] != "----"; ++i) {
+      bool quoted = false;  // between $$ and $$, where empty lines are part of the statement
+      for (; i < lines.size() && (quoted || (!lines[i].empty() && lines[i] != "----")); ++i) {
         record.statement += lines[i] + "\n";
+        for (size_t at = 0; (at = lines[i].find("$$", at)) != std::string::npos; at += 2) {
+          quoted = !quoted;
+        }
       }
       if (i < lines.size() && lines[i] == "----") {
         record.has_separator = true;
