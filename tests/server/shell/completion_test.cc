@@ -58,8 +58,8 @@ TEST_F(CompletionTest, ModelsTypesAndTheirAttributes) {
   EXPECT_THAT(Offers("DESCRIBE MODEL ch"), ElementsAre("churn"));
   EXPECT_THAT(Offers("DROP MODEL "), ElementsAre("churn", "earnings"));
   EXPECT_THAT(Offers("SELECT * FROM t TO TRAIN xgboost."), Contains("xgboost.gbtree"));
-  EXPECT_THAT(Offers("DESCRIBE MODEL TYPE DNNC"), ElementsAre("DNNClassifier"));
-  const std::string train = "SELECT * FROM employee TO TRAIN DNNClassifier WITH ";
+  EXPECT_THAT(Offers("DESCRIBE MODEL TYPE DNNR"), ElementsAre("DNNRegressor"));
+  const std::string train = "SELECT * FROM employee TO TRAIN DNNRegressor WITH ";
   EXPECT_THAT(Offers(train + "model.hid"), ElementsAre("model.hidden_units"));
   EXPECT_THAT(Offers(train + "train.epoch=5, optimizer.lea"),
               Contains("optimizer.learning_rate"));
@@ -79,7 +79,7 @@ TEST_F(CompletionTest, Commands) {
   EXPECT_THAT(Offers("\\timing o"), ElementsAre("off", "on"));
   EXPECT_THAT(Offers("\\d e"), ElementsAre("earnings", "employee", "events"));
   EXPECT_THAT(Offers("\\dm c"), ElementsAre("churn"));
-  EXPECT_THAT(Offers("\\h DNNC"), ElementsAre("DNNClassifier"));
+  EXPECT_THAT(Offers("\\h DNNR"), ElementsAre("DNNRegressor"));
   EXPECT_THAT(Offers(".tab"), ElementsAre(".tables"));
   EXPECT_THAT(Offers("\\i /proc/self/sta"), Contains("/proc/self/status"));
   EXPECT_THAT(Offers("\\i /proc/sel"), Contains("/proc/self/"));
