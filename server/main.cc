@@ -349,6 +349,23 @@ int RunForm(const CommonFlags& common, const Result<std::string>& statement,
   });
 }
 
+// A model definition that is a file becomes a model type first.
+int RunTrainForm(const Config& config, TrainForm form, const std::string& format) {
+  if (!ModelLanguageOf(form.model_def).empty()) {
+    const int pushed = RunModelPush(config, {form.model_def, "", true, "", ""});
+    if (pushed != kExitOk) {
+      return pushed;
+    }
+    form.model_def = ModelTypeNameOf(form.model_def);
+  }
+  const Result<std::string> statement = TrainStatementText(form);
+  if (!statement.ok()) {
+    SayError(statement.status(), "");
+    return kExitUsage;
+  }
+  return RunStatementCommand(config, *statement, format);
+}
+
 void AddTrain(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "Command-line form of TO TRAIN");
   AddCommon(*train, line.common);
@@ -370,16 +387,9 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   train->add_option("--num_ps_pods", line.train.num_ps_pods, "parameter server processes");
   train->callback([&line] {
     line.run = [&line] {
-      if (!ModelLanguageOf(line.train.model_def).empty()) {  // a file: first creates a type from it
-        const ModelPushOptions push{line.train.model_def, "", true, "", ""};
-        const int pushed = WithConfig(
-            line.common, [&push](const Config& config) { return RunModelPush(config, push); });
-        if (pushed != kExitOk) {
-          return pushed;
-        }
-        line.train.model_def = ModelTypeNameOf(line.train.model_def);
-      }
-      return RunForm(line.common, TrainStatementText(line.train), line.format);
+      return WithConfig(line.common, [&line](const Config& config) {
+        return RunTrainForm(config, line.train, line.format);
+      });
     };
   });
 }

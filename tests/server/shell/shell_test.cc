@@ -168,6 +168,29 @@ TEST_F(ShellTest, CommandLineFormsPrintAndRunTheirStatement) {
   EXPECT_EQ(Run({"train", "--source", source_, "--label", "y"}).exit_code, 2);
 }
 
+TEST_F(ShellTest, AModelFileIsAModelDefinition) {
+  ASSERT_EQ(Sql({"-c",
+                 "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                 " WHERE i < 200) SELECT i * 0.3 AS a, i % 5 AS b, i * 0.37 + i % 5 AS y FROM n"})
+                .exit_code,
+            0);
+  std::ofstream(folder_ / "sum.json") << R"({"class_name": "Sequential", "config": {"layers": [
+    {"class_name": "Dense", "config": {"units": 1, "name": "out", "batch_input_shape": [null, 2]}}
+  ]}})";
+  for (const int version : {1, 2}) {  // the second training finds the type of the first
+    const Outcome outcome = Run({"train", "--source", source_, "--model_def",
+                                 (folder_ / "sum.json").string(), "--training_data", "t", "--label",
+                                 "y", "--output", "m", "--num_epochs", "2", "--format", "json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("\"version\": " + std::to_string(version)), std::string::npos)
+        << outcome.out;
+  }
+  EXPECT_NE(Run({"train", "--source", source_, "--model_def", "none.json", "--training_data", "t",
+                 "--label", "y", "--output", "m"})
+                .err.find("none.json"),
+            std::string::npos);
+}
+
 TEST_F(ShellTest, SampleMakesATableOnce) {
   const std::vector<std::string> arguments = {"sample", "census", "--rows",  "100",
                                               "--into", source_,  "--table", "people"};
