@@ -1,10 +1,8 @@
 #include <fmt/core.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <stop_token>
-#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
@@ -12,6 +10,7 @@
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_result_table_internal.h"
 #include "catalog/row_ranges_internal.h"
+#include "catalog/store/advisory_lock.h"
 
 namespace sluice::catalog {
 namespace {
@@ -190,22 +189,16 @@ class PostgresTableWriter final : public TableWriter {
   }
 
   // Two statements that write the same table do it one after the other, even if it does not exist
-  // yet. Any role can take any advisory lock, perhaps to hold up others: after a while this
-  // statement goes on, and the locks on the table itself decide.
+  // yet. Without the lock, the locks on the table itself decide.
   Status AwaitTurn() REQUIRES(mutex_) {
-    constexpr std::chrono::seconds kPatienceForTurn(5);
-    constexpr std::chrono::milliseconds kBetween(20);
-    const auto deadline = std::chrono::steady_clock::now() + kPatienceForTurn;
-    while (true) {
+    PostgresConnection& connection = *connection_;
+    return AwaitAdvisoryLock([this, &connection]() -> Result<bool> {
       ASSIGN_OR_RETURN(const PostgresResult taken,
-                       connection_->Ask("SELECT pg_catalog.pg_try_advisory_xact_lock("
-                                        "pg_catalog.hashtextextended($1, 736811225))",
-                                        {wanted_.name.Quoted()}));
-      if (PostgresText(taken.get(), 0, 0) == "t" || std::chrono::steady_clock::now() >= deadline) {
-        return OkStatus();
-      }
-      std::this_thread::sleep_for(kBetween);
-    }
+                       connection.Ask("SELECT pg_catalog.pg_try_advisory_xact_lock("
+                                      "pg_catalog.hashtextextended($1, 736811225))",
+                                      {wanted_.name.Quoted()}));
+      return PostgresText(taken.get(), 0, 0) == "t";
+    });
   }
 
   // The object of that name, locked until the end of the transaction.

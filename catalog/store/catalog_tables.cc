@@ -2,11 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
 #include <iterator>
-#include <thread>
 #include <utility>
 
+#include "catalog/store/advisory_lock.h"
 #include "catalog/store/catalog_rights.h"
 
 namespace sluice::catalog {
@@ -112,20 +111,12 @@ std::vector<std::string_view> NewerTables() {
 // Any number; every process that creates the tables takes the same lock.
 constexpr std::string_view kCreationLock = "SELECT pg_try_advisory_xact_lock(736811223)";
 
-// Any role can hold an advisory lock, perhaps to keep the tables from being created: after a while
-// this goes on, and if another process does create them at the moment, PostgreSQL refuses one of
-// the two.
+// Without the lock, PostgreSQL refuses one of two processes that create the tables at once.
 Status AwaitCreationLock(SqlSession& session) {
-  constexpr std::chrono::seconds kPatience(5);
-  constexpr std::chrono::milliseconds kBetween(20);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (true) {
+  return AwaitAdvisoryLock([&session]() -> Result<bool> {
     ASSIGN_OR_RETURN(const SqlRows taken, session.Query(kCreationLock, {}));
-    if (IntegerCell(taken.at(0).at(0)) != 0 || std::chrono::steady_clock::now() >= deadline) {
-      return OkStatus();
-    }
-    std::this_thread::sleep_for(kBetween);
-  }
+    return IntegerCell(taken.at(0).at(0)) != 0;
+  });
 }
 
 void ReplaceAll(std::string* text, std::string_view from, std::string_view to) {
