@@ -76,6 +76,7 @@ spec:
         - --tls-key=/var/run/sluice/tls/tls.key
         - --cluster=kubernetes
         - --pods-image=IMAGE
+        - --pods-priority-class=LOW
         ports:
         - {name: grpc, containerPort: 50051}
         - {name: postgresql, containerPort: 5432}

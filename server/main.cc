@@ -97,6 +97,8 @@ void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
                 "their namespace (else our own, or the kubeconfig's)", common);
   AddConfigFlag(command, "--pods-template", "pods_template",
                 "file with the pod template that they are made in (JSON)", common);
+  AddConfigFlag(command, "--pods-priority-class", "pods_priority_class",
+                "their PriorityClass without engine.priority (else the template's)", common);
 }
 
 void AddFormat(CLI::App& command, std::string& format) {

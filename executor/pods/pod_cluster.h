@@ -28,7 +28,7 @@ class PodCluster final : public Cluster {
     std::string namespace_name;  // empty: our own
     std::string image;           // of all pods
     std::string template_json;   // k8s::PodShape
-    std::string priority_class;
+    std::string priority_class;  // k8s::PodShape
     // Catalog in which to close jobs that get no further master: a gateway's own database, for jobs
     // that an earlier gateway began.
     std::string catalog_url;

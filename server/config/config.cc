@@ -48,6 +48,7 @@ constexpr Key kKeys[] = {
     {"pods_image", &Config::pods_image},
     {"pods_namespace", &Config::pods_namespace},
     {"pods_template", &Config::pods_template},
+    {"pods_priority_class", &Config::pods_priority_class},
     {"checkpoint_root", &Config::checkpoint_root},
     {"python", &Config::python},
     {"python_models", nullptr, &Config::python_models, 0, 1},

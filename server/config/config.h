@@ -59,6 +59,8 @@ struct Config {
   std::string pods_namespace;
   // File with a core/v1 PodTemplate that the pods are created from; "": none.
   std::string pods_template;
+  // PriorityClass of those pods, unless engine.priority names another one; "": the template's.
+  std::string pods_priority_class;
   // Folder for the checkpoints of all trainings (engine.checkpoint_dir). "": a gateway keeps none,
   // and a shell keeps them wherever its user says.
   std::string checkpoint_root;

@@ -42,6 +42,7 @@ Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, boo
   executor::PodCluster::Options options;
   options.namespace_name = config.pods_namespace;
   options.image = config.pods_image;
+  options.priority_class = config.pods_priority_class;
   options.catalog_url = config.source;
   options.begin = std::move(begin);
   ASSIGN_OR_RETURN(options.template_json, ReadTemplate(config.pods_template));

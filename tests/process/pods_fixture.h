@@ -71,6 +71,7 @@ class Pods : public ClusterJobs {
     options.on_this_machine = true;
     options.catalog_url = Url();
     options.begin = server::BeginTrainingJob;
+    options.priority_class = priority_class_;
     auto cluster =
         PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,
                           std::make_unique<LocalCluster>(Machine(8)));
@@ -214,6 +215,7 @@ class Pods : public ClusterJobs {
 
   testing::PostgresTestDatabase database_;
   std::unique_ptr<k8s::LocalKubelet> kubelet_;
+  std::string priority_class_;  // of the pods
   std::unique_ptr<PodCluster> cluster_;
 };
 
