@@ -1,4 +1,4 @@
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 
 #include <CLI/CLI.hpp>
 #include <functional>

@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 #include "server/commands.h"
 #include "server/shell/shell.h"
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 #include "server/commands.h"
 #include "server/config/terminal.h"
 #include "server/shell/shell.h"

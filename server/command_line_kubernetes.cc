@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
 
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 #include "server/commands.h"
 
 namespace sluice::server {

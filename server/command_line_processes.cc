@@ -2,7 +2,7 @@
 #include <string>
 
 #include "executor/processes/child_process.h"
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 #include "server/pgwire/ticket_desk.h"
 
 namespace sluice::server {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 #include "server/commands.h"
 #include "server/config/terminal.h"
 #include "server/shell/script.h"

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "executor/pods/pod_process.h"
 #include "executor/processes/child_process.h"
-#include "server/command_line.h"
+#include "server/command_line_internal.h"
 #include "server/config/config.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"

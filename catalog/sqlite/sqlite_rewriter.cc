@@ -295,7 +295,7 @@ class Rewriter final : private SqliteTableRewriter {
         for (; from < close && pieces_[from].lower != "from"; ++from) {
           what += std::string(pieces_[from].blanks) + pieces_[from].text;
         }
-        if (from >= close) {
+        if (from >= close || close >= pieces_.size()) {  // SQLite has an error for it
           return;
         }
         Replace(at, function);

@@ -156,6 +156,7 @@ class Conversation {
     bool begun = false;
     bool suspended = false;
     bool done = false;
+    Status failure;  // of a statement that ended while it was suspended
   };
 
   bool blocked() const { return running_ || !steps_.empty() || closed_; }

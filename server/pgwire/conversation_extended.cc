@@ -333,6 +333,9 @@ void Conversation::ExecuteOwn(std::string_view body) {
                     .SqlState("34000"));
   }
   Portal& portal = found->second;
+  if (!portal.failure.ok()) {
+    return Fail(portal.failure);
+  }
   if (portal.done) {
     std::string reply;
     AppendCommandComplete(reply, "SELECT 0");

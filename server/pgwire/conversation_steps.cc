@@ -315,13 +315,17 @@ void Conversation::Suspended() {
 }
 
 void Conversation::Ended(const Status& status) {
+  for (auto& [name, portal] : portals_) {
+    if (std::exchange(portal.suspended, false)) {  // no answer is due before its next Execute
+      portal.done = true;
+      portal.failure = portal.bound.Moved(status);
+      return;
+    }
+  }
+  running_ = false;
   const auto portal = in_script_ ? portals_.end() : portals_.find(running_portal_);
   if (portal != portals_.end()) {
     portal->second.done = true;
-    portal->second.suspended = false;
-  }
-  if (!std::exchange(running_, false)) {
-    return;  // it was suspended: no answer is due
   }
   TakeBack();
   const BoundText bound = std::exchange(bound_, {});

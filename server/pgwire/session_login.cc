@@ -270,6 +270,7 @@ void WireSession::Connect() {
 
 void WireSession::Connected(BackendConnection::Outcome outcome) {
   if (!outcome.status.ok()) {
+    house_.throttle.Undecided(login_.address, login_.user);
     Refuse(outcome.status);
     return;
   }
@@ -278,6 +279,8 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
             .sqlstate()
             .starts_with("28")) {
       CountFailure();
+    } else {
+      house_.throttle.Undecided(login_.address, login_.user);
     }
     RefuseInWords(outcome.refusal);
     return;

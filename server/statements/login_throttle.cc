@@ -20,7 +20,7 @@ std::string RoleKey(const std::string& role) {
 
 double LoginThrottle::SecondsLeft(const Failures& failures, TimePoint now) {
   const int beyond = failures.count - kFreeFailures;
-  if (beyond < 0) {
+  if (beyond < 0 || SecondsBetween(failures.last, now) > kForgetSeconds) {
     return 0;
   }
   const double wait = std::min(kMaxSeconds, std::ldexp(kFirstSeconds, std::min(beyond, 16)));
@@ -59,6 +59,13 @@ void LoginThrottle::Take(const std::string& key, TimePoint now) {
   }
 }
 
+void LoginThrottle::GiveBack(const std::string& key) {
+  const auto found = failures_.find(key);
+  if (found != failures_.end()) {
+    found->second.trying = TimePoint{0};
+  }
+}
+
 void LoginThrottle::Count(const std::string& key, TimePoint now) {
   Failures& failures = failures_[key];
   if (SecondsBetween(failures.last, now) > kForgetSeconds) {
@@ -89,10 +96,13 @@ void LoginThrottle::Failed(const std::string& address, const std::string& role, 
 void LoginThrottle::Succeeded(const std::string& address, const std::string& role) {
   const MutexLock lock(mutex_);
   failures_.erase(RoleKey(role));
-  const auto known = failures_.find(AddressKey(address));
-  if (known != failures_.end()) {
-    known->second.trying = TimePoint{0};
-  }
+  GiveBack(AddressKey(address));
+}
+
+void LoginThrottle::Undecided(const std::string& address, const std::string& role) {
+  const MutexLock lock(mutex_);
+  GiveBack(AddressKey(address));
+  GiveBack(RoleKey(role));
 }
 
 // Invented names must not fill the memory: forget the older half.

@@ -37,6 +37,8 @@ class LoginThrottle {
   void Failed(const std::string& address, const std::string& role, TimePoint now,
               LoginOver over = LoginOver::kPlain);
   void Succeeded(const std::string& address, const std::string& role);
+  // The password was not what it failed for: no connections left, no such database.
+  void Undecided(const std::string& address, const std::string& role);
 
  private:
   struct Failures {
@@ -52,6 +54,7 @@ class LoginThrottle {
   // Of the attempts that have to wait, one may try at a time: others at the same moment are too
   // early.
   void Take(const std::string& key, TimePoint now) REQUIRES(mutex_);
+  void GiveBack(const std::string& key) REQUIRES(mutex_);
   void Count(const std::string& key, TimePoint now) REQUIRES(mutex_);
   void Forget(TimePoint now) REQUIRES(mutex_);
 

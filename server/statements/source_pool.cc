@@ -147,6 +147,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   if (!source.ok()) {
     const std::string state = source.status().sqlstate();
     if (!state.starts_with("28")) {
+      throttle_.Undecided(login.address, login.role);
       return source.status();
     }
     // The server's own message, without the place.
@@ -170,6 +171,7 @@ Status SourcePool::CheckUser(const Login& login) {
   RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
   const Result<bool> right = check_(login.role, login.password);
   if (!right.ok()) {  // details are not for clients that have not logged in
+    throttle_.Undecided(login.address, login.role);
     log::Warn("nobody can log in: {}", right.status().ToString());
     return Status(Code::kUnavailable, "the gateway cannot check passwords").SqlState("58030");
   }

@@ -23,6 +23,7 @@ class Peers final : public Conversation::Host {
   void CancelServer() override {}
   void Run(const OwnStatement& statement, bool /*transaction*/) override {
     Begin(&running_);
+    suspended_ = false;
     if (statement.text.size() > kMaxMessageBytes) {
       Broken("a statement is longer than what was sent");
     }
@@ -88,7 +89,7 @@ class Peers final : public Conversation::Host {
         }
         break;
       case 'e':
-        if (std::exchange(running_, false)) {
+        if (std::exchange(running_, false) || std::exchange(suspended_, false)) {
           conversation.Ended(bytes.empty() ? OkStatus() : InvalidArgument(std::string(bytes)));
         }
         break;
@@ -117,7 +118,6 @@ class Peers final : public Conversation::Host {
       Broken("two statements of ours at once");
     }
     *what = true;
-    suspended_ = false;
   }
 
   bool running_ = false;

@@ -223,7 +223,7 @@ void LocalKubelet::Turn(const std::stop_token& stop) {
   }
   std::set<std::string> there;
   for (const Object& object : pods.objects) {
-    there.insert(object.name);
+    there.insert(object.uid);
     Look(object, placing, stop);
   }
   {
@@ -232,10 +232,11 @@ void LocalKubelet::Turn(const std::stop_token& stop) {
     for (auto it = pods_.begin(); it != pods_.end();) {
       Pod& pod = it->second;
       Reap(pod);
-      if (!there.contains(it->first) && pod.pid > 0 && !pod.ended) {
+      const bool known = there.contains(pod.uid);  // a later pod may have its name
+      if (!known && pod.pid > 0 && !pod.ended) {
         kill(pod.pid, SIGKILL);
       }
-      if (there.contains(it->first) || (pod.pid > 0 && !pod.ended)) {
+      if (known || (pod.pid > 0 && !pod.ended)) {
         ++it;
         continue;
       }

@@ -66,9 +66,11 @@ TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
 }
 
 TEST_F(KilledJobs, GoOnWithTheNextGateway) {
-  constexpr int kLong = 200;  // epochs of one process
+  constexpr int kLong = 200;             // epochs of one process
+  constexpr int kLonger = 3 * kEpochs;  // the fleet works until the other one has a checkpoint
   StartGateway("--slots 8 --checkpoint-root " + Folder());
-  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", Fleet())).exit_code, 0);
+  const std::string there = "split.kind='none', train.epoch=" + std::to_string(kLonger) + ", ";
+  ASSERT_EQ(Ask("SET sluice.async = on; " + TrainText("n", there + Fleet())).exit_code, 0);
   ASSERT_TRUE(HasBegun(1));
   const std::string here =
       "split.kind='none', train.batch_size=2000, engine.strategy='local', "
@@ -84,7 +86,7 @@ TEST_F(KilledJobs, GoOnWithTheNextGateway) {
   EXPECT_TRUE(Eventually([&] { return NoneLives(first) && NoneLives(second); }));
   EXPECT_EQ(StateOf(1), catalog::JobState::kRunning);
   StartGateway("--slots 8 --checkpoint-root " + Folder());
-  ExpectWhole(1, "n");
+  ExpectWhole(1, "n", kLonger);
   ExpectWhole(2, "m", kLong);
   EXPECT_EQ(Count(2, "resumed"), 1);
 }

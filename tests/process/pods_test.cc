@@ -65,7 +65,11 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
         Ask("WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
             " SELECT count(*) FROM u");
         killed += kubelet_->Kill(masters.back()) ? 1 : 0;
-        Eventually([&] { return stop.stop_requested() || Count(2, "master_took_over") >= killed; });
+        // Its Event is written a little later.
+        Eventually([&] {
+          return stop.stop_requested() ||
+                 (Count(2, "master_took_over") >= killed && Reasons()["TookOver"] >= killed);
+        });
       }
     });
     status = Train("m", kSynchronous, sink);

@@ -108,6 +108,28 @@ TEST(LoginThrottle, WhoWasQuietBeginsAnew) {
   EXPECT_TRUE(throttle.Admit("a", "ann", At(1 + LoginThrottle::kForgetSeconds)).ok());
 }
 
+TEST(LoginThrottle, FailuresThatAreForgottenMakeNobodyWait) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  const TimePoint later = At(1 + LoginThrottle::kForgetSeconds);
+  EXPECT_TRUE(throttle.Admit("a", "ann", later).ok());
+  EXPECT_TRUE(throttle.Admit("a", "ann", later).ok()) << "a pool opens several at once";
+}
+
+TEST(LoginThrottle, ALoginThatFailsForAnotherReasonLetsTheNextOneTry) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(31)).ok());
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(31)).ok()) << "one at a time";
+  throttle.Undecided("a", "ann");
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(31)).ok());
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(31)).ok()) << "still one at a time";
+}
+
 TEST(LoginThrottle, MadeUpNamesPushOutTheOldestOnly) {
   LoginThrottle throttle;
   for (size_t i = 0; i < 2 * LoginThrottle::kMaxKept; ++i) {

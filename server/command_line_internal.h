@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "elastic/fleet/fleet.h"
+#include "executor/processes/child_process.h"
 #include "server/commands.h"
 #include "server/config/config.h"
 #include "server/statements/statement_form.h"
