@@ -174,6 +174,7 @@ class ClusterView::Builder {
     described.max =
         std::max(described.min, workers.max.value_or(std::max(1U, job.status.most_workers)));
     described.arrival = job.created;
+    described.granted = job.status.grant ? job.status.grant->workers : 0;
     int pod_priority = workers.priority.high_share >= 0.5 ? kHighPriority : kLowPriority;
     if (const PodFacts* worker = workers_[uid].newest) {
       described.worker = CapacityOf(worker->request);

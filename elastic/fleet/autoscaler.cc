@@ -53,13 +53,18 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
   // enough.
   SharingPlan wanted(state, options, limits);
   wanted.Make();
+  // What was granted before has waited already, and is not taken back because it starts slowly.
+  std::vector<uint32_t> held(jobs);
+  for (size_t i = 0; i < jobs; ++i) {
+    held[i] = std::max(running[i], std::min(state.jobs[i].granted, wanted.counts()[i]));
+  }
   ScalingDecision decision;
   const auto patience = std::chrono::duration_cast<TimePoint>(
       std::chrono::duration<double>(options.hysteresis_seconds));
   for (size_t i = 0; i < jobs; ++i) {
     const ClusterJob& job = state.jobs[i];
     limits[i] = wanted.counts()[i];
-    if (running[i] < job.min || wanted.counts()[i] <= running[i]) {
+    if (held[i] < job.min || wanted.counts()[i] <= held[i]) {
       continue;
     }
     const auto found = history.wants_more_since.find(job.name);
@@ -68,7 +73,7 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
                                 : std::min(now, found->second);  // a clock that was put back
     decision.history.wants_more_since[job.name] = since;
     if (now - since < patience) {
-      limits[i] = running[i];
+      limits[i] = held[i];
       decision.look_again =
           std::min(decision.look_again.value_or(since + patience), since + patience);
     }
@@ -77,8 +82,8 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
   // give workers up for it keeps them. A job that has fewer than its smallest number, and cannot
   // get it, keeps none.
   for (size_t i = 0; i < jobs && decision.look_again; ++i) {
-    if (running[i] >= state.jobs[i].min) {
-      limits[i] = std::max(limits[i], std::min(running[i], state.jobs[i].max));
+    if (held[i] >= state.jobs[i].min) {
+      limits[i] = std::max(limits[i], std::min(held[i], state.jobs[i].max));
     }
   }
   SharingPlan plan(state, options, limits);

@@ -48,6 +48,7 @@ struct ClusterJob {
   double weight = 1;      // relative to jobs of the same priority
   Capacity worker;        // of each worker
   AllowedNodes nodes;     // of its workers
+  uint32_t granted = 0;   // workers, by the last decision; some may not have started
   int out_of_memory = 0;  // workers that ran out of memory: each next one requests more
   // Measured: workers and rows per second with them, ascending. Empty: taken as linear.
   std::vector<std::pair<uint32_t, double>> throughput;

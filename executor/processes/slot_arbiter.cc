@@ -145,6 +145,7 @@ elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
   one.priority = job.request.priority;
   one.arrival = job.arrival;
   one.worker = {job.request.cpu, job.request.memory_bytes, 0};
+  one.granted = job.grant.workers;
   one.out_of_memory = job.out_of_memory;
   one.throughput.assign(job.rates.begin(), job.rates.end());
   one.rows_left = job.rows_left;
@@ -208,6 +209,9 @@ void SlotArbiter::Decide() {
     }
     job.started = job.started || grant.workers > 0;
     if (grant.workers != job.grant.workers || grant.wanted != job.grant.wanted) {
+      if (job.live.size() < job.grant.workers && grant.workers < job.grant.workers) {
+        Changed();  // places are free that no worker will leave
+      }
       job.grant = grant;
       job.on_grant(grant);
     }

@@ -70,11 +70,11 @@ class ClusterViewTest : public testing::Test {
                int priority = 0) {
     Pod(name, node, "{}", more_spec, priority);
   }
-  std::map<std::string, Grant> Grants() {
+  std::map<std::string, Grant> Grants(const elastic::AutoscalerOptions& options = kAtOnce) {
     const ClusterView::Snapshot snapshot = view_.Make();
     std::map<std::string, Grant> grants;
     for (const auto& [index, grant] :
-         ChangedGrants(snapshot, elastic::Autoscale(snapshot.state, kAtOnce, {}, {}))) {
+         ChangedGrants(snapshot, elastic::Autoscale(snapshot.state, options, {}, {}))) {
       Grant& granted = grants[snapshot.jobs[index].name] = grant;
       reasons_[snapshot.jobs[index].name] = std::exchange(granted.reason, "");
     }
@@ -104,6 +104,15 @@ TEST_F(ClusterViewTest, AnUnchangedGrantIsNotWrittenAgain) {
   Node("n1", 4);
   Job("a", 1, 8, R"({"grant": {"workers": 4}})");
   EXPECT_EQ(Grants(), Granted());
+}
+
+// Nor does it have to wait again for what it has been granted.
+TEST_F(ClusterViewTest, AGrantWhosePodsAppearOneByOneStays) {
+  Node("n1", 4);
+  Job("a", 1, 8, R"({"grant": {"workers": 4}})");
+  Worker("a", "n1");
+  Worker("a", "");
+  EXPECT_EQ(Grants({.hysteresis_seconds = 10}), Granted());
 }
 
 TEST_F(ClusterViewTest, JobsThatAreOverOrSuspendedGetNothing) {

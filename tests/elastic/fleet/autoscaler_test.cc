@@ -275,6 +275,26 @@ TEST(Autoscaler, A11_RoomThatComesAndGoesIsNotChased) {
   EXPECT_LE(changes, 1);
 }
 
+// The pods of a grant appear one by one.
+TEST(Autoscaler, A11_AGrantThatStartsSlowlyStays) {
+  Cluster cluster(1, 8);
+  const int a = cluster.Job(1, 8), b = cluster.Job(1, 8);
+  cluster.Run(a, 4);
+  cluster.Run(b, 2);
+  cluster.state.jobs[1].granted = 4;
+  ScalingDecision decision =
+      Autoscale(cluster.state, cluster.options, cluster.history, cluster.now);
+  EXPECT_EQ(decision.targets[0].workers, 4U);
+  EXPECT_EQ(decision.targets[1].workers, 4U);
+  EXPECT_EQ(decision.starts.size(), 2U);
+  EXPECT_TRUE(decision.victims.empty());
+  // But what has no place any more is taken back.
+  cluster.state.nodes[0].capacity.cpu = 6;
+  decision = Autoscale(cluster.state, cluster.options, cluster.history, cluster.now);
+  EXPECT_EQ(decision.targets[0].workers + decision.targets[1].workers, 6U);
+  EXPECT_TRUE(decision.starts.empty());
+}
+
 TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
   Cluster cluster;
   cluster.Job(1, 10);

@@ -101,6 +101,20 @@ TEST_F(SlotArbiterTest, NothingIsGrantedTwice) {
                                 [&] { return grants_["high"].workers == 4; }));
 }
 
+// No worker has to leave, so none will tell that its place is free.
+TEST_F(SlotArbiterTest, AGrantTakenBackBeforeItsWorkersStartFreesItsPlaces) {
+  Enter("low", 4, 4);
+  {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30),
+                                  [&] { return grants_["low"].workers == 4; }));
+  }
+  const int64_t high = Enter("high", 4, 4, 10);
+  Reach(high, "high", 4);
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(grants_["low"].workers, 0U);
+}
+
 // A12: a worker that is about to leave counts as free already; no other worker is taken for it.
 TEST_F(SlotArbiterTest, A12_AWorkerOnItsWayOutIsNotTakenTwice) {
   const int64_t low = Enter("low", 1, 4);
