@@ -67,6 +67,14 @@ size_t SkipDollarQuoted(std::string_view sql, size_t at) {
   return close == std::string_view::npos ? sql.size() : close + tag.size();
 }
 
+std::string UpperWord(std::string_view word) {
+  std::string upper;
+  for (const char c : word) {
+    upper += Upper(c);
+  }
+  return upper;
+}
+
 std::string_view FirstWord(std::string_view text) {
   size_t at = 0;
   while (at < text.size() && !IsWordByte(text[at])) {

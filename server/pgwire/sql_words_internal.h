@@ -15,6 +15,7 @@ bool IsWordByte(char byte);
 char Upper(char byte);
 bool EqualsWord(std::string_view text, std::string_view upper);
 std::string_view FirstWord(std::string_view text);
+std::string UpperWord(std::string_view word);
 
 // The position after the quoted text that begins at `at`.
 size_t SkipQuoted(std::string_view sql, size_t at, bool escapes);

@@ -24,6 +24,7 @@ class Peers final : public Conversation::Host {
   void Run(const OwnStatement& statement, bool /*transaction*/) override {
     Begin(&running_);
     suspended_ = false;
+    limited_ = statement.max_rows > 0;
     if (statement.text.size() > kMaxMessageBytes) {
       Broken("a statement is longer than what was sent");
     }
@@ -31,11 +32,12 @@ class Peers final : public Conversation::Host {
   void Describe(const OwnStatement& /*statement*/, bool /*transaction*/) override {
     Begin(&describing_);
   }
-  void Resume(uint32_t /*max_rows*/) override {
+  void Resume(uint32_t max_rows) override {
     if (!suspended_) {
       Broken("a statement goes on that was not suspended");
     }
     suspended_ = false;
+    limited_ = max_rows > 0;
     running_ = true;
   }
   void GiveUp() override { running_ = suspended_ = false; }
@@ -94,7 +96,7 @@ class Peers final : public Conversation::Host {
         }
         break;
       case 'p':
-        if (std::exchange(running_, false)) {
+        if (limited_ && std::exchange(running_, false)) {
           suspended_ = true;
           conversation.Suspended();
         }
@@ -123,6 +125,7 @@ class Peers final : public Conversation::Host {
   bool running_ = false;
   bool describing_ = false;
   bool suspended_ = false;
+  bool limited_ = false;  // what runs has a row limit
   bool closed_ = false;
 };
 

@@ -50,6 +50,8 @@ class EmbeddedServer {
   catalog::EmbeddedSession& session() { return *session_; }
 
  private:
+  // Output after which the client has to take some before more is written.
+  static constexpr size_t kEnoughSaid = size_t{256} << 10;
   enum class Block { kNone, kImplicit, kExplicit, kFailed };
 
   // Where rows come from; releases its locks when destroyed.
