@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "executor/job_news.h"
+#include "executor/job_process.pb.h"
 #include "executor/local_cluster.h"
 #include "executor/show.h"
 #include "planner/plan.pb.h"

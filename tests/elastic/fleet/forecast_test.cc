@@ -5,10 +5,9 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr int64_t kGiga = int64_t{1} << 30;
-
 class Forecast : public testing::Test {
  protected:
+  static constexpr int64_t kGiga = int64_t{1} << 30;
   void Node(double cpu) {
     state_.nodes.push_back({"n" + std::to_string(state_.nodes.size()), {cpu, 100 * kGiga, 0}});
   }

@@ -51,7 +51,7 @@ TEST_F(PodForecast, MasterAndServersTakeRoomBesideServices) {
   Node("a", "4");
   Service("web", "a", "500m");
   EXPECT_EQ(Start(), "2 of 4 workers at once; 2 wait: there is no room for more");
-  Node("b", "2");
+  Node("b", "3");
   EXPECT_EQ(Start(), "4 workers at once");
 }
 
