@@ -118,7 +118,7 @@ class ClusterView::Builder {
       }
     }
     for (const auto& [uid, pod] : view_.pods_) {
-      AddPod(pod);
+      AddPod(uid, pod);
     }
     for (size_t i = 0; i < made_.jobs.size(); ++i) {
       LimitByQuotas(i);
@@ -220,7 +220,7 @@ class ClusterView::Builder {
     return request;
   }
 
-  void AddPod(const PodFacts& pod) {
+  void AddPod(const std::string& uid, const PodFacts& pod) {
     if (pod.over) {
       return;
     }
@@ -249,6 +249,9 @@ class ClusterView::Builder {
       return;  // a waiting worker is a start that the plan makes anew
     } else {
       process.nodes = AllowedBy(pod.rules);
+      if (process.job == ClusterProcess::kNone) {
+        made_.waiting_services.push_back(uid);
+      }
     }
     made_.state.processes.push_back(std::move(process));
   }

@@ -31,7 +31,8 @@ class ClusterView {
   };
   struct Snapshot {
     elastic::ClusterState state;
-    std::vector<Job> jobs;  // by index of state.jobs
+    std::vector<Job> jobs;                      // by index of state.jobs
+    std::vector<std::string> waiting_services;  // uids of the foreground pods that wait
   };
   // Adds a job that has no objects yet. `pods`: one as of its workers, the master and each server,
   // none with a node. Make describes it under the name `uid`.
