@@ -312,7 +312,11 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
   for (size_t i = 0; i < grants.size(); ++i) {
     const ClusterView::Job& job = snapshot.jobs[i];
     Grant& grant = grants[i];
-    grant.workers = std::min(decision.targets[i].workers, job.running + starts[i]);
+    // A worker that has to move leaves before another one starts: its master ends none while it has
+    // no more than it may have.
+    const auto leave = static_cast<uint32_t>(grant.give_up.size());
+    grant.workers = std::min(decision.targets[i].workers,
+                             leave > 0 ? job.running - leave : job.running + starts[i]);
     if (job.running < snapshot.state.jobs[i].min && grant.workers < snapshot.state.jobs[i].min) {
       grant.workers = 0;
     }

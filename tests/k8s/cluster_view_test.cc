@@ -199,6 +199,20 @@ TEST_F(ClusterViewTest, WhereItGoesADifferentNodeWouldNotHelp) {
   EXPECT_THAT(grants.at("a").give_up, ElementsAre(testing::AnyOf("a-worker-3", "a-worker-4")));
 }
 
+// Its master ends none as long as it has no more than it may have.
+TEST_F(ClusterViewTest, AWorkerThatHasToMoveLeavesBeforeAnotherOneStarts) {
+  Node("n1", 2);
+  Node("n2", 2);
+  Job("a", 2, 2, R"({"grant": {"workers": 2}})");
+  Worker("a", "n1");
+  Worker("a", "n2");
+  Pod("web", "", "{}", "", 0, false, "2");
+  const Granted grants = Grants();
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(grants.at("a").workers, 1U);
+  EXPECT_EQ(grants.at("a").give_up.size(), 1U);
+}
+
 TEST_F(ClusterViewTest, APodThatShrinkingDoesNotHelpShrinksNobody) {
   Node("n1", 2);
   Node("gpu", 2, R"({"taints": [{"key": "gpu", "value": "y", "effect": "NoSchedule"}]})");
