@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
+#include "elastic/fleet/forecast.h"
 #include "elastic/job/training_job.h"
 #include "executor/train.h"
 
@@ -41,6 +43,12 @@ class Cluster {
                                     const elastic::ProgressCallback& progress) = 0;
   // A job with that runner has ended while none of its processes ran: deletes what remains of it.
   virtual void ForgetJob(const catalog::JobRunner& /*runner*/) {}
+
+  // The nodes, what runs on them, and the jobs that share them.
+  virtual Result<elastic::ClusterState> State(const std::stop_token& stop) = 0;
+  // What would become of the workers of a training on processes, if it came now.
+  virtual Result<elastic::StartForecast> Forecast(const plan::TrainPlan& plan,
+                                                  const std::stop_token& stop) = 0;
 
   // Adds what Prometheus reads about the cluster.
   virtual void AddMetrics(elastic::MetricsText& /*text*/) {}

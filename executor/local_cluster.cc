@@ -83,6 +83,24 @@ Result<TrainReport> LocalCluster::Train(const plan::TrainPlan& plan, Context& co
   return TrainOnMaster(plan, context, job, *this, progress);
 }
 
+Result<SlotArbiter*> LocalCluster::Arbiter() const {
+  if (arbiter_ == nullptr) {
+    return FailedPrecondition("the process of a job does not know what its machine is used for");
+  }
+  return arbiter_;
+}
+
+Result<elastic::ClusterState> LocalCluster::State(const std::stop_token& /*stop*/) {
+  ASSIGN_OR_RETURN(const SlotArbiter* arbiter, Arbiter());
+  return arbiter->State();
+}
+
+Result<elastic::StartForecast> LocalCluster::Forecast(const plan::TrainPlan& plan,
+                                                      const std::stop_token& /*stop*/) {
+  ASSIGN_OR_RETURN(const SlotArbiter* arbiter, Arbiter());
+  return arbiter->Forecast(RoomFor(plan, "planned"));
+}
+
 Result<int> LocalCluster::ProcessId(const std::string& name) {
   ASSIGN_OR_RETURN(const LocalFleet* fleet, Fleet());
   return fleet->ProcessId(name);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "base/mutex.h"
@@ -68,6 +69,9 @@ class LocalCluster final : public Cluster {
                                                 const JobSecrets& secrets) override;
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                             const elastic::ProgressCallback& progress) override;
+  Result<elastic::ClusterState> State(const std::stop_token& stop) override;
+  Result<elastic::StartForecast> Forecast(const plan::TrainPlan& plan,
+                                          const std::stop_token& stop) override;
   // --memory-limit, or what the machine has.
   int64_t memory_bytes() const override { return room_->memory_bytes(); }
   JobCloser& closer() override { return closer_; }
@@ -78,6 +82,7 @@ class LocalCluster final : public Cluster {
 
  private:
   Result<LocalFleet*> Fleet() EXCLUDES(mutex_);
+  Result<SlotArbiter*> Arbiter() const;
   struct Owner {
     std::shared_ptr<const Listener> listener;
     int64_t job = 0;

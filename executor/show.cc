@@ -5,6 +5,7 @@
 #include "executor/model_types.h"
 #include "executor/model_verbs.h"
 #include "executor/place_internal.h"
+#include "executor/show_cluster.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -24,6 +25,8 @@ Status SendRows(const plan::ShowPlan& plan, Context& context, ResultSink& sink) 
       return ShowJobs(plan, context, sink);
     case plan::ShowPlan::JOB:
       return ShowJob(plan.job(), SpanOf(plan.place()), context, sink);
+    case plan::ShowPlan::CLUSTER:
+      return ShowCluster(context, sink);
     default:
       return Internal("a SHOW of something unknown");
   }

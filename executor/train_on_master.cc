@@ -56,7 +56,7 @@ class MasterKeeper final : public JobCluster {
     ASSIGN_OR_RETURN(cluster_address_, SecretAddress());
     ASSIGN_OR_RETURN(server_,
                      JobClusterServer::Start(cluster_address_, endpoint_.key.token, *this));
-    ASSIGN_OR_RETURN(share_, cluster_.Open(Request(), Listen()));
+    ASSIGN_OR_RETURN(share_, cluster_.Open(RoomFor(plan_, endpoint_.job_name), Listen()));
     RecordWorkers();
     while (grant_.workers == 0) {  // until there is room
       if (!inbox_->DoNext(job_.stop_token(), ForEver())) {
@@ -132,21 +132,6 @@ class MasterKeeper final : public JobCluster {
  private:
   static std::chrono::steady_clock::time_point ForEver() {
     return std::chrono::steady_clock::now() + std::chrono::hours(24 * 365);
-  }
-
-  Room::Request Request() const {
-    const plan::Strategy& strategy = plan_.strategy();
-    Room::Request request;
-    request.name = endpoint_.job_name;
-    request.min = strategy.min_workers();
-    request.max = strategy.max_workers();
-    request.priority = strategy.priority();
-    request.cpu = strategy.cpu();
-    const int64_t asked = strategy.memory_bytes();
-    request.memory_bytes = asked > 0 ? asked : plan_.estimated_memory_bytes();
-    request.servers = strategy.parameter_servers();
-    request.server_memory_bytes = asked > 0 ? asked : plan_.estimated_server_memory_bytes();
-    return request;
   }
 
   LocalCluster::Listener Listen() {
@@ -337,6 +322,21 @@ class MasterKeeper final : public JobCluster {
 };
 
 }  // namespace
+
+Room::Request RoomFor(const plan::TrainPlan& plan, const std::string& job_name) {
+  const plan::Strategy& strategy = plan.strategy();
+  Room::Request request;
+  request.name = job_name;
+  request.min = strategy.min_workers();
+  request.max = strategy.max_workers();
+  request.priority = strategy.priority();
+  request.cpu = strategy.cpu();
+  const int64_t asked = strategy.memory_bytes();
+  request.memory_bytes = asked > 0 ? asked : plan.estimated_memory_bytes();
+  request.servers = strategy.parameter_servers();
+  request.server_memory_bytes = asked > 0 ? asked : plan.estimated_server_memory_bytes();
+  return request;
+}
 
 Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                   LocalCluster& cluster,

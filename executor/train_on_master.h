@@ -1,11 +1,17 @@
 #pragma once
 
+#include <string>
+
 #include "base/status.h"
+#include "executor/processes/room.h"
 #include "executor/train.h"
 
 namespace sluice::executor {
 
 class LocalCluster;
+
+// The room that a training on processes asks for.
+Room::Request RoomFor(const plan::TrainPlan& plan, const std::string& job_name);
 
 // The gateway's side of a training on processes: starts `sluice master` with the plan, performs its
 // requests to the cluster, passes on its progress, and returns what it committed. A lost master is

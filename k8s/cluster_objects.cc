@@ -104,6 +104,18 @@ bool HasCondition(const Value& object, std::string_view type, std::string_view s
   return false;
 }
 
+int PriorityOf(const Value& pod) {
+  if (FindIn(pod, {"spec", "priority"}) == nullptr) {
+    const std::string_view name = TextIn(pod, {"spec", "priorityClassName"});
+    return name == kHighPriorityClass  ? kHighPriority
+           : name == kLowPriorityClass ? kLowPriority
+                                       : 0;
+  }
+  return static_cast<int>(std::clamp<int64_t>(NumberIn(pod, {"spec", "priority"}),
+                                              std::numeric_limits<int>::min(),
+                                              std::numeric_limits<int>::max()));
+}
+
 TimePoint CreationOf(const Value& object) {
   const std::optional<int64_t> micros =
       MicrosOf(std::string(TextIn(object, {"metadata", "creationTimestamp"})));
@@ -145,9 +157,7 @@ Result<PodFacts> ReadPod(const Object& object) {
   facts.node = TextIn(pod, {"spec", "nodeName"});
   facts.request = RequestOf(pod);
   ASSIGN_OR_RETURN(facts.rules, NodeRules::Of(object.json));
-  facts.priority = static_cast<int>(std::clamp<int64_t>(NumberIn(pod, {"spec", "priority"}),
-                                                        std::numeric_limits<int>::min(),
-                                                        std::numeric_limits<int>::max()));
+  facts.priority = PriorityOf(pod);
   const std::string_view phase = TextIn(pod, {"status", "phase"});
   facts.over = phase == "Succeeded" || phase == "Failed";
   facts.terminating = object.leaving;

@@ -18,6 +18,10 @@ namespace sluice::k8s {
 inline constexpr Resource kNodes{"", "v1", "nodes"};
 inline constexpr Resource kQuotas{"", "v1", "resourcequotas"};
 
+// Values of the classes that `sluice k8s manifests` makes.
+inline constexpr int kHighPriority = -100;
+inline constexpr int kLowPriority = -1000;
+
 // Amounts of resources: those that the autoscaler knows, and further ones by their names. What
 // cannot be read, or is negative, counts as 0.
 struct Amounts {
@@ -42,7 +46,7 @@ struct PodFacts {
   std::string node;  // empty: it has none yet
   Amounts request;   // containers, init containers, sidecars and overhead
   NodeRules rules;
-  int priority = 0;
+  int priority = 0;   // before the API server has looked its class up: that of one of our classes
   bool over = false;  // holds nothing any more
   bool terminating = false;
   bool unschedulable = false;  // the scheduler has looked for a node and found none

@@ -1,10 +1,14 @@
 #include "k8s/cluster_view.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <set>
 #include <utility>
+
+#include "k8s/pod_spec.h"
 
 namespace sluice::k8s {
 namespace {
@@ -17,9 +21,6 @@ using elastic::ClusterProcess;
 constexpr double kNewRateWeight = 0.3;
 // Before the first pod of a job shows what its workers request.
 constexpr double kUnknownCpu = 1;
-// Values of the classes that `sluice k8s manifests` makes, before a pod shows its priority.
-constexpr int kHighPriority = -100;
-constexpr int kLowPriority = -1000;
 
 bool IsOver(const TrainingJobStatus& status) {
   return Holds(status, kConditionComplete) || Holds(status, kConditionFailed);
@@ -66,6 +67,7 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
     return;
   }
   KnownJob& job = jobs_[object.uid];
+  job.uid = JobUidOf(object);
   job.namespace_name = object.namespace_name;
   job.name = object.name;
   job.spec = std::move(*spec);
@@ -78,6 +80,20 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   if (steady && workers > 0 && rate > 0) {
     const auto [known, first] = job.rates.emplace(workers, rate);
     known->second += first ? 0 : kNewRateWeight * (rate - known->second);
+  }
+}
+
+void ClusterView::Plan(const std::string& uid, const TrainingJobSpec& spec,
+                       std::vector<PodFacts> pods) {
+  KnownJob& job = jobs_[uid];
+  job.uid = uid;
+  job.spec = spec;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    PodFacts& pod = pods_[fmt::format("{}-{}", uid, i)] = std::move(pods[i]);
+    job.namespace_name = pod.namespace_name;
+    pod.job_uid = uid;
+    // Shows what a worker requests, and is none that a quota counts.
+    pod.over = pod.role == elastic::Role::kWorker;
   }
 }
 
@@ -96,13 +112,13 @@ class ClusterView::Builder {
     }
     for (const auto& [uid, job] : view_.jobs_) {
       if (!IsOver(job.status) && !job.spec.suspend) {
-        job_index_[uid] = static_cast<int>(made_.state.jobs.size());
+        job_index_[job.uid] = static_cast<int>(made_.state.jobs.size());
         made_.jobs.push_back({job.namespace_name, job.name, job.status.grant, 0});
-        made_.state.jobs.push_back(Describe(uid, job));
+        made_.state.jobs.push_back(Describe(job));
       }
     }
     for (const auto& [uid, pod] : view_.pods_) {
-      AddPod(pod);
+      AddPod(uid, pod);
     }
     for (size_t i = 0; i < made_.jobs.size(); ++i) {
       LimitByQuotas(i);
@@ -166,17 +182,17 @@ class ClusterView::Builder {
     }
   }
 
-  ClusterJob Describe(const std::string& uid, const KnownJob& job) {
+  ClusterJob Describe(const KnownJob& job) {
     const ProcessesSpec& workers = job.spec.workers;
     ClusterJob described;
-    described.name = uid;
+    described.name = job.uid;
     described.min = std::max<uint32_t>(1, workers.min.value_or(1));
     described.max =
         std::max(described.min, workers.max.value_or(std::max(1U, job.status.most_workers)));
     described.arrival = job.created;
     described.granted = job.status.grant ? job.status.grant->workers : 0;
     int pod_priority = workers.priority.high_share >= 0.5 ? kHighPriority : kLowPriority;
-    if (const PodFacts* worker = workers_[uid].newest) {
+    if (const PodFacts* worker = workers_[job.uid].newest) {
       described.worker = CapacityOf(worker->request);
       described.nodes = AllowedBy(worker->rules);
       pod_priority = worker->priority;
@@ -205,7 +221,7 @@ class ClusterView::Builder {
     return request;
   }
 
-  void AddPod(const PodFacts& pod) {
+  void AddPod(const std::string& uid, const PodFacts& pod) {
     if (pod.over) {
       return;
     }
@@ -234,6 +250,9 @@ class ClusterView::Builder {
       return;  // a waiting worker is a start that the plan makes anew
     } else {
       process.nodes = AllowedBy(pod.rules);
+      if (process.job == ClusterProcess::kNone) {
+        made_.waiting_services.push_back(uid);
+      }
     }
     made_.state.processes.push_back(std::move(process));
   }
@@ -294,7 +313,11 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
   for (size_t i = 0; i < grants.size(); ++i) {
     const ClusterView::Job& job = snapshot.jobs[i];
     Grant& grant = grants[i];
-    grant.workers = std::min(decision.targets[i].workers, job.running + starts[i]);
+    // A worker that has to move leaves before another one starts: its master ends none while it has
+    // no more than it may have.
+    const auto leave = static_cast<uint32_t>(grant.give_up.size());
+    grant.workers = std::min(decision.targets[i].workers,
+                             leave > 0 ? job.running - leave : job.running + starts[i]);
     if (job.running < snapshot.state.jobs[i].min && grant.workers < snapshot.state.jobs[i].min) {
       grant.workers = 0;
     }

@@ -31,14 +31,20 @@ class ClusterView {
   };
   struct Snapshot {
     elastic::ClusterState state;
-    std::vector<Job> jobs;  // by index of state.jobs
+    std::vector<Job> jobs;                      // by index of state.jobs
+    std::vector<std::string> waiting_services;  // uids of the foreground pods that wait
   };
+  // Adds a job that has no objects yet. `pods`: one as of its workers, the master and each server,
+  // none with a node. Make describes it under the name `uid`.
+  void Plan(const std::string& uid, const TrainingJobSpec& spec, std::vector<PodFacts> pods);
+
   // The jobs are those that are neither over nor suspended; their order is stable. Every other pod
   // is foreground; it waits if the scheduler has found no room for it, and room alone would help.
   Snapshot Make() const;
 
  private:
   struct KnownJob {
+    std::string uid;  // of its pods' label
     std::string namespace_name, name;
     TrainingJobSpec spec;
     TrainingJobStatus status;

@@ -44,7 +44,7 @@ Status Controller::Run(const std::stop_token& stop) {
     bool decide = false;
     {
       const MutexLock lock(mutex_);
-      decide = counts_.leads && due_ && client_.clock().Now() >= *due_;
+      decide = figures_.leads && due_ && client_.clock().Now() >= *due_;
     }
     if (decide && claim_.Held()) {
       Decide(stop);
@@ -108,9 +108,10 @@ void Controller::Lead(const std::stop_token& stop) {
   }
   const bool leads = claim_.Held();
   const MutexLock lock(mutex_);
-  if (leads != counts_.leads) {
+  if (leads != figures_.leads) {
     log::Info("this controller {}", leads ? "acts" : "waits: another one acts");
-    counts_.leads = leads;
+    figures_.leads = leads;
+    figures_.Forget();
     history_ = {};
     due_ = now;
   }
@@ -130,21 +131,8 @@ void Controller::Decide(const std::stop_token& stop) {
   const std::map<size_t, Grant> changed = ChangedGrants(snapshot, decision);
   {
     const MutexLock lock(mutex_);
-    ++counts_.decisions;
-    counts_.waiting_pod_seconds += counts_.waiting_pods * SecondsBetween(last_decision_, begun);
-    last_decision_ = begun;
-    counts_.decision_seconds += SecondsBetween(begun, client_.clock().Now());
-    counts_.jobs = static_cast<uint32_t>(snapshot.jobs.size());
-    counts_.nodes = static_cast<uint32_t>(snapshot.state.nodes.size());
-    counts_.waiting_pods = static_cast<uint32_t>(std::count_if(
-        snapshot.state.processes.begin(), snapshot.state.processes.end(), [](const auto& process) {
-          return process.node == elastic::ClusterProcess::kNone &&
-                 process.job == elastic::ClusterProcess::kNone;
-        }));
-    counts_.granted_workers = 0;
-    for (const elastic::ScalingDecision::Target& target : decision.targets) {
-      counts_.granted_workers += target.workers;
-    }
+    figures_.OnDecision(snapshot, decision, changed, begun,
+                        SecondsBetween(begun, client_.clock().Now()));
     if (decision.look_again) {
       due_ = std::min(due_.value_or(*decision.look_again), *decision.look_again);
     }
@@ -163,23 +151,23 @@ void Controller::Write(const ClusterView::Job& job, const Grant& grant,
                                           "status", GrantPatch(grant), stop);
   const MutexLock lock(mutex_);
   if (answer.ok()) {
-    ++counts_.grants;
+    ++figures_.grants;
     log::Info("{}/{}: {} workers", job.namespace_name, job.name, grant.workers);
     return;
   }
   if (answer.fault == Fault::kNotFound) {
     return;  // it was deleted; the watch says so
   }
-  ++counts_.failed_grants;
+  ++figures_.failed_grants;
   log::Warn("the grant of {}/{} was not written: {}", job.namespace_name, job.name,
             answer.status.ToString());
   const TimePoint due = client_.clock().Now() + Seconds(kRetrySeconds);
   due_ = std::min(due_.value_or(due), due);
 }
 
-Controller::Counts Controller::counts() const {
+ControllerFigures Controller::figures() const {
   const MutexLock lock(mutex_);
-  return counts_;
+  return figures_;
 }
 
 std::map<std::string, uint64_t> Controller::watch_restarts() const {

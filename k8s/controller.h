@@ -14,6 +14,7 @@
 #include "elastic/fleet/autoscaler.h"
 #include "k8s/api_client.h"
 #include "k8s/cluster_view.h"
+#include "k8s/controller_figures.h"
 #include "k8s/lease.h"
 #include "k8s/watch.h"
 
@@ -38,16 +39,8 @@ class Controller {
   // logged and repaired by the next decision.
   Status Run(const std::stop_token& stop) EXCLUDES(mutex_);
 
-  struct Counts {
-    bool leads = false;
-    uint64_t decisions = 0, grants = 0, failed_grants = 0;
-    double decision_seconds = 0;     // spent in all decisions
-    double waiting_pod_seconds = 0;  // times the number of foreground pods that waited
-    uint32_t jobs = 0, nodes = 0, waiting_pods = 0;  // at the last one; foreground pods
-    uint32_t granted_workers = 0;
-  };
   // Thread-safe.
-  Counts counts() const EXCLUDES(mutex_);
+  ControllerFigures figures() const EXCLUDES(mutex_);
   std::map<std::string, uint64_t> watch_restarts() const EXCLUDES(mutex_);
 
  private:
@@ -65,7 +58,6 @@ class Controller {
   // Used by Run only.
   LeaseClaim claim_;
   TimePoint next_round_{};
-  TimePoint last_decision_{};
   elastic::AutoscalerHistory history_;
 
   mutable Mutex mutex_;
@@ -73,7 +65,7 @@ class Controller {
   std::condition_variable_any changed_;
   bool news_ GUARDED_BY(mutex_) = false;
   std::optional<TimePoint> due_ GUARDED_BY(mutex_);  // the next decision
-  Counts counts_ GUARDED_BY(mutex_);
+  ControllerFigures figures_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<ObjectWatch>> watches_ GUARDED_BY(mutex_);
 };
 

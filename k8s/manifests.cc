@@ -215,7 +215,7 @@ std::string AccountsYaml() {
         "{}apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {}\n  namespace: NAMESPACE\n",
         yaml.empty() ? "" : "---\n", AccountName(account));
     yaml += RoleYaml(account, false);
-    if (account == Account::kController) {
+    if (account != Account::kMaster) {
       yaml += RoleYaml(account, true);
     }
   }

@@ -297,6 +297,11 @@ std::map<std::string, std::string> LabelsOf(const PodIdentity& identity) {
   return labels;
 }
 
+std::string JobUidOf(const Object& training_job) {
+  const auto label = training_job.labels.find(std::string(kJobLabel));
+  return label == training_job.labels.end() ? training_job.uid : label->second;
+}
+
 std::optional<PodIdentity> IdentityOf(const std::map<std::string, std::string>& labels) {
   const auto job = labels.find(std::string(kJobLabel));
   const auto role = labels.find(std::string(kRoleLabel));

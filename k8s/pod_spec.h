@@ -43,6 +43,10 @@ std::map<std::string, std::string> LabelsOf(const PodIdentity& identity);
 // nullopt: the labels are not ours, or damaged.
 std::optional<PodIdentity> IdentityOf(const std::map<std::string, std::string>& labels);
 
+// kJobLabel of the pods of a TrainingJob: a label of its own if a statement has made it, or its
+// uid.
+std::string JobUidOf(const Object& training_job);
+
 // What all pods of a job have in common.
 struct PodShape {
   std::string namespace_name;

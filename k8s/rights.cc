@@ -74,7 +74,12 @@ std::vector<Right> RightsOf(Account account) {
               {kPodTemplates, "", {Verb::kGet}},
               {kDisruptionBudgets, "", kOwn},
               {kLeases, "", lease},
-              {kEvents, "", tell}};
+              {kEvents, "", tell},
+              // SHOW CLUSTER, and EXPLAIN of a training on pods.
+              {kTrainingJobs, "", {Verb::kList}, true, false},
+              {kPods, "", {Verb::kList}, true, false},
+              {kNodes, "", {Verb::kList}, true, false},
+              {kQuotas, "", {Verb::kList}, true, false}};
     case Account::kMaster:
       return {{kTrainingJobs, "", kFollow},
               {kTrainingJobs, "status", {Verb::kPatch}},
@@ -100,6 +105,9 @@ Status CheckRights(ApiClient& client, Account account, const std::string& namesp
   std::vector<ApiRequest> reviews;
   std::vector<std::string> asked;
   for (const Right& right : RightsOf(account)) {
+    if (!right.needed) {
+      continue;
+    }
     for (const Verb verb : right.verbs) {
       reviews.push_back(Review(right, verb, namespace_name));
       asked.push_back(Describe(right, verb));

@@ -23,8 +23,10 @@ struct Right {
   std::string_view subresource;  // "status"; empty: none
   std::vector<Verb> verbs;
   bool cluster = false;  // in every namespace, or for objects without a namespace
+  bool needed = true;    // false: without it, only what asks for it fails
 };
-// All rights that it needs and no others: the manifests grant them, CheckRights verifies them.
+// All rights that it uses and no others: the manifests grant them, CheckRights verifies those that
+// are needed.
 std::vector<Right> RightsOf(Account account);
 
 // Asks the API server about each right; an error if it cannot be asked, or kPermissionDenied with

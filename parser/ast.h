@@ -170,7 +170,7 @@ struct CreateModelTypeStatement {
 };
 
 struct ShowStatement {
-  enum class What { kModels, kModel, kTrain, kModelTypes, kJobs, kJob };
+  enum class What { kModels, kModel, kTrain, kModelTypes, kJobs, kJob, kCluster };
   What what = What::kModels;
   std::optional<ModelName> model;  // kModel, kTrain
   int64_t job = 0;                 // kJob
@@ -253,11 +253,10 @@ struct ExplainPlanStatement {
   Span span;
 };
 
-using Statement =
-    std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
-                 ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
-                 DescribeStatement, CreateModelTypeStatement, DropModelStatement,
-                 AlterModelStatement, ModelGrantStatement, JobStatement, SetStatement,
-                 ExplainPlanStatement>;
+using Statement = std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
+                               ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
+                               DescribeStatement, CreateModelTypeStatement, DropModelStatement,
+                               AlterModelStatement, ModelGrantStatement, JobStatement, SetStatement,
+                               ExplainPlanStatement>;
 
 }  // namespace sluice::parser

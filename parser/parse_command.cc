@@ -23,6 +23,8 @@ Result<ExtendedStatement> ParseShow(Cursor& cursor) {
   } else if (cursor.TryWord("JOB")) {
     statement.what = What::kJob;
     ASSIGN_OR_RETURN(statement.job, cursor.TakeInteger("the job's number"));
+  } else if (cursor.TryWord("CLUSTER")) {
+    statement.what = What::kCluster;
   } else if (cursor.TryWord("TRAIN")) {
     statement.what = What::kTrain;
     ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
@@ -34,8 +36,8 @@ Result<ExtendedStatement> ParseShow(Cursor& cursor) {
       ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
     }
   } else {
-    return cursor.Unexpected("MODELS, MODEL, MODEL TYPES, TRAIN, JOBS or JOB",
-                             {"MODELS", "MODEL", "TRAIN", "JOBS", "JOB"});
+    return cursor.Unexpected("MODELS, MODEL, MODEL TYPES, TRAIN, JOBS, JOB or CLUSTER",
+                             {"MODELS", "MODEL", "TRAIN", "JOBS", "JOB", "CLUSTER"});
   }
   return ExtendedStatement(std::move(statement));
 }

@@ -134,6 +134,8 @@ struct StatementPrinter {
         return show.limit ? fmt::format("SHOW JOBS LIMIT {}", *show.limit)
                : show.all ? "SHOW JOBS ALL"
                           : "SHOW JOBS";
+      case What::kCluster:
+        return "SHOW CLUSTER";
       case What::kJob:
         break;
     }
@@ -174,7 +176,8 @@ struct StatementPrinter {
       roles += (roles.empty() ? "" : ", ") + PrintName(role);
     }
     return fmt::format("{} USAGE ON MODEL {}{} {} {}", grant.revoke ? "REVOKE" : "GRANT",
-                       grant.type ? "TYPE " : "", Print(grant.model), grant.revoke ? "FROM" : "TO", roles);
+                       grant.type ? "TYPE " : "", Print(grant.model), grant.revoke ? "FROM" : "TO",
+                       roles);
   }
 
   std::string operator()(const JobStatement& job) const {

@@ -51,8 +51,8 @@ inline constexpr std::array<std::string_view, 42> kFollowAlias = {
     "RETURNING", "NOT",   "AS",          "VALUES", "AND",    "OR",    "IS",
     "IN",        "LIKE",  "BETWEEN",     "ASC",    "DESC",   "END",   "TO"};
 
-inline constexpr std::array<std::string_view, 5> kModelNouns = {"TRAIN", "MODEL", "MODELS", "JOB",
-                                                                "JOBS"};
+inline constexpr std::array<std::string_view, 6> kModelNouns = {"TRAIN", "MODEL", "MODELS",
+                                                                "JOB",   "JOBS",  "CLUSTER"};
 
 // Whether an operand (a table, a value) is complete with `token`, so that a clause may follow.
 inline bool EndsOperand(const Token& token) {

@@ -30,8 +30,8 @@ Result<std::string> LanguageOf(const parser::Name& name) {
 }
 
 // Runs the source once, so that what is wrong with it is known now, and its attributes later.
-Status DescribePythonType(const parser::CreateModelTypeStatement& statement,
-                          const Options& options, plan::CreateModelTypePlan* create) {
+Status DescribePythonType(const parser::CreateModelTypeStatement& statement, const Options& options,
+                          plan::CreateModelTypePlan* create) {
   const Result<std::string> description =
       DescribePythonModel({create->source(), statement.type.name}, options.python);
   if (description.ok()) {
@@ -77,6 +77,8 @@ plan::ShowPlan::What WhatOf(parser::ShowStatement::What what) {
       return plan::ShowPlan::JOBS;
     case What::kJob:
       return plan::ShowPlan::JOB;
+    case What::kCluster:
+      return plan::ShowPlan::CLUSTER;
   }
   return plan::ShowPlan::MODELS;
 }

@@ -1,5 +1,7 @@
 #include "elastic/fleet/forecast.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +22,7 @@ std::optional<std::pair<size_t, double>> FirstToEnd(const ClusterState& state) {
     }
   }
   std::optional<std::pair<size_t, double>> first;
-  for (size_t i = 0; i + 1 < state.jobs.size(); ++i) {  // the last one has not begun
+  for (size_t i = 0; i < state.jobs.size(); ++i) {
     const ClusterJob& job = state.jobs[i];
     if (job.rows_left && !job.throughput.empty() && running[i] > 0) {
       const double rate = ThroughputAt(job, running[i]);
@@ -63,58 +65,81 @@ std::vector<NodeUse> UseOfNodes(const ClusterState& state) {
     NodeUse& use = uses[static_cast<size_t>(process.node)];
     (process.job == ClusterProcess::kNone ? use.services : use.jobs) += process.request;
     use.free -= process.request;
-    use.workers += process.worker ? 1 : 0;
+    use.processes += process.job == ClusterProcess::kNone ? 0 : 1;
   }
   return uses;
 }
 
-StartForecast ForecastStart(const ClusterState& state, ClusterJob job, uint32_t servers,
-                            const Capacity& server, const AutoscalerOptions& options,
+StartForecast ForecastStart(ClusterState state, size_t job, const AutoscalerOptions& options,
                             TimePoint now) {
-  const auto with_job = [&](ClusterState with) {
-    const int index = static_cast<int>(with.jobs.size());
-    job.arrival = now;
-    with.jobs.push_back(job);
-    for (uint32_t i = 0; i < servers; ++i) {
-      ClusterProcess process;
-      process.job = index;
-      process.request = server;
-      with.processes.push_back(process);
-    }
-    return with;
-  };
+  state.jobs[job].arrival = TimePoint::max();
   StartForecast forecast;
-  ClusterState without = state;
-  while (!without.jobs.empty()) {
-    Remove(without, without.jobs.size() - 1);
+  forecast.wanted = state.jobs[job].max;
+  ClusterState alone = state;
+  for (size_t i = state.jobs.size(); i-- > 0;) {
+    if (i != job) {
+      Remove(alone, i);
+    }
   }
-  const uint32_t most = DecideWith(with_job(without), options, now).targets.back().workers;
-  forecast.fits = most >= job.min;
-  ClusterState with = with_job(state);
-  const uint32_t useful = std::min(most, MostUseful(job, options));
-  ScalingDecision decision = DecideWith(with, options, now);
-  forecast.soon = decision.targets.back().workers;
-  const int index = static_cast<int>(with.jobs.size()) - 1;
+  const ScalingDecision::Target most = DecideWith(alone, options, now).targets.front();
+  forecast.reason = most.reason;
+  forecast.useful = most.workers;
+  if (!forecast.fits()) {
+    return forecast;
+  }
+  forecast.useful = std::min(most.workers, MostUseful(state.jobs[job], options));
+  ScalingDecision decision = DecideWith(state, options, now);
+  forecast.soon = decision.targets[job].workers;
   forecast.now = static_cast<uint32_t>(
       std::count_if(decision.starts.begin(), decision.starts.end(),
-                    [index](const ScalingDecision::Start& start) { return start.job == index; }));
-  if (forecast.now < job.min) {
+                    [job](const auto& start) { return start.job == static_cast<int>(job); }));
+  if (forecast.now < state.jobs[job].min) {
     forecast.now = 0;  // its smallest number or nothing
   }
+  if (forecast.soon < state.jobs[job].min) {
+    forecast.reason = decision.targets[job].reason;
+  } else {
+    forecast.reason = forecast.soon < forecast.useful ? "other jobs have their share"
+                                                      : "there is no room for more";
+  }
   double seconds = 0;
-  while (forecast.fits && decision.targets.back().workers < useful) {
-    const auto first = FirstToEnd(with);
+  while (decision.targets[job].workers < forecast.useful) {
+    const auto first = FirstToEnd(state);
     if (!first) {
       return forecast;
     }
     seconds = std::max(seconds, first->second);
-    Remove(with, first->first);
-    decision = DecideWith(with, options, now);
+    Remove(state, first->first);
+    job -= first->first < job ? 1 : 0;
+    decision = DecideWith(state, options, now);
   }
-  if (forecast.fits) {
-    forecast.seconds_until_all = seconds;
-  }
+  forecast.seconds_until_all = seconds;
   return forecast;
+}
+
+std::string DescribeStart(const StartForecast& forecast) {
+  const std::string wanted =
+      fmt::format("{} worker{}", forecast.wanted, forecast.wanted == 1 ? "" : "s");
+  if (forecast.now >= forecast.wanted) {
+    return wanted + " at once";
+  }
+  std::string text = forecast.now == 0 ? fmt::format("none of {} at once", wanted)
+                                       : fmt::format("{} of {} at once", forecast.now, wanted);
+  if (forecast.soon > forecast.now) {
+    text += fmt::format(", {}{} when other jobs have made room", forecast.soon - forecast.now,
+                        forecast.now == 0 ? "" : " more");
+  }
+  if (forecast.soon < forecast.wanted) {
+    const uint32_t rest = forecast.wanted - forecast.soon;
+    text += fmt::format("; {} wait{}: {}", rest, rest == 1 ? "s" : "", forecast.reason);
+  }
+  if (forecast.soon < forecast.useful && forecast.seconds_until_all) {
+    text += fmt::format("; {} in about {:.0f} s",
+                        forecast.useful == forecast.wanted ? fmt::format("all {}", forecast.wanted)
+                                                           : fmt::format("{}", forecast.useful),
+                        *forecast.seconds_until_all);
+  }
+  return text;
 }
 
 }  // namespace sluice::elastic

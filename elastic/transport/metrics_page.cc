@@ -88,6 +88,17 @@ void MetricsText::Add(std::string_view name, Kind kind, std::string_view help, c
   text_ += fmt::format(" {}\n", value);
 }
 
+void MetricsText::Add(std::string_view name, std::string_view help, const Histogram& histogram) {
+  text_ += fmt::format("# HELP {} {}\n# TYPE {} histogram\n", name, help, name);
+  for (size_t i = 0; i < histogram.bounds().size(); ++i) {
+    text_ += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name, histogram.bounds()[i],
+                         histogram.counts()[i]);
+  }
+  text_ += fmt::format("{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n{0}_count {1}\n", name,
+                       histogram.count(), histogram.sum());
+  last_name_ = name;
+}
+
 Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(const std::string& address,
                                                         std::function<std::string()> text) {
   std::unique_ptr<MetricsPage> page(new MetricsPage(std::move(text)));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/transport/acceptor.h"
@@ -26,6 +27,7 @@ class MetricsText {
   // Metrics with the same name must be consecutive; the first one describes them.
   void Add(std::string_view name, Kind kind, std::string_view help, const Labels& labels,
            double value);
+  void Add(std::string_view name, std::string_view help, const Histogram& histogram);
   const std::string& text() const { return text_; }
 
  private:

@@ -363,7 +363,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = MasterPodName(job.name, number);
-  spec.resources.cpu = 0.1;
+  spec.resources.cpu = kMasterCpu;
   spec.incarnation = elastic::Incarnation(static_cast<uint64_t>(number));
   const k8s::PodIdentity identity{job.uid, spec.role, spec.incarnation, {}};
   k8s::Fault fault = led.fault;

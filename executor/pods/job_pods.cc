@@ -32,10 +32,6 @@
 namespace sluice::executor {
 namespace {
 
-uint32_t ServersOf(const plan::Strategy& strategy) {
-  return strategy.kind() == plan::Strategy::ALL_REDUCE ? 0 : strategy.parameter_servers();
-}
-
 Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
   k8s::PodShape shape;
   shape.namespace_name = config.namespace_name();
@@ -305,6 +301,15 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
 uint32_t JobPods::WorkersBefore(const std::stop_token& stop) {
   const Result<JobStatus::Now> now = term_ > 1 ? status_.Look(stop) : NotFound("");
   return now.ok() ? now->granted_workers : 0;
+}
+
+Result<elastic::ClusterState> JobPods::State(const std::stop_token& /*stop*/) {
+  return FailedPrecondition("the master of a job knows only its own pods");
+}
+
+Result<elastic::StartForecast> JobPods::Forecast(const plan::TrainPlan& /*plan*/,
+                                                 const std::stop_token& /*stop*/) {
+  return FailedPrecondition("the master of a job knows only its own pods");
 }
 
 int64_t JobPods::memory_bytes() const {

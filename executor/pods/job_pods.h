@@ -27,6 +27,10 @@ class JobPods final : public Cluster {
                                                 const JobSecrets& secrets) override;
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                             const elastic::ProgressCallback& progress) override;
+  // It knows only its own pods.
+  Result<elastic::ClusterState> State(const std::stop_token& stop) override;
+  Result<elastic::StartForecast> Forecast(const plan::TrainPlan& plan,
+                                          const std::stop_token& stop) override;
   int64_t memory_bytes() const override;
   JobCloser& closer() override { return closer_; }
   std::string Describe() const override;

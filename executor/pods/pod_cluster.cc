@@ -20,11 +20,13 @@
 #include "executor/lost_jobs.h"
 #include "executor/pods/api_metrics.h"
 #include "executor/pods/database_reach.h"
+#include "executor/pods/pod_forecast.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
 #include "executor/row_listener.h"
 #include "k8s/api_verbs.h"
+#include "k8s/cluster_listing.h"
 #include "k8s/disruption_budget.h"
 #include "k8s/rights.h"
 #include "k8s/secret_content.h"
@@ -378,6 +380,22 @@ Result<TrainReport> PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& 
              "pods read the rows on connections of their own, which cannot see what "
              "only this session sees")
       .Hint("COMMIT first, and read no temporary tables; or train with engine.strategy='local'");
+}
+
+Result<elastic::ClusterState> PodCluster::State(const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const k8s::ClusterView view, k8s::ListCluster(access_->client(), stop));
+  return view.Make().state;
+}
+
+Result<elastic::StartForecast> PodCluster::Forecast(const plan::TrainPlan& plan,
+                                                    const std::stop_token& stop) {
+  k8s::PodShape shape;
+  shape.namespace_name = options_.namespace_name;
+  shape.image = options_.image;
+  shape.priority_class = options_.priority_class;
+  ASSIGN_OR_RETURN(shape.template_json, TemplateFor(plan.strategy().pods(), stop));
+  ASSIGN_OR_RETURN(k8s::ClusterView view, k8s::ListCluster(access_->client(), stop));
+  return ForecastOnPods(plan.strategy(), std::move(shape), std::move(view));
 }
 
 void PodCluster::AddMetrics(elastic::MetricsText& text) {

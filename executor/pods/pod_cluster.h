@@ -46,6 +46,10 @@ class PodCluster final : public Cluster {
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                             const elastic::ProgressCallback& progress) override;
   void ForgetJob(const catalog::JobRunner& runner) override;
+  // Asks the API server.
+  Result<elastic::ClusterState> State(const std::stop_token& stop) override;
+  Result<elastic::StartForecast> Forecast(const plan::TrainPlan& plan,
+                                          const std::stop_token& stop) override;
   void AddMetrics(elastic::MetricsText& text) override;
   bool is_elsewhere() const override { return true; }
   int64_t memory_bytes() const override { return here_->memory_bytes(); }

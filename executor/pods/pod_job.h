@@ -13,6 +13,9 @@ class PodJobConfig;
 // Port that a master listens at in its pod, and that its Service leads to.
 inline constexpr int kMasterPort = 7077;
 
+// Processors that a master's pod requests.
+inline constexpr double kMasterCpu = 0.1;
+
 // Exit code of a master whose job is suspended: it has no successor until the job is resumed.
 inline constexpr int kSuspendedExit = 75;
 

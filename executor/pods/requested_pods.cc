@@ -43,6 +43,10 @@ Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, 
   return request;
 }
 
+uint32_t ServersOf(const plan::Strategy& strategy) {
+  return strategy.kind() == plan::Strategy::ALL_REDUCE ? 0 : strategy.parameter_servers();
+}
+
 bool RequestsFolder(const plan::Pods& pods, std::string_view folder) {
   return std::any_of(pods.volumes().begin(), pods.volumes().end(), [folder](const auto& volume) {
     const std::string& path = volume.mount_path();

@@ -8,7 +8,8 @@
 
 namespace sluice::plan {
 class Pods;
-}
+class Strategy;
+}  // namespace sluice::plan
 
 namespace sluice::executor {
 
@@ -16,6 +17,9 @@ namespace sluice::executor {
 // largest numbers of them, of which a share may have high priority. An error if the plan is
 // damaged.
 Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, uint32_t servers);
+
+// How many parameter servers the plan's job has.
+uint32_t ServersOf(const plan::Strategy& strategy);
 
 // Whether the folder is on one of the volumes that the plan requests.
 bool RequestsFolder(const plan::Pods& pods, std::string_view folder);

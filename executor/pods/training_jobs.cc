@@ -25,11 +25,6 @@ TimePoint After(TimePoint now, double seconds) {
   return now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
 }
 
-std::string JobUidOf(const k8s::Object& object) {
-  const auto label = object.labels.find(std::string(k8s::kJobLabel));
-  return label == object.labels.end() ? object.uid : label->second;
-}
-
 bool HasEnded(const k8s::TrainingJobStatus& status) {
   return k8s::Holds(status, k8s::kConditionComplete) || k8s::Holds(status, k8s::kConditionFailed);
 }
@@ -111,7 +106,7 @@ TrainingJobs::~TrainingJobs() {
 
 void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
   if (change.kind == k8s::ObjectChange::Kind::kGone || change.object.leaving) {
-    hooks_.deleted(JobUidOf(change.object));
+    hooks_.deleted(k8s::JobUidOf(change.object));
     const MutexLock lock(mutex_);
     known_.erase(change.object.uid);
     return;
@@ -119,7 +114,7 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
   const auto spec = k8s::ParseTrainingJobSpec(change.object.json);
   const auto status = k8s::ParseTrainingJobStatus(change.object.json);
   if (spec.ok() && status.ok()) {
-    hooks_.suspended(JobUidOf(change.object), spec->suspend,
+    hooks_.suspended(k8s::JobUidOf(change.object), spec->suspend,
                      k8s::Holds(*status, k8s::kConditionSuspended));
   }
   const MutexLock lock(mutex_);
@@ -169,7 +164,7 @@ void TrainingJobs::Run(const std::stop_token& stop) {
         if (!HasEnded(*status)) {
           known.ended = now;
           if (spec.ok() && IsLate(*spec, *status)) {
-            late.emplace_back(JobUidOf(known.object), *spec->active_deadline_seconds);
+            late.emplace_back(k8s::JobUidOf(known.object), *spec->active_deadline_seconds);
           }
         } else if (known.ended == TimePoint{}) {
           known.ended = now;

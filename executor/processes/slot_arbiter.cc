@@ -152,36 +152,48 @@ elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
   return one;
 }
 
-// The machine as a cluster of one node. A granted worker that does not run yet holds its place; one
-// that runs beyond its job's grant is about to leave.
+// Adds the job and its processes. A granted worker that does not run yet holds its place; one that
+// runs beyond its job's grant is about to leave.
+void SlotArbiter::Describe(const Job& job, elastic::ClusterState& state) const {
+  const int index = static_cast<int>(state.jobs.size());
+  state.jobs.push_back(Describe(job));
+  elastic::ClusterProcess server;
+  server.job = index;
+  server.node = job.started ? 0 : elastic::ClusterProcess::kNone;
+  server.request.memory_bytes = job.request.server_memory_bytes;
+  state.processes.insert(state.processes.end(), job.request.servers, server);
+  elastic::ClusterProcess worker;
+  worker.job = index;
+  worker.node = 0;
+  worker.worker = true;
+  worker.request = elastic::RequestOf(state.jobs.back(), state.nodes);
+  uint32_t count = 0;
+  for (const int64_t memory : job.live) {
+    elastic::ClusterProcess live = worker;
+    live.request.memory_bytes = memory;
+    live.terminating = ++count > job.grant.workers;
+    state.processes.push_back(live);
+  }
+  for (; count < job.grant.workers; ++count) {
+    state.processes.push_back(worker);
+  }
+}
+
 elastic::ClusterState SlotArbiter::Describe() const {
   elastic::ClusterState state;
   state.nodes = Nodes();
   for (const auto& [id, job] : jobs_) {
-    const int index = static_cast<int>(state.jobs.size());
-    state.jobs.push_back(Describe(job));
-    elastic::ClusterProcess servers;
-    servers.job = index;
-    servers.node = job.started ? 0 : elastic::ClusterProcess::kNone;
-    servers.request.memory_bytes = job.request.server_memory_bytes * job.request.servers;
-    state.processes.push_back(servers);
-    elastic::ClusterProcess worker;
-    worker.job = index;
-    worker.node = 0;
-    worker.worker = true;
-    worker.request = elastic::RequestOf(state.jobs.back(), state.nodes);
-    uint32_t count = 0;
-    for (const int64_t memory : job.live) {
-      elastic::ClusterProcess live = worker;
-      live.request.memory_bytes = memory;
-      live.terminating = ++count > job.grant.workers;
-      state.processes.push_back(live);
-    }
-    for (; count < job.grant.workers; ++count) {
-      state.processes.push_back(worker);
-    }
+    Describe(job, state);
   }
   return state;
+}
+
+elastic::StartForecast SlotArbiter::Forecast(const Request& request) const {
+  Job job;
+  job.request = request;
+  elastic::ClusterState state = State();
+  Describe(job, state);
+  return elastic::ForecastStart(state, state.jobs.size() - 1, options_.autoscaler, clock_.Now());
 }
 
 elastic::ClusterState SlotArbiter::State() const {

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet/autoscaler.h"
+#include "elastic/fleet/forecast.h"
 #include "executor/processes/room.h"
 
 namespace sluice::executor {
@@ -41,6 +42,8 @@ class SlotArbiter final : public Room {
 
   // The machine as a cluster of one node.
   elastic::ClusterState State() const EXCLUDES(mutex_);
+  // What would become of the job if it entered now.
+  elastic::StartForecast Forecast(const Request& request) const EXCLUDES(mutex_);
 
   // What a job in a process of its own already has.
   struct Holdings {
@@ -70,6 +73,7 @@ class SlotArbiter final : public Room {
   int64_t Add(Job job) REQUIRES(mutex_);
   std::vector<elastic::ClusterNode> Nodes() const;
   static elastic::ClusterJob Describe(const Job& job);
+  void Describe(const Job& job, elastic::ClusterState& state) const;
   elastic::ClusterState Describe() const REQUIRES(mutex_);
   void Decide() REQUIRES(mutex_);
   void Run(const std::stop_token& stop);

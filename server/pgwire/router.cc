@@ -15,8 +15,9 @@ namespace sluice::server::pgwire {
 namespace {
 
 // Every statement of ours has one of these words.
-constexpr std::array<std::string_view, 10> kOurWords = {
-    "TO", "LABEL", "TRAIN", "MODEL", "MODELS", "JOB", "JOBS", "CANCEL", "WAIT", "SLUICE"};
+constexpr std::array<std::string_view, 11> kOurWords = {"TO",     "LABEL", "TRAIN", "MODEL",
+                                                        "MODELS", "JOB",   "JOBS",  "CLUSTER",
+                                                        "CANCEL", "WAIT",  "SLUICE"};
 
 bool IsOurWord(std::string_view word) {
   if (Upper(word.front()) == 'L' && NearestName(word, {"LABEL"}).has_value()) {

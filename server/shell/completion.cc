@@ -172,7 +172,8 @@ class Completer {
     } else if (last == "TO" && upper_.front() != "ALTER" && upper_.front() != "GRANT") {
       Keywords(std::array<std::string_view, 4>{"TRAIN", "PREDICT", "EVALUATE", "EXPLAIN"});
     } else if (last == "SHOW") {
-      Keywords(std::array<std::string_view, 5>{"MODELS", "MODEL", "MODEL TYPES", "JOBS", "JOB"});
+      Keywords(std::array<std::string_view, 6>{"MODELS", "MODEL", "MODEL TYPES", "JOBS", "JOB",
+                                               "CLUSTER"});
     } else if (last == "DESCRIBE") {
       Keywords(std::array<std::string_view, 2>{"MODEL", "MODEL TYPE"});
     } else if (last == "DROP" || last == "ALTER" || last == "CREATE") {

@@ -104,6 +104,15 @@ std::string DescribeJobPlace(const plan::Plan& plan, Session& session) {
                                           : ", and ends with its client");
 }
 
+std::string DescribeStart(const plan::Plan& plan, Session& session, const std::stop_token& stop) {
+  if (!OnManyProcesses(plan) || session.cluster() == nullptr) {
+    return "";
+  }
+  const Result<elastic::StartForecast> forecast = session.cluster()->Forecast(plan.train(), stop);
+  return fmt::format("Start: {}", forecast.ok() ? elastic::DescribeStart(*forecast)
+                                                : "not known: " + forecast.status().message());
+}
+
 Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
               executor::ResultSink& sink) {
   const Placement placement = PlacementFor(plan, session);

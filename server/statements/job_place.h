@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "base/row_batch.h"
@@ -32,6 +33,10 @@ Status ResumeLostJobs(Session& session);
 // One line for a person: where RunJob would run the plan's job, and what the job
 // outlives there; "" if the session has no choice.
 std::string DescribeJobPlace(const plan::Plan& plan, Session& session);
+
+// One line for a person: how many of a training's workers would start now, and why the others would
+// wait; "" if the plan has none.
+std::string DescribeStart(const plan::Plan& plan, Session& session, const std::stop_token& stop);
 
 // Whether the plan's answer is its job (sluice.async).
 bool AnswersWithJob(const plan::Plan& plan, const Session& session);

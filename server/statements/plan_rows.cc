@@ -66,6 +66,9 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
   if (const std::string place = DescribeJobPlace(plan, session); !place.empty()) {
     rows.Add({place});
   }
+  if (const std::string start = DescribeStart(plan, session, scope->stop()); !start.empty()) {
+    rows.Add({start});
+  }
   RETURN_IF_ERROR(rows.SendTo(sink));
   sink.Done("EXPLAIN");
   return OkStatus();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "k8s/pod_spec.h"
@@ -115,6 +116,63 @@ TEST_F(ClusterViewTest, AGrantWhosePodsAppearOneByOneStays) {
   EXPECT_EQ(Grants({.hysteresis_seconds = 10}), Granted());
 }
 
+// Its TrainingJob carries the label of its pods, which is not its uid.
+TEST_F(ClusterViewTest, AJobThatAStatementBeganHasItsPods) {
+  Node("n1", 4);
+  view_.OnTrainingJob(Change(
+      R"({"metadata": {"name": "a", "namespace": "ns", "uid": "1-2-3",
+                       "labels": {"training.sluice/job": "a-uid"}},
+          "spec": {"statement": "SELECT 1", "source": {"secretName": "s"}, "workers": {"max": 8}},
+          "status": {"grant": {"workers": 3}}})"));
+  Worker("a", "n1");
+  Worker("a", "n1");
+  Worker("a", "n1");
+  const ClusterView::Snapshot snapshot = view_.Make();
+  ASSERT_EQ(snapshot.jobs.size(), 1U);
+  EXPECT_EQ(snapshot.jobs[0].running, 3U);
+  for (const ClusterProcess& process : snapshot.state.processes) {
+    EXPECT_EQ(process.job, 0);
+  }
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}}));
+}
+
+TEST_F(ClusterViewTest, APlannedJobTakesNothingAndShowsWhatItNeeds) {
+  Node("n1", 4);
+  Node("n2", 4);
+  Job("a", 1, 2, R"({"grant": {"workers": 2}})");
+  Worker("a", "n1");
+  Worker("a", "n1");
+  const ClusterView::Snapshot before = view_.Make();
+  PodFacts worker;
+  worker.request.known = {2, 0, 0, 1};
+  worker.request.further["example.com/fpga"] = 1;
+  worker.priority = -1000;
+  PodFacts master;
+  master.role = Role::kMaster;
+  master.request.known = {0.5, 0, 0, 1};
+  TrainingJobSpec spec;
+  spec.workers.min = 2;
+  spec.workers.max = 3;
+  spec.priority = 7;
+  view_.Plan("planned", spec, {worker, master});
+  const ClusterView::Snapshot after = view_.Make();
+  ASSERT_EQ(after.state.jobs.size(), 2U);
+  const elastic::ClusterJob& planned = after.state.jobs.back();
+  EXPECT_EQ(planned.name, "planned");
+  EXPECT_EQ(planned.min, 2U);
+  EXPECT_EQ(planned.max, 3U);
+  EXPECT_EQ(planned.worker.cpu, 2);
+  EXPECT_EQ(planned.worker.further[0], 1);
+  EXPECT_LT(planned.priority, after.state.jobs.front().priority);
+  ASSERT_EQ(after.state.processes.size(), before.state.processes.size() + 1) << "the master waits";
+  EXPECT_EQ(std::count_if(after.state.processes.begin(), after.state.processes.end(),
+                          [](const ClusterProcess& each) {
+                            return each.job == 1 && !each.worker &&
+                                   each.node == ClusterProcess::kNone && each.request.cpu == 0.5;
+                          }),
+            1);
+}
+
 TEST_F(ClusterViewTest, JobsThatAreOverOrSuspendedGetNothing) {
   Node("n1", 4);
   Job("over", 1, 8, R"({"conditions": [{"type": "Complete", "status": "True"}]})");
@@ -148,6 +206,20 @@ TEST_F(ClusterViewTest, WhereItGoesADifferentNodeWouldNotHelp) {
   const Granted grants = Grants();
   ASSERT_EQ(grants.size(), 1U);
   EXPECT_THAT(grants.at("a").give_up, ElementsAre(testing::AnyOf("a-worker-3", "a-worker-4")));
+}
+
+// Its master ends none as long as it has no more than it may have.
+TEST_F(ClusterViewTest, AWorkerThatHasToMoveLeavesBeforeAnotherOneStarts) {
+  Node("n1", 2);
+  Node("n2", 2);
+  Job("a", 2, 2, R"({"grant": {"workers": 2}})");
+  Worker("a", "n1");
+  Worker("a", "n2");
+  Pod("web", "", "{}", "", 0, false, "2");
+  const Granted grants = Grants();
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(grants.at("a").workers, 1U);
+  EXPECT_EQ(grants.at("a").give_up.size(), 1U);
 }
 
 TEST_F(ClusterViewTest, APodThatShrinkingDoesNotHelpShrinksNobody) {

@@ -48,11 +48,16 @@ class ControllerContract : public testing::TestWithParam<Kind> {
     server_->clock().Advance(std::chrono::milliseconds(100));
     std::this_thread::sleep_for(std::chrono::milliseconds(GetParam() == Kind::kFake ? 3 : 100));
   }
-  // The test's time limit ends a wait in vain. Returns the seconds that it took.
+  // Returns the seconds that it took. A wait in vain fails the test.
   template <class Condition>
   double Until(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     int passes = 0;
     while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) {
+        ADD_FAILURE() << "waited in vain for two minutes";
+        break;
+      }
       Pass();
       ++passes;
     }
@@ -162,6 +167,9 @@ TEST_P(ControllerContract, SharesAsTheTableOfCasesSays) {
       }
       return true;
     });
+    if (HasFailure()) {
+      return;
+    }
   }
 }
 

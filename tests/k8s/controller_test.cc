@@ -74,8 +74,8 @@ TEST_F(ControllerTest, WritesWhatEachJobMayHave) {
   WaitUntil([&] { return GrantOf("a") == 3 && GrantOf("b") == 1; });
   Node("n2", 4);
   WaitUntil([&] { return GrantOf("a") == 7; });
-  EXPECT_TRUE(one->controller.counts().leads);
-  EXPECT_EQ(one->controller.counts().nodes, 2U);
+  EXPECT_TRUE(one->controller.figures().leads);
+  EXPECT_EQ(one->controller.figures().nodes, 2U);
 }
 
 TEST_F(ControllerTest, OneOfSeveralActsAndAnotherFollows) {
@@ -85,11 +85,11 @@ TEST_F(ControllerTest, OneOfSeveralActsAndAnotherFollows) {
   WaitUntil([&] { return GrantOf("a") == 4; });
   const auto other = Start("other");
   WaitUntil([&] { return server_.fake().Asked("get", "leases") > 3; });
-  EXPECT_FALSE(other->controller.counts().leads);
+  EXPECT_FALSE(other->controller.figures().leads);
   one.reset();
   Node("n2", 2);
   WaitUntil([&] { return GrantOf("a") == 6; });
-  EXPECT_TRUE(other->controller.counts().leads);
+  EXPECT_TRUE(other->controller.figures().leads);
 }
 
 TEST_F(ControllerTest, AGrantThatCouldNotBeWrittenIsDecidedAgain) {
@@ -98,7 +98,7 @@ TEST_F(ControllerTest, AGrantThatCouldNotBeWrittenIsDecidedAgain) {
   server_.fake().Make(Trouble::kForbidden, "patch", "trainingjobs", 2);
   const auto one = Start("one");
   WaitUntil([&] { return GrantOf("a") == 4; });
-  EXPECT_EQ(one->controller.counts().failed_grants, 2U);
+  EXPECT_EQ(one->controller.figures().failed_grants, 2U);
 }
 
 TEST_F(ControllerTest, WithoutRightsItEndsWithTheReason) {

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <thread>
 
+#include "executor/show_cluster.h"
 #include "k8s/cluster_objects.h"
 #include "tests/process/pods_fixture.h"
 
@@ -48,6 +50,24 @@ class PodsWithController : public Pods {
   }
   bool HasWorkers(size_t workers, double seconds = 60) {
     return Eventually([&] { return kubelet_->Running("worker").size() == workers; }, seconds);
+  }
+  // The only row of SHOW CLUSTER.
+  std::vector<Value> ShowsCluster() {
+    RecordingSink sink;
+    Context context{*source_, *catalog_, "tester", "SHOW CLUSTER", {}, cluster_.get()};
+    const Status shown = ShowCluster(context, sink);
+    EXPECT_TRUE(shown.ok()) << shown.ToString();
+    return sink.rows.size() == 1 ? sink.rows[0] : std::vector<Value>(11);
+  }
+  // As EXPLAIN says it.
+  std::string StartForecastOf(const std::string& model) {
+    const auto statements = parser::Parse(
+        TrainText(model, "engine.num_workers=1, engine.max_workers=3, engine.num_ps=1"));
+    const auto plan = planner::MakePlan(std::get<parser::TrainStatement>(statements.value().at(0)),
+                                        *source_, catalog_->models(), OnPods());
+    const auto forecast = cluster_->Forecast(plan.value().train(), {});
+    EXPECT_TRUE(forecast.ok()) << forecast.status().ToString();
+    return forecast.ok() ? elastic::DescribeStart(*forecast) : "";
   }
   double SecondsUntil(const std::function<bool()>& holds) {
     const auto begun = std::chrono::steady_clock::now();
@@ -96,6 +116,32 @@ TEST_F(PodsWithController, AServiceShrinksAJobAndLeavesItsRoomToAnother) {
   EXPECT_THAT(RowsOfEpochs(), ::testing::Each("14286")) << "15,000 without 714 for validation";
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_skipped, 0);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+}
+
+// Its TrainingJob is named by a label of its pods, not by its uid.
+TEST_F(PodsWithController, AJobThatAStatementBeganSharesTheCluster) {
+  StartController("controller");
+  RecordingSink sink;
+  std::jthread client([&](const std::stop_token& stop) {
+    static_cast<void>(Train(
+        "m", "train.epoch=100000, engine.num_workers=1, engine.max_workers=3, engine.num_ps=1",
+        sink, stop));
+  });
+  ASSERT_TRUE(HasWorkers(3, 120)) << ::testing::PrintToString(Events(1))
+                                  << kubelet_->LogOf("controller");
+  const std::vector<Value> before = ShowsCluster();
+  EXPECT_EQ(before.at(0), Value(std::string("node-1")));
+  EXPECT_EQ(before.at(3), Value(0.0)) << "services";
+  const auto processes = std::get<int64_t>(before.at(10));
+  EXPECT_GE(processes, 3) << "a master of a tenth, a server, and workers as measured";
+  EXPECT_NEAR(std::get<double>(before.at(4)), 0.1 + static_cast<double>(processes - 1), 1e-9);
+  EXPECT_THAT(StartForecastOf("another"), HasSubstr("of 3 workers at once"));
+
+  StartService("web", "2");
+  EXPECT_TRUE(Eventually([&] { return !kubelet_->NodeOf("web").empty(); }))
+      << ::testing::PrintToString(Events(1)) << kubelet_->LogOf("controller");
+  EXPECT_TRUE(HasWorkers(1)) << kubelet_->LogOf("controller");
+  EXPECT_EQ(ShowsCluster().at(3), Value(2.0));
 }
 
 // Without a controller the last grant stays; the next controller continues from there.

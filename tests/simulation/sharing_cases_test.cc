@@ -30,8 +30,9 @@ TEST_P(SimulatedSharing, InTheSimulation) {
       world.RunUntil(world.now() + 1);
     }
     world.RunUntil(30);
-    for (const int cpu : GetParam().services) {
-      world.SetService("service", {static_cast<double>(cpu), kGiga, 0}, 1);
+    for (size_t i = 0; i < GetParam().services.size(); ++i) {
+      world.SetService("service" + std::to_string(i),
+                       {static_cast<double>(GetParam().services[i]), kGiga, 0}, 1);
     }
     world.RunUntil(90);
     for (size_t job = 0; job < GetParam().jobs.size(); ++job) {

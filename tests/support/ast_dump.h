@@ -243,8 +243,8 @@ class AstDump {
     });
   }
   void Visit(const ShowStatement& show) {
-    constexpr std::string_view kWhats[] = {"models",      "model", "train",
-                                           "model types", "jobs",  "job"};
+    constexpr std::string_view kWhats[] = {"models", "model", "train",  "model types",
+                                           "jobs",   "job",   "cluster"};
     Line("Show", show.span, std::string(kWhats[static_cast<int>(show.what)]));
     Indented([&] {
       One("model", show.model);

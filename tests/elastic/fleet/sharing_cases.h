@@ -31,7 +31,11 @@ inline const std::vector<SharingCase>& SharingCases() {
       {"APriorityComesBeforeAnEarlierArrival", {6}, {}, {{4, 4, 0, 0}, {4, 4, 1, 4}, {2, 2, 0, 2}}},
       {"NodesAreUsedTogether", {4, 4}, {}, {{1, 20, 0, 4}, {1, 20, 0, 4}}},
       {"AServiceComesFirst", {4, 4}, {2}, {{1, 20, 0, 3}, {1, 20, 0, 3}}},
-      {"AMinimumBeyondTheClusterHoldsUpNobody", {4}, {}, {{3, 4, 0, 4}}},
+      {"AMinimumBeyondTheClusterHoldsUpNobody", {4}, {}, {{5, 8, 0, 0}, {1, 8, 0, 4}}},
+      {"AHigherMinimumBeyondTheClusterHoldsUpNobody", {4}, {}, {{5, 8, 9, 0}, {3, 8, 0, 4}}},
+      {"PrioritiesOrderThreeJobs", {8}, {}, {{1, 20, 0, 1}, {1, 3, 1, 3}, {1, 4, 2, 4}}},
+      {"AServiceLeavesTheHigherPriorityMore", {4, 4}, {3}, {{1, 20, 0, 1}, {1, 20, 5, 4}}},
+      {"ServicesLeaveEachJobItsMinimum", {4, 4}, {2, 2}, {{2, 8, 0, 2}, {2, 8, 0, 2}}},
   };
   return cases;
 }

@@ -31,6 +31,23 @@ std::string Ask(int port, const std::string& request) {
   return answer;
 }
 
+TEST(MetricsText, AHistogramCountsUpToEachBound) {
+  Histogram seconds({0.1, 3});
+  for (const double value : {0.1, 0.5, 2.5, 7.0}) {
+    seconds.Add(value);
+  }
+  MetricsText text;
+  text.Add("sluice_seconds", "Seconds.", seconds);
+  EXPECT_EQ(text.text(),
+            "# HELP sluice_seconds Seconds.\n"
+            "# TYPE sluice_seconds histogram\n"
+            "sluice_seconds_bucket{le=\"0.1\"} 1\n"
+            "sluice_seconds_bucket{le=\"3\"} 3\n"
+            "sluice_seconds_bucket{le=\"+Inf\"} 4\n"
+            "sluice_seconds_sum 10.1\n"
+            "sluice_seconds_count 4\n");
+}
+
 TEST(MetricsText, IsPrometheus) {
   MetricsText text;
   text.Add("sluice_pods", MetricsText::Kind::kGauge, "Pods.", {{"role", "a\"b\\\n"}}, 2);

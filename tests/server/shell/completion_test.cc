@@ -34,6 +34,7 @@ TEST_F(CompletionTest, StatementsAndClausesInTheCaseThatIsTyped) {
   EXPECT_THAT(Offers("sel"), ElementsAre("select"));
   EXPECT_THAT(Offers("SELECT 1; SHO"), ElementsAre("SHOW"));
   EXPECT_THAT(Offers("SHOW "), Contains("MODELS"));
+  EXPECT_THAT(Offers("show cl"), ElementsAre("cluster"));
   EXPECT_THAT(Offers("SELECT * FROM employee LAB"), ElementsAre("LABEL"));
   EXPECT_THAT(Offers("SELECT * FROM employee TO "),
               ElementsAre("EVALUATE", "EXPLAIN", "PREDICT", "TRAIN"));

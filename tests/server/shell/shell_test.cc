@@ -224,6 +224,9 @@ TEST_F(ShellTest, ServesUntilItIsToldToStop) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "n\n42\n");
   EXPECT_EQ(Run({"sql", "--gateway", address, "-c", "SELECT * FROM nowhere"}).exit_code, 1);
+  EXPECT_NE(Run({"sql", "--gateway", address, "--format", "csv", "-c", "SHOW CLUSTER"})
+                .out.find("\nthis machine,ready,"),
+            std::string::npos);
   // Its commands work there, too.
   const std::string file = (folder_ / "f.csv").string();
   std::ofstream(file) << "n,s\n1,it's\n2,\n";

@@ -44,6 +44,8 @@ frame = pandas.read_sql("SELECT x FROM points ORDER BY x LIMIT 4 TO PREDICT USIN
 assert list(frame.columns) == ["x", "y"] and len(frame) == 4, frame
 assert frame["x"].dtype == "float64", frame.dtypes
 assert len(pandas.read_sql("SHOW JOBS", c)) >= 3
+nodes = pandas.read_sql("SHOW CLUSTER", c)
+assert list(nodes["node"]) == ["this machine"] and nodes["free_cpu"][0] > 0, nodes
 try:
     with c.cursor() as cur:
         cur.execute("SELECT * FROM nope")
