@@ -246,18 +246,18 @@ inline constexpr bool kAboutCatalog =
     std::is_same_v<Statement, AlterModelStatement> ||
     std::is_same_v<Statement, ModelGrantStatement> || std::is_same_v<Statement, JobStatement>;
 
-// EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs.
+// EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs, except with ANALYZE.
 struct ExplainPlanStatement {
   ExtendedStatement statement;
   bool json = false;
+  bool analyze = false;  // runs the statement, and tells what it spent its time on
   Span span;
 };
 
-using Statement =
-    std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
-                 ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
-                 DescribeStatement, CreateModelTypeStatement, DropModelStatement,
-                 AlterModelStatement, ModelGrantStatement, JobStatement, SetStatement,
-                 ExplainPlanStatement>;
+using Statement = std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
+                               ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
+                               DescribeStatement, CreateModelTypeStatement, DropModelStatement,
+                               AlterModelStatement, ModelGrantStatement, JobStatement, SetStatement,
+                               ExplainPlanStatement>;
 
 }  // namespace sluice::parser

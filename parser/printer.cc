@@ -174,7 +174,8 @@ struct StatementPrinter {
       roles += (roles.empty() ? "" : ", ") + PrintName(role);
     }
     return fmt::format("{} USAGE ON MODEL {}{} {} {}", grant.revoke ? "REVOKE" : "GRANT",
-                       grant.type ? "TYPE " : "", Print(grant.model), grant.revoke ? "FROM" : "TO", roles);
+                       grant.type ? "TYPE " : "", Print(grant.model), grant.revoke ? "FROM" : "TO",
+                       roles);
   }
 
   std::string operator()(const JobStatement& job) const {
@@ -187,7 +188,11 @@ struct StatementPrinter {
   }
 
   std::string operator()(const ExplainPlanStatement& plan) const {
-    return (plan.json ? "EXPLAIN (FORMAT JSON) " : "EXPLAIN ") + std::visit(*this, plan.statement);
+    const std::string_view options = plan.analyze && plan.json ? "(ANALYZE, FORMAT JSON) "
+                                     : plan.analyze            ? "ANALYZE "
+                                     : plan.json               ? "(FORMAT JSON) "
+                                                               : "";
+    return "EXPLAIN " + std::string(options) + std::visit(*this, plan.statement);
   }
 
   static std::string CreateModel(const TrainStatement& train) {

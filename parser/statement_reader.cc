@@ -20,9 +20,6 @@ constexpr int kMaxOpenBodies = 8;
 // The clauses are parsed into a tree, which is larger than its text; the select is not.
 constexpr int64_t kMaxClauseBytes = 1 << 20;
 
-// "(", FORMAT and its value; of any other options only the end is searched for.
-constexpr size_t kPlainOptions = 3;
-
 // Where the words of a statement tell what it is: CREATE OR REPLACE MODEL TYPE and a name is the
 // longest.
 constexpr size_t kHeadTokens = 6;
@@ -47,25 +44,25 @@ Status StatementReader::ReadExplain(const Token& first) {
   explain_options_ = first.span;
   body_begin_ = lexer_.position();
   ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
-  std::vector<Token> options;
   if (token.IsSymbol("(")) {
+    const int64_t begin = token.span.begin;
+    do {
+      ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
+      ASSIGN_OR_RETURN(token, ReadExplainOption(token));
+    } while (token.IsSymbol(","));
     while (!token.IsSymbol(")") && !token.EndsStatement()) {
-      if (options.size() <= kPlainOptions) {
-        options.push_back(token);
-      }
+      plain_explain_ = false;
       ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
     }
-    explain_options_ = {options.front().span.begin, token.span.end};
-    const bool format = options.size() == kPlainOptions && options[1].IsWord("FORMAT") &&
-                        (options[2].IsWord("JSON") || options[2].IsWord("TEXT"));
-    plain_explain_ = format && !token.EndsStatement();
-    piece_.explain_json = plain_explain_ && options[2].IsWord("JSON");
+    explain_options_ = {begin, token.span.end};
+    plain_explain_ = plain_explain_ && !token.EndsStatement();
     body_begin_ = lexer_.position();
     return OkStatus();
   }
   while (token.IsWord("ANALYZE") || token.IsWord("VERBOSE") || token.IsWord("QUERY") ||
          token.IsWord("PLAN")) {
-    plain_explain_ = false;
+    plain_explain_ = plain_explain_ && token.IsWord("ANALYZE");
+    piece_.explain_analyze = piece_.explain_analyze || token.IsWord("ANALYZE");
     explain_options_ = token.span;
     body_begin_ = lexer_.position();
     ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
@@ -74,13 +71,32 @@ Status StatementReader::ReadExplain(const Token& first) {
   return OkStatus();
 }
 
+// An option in parentheses, which begins with `first`; returns the token after it. The options of
+// ours are FORMAT {JSON | TEXT} and ANALYZE [boolean]; others are the database's.
+Result<Token> StatementReader::ReadExplainOption(const Token& first) {
+  if (first.IsSymbol(")") || first.EndsStatement()) {
+    plain_explain_ = false;
+    return first;
+  }
+  ASSIGN_OR_RETURN(Token value, lexer_.NextSql(first));
+  if (first.IsWord("FORMAT") && (value.IsWord("JSON") || value.IsWord("TEXT"))) {
+    piece_.explain_json = value.IsWord("JSON");
+    return lexer_.NextSql(value);
+  }
+  plain_explain_ = plain_explain_ && first.IsWord("ANALYZE");
+  const bool yes = value.IsWord("TRUE") || value.IsWord("ON") || value.text == "1";
+  const bool no = value.IsWord("FALSE") || value.IsWord("OFF") || value.text == "0";
+  piece_.explain_analyze = !no;
+  return yes || no ? lexer_.NextSql(value) : Result<Token>(std::move(value));
+}
+
 Status StatementReader::RequirePlainExplain() const {
   if (plain_explain_) {
     return OkStatus();
   }
-  return SyntaxError("this statement is explained by EXPLAIN or EXPLAIN (FORMAT JSON) only")
+  return SyntaxError("of the options of EXPLAIN, this statement has FORMAT and ANALYZE only")
       .At(explain_options_)
-      .Hint("other options of EXPLAIN belong to the database's own statements");
+      .Hint("the others belong to the database's own statements");
 }
 
 // Whether head_ begins a statement of ours that contains no query.
@@ -145,8 +161,8 @@ Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
 bool StatementReader::AtModelType(size_t type) const {
   const Token& name = head_[type + 1];
   return head_[type].IsWord("TYPE") &&
-         (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) && !name.IsWord("OPTIONS") &&
-         !name.IsWord("TRANSFORM") && !name.IsWord("AS");
+         (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) &&
+         !name.IsWord("OPTIONS") && !name.IsWord("TRANSFORM") && !name.IsWord("AS");
 }
 
 Result<Piece> StatementReader::ReadCreateModelType() {
@@ -342,6 +358,7 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
   piece_.span = {static_cast<int64_t>(text_begin), end};
   piece_.explain = false;
   piece_.explain_json = false;
+  piece_.explain_analyze = false;
   piece_.returns_rows = reports_rows || rows.rows();
   piece_.foreign = lexer_.met_foreign() || body.met() || unbalanced;
   return std::move(piece_);

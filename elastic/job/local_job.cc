@@ -88,6 +88,7 @@ class LocalCheckpoints {
 }  // namespace
 
 Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
+  PhaseClock clock(Phase::kStart, job.profile);
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(job.plan.model()));
   ASSIGN_OR_RETURN(Master::Options options,
@@ -125,15 +126,17 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   const Incarnation incarnation =
       host.With([](Master& master, TimePoint now) { return master.Expect("worker", now); });
   DirectMasterLink master(host, incarnation);
-  DirectParameterLink parameters(*shard, *network);
+  DirectParameterLink parameters(*shard, *network, &clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Worker> worker,
-      Worker::Make({job.plan, job.source, job.dataset, job.validation}, master, parameters));
+      Worker::Make({job.plan, job.source, job.dataset, job.validation, nullptr, {}, &clock}, master,
+                   parameters));
   const Status worked = [&] {
     const std::stop_callback finish(
         job.finish, [&host] { host.With([](Master& over, TimePoint) { over.EndWithEpoch(); }); });
     return worker->Run(job.stop);
   }();
+  clock.Enter(Phase::kFinishing);
   writer.reset();
   if (!worked.ok()) {
     host.ReportLastProgress();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "elastic/ids.h"
@@ -40,6 +41,7 @@ class FeatureReader {
     ReadWatch* watch = nullptr;  // notified of each read; must outlive the reader
     // How long a read may wait for another session's lock (55P03); 0: until it is free.
     std::chrono::milliseconds lock_wait{0};
+    PhaseClock* clock = nullptr;  // of this thread; must outlive the reader. Null: none
   };
   // `source`, `spec` and `transform` must outlive it. NotFound (42703): a column does not exist.
   // Does not query the database before Open.
@@ -73,6 +75,7 @@ class FeatureReader {
   FeatureReader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
                 const models::FeatureTransform& transform, Options options);
   Status FindColumns();
+  Status ReadBatch(size_t rows);
   void Split();
   Status Transform();
 

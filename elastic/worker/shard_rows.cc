@@ -46,6 +46,7 @@ Result<std::unique_ptr<ShardLoader>> ShardLoader::Make(catalog::DataSource& sour
   reader.split = options.all_validation ? SplitRule() : split;
   reader.watch = options.watch;
   reader.lock_wait = kReadLockWait;
+  reader.clock = options.clock;
   ASSIGN_OR_RETURN(loader->reader_, FeatureReader::Make(source, spec, transform, reader));
   return loader;
 }
@@ -69,6 +70,7 @@ Status ShardLoader::Start(ShardId shard) {
 
 Result<bool> ShardLoader::Pump(size_t rows) {
   SLUICE_CHECK(loading_, "Start comes before Pump");
+  const PhaseScope transforming(options_.clock, Phase::kTransforming);
   Result<bool> complete = Read(rows);
   const Status status = complete.status();
   if (status.code() == Code::kUnavailable || catalog::IsUnavailableForNow(status)) {
@@ -103,6 +105,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
     options_.watch->WaitFor(fmt::format("shard {} cannot be read yet: {}{}", shard_, why.message(),
                                         detail.empty() ? "" : "; " + detail));
   }
+  const PhaseScope waiting(options_.clock, Phase::kDatabase);
   std::this_thread::sleep_for(pause_);
   pause_ = std::min(2 * pause_, kLongestReadWait);
   reader_->Disconnect();

@@ -44,6 +44,7 @@ class ShardLoader {
     // How long to retry when the database cannot be reached, has no connection left or blocks reads
     // by a lock.
     double patience_seconds = 3;
+    PhaseClock* clock = nullptr;  // of this thread; must outlive the loader. Null: none
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/profile.h"
 #include "base/status.h"
 #include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/links.h"
@@ -40,6 +41,7 @@ class Worker {
     // For a linear model's optimum: what the epoch sums up (models::LinearPass). NotFound: another
     // epoch is running.
     std::function<Result<std::string>(Epoch)> pass = {};
+    PhaseClock* clock = nullptr;  // of the worker's thread; null: none
   };
   // All-reduce: the workers hold the parameters themselves.
   struct Replica {

@@ -49,6 +49,7 @@ Status WorkerTasks::MakeLoaders() {
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1 || job_.plan.optimum();
   options.watch = job_.reads;
+  options.clock = job_.clock;
   if (job_.plan.database_patience_seconds() > 0) {
     options.patience_seconds = job_.plan.database_patience_seconds();
   }
@@ -207,6 +208,7 @@ Status WorkerTasks::Compare(const Task& task) {
 }
 
 Status WorkerTasks::Evaluate(const Task& task) {
+  const PhaseScope evaluating(clock(), Phase::kEvaluation);
   ShardLoader& loader = validation_loader_ != nullptr ? *validation_loader_ : *loader_;
   TaskReport report;
   report.task = task.id;

@@ -59,6 +59,7 @@ class WorkerTasks {
   models::Network& network() { return *network_; }
   MasterLink& master() { return master_; }
   ParameterLink& parameters() { return parameters_; }
+  PhaseClock* clock() const { return job_.clock; }  // null: none
 
  private:
   WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters);

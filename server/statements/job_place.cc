@@ -105,8 +105,9 @@ std::string DescribeJobPlace(const plan::Plan& plan, Session& session) {
 }
 
 Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
-              executor::ResultSink& sink) {
-  const Placement placement = PlacementFor(plan, session);
+              executor::ResultSink& sink, bool waits) {
+  Placement placement = PlacementFor(plan, session);
+  placement.async = placement.async && !waits;
   if (!placement.any()) {
     return executor::Execute(plan, context, sink);
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "tests/elastic/job/small_job.h"
 
@@ -29,6 +30,35 @@ TEST(TrainInProcess, LearnsAndAccountsForEveryRow) {
   EXPECT_GT(MetricOf(*outcome, "auc"), 0.88);
   // Later epochs and the evaluations read from memory.
   EXPECT_EQ(source->rows_read(), 10'000);
+}
+
+TEST(TrainInProcess, TellsWhatItSpentItsTimeOn) {
+  const auto source = SmallSource(5'000);
+  const plan::TrainPlan plan = SmallPlan(2, 64);
+  ProfileSum profile;
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  const Result<TrainOutcome> outcome = TrainInProcess(
+      {.plan = plan, .source = *source, .dataset = source->Spec(700), .profile = &profile});
+  const double seconds = SecondsBetween(begun, clock.Now());
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  for (const Phase phase :
+       {Phase::kStart, Phase::kDatabase, Phase::kDecoding, Phase::kTransforming, Phase::kBatches,
+        Phase::kLearning, Phase::kExchange, Phase::kOptimizer, Phase::kEvaluation}) {
+    EXPECT_GT(profile.Get().Seconds(phase), 0) << PhaseName(phase);
+  }
+  EXPECT_LE(profile.Get().Total(), seconds);
+}
+
+TEST(TrainInProcess, TheProfileChangesNoBits) {
+  const auto source = SmallSource(5'000);
+  const plan::TrainPlan plan = SmallPlan(2, 64);
+  ProfileSum profile;
+  const Result<TrainOutcome> with = TrainInProcess(
+      {.plan = plan, .source = *source, .dataset = source->Spec(700), .profile = &profile});
+  const Result<TrainOutcome> without = Train(plan, *source, 700);
+  ASSERT_TRUE(with.ok() && without.ok());
+  EXPECT_EQ(models::SaveWeights(with->weights), models::SaveWeights(without->weights));
 }
 
 TEST(TrainInProcess, SameStatementSameBits) {
