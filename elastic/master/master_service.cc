@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <map>
 
 #include "base/mutex.h"
+#include "elastic/master/worker_times.h"
 #include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
@@ -71,7 +71,7 @@ class Service final : public MasterService::StreamedService {
                               Call<ReportRequest, ReportReply>* call) override {
     return Authorized(
         context, call, [this](const ReportRequest* request, ReportReply* reply) -> Status {
-          NoteTime(*request);
+          times_.Note(*request);
           const TaskReport report = FromProto(request->report());
           ASSIGN_OR_RETURN(const LeaseStatus lease_status,
                            host_.With([&](Master& master, TimePoint now) {
@@ -145,7 +145,7 @@ class Service final : public MasterService::StreamedService {
                                   Call<ReportStepRequest, ReportStepReply>* call) override {
     return Authorized(
         context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
-          NoteTime(*request);
+          times_.Note(*request);
           const RoundPosition position = FromProto(request->position());
           ASSIGN_OR_RETURN(const StepAnswer answer, host_.With([&](Master& master, TimePoint now) {
             return master.ReportStep(Incarnation(request->incarnation()), WorldId(request->world()),
@@ -233,14 +233,7 @@ class Service final : public MasterService::StreamedService {
     base_ = std::move(weights);
   }
 
-  Profile workers_profile() const {
-    const MutexLock lock(mutex_);
-    Profile sum;
-    for (const auto& [worker, profile] : profiles_) {
-      sum.Add(profile);
-    }
-    return sum;
-  }
+  Profile workers_profile() const { return times_.Sum(); }
 
   void Publish(const PartitionMap& map) {
     const MutexLock lock(mutex_);
@@ -266,21 +259,8 @@ class Service final : public MasterService::StreamedService {
     }
   }
 
-  template <typename Request>
-  void NoteTime(const Request& request) {
-    if (request.seconds_size() != static_cast<int>(kPhases)) {
-      return;
-    }
-    Profile profile;
-    for (size_t i = 0; i < kPhases; ++i) {
-      profile.Add(Profile::At(i), request.seconds(static_cast<int>(i)));
-    }
-    const MutexLock lock(mutex_);
-    profiles_[Incarnation(request.incarnation())] = profile;
-  }
-
   Status TakeTask(const TakeRequest& request, TakeReply* reply) {
-    NoteTime(request);
+    times_.Note(request);
     std::vector<TaskId> held;
     for (const int64_t task : request.held()) {
       held.emplace_back(task);
@@ -304,7 +284,7 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status RegroupWorld(const RegroupRequest& request, RegroupReply* reply) {
-    NoteTime(request);
+    times_.Note(request);
     ASSIGN_OR_RETURN(
         const WorldAnswer answer,
         host_.Regroup(Incarnation(request.incarnation()), FromProto(request), kRegroupWaitSeconds));
@@ -357,7 +337,7 @@ class Service final : public MasterService::StreamedService {
   const Term term_;
   MasterHost& host_;
   const MasterServer::Registered registered_;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   std::condition_variable published_;
   PartitionMap map_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> base_ GUARDED_BY(mutex_);
@@ -366,7 +346,7 @@ class Service final : public MasterService::StreamedService {
   std::shared_ptr<const std::string> worker_config_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> server_config_ GUARDED_BY(mutex_);
   MasterServer::Held held_ GUARDED_BY(mutex_);
-  std::map<Incarnation, Profile> profiles_ GUARDED_BY(mutex_);
+  WorkerTimes times_;
 };
 
 class Server final : public MasterServer {
