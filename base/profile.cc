@@ -6,7 +6,7 @@ namespace sluice {
 namespace {
 
 constexpr std::array<std::string_view, kPhases> kNames = {
-    "planning", "start",    "database",  "decoding",   "transforming", "batches",
+    "planning", "start",    "database",  "decoding",   "transforming", "rows",   "batches",
     "learning", "exchange", "optimizer", "evaluation", "finishing",    "storing"};
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace sluice::executor {
 namespace {
 
 constexpr size_t kRowsPerRead = 4096;
+// Two candidates are trained at a time (contest_lanes.h).
+constexpr unsigned kProcessors = 1;
 
 // Appends the model's scores of the validation rows to those of earlier folds.
 Status Judge(const plan::TrainPlan& plan, const std::string& weights, const TrialRows& rows,
@@ -80,6 +82,7 @@ Status TrainFold(const plan::TrainPlan& plan, const TrialRows& rows, const Trial
                                                 .progress = progress,
                                                 .stop = limit.stop(),
                                                 .finish = limit.finish(),
+                                                .processors = kProcessors,
                                                 .profile = rows.profile}));
     trial->cut_short = trial->cut_short || limit.finish().stop_requested();
     trial->rows_read += trial->trained.outcome.rows_read;
@@ -195,6 +198,7 @@ Result<Trained> TrainOnAll(const plan::Candidate& candidate, const Trial& trial,
                     .dataset = rows.dataset,
                     .progress = progress,
                     .stop = std::move(stop),
+                    .processors = kProcessors,
                     .profile = rows.profile});
 }
 

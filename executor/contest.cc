@@ -262,6 +262,7 @@ class Contest {
                             .validation = all_.validation,
                             .progress = clock_.Progress(),
                             .stop = job_.stop_token(),
+                            .processors = 1,
                             .profile = all_.profile})
                : TrainOnAll(candidate(i), trials_[i], all_, job_.stop_token(), clock_.Progress());
   }

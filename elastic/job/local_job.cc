@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/guarded.h"
+#include "base/machine.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/direct_links.h"
@@ -85,6 +86,12 @@ class LocalCheckpoints {
   std::jthread writer_;  // last: uses the members above
 };
 
+// A synchronous round reads all of its shards before it trains on them.
+bool ReadsBeside(const TrainingJob& job) {
+  return !IsSynchronous(job.plan) &&
+         (job.processors == 0 ? MachineProcessors() : job.processors) > 1;
+}
+
 }  // namespace
 
 Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
@@ -127,10 +134,15 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
       host.With([](Master& master, TimePoint now) { return master.Expect("worker", now); });
   DirectMasterLink master(host, incarnation);
   DirectParameterLink parameters(*shard, *network, &clock);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Worker> worker,
-      Worker::Make({job.plan, job.source, job.dataset, job.validation, nullptr, {}, &clock}, master,
-                   parameters));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                   Worker::Make({.plan = job.plan,
+                                 .source = job.source,
+                                 .dataset = job.dataset,
+                                 .validation = job.validation,
+                                 .clock = &clock,
+                                 .reads_beside = ReadsBeside(job),
+                                 .profile = job.profile},
+                                master, parameters));
   const Status worked = [&] {
     const std::stop_callback finish(
         job.finish, [&host] { host.With([](Master& over, TimePoint) { over.EndWithEpoch(); }); });

@@ -46,6 +46,7 @@ struct TrainingJob {
   // empty: workers keep none. On any thread, with each heartbeat.
   std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
       {};
+  unsigned processors = 0;  // that it may use in this process; 0: all of the machine's
   // Receives the seconds of every thread and process that works on it, by phase; null: nothing.
   ProfileSum* profile = nullptr;
   // Where checkpoints are written, and from which one it resumes; null: none.

@@ -86,7 +86,7 @@ Status AsynchronousLoop::AskAhead() {
 // Interleaves reading with training on the same thread, so that both shards are ready at about the
 // same time and the database never waits for long.
 Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
-  if (next_ == nullptr || next_->rows != nullptr ||
+  if (next_ == nullptr || next_->rows != nullptr || tasks_.reads_beside() ||
       tasks_.waiting_for_database()) {  // the wait for the database can happen later
     return Status();
   }

@@ -20,6 +20,7 @@ FeatureReader::FeatureReader(catalog::DataSource& source, const catalog::Dataset
       spec_(spec),
       transform_(transform),
       options_(std::move(options)),
+      clock_(options_.clock),
       places_(PlacesOf(spec)) {}
 
 FeatureReader::~FeatureReader() = default;
@@ -60,7 +61,7 @@ Status FeatureReader::Open(ShardId shard) {
   }
   stream_.reset();
   const ReadWatch::Read read(options_.watch);
-  const PhaseScope waiting(options_.clock, Phase::kDatabase);
+  const PhaseScope waiting(clock_, Phase::kDatabase);
   if (reader_ == nullptr) {
     ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
     if (options_.lock_wait.count() > 0) {
@@ -79,7 +80,7 @@ Result<bool> FeatureReader::Next(size_t rows) {
   Status status = ReadBatch(rows);
   if (status.ok() && batch_.rows > 0) {
     rows_read_ += static_cast<int64_t>(batch_.rows);
-    const PhaseScope transforming(options_.clock, Phase::kTransforming);
+    const PhaseScope transforming(clock_, Phase::kTransforming);
     Split();
     status = Transform();
   }
@@ -92,13 +93,13 @@ Result<bool> FeatureReader::Next(size_t rows) {
 
 Status FeatureReader::ReadBatch(size_t rows) {
   const ReadWatch::Read read(options_.watch);
-  if (options_.clock == nullptr) {
+  if (clock_ == nullptr) {
     return stream_->Next(rows, &batch_);
   }
-  const PhaseScope decoding(options_.clock, Phase::kDecoding);
+  const PhaseScope decoding(clock_, Phase::kDecoding);
   const double before = stream_->waited_seconds();
   Status status = stream_->Next(rows, &batch_);
-  options_.clock->Move(Phase::kDecoding, Phase::kDatabase, stream_->waited_seconds() - before);
+  clock_->Move(Phase::kDecoding, Phase::kDatabase, stream_->waited_seconds() - before);
   return status;
 }
 

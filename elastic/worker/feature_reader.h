@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/profile.h"
@@ -57,6 +58,8 @@ class FeatureReader {
   // Reads at most `rows` further rows of the shard. False: there are none, and the shard is closed,
   // as after an error.
   Result<bool> Next(size_t rows);
+  // From now on the time of another thread is counted; returns the clock before.
+  PhaseClock* SetClock(PhaseClock* clock) { return std::exchange(clock_, clock); }
   void Close();       // the shard
   void Disconnect();  // and the connection: the next Open makes a new one
 
@@ -83,6 +86,7 @@ class FeatureReader {
   const catalog::DatasetSpec& spec_;
   const models::FeatureTransform& transform_;
   const Options options_;
+  PhaseClock* clock_;
   const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
   std::vector<size_t> read_;  // of the dataset's columns: the transform's, then the split's
   size_t wanted_ = 0;         // number of the transform's columns

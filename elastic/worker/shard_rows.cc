@@ -32,7 +32,7 @@ constexpr std::chrono::seconds kReadLockWait{2};
 }  // namespace
 
 ShardLoader::ShardLoader(const catalog::DatasetSpec& spec, const Options& options)
-    : spec_(spec), options_(options) {}
+    : spec_(spec), options_(options), clock_of_(options.clock) {}
 
 ShardLoader::~ShardLoader() = default;
 
@@ -70,7 +70,7 @@ Status ShardLoader::Start(ShardId shard) {
 
 Result<bool> ShardLoader::Pump(size_t rows) {
   SLUICE_CHECK(loading_, "Start comes before Pump");
-  const PhaseScope transforming(options_.clock, Phase::kTransforming);
+  const PhaseScope transforming(clock_of_, Phase::kTransforming);
   Result<bool> complete = Read(rows);
   const Status status = complete.status();
   if (status.code() == Code::kUnavailable || catalog::IsUnavailableForNow(status)) {
@@ -80,6 +80,7 @@ Result<bool> ShardLoader::Pump(size_t rows) {
     options_.watch->WaitFor("");
   }
   waiting_since_.reset();
+  waiting_ = false;
   return complete;
 }
 
@@ -88,6 +89,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   const TimePoint now = clock_.Now();
   if (!waiting()) {
     waiting_since_ = now;
+    waiting_ = true;
     pause_ = kFirstReadWait;
   }
   if (stop_.stop_requested()) {
@@ -96,6 +98,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   const double waited = SecondsBetween(*waiting_since_, now);
   if (waited >= options_.patience_seconds) {
     waiting_since_.reset();
+    waiting_ = false;
     return Status(why).Because(fmt::format("shard {} could not be read for {:.0f} seconds", shard_,
                                            options_.patience_seconds));
   }
@@ -105,7 +108,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
     options_.watch->WaitFor(fmt::format("shard {} cannot be read yet: {}{}", shard_, why.message(),
                                         detail.empty() ? "" : "; " + detail));
   }
-  const PhaseScope waiting(options_.clock, Phase::kDatabase);
+  const PhaseScope waiting(clock_of_, Phase::kDatabase);
   std::this_thread::sleep_for(pause_);
   pause_ = std::min(2 * pause_, kLongestReadWait);
   reader_->Disconnect();

@@ -42,6 +42,10 @@ class Worker {
     // epoch is running.
     std::function<Result<std::string>(Epoch)> pass = {};
     PhaseClock* clock = nullptr;  // of the worker's thread; null: none
+    // A second thread reads the next shard while this one trains. For the asynchronous loop without
+    // `reads`; the model is the same.
+    bool reads_beside = false;
+    ProfileSum* profile = nullptr;  // receives that thread's time; null: nobody
   };
   // All-reduce: the workers hold the parameters themselves.
   struct Replica {
