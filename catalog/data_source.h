@@ -71,6 +71,9 @@ class RowStream {
   // Fills `batch` with up to `max_rows` rows, or about kBatchBytes, in the shard's fixed order;
   // rows == 0 is the end. Texts stay valid until the next call.
   virtual Status Next(size_t max_rows, RowBatch* batch) = 0;
+  // How much of the time in Next so far was spent in the database or waiting for it; 0 for rows of
+  // a file. SQLite, which works on the caller's thread: all of it.
+  virtual double waited_seconds() const { return 0; }
 };
 
 // Columns that are only passed through, and their purpose. No value of theirs is ever refused.

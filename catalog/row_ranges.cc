@@ -38,15 +38,18 @@ class RangeStream final : public RowStream {
       if (batch->rows > 0 || next_ == ranges_.size()) {
         return OkStatus();
       }
+      waited_before_ += now_->waited_seconds();
       RETURN_IF_ERROR(Open());
     }
   }
+  double waited_seconds() const override { return waited_before_ + now_->waited_seconds(); }
 
  private:
   const RowRanges ranges_;
   const OpenRange open_;
   size_t next_ = 0;
   std::unique_ptr<RowStream> now_;
+  double waited_before_ = 0;  // for the streams before now_
 };
 
 // Which of a stratum's ranges a shard gets: a different one in each, so that periodic patterns of

@@ -19,14 +19,18 @@ namespace sluice::executor {
 namespace {
 
 constexpr size_t kRowsPerRead = 4096;
+// Two candidates are trained at a time (contest_lanes.h).
+constexpr unsigned kProcessors = 1;
 
 // Appends the model's scores of the validation rows to those of earlier folds.
 Status Judge(const plan::TrainPlan& plan, const std::string& weights, const TrialRows& rows,
              const std::stop_token& stop, Judgement* judgement) {
+  PhaseClock clock(Phase::kStart, rows.profile);
   models::ModelSpec spec = plan.model();
   spec.mutable_features()->mutable_label()->clear_class_weights();
   ASSIGN_OR_RETURN(const auto scorer, Scorer::Make(spec, weights));
   elastic::FeatureReader::Options options;
+  options.clock = &clock;
   const bool apart = rows.validation != nullptr;
   if (!apart) {
     ASSIGN_OR_RETURN(options.split, elastic::SplitRule::Make(plan.split()));
@@ -35,6 +39,7 @@ Status Judge(const plan::TrainPlan& plan, const std::string& weights, const Tria
   ASSIGN_OR_RETURN(const auto reader, elastic::FeatureReader::Make(rows.source, dataset,
                                                                    scorer->transform(), options));
   judgement->outputs = scorer->outputs();
+  const PhaseScope evaluating(&clock, Phase::kEvaluation);
   models::FeatureBatch batch;
   std::vector<float> scores;
   for (int shard = 0; shard < dataset.shards_size(); ++shard) {
@@ -76,7 +81,9 @@ Status TrainFold(const plan::TrainPlan& plan, const TrialRows& rows, const Trial
                                                 .validation = rows.validation,
                                                 .progress = progress,
                                                 .stop = limit.stop(),
-                                                .finish = limit.finish()}));
+                                                .finish = limit.finish(),
+                                                .processors = kProcessors,
+                                                .profile = rows.profile}));
     trial->cut_short = trial->cut_short || limit.finish().stop_requested();
     trial->rows_read += trial->trained.outcome.rows_read;
     return Judge(plan, trial->trained.weights, rows, limits.stop, &trial->judgement);
@@ -190,7 +197,9 @@ Result<Trained> TrainOnAll(const plan::Candidate& candidate, const Trial& trial,
                     .source = rows.source,
                     .dataset = rows.dataset,
                     .progress = progress,
-                    .stop = std::move(stop)});
+                    .stop = std::move(stop),
+                    .processors = kProcessors,
+                    .profile = rows.profile});
 }
 
 }  // namespace sluice::executor

@@ -18,6 +18,7 @@ struct TrialRows {
   catalog::DataSource& source;
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;  // of validation.select
+  ProfileSum* profile = nullptr;                     // elastic::TrainingJob::profile
 };
 
 // The first shards with this many rows in all: rows from the whole dataset, if its shards are

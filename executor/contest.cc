@@ -49,7 +49,8 @@ class Contest {
       : plan_(plan),
         contest_(plan.contest()),
         all_{source, datasets.train->spec(),
-             datasets.validation == nullptr ? nullptr : &datasets.validation->spec()},
+             datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
+             &job.profile()},
         sample_(contest_.sample_rows() > 0 ? FirstRows(all_.dataset, contest_.sample_rows())
                                            : catalog::DatasetSpec()),
         job_(job),
@@ -72,7 +73,8 @@ class Contest {
 
  private:
   TrialRows Rows() const {
-    return {all_.source, contest_.sample_rows() > 0 ? sample_ : all_.dataset, all_.validation};
+    return {all_.source, contest_.sample_rows() > 0 ? sample_ : all_.dataset, all_.validation,
+            all_.profile};
   }
   bool stopped() const { return job_.stop_token().stop_requested(); }
   std::vector<size_t> All() const {
@@ -259,7 +261,9 @@ class Contest {
                             .dataset = all_.dataset,
                             .validation = all_.validation,
                             .progress = clock_.Progress(),
-                            .stop = job_.stop_token()})
+                            .stop = job_.stop_token(),
+                            .processors = 1,
+                            .profile = all_.profile})
                : TrainOnAll(candidate(i), trials_[i], all_, job_.stop_token(), clock_.Progress());
   }
 

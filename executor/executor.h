@@ -52,6 +52,9 @@ struct Context {
   // An existing row for the statement's job; nullopt: the statement creates its own.
   std::optional<int64_t> job = {};
 
+  // What planning the statement took.
+  double planning_seconds = 0;
+
   // Folder for checkpoints of jobs that are taken over; nullopt: anywhere; "": not allowed.
   std::optional<std::string> checkpoint_root = {};
 

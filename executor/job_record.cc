@@ -19,6 +19,7 @@
 #include "executor/executor.h"
 #include "executor/job_answer.h"
 #include "executor/job_cluster_codec_internal.h"
+#include "executor/job_profile.h"
 #include "executor/lost_jobs.h"
 
 namespace sluice::executor {
@@ -327,6 +328,15 @@ void JobRecord::Workers(const catalog::JobWorkers& workers) {
   wake_.notify_all();
 }
 
+void JobRecord::RecordProfile() {
+  if (std::exchange(profile_recorded_, true)) {
+    return;
+  }
+  const std::vector<catalog::JobMetric> metrics = MetricsOf(profile_.Get(), WallMicros());
+  const MutexLock lock(mutex_);
+  metrics_.insert(metrics_.end(), metrics.begin(), metrics.end());
+}
+
 void JobRecord::Leave() {
   finished_ = true;
   watcher_.request_stop();
@@ -352,6 +362,7 @@ void JobRecord::AbortWritesOnceStopped(const std::stop_token& self) {
 
 Status JobRecord::Finish(const Status& ended) {
   Leave();
+  RecordProfile();
   if (taken_over_) {
     return Status(Code::kAborted, fmt::format("another process continues job {}", job_.id));
   }

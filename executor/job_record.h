@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/profile.h"
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "catalog/job_store.h"
@@ -81,6 +82,10 @@ class JobRecord {
   void OnNotice(std::function<void(const std::string&)> told) { on_notice_ = std::move(told); }
   void Workers(const catalog::JobWorkers& workers);
   void Metric(int64_t step, const std::string& name, double value);
+  // Receives what the job's threads spend their time on; stored by Finish, as metrics.
+  ProfileSum& profile() { return profile_; }
+  // Stores it now, for a process that does not call Finish; once.
+  void RecordProfile() EXCLUDES(mutex_);
   // Returns when all events so far are in the catalog, or cannot be written now.
   void Flush() EXCLUDES(mutex_);
   // Writes the final state: Succeeded, Cancelled (57014) or Failed with the error's text. Returns
@@ -142,6 +147,8 @@ class JobRecord {
   std::atomic<int64_t> rows_read_ = 0;
   std::atomic<int64_t> rows_trained_ = 0;
   std::atomic<bool> keeps_progress_ = false;
+  ProfileSum profile_;
+  bool profile_recorded_ = false;
   std::string progress_ GUARDED_BY(mutex_);                    // not written yet
   std::map<int64_t, std::string> notices_ GUARDED_BY(mutex_);  // by their times; not written yet
   std::map<int64_t, std::string> last_notices_ GUARDED_BY(mutex_);  // written or not

@@ -24,6 +24,7 @@
 #include "executor/job_allocation.h"
 #include "executor/job_answer.h"
 #include "executor/job_news.h"
+#include "executor/job_profile.h"
 #include "executor/job_takeover.h"
 #include "executor/lost_jobs.h"
 #include "executor/place_internal.h"
@@ -429,6 +430,11 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
   }
   if (std::string knee = DescribeKnee(ThroughputOf(metrics)); !knee.empty()) {
     rows.Add({"workers", "knee", std::move(knee)});
+  }
+  if (const std::optional<Profile> profile = ProfileOf(metrics)) {
+    for (auto& [phase, seconds] : DescribeProfile(*profile)) {
+      rows.Add({"profile", std::move(phase), std::move(seconds)});
+    }
   }
   for (const auto& [pod, state] : PodsOf(events, catalog::HasEnded(job.state))) {
     rows.Add({"pod", pod, state});

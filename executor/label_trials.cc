@@ -95,7 +95,8 @@ Result<plan::TrainPlan> ChooseLabelScale(const plan::TrainPlan& plan, catalog::D
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(here, source));
   const catalog::DatasetSpec rows = FirstRows(datasets.train->spec(), kTrialRows);
   const TrialRows trial_rows{
-      source, rows, datasets.validation == nullptr ? nullptr : &datasets.validation->spec()};
+      source, rows, datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
+      &job.profile()};
   const plan::Contest contest = Judges(plan);
   std::vector<models::LabelPlan> labels = {plan.model().features().label()};
   labels.insert(labels.end(), plan.label_trials().begin(), plan.label_trials().end());

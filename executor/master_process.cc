@@ -63,6 +63,7 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
   catalog->HearStop(job->stop_token());
   job->OnNotice([&cluster](const std::string& text) { cluster->Notice(text); });
   const Result<TrainReport> report = Train(config, endpoint, source, *catalog, *job, *cluster);
+  job->RecordProfile();
   job->Flush();
   const catalog::Job& row = job->job();
   const Status answered = cluster->Finish(

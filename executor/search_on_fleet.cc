@@ -164,7 +164,8 @@ class Search {
                                    .events = EventsOf(job_),
                                    .stop = limit.stop(),
                                    .finish = limit.finish(),
-                                   .held = place_.held};
+                                   .held = place_.held,
+                                   .profile = &job_.profile()};
     Status ended =
         plan.strategy().kind() == plan::Strategy::LOCAL
             ? TrainInThisProcess(job, over)

@@ -43,6 +43,12 @@ bool OnProcesses(const plan::TrainPlan& plan) {
   return plan.strategy().kind() != plan::Strategy::LOCAL;
 }
 
+// From the job's start.
+double SecondsUntil(int64_t micros, JobRecord& job) {
+  constexpr double kMicros = 1e6;
+  return static_cast<double>(micros - job.job().started_micros) / kMicros;
+}
+
 std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec& dataset,
                         const elastic::TrainOutcome& outcome) {
   rapidjson::StringBuffer buffer;
@@ -75,7 +81,9 @@ Result<catalog::ModelVersion> Commit(const TrainedModel& model, catalog::ModelSt
   plan::TrainPlan plan = model.plan;
   catalog::ModelVersion version;
   version.metrics = outcome.metrics;
+  PhaseClock clock(Phase::kFinishing, &job.profile());
   RETURN_IF_ERROR(FinishModel(model, stop, &plan, &version.metrics));
+  clock.Enter(Phase::kStoring);
   version.schema = plan.into_schema();
   version.name = plan.into_name();
   version.type = plan.model().type();
@@ -127,9 +135,7 @@ TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
   for (const auto& [name, value] : version.metrics) {
     outcome.loss = name == "train_loss" ? value : outcome.loss;
   }
-  constexpr double kMicros = 1e6;
-  const double seconds =
-      static_cast<double>(version.created_micros - job.job().started_micros) / kMicros;
+  const double seconds = SecondsUntil(version.created_micros, job);
   return Report(std::move(version), outcome, seconds, job);
 }
 
@@ -234,9 +240,7 @@ Result<TrainReport> SearchAndCommit(const plan::TrainPlan& plan, catalog::DataSo
     version = commit(won, limit.finish());
   }
   RETURN_IF_ERROR(version.status());
-  constexpr double kMicros = 1e6;
-  const double seconds =
-      static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
+  const double seconds = SecondsUntil(version->created_micros, job);
   return Report(*std::move(version), won.trained.outcome, seconds, job);
 }
 
@@ -248,6 +252,9 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                                      const elastic::ProgressCallback& progress) {
   if (plan.has_contest()) {
     return SearchAndCommit(plan, source, catalog, job, place, progress);
+  }
+  if (place.endpoint.term == elastic::Term::First()) {
+    job.profile().Add(Phase::kStart, SecondsUntil(WallMicros(), job));
   }
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
@@ -287,12 +294,11 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                              .suspend = place.suspend,
                              .suspended = place.suspended,
                              .held = place.held,
+                             .profile = &job.profile(),
                              .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
                             place.fleet, place.endpoint, succession));
   FinishCheckpoints(checkpoints, job);
-  constexpr double kMicros = 1e6;
-  const double seconds =
-      static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
+  const double seconds = SecondsUntil(version->created_micros, job);
   return Report(*std::move(version), outcome, seconds, job);
 }
 
@@ -333,6 +339,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
                                    std::optional<elastic::JobCheckpoints> checkpoints) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
+  job.profile().Add(Phase::kStart, SecondsBetween(started, SteadyClock().Now()));
   ReportDamaged(checkpoints, job);
   if (plan.has_contest()) {
     return CompeteAndCommit(plan, context, job, datasets, started, progress);
@@ -400,10 +407,13 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   for (const std::string& warning : plan.warnings()) {
     sink.Notice("WARNING: " + warning);
   }
+  const TimePoint started = SteadyClock().Now();
   // Before there is a job.
   ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));
   ASSIGN_OR_RETURN(const auto job,
                    StartJob(context, "train", plan.into_name(), planner::TrainResult(plan)));
+  job->profile().Add(Phase::kPlanning, context.planning_seconds);
+  job->profile().Add(Phase::kStart, SecondsBetween(started, SteadyClock().Now()));
   ClientReporter client(sink);
   job->OnNotice([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());

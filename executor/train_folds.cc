@@ -154,7 +154,8 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                                     curve.Note(now);
                                                     stages.Report(fold, now);
                                                   },
-                                              .stop = job.stop}));
+                                              .stop = job.stop,
+                                              .profile = job.profile}));
     rows_read += outcome.rows_read;
     const bool several_classes = plan.model().features().label().classes_size() > 2;
     if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan) ||
@@ -175,12 +176,14 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
   plan::TrainPlan plan = job.plan;
   plan.set_epochs(static_cast<uint32_t>(best.epoch));
   plan.clear_early_stopping();
-  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, elastic::TrainInProcess({.plan = plan,
-                                                                           .source = job.source,
-                                                                           .dataset = job.dataset,
-                                                                           .progress = job.progress,
-                                                                           .events = job.events,
-                                                                           .stop = job.stop}));
+  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome,
+                   elastic::TrainInProcess({.plan = plan,
+                                            .source = job.source,
+                                            .dataset = job.dataset,
+                                            .progress = job.progress,
+                                            .events = job.events,
+                                            .stop = job.stop,
+                                            .profile = job.profile}));
   outcome.metrics = best.metrics;
   if (held_out->has_value() && ChoosesThreshold(plan)) {
     JudgeDecisions(plan, **held_out, &outcome.metrics);
@@ -210,10 +213,12 @@ Result<elastic::TrainOutcome> TrainTreesByFolds(const elastic::TrainingJob& job,
   for (uint32_t fold = 0; fold < job.plan.folds(); ++fold) {
     const plan::TrainPlan plan = WithoutFold(job.plan, fold);
     std::string own;
-    ASSIGN_OR_RETURN(
-        const elastic::TrainOutcome outcome,
-        TrainTrees({.plan = plan, .source = job.source, .dataset = job.dataset, .stop = job.stop},
-                   "", &own));
+    ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome, TrainTrees({.plan = plan,
+                                                                      .source = job.source,
+                                                                      .dataset = job.dataset,
+                                                                      .stop = job.stop,
+                                                                      .profile = job.profile},
+                                                                     "", &own));
     ASSIGN_OR_RETURN(const ScoredRows scored,
                      ScoreValidation(plan, job.source, job.dataset, nullptr, own, job.stop));
     all.Append(scored);
@@ -228,7 +233,8 @@ Result<elastic::TrainOutcome> TrainTreesByFolds(const elastic::TrainingJob& job,
                                                               .dataset = job.dataset,
                                                               .progress = job.progress,
                                                               .events = job.events,
-                                                              .stop = job.stop},
+                                                              .stop = job.stop,
+                                                              .profile = job.profile},
                                                              "", weights));
   outcome.rows_read += rows_read;
   JudgeByAll(plan, std::move(all), &outcome, held_out);

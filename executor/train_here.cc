@@ -83,6 +83,7 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
                                       .progress = progress,
                                       .events = EventsOf(job),
                                       .stop = job.stop_token(),
+                                      .profile = &job.profile(),
                                       .checkpoints = checkpoints};
   return TrainOnce(training);
 }
@@ -142,7 +143,8 @@ Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& sour
        .dataset = datasets.train->spec(),
        .validation = datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
        .progress = progress,
-       .stop = job.stop_token()},
+       .stop = job.stop_token(),
+       .profile = &job.profile()},
       base);
 }
 

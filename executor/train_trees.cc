@@ -34,10 +34,13 @@ class FeatureRows {
   FeatureRows(int shards, std::function<void()> on_rows, std::stop_token stop)
       : shards_(shards), on_rows_(std::move(on_rows)), stop_(std::move(stop)) {}
 
+  // `clock`: of the thread that takes the rows.
   Status Open(catalog::DataSource& source, const catalog::DatasetSpec& spec,
-              const models::FeatureTransform& transform, const elastic::SplitRule& split) {
+              const models::FeatureTransform& transform, const elastic::SplitRule& split,
+              PhaseClock* clock) {
     elastic::FeatureReader::Options options;
     options.split = split;
+    options.clock = clock;
     ASSIGN_OR_RETURN(reader_, elastic::FeatureReader::Make(source, spec, transform, options));
     return OkStatus();
   }
@@ -186,6 +189,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
 
 Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const std::string& base,
                                          std::string* weights) {
+  PhaseClock clock(Phase::kStart, job.profile);
   const plan::TrainPlan& plan = job.plan;
   ASSIGN_OR_RETURN(const auto trees, models::GradientBoosting::Make(plan.model()));
   if (!base.empty()) {
@@ -212,13 +216,13 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
   };
   FeatureRows rows(job.dataset.shards_size(), on_rows, job.stop);
   training = &rows;
-  RETURN_IF_ERROR(rows.Open(job.source, job.dataset, trees->transform(), split));
+  RETURN_IF_ERROR(rows.Open(job.source, job.dataset, trees->transform(), split, &clock));
 
   models::FeatureBatch held_out;
   if (job.validation != nullptr) {
     FeatureRows other(
         job.validation->shards_size(), [] {}, job.stop);
-    RETURN_IF_ERROR(other.Open(job.source, *job.validation, trees->transform(), {}));
+    RETURN_IF_ERROR(other.Open(job.source, *job.validation, trees->transform(), {}, &clock));
     const auto batches = other.AsSource();
     while (true) {
       ASSIGN_OR_RETURN(const models::FeatureBatch* batch, batches.next());
@@ -246,6 +250,7 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
       tell();
     }
   };
+  clock.Enter(Phase::kLearning);
   const Status trained =
       trees->Train(rows.AsSource(), validation_source, on_round, job.stop, job.finish);
   if (!trained.ok()) {
@@ -255,7 +260,9 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
   if (rows.rows() == 0) {
     return InvalidArgument("no rows to train on: the select is empty");
   }
+  clock.Enter(Phase::kEvaluation);
   RETURN_IF_ERROR(Evaluate(*trees, plan, validation_rows, &outcome));
+  clock.Enter(Phase::kFinishing);
   outcome.rows_per_epoch = rows.rows();
   outcome.rows_trained = rows.rows() * outcome.epochs;
   outcome.rows_read = rows.rows_read();

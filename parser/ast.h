@@ -246,10 +246,11 @@ inline constexpr bool kAboutCatalog =
     std::is_same_v<Statement, AlterModelStatement> ||
     std::is_same_v<Statement, ModelGrantStatement> || std::is_same_v<Statement, JobStatement>;
 
-// EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs.
+// EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs, except with ANALYZE.
 struct ExplainPlanStatement {
   ExtendedStatement statement;
   bool json = false;
+  bool analyze = false;  // runs the statement, and tells what it spent its time on
   Span span;
 };
 

@@ -100,6 +100,7 @@ Result<Statement> ParsePiece(std::string_view script, const Piece& piece) {
     ExplainPlanStatement plan;
     plan.statement = std::move(extended);
     plan.json = piece.explain_json;
+    plan.analyze = piece.explain_analyze;
     plan.span = piece.span;
     return Statement(std::move(plan));
   }

@@ -190,7 +190,11 @@ struct StatementPrinter {
   }
 
   std::string operator()(const ExplainPlanStatement& plan) const {
-    return (plan.json ? "EXPLAIN (FORMAT JSON) " : "EXPLAIN ") + std::visit(*this, plan.statement);
+    const std::string_view options = plan.analyze && plan.json ? "(ANALYZE, FORMAT JSON) "
+                                     : plan.analyze            ? "ANALYZE "
+                                     : plan.json               ? "(FORMAT JSON) "
+                                                               : "";
+    return "EXPLAIN " + std::string(options) + std::visit(*this, plan.statement);
   }
 
   static std::string CreateModel(const TrainStatement& train) {

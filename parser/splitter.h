@@ -12,10 +12,10 @@ namespace sluice::parser {
 // One statement of a script, cut out but not yet parsed.
 struct Piece {
   enum class Kind {
-    kPlain,        // the database's
-    kQuery,        // a query of the database followed by our clauses
-    kCommand,      // SHOW MODELS and the like
-    kCreateModel,  // clauses, AS, a query of the database
+    kPlain,            // the database's
+    kQuery,            // a query of the database followed by our clauses
+    kCommand,          // SHOW MODELS and the like
+    kCreateModel,      // clauses, AS, a query of the database
     kCreateModelType,  // clauses, AS, a string
   };
   Kind kind = Kind::kPlain;
@@ -24,6 +24,7 @@ struct Piece {
   Span clauses;          // ours, from their first token to their last one
   bool explain = false;  // EXPLAIN stands before it
   bool explain_json = false;
+  bool explain_analyze = false;
   int64_t body_begin = 0;     // after EXPLAIN and its options
   bool returns_rows = false;  // kPlain
   // Contains a spelling that libpg_query's scanner does not know (a quoted name of SQLite, the body

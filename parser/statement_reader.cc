@@ -20,9 +20,6 @@ constexpr int kMaxOpenBodies = 8;
 // The clauses are parsed into a tree, which is larger than its text; the select is not.
 constexpr int64_t kMaxClauseBytes = 1 << 20;
 
-// "(", FORMAT and its value; of any other options only the end is searched for.
-constexpr size_t kPlainOptions = 3;
-
 // Where the words of a statement tell what it is: CREATE OR REPLACE MODEL TYPE and a name is the
 // longest.
 constexpr size_t kHeadTokens = 6;
@@ -40,48 +37,6 @@ bool IsNearClauseKeyword(const Token& next) {
 }
 
 }  // namespace
-
-Status StatementReader::ReadExplain(const Token& first) {
-  piece_.explain = true;
-  Token token = first;
-  explain_options_ = first.span;
-  body_begin_ = lexer_.position();
-  ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
-  std::vector<Token> options;
-  if (token.IsSymbol("(")) {
-    while (!token.IsSymbol(")") && !token.EndsStatement()) {
-      if (options.size() <= kPlainOptions) {
-        options.push_back(token);
-      }
-      ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
-    }
-    explain_options_ = {options.front().span.begin, token.span.end};
-    const bool format = options.size() == kPlainOptions && options[1].IsWord("FORMAT") &&
-                        (options[2].IsWord("JSON") || options[2].IsWord("TEXT"));
-    plain_explain_ = format && !token.EndsStatement();
-    piece_.explain_json = plain_explain_ && options[2].IsWord("JSON");
-    body_begin_ = lexer_.position();
-    return OkStatus();
-  }
-  while (token.IsWord("ANALYZE") || token.IsWord("VERBOSE") || token.IsWord("QUERY") ||
-         token.IsWord("PLAN")) {
-    plain_explain_ = false;
-    explain_options_ = token.span;
-    body_begin_ = lexer_.position();
-    ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
-  }
-  lexer_.Seek(body_begin_);
-  return OkStatus();
-}
-
-Status StatementReader::RequirePlainExplain() const {
-  if (plain_explain_) {
-    return OkStatus();
-  }
-  return SyntaxError("this statement is explained by EXPLAIN or EXPLAIN (FORMAT JSON) only")
-      .At(explain_options_)
-      .Hint("other options of EXPLAIN belong to the database's own statements");
-}
 
 // Whether head_ begins a statement of ours that contains no query.
 Result<bool> StatementReader::ReadCommand() {
@@ -145,8 +100,8 @@ Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
 bool StatementReader::AtModelType(size_t type) const {
   const Token& name = head_[type + 1];
   return head_[type].IsWord("TYPE") &&
-         (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) && !name.IsWord("OPTIONS") &&
-         !name.IsWord("TRANSFORM") && !name.IsWord("AS");
+         (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) &&
+         !name.IsWord("OPTIONS") && !name.IsWord("TRANSFORM") && !name.IsWord("AS");
 }
 
 Result<Piece> StatementReader::ReadCreateModelType() {
@@ -342,6 +297,7 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
   piece_.span = {static_cast<int64_t>(text_begin), end};
   piece_.explain = false;
   piece_.explain_json = false;
+  piece_.explain_analyze = false;
   piece_.returns_rows = reports_rows || rows.rows();
   piece_.foreign = lexer_.met_foreign() || body.met() || unbalanced;
   return std::move(piece_);

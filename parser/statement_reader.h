@@ -21,6 +21,7 @@ class StatementReader {
 
  private:
   Status ReadExplain(const Token& first);
+  Result<Token> ReadExplainOption(const Token& first);
   Result<bool> ReadCommand();
   bool AtModelType(size_t type) const;
   Result<Piece> ReadCreateModel();

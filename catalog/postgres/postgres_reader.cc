@@ -206,6 +206,7 @@ class ReadAheadStream final : public RowStream {
       RETURN_IF_ERROR(Advance());
     }
   }
+  double waited_seconds() const override { return waited_before_ + now_->waited_seconds(); }
 
  private:
   Status OpenNext() {
@@ -217,6 +218,7 @@ class ReadAheadStream final : public RowStream {
     return OkStatus();
   }
   Status Advance() {
+    waited_before_ += now_ == nullptr ? 0 : now_->waited_seconds();
     now_ = std::move(ahead_);
     return OpenNext();
   }
@@ -227,6 +229,7 @@ class ReadAheadStream final : public RowStream {
   const ReadColumns columns_;
   std::unique_ptr<RowStream> now_;
   std::unique_ptr<RowStream> ahead_;
+  double waited_before_ = 0;  // for the streams before now_
 };
 
 class PostgresShardReader final : public ShardReader {

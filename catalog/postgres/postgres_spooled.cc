@@ -62,6 +62,7 @@ class ShownStream final : public RowStream {
     }
     return OkStatus();
   }
+  double waited_seconds() const override { return rows_->waited_seconds(); }
 
  private:
   const std::unique_ptr<RowStream> rows_;

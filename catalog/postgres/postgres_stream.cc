@@ -111,6 +111,7 @@ class WireRowStream final : public RowStream {
     }
     return error_;
   }
+  double waited_seconds() const override { return reader_.waited_seconds(); }
 
  private:
   void CancelOnce() {

@@ -156,6 +156,14 @@ void WireReader::MakeRoom(size_t bytes) {
 }
 
 Status WireReader::Receive() {
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = Await();
+  waited_seconds_ +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return status;
+}
+
+Status WireReader::Await() {
   MakeRoom(kMinRoom);
   std::chrono::steady_clock::time_point give_up{};
   while (true) {

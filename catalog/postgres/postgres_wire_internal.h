@@ -35,9 +35,12 @@ class WireReader {
   // Everything read so far may be overwritten.
   void Forget();
   const char* base() const { return buffer_.get(); }
+  // In which nothing had arrived yet, or was received.
+  double waited_seconds() const { return waited_seconds_; }
 
  private:
   Status Receive();  // at least one more byte
+  Status Await();
   void MakeRoom(size_t bytes);
 
   int socket_;
@@ -47,6 +50,7 @@ class WireReader {
   size_t capacity_ = 0;
   size_t begin_ = 0;  // first byte not yet handed out
   size_t end_ = 0;    // first byte not yet received
+  double waited_seconds_ = 0;
 };
 
 // Parse; for each run (the texts of the statement's parameters) Bind with one result format per

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <chrono>
 #include <utility>
 
 #include "catalog/column_description.h"
@@ -30,6 +31,16 @@ class SqliteRowStream final : public RowStream {
   }
 
   Status Next(size_t max_rows, RowBatch* batch) override {
+    const auto begin = std::chrono::steady_clock::now();
+    Status status = Fill(max_rows, batch);
+    waited_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return status;
+  }
+  double waited_seconds() const override { return waited_seconds_; }
+
+ private:
+  Status Fill(size_t max_rows, RowBatch* batch) {
     decoder_.Begin(batch, max_rows);
     while (!at_end_ && batch->rows < max_rows && decoder_.bytes() < kBatchBytes) {
       const int code = sqlite3_step(statement_.get());
@@ -49,7 +60,6 @@ class SqliteRowStream final : public RowStream {
     return OkStatus();
   }
 
- private:
   void BindNextRange() {
     sqlite3_stmt* statement = statement_.get();
     const auto [begin, end] = ranges_[next_range_++];
@@ -65,6 +75,7 @@ class SqliteRowStream final : public RowStream {
   const Schema schema_;
   SqliteRowDecoder decoder_;
   int64_t row_number_ = 0;
+  double waited_seconds_ = 0;
   bool at_end_ = false;
 };
 

@@ -33,8 +33,9 @@ void DirectMasterLink::Leave() {
   host_.Pump();
 }
 
-DirectParameterLink::DirectParameterLink(ParameterShard& shard, const models::Network& network)
-    : shard_(shard), dense_(shard.LiveDense()) {
+DirectParameterLink::DirectParameterLink(ParameterShard& shard, const models::Network& network,
+                                         PhaseClock* clock)
+    : shard_(shard), clock_(clock), dense_(shard.LiveDense()) {
   for (const models::EmbeddingTable& table : network.tables()) {
     dimensions_.push_back(table.dimension);
   }
@@ -64,6 +65,7 @@ Status DirectParameterLink::Pull(const BatchIdentity& batch, Purpose purpose,
 Status DirectParameterLink::Push(const BatchIdentity& batch, double weight,
                                  const models::ParameterView& view,
                                  const models::Gradient& gradient) {
+  const PhaseScope applying(clock_, Phase::kOptimizer);
   push_.batch = batch;
   push_.weight = weight;
   push_.end = false;

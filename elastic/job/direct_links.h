@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "elastic/master/master_host.h"
 #include "elastic/rpc/links.h"
 
@@ -32,7 +33,9 @@ class DirectMasterLink final : public MasterLink {
 // the live values may be read in place, because nothing writes between its pull and its push.
 class DirectParameterLink final : public ParameterLink {
  public:
-  DirectParameterLink(ParameterShard& shard, const models::Network& network);
+  // `clock`: of the worker's thread, which applies its gradients itself; null: none.
+  DirectParameterLink(ParameterShard& shard, const models::Network& network,
+                      PhaseClock* clock = nullptr);
   Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override;
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
               const models::Gradient& gradient) override;
@@ -42,6 +45,7 @@ class DirectParameterLink final : public ParameterLink {
 
  private:
   ParameterShard& shard_;
+  PhaseClock* const clock_;
   std::vector<uint32_t> dimensions_;
   const std::vector<const float*> dense_;
   const uint32_t partition_ = 0;  // the only one

@@ -101,6 +101,9 @@ class FleetJob {
     JobHandle& operator_handle = handle != nullptr ? *handle : unused;
     operator_handle.Attach(HasServers() ? parameters_.get() : nullptr);
     Result<TrainOutcome> outcome = RunOn(host);
+    if (job_.profile != nullptr) {
+      job_.profile->Add(master_->workers_profile());
+    }
     operator_handle.Attach(nullptr);
     // Before the host is destroyed: workers' last calls and the fleet's events still reach it.
     StopProcesses();

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/guarded.h"
+#include "base/machine.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/direct_links.h"
@@ -85,9 +86,16 @@ class LocalCheckpoints {
   std::jthread writer_;  // last: uses the members above
 };
 
+// A synchronous round reads all of its shards before it trains on them.
+bool ReadsBeside(const TrainingJob& job) {
+  return !IsSynchronous(job.plan) &&
+         (job.processors == 0 ? MachineProcessors() : job.processors) > 1;
+}
+
 }  // namespace
 
 Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
+  PhaseClock clock(Phase::kStart, job.profile);
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(job.plan.model()));
   ASSIGN_OR_RETURN(Master::Options options,
@@ -125,15 +133,22 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   const Incarnation incarnation =
       host.With([](Master& master, TimePoint now) { return master.Expect("worker", now); });
   DirectMasterLink master(host, incarnation);
-  DirectParameterLink parameters(*shard, *network);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Worker> worker,
-      Worker::Make({job.plan, job.source, job.dataset, job.validation}, master, parameters));
+  DirectParameterLink parameters(*shard, *network, &clock);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                   Worker::Make({.plan = job.plan,
+                                 .source = job.source,
+                                 .dataset = job.dataset,
+                                 .validation = job.validation,
+                                 .clock = &clock,
+                                 .reads_beside = ReadsBeside(job),
+                                 .profile = job.profile},
+                                master, parameters));
   const Status worked = [&] {
     const std::stop_callback finish(
         job.finish, [&host] { host.With([](Master& over, TimePoint) { over.EndWithEpoch(); }); });
     return worker->Run(job.stop);
   }();
+  clock.Enter(Phase::kFinishing);
   writer.reset();
   if (!worked.ok()) {
     host.ReportLastProgress();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/profile.h"
 #include "elastic/job/further_metrics.h"
 #include "elastic/worker/optimum_search.h"
 #include "models/metrics/metric.h"
@@ -72,8 +73,10 @@ class ProgressReporter {
 using Run = std::function<Result<OptimumSearch::Outcome>(OptimumSearch&)>;
 
 Result<TrainOutcome> Train(const TrainingJob& job, const Run& run) {
+  PhaseClock clock(Phase::kBatches, job.profile);
   ProgressReporter reporter(job);
-  OptimumSearch search({job.plan, job.source, job.dataset, job.validation}, job.stop);
+  OptimumSearch search({job.plan, job.source, job.dataset, job.validation, nullptr, {}, &clock},
+                       job.stop);
   search.FinishOn(job.finish);
   search.OnRead([&reporter](int64_t rows) { reporter.Read(rows); });
   search.OnStep([&reporter](const models::LinearOptimum::Step& step, int64_t rows) {

@@ -156,11 +156,16 @@ Result<std::unique_ptr<ParameterShard>> MakeReplica(const ProcessConfig& config,
 }
 
 Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
-            ReadWatch& reads, const std::stop_token& stop) {
+            ReadWatch& reads, PhaseClock& clock, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
-  const Worker::Job job{config.plan(), source, config.dataset(),
-                        config.has_validation() ? &config.validation() : nullptr, &reads};
+  const Worker::Job job{config.plan(),
+                        source,
+                        config.dataset(),
+                        config.has_validation() ? &config.validation() : nullptr,
+                        &reads,
+                        {},
+                        &clock};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                      MakeReplica(config, *network, master));
@@ -234,6 +239,7 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
 }  // namespace
 
 Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::stop_token stop) {
+  PhaseClock clock(Phase::kStart);
   ASSIGN_OR_RETURN(ProcessConfig parsed, ParseConfig(bytes));
   ASSIGN_OR_RETURN(ProcessConfig config, Completed(std::move(parsed), false, stop));
   ASSIGN_OR_RETURN(const HeldSnapshots held, HoldSnapshots(source, &config));
@@ -247,9 +253,10 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), KeyOf(config),
                             Incarnation(config.incarnation()), either.get_token());
+  master->ReportTime(&clock);
   ReadWatch reads;
   const HeartbeatThread heartbeat(*master, reads, either, std::move(report));
-  Status status = Work(config, source, *master, reads, either.get_token());
+  Status status = Work(config, source, *master, reads, clock, either.get_token());
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
                      status.code() == Code::kUnimplemented;
   if (final) {

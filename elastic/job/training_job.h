@@ -7,6 +7,10 @@
 #include "elastic/master/progress.h"
 #include "elastic/master/train_outcome.h"
 
+namespace sluice {
+class ProfileSum;
+}
+
 namespace sluice::catalog {
 class DataSource;
 class DatasetSpec;
@@ -42,6 +46,9 @@ struct TrainingJob {
   // empty: workers keep none. On any thread, with each heartbeat.
   std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
       {};
+  unsigned processors = 0;  // that it may use in this process; 0: all of the machine's
+  // Receives the seconds of every thread and process that works on it, by phase; null: nothing.
+  ProfileSum* profile = nullptr;
   // Where checkpoints are written, and from which one it resumes; null: none.
   JobCheckpoints* checkpoints = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <condition_variable>
 
 #include "base/mutex.h"
+#include "elastic/master/worker_times.h"
 #include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
@@ -70,6 +71,7 @@ class Service final : public MasterService::StreamedService {
                               Call<ReportRequest, ReportReply>* call) override {
     return Authorized(
         context, call, [this](const ReportRequest* request, ReportReply* reply) -> Status {
+          times_.Note(*request);
           const TaskReport report = FromProto(request->report());
           ASSIGN_OR_RETURN(const LeaseStatus lease_status,
                            host_.With([&](Master& master, TimePoint now) {
@@ -143,6 +145,7 @@ class Service final : public MasterService::StreamedService {
                                   Call<ReportStepRequest, ReportStepReply>* call) override {
     return Authorized(
         context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
+          times_.Note(*request);
           const RoundPosition position = FromProto(request->position());
           ASSIGN_OR_RETURN(const StepAnswer answer, host_.With([&](Master& master, TimePoint now) {
             return master.ReportStep(Incarnation(request->incarnation()), WorldId(request->world()),
@@ -230,6 +233,8 @@ class Service final : public MasterService::StreamedService {
     base_ = std::move(weights);
   }
 
+  Profile workers_profile() const { return times_.Sum(); }
+
   void Publish(const PartitionMap& map) {
     const MutexLock lock(mutex_);
     map_ = map;
@@ -255,6 +260,7 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status TakeTask(const TakeRequest& request, TakeReply* reply) {
+    times_.Note(request);
     std::vector<TaskId> held;
     for (const int64_t task : request.held()) {
       held.emplace_back(task);
@@ -278,6 +284,7 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status RegroupWorld(const RegroupRequest& request, RegroupReply* reply) {
+    times_.Note(request);
     ASSIGN_OR_RETURN(
         const WorldAnswer answer,
         host_.Regroup(Incarnation(request.incarnation()), FromProto(request), kRegroupWaitSeconds));
@@ -339,6 +346,7 @@ class Service final : public MasterService::StreamedService {
   std::shared_ptr<const std::string> worker_config_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> server_config_ GUARDED_BY(mutex_);
   MasterServer::Held held_ GUARDED_BY(mutex_);
+  WorkerTimes times_;
 };
 
 class Server final : public MasterServer {
@@ -374,6 +382,7 @@ class Server final : public MasterServer {
     service_.OfferConfigs(std::move(of_workers), std::move(of_servers));
   }
   void HearHeld(Held held) override { service_.HearHeld(std::move(held)); }
+  Profile workers_profile() const override { return service_.workers_profile(); }
 
  private:
   const std::string host_, found_at_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/profile.h"
 #include "base/status.h"
 #include "elastic/master/master_host.h"
 #include "elastic/parameters/partition_map.h"
@@ -38,6 +39,8 @@ class MasterServer {
   // The weights from which starting processes continue (models::SaveWeights); null: not needed any
   // more.
   virtual void OfferBase(std::shared_ptr<const std::string> weights) = 0;
+  // The time of all workers that have called so far, lost ones too, as of their last call.
+  virtual Profile workers_profile() const = 0;
 };
 
 }  // namespace sluice::elastic

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/rpc/links.h"
 #include "elastic/rpc/world.h"
@@ -20,6 +21,9 @@ class RemoteMaster : public MasterLink, public WorldLink {
  public:
   static std::unique_ptr<RemoteMaster> Connect(const std::string& address, const JobKey& key,
                                                Incarnation worker, std::stop_token stop);
+  // From now on calls tell the master what the worker's thread has spent its time on; those in
+  // which it waits count as exchange. `clock` must outlive the last of them.
+  virtual void ReportTime(PhaseClock* clock) = 0;
   // The map of the partitions. The master waits a little for one that is newer than `newer_than`;
   // version 0: the servers are not there yet, ask again.
   virtual Result<PartitionMap> Map(MapVersion newer_than) = 0;

@@ -17,9 +17,13 @@ class Remote final : public RemoteMaster {
         stop_(std::move(stop)),
         stub_(MasterService::NewStub(OpenChannel(address, key))) {}
 
+  void ReportTime(PhaseClock* clock) override { clock_ = clock; }
+
   Result<Answer> Take(bool waiting) override {
     TakeRequest request;
     request.set_incarnation(worker_.value());
+    AddTime(&request);
+    const PhaseScope exchanging(clock_, Phase::kExchange);
     request.set_waiting(waiting);
     for (const TaskId task : held_.ids()) {
       request.add_held(task.value());
@@ -42,6 +46,8 @@ class Remote final : public RemoteMaster {
     ReportRequest request;
     ToProto(report, request.mutable_report());
     request.set_incarnation(worker_.value());
+    AddTime(&request);
+    const PhaseScope exchanging(clock_, Phase::kExchange);
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
@@ -51,6 +57,7 @@ class Remote final : public RemoteMaster {
   }
 
   Result<bool> MayBegin(int64_t pushed) override {
+    const PhaseScope exchanging(clock_, Phase::kExchange);
     BeginRequest request;
     request.set_incarnation(worker_.value());
     request.set_pushed(pushed);
@@ -112,6 +119,8 @@ class Remote final : public RemoteMaster {
     RegroupRequest request;
     request.set_incarnation(worker_.value());
     ToProto(arrival, &request);
+    AddTime(&request);
+    const PhaseScope exchanging(clock_, Phase::kExchange);
     RegroupReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Regroup(context, request, &reply); }));
@@ -125,6 +134,8 @@ class Remote final : public RemoteMaster {
     request.set_world(world.value());
     request.set_closed(closed);
     ToProto(position, request.mutable_position());
+    AddTime(&request);
+    const PhaseScope exchanging(clock_, Phase::kExchange);
     ReportStepReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->ReportStep(context, request, &reply); }));
@@ -205,6 +216,17 @@ class Remote final : public RemoteMaster {
   }
 
  private:
+  template <typename Request>
+  void AddTime(Request* request) const {
+    if (clock_ == nullptr) {
+      return;
+    }
+    const Profile spent = clock_->Read();
+    for (size_t i = 0; i < kPhases; ++i) {
+      request->add_seconds(spent.Seconds(Profile::At(i)));
+    }
+  }
+
   // All pieces of an answer.
   Result<std::string> Receive(
       uint64_t bytes,
@@ -234,6 +256,7 @@ class Remote final : public RemoteMaster {
   const std::unique_ptr<MasterService::Stub> stub_;
   TermFence fence_;
   HeldTasks held_;
+  PhaseClock* clock_ = nullptr;  // used by the worker's thread only
 };
 
 }  // namespace

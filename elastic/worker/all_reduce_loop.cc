@@ -41,12 +41,14 @@ class AllReduceLoop final : public TrainingLoop {
   Status Advance() override;
 
  private:
+  Status Enter(const WorldAnswer& answer);
   Status ShareState(const Rendezvous::World& formed);
   Status EvaluateAll();
   Status LoadLanes(const std::vector<Task>& lanes, uint32_t begin, uint32_t end);
   Result<std::unique_ptr<Lease>> LoadLane(const Task& task);
   Status TrainRound(const std::vector<Task>& lanes);
   Status StepLanes(uint32_t lanes);
+  Status AddUp(uint32_t lanes, bool regroup);
   Result<LaneNote> StepLane(Lease* lease, std::optional<FlatGradient>* gradient);
   FlatGradient Flatten(double weight);
   Status CloseStep(const Task& first);
@@ -84,8 +86,7 @@ Status AllReduceLoop::Advance() {
   if (answer.world.id != group_->world()) {
     RETURN_IF_ERROR(replica_.BelongTo(answer.world.beginning));
   }
-  RETURN_IF_ERROR(group_->Enter(answer.world, answer.rank, tasks_.stop(),
-                                [&] { return ShareState(answer.world); }));
+  RETURN_IF_ERROR(Enter(answer));
   if (!group_->connected()) {
     return Status();
   }
@@ -104,6 +105,12 @@ Status AllReduceLoop::Advance() {
     default:
       return Status();
   }
+}
+
+Status AllReduceLoop::Enter(const WorldAnswer& answer) {
+  const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
+  return group_->Enter(answer.world, answer.rank, tasks_.stop(),
+                       [&] { return ShareState(answer.world); });
 }
 
 // A member that has closed the newest step sends the parameters to those that have not.
@@ -180,8 +187,7 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
   do {
     RETURN_IF_ERROR(tasks_.Stopped());
     RETURN_IF_ERROR(StepLanes(count));
-    const Status added =
-        group_->all_reduce().Run(replica_.closed(), count, &sums_.nodes(), notes_, regroup, &sum_);
+    const Status added = AddUp(count, regroup);
     for (AllReduce::Sums::Node& node : sums_.nodes()) {
       if (node.sum.has_value()) {
         spare_.push_back(std::move(node.sum->dense));
@@ -202,6 +208,11 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
     RETURN_IF_ERROR(CloseStep(lanes[0]));
   } while (!position.Over() && !sum_.reconvene);
   return Status();
+}
+
+Status AllReduceLoop::AddUp(uint32_t lanes, bool regroup) {
+  const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
+  return group_->all_reduce().Run(replica_.closed(), lanes, &sums_.nodes(), notes_, regroup, &sum_);
 }
 
 // The gradients of this worker's lanes in the open step, added as far as the tree allows.
@@ -234,6 +245,7 @@ Result<LaneNote> AllReduceLoop::StepLane(Lease* lease, std::optional<FlatGradien
   lease->Gather(lease->next, &batch_);
   network_.CollectIds(batch_, &view_);
   RETURN_IF_ERROR(tasks_.parameters().Pull(lease->Identity(lease->next), Purpose::kLatest, &view_));
+  const PhaseScope learning(tasks_.clock(), Phase::kLearning);
   const models::LossSum loss = network_.Step(batch_, view_, lease->StepSeed(), &gradient_);
   note.gradient = 1;
   note.weight = loss.weight;
@@ -269,6 +281,7 @@ FlatGradient AllReduceLoop::Flatten(double weight) {
 
 // The sum is complete: updates the parameters, and the round's page of the ledger.
 Status AllReduceLoop::CloseStep(const Task& first) {
+  const PhaseScope applying(tasks_.clock(), Phase::kOptimizer);
   const Status applied = replica_.Apply(sum_, first);
   if (!applied.ok()) {
     return tasks_.Fail(first, applied);

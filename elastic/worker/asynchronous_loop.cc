@@ -32,6 +32,7 @@ class AsynchronousLoop final : public TrainingLoop {
   Status AskAhead();
   Status LoadAhead(size_t trained_rows);
   Status TrainShard(Lease* lease);
+  models::LossSum Step(const Lease& lease);
   Status PushAndPullNext(const Lease& lease, double weight);
   Status LoseToOthers(Lease* lease);
 
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
 // Finds where to continue if an earlier holder of this shard got further than it could report. In a
 // range that was split off, that is found push by push.
 Status AsynchronousLoop::SkipApplied(Lease* lease) {
+  const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
   const Task& task = lease->task;
   if (task.attempt <= Attempt::First() || task.range != RangeId::First()) {
     return Status();
@@ -84,7 +86,7 @@ Status AsynchronousLoop::AskAhead() {
 // Interleaves reading with training on the same thread, so that both shards are ready at about the
 // same time and the database never waits for long.
 Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
-  if (next_ == nullptr || next_->rows != nullptr ||
+  if (next_ == nullptr || next_->rows != nullptr || tasks_.reads_beside() ||
       tasks_.waiting_for_database()) {  // the wait for the database can happen later
     return Status();
   }
@@ -97,16 +99,23 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   return tasks_.Read(next_.get(), kLoadAheadRows).status();
 }
 
+models::LossSum AsynchronousLoop::Step(const Lease& lease) {
+  const PhaseScope learning(tasks_.clock(), Phase::kLearning);
+  return network_.Step(batch_, view_, lease.StepSeed(), &gradient_);
+}
+
 // Pushes the lease's next batch, and pulls for the following one.
 Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
   const BatchIndex batch = lease.next;
   const BatchIdentity identity = lease.Identity(batch);
   if (batch + 1 >= lease.end()) {
+    const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
     return parameters_.Push(identity, weight, view_, gradient_);
   }
   lease.Gather(batch + 1, &next_batch_);
   network_.CollectIds(next_batch_, &next_view_);
   const BatchPush push{identity, weight, &view_, &gradient_};
+  const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
   RETURN_IF_ERROR(parameters_.PushAndPull({&push, 1}, lease.Identity(batch + 1), &next_view_));
   std::swap(batch_, next_batch_);
   std::swap(view_, next_view_);
@@ -117,6 +126,7 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
   if (!lease->done()) {
     lease->Gather(lease->next, &batch_);
     network_.CollectIds(batch_, &view_);
+    const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
     const Status pulled = parameters_.Pull(lease->Identity(lease->next), Purpose::kStep, &view_);
     if (!pulled.ok()) {
       return tasks_.Fail(lease->task, pulled);
@@ -124,7 +134,7 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
   }
   while (!lease->done()) {
     RETURN_IF_ERROR(tasks_.Stopped());
-    const models::LossSum loss = network_.Step(batch_, view_, lease->StepSeed(), &gradient_);
+    const models::LossSum loss = Step(*lease);
     const Status pushed = PushAndPullNext(*lease, loss.weight);
     if (pushed.code() == Code::kAborted) {
       return LoseToOthers(lease);

@@ -20,6 +20,7 @@ FeatureReader::FeatureReader(catalog::DataSource& source, const catalog::Dataset
       spec_(spec),
       transform_(transform),
       options_(std::move(options)),
+      clock_(options_.clock),
       places_(PlacesOf(spec)) {}
 
 FeatureReader::~FeatureReader() = default;
@@ -60,6 +61,7 @@ Status FeatureReader::Open(ShardId shard) {
   }
   stream_.reset();
   const ReadWatch::Read read(options_.watch);
+  const PhaseScope waiting(clock_, Phase::kDatabase);
   if (reader_ == nullptr) {
     ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
     if (options_.lock_wait.count() > 0) {
@@ -75,13 +77,10 @@ Status FeatureReader::Open(ShardId shard) {
 
 Result<bool> FeatureReader::Next(size_t rows) {
   SLUICE_CHECK(open(), "Open comes before Next");
-  Status status;
-  {
-    const ReadWatch::Read read(options_.watch);
-    status = stream_->Next(rows, &batch_);
-  }
+  Status status = ReadBatch(rows);
   if (status.ok() && batch_.rows > 0) {
     rows_read_ += static_cast<int64_t>(batch_.rows);
+    const PhaseScope transforming(clock_, Phase::kTransforming);
     Split();
     status = Transform();
   }
@@ -90,6 +89,18 @@ Result<bool> FeatureReader::Next(size_t rows) {
   }
   RETURN_IF_ERROR(status);
   return batch_.rows > 0;
+}
+
+Status FeatureReader::ReadBatch(size_t rows) {
+  const ReadWatch::Read read(options_.watch);
+  if (clock_ == nullptr) {
+    return stream_->Next(rows, &batch_);
+  }
+  const PhaseScope decoding(clock_, Phase::kDecoding);
+  const double before = stream_->waited_seconds();
+  Status status = stream_->Next(rows, &batch_);
+  clock_->Move(Phase::kDecoding, Phase::kDatabase, stream_->waited_seconds() - before);
+  return status;
 }
 
 void FeatureReader::Close() {

@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/profile.h"
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "elastic/ids.h"
@@ -40,6 +42,7 @@ class FeatureReader {
     ReadWatch* watch = nullptr;  // notified of each read; must outlive the reader
     // How long a read may wait for another session's lock (55P03); 0: until it is free.
     std::chrono::milliseconds lock_wait{0};
+    PhaseClock* clock = nullptr;  // of this thread; must outlive the reader. Null: none
   };
   // `source`, `spec` and `transform` must outlive it. NotFound (42703): a column does not exist.
   // Does not query the database before Open.
@@ -55,6 +58,8 @@ class FeatureReader {
   // Reads at most `rows` further rows of the shard. False: there are none, and the shard is closed,
   // as after an error.
   Result<bool> Next(size_t rows);
+  // From now on the time of another thread is counted; returns the clock before.
+  PhaseClock* SetClock(PhaseClock* clock) { return std::exchange(clock_, clock); }
   void Close();       // the shard
   void Disconnect();  // and the connection: the next Open makes a new one
 
@@ -73,6 +78,7 @@ class FeatureReader {
   FeatureReader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
                 const models::FeatureTransform& transform, Options options);
   Status FindColumns();
+  Status ReadBatch(size_t rows);
   void Split();
   Status Transform();
 
@@ -80,6 +86,7 @@ class FeatureReader {
   const catalog::DatasetSpec& spec_;
   const models::FeatureTransform& transform_;
   const Options options_;
+  PhaseClock* clock_;
   const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
   std::vector<size_t> read_;  // of the dataset's columns: the transform's, then the split's
   size_t wanted_ = 0;         // number of the transform's columns

@@ -45,6 +45,7 @@ Result<std::unique_ptr<ShardLoader>> OptimumSearch::Open(const catalog::DatasetS
                                                          ShardLoader::Options options) const {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
   options.watch = job_.reads;
+  options.clock = job_.clock;
   if (job_.plan.database_patience_seconds() > 0) {
     options.patience_seconds = job_.plan.database_patience_seconds();
   }
@@ -78,6 +79,7 @@ Status OptimumSearch::Judge(models::Network& network, ShardLoader& loader, Outco
   if (!apart && job_.plan.split().kind() == plan::Split::NONE) {
     return Status();
   }
+  const PhaseScope evaluating(job_.clock, Phase::kEvaluation);
   std::unique_ptr<ShardLoader> other;
   if (apart) {
     ShardLoader::Options options;
@@ -123,6 +125,7 @@ Result<models::LinearOptimum::Found> OptimumSearch::Search(ShardLoader& loader) 
   ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
   search->FinishOn(finish_);
   ASSIGN_OR_RETURN(const auto sums, models::LinearSums::Make(job_.plan.model()));
+  const PhaseScope solving(job_.clock, Phase::kOptimizer);
   int64_t rows = 0;
   std::vector<models::LinearSums::Kept> kept(static_cast<size_t>(job_.dataset.shards_size()));
   const auto pass = [&](const models::LinearPass& which) -> Result<std::vector<double>> {
@@ -130,6 +133,7 @@ Result<models::LinearOptimum::Found> OptimumSearch::Search(ShardLoader& loader) 
     std::vector<double> all, own;
     const auto add = [&](int shard, const ShardRows& read) {
       rows += static_cast<int64_t>(read.train.rows);
+      const PhaseScope learning(job_.clock, Phase::kLearning);
       RETURN_IF_ERROR(sums->Sum(which, read.train, &kept[static_cast<size_t>(shard)], &own));
       AddUp(own, &all);
       return Status();
@@ -198,11 +202,13 @@ Result<models::LinearOptimum::Found> OptimumSearch::SearchWithout(
     size_t fold, const std::vector<Fold>& folds) const {
   ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
   ASSIGN_OR_RETURN(const auto sums, models::LinearSums::Make(job_.plan.model()));
+  const PhaseScope solving(job_.clock, Phase::kOptimizer);
   std::vector<std::vector<models::LinearSums::Kept>> kept(folds.size());
   const auto pass = [&](const models::LinearPass& which) -> Result<std::vector<double>> {
     std::vector<double> all, own;
     for (size_t other = 0; other < folds.size(); ++other) {
       kept[other].resize(folds[other].size());
+      const PhaseScope learning(job_.clock, Phase::kLearning);
       for (size_t shard = 0; other != fold && shard < folds[other].size(); ++shard) {
         RETURN_IF_ERROR(sums->Sum(which, folds[other][shard], &kept[other][shard], &own));
         AddUp(own, &all);
@@ -236,6 +242,7 @@ Result<OptimumSearch::Outcome> OptimumSearch::RunByFolds(uint32_t folds, HeldOut
   };
   for (size_t fold = 0; fold < cut.size(); ++fold) {
     ASSIGN_OR_RETURN(const models::LinearOptimum::Found found, SearchWithout(fold, cut));
+    const PhaseScope evaluating(job_.clock, Phase::kEvaluation);
     for (const models::FeatureBatch& rows : cut[fold]) {
       RETURN_IF_ERROR(Predict(*network, found.weights, rows, take));
     }

@@ -22,14 +22,17 @@ class PassLoop final : public TrainingLoop {
       return Status();
     }
     const Task task = lease->task;
-    const Status learnt = Learn(task.epoch);
-    if (learnt.code() == Code::kNotFound) {  // other workers have finished the epoch
+    const Status fetched = Fetch(task.epoch);
+    if (fetched.code() == Code::kNotFound) {  // other workers have finished the epoch
       tasks_.master().Abandon(task.id);
       return Status();
     }
-    RETURN_IF_ERROR(learnt);
+    RETURN_IF_ERROR(fetched);
     std::vector<double> sums;
-    const Status added = sums_->Sum(pass_, lease->rows->train, &kept_[task.shard], &sums);
+    const Status added = [&] {
+      const PhaseScope learning(tasks_.clock(), Phase::kLearning);
+      return sums_->Sum(pass_, lease->rows->train, &kept_[task.shard], &sums);
+    }();
     if (!added.ok()) {
       return tasks_.Fail(task, added);
     }
@@ -41,10 +44,11 @@ class PassLoop final : public TrainingLoop {
   }
 
  private:
-  Status Learn(Epoch epoch) {
+  Status Fetch(Epoch epoch) {
     if (epoch == epoch_) {
       return Status();
     }
+    const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
     ASSIGN_OR_RETURN(const std::string bytes, pass_of_(epoch));
     ASSIGN_OR_RETURN(pass_, models::LinearPass::Parse(bytes));
     epoch_ = epoch;

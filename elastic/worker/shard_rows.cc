@@ -32,7 +32,7 @@ constexpr std::chrono::seconds kReadLockWait{2};
 }  // namespace
 
 ShardLoader::ShardLoader(const catalog::DatasetSpec& spec, const Options& options)
-    : spec_(spec), options_(options) {}
+    : spec_(spec), options_(options), clock_of_(options.clock) {}
 
 ShardLoader::~ShardLoader() = default;
 
@@ -46,6 +46,7 @@ Result<std::unique_ptr<ShardLoader>> ShardLoader::Make(catalog::DataSource& sour
   reader.split = options.all_validation ? SplitRule() : split;
   reader.watch = options.watch;
   reader.lock_wait = kReadLockWait;
+  reader.clock = options.clock;
   ASSIGN_OR_RETURN(loader->reader_, FeatureReader::Make(source, spec, transform, reader));
   return loader;
 }
@@ -69,6 +70,7 @@ Status ShardLoader::Start(ShardId shard) {
 
 Result<bool> ShardLoader::Pump(size_t rows) {
   SLUICE_CHECK(loading_, "Start comes before Pump");
+  const PhaseScope transforming(clock_of_, Phase::kTransforming);
   Result<bool> complete = Read(rows);
   const Status status = complete.status();
   if (status.code() == Code::kUnavailable || catalog::IsUnavailableForNow(status)) {
@@ -78,6 +80,7 @@ Result<bool> ShardLoader::Pump(size_t rows) {
     options_.watch->WaitFor("");
   }
   waiting_since_.reset();
+  waiting_ = false;
   return complete;
 }
 
@@ -86,6 +89,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   const TimePoint now = clock_.Now();
   if (!waiting()) {
     waiting_since_ = now;
+    waiting_ = true;
     pause_ = kFirstReadWait;
   }
   if (stop_.stop_requested()) {
@@ -94,6 +98,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   const double waited = SecondsBetween(*waiting_since_, now);
   if (waited >= options_.patience_seconds) {
     waiting_since_.reset();
+    waiting_ = false;
     return Status(why).Because(fmt::format("shard {} could not be read for {:.0f} seconds", shard_,
                                            options_.patience_seconds));
   }
@@ -103,6 +108,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
     options_.watch->WaitFor(fmt::format("shard {} cannot be read yet: {}{}", shard_, why.message(),
                                         detail.empty() ? "" : "; " + detail));
   }
+  const PhaseScope waiting(clock_of_, Phase::kDatabase);
   std::this_thread::sleep_for(pause_);
   pause_ = std::min(2 * pause_, kLongestReadWait);
   reader_->Disconnect();

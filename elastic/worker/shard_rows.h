@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -31,7 +32,8 @@ struct ShardRows {
 
 // Loads shards of one dataset from its database, a piece at a time, so that one thread can train on
 // a shard while the next one is loaded (a reader that sleeps slows the server down). Rows that fit
-// in memory are kept for later epochs. Not thread-safe.
+// in memory are kept for later epochs. Not thread-safe,
+// but rows_read() and waiting() may be called while another thread loads.
 class ShardLoader {
  public:
   struct Options {
@@ -44,6 +46,7 @@ class ShardLoader {
     // How long to retry when the database cannot be reached, has no connection left or blocks reads
     // by a lock.
     double patience_seconds = 3;
+    PhaseClock* clock = nullptr;  // of this thread; must outlive the loader. Null: none
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,
@@ -58,7 +61,14 @@ class ShardLoader {
   // unavailable (`waiting`) it returns after a moment without reading; then the shard begins anew.
   Result<bool> Pump(size_t rows);
   void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends waits (57014)
-  bool waiting() const { return waiting_since_.has_value(); }
+  bool waiting() const { return waiting_; }
+  // The started shard is one that was kept: Pump reads nothing.
+  bool kept() const { return found_ != nullptr; }
+  // See FeatureReader.
+  PhaseClock* SetClock(PhaseClock* clock) {
+    reader_->SetClock(clock);
+    return std::exchange(clock_of_, clock);
+  }
   // The shard that Pump has completed.
   std::shared_ptr<const ShardRows> Finish();
   // Abandons the shard that is being loaded.
@@ -85,10 +95,12 @@ class ShardLoader {
   bool loading_ = false;
   std::shared_ptr<ShardRows> rows_;
   std::shared_ptr<const ShardRows> found_;
-  int64_t rows_read_ = 0;
+  std::atomic<int64_t> rows_read_ = 0;
+  PhaseClock* clock_of_;
   SteadyClock clock_;
   std::stop_token stop_;
   std::optional<TimePoint> waiting_since_;
+  std::atomic<bool> waiting_ = false;  // waiting_since_ has a value
   std::chrono::milliseconds pause_{0};
 
   std::optional<bool> keep_all_;  // decided with the first shard

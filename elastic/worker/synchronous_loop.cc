@@ -104,7 +104,10 @@ Status SynchronousLoop::FillLanes() {
 
 // The lane has no batch for the coming step.
 Status SynchronousLoop::EndLane(Lease* lease) {
-  const Status ended = parameters_.PushEnd(lease->Identity(lease->next));
+  const Status ended = [&] {
+    const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
+    return parameters_.PushEnd(lease->Identity(lease->next));
+  }();
   if (!ended.ok()) {
     return tasks_.Fail(lease->task, ended);
   }
@@ -125,6 +128,7 @@ Result<bool> SynchronousLoop::StepGroup() {
   for (size_t i = 0; i < group_.size(); ++i) {
     LaneGroup::Lane& lane = group_.lane(i);
     Lease* lease = Held(lane.task);
+    const PhaseScope learning(tasks_.clock(), Phase::kLearning);
     lane.loss = network_.Step(lane.batch, lane.view, lease->StepSeed(), &lane.gradient);
     stepped.emplace_back(lease, lane.loss);
   }
@@ -153,6 +157,7 @@ Status SynchronousLoop::PullGroup() {
   }
   pulled_ = false;
   Form(nullptr, &group_);
+  const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
   RETURN_IF_ERROR(parameters_.Pull(group_.lane(0).identity, Purpose::kStep, group_.CombinedView()));
   group_.Scatter();
   pulled_ = true;
@@ -164,6 +169,7 @@ Status SynchronousLoop::PullGroup() {
 Status SynchronousLoop::PushAndPullNext() {
   pulled_ = false;
   Form(&group_, &coming_);
+  const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
   if (coming_.empty()) {
     return parameters_.PushAll(group_.Pushes());
   }

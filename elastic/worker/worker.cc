@@ -43,6 +43,7 @@ Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
 
 Status Worker::Run(std::stop_token stop) {
   tasks_->HearStop(std::move(stop));
+  const PhaseScope working(tasks_->clock(), Phase::kBatches);
   Status status;
   while (status.ok() && !tasks_->finished()) {
     status = tasks_->Stopped();

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/profile.h"
 #include "base/status.h"
 #include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/links.h"
@@ -40,6 +41,11 @@ class Worker {
     // For a linear model's optimum: what the epoch sums up (models::LinearPass). NotFound: another
     // epoch is running.
     std::function<Result<std::string>(Epoch)> pass = {};
+    PhaseClock* clock = nullptr;  // of the worker's thread; null: none
+    // A second thread reads the next shard while this one trains. For the asynchronous loop without
+    // `reads`; the model is the same.
+    bool reads_beside = false;
+    ProfileSum* profile = nullptr;  // receives that thread's time; null: nobody
   };
   // All-reduce: the workers hold the parameters themselves.
   struct Replica {

@@ -49,6 +49,7 @@ Status WorkerTasks::MakeLoaders() {
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1 || job_.plan.optimum();
   options.watch = job_.reads;
+  options.clock = job_.clock;
   if (job_.plan.database_patience_seconds() > 0) {
     options.patience_seconds = job_.plan.database_patience_seconds();
   }
@@ -61,6 +62,9 @@ Status WorkerTasks::MakeLoaders() {
       job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
   ASSIGN_OR_RETURN(
       loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
+  if (job_.reads_beside) {
+    reader_ = std::make_unique<ReaderThread>(*loader_, job_.profile);
+  }
   if (job_.validation == nullptr) {
     return Status();
   }
@@ -122,7 +126,7 @@ Result<std::unique_ptr<Lease>> WorkerTasks::Take(bool waiting) {
       lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
       ASSIGN_OR_RETURN(const bool mine, Report(lease.get(), false));
       if (!mine) {
-        loader_->Abandon();
+        Abandon();
         return std::unique_ptr<Lease>();
       }
     }
@@ -136,14 +140,17 @@ Result<std::unique_ptr<Lease>> WorkerTasks::Start(Task task) {
   if (!started.ok()) {
     return Fail(lease->task, started);
   }
+  if (reader_ != nullptr && !loader_->kept()) {
+    reader_->Begin();
+  }
   return lease;
 }
 
 Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
   const Status stopped = Stopped();
-  Result<bool> complete = stopped.ok() ? loader_->Pump(rows) : stopped;
+  Result<bool> complete = stopped.ok() ? Load(rows) : stopped;
   if (!complete.ok()) {
-    loader_->Abandon();
+    Abandon();
     return Fail(lease->task, complete.status());
   }
   if (*complete) {
@@ -156,7 +163,18 @@ Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
   return complete;
 }
 
+Result<bool> WorkerTasks::Load(size_t rows) {
+  if (!reads_beside()) {
+    return loader_->Pump(rows);
+  }
+  const PhaseScope waiting(clock(), Phase::kRows);
+  return reader_->Wait();
+}
+
 void WorkerTasks::Abandon() {
+  if (reader_ != nullptr) {
+    reader_->Stop();
+  }
   if (loader_->loading()) {
     loader_->Abandon();
   }
@@ -207,6 +225,7 @@ Status WorkerTasks::Compare(const Task& task) {
 }
 
 Status WorkerTasks::Evaluate(const Task& task) {
+  const PhaseScope evaluating(clock(), Phase::kEvaluation);
   ShardLoader& loader = validation_loader_ != nullptr ? *validation_loader_ : *loader_;
   TaskReport report;
   report.task = task.id;

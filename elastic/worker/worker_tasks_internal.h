@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "elastic/rpc/links.h"
 #include "elastic/worker/lease.h"
+#include "elastic/worker/reader_thread.h"
 #include "elastic/worker/shard_rows.h"
 #include "elastic/worker/worker.h"
 #include "models/model.h"
@@ -47,6 +48,8 @@ class WorkerTasks {
   // Reads about `rows` further rows. True: all are there, and the lease can be trained.
   Result<bool> Read(Lease* lease, size_t rows);
   bool waiting_for_database() const { return loader_->waiting(); }
+  // A thread of its own reads the started shard: Read only waits for it.
+  bool reads_beside() const { return reader_ != nullptr && reader_->reading(); }
   void Abandon();  // the shard being read
 
   // False: the task now belongs to another worker. It may have become shorter: then batches beyond
@@ -59,10 +62,12 @@ class WorkerTasks {
   models::Network& network() { return *network_; }
   MasterLink& master() { return master_; }
   ParameterLink& parameters() { return parameters_; }
+  PhaseClock* clock() const { return job_.clock; }  // null: none
 
  private:
   WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters);
   Status MakeLoaders();
+  Result<bool> Load(size_t rows);
   Status Evaluate(const Task& task);
   Status Compare(const Task& task);
   Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
@@ -75,6 +80,7 @@ class WorkerTasks {
   std::unique_ptr<models::Network> network_;
   std::unique_ptr<ShardLoader> loader_;
   std::unique_ptr<ShardLoader> validation_loader_;
+  std::unique_ptr<ReaderThread> reader_;  // of loader_; null: this thread reads
   size_t batch_rows_ = 0;
   bool finished_ = false;
   std::stop_token stop_;

@@ -148,8 +148,13 @@ class Completer {
   void AddByContext() {
     const std::string_view last = Before();
     const bool ours = Has("TO") || Has("LABEL") || Has("TRAIN");
-    if (upper_.empty() || (upper_.size() == 1 && last == "EXPLAIN")) {
+    const bool explained = !upper_.empty() && upper_.front() == "EXPLAIN";
+    const bool explains = Has("EXPLAIN") && !explained;
+    if (upper_.empty() || (explained && (upper_.size() == 1 || last == "ANALYZE"))) {
       Keywords(kStarts);
+      if (last == "EXPLAIN") {
+        Keywords(std::array<std::string_view, 1>{"ANALYZE"});
+      }
     } else if (last == "FROM" || last == "JOIN" || last == "UPDATE" || last == "TABLE" ||
                last == "PREDICT") {
       Tables();
@@ -164,11 +169,11 @@ class Completer {
         Keywords(std::array<std::string_view, 2>{"TYPE", "TYPES"});
       }
     } else if (last == "INTO") {
-      ours && !Has("EVALUATE") && !Has("EXPLAIN") ? Models() : Tables();
+      ours && !Has("EVALUATE") && !explains ? Models() : Tables();
     } else if ((last == "EVALUATE" || last == "EXPLAIN") && Before(1) == "TO") {
       Models();
     } else if (last == "USING" && ours) {
-      Has("EXPLAIN") ? Words(std::array<std::string_view, 1>{"XGBoostExplainer"}) : Models();
+      explains ? Words(std::array<std::string_view, 1>{"XGBoostExplainer"}) : Models();
     } else if (last == "TO" && upper_.front() != "ALTER" && upper_.front() != "GRANT") {
       Keywords(std::array<std::string_view, 4>{"TRAIN", "PREDICT", "EVALUATE", "EXPLAIN"});
     } else if (last == "SHOW") {

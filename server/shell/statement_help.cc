@@ -33,6 +33,7 @@ select TO PREDICT USING model                                               rows
      "select TO EVALUATE model [WITH attribute = value, ...] [LABEL column] [INTO table]\n"},
     {"EXPLAIN", "EXPLAIN SELECT * FROM t LABEL y INTO m;          the plan; nothing runs",
      R"(EXPLAIN [(FORMAT JSON)] statement                                  its plan; nothing runs
+EXPLAIN ANALYZE select LABEL column INTO model                     trains it, and tells its time
 select TO EXPLAIN model [USING explainer] [INTO table]             why a model predicts so
 )"},
     {"COLUMN", "SELECT ... COLUMN EMBEDDING(city, 8) LABEL y INTO m;",

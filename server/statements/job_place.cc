@@ -114,8 +114,9 @@ std::string DescribeStart(const plan::Plan& plan, Session& session, const std::s
 }
 
 Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
-              executor::ResultSink& sink) {
-  const Placement placement = PlacementFor(plan, session);
+              executor::ResultSink& sink, bool waits) {
+  Placement placement = PlacementFor(plan, session);
+  placement.async = placement.async && !waits;
   if (!placement.any()) {
     return executor::Execute(plan, context, sink);
   }

@@ -24,8 +24,9 @@ class Session;
 // many processes under a gateway; other jobs run here. A plan that reads what only this session can
 // read stays here: 25001 or 0A000 if sluice.async is on, and a notice if the client expects the job
 // to continue.
+// `waits`: for the job's end, whatever sluice.async says.
 Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
-              executor::ResultSink& sink);
+              executor::ResultSink& sink, bool waits = false);
 
 // Restarts the user's jobs that have lost their process: executor::TakeOverLostJobs.
 Status ResumeLostJobs(Session& session);

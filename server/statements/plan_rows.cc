@@ -14,9 +14,7 @@
 #include "server/statements/statement_scope.h"
 
 namespace sluice::server {
-namespace {
 
-// Statements that are answered at once have no plan to explain.
 Status CheckExplainable(const parser::ExtendedStatement& statement) {
   return std::visit(
       []<typename Statement>([[maybe_unused]] const Statement& any) -> Status {
@@ -31,7 +29,17 @@ Status CheckExplainable(const parser::ExtendedStatement& statement) {
       statement);
 }
 
-}  // namespace
+void AddPlan(const plan::Plan& plan, Session& session, executor::ResultRows* rows) {
+  const std::string text = planner::ExplainText(plan);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t newline = std::min(text.find('\n', begin), text.size());
+    rows->Add({text.substr(begin, newline - begin)});
+    begin = newline + 1;
+  }
+  if (const std::string place = DescribeJobPlace(plan, session); !place.empty()) {
+    rows->Add({place});
+  }
+}
 
 Schema ExplainResult(const parser::ExplainPlanStatement& statement) {
   return Schema{{{"plan", DataType::kText, statement.json ? "json" : "text"}}};
@@ -49,22 +57,11 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
   }
   const plan::Plan& plan = *planned;
   scope->ReportNotices();
-  if (statement.json) {  // one value, as in PostgreSQL
-    executor::ResultRows value(ExplainResult(statement));
-    value.Add({planner::ExplainJson(plan)});
-    RETURN_IF_ERROR(value.SendTo(sink));
-    sink.Done("EXPLAIN");
-    return OkStatus();
-  }
-  const std::string text = planner::ExplainText(plan);
   executor::ResultRows rows(ExplainResult(statement));
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t newline = std::min(text.find('\n', begin), text.size());
-    rows.Add({text.substr(begin, newline - begin)});
-    begin = newline + 1;
-  }
-  if (const std::string place = DescribeJobPlace(plan, session); !place.empty()) {
-    rows.Add({place});
+  if (statement.json) {  // one value, as in PostgreSQL
+    rows.Add({planner::ExplainJson(plan)});
+  } else {
+    AddPlan(plan, session, &rows);
   }
   if (const std::string start = DescribeStart(plan, session, scope->stop()); !start.empty()) {
     rows.Add({start});

@@ -7,7 +7,12 @@
 #include "parser/ast.h"
 
 namespace sluice::executor {
+class ResultRows;
 class ResultSink;
+}  // namespace sluice::executor
+
+namespace sluice::plan {
+class Plan;
 }
 
 namespace sluice::server {
@@ -22,5 +27,10 @@ Schema ExplainResult(const parser::ExplainPlanStatement& statement);
 // `sql`: the statement's text.
 Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
                    Session& session, executor::ResultSink& sink);
+
+// Refuses statements that are answered at once, which have no plan.
+Status CheckExplainable(const parser::ExtendedStatement& statement);
+// A line of the plan in each row, and where its job runs.
+void AddPlan(const plan::Plan& plan, Session& session, executor::ResultRows* rows);
 
 }  // namespace sluice::server

@@ -18,6 +18,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "server/statements/analyze_training.h"
 #include "server/statements/job_place.h"
 #include "server/statements/plain_statement.h"
 #include "server/statements/plan_rows.h"
@@ -107,7 +108,8 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
   scope->ReportNotices();
-  log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
+  const double planning_seconds = SecondsBetween(begin, clock.Now());
+  log::Debug("planned seconds={:.6f}", planning_seconds);
   executor::Context context{session.source(),
                             session.catalog(),
                             session.user(),
@@ -115,6 +117,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
                             scope->stop(),
                             session.cluster(),
                             [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
+  context.planning_seconds = planning_seconds;
   context.checkpoint_root = session.planner_options().checkpoint_root;
   return scope->Outcome(AtSelect(use(*plan, context), SelectOf(statement)));
 }
@@ -163,8 +166,17 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
   return std::visit(
       Overloaded{
           [&](const parser::PlainStatement& plain) { return RunPlain(plain, session, sink); },
-          [&](const parser::ExplainPlanStatement& explain) {
-            return ExplainPlan(explain, TextOf(statement, script), session, sink);
+          [&](const parser::ExplainPlanStatement& explain) -> Status {
+            const std::string_view sql = TextOf(statement, script);
+            if (!explain.analyze) {
+              return ExplainPlan(explain, sql, session, sink);
+            }
+            RETURN_IF_ERROR(CheckAnalyzable(explain));
+            const UsePlan run = [&](const plan::Plan& plan, executor::Context& context) {
+              WarnOfTransaction(plan, session, sink);
+              return AnalyzeTraining(explain, plan, context, session, sink);
+            };
+            return PlanForSession(explain.statement, sql, session, sink, run);
           },
           [&](const parser::SetStatement& set) {
             RETURN_IF_ERROR(session.Set(set.name, set.value));

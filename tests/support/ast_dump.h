@@ -309,7 +309,8 @@ class AstDump {
     });
   }
   void Visit(const ExplainPlanStatement& plan) {
-    Line("ExplainPlan", plan.span, plan.json ? "json" : "text");
+    const std::string format = plan.json ? "json" : "text";
+    Line("ExplainPlan", plan.span, plan.analyze ? "analyze " + format : format);
     Indented([&] { std::visit([this](const auto& node) { Visit(node); }, plan.statement); });
   }
 

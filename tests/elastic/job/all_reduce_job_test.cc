@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
 #include "elastic/job/local_job.h"
@@ -40,7 +41,8 @@ class AllReduceJob : public ::testing::Test {
                          .source = *source_,
                          .dataset = source_->Spec(500),
                          .base = base,
-                         .events = events},
+                         .events = events,
+                         .profile = &profile_},
                         fleet, "job1");
   }
   Result<TrainOutcome> InProcess(plan::TrainPlan plan,
@@ -69,7 +71,17 @@ class AllReduceJob : public ::testing::Test {
 
   std::unique_ptr<testing::MemorySource> source_ = SmallSource(6'000);
   std::vector<std::string> events_;
+  ProfileSum profile_;
 };
+
+TEST_F(AllReduceJob, TellsWhatItsWorkersSpentTheirTimeOn) {
+  const Result<TrainOutcome> outcome = Train(Plan(2, 2));
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  for (const Phase phase :
+       {Phase::kDatabase, Phase::kBatches, Phase::kLearning, Phase::kExchange, Phase::kOptimizer}) {
+    EXPECT_GT(profile_.Get().Seconds(phase), 0) << PhaseName(phase);
+  }
+}
 
 TEST_F(AllReduceJob, HasTheBitsOfAParameterServer) {  // G4, R4
   const Result<TrainOutcome> local = InProcess(Plan(1, 2));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "catalog/model_record.h"
 #include "elastic/job/local_job.h"
@@ -40,6 +41,17 @@ TEST(TrainOnFleet, TwoWorkersTwoServersTrainEveryRow) {
   EXPECT_EQ(run.outcome->rows_trained, 2 * run.outcome->rows_per_epoch);
   EXPECT_GT(MetricOf(*run.outcome, "auc"), 0.87);
   EXPECT_EQ(run.launched.size(), 4U);
+}
+
+TEST(TrainOnFleet, TellsWhatItsWorkersSpentTheirTimeOn) {
+  const auto source = SmallSource(10'000);
+  const FleetRun run = TrainWith(FleetPlan(2, 2, 2), *source, 700);
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  for (const Phase phase : {Phase::kStart, Phase::kDatabase, Phase::kDecoding, Phase::kTransforming,
+                            Phase::kBatches, Phase::kLearning, Phase::kExchange}) {
+    EXPECT_GT(run.profile.Seconds(phase), 0) << PhaseName(phase);
+  }
+  EXPECT_EQ(run.profile.Seconds(Phase::kOptimizer), 0);  // the servers'
 }
 
 // With one worker, each push precedes the next pull as in a single process, however many servers

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
 #include "elastic/job/job_handle.h"
@@ -18,6 +19,7 @@ struct FleetRun {
   Result<TrainOutcome> outcome = Internal("not run");
   std::vector<std::pair<std::string, std::string>> events;
   std::vector<std::string> launched;
+  Profile profile;
 
   int Count(const std::string& kind) const {
     int count = 0;
@@ -44,6 +46,7 @@ inline FleetRun TrainWith(
     JobHandle* handle = nullptr) {
   ThreadFleet fleet(source);
   FleetRun run;
+  ProfileSum profile;
   EventCallback events;
   events.on_event = [&](const std::string& kind, const std::string& detail) {
     run.events.emplace_back(kind, detail);
@@ -55,8 +58,10 @@ inline FleetRun TrainWith(
                               .source = source,
                               .dataset = source.Spec(rows_per_shard),
                               .base = base,
-                              .events = events},
+                              .events = events,
+                              .profile = &profile},
                              fleet, "job1", {}, handle);
+  run.profile = profile.Get();
   run.launched = fleet.launched();
   return run;
 }

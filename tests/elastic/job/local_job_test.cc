@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "tests/elastic/job/small_job.h"
 
@@ -29,6 +30,63 @@ TEST(TrainInProcess, LearnsAndAccountsForEveryRow) {
   EXPECT_GT(MetricOf(*outcome, "auc"), 0.88);
   // Later epochs and the evaluations read from memory.
   EXPECT_EQ(source->rows_read(), 10'000);
+}
+
+TEST(TrainInProcess, TellsWhatItSpentItsTimeOn) {
+  const auto source = SmallSource(5'000);
+  const plan::TrainPlan plan = SmallPlan(2, 64);
+  ProfileSum profile;
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  const Result<TrainOutcome> outcome = TrainInProcess({.plan = plan,
+                                                       .source = *source,
+                                                       .dataset = source->Spec(700),
+                                                       .processors = 1,
+                                                       .profile = &profile});
+  const double seconds = SecondsBetween(begun, clock.Now());
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  for (const Phase phase :
+       {Phase::kStart, Phase::kDatabase, Phase::kDecoding, Phase::kTransforming, Phase::kBatches,
+        Phase::kLearning, Phase::kExchange, Phase::kOptimizer, Phase::kEvaluation}) {
+    EXPECT_GT(profile.Get().Seconds(phase), 0) << PhaseName(phase);
+  }
+  EXPECT_LE(profile.Get().Total(), seconds);
+}
+
+// Shards are trained in their order, whoever reads them.
+TEST(TrainInProcess, AThreadThatReadsBesideChangesNoBits) {
+  for (const uint32_t epochs : {1U, 3U}) {
+    const auto source = SmallSource(5'000);
+    const plan::TrainPlan plan = SmallPlan(epochs, 64);
+    const auto train = [&](unsigned processors, ProfileSum* profile) {
+      return TrainInProcess({.plan = plan,
+                             .source = *source,
+                             .dataset = source->Spec(300),
+                             .processors = processors,
+                             .profile = profile});
+    };
+    ProfileSum alone, beside;
+    const Result<TrainOutcome> one = train(1, &alone);
+    const Result<TrainOutcome> two = train(2, &beside);
+    ASSERT_TRUE(one.ok() && two.ok()) << two.status().ToString();
+    EXPECT_EQ(models::SaveWeights(one->weights), models::SaveWeights(two->weights));
+    EXPECT_EQ(one->rows_trained, two->rows_trained);
+    EXPECT_EQ(one->rows_read, two->rows_read);
+    EXPECT_EQ(one->metrics, two->metrics);
+    EXPECT_EQ(alone.Get().Seconds(Phase::kRows), 0);
+    EXPECT_GT(beside.Get().Seconds(Phase::kRows), 0);
+  }
+}
+
+TEST(TrainInProcess, TheProfileChangesNoBits) {
+  const auto source = SmallSource(5'000);
+  const plan::TrainPlan plan = SmallPlan(2, 64);
+  ProfileSum profile;
+  const Result<TrainOutcome> with = TrainInProcess(
+      {.plan = plan, .source = *source, .dataset = source->Spec(700), .profile = &profile});
+  const Result<TrainOutcome> without = Train(plan, *source, 700);
+  ASSERT_TRUE(with.ok() && without.ok());
+  EXPECT_EQ(models::SaveWeights(with->weights), models::SaveWeights(without->weights));
 }
 
 TEST(TrainInProcess, SameStatementSameBits) {

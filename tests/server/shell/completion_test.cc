@@ -39,6 +39,10 @@ TEST_F(CompletionTest, StatementsAndClausesInTheCaseThatIsTyped) {
   EXPECT_THAT(Offers("SELECT * FROM employee TO "),
               ElementsAre("EVALUATE", "EXPLAIN", "PREDICT", "TRAIN"));
   EXPECT_THAT(Offers("ALTER MODEL churn re"), ElementsAre("rename to"));
+  EXPECT_THAT(Offers("EXPLAIN "), AllOf(Contains("ANALYZE"), Contains("SELECT")));
+  EXPECT_THAT(Offers("EXPLAIN ANALYZE S"), Contains("SELECT"));
+  EXPECT_THAT(Offers("EXPLAIN ANALYZE SELECT * FROM employee LABEL income INTO e"),
+              ElementsAre("earnings"));
 }
 
 TEST_F(CompletionTest, TablesAndColumns) {
@@ -62,8 +66,7 @@ TEST_F(CompletionTest, ModelsTypesAndTheirAttributes) {
   EXPECT_THAT(Offers("DESCRIBE MODEL TYPE DNNR"), ElementsAre("DNNRegressor"));
   const std::string train = "SELECT * FROM employee TO TRAIN DNNRegressor WITH ";
   EXPECT_THAT(Offers(train + "model.hid"), ElementsAre("model.hidden_units"));
-  EXPECT_THAT(Offers(train + "train.epoch=5, optimizer.lea"),
-              Contains("optimizer.learning_rate"));
+  EXPECT_THAT(Offers(train + "train.epoch=5, optimizer.lea"), Contains("optimizer.learning_rate"));
   EXPECT_THAT(Offers(train + "max_de"), IsEmpty()) << "of trees";
   EXPECT_THAT(Offers("SELECT * FROM t TO TRAIN xgboost.gbtree WITH max_de"), Contains("max_depth"));
   EXPECT_THAT(Offers("SELECT * FROM t TO PREDICT p.y WITH predict.th"),
