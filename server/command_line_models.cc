@@ -9,9 +9,11 @@ void AddModels(CLI::App& app, CommandLine& line) {
   model->require_subcommand(1);
   CLI::App* push = model->add_subcommand("push", "A file becomes a model type");
   AddCommon(*push, line.common);
-  push->add_option("file", line.push.file, "net.onnx, net.json of Keras's to_json(), or net.py:Class of PyTorch")
+  push->add_option("file", line.push.file,
+                   "net.onnx, net.json of Keras's to_json(), or net.py:Class of PyTorch")
       ->required();
-  push->add_option("--name", line.push.name, "of the type (default: that of the class or the file)");
+  push->add_option("--name", line.push.name,
+                   "of the type (default: that of the class or the file)");
   push->add_flag("--replace", line.push.replace, "a further version of a type that is there");
   push->add_option("--gateway", line.push.gateway,
                    "HOST:PORT of a running gateway; sluice://USER@HOST:PORT logs in as that user");

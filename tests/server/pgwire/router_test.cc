@@ -22,8 +22,9 @@ TEST(RouterTest, WordsOfOursInStringsNamesAndCommentsDoNotCount) {
        }) {
     EXPECT_FALSE(MayBeOurs(sql)) << sql;
   }
-  for (const char* sql : {"select * from t Label y into m", "SHOW jobs", "show Cluster", "select 1 TO\tPREDICT a.b",
-                          "wait job 3", "set sluice.seed=1", "select * from t lable y into m"}) {
+  for (const char* sql :
+       {"select * from t Label y into m", "SHOW jobs", "show Cluster", "select 1 TO\tPREDICT a.b",
+        "wait job 3", "set sluice.seed=1", "select * from t lable y into m"}) {
     EXPECT_TRUE(MayBeOurs(sql)) << sql;
   }
 }
