@@ -62,9 +62,9 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
     rows.Add({planner::ExplainJson(plan)});
   } else {
     AddPlan(plan, session, &rows);
-  }
-  if (const std::string start = DescribeStart(plan, session, scope->stop()); !start.empty()) {
-    rows.Add({start});
+    if (const std::string start = DescribeStart(plan, session, scope->stop()); !start.empty()) {
+      rows.Add({start});
+    }
   }
   RETURN_IF_ERROR(rows.SendTo(sink));
   sink.Done("EXPLAIN");

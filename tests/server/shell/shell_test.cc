@@ -207,6 +207,21 @@ TEST_F(ShellTest, SampleMakesATableOnce) {
   EXPECT_EQ(Sql({"--format", "csv", "-c", "SELECT count(*) AS n FROM people"}).out, "n\n100\n");
 }
 
+TEST_F(ShellTest, ExplainsHowManyWorkersWouldStart) {
+  const std::string training =
+      "SELECT x, y FROM t TO TRAIN LinearClassifier WITH engine.num_workers=1, "
+      "engine.max_workers=1, "
+      "engine.max_workers=1, engine.num_ps=1 LABEL y INTO m";
+  ASSERT_EQ(Sql({"-c", "CREATE TABLE t AS SELECT 1 AS x, 0 AS y UNION ALL SELECT 2, 1"}).exit_code,
+            0);
+  const Outcome plan = Sql({"--format", "csv", "-c", "EXPLAIN " + training});
+  EXPECT_NE(plan.out.find("\nStart: 1 worker at once\n"), std::string::npos) << plan.out;
+  // One value, which has no such line.
+  const Outcome json = Sql({"--format", "csv", "-c", "EXPLAIN (FORMAT JSON) " + training});
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(json.out.find("Start:"), std::string::npos) << json.out;
+}
+
 TEST_F(ShellTest, ServesUntilItIsToldToStop) {
   const pid_t gateway = Start({"serve", "--source", source_, "--grpc", "127.0.0.1:0"});
   std::string ready;
