@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/guarded.h"
 #include "base/log.h"
@@ -67,11 +68,14 @@ class HeartbeatThread {
         }) {}
 
  private:
-  // The first one at once: if the master dies within the next second, its successor knows the
-  // snapshot that this process keeps alive.
   void SendHeartbeat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
     std::unique_lock<std::mutex> lock(mutex_);
-    do {
+    // One that keeps a snapshot alive says so at once: if the master dies within the next second,
+    // its successor knows it.
+    std::chrono::milliseconds pause =
+        report_.snapshot.empty() ? kHeartbeat : std::chrono::milliseconds(0);
+    while (!wake_.wait_for(lock, done, std::exchange(pause, kHeartbeat),
+                           [&] { return done.stop_requested(); })) {
       if (reads_.Beat() >= kMaxStuckHeartbeats) {
         std::fprintf(stderr, "the database has not answered for %d seconds\n", kMaxStuckHeartbeats);
         std::_Exit(kPreempted);
@@ -90,7 +94,7 @@ class HeartbeatThread {
         stop.request_stop();
         return;
       }
-    } while (!wake_.wait_for(lock, done, kHeartbeat, [&] { return done.stop_requested(); }));
+    }
   }
 
   ReadWatch& reads_;

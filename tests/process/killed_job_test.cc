@@ -135,8 +135,8 @@ TEST_F(KilledJobs, AreGivenUpWhenTheyNeverComeToAnything) {
 }
 
 TEST_F(KilledJobs, OfAShellGoOnWhenItsUserLooks) {
-  ASSERT_EQ(AskEmbedded("SET sluice.async = on; " + Long("m", "engine.strategy='local'")).exit_code,
-            0);
+  const std::string here = "split.kind='none', engine.strategy='local', train.epoch=100";
+  ASSERT_EQ(AskEmbedded("SET sluice.async = on; " + TrainText("m", here)).exit_code, 0);
   ASSERT_TRUE(HasBegun(1));
   Signal(ProcessOf(1), SIGKILL);
   EXPECT_TRUE(Eventually([&] { return ProcessOf(1) == 0 || !Lives(ProcessOf(1)); }));
