@@ -135,7 +135,7 @@ TEST_F(KilledJobs, AreGivenUpWhenTheyNeverComeToAnything) {
 }
 
 TEST_F(KilledJobs, OfAShellGoOnWhenItsUserLooks) {
-  const std::string here = "split.kind='none', engine.strategy='local', train.epoch=100";
+  const std::string here = "split.kind='none', engine.strategy='local', train.epoch=300";
   ASSERT_EQ(AskEmbedded("SET sluice.async = on; " + TrainText("m", here)).exit_code, 0);
   ASSERT_TRUE(HasBegun(1));
   Signal(ProcessOf(1), SIGKILL);
