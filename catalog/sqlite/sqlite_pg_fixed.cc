@@ -32,7 +32,9 @@ constexpr std::array kTypes = {
     BuiltIn{1082, "date", 4, "D", 1182},      BuiltIn{1083, "time", 8, "D", 1183},
     BuiltIn{1114, "timestamp", 8, "D", 1115}, BuiltIn{1184, "timestamptz", 8, "D", 1185},
     BuiltIn{1186, "interval", 16, "T", 1187}, BuiltIn{1700, "numeric", -1, "N", 1231},
-    BuiltIn{2950, "uuid", 16, "U", 2951},     BuiltIn{3802, "jsonb", -1, "U", 3807},
+    BuiltIn{2249, "record", -1, "P", 2287},   BuiltIn{2278, "void", 4, "P", 0},
+    BuiltIn{2279, "trigger", 4, "P", 0},      BuiltIn{2950, "uuid", 16, "U", 2951},
+    BuiltIn{3802, "jsonb", -1, "U", 3807},
 };
 
 constexpr int64_t kArrayReceive = 2400;
@@ -51,8 +53,8 @@ Status SqlitePgCatalog::FillFixed() {
         "oid, typname, typnamespace, typowner, typlen, typbyval, typtype, typcategory,"
         " typispreferred, typisdefined, typdelim, typarray, typtypmod, typbasetype, typinput",
         {int64_t{type.oid}, type.name, int64_t{11}, kOwnerOid, int64_t{type.bytes},
-         int64_t{type.bytes > 0 && type.bytes <= 8 ? 1 : 0}, "b", type.category, int64_t{0},
-         int64_t{1}, ",", int64_t{type.array}, int64_t{-1}, int64_t{0},
+         int64_t{type.bytes > 0 && type.bytes <= 8 ? 1 : 0}, type.category[0] == 'P' ? "p" : "b",
+         type.category, int64_t{0}, int64_t{1}, ",", int64_t{type.array}, int64_t{-1}, int64_t{0},
          fmt::format("{}in", type.name)}));
     if (type.array != 0) {
       RETURN_IF_ERROR(Insert("pg_type",

@@ -1,11 +1,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "catalog/sqlite/sqlite_dialect_internal.h"
 #include "catalog/sqlite/sqlite_table_rewriter_internal.h"
 
 namespace sluice::catalog {
+namespace {
+
+constexpr std::array<std::string_view, 17> kAfterTables = {
+    "where", "group", "having", "window",  "order", "limit", "offset",    "fetch", "union",
+    "join",  "inner", "left",   "natural", "cross", "on",    "intersect", "except"};
+
+}  // namespace
+
+bool SqliteTableRewriter::IsAlias(size_t at) const {
+  return IsName(at) && std::none_of(kAfterTables.begin(), kAfterTables.end(),
+                                    [this, at](std::string_view word) { return IsWord(at, word); });
+}
 
 void SqliteTableRewriter::Expanded(size_t at) {
   const size_t close = CloseOf(at + 1);
@@ -88,7 +101,7 @@ void SqliteTableRewriter::Series(size_t at) {
          !(IsSymbol(comma, ",") && pieces_[comma].depth == pieces_[at + 1].depth + 1)) {
     ++comma;
   }
-  if (!IsName(alias) || comma >= close) {
+  if (!IsAlias(alias) || comma >= close) {
     return;
   }
   const bool named = IsSymbol(alias + 1, "(") && IsName(alias + 2) && IsSymbol(alias + 3, ")");
@@ -115,10 +128,11 @@ void SqliteTableRewriter::Unnest(size_t at) {
     return;
   }
   const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
-  if (!IsName(alias)) {
+  const bool is_table = at > 0 && (IsWord(at - 1, "from") || IsWord(at - 1, "join"));
+  if (close >= pieces_.size() || (!IsAlias(alias) && !is_table)) {
     return;
   }
-  const std::string name = pieces_[alias].text;
+  const std::string name = IsAlias(alias) ? pieces_[alias].text : "unnest";
   Replace(at, fmt::format("(SELECT value AS {} FROM json_each(pg_array_json", name));
   Replace(close, ")))");
 }
@@ -126,7 +140,7 @@ void SqliteTableRewriter::Unnest(size_t at) {
 void SqliteTableRewriter::FunctionAsTable(size_t at) {
   const size_t close = CloseOf(at + 1);
   const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
-  if (IsName(alias)) {
+  if (IsAlias(alias)) {
     Replace(at, "(SELECT " + pieces_[at].text);
     Replace(close, fmt::format(") AS {})", pieces_[alias].text));
   }

@@ -22,7 +22,7 @@ class SqliteTableRewriter : public StatementPieces {
   void NamedValues(size_t at);
   // generate_series(a, b) s(n), or s alone: a table of numbers.
   void Series(size_t at);
-  // unnest(array) x: a table x with a column x.
+  // unnest(array) x: a table x with a column x; FROM unnest(array): a table with a column unnest.
   void Unnest(size_t at);
   // FROM f(x) s: a table s with one row and a column s.
   void FunctionAsTable(size_t at);
@@ -30,6 +30,8 @@ class SqliteTableRewriter : public StatementPieces {
   void DistinctOn(size_t at);
 
  private:
+  // A table's alias, and not the word of what follows it.
+  bool IsAlias(size_t at) const;
   void Subscripts(size_t at);
   // Adds the elements as one more table to the select around piece `at`.
   void AddExpanded(size_t at, int depth, const std::string& array);

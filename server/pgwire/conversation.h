@@ -70,6 +70,7 @@ class Conversation {
   // Bytes from the client that wait for a statement of ours to end.
   size_t held_bytes() const { return blocked() ? held_.size() : 0; }
   bool statement_runs() const { return running_; }
+  bool server_owes_answer() const { return !expected_.empty(); }
   // The server has announced that it closes the connection, and why.
   bool server_has_ended() const { return server_has_ended_; }
   // Of the back end: I, T or E.

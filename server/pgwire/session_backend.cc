@@ -59,10 +59,12 @@ void WireSession::ReadServer() {
   WaitForServer();
 }
 
-// A client whose statement of ours runs does not hear the server's last words, unless they are an
-// error: they go to the statement that has borrowed the connection.
+// The server may end without a word to an idle session; and its last words, unless they are an
+// error, go to the statement of ours that has borrowed the connection. A query of the client's that
+// ran there has heard them, or sees the end of its answer.
 void WireSession::ServerGone() {
-  if (state_ == State::kTalking && embedded_ == nullptr && conversation_->statement_runs() &&
+  if (state_ == State::kTalking && embedded_ == nullptr &&
+      (conversation_->statement_runs() || !conversation_->server_owes_answer()) &&
       !conversation_->server_has_ended()) {
     std::string bytes;
     AppendError(bytes,

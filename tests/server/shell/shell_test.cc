@@ -210,7 +210,6 @@ TEST_F(ShellTest, SampleMakesATableOnce) {
 TEST_F(ShellTest, ExplainsHowManyWorkersWouldStart) {
   const std::string training =
       "SELECT x, y FROM t TO TRAIN LinearClassifier WITH engine.num_workers=1, "
-      "engine.max_workers=1, "
       "engine.max_workers=1, engine.num_ps=1 LABEL y INTO m";
   ASSERT_EQ(Sql({"-c", "CREATE TABLE t AS SELECT 1 AS x, 0 AS y UNION ALL SELECT 2, 1"}).exit_code,
             0);

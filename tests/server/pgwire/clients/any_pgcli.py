@@ -13,11 +13,12 @@ if process == 0:
     os.execvp("pgcli", ["pgcli", "-h", LOGIN["host"], "-p", LOGIN["port"], "-U", LOGIN["user"], "-d", LOGIN["dbname"],
                         "--less-chatty", "--pgclirc", os.path.join(os.environ["HOME"], "pgclirc")])
 said = ""
+heard = ""
 
 
 def wait_for(pattern, seconds=40):
     """What was said up to the pattern, which is taken."""
-    global said
+    global said, heard
     end = time.monotonic() + seconds
     while not (found := re.search(pattern, said)):
         ready, _, _ = select.select([terminal], [], [], 0.2)
@@ -25,7 +26,9 @@ def wait_for(pattern, seconds=40):
             text = os.read(terminal, 65536).decode(errors="replace")
             if "\x1b[6n" in text:  # where is the cursor?
                 os.write(terminal, b"\x1b[1;1R")
-            said += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+            text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+            said += text
+            heard += text
         assert time.monotonic() < end, f"no {pattern} in {said[-2000:]!r}"
     before, said = said[:found.end()], said[found.end():]
     return before
@@ -52,4 +55,5 @@ wait_for(r"cancell?ed|canceling")
 ask("SELECT 40 + 2 AS answer;")
 wait_for(r"\| 42\s+\|")
 os.write(terminal, b"\x04")
+assert "Traceback" not in heard, heard  # of the thread that reads the catalogs for Tab
 print("ok")
