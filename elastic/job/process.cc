@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 #include "base/guarded.h"
 #include "base/log.h"
@@ -70,12 +69,7 @@ class HeartbeatThread {
  private:
   void SendHeartbeat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
     std::unique_lock<std::mutex> lock(mutex_);
-    // One that keeps a snapshot alive says so at once: if the master dies within the next second,
-    // its successor knows it.
-    std::chrono::milliseconds pause =
-        report_.snapshot.empty() ? kHeartbeat : std::chrono::milliseconds(0);
-    while (!wake_.wait_for(lock, done, std::exchange(pause, kHeartbeat),
-                           [&] { return done.stop_requested(); })) {
+    while (!wake_.wait_for(lock, done, kHeartbeat, [&] { return done.stop_requested(); })) {
       if (reads_.Beat() >= kMaxStuckHeartbeats) {
         std::fprintf(stderr, "the database has not answered for %d seconds\n", kMaxStuckHeartbeats);
         std::_Exit(kPreempted);
@@ -259,6 +253,13 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
                             Incarnation(config.incarnation()), either.get_token());
   master->ReportTime(&clock);
   ReadWatch reads;
+  if (!report.snapshot.empty()) {
+    // Before it trains on a row: a master that succeeds this one needs the snapshot.
+    const Result<bool> told = master->Heartbeat(report);
+    if (!told.ok()) {
+      log::Warn("the master does not know yet who keeps its snapshot: {}", told.status().message());
+    }
+  }
   const HeartbeatThread heartbeat(*master, reads, either, std::move(report));
   Status status = Work(config, source, *master, reads, clock, either.get_token());
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
