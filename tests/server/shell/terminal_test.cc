@@ -118,6 +118,7 @@ TEST_F(PromptTest, TabCompletesNames) {
   std::ofstream(folder_ / "script_to_run.sql") << "SELECT 6 * 7 AS answer;";
   Type("\\i script_\t\n");
   ASSERT_TRUE(WaitFor("42")) << shown_;
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;  // input typed before that may be discarded
   Type("\x04");
   EXPECT_EQ(ExitCode(), 0);
 }
