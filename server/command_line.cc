@@ -19,8 +19,12 @@ void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const c
       doc);
 }
 
-void AddCommon(CLI::App& command, CommonFlags& common) {
+void AddConfigFile(CLI::App& command, CommonFlags& common) {
   command.add_option("--config", common.config_file, "file of 'key = value' lines");
+}
+
+void AddCommon(CLI::App& command, CommonFlags& common) {
+  AddConfigFile(command, common);
   AddConfigFlag(command, "--source,-d,--datasource", "source",
                 "sqlite:PATH or postgresql://user@host:port/database", common);
   AddConfigFlag(command, "--source-file", "source_file",
@@ -66,12 +70,11 @@ int WithConfig(const CommonFlags& common, const std::function<int(const Config&)
     SayError(config.status(), "");
     return kExitUsage;
   }
-  log::Level level = log::Level::kWarn;
-  level = config->log_level == "debug"   ? log::Level::kDebug
-          : config->log_level == "info"  ? log::Level::kInfo
-          : config->log_level == "error" ? log::Level::kError
-          : config->log_level == "off"   ? log::Level::kOff
-                                         : level;
+  const log::Level level = config->log_level == "debug"   ? log::Level::kDebug
+                           : config->log_level == "info"  ? log::Level::kInfo
+                           : config->log_level == "error" ? log::Level::kError
+                           : config->log_level == "off"   ? log::Level::kOff
+                                                          : log::Level::kWarn;
   log::Start("sluice", level);
   const Status descriptors = RaiseDescriptorLimit();
   if (!descriptors.ok()) {

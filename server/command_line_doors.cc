@@ -9,7 +9,8 @@ namespace sluice::server {
 namespace {
 
 void AddServe(CLI::App& app, CommandLine& line) {
-  CLI::App* serve = app.add_subcommand("serve", "Gateway: statements over gRPC");
+  CLI::App* serve =
+      app.add_subcommand("serve", "Gateway: statements over gRPC and PostgreSQL's protocol");
   AddCommon(*serve, line.common);
   AddConfigFlag(*serve, "--grpc", "grpc", "HOST:PORT to listen on (127.0.0.1:50051; port 0: any)",
                 line.common);
@@ -64,7 +65,7 @@ void AddSetup(CLI::App& app, CommandLine& line) {
 void AddPassword(CLI::App& app, CommandLine& line) {
   CLI::App* password = app.add_subcommand(
       "password", "Give a user a password, for a gateway over SQLite: asks twice, or reads a line");
-  password->add_option("--config", line.common.config_file, "file of 'key = value' lines");
+  AddConfigFile(*password, line.common);
   AddConfigFlag(*password, "--password-file", "password_file",
                 "file of users and password verifiers (~/.sluice/passwords)", line.common);
   password->add_option("name", line.password.name, "of the user")->required();

@@ -12,15 +12,12 @@ namespace sluice::server {
 namespace {
 
 // Runs a statement that was built from flags.
-int RunForm(const CommonFlags& common, const Result<std::string>& statement,
-            const std::string& format) {
+int RunForm(const Config& config, const Result<std::string>& statement, const std::string& format) {
   if (!statement.ok()) {
     SayError(statement.status(), "");
     return kExitUsage;
   }
-  return WithConfig(common, [&](const Config& config) {
-    return RunStatementCommand(config, *statement, format);
-  });
+  return RunStatementCommand(config, *statement, format);
 }
 
 // A model definition that is a file becomes a model type first.
@@ -32,12 +29,7 @@ int RunTrainForm(const Config& config, TrainForm form, const std::string& format
     }
     form.model_def = ModelTypeNameOf(form.model_def);
   }
-  const Result<std::string> statement = TrainStatementText(form);
-  if (!statement.ok()) {
-    SayError(statement.status(), "");
-    return kExitUsage;
-  }
-  return RunStatementCommand(config, *statement, format);
+  return RunForm(config, TrainStatementText(form), format);
 }
 
 void AddTrain(CLI::App& app, CommandLine& line) {
@@ -86,7 +78,9 @@ void AddPredict(CLI::App& app, CommandLine& line) {
   AddOutputTable(*predict, line.predict.output_table);
   predict->callback([&line] {
     line.run = [&line] {
-      return RunForm(line.common, PredictStatementText(line.predict), line.format);
+      return WithConfig(line.common, [&line](const Config& config) {
+        return RunForm(config, PredictStatementText(line.predict), line.format);
+      });
     };
   });
 }
@@ -104,7 +98,9 @@ void AddEvaluate(CLI::App& app, CommandLine& line) {
   AddOutputTable(*evaluate, line.evaluate.output_table);
   evaluate->callback([&line] {
     line.run = [&line] {
-      return RunForm(line.common, EvaluateStatementText(line.evaluate), line.format);
+      return WithConfig(line.common, [&line](const Config& config) {
+        return RunForm(config, EvaluateStatementText(line.evaluate), line.format);
+      });
     };
   });
 }

@@ -52,6 +52,7 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line);  // master, worker, ps
 // A flag that overrides the configuration's `key`.
 void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const char* doc,
                    CommonFlags& common);
+void AddConfigFile(CLI::App& command, CommonFlags& common);
 // --config, --source and what else every command that works with a data source takes.
 void AddCommon(CLI::App& command, CommonFlags& common);
 // Of commands in whose process statements train.

@@ -23,7 +23,7 @@ void AddK8s(CLI::App& app, CommandLine& line) {
 void AddController(CLI::App& app, CommandLine& line) {
   CLI::App* controller = app.add_subcommand(
       "controller", "Shares a Kubernetes cluster's idle capacity among all TrainingJobs");
-  controller->add_option("--config", line.common.config_file, "file of 'key = value' lines");
+  AddConfigFile(*controller, line.common);
   AddConfigFlag(*controller, "--namespace", "pods_namespace",
                 "of its Lease (else our own, or the kubeconfig's)", line.common);
   AddConfigFlag(*controller, "--metrics", "metrics",

@@ -9,9 +9,10 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr std::array<std::string_view, 17> kAfterTables = {
-    "where", "group", "having", "window",  "order", "limit", "offset",    "fetch", "union",
-    "join",  "inner", "left",   "natural", "cross", "on",    "intersect", "except"};
+constexpr std::array<std::string_view, 20> kAfterTables = {
+    "where", "group",   "having",    "window", "order", "limit", "offset",
+    "fetch", "union",   "intersect", "join",   "inner", "left",  "right",
+    "full",  "natural", "cross",     "on",     "using", "except"};
 
 }  // namespace
 
