@@ -67,6 +67,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       room_(executor::RoomNameOf(config.source)),
       cluster_(std::move(cluster)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
+      max_scripts_of_role_(max_scripts_ - max_scripts_ / 4),
       write_seconds_(static_cast<double>(config.write_timeout)),
       watcher_([this](const std::stop_token& end) { WatchClients(end); }),
       lost_jobs_(std::make_unique<LostJobs>(
@@ -195,48 +196,86 @@ void GatewayScripts::Shutdown() {
   }
 }
 
-Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const Client& client) {
-  bool full = false;
-  {
-    const MutexLock lock(mutex_);
-    full = !HasRoom();
-  }
-  if (full && IsPlain(script.text)) {
-    RETURN_IF_ERROR(AwaitTurn(client));
-  }
-  const MutexLock lock(mutex_);
-  const auto turn = std::find(waiting_.begin(), waiting_.end(), &client);
-  const bool waited = turn != waiting_.end();
-  if (waited) {
-    waiting_.erase(turn);
-    script_left_.notify_all();  // it is the next one's turn
-  }
-  if (shut_down_) {
-    return Unavailable("the gateway is shutting down");
-  }
-  if (!waited && !HasRoom()) {
+bool GatewayScripts::RoleHasRoom(const std::string& role) {
+  return role.empty() || static_cast<size_t>(std::count_if(running_.begin(), running_.end(),
+                                                           [&](const Running& running) {
+                                                             return running.role == role;
+                                                           })) < max_scripts_of_role_;
+}
+
+bool GatewayScripts::HasRoom(const std::string& role) {
+  const auto before = std::count_if(waiting_.begin(), waiting_.end(),
+                                    [this](const Waiting& waiting) NO_THREAD_SAFETY_ANALYSIS {
+                                      return RoleHasRoom(waiting.role);
+                                    });
+  return running_.size() + static_cast<size_t>(before) < max_scripts_ && RoleHasRoom(role);
+}
+
+// The first one whose role has room: nobody waits for another role's scripts to end.
+bool GatewayScripts::IsTurnOf(const Client& client) {
+  const auto first = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [this](const Waiting& waiting) NO_THREAD_SAFETY_ANALYSIS {
+                                    return RoleHasRoom(waiting.role);
+                                  });
+  return first != waiting_.end() && first->client == &client && running_.size() < max_scripts_;
+}
+
+Status GatewayScripts::NoRoom(const std::string& role) {
+  if (RoleHasRoom(role)) {
     return ResourceExhausted(
                fmt::format("the gateway already runs {} scripts, its limit", max_scripts_))
         .SqlState("53300")
         .Hint("try again later, or raise max_statements of the gateway");
   }
-  running_.push_front({&client, std::stop_source()});
+  return ResourceExhausted(
+             fmt::format("the gateway already runs {} scripts of role {}, the limit for one role",
+                         max_scripts_of_role_, role))
+      .SqlState("53300")
+      .Hint(fmt::format("try again later; a role may take three quarters of the gateway's {} "
+                        "places (max_statements)",
+                        max_scripts_));
+}
+
+Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const Client& client) {
+  const std::string& role = script.login.role;
+  bool full = false;
+  {
+    const MutexLock lock(mutex_);
+    full = !HasRoom(role);
+  }
+  if (full && IsPlain(script.text)) {
+    RETURN_IF_ERROR(AwaitTurn(script, client));
+  }
+  const MutexLock lock(mutex_);
+  const bool waited = std::erase_if(waiting_, [&](const Waiting& waiting) {
+                        return waiting.client == &client;
+                      }) > 0;
+  if (waited) {
+    script_left_.notify_all();  // it is the next one's turn
+  }
+  if (shut_down_) {
+    return Unavailable("the gateway is shutting down");
+  }
+  if (!waited && !HasRoom(role)) {
+    return NoRoom(role);
+  }
+  running_.push_front({&client, role, std::stop_source()});
   script_began_.notify_one();
   return Place(*this, running_.begin());
 }
 
 // Waits until it is the client's turn (it stays in waiting_) or the gateway ends. Refuses
 // the client if too many are waiting.
-Status GatewayScripts::AwaitTurn(const Client& client) {
+Status GatewayScripts::AwaitTurn(const Script& script, const Client& client) {
   MutexLock lock(mutex_);
   if (waiting_.size() >= kMaxWaiting) {
     return OkStatus();
   }
-  waiting_.push_back(&client);
-  while (!shut_down_ && (waiting_.front() != &client || running_.size() >= max_scripts_)) {
+  waiting_.push_back({&client, script.login.role});
+  while (!shut_down_ && !IsTurnOf(client)) {
     script_left_.wait_for(lock.native(), kClientCheckInterval);
     if (client.stop.stop_requested() || client.is_gone()) {
-      waiting_.remove(&client);
+      std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.client == &client; });
       script_left_.notify_all();
       return Cancelled("the statement was cancelled");
     }

@@ -88,7 +88,12 @@ class GatewayScripts {
  private:
   struct Running {
     const Client* client = nullptr;
+    std::string role;  // that logged in; "": where no login is required
     std::stop_source stop;
+  };
+  struct Waiting {
+    const Client* client = nullptr;
+    std::string role;
   };
   // Given back on every way out.
   class Place {
@@ -106,11 +111,15 @@ class GatewayScripts {
     std::list<Running>::iterator at_;
   };
 
-  // Admits the script. If the gateway is full, a script of plain SQL waits its turn, and any other
-  // is refused.
+  // Admits the script. If there is no place for it, a script of plain SQL waits its turn, and any
+  // other is refused.
   Result<Place> Admit(const Script& script, const Client& client) EXCLUDES(mutex_);
-  bool HasRoom() REQUIRES(mutex_) { return running_.size() + waiting_.size() < max_scripts_; }
-  Status AwaitTurn(const Client& client) EXCLUDES(mutex_);
+  // Whether a script of the role may start beside those that run and those that wait before it.
+  bool HasRoom(const std::string& role) REQUIRES(mutex_);
+  bool RoleHasRoom(const std::string& role) REQUIRES(mutex_);
+  bool IsTurnOf(const Client& client) REQUIRES(mutex_);
+  Status AwaitTurn(const Script& script, const Client& client) EXCLUDES(mutex_);
+  Status NoRoom(const std::string& role) REQUIRES(mutex_);
   // Admits the script, gives it a session, and does `work` in that.
   using Work = std::function<Status(Session& session, SourcePool::Lease& source)>;
   Status InSession(const Script& script, const Client& client, const Work& work);
@@ -125,14 +134,15 @@ class GatewayScripts {
   const bool encrypted_;
   const std::string checkpoint_root_;
   const std::string python_;  // the program; "": models in Python are not compiled
-  const std::string room_;  // "": none
+  const std::string room_;    // "": none
   const std::unique_ptr<executor::Cluster> cluster_;
   const size_t max_scripts_;
+  const size_t max_scripts_of_role_;  // fewer, so that no role keeps the others out
   const double write_seconds_;
   Mutex mutex_;
   std::condition_variable_any script_began_;
   std::list<Running> running_ GUARDED_BY(mutex_);
-  std::list<const Client*> waiting_ GUARDED_BY(mutex_);  // in order of arrival
+  std::list<Waiting> waiting_ GUARDED_BY(mutex_);  // in order of arrival
   std::condition_variable_any script_left_;
   bool shut_down_ GUARDED_BY(mutex_) = false;
   std::jthread watcher_;                 // ends before the members that it uses are destroyed

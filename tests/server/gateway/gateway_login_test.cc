@@ -2,8 +2,11 @@
 #include <grpcpp/grpcpp.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/gateway/client_login_internal.h"
@@ -233,6 +236,51 @@ TEST_F(GatewayLogin, GuessesAreCountedAtAllDoorsTogether) {
     answer = RunInShell(psql).output;
   }
   EXPECT_THAT(answer, HasSubstr("FATAL:  too many failed logins"));
+}
+
+class CountedRows final : public catalog::RowReceiver {
+ public:
+  Status Header(const Schema& /*schema*/) override { return OkStatus(); }
+  Status Rows(const RowBatch& batch) override {
+    count += batch.rows;
+    return OkStatus();
+  }
+  size_t count = 0;
+};
+
+TEST_F(GatewayLogin, ARoleLeavesPlacesToTheOthers) {
+  config_.max_statements = 4;
+  Start();
+  std::atomic<int> over = 0;
+  std::vector<std::jthread> busy;
+  for (int i = 0; i < 4; ++i) {  // of which three run, and one waits
+    busy.emplace_back([this, &over] {
+      EXPECT_EQ(Run(ann_, "SELECT pg_sleep(60)").sqlstate(), "57014");
+      ++over;
+    });
+  }
+  const std::string hers =
+      "FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%' AND "
+      "usename = '" +
+      ann_ + "'";
+  const auto count = [&] {
+    CountedRows rows;
+    EXPECT_TRUE(admin_->Execute("SELECT pid " + hers, &rows, {}).ok());
+    return rows.count;
+  };
+  while (count() < 3) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const Status refused = Run(ann_, "SHOW JOBS");
+  EXPECT_EQ(refused.sqlstate(), "53300");
+  EXPECT_THAT(refused.message(), HasSubstr("3 scripts of role " + ann_));
+  MustRun(bob_, "SELECT 1");
+  MustRun(bob_, "SHOW JOBS");
+  EXPECT_EQ(count(), 3U) << "the fourth does not run";
+  while (over < 4) {
+    Admin("SELECT pg_cancel_backend(pid) " + hers);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 TEST_F(GatewayLogin, CheckpointsAreARolesUnderAnotherNameToo) {
