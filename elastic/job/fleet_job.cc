@@ -192,7 +192,7 @@ class FleetJob {
     TrainOutcome outcome = host.With([&](Master& master, TimePoint) {
       digest = master.best_digest();
       TrainOutcome so_far = master.Outcome();
-      so_far.weights = master.TakeWeights();  // all-reduce
+      so_far.weights = master.handover().Take();  // all-reduce
       return so_far;
     });
     if (optimum_ != nullptr) {
@@ -213,7 +213,7 @@ class FleetJob {
     if (succession_.commit) {
       RETURN_IF_ERROR(succession_.commit(outcome));
     }
-    host.With([](Master& master, TimePoint) { master.Dismiss(); });
+    host.With([](Master& master, TimePoint) { master.handover().Dismiss(); });
     return outcome;
   }
 
@@ -265,7 +265,7 @@ class FleetJob {
     };
     hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
     hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
-      host.With([&](Master& master, TimePoint) { master.AddEvent(kind, detail); });
+      host.With([&](Master& master, TimePoint) { master.outbox().AddEvent(kind, detail); });
     };
     hooks.fail = [this, &host](const Status& cause) {
       const bool lost = parameters_->lost_partitions();

@@ -29,7 +29,7 @@ void FleetOptimum::Stop() {
 }
 
 void FleetOptimum::OnPassDone() {
-  auto sums = host_.With([](Master& master, TimePoint) { return master.TakeSums(); });
+  auto sums = host_.With([](Master& master, TimePoint) { return master.passes().Take(); });
   const MutexLock lock(mutex_);
   sums_ = std::move(sums);
   changed_.notify_all();
@@ -37,7 +37,7 @@ void FleetOptimum::OnPassDone() {
 
 void FleetOptimum::Search() {
   const auto tell = [this](const models::LinearOptimum::Step& step) {
-    host_.With([&step](Master& master, TimePoint) { master.SetShareDone(step.progress); });
+    host_.With([&step](Master& master, TimePoint) { master.passes().SetShareDone(step.progress); });
     return Status();
   };
   Result<models::LinearOptimum::Found> found =

@@ -208,9 +208,9 @@ void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host) {
   const Result<CheckpointDirectory::Draft> draft = directory.Begin();
   host.With([&](Master& master, TimePoint now) {
     if (draft.ok()) {
-      master.OfferDraft(*draft);
+      master.world_checkpoint().Offer(*draft);
     } else {
-      master.AddEvent("checkpoint_failed", draft.status().message());
+      master.outbox().AddEvent("checkpoint_failed", draft.status().message());
       master.OnCheckpoint(now);
     }
   });
@@ -218,7 +218,7 @@ void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host) {
 
 void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
   const std::optional<WorldCheckpoint::Cut> cut =
-      host.With([](Master& master, TimePoint) { return master.TakeWorldCut(); });
+      host.With([](Master& master, TimePoint) { return master.world_checkpoint().Take(); });
   if (!cut.has_value()) {
     return;  // given up meanwhile
   }
@@ -239,7 +239,7 @@ void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
           ? DescribeCheckpoint(directory, cut->draft, manifest.steps, manifest.files[0].bytes)
           : committed.message();
   host.With([&](Master& master, TimePoint now) {
-    master.AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed", detail);
+    master.outbox().AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed", detail);
     master.OnCheckpoint(now);
   });
 }

@@ -53,12 +53,12 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   Master::Options options;
   options.queue.shards = dataset.shards_size();
   options.passes = plan.optimum();
-  options.queue.epochs =
-      plan.epochs() > 0 && !options.passes ? plan.epochs() : kUnlimitedEpochs;
+  options.queue.epochs = plan.epochs() > 0 && !options.passes ? plan.epochs() : kUnlimitedEpochs;
   options.queue.seed = plan.seed();
   options.queue.shuffle = plan.shuffle();
-  options.queue.lanes =
-      IsSynchronous(plan) && !options.passes ? std::max<uint32_t>(1, plan.strategy().micro_batches()) : 0;
+  options.queue.lanes = IsSynchronous(plan) && !options.passes
+                            ? std::max<uint32_t>(1, plan.strategy().micro_batches())
+                            : 0;
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
   options.silence_seconds = kSilenceSeconds;

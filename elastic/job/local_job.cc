@@ -59,7 +59,7 @@ class LocalCheckpoints {
       const std::string detail =
           written.ok() ? *written : fmt::format("step {}: {}", steps, written.status().message());
       host.With([&](Master& master, TimePoint now) {
-        master.AddEvent(written.ok() ? "checkpoint_written" : "checkpoint_failed", detail);
+        master.outbox().AddEvent(written.ok() ? "checkpoint_written" : "checkpoint_failed", detail);
         master.OnCheckpoint(now);
       });
     });

@@ -44,18 +44,14 @@ Master::Master(const Options& options, TimePoint now)
   }
 }
 
-void Master::AddEvent(std::string kind, std::string detail) {
-  events_.push_back({std::move(kind), std::move(detail)});
-}
-
 bool Master::Dismissed() const {
-  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rounds_.has_value());
+  return finished() && (handover_.dismissed() || phase_ == Phase::kFailed || !rounds_.has_value());
 }
 
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
   ASSIGN_OR_RETURN(const bool first, pool_.Contact(worker, now));
   if (first) {
-    AddEvent("worker_started", pool_.members().workers().at(worker).name);
+    outbox_.AddEvent("worker_started", pool_.members().workers().at(worker).name);
   }
   return Status();
 }
@@ -67,7 +63,8 @@ void Master::Renew(Incarnation worker, TimePoint now) {
 
 void Master::Requeue(const std::vector<Task>& tasks) {
   for (const Task& task : tasks) {
-    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+    outbox_.AddEvent("task_requeued",
+                     fmt::format("shard {} from batch {}", task.shard, task.first_batch));
   }
 }
 
@@ -103,8 +100,8 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     if (!task.has_value() && waiting) {
       task = queue_.Steal(worker, now);
       if (task.has_value()) {
-        AddEvent("task_shared",
-                 fmt::format("shard {} from batch {}", task->shard, task->first_batch));
+        outbox_.AddEvent("task_shared",
+                         fmt::format("shard {} from batch {}", task->shard, task->first_batch));
       }
     }
     Advance(now);  // the last shards may have been given up
@@ -136,7 +133,7 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
     const int repeats = evaluation_.repeats();
     ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
     if (evaluation_.repeats() > repeats) {
-      AddEvent("evaluation_repeated", "the parameters changed under it");
+      outbox_.AddEvent("evaluation_repeated", "the parameters changed under it");
     }
     Advance(now);
     return LeaseStatus{.mine = counted};
@@ -169,7 +166,7 @@ Result<TaskQueue::Answer> Master::ReportPass(Incarnation worker, const TaskRepor
   std::string sums = std::exchange(without.sums, {});
   ASSIGN_OR_RETURN(const TaskQueue::Answer answer, queue_.Report(worker, without, now));
   if (answer == TaskQueue::Answer::kAccepted && report.done) {
-    sums_[shard] = std::move(sums);
+    passes_.Add(shard, std::move(sums));
   }
   return answer;
 }
@@ -208,7 +205,7 @@ Status Master::Fail(Incarnation worker, TaskId task, const Status& cause, TimePo
   if (!released.has_value()) {
     return Status();
   }
-  AddEvent("task_failed", fmt::format("shard {}: {}", released->shard, cause.message()));
+  outbox_.AddEvent("task_failed", fmt::format("shard {}: {}", released->shard, cause.message()));
   Status status = cause;
   Charge(
       worker, released->shard,
@@ -226,9 +223,9 @@ bool Master::Charge(Incarnation worker, ShardId shard, const Status& cause, Time
     return true;
   }
   for (const Ledger::Skipped& skipped : queue_.Skip(shard, now)) {
-    AddEvent("shard_skipped",
-             fmt::format("shard {} from batch {} in epoch {} and all of it later: {}", shard,
-                         skipped.first_batch, skipped.epoch, cause.message()));
+    outbox_.AddEvent("shard_skipped",
+                     fmt::format("shard {} from batch {} in epoch {} and all of it later: {}",
+                                 shard, skipped.first_batch, skipped.epoch, cause.message()));
   }
   Advance(now);
   return finished();
@@ -238,7 +235,7 @@ Status Master::Leave(Incarnation worker, TimePoint now) {
   RETURN_IF_ERROR(CheckMember(worker, now));
   staleness_.Rest(worker);
   if (!finished()) {
-    AddEvent("work_handed_back", pool_.members().workers().at(worker).name);
+    outbox_.AddEvent("work_handed_back", pool_.members().workers().at(worker).name);
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
     if (rounds_.has_value()) {
@@ -263,7 +260,7 @@ void Master::Tick(TimePoint now) {
   }
   for (const Membership::Worker& silent : pool_.members().Silent(now)) {
     if (pool_.open()) {
-      actions_.push_back({Action::Kind::kStopWorker, silent.name, silent.incarnation});
+      outbox_.Add({Action::Kind::kStopWorker, silent.name, silent.incarnation});
     }
     GiveUp(silent.incarnation, ExitClass::kPreempted,
            fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
@@ -272,8 +269,8 @@ void Master::Tick(TimePoint now) {
     queue_.Renew(kAllWorkers, now);
   }
   for (const Task& task : queue_.ExpireLeases(now)) {
-    AddEvent("task_requeued", fmt::format("shard {} from batch {}: the lease ran out", task.shard,
-                                          task.first_batch));
+    outbox_.AddEvent("task_requeued", fmt::format("shard {} from batch {}: the lease ran out",
+                                                  task.shard, task.first_batch));
   }
   evaluation_.ExpireLeases(now);
   StartWorkers(pool_.StartDue(now));
@@ -300,14 +297,14 @@ Progress Master::Describe(TimePoint now) {
   progress.epoch = queue_.epoch();
   progress.epochs = options_.queue.epochs;
   progress.loss = meter_.loss();
-  progress.metrics = metrics_;
+  progress.metrics = validation_.metrics();
   progress.workers = static_cast<int>(pool_.members().joined());
   if (options_.passes) {  // the number of passes is unknown: progress is the fraction done
     progress.epoch = Epoch::First();
     progress.epochs = 1;
     progress.rows_total = std::max<int64_t>(known, options_.estimated_rows);
     progress.rows_done =
-        static_cast<int64_t>(share_done_ * static_cast<double>(progress.rows_total));
+        static_cast<int64_t>(passes_.share_done() * static_cast<double>(progress.rows_total));
     return progress;
   }
   if (progress.rows_per_second > 0) {
@@ -325,13 +322,13 @@ Progress Master::Describe(TimePoint now) {
 TrainOutcome Master::Outcome() const {
   TrainOutcome outcome;
   const EarlyStopping::Best& best = early_stopping_.best();
-  outcome.metrics = best.epoch != kNoEpoch ? best.metrics : metrics_;
+  outcome.metrics = best.epoch != kNoEpoch ? best.metrics : validation_.metrics();
   outcome.loss = meter_.epoch_loss();
   outcome.epochs = queue_.epoch().value();
   outcome.best_epoch = best.epoch.value();
   outcome.rate_cuts = rate_cuts_;
   outcome.rows_per_epoch = queue_.RowsOfSnapshot();
-  outcome.validation_rows = validation_rows_;
+  outcome.validation_rows = validation_.rows();
   outcome.rows_trained = queue_.totals().rows;
   outcome.rows_read = queue_.totals().rows_read;
   outcome.rows_retried = queue_.totals().rows_retried;

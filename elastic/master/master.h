@@ -15,14 +15,18 @@
 #include "elastic/master/checkpoint_schedule.h"
 #include "elastic/master/early_stopping.h"
 #include "elastic/master/journal_writer.h"
+#include "elastic/master/outbox.h"
+#include "elastic/master/pass_results.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/progress_meter.h"
+#include "elastic/master/suspension.h"
 #include "elastic/master/train_outcome.h"
+#include "elastic/master/validation_result.h"
+#include "elastic/master/weights_handover.h"
 #include "elastic/master/worker_pool.h"
 #include "elastic/master/world_checkpoint.h"
 #include "elastic/parameters/placement.h"
 #include "elastic/queue/evaluation.h"
-#include "elastic/queue/keep_order.h"
 #include "elastic/queue/rendezvous.h"
 #include "elastic/queue/staleness_bound.h"
 #include "elastic/queue/task_queue.h"
@@ -95,29 +99,11 @@ class Master {
   void SetPlacement(const Placement& placement) { journal_.SetPlacement(placement); }
   const Placement& placement() const { return journal_.placement(); }
 
-  struct Action {
-    enum class Kind {
-      kStartWorker,
-      kStopWorker,
-      kDrainWorker,
-      kKeepWeights,
-      kCheckpoint,        // begin one; OnCheckpoint reports its end
-      kCommitCheckpoint,  // all-reduce: everything is in the draft (TakeWorldCut)
-      kPassDone,          // TakeSums has the sums of the pass's shards
-    };
-    Kind kind = Kind::kStartWorker;
-    std::string name;
-    Incarnation incarnation = kNoIncarnation;
-    double memory_factor = 1;  // kStartWorker: multiple of the statement's memory
-    KeepOrder keep = {};       // kKeepWeights
-  };
-  struct Event {
-    std::string kind;
-    std::string detail;
-  };
-  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
-  void AddEvent(std::string kind, std::string detail);  // events of other components, for the user
-  std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
+  using Action = Outbox::Action;
+  using Event = Outbox::Event;
+  // What it has decided. Other components add their events for the user.
+  Outbox& outbox() { return outbox_; }
+  const Outbox& outbox() const { return outbox_; }
 
   // The job ends with the epoch that is being trained.
   void EndWithEpoch() { ends_with_epoch_ = true; }
@@ -155,12 +141,10 @@ class Master {
   // Of the kept weights; empty: none, or unknown.
   const std::string& best_digest() const { return early_stopping_.best().digest; }
 
-  // Passes (Options::passes). By shard, as its worker reported (TaskReport::sums).
-  std::map<ShardId, std::string> TakeSums() { return std::exchange(sums_, {}); }
+  // Passes (Options::passes).
+  PassResults& passes() { return passes_; }
   void NextPass(TimePoint now);
   void EndPasses(TimePoint now);
-  // Progress of the search, from 0 to 1.
-  void SetShareDone(double share) { share_done_ = share; }
   // After a takeover: starts from the beginning, with the existing workers.
   void BeginPassesAgain(TimePoint now);
 
@@ -170,8 +154,7 @@ class Master {
                                 const RoundPosition& position, TimePoint now);
   // The first delivery counts, and ends the job.
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
-  models::NetworkWeights TakeWeights() { return std::move(weights_); }
-  void Dismiss() { dismissed_ = true; }  // the weights are stored
+  WeightsHandover& handover() { return handover_; }
 
   // Checkpoints (master_checkpoint.cc). A new job resumes from a cut: no process of the old one is
   // left, and what had not been committed then is repeated.
@@ -182,17 +165,15 @@ class Master {
   // The requested checkpoint is on disk, or will not be.
   void OnCheckpoint(TimePoint now);
   // A checkpoint begins as soon as possible; when it is over, or cannot be made for
-  // kSuspendSeconds, the job ends (Aborted), to resume from the last one. A master that takes over
-  // does not know of it. Only with Options::checkpoint_steps.
-  static constexpr double kSuspendSeconds = 60;
+  // Suspension::kLongestSeconds, the job ends (Aborted), to resume from the last one. A master that
+  // takes over does not know of it. Only with Options::checkpoint_steps.
   void Suspend(TimePoint now);
   bool suspended() const { return running_phase_.has_value(); }
-  // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
-  // is made there.
-  void OfferDraft(const CheckpointDirectory::Draft& draft) { world_checkpoint_.Offer(draft); }
+  // All-reduce: the next rank 0 that reports a step writes the parameters into the offered draft,
+  // and the cut is made there.
+  WorldCheckpoint& world_checkpoint() { return world_checkpoint_; }
   Status Written(Incarnation worker, const std::string& draft,
                  const Result<CheckpointManifest::File>& file, TimePoint now);
-  std::optional<WorldCheckpoint::Cut> TakeWorldCut() { return world_checkpoint_.Take(); }
   // The job cannot continue because no process with the parameters is left: a checkpoint may help.
   // A master that takes over knows it, too.
   bool parameters_lost() const { return parameters_lost_; }
@@ -204,12 +185,8 @@ class Master {
   // The job is over, with this result.
   const Options& options() const { return options_; }
   bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }
-  // There are actions that TakeActions has not returned yet.
-  bool has_actions() const { return !actions_.empty(); }
   const Status& result() const { return result_; }
   Progress Describe(TimePoint now);
-  // One for each epoch that has ended since the last call.
-  std::vector<Progress> TakeEpochEnds() { return std::exchange(epoch_ends_, {}); }
   // For a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
   size_t workers() const { return pool_.members().size(); }
@@ -263,13 +240,13 @@ class Master {
   void Finish();
   void StartComparing();
   Status CompareRows(const TaskReport& report);
-  Status CompareValidation();
   void Conclude();
   Status CheckSnapshot() const;
   // master_checkpoint.cc
   void CheckpointIfDue(TimePoint now);
   void SuspendIfDue(TimePoint now);
   void EndSuspended();
+  void BeginCheckpoint();
   void DropWorldCheckpoint(const std::string& why, TimePoint now);
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
@@ -292,27 +269,18 @@ class Master {
   // previous one.
   static TaskId FirstEvaluationTask(Term term) { return TaskId(-1 - (term.value() << 40)); }
   TaskId next_evaluation_task_{-1};
-  std::vector<Action> actions_;
-  std::vector<Event> events_;
-  std::vector<Progress> epoch_ends_;
-
-  std::map<ShardId, std::string> sums_;  // of the pass
-  double share_done_ = 0;
+  Outbox outbox_;
+  PassResults passes_;
   std::optional<AllReduceRounds> rounds_;  // of an all-reduce job
-  models::NetworkWeights weights_;
-  bool dismissed_ = false;
+  WeightsHandover handover_;               // the same
   bool ends_with_epoch_ = false;
   std::vector<uint32_t> rate_cuts_;  // by epoch, for those that have ended
-
-  std::vector<std::pair<std::string, double>> metrics_;
-  int64_t validation_rows_ = 0;
-  uint64_t validation_checksum_ = 0;  // of the rows of a validation.select; 0: unknown
+  ValidationResult validation_;
 
   CheckpointSchedule checkpoints_;
   WorldCheckpoint world_checkpoint_;
   bool parameters_lost_ = false;
-  std::optional<TimePoint> suspend_since_;
-  bool last_checkpoint_ = false;        // the checkpoint for which it waits is under way
+  Suspension suspension_;
   std::optional<Phase> running_phase_;  // of a suspended job: the phase in which it continues
 
   Term term_ = Term::First();

@@ -17,13 +17,17 @@ constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 
 void Master::CheckpointIfDue(TimePoint now) {
   if (!finished() && checkpoints_.Begin(queue_.steps(), now)) {
-    actions_.push_back({Action::Kind::kCheckpoint, "", kNoIncarnation});
+    BeginCheckpoint();
   }
+}
+
+void Master::BeginCheckpoint() {
+  outbox_.Add({Action::Kind::kCheckpoint, "", kNoIncarnation});
 }
 
 void Master::OnCheckpoint(TimePoint now) {
   checkpoints_.Over(now);
-  if (last_checkpoint_) {
+  if (suspension_.last_checkpoint()) {
     EndSuspended();
   } else {
     SuspendIfDue(now);
@@ -31,25 +35,23 @@ void Master::OnCheckpoint(TimePoint now) {
 }
 
 void Master::Suspend(TimePoint now) {
-  if (!suspend_since_.has_value()) {
-    suspend_since_ = now;
-    SuspendIfDue(now);
-  }
+  suspension_.Request(now);
+  SuspendIfDue(now);
 }
 
 void Master::SuspendIfDue(TimePoint now) {
-  if (!suspend_since_.has_value() || finished()) {
+  if (!suspension_.requested() || finished()) {
     return;
   }
-  if (SecondsBetween(*suspend_since_, now) >= kSuspendSeconds) {
-    AddEvent(
+  if (suspension_.Overdue(now)) {
+    outbox_.AddEvent(
         "checkpoint_failed",
         fmt::format("none could be written for {} seconds: the job continues from the one before",
-                    kSuspendSeconds));
+                    Suspension::kLongestSeconds));
     EndSuspended();
-  } else if (!last_checkpoint_ && checkpoints_.BeginNow(queue_.steps(), now)) {
-    last_checkpoint_ = true;
-    actions_.push_back({Action::Kind::kCheckpoint, "", kNoIncarnation});
+  } else if (!suspension_.last_checkpoint() && checkpoints_.BeginNow(queue_.steps(), now)) {
+    suspension_.OnLastCheckpoint();
+    BeginCheckpoint();
   }
 }
 
@@ -100,9 +102,10 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   master->next_evaluation_task_ = FirstEvaluationTask(term);
   master->meter_.StartFrom(master->queue_.totals(), now);
   master->checkpoints_.StartFrom(master->queue_.steps());
-  master->AddEvent("resumed", fmt::format("at step {}, epoch {}, {} of {} shards done",
-                                          master->queue_.steps(), master->queue_.epoch(),
-                                          master->queue_.shards_done(), master->queue_.shards()));
+  master->outbox_.AddEvent(
+      "resumed",
+      fmt::format("at step {}, epoch {}, {} of {} shards done", master->queue_.steps(),
+                  master->queue_.epoch(), master->queue_.shards_done(), master->queue_.shards()));
   if (master->phase_ == Phase::kEvaluating) {
     master->evaluation_.Start(master->queue_.epoch());
   } else if (master->phase_ == Phase::kKeeping) {
@@ -127,7 +130,7 @@ Status Master::Written(Incarnation worker, const std::string& draft,
   }
   switch (world_checkpoint_.OnWritten(draft, file)) {
     case WorldCheckpoint::Written::kComplete:
-      actions_.push_back({Action::Kind::kCommitCheckpoint, "", kNoIncarnation});
+      outbox_.Add({Action::Kind::kCommitCheckpoint, "", kNoIncarnation});
       break;
     case WorldCheckpoint::Written::kFailed:
       DropWorldCheckpoint(file.status().message(), now);
@@ -140,7 +143,7 @@ Status Master::Written(Incarnation worker, const std::string& draft,
 
 void Master::DropWorldCheckpoint(const std::string& why, TimePoint now) {
   if (world_checkpoint_.Drop()) {
-    AddEvent("checkpoint_failed", why);
+    outbox_.AddEvent("checkpoint_failed", why);
     OnCheckpoint(now);
   }
 }

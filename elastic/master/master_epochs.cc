@@ -10,11 +10,12 @@ namespace sluice::elastic {
 void Master::Advance(TimePoint now) {
   if (phase_ == Phase::kTraining && queue_.EpochDone() && options_.passes) {
     phase_ = Phase::kBetweenPasses;
-    actions_.push_back({Action::Kind::kPassDone, "", kNoIncarnation});
+    outbox_.Add({Action::Kind::kPassDone, "", kNoIncarnation});
   } else if (phase_ == Phase::kTraining && queue_.EpochDone()) {
     meter_.EndEpoch(queue_.totals());
-    AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
-                                       queue_.rows_per_epoch().back(), meter_.epoch_loss()));
+    outbox_.AddEvent("epoch_done",
+                     fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
+                                 queue_.rows_per_epoch().back(), meter_.epoch_loss()));
     if (options_.evaluation_shards > 0) {
       phase_ = Phase::kEvaluating;
       evaluation_.Start(queue_.epoch());
@@ -22,28 +23,27 @@ void Master::Advance(TimePoint now) {
     }
     EndEpoch(now);
   } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
-    metrics_ = evaluation_.metrics().Values(options_.further_metrics);
-    validation_rows_ = evaluation_.rows();
+    const Status same = validation_.Set(evaluation_.metrics().Values(options_.further_metrics),
+                                        evaluation_.rows(), evaluation_.checksum());
     early_stopping_.SetJudged(evaluation_.versions());
     if (options_.patience > 0 && options_.needs_validation && !options_.metric.empty() &&
-        validation_rows_ == 0) {
+        validation_.rows() == 0) {
       Abort(InvalidArgument("there are no rows to validate on, which say when to stop")
                 .Hint("leave out train.early_stopping_rounds, or see to it that there are some"));
       return;
     }
-    const Status same = CompareValidation();
     if (!same.ok()) {
       Abort(same);
       return;
     }
-    std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
-    for (const auto& [name, value] : metrics_) {
+    std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_.rows());
+    for (const auto& [name, value] : validation_.metrics()) {
       if (name.find('@') != std::string::npos) {  // from a table of thresholds: too much for a line
         continue;
       }
       text += fmt::format(", {} {:.6g}", name, value);
     }
-    AddEvent("evaluation_done", text);
+    outbox_.AddEvent("evaluation_done", text);
     EndEpoch(now);
   } else if (phase_ == Phase::kComparing && evaluation_.Done()) {
     Conclude();
@@ -74,29 +74,14 @@ void Master::BeginPassesAgain(TimePoint now) {
   if (phase_ == Phase::kFailed) {
     return;
   }
-  AddEvent("training_begins_again", "what had been added up was the last master's");
+  outbox_.AddEvent("training_begins_again", "what had been added up was the last master's");
   queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, now);
   journal_.StartOver();
-  sums_.clear();
+  passes_.Clear();
   phase_ = Phase::kTraining;
   meter_.BeginAgain();
-  metrics_.clear();
-}
-
-// If the rows of a second select have changed since the last evaluation (or since the checkpoint
-// from which the job resumed), their metrics cannot be compared with earlier ones. Rows that were
-// split off are checked with the training shards.
-Status Master::CompareValidation() {
-  const uint64_t checksum = evaluation_.checksum();
-  if (checksum != 0 && validation_checksum_ != 0 && checksum != validation_checksum_) {
-    return Status(Code::kAborted,
-                  "the validation rows are not those of the last evaluation: the source changed "
-                  "while the job ran")
-        .SqlState("40001");
-  }
-  validation_checksum_ = checksum;
-  return Status();
+  validation_.ForgetMetrics();
 }
 
 uint32_t Master::RateCuts() const {
@@ -109,9 +94,10 @@ uint32_t Master::RateCuts() const {
 
 void Master::EndEpoch(TimePoint now) {
   rate_cuts_.push_back(RateCuts());
-  epoch_ends_.push_back(Describe(now));
-  epoch_ends_.back().loss = meter_.epoch_loss();
-  if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), metrics_)) {
+  Progress progress = Describe(now);
+  progress.loss = meter_.epoch_loss();
+  outbox_.AddEpochEnd(std::move(progress));
+  if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), validation_.metrics())) {
     if (rounds_.has_value()) {
       early_stopping_.SetStep(rounds_->world().closed);  // kept before the members continue
       AfterEpoch();
@@ -127,7 +113,7 @@ void Master::EndEpoch(TimePoint now) {
 void Master::OrderKeep() {
   Action keep{Action::Kind::kKeepWeights, "", kNoIncarnation};
   keep.keep = early_stopping_.order();
-  actions_.push_back(std::move(keep));
+  outbox_.Add(std::move(keep));
 }
 
 void Master::OnWeightsKept(const std::string& digest, TimePoint) {
@@ -140,8 +126,8 @@ void Master::OnWeightsKept(const std::string& digest, TimePoint) {
 void Master::AfterEpoch() {
   const bool patience_over = early_stopping_.PatienceOver(queue_.epoch());
   if (patience_over) {
-    AddEvent("early_stop",
-             fmt::format("no improvement since epoch {}", early_stopping_.best().epoch));
+    outbox_.AddEvent("early_stop",
+                     fmt::format("no improvement since epoch {}", early_stopping_.best().epoch));
   }
   if (patience_over || ends_with_epoch_ || queue_.LastEpoch() || queue_.BudgetSpent()) {
     Finish();
@@ -158,7 +144,7 @@ Status Master::CheckSnapshot() const {
   if (options_.snapshot_rows < 0 || !all_known) {
     return Status();
   }
-  const int64_t rows = queue_.RowsOfSnapshot() + (options_.splits ? validation_rows_ : 0);
+  const int64_t rows = queue_.RowsOfSnapshot() + (options_.splits ? validation_.rows() : 0);
   if (rows == options_.snapshot_rows) {
     return Status();
   }
@@ -183,9 +169,10 @@ void Master::StartComparing() {
   std::vector<ShardId> unread = queue_.ledger().Unread();
   std::erase_if(unread, [this](ShardId shard) { return queue_.state().GivenUp(shard); });
   if (!unread.empty()) {
-    AddEvent("rows_compared", fmt::format("{} shards were read before the checkpoint, and are read "
-                                          "again to be compared",
-                                          unread.size()));
+    outbox_.AddEvent("rows_compared",
+                     fmt::format("{} shards were read before the checkpoint, and are read "
+                                 "again to be compared",
+                                 unread.size()));
   }
   evaluation_.StartComparing(queue_.epoch(), std::move(unread));
 }
@@ -208,8 +195,9 @@ Status Master::CompareRows(const TaskReport& report) {
 
 void Master::Conclude() {
   if (options_.staleness.has_value()) {
-    AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
-                                      staleness_.widest(), *options_.staleness));
+    outbox_.AddEvent("staleness",
+                     fmt::format("a worker was at most {} batches ahead; the bound is {}",
+                                 staleness_.widest(), *options_.staleness));
   }
   result_ = queue_.CheckLedger();
   if (result_.ok()) {

@@ -189,16 +189,17 @@ void MasterHost::SaveAndAct() {
   if (!ShouldSave(now)) {
     return;
   }
-  std::vector<Master::Action> actions;
   {
     const MutexLock lock(mutex_);
-    actions = master_.TakeActions();
+    for (Master::Action& action : master_.outbox().TakeActions()) {
+      unsaved_actions_.push_back(std::move(action));
+    }
   }
   last_save_ = now;
   if (!Save().ok()) {  // including everything that led to the actions
-    return;
+    return;            // another thread may be writing for long: they stay for the next call
   }
-  for (const Master::Action& action : actions) {
+  for (const Master::Action& action : std::exchange(unsaved_actions_, {})) {
     const Status status = Guarded("acting for a job", [&] { return handler_(action); });
     With([&](Master& master, TimePoint) {
       if (!status.ok()) {
@@ -214,8 +215,8 @@ void MasterHost::Report() {
   const TimePoint now = clock_.Now();
   {
     const MutexLock lock(mutex_);
-    events = master_.TakeEvents();
-    progress = master_.TakeEpochEnds();
+    events = master_.outbox().TakeEvents();
+    progress = master_.outbox().TakeEpochEnds();
     if (progress.empty() && !master_.finished() && now - last_progress_ >= kProgressEvery) {
       progress.push_back(master_.Describe(now));
     }
@@ -250,7 +251,7 @@ void MasterHost::Run(std::stop_token stop) {
     }
     seen = changes_;
     master_.Tick(clock_.Now());
-    if (master_.has_actions()) {
+    if (master_.outbox().has_actions()) {
       to_do_.notify_one();
     }
   }
@@ -269,7 +270,8 @@ void MasterHost::Write(const std::stop_token& done) {
     {
       MutexLock lock(mutex_);
       to_do_.wait_for(lock.native(), done, std::chrono::duration<double>(kGroupSeconds),
-                      [this]() NO_THREAD_SAFETY_ANALYSIS { return master_.has_actions(); });
+                      [this]()
+                          NO_THREAD_SAFETY_ANALYSIS { return master_.outbox().has_actions(); });
     }
     over = done.stop_requested();
     const Status written = Guarded("writing down what a job decides", [this] { SaveAndAct(); });
@@ -295,7 +297,7 @@ void MasterHost::Judge(const std::stop_token& done) {
         Guarded("judging who lives", [this]() NO_THREAD_SAFETY_ANALYSIS {  // with the lock
           CheckJournal(clock_.Now());
           master_.Tick(clock_.Now());
-          if (master_.has_actions()) {
+          if (master_.outbox().has_actions()) {
             to_do_.notify_one();
           }
           return Status();
@@ -431,7 +433,7 @@ Status MasterHost::Remember(const Placement& placement) {
 
 bool MasterHost::ShouldSave(TimePoint now) const {
   const MutexLock lock(mutex_);
-  return master_.has_actions() || master_.finished() ||
+  return master_.outbox().has_actions() || master_.finished() ||
          SecondsBetween(last_save_, now) >= kGroupSeconds;
 }
 

@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -104,7 +105,9 @@ class MasterHost {
   const ProgressCallback& progress_;
   const EventCallback& events_;
   TimePoint last_progress_;  // used by the thread that reports
-  TimePoint last_save_{};    // used by the thread that writes
+  // Used by the thread that writes:
+  TimePoint last_save_{};
+  std::vector<Master::Action> unsaved_actions_;  // not carried out before they are in the journal
 
   Status saved_ GUARDED_BY(mutex_);
   std::optional<TimePoint> writing_since_ GUARDED_BY(mutex_);  // one group at a time

@@ -38,9 +38,9 @@ void Master::SaveState(MasterSave* save) const {
   save->set_phase(static_cast<uint32_t>(running_phase_.value_or(phase_)));
   QueueCodec::Write(meter_.epoch_start(), save->mutable_epoch_start());
   save->set_epoch_loss(meter_.epoch_loss());
-  Put(metrics_, save->mutable_metrics());
-  save->set_validation_rows(validation_rows_);
-  save->set_validation_checksum(validation_checksum_);
+  Put(validation_.metrics(), save->mutable_metrics());
+  save->set_validation_rows(validation_.rows());
+  save->set_validation_checksum(validation_.checksum());
   const EarlyStopping::Best& best = early_stopping_.best();
   save->set_best(best.value);
   save->set_best_epoch(best.epoch.value());
@@ -96,9 +96,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
     return Internal("a job that was saved after an epoch, and its shards in the middle of it");
   }
   meter_.Restore(QueueCodec::Read(save.epoch_start()), save.epoch_loss());
-  metrics_ = Get(save.metrics());
-  validation_rows_ = save.validation_rows();
-  validation_checksum_ = save.validation_checksum();
+  validation_.Restore(Get(save.metrics()), save.validation_rows(), save.validation_checksum());
   EarlyStopping::Best best;
   best.value = save.best();
   best.epoch = Epoch(save.best_epoch());
@@ -147,9 +145,10 @@ Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, Term te
 }
 
 void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint now) {
-  AddEvent("master_took_over",
-           fmt::format("term {}: epoch {}, {} of {} shards done, {} processes live", term,
-                       queue_.epoch(), queue_.shards_done(), queue_.shards(), alive.size()));
+  outbox_.AddEvent(
+      "master_took_over",
+      fmt::format("term {}: epoch {}, {} of {} shards done, {} processes live", term,
+                  queue_.epoch(), queue_.shards_done(), queue_.shards(), alive.size()));
   term_ = term;
   std::vector<Incarnation> adopted;
   for (const std::string& name : alive) {
@@ -157,7 +156,7 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
       adopted.push_back(*known);
     } else {
       // Given up by the previous master, or started when it could no longer record it.
-      actions_.push_back({Action::Kind::kStopWorker, name, kNoIncarnation});
+      outbox_.Add({Action::Kind::kStopWorker, name, kNoIncarnation});
     }
   }
   const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();

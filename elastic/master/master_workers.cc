@@ -19,15 +19,15 @@ void Master::Scale(uint32_t workers, TimePoint now, const std::vector<std::strin
   }
   const WorkerPool::Change change = pool_.Scale(workers, now, give_up);
   for (const WorkerPool::Process& worker : change.drain) {
-    actions_.push_back({Action::Kind::kDrainWorker, worker.name, worker.incarnation});
-    AddEvent("worker_drained", worker.name);
+    outbox_.Add({Action::Kind::kDrainWorker, worker.name, worker.incarnation});
+    outbox_.AddEvent("worker_drained", worker.name);
   }
   StartWorkers(change.start);
 }
 
 void Master::StartWorkers(const std::vector<WorkerPool::Process>& processes) {
   for (const WorkerPool::Process& worker : processes) {
-    actions_.push_back(
+    outbox_.Add(
         {Action::Kind::kStartWorker, worker.name, worker.incarnation, worker.memory_factor});
   }
 }
@@ -38,8 +38,8 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   if (!lost.has_value()) {
     return;
   }
-  AddEvent(lost->drained ? "worker_left" : "worker_lost",
-           fmt::format("{}: {}", lost->worker.name, why));
+  outbox_.AddEvent(lost->drained ? "worker_left" : "worker_lost",
+                   fmt::format("{}: {}", lost->worker.name, why));
   Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
   if (rounds_.has_value()) {
@@ -47,7 +47,7 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   }
   if (pool_.open() && !finished()) {
     if (pool_.members().joined() == 0) {
-      AddEvent("degraded", "no worker is left; the job continues when there is one");
+      outbox_.AddEvent("degraded", "no worker is left; the job continues when there is one");
     }
     Replace(*lost, how, why, now);
   }
@@ -63,14 +63,14 @@ void Master::Replace(const WorkerPool::Lost& lost, ExitClass how, const std::str
   } else if (pool_.Empty()) {
     Abort(next.status());
   } else {
-    AddEvent("worker_not_replaced", next.status().message());
+    outbox_.AddEvent("worker_not_replaced", next.status().message());
   }
 }
 
 void Master::OnNotStarted(const std::string& name, const std::string& why, TimePoint now) {
   const std::optional<Incarnation> worker = pool_.members().Find(name);
   if (worker.has_value() && !finished() && pool_.OnNoRoom(*worker, now)) {
-    AddEvent("worker_waits", fmt::format("{}: {}", name, why));
+    outbox_.AddEvent("worker_waits", fmt::format("{}: {}", name, why));
   }
 }
 
@@ -79,7 +79,8 @@ void Master::Wait(Incarnation worker, const std::string& what) {
   const std::map<Incarnation, Membership::Worker>& workers = pool_.members().workers();
   const auto found = workers.find(worker);
   if (found != workers.end() && !finished()) {
-    AddEvent(kDatabaseWaits, fmt::format("{}: {}", found->second.name, what.substr(0, kLongest)));
+    outbox_.AddEvent(kDatabaseWaits,
+                     fmt::format("{}: {}", found->second.name, what.substr(0, kLongest)));
   }
 }
 
@@ -94,7 +95,8 @@ bool Master::FailForDatabase(Incarnation worker, TaskId task, const Status& caus
   }
   const std::optional<Task> released = queue_.Release(worker, task);
   if (released.has_value()) {
-    AddEvent("task_requeued", fmt::format("shard {}: {}", released->shard, cause.message()));
+    outbox_.AddEvent("task_requeued",
+                     fmt::format("shard {}: {}", released->shard, cause.message()));
   }
   return true;
 }
@@ -129,9 +131,10 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kOutOfMemory) {
     if (const std::optional<double> factor = pool_.RaiseMemory()) {
-      AddEvent("memory_raised",
-               fmt::format("{} ran out of memory: the next worker gets {:.2f} times what was asked",
-                           name, *factor));
+      outbox_.AddEvent(
+          "memory_raised",
+          fmt::format("{} ran out of memory: the next worker gets {:.2f} times what was asked",
+                      name, *factor));
     }
   }
   GiveUp(*worker, exit_class, message.empty() ? "the process ended" : message, now);

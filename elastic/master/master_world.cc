@@ -59,9 +59,9 @@ void Master::TryRegroup(TimePoint now) {
   if (regrouped->new_world) {
     const Rendezvous::World& formed = rounds_->world();
     DropWorldCheckpoint("the workers regrouped while it was written", now);
-    AddEvent("world_formed",
-             fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
-                         std::max<int64_t>(formed.closed, 0)));
+    outbox_.AddEvent("world_formed",
+                     fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
+                                 std::max<int64_t>(formed.closed, 0)));
   }
   if (const std::optional<RoundPosition> newest = rounds_->CloseNewest()) {
     Commit(*newest, now);
@@ -76,14 +76,14 @@ void Master::TryRegroup(TimePoint now) {
 }
 
 void Master::BeginAgain() {
-  AddEvent("training_begins_again", "every worker that had the parameters was lost");
+  outbox_.AddEvent("training_begins_again", "every worker that had the parameters was lost");
   queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, TimePoint{});
   journal_.StartOver();
   phase_ = Phase::kTraining;
   rounds_->EndRound();
   meter_.BeginAgain();
-  metrics_.clear();
+  validation_.ForgetMetrics();
   early_stopping_.Restore({}, {});
 }
 
@@ -179,7 +179,7 @@ Status Master::Deliver(Incarnation worker, models::NetworkWeights weights) {
     return FailedPrecondition("the parameter servers of this job have its weights");
   }
   if (phase_ == Phase::kExporting && rounds_->rendezvous().RankOf(worker) == Rank::First()) {
-    weights_ = std::move(weights);
+    handover_.Deliver(std::move(weights));
     phase_ = Phase::kSucceeded;
   }
   return Status();
@@ -190,7 +190,7 @@ bool Master::ChargeLanes(Incarnation worker, TaskId task, const std::string& why
   bool give_up = false;
   for (const Task& lane : rounds_->LanesOfMember(worker)) {
     if (task == kNoTask || lane.id == task) {
-      AddEvent("task_failed", fmt::format("shard {}: {}", lane.shard, why));
+      outbox_.AddEvent("task_failed", fmt::format("shard {}: {}", lane.shard, why));
       give_up = queue_.ChargeFailure(worker, lane.shard) || give_up;
     }
   }

@@ -57,7 +57,7 @@ void Resume(Master* master) {
       static_cast<void>(master->Report(worker, report, now));
     }
     master->Tick(now);
-    master->TakeActions();
+    master->outbox().TakeActions();
     static_cast<void>(master->Describe(now));
   }
   static_cast<void>(master->Outcome());

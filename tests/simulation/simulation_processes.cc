@@ -117,7 +117,7 @@ bool Simulation::WriteEpoch(Epoch epoch) {
 }
 
 void Simulation::Pump() {
-  for (const Master::Event& event : master_->TakeEvents()) {
+  for (const Master::Event& event : master_->outbox().TakeEvents()) {
     world_.Tell(fmt::format("{}: {}", event.kind, event.detail));
     outcome_.skipped += event.kind == "shard_skipped" ? 1 : 0;
     if (event.kind == "evaluation_done") {
@@ -125,7 +125,7 @@ void Simulation::Pump() {
     }
   }
   if (!writing_) {
-    Write(master_->TakeActions());
+    Write(master_->outbox().TakeActions());
   }
 }
 

@@ -125,9 +125,9 @@ TEST_F(MasterCheckpoint, ASuspensionWhoseCheckpointIsNeverWrittenEnds) {
   Start();
   master_->Suspend(At(2));
   EXPECT_TRUE(Begun());
-  master_->Tick(At(1 + Master::kSuspendSeconds));
+  master_->Tick(At(1 + Suspension::kLongestSeconds));
   EXPECT_FALSE(master_->suspended());
-  master_->Tick(At(2 + Master::kSuspendSeconds));
+  master_->Tick(At(2 + Suspension::kLongestSeconds));
   EXPECT_TRUE(master_->suspended());
 }
 
@@ -269,7 +269,7 @@ class AllReduceCheckpoint : public MasterCheckpoint {
     ASSERT_EQ(world_.work, WorldAnswer::Work::kTrain);
     ASSERT_TRUE(Step(1).draft.empty());
     ASSERT_TRUE(Begun());
-    master_->OfferDraft({1, "a"});
+    master_->world_checkpoint().Offer({1, "a"});
     ASSERT_EQ(Step(2).draft, "a");
   }
   StepAnswer Step(int64_t step) {
@@ -296,7 +296,7 @@ TEST_F(AllReduceCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   EXPECT_FALSE(Committed());
   ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
   EXPECT_TRUE(Committed());
-  const std::optional<WorldCheckpoint::Cut> cut = master_->TakeWorldCut();
+  const std::optional<WorldCheckpoint::Cut> cut = master_->world_checkpoint().Take();
   ASSERT_TRUE(cut.has_value());
   EXPECT_EQ(cut->manifest.steps, 2) << "of the step at which the draft was taken";
   EXPECT_EQ(cut->manifest.files.at(0).digest, "a digest");
@@ -308,7 +308,7 @@ TEST_F(AllReduceCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
   ASSERT_TRUE(master_->Written(Worker(0), "a", full, At(4)).ok());
   EXPECT_FALSE(Committed());
   EXPECT_EQ(Count("checkpoint_failed"), 1);
-  EXPECT_FALSE(master_->TakeWorldCut().has_value());
+  EXPECT_FALSE(master_->world_checkpoint().Take().has_value());
   ASSERT_TRUE(
       master_->ReportStep(Worker(0), world_.world.id, 3, After(world_.lanes, 3, false), At(9))
           .ok());
@@ -324,14 +324,14 @@ TEST_F(AllReduceCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
   Regroup(0, 2, position, world_.world.generation, world_.world.id);
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
-  EXPECT_FALSE(master_->TakeWorldCut().has_value());
+  EXPECT_FALSE(master_->world_checkpoint().Take().has_value());
 
-  master_->OfferDraft({2, "b"});
+  master_->world_checkpoint().Offer({2, "b"});
   Regroup(2, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
   Regroup(0, 2, position, world_.world.generation.Next(), world_.world.id.Next());
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
-  EXPECT_TRUE(master_->TakeWorldCut().has_value());
+  EXPECT_TRUE(master_->world_checkpoint().Take().has_value());
 }
 
 TEST_F(AllReduceCheckpoint, LostParametersAreKnownToTheNextMaster) {

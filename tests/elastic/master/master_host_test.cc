@@ -117,6 +117,28 @@ class StalledJournal final : public JournalStore {
   std::promise<void> appending, go;
 };
 
+TEST_F(MasterHostTest, AnActionWaitsUntilAnotherThreadHasWritten) {
+  options_.journal_seconds = 0.05;
+  StalledJournal journal;
+  MasterHost host(
+      Master(options_, kTimeZero), &journal, JournalTerm::First(),
+      [this](const Master::Action& action) {
+        actions_.push_back(action);
+        return Status();
+      },
+      progress_, events_);
+  Start(host);
+  std::jthread writer([&host] { EXPECT_TRUE(host.Save().ok()); });
+  journal.appending.get_future().wait();
+  host.Pump();  // gives up waiting for the writer
+  EXPECT_TRUE(actions_.empty());
+  journal.go.set_value();
+  writer.join();
+  host.Pump();
+  ASSERT_EQ(actions_.size(), 1U);
+  EXPECT_EQ(actions_[0].kind, Master::Action::Kind::kStartWorker);
+}
+
 class StalledJournalTest : public MasterHostTest {
  protected:
   void Run(StalledJournal* journal) {

@@ -26,7 +26,7 @@ class MasterScaling : public ::testing::Test {
   void Collect() {
     started_.clear();
     drained_.clear();
-    for (const Master::Action& action : master_->TakeActions()) {
+    for (const Master::Action& action : master_->outbox().TakeActions()) {
       if (action.kind == Master::Action::Kind::kStartWorker) {
         started_.push_back(action.name);
         incarnations_[action.name] = action.incarnation;
@@ -34,7 +34,7 @@ class MasterScaling : public ::testing::Test {
         drained_.push_back(action.name);
       }
     }
-    for (const Master::Event& event : master_->TakeEvents()) {
+    for (const Master::Event& event : master_->outbox().TakeEvents()) {
       ++events_[event.kind];
     }
   }
@@ -65,9 +65,9 @@ TEST_F(MasterScaling, AGrantThatComesBeforeTheStartCounts) {
   options.workers = 3;
   Master master(options, At(0));
   master.Scale(2, At(0));
-  EXPECT_THAT(master.TakeActions(), IsEmpty());
+  EXPECT_THAT(master.outbox().TakeActions(), IsEmpty());
   master.Start(At(0));
-  EXPECT_EQ(master.TakeActions().size(), 2U);
+  EXPECT_EQ(master.outbox().TakeActions().size(), 2U);
 }
 
 TEST_F(MasterScaling, K16_DrainedWorkersGetNoTasksAndAreNotReplaced) {

@@ -28,13 +28,13 @@ class MasterTest : public ::testing::Test {
     Collect();
   }
   void Collect() {
-    for (const Master::Action& action : master_->TakeActions()) {
+    for (const Master::Action& action : master_->outbox().TakeActions()) {
       (action.kind == Master::Action::Kind::kStartWorker  ? started_
        : action.kind == Master::Action::Kind::kStopWorker ? stopped_
                                                           : kept_)
           .push_back(action);
     }
-    for (const Master::Event& event : master_->TakeEvents()) {
+    for (const Master::Event& event : master_->outbox().TakeEvents()) {
       events_.push_back(event);
     }
   }

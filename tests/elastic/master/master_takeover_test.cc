@@ -139,7 +139,7 @@ TEST_F(WorldTakeOver, E7_WeightsThatDiedWithTheMasterAreDeliveredAgain) {
   const WorldAnswer again = Regroup(1, 4, over, last.world.generation, last.world.id);
   ASSERT_TRUE(master_->Deliver(Worker(again.work == WorldAnswer::Work::kExport ? 1 : 0), {}).ok());
   EXPECT_TRUE(master_->finished());
-  master_->Dismiss();
+  master_->handover().Dismiss();
   EXPECT_TRUE(*master_->Heartbeat(Worker(0), At(7)));
 }
 

@@ -24,7 +24,7 @@ TEST_F(MasterTest, EndsWhenEveryRowIsTrainedAndSaysWhatHappened) {
   EXPECT_EQ(outcome.rows_trained, 800);
   EXPECT_EQ(outcome.epochs, 2U);
   EXPECT_DOUBLE_EQ(outcome.loss, 0.5);
-  EXPECT_EQ(master_->TakeEpochEnds().size(), 2U);
+  EXPECT_EQ(master_->outbox().TakeEpochEnds().size(), 2U);
   const Result<MasterLink::Answer> answer = master_->Take(worker, true, {}, At(2));
   EXPECT_EQ(answer->kind, MasterLink::Answer::Kind::kFinished);
 }
