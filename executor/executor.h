@@ -54,6 +54,9 @@ struct Context {
 
   // What planning the statement took.
   double planning_seconds = 0;
+  // Plans the training again with all classes of the label, if the plan has those of a sample
+  // (planner::Options::classes_of_sample); else empty.
+  std::function<Result<plan::Plan>()> plan_with_all_classes = {};
 
   // Folder for checkpoints of jobs that are taken over; nullopt: anywhere; "": not allowed.
   std::optional<std::string> checkpoint_root = {};

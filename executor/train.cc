@@ -30,6 +30,7 @@
 #include "executor/train_again.h"
 #include "executor/train_checkpoints.h"
 #include "executor/train_here.h"
+#include "models/features/feature_transform.h"
 #include "models/metrics/decision_table.h"
 #include "models/metrics/metric.h"
 #include "planner/explain.h"
@@ -88,6 +89,7 @@ Result<catalog::ModelVersion> Commit(const TrainedModel& model, catalog::ModelSt
   version.name = plan.into_name();
   version.type = plan.model().type();
   version.statement = plan.statement();
+  plan.mutable_model()->mutable_features()->mutable_label()->clear_classes_of_sample();
   version.plan = plan.SerializeAsString();
   version.metrics.emplace_back("train_loss", outcome.loss);
   version.job = job.id();
@@ -391,7 +393,8 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
 
 }  // namespace
 
-Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& sink) {
+Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink& sink) {
+  plan::TrainPlan plan = planned;
   if (!plan.chosen_because().empty()) {
     sink.Notice(plan.chosen_because());
   }
@@ -433,6 +436,14 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     return TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
   };
   Result<TrainReport> report = train();
+  if (models::IsUnseenClass(report.status()) && context.plan_with_all_classes) {
+    job->Announce("training_begins_again", report.status().message());
+    Result<plan::Plan> anew = context.plan_with_all_classes();
+    if (anew.ok()) {
+      plan = std::move(*anew->mutable_train());
+    }
+    report = anew.ok() ? train() : Result<TrainReport>(anew.status());
+  }
   while (!report.ok() && MayResume(plan, *job) &&
          AwaitDatabase(plan, context.catalog.jobs(), *job, report)) {
     auto newer = elastic::JobCheckpoints::Open(plan);

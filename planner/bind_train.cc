@@ -217,9 +217,9 @@ Result<BoundTrain> TrainBinder::Bind() {
 }
 
 Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
-                             catalog::ModelStore& models, catalog::ModelStore* types,
+                             catalog::ModelStore& models, const Options& options,
                              const BoundTrain* known) {
-  return TrainBinder(statement, source, models, types, known).Bind();
+  return TrainBinder(statement, source, models, options, known).Bind();
 }
 
 }  // namespace sluice::planner

@@ -6,6 +6,7 @@
 
 #include "models/features/cell_format.h"
 #include "parser/printer.h"
+#include "planner/choose.h"
 #include "planner/class_query.h"
 #include "planner/decision.h"
 #include "planner/feature_lists.h"
@@ -158,6 +159,37 @@ LabelUse TrainBinder::UseOf(ModelTask task) const {
              : LabelUse::kNumber;
 }
 
+// Whether the training, as far as the statement tells, meets each row's label in this process.
+bool TrainBinder::ReadsAllRowsHere() const {
+  return !RequestsFleet(bound_.attributes) && !bound_.attributes.Given("train.max_steps") &&
+         !bound_.attributes.Given("engine.checkpoint_dir") && bound_.chosen_because.empty();
+}
+
+Status TrainBinder::FindClasses(LabelInput* input, models::LabelPlan* label) {
+  const ColumnInfo& column = input->column;
+  std::set<std::string> seen;
+  for (const std::vector<Value>& row : bound_.statistics.sample) {
+    if (!IsNull(row[*label_])) {
+      seen.insert(FormatValue(row[*label_], column.type));
+    }
+  }
+  input->classes_known = true;
+  if (classes_of_sample_ && ReadsAllRowsHere() && known_ == nullptr) {
+    std::set<std::string> classes = seen;
+    for (const auto& [value, share] : input->statistics.common_values) {
+      classes.insert(value);
+    }
+    if (classes.size() >= 2 && classes.size() <= kMaxClassesOfSample) {
+      input->classes.assign(classes.begin(), classes.end());
+      label->set_classes_of_sample(true);
+      return OkStatus();
+    }
+  }
+  ASSIGN_OR_RETURN(input->classes,
+                   QueryClasses(bound_.select.text, column, seen, kMaxClasses, source_));
+  return OkStatus();
+}
+
 Status TrainBinder::BindLabelPlan() {
   const ColumnInfo& column = bound_.select.schema.columns[*label_];
   const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
@@ -167,27 +199,20 @@ Status TrainBinder::BindLabelPlan() {
   input.use = UseOf(bound_.type->task);
   input.model_type = bound_.type->name;
   input.span = statement_.label->span;
-  std::set<std::string> seen;
   for (const std::vector<Value>& row : bound_.statistics.sample) {
-    const Value& value = row[*label_];
-    if (const auto* text = std::get_if<std::string>(&value)) {
+    if (const auto* text = std::get_if<std::string>(&row[*label_])) {
       input.sample.push_back(*text);
     }
-    if (!IsNull(value)) {
-      seen.insert(FormatValue(value, column.type));
-    }
   }
+  models::LabelPlan* label = bound_.features.mutable_label();
   const auto vocabulary = bound_.attributes.Texts("model.label_vocabulary");
   const models::LabelPlan* known = known_ == nullptr ? nullptr : &known_->features.label();
   if (known != nullptr && known->kind() == models::LabelPlan::CLASS) {
     input.classes.assign(known->classes().begin(), known->classes().end());
     input.classes_known = true;
   } else if (input.use == LabelUse::kClasses && NeedsClassQuery(statistics)) {
-    ASSIGN_OR_RETURN(input.classes,
-                     QueryClasses(bound_.select.text, column, seen, kMaxClasses, source_));
-    input.classes_known = true;
+    RETURN_IF_ERROR(FindClasses(&input, label));
   }
-  models::LabelPlan* label = bound_.features.mutable_label();
   RETURN_IF_ERROR(DeriveLabel(input, label));
   if (vocabulary && label->kind() == models::LabelPlan::CLASS) {
     for (const std::string& name : label->classes()) {

@@ -54,9 +54,9 @@ struct BoundTrain {
 
 // Reports all errors of the statement at once. `known`: a statement with the same select and label,
 // whose findings in the database are reused; null: none.
-// `types`: as Options::model_types.
+// Of the options: model_types, classes_of_sample.
 Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
-                             catalog::ModelStore& models, catalog::ModelStore* types,
+                             catalog::ModelStore& models, const Options& options,
                              const BoundTrain* known = nullptr);
 
 Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,

@@ -107,9 +107,9 @@ void TrainBinder::MakeUserType() {
       bound_.base ? bound_.base->plan.model().type() : NameOf(*bound_.user_type);
   bound_.own_type = std::make_shared<const models::ModelType>(models::UserType(
       name, "", classes,
-      bound_.user_type ? models::AttributesOfSource(bound_.user_type->version.type,
-                                                    bound_.user_type->text)
-                       : std::vector<models::AttributeSpec>()));
+      bound_.user_type
+          ? models::AttributesOfSource(bound_.user_type->version.type, bound_.user_type->text)
+          : std::vector<models::AttributeSpec>()));
   bound_.type = bound_.own_type.get();
 }
 

@@ -50,6 +50,8 @@ struct Work {
   int64_t dense_parameters = 0;  // those that every batch uses
   bool trees = false;
 };
+// Whether an attribute asks for processes other than the gateway's own.
+bool RequestsFleet(const AttributeSet& attributes);
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
                       plan::Strategy* strategy, std::vector<std::string>* notes);
 

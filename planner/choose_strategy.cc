@@ -32,15 +32,6 @@ constexpr int64_t kParametersPerServer = 16'000'000;
 // (kMaxMessageBytes) limits to 512 MiB; the rest is for rows of tables and for uneven partitions.
 constexpr int64_t kDenseBytesPerServer = int64_t{448} << 20;
 
-// Whether an attribute asks for processes other than the gateway's own.
-bool RequestsFleet(const AttributeSet& attributes) {
-  const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
-  return strategy == "parameter_server" || strategy == "allreduce" ||
-         attributes.Given("engine.num_ps") || attributes.Given("engine.min_workers") ||
-         attributes.Given("engine.max_workers") ||
-         attributes.Integer("engine.num_workers").value_or(1) > 1;
-}
-
 // The fleet's limits as given, checked against each other.
 Status ReadWorkers(const AttributeSet& attributes, const Options& options,
                    plan::Strategy* strategy) {
@@ -196,6 +187,14 @@ Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Str
 }
 
 }  // namespace
+
+bool RequestsFleet(const AttributeSet& attributes) {
+  const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
+  return strategy == "parameter_server" || strategy == "allreduce" ||
+         attributes.Given("engine.num_ps") || attributes.Given("engine.min_workers") ||
+         attributes.Given("engine.max_workers") ||
+         attributes.Integer("engine.num_workers").value_or(1) > 1;
+}
 
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
                       plan::Strategy* strategy, std::vector<std::string>* notes) {

@@ -96,6 +96,8 @@ struct LabelInput {
 // Limit of a classifier's classes. A label with more is nearly always a number or an identifier,
 // and the output layer would be the largest of the model.
 inline constexpr size_t kMaxClasses = 1000;
+// A sample that shows more classes than this probably lacks some.
+inline constexpr size_t kMaxClassesOfSample = 100;
 
 // Refuses labels that cannot be predicted: a key, a point in time, a sentence.
 Status CheckLearnable(size_t label, const Schema& schema,

@@ -163,7 +163,7 @@ Result<plan::Candidate> MakeCandidate(const ContestSetup& ground, const plan::Tr
     statement.attributes.push_back(MakeAttribute("split.fraction", {kFraction, {}}));
   }
   ASSIGN_OR_RETURN(const BoundTrain bound, BindTrain(statement, ground.source, ground.models,
-                                                     ground.options.model_types, &ground.bound));
+                                                     ground.options, &ground.bound));
   ASSIGN_OR_RETURN(*candidate.mutable_plan(),
                    PlanCandidate(statement, bound, ground.options, plan));
   plan::TrainPlan* own = candidate.mutable_plan();
@@ -211,6 +211,11 @@ void ShowAsCandidate(plan::TrainPlan* plan) {
   notes->erase(std::remove(notes->begin(), notes->end(), kNeverStops), notes->end());
 }
 
+Options WithAllClasses(Options options) {
+  options.classes_of_sample = false;
+  return options;
+}
+
 }  // namespace
 
 Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
@@ -218,14 +223,20 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
                                 const Options& options) {
   ContestRequest request;
   Status errors = ReadContestRequest(statement, &request);
-  const Result<BoundTrain> bound = BindTrain(request.training, source, models, options.model_types);
+  const bool search = request.search_span.valid();
+  const Result<BoundTrain> bound =
+      BindTrain(request.training, source, models, search ? WithAllClasses(options) : options);
   errors.Add(bound.status());
   RETURN_IF_ERROR(errors);
   ASSIGN_OR_RETURN(plan::Plan result, PlanTrain(request.training, *bound, source, options));
   plan::TrainPlan* plan = result.mutable_train();
+  if (plan->model().features().label().classes_of_sample() &&
+      plan->strategy().kind() != plan::Strategy::LOCAL) {
+    return PlanTraining(statement, source, models, WithAllClasses(options));
+  }
   plan->set_statement(parser::Print(parser::Statement(statement)));
   const ContestSetup ground{request, *bound, source, models, options};
-  if (request.search_span.valid()) {
+  if (search) {
     if (bound->user_type) {
       return Unimplemented("tune.* does not search over a user-defined model type")
           .At(request.search_span)

@@ -36,6 +36,10 @@ struct Options {
   // The role that compiled forms of model types are kept for; "": the database has none.
   std::string user_role;
   PythonOptions python;
+  // Where this process will read all rows of a training, its label's classes are taken from the
+  // sample (LabelPlan::classes_of_sample) instead of being queried, which would read the table once
+  // more. The caller plans anew, without this, if a row has another class.
+  bool classes_of_sample = false;
   // Of the statement's user; null: there are only the built-in types. Outlives the call.
   catalog::ModelStore* model_types = nullptr;
 };

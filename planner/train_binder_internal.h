@@ -15,8 +15,13 @@ namespace sluice::planner {
 class TrainBinder {
  public:
   TrainBinder(const parser::TrainStatement& statement, catalog::DataSource& source,
-              catalog::ModelStore& models, catalog::ModelStore* types, const BoundTrain* known)
-      : statement_(statement), source_(source), models_(models), types_(types), known_(known) {}
+              catalog::ModelStore& models, const Options& options, const BoundTrain* known)
+      : statement_(statement),
+        source_(source),
+        models_(models),
+        types_(options.model_types),
+        classes_of_sample_(options.classes_of_sample),
+        known_(known) {}
 
   Result<BoundTrain> Bind();
 
@@ -49,11 +54,14 @@ class TrainBinder {
                   std::string* column);
   LabelUse UseOf(models::ModelTask task) const;
   Status BindLabelPlan();
+  Status FindClasses(LabelInput* input, models::LabelPlan* label);
+  bool ReadsAllRowsHere() const;
 
   const parser::TrainStatement& statement_;
   catalog::DataSource& source_;
   catalog::ModelStore& models_;
   catalog::ModelStore* types_;
+  const bool classes_of_sample_;
   const BoundTrain* known_;  // with the same select and label; null: none
   ErrorList errors_;
   BoundTrain bound_;

@@ -43,6 +43,10 @@ struct FeatureBatch {
   size_t Bytes() const;
 };
 
+// Whether training met a class of the label that the sample did not show
+// (LabelPlan::classes_of_sample).
+bool IsUnseenClass(const Status& status);
+
 // The place of a dense feature of the plan in FeatureBatch::dense.
 struct DenseColumn {
   size_t feature = 0;  // position in FeaturePlan.features

@@ -24,11 +24,18 @@ std::optional<double> NumberOf(const RowBatch::Column& column, size_t row) {
                         : std::optional<double>(column.NumberAt(row));
 }
 
+// Of the errors that IsUnseenClass recognises; no user meets them.
+constexpr char kUnseenClass[] = "SL001";
+
 std::string CellText(const RowBatch::Column& column, size_t row) {
   return FormatValue(column.ValueAt(row), column.type);
 }
 
 }  // namespace
+
+bool IsUnseenClass(const Status& status) {
+  return status.sqlstate() == kUnseenClass;
+}
 
 Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
   LabelReader made;
@@ -44,6 +51,7 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
     case LabelPlan::CLASS: {
       made.width_ = 1;
       made.classes_ = true;
+      made.classes_of_sample_ = plan.classes_of_sample();
       if (plan.classes_size() == 0 || plan.classes_size() > kMaxLabelClasses) {
         return InvalidArgument(fmt::format("label '{}': {} classes, expected 1 to {}",
                                            plan.column(), plan.classes_size(), kMaxLabelClasses));
@@ -75,6 +83,11 @@ Status LabelReader::NullLabel(size_t row) const {
 
 Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) const {
   const std::string value = CellText(column, row);
+  if (classes_of_sample_) {
+    return InvalidArgument(
+               fmt::format("{} has a class '{}', which the sample did not show", column_, value))
+        .SqlState(kUnseenClass);
+  }
   const std::vector<std::string>& classes = vocabulary_.texts();
   std::string known;
   for (size_t i = 0; i < classes.size() && i < kClassesShown; ++i) {

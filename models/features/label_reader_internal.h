@@ -32,6 +32,7 @@ class LabelReader {
   std::string column_;
   size_t width_ = 0;
   bool classes_ = false;
+  bool classes_of_sample_ = false;  // as in the plan
   bool vector_ = false;
   Vocabulary vocabulary_;
   std::vector<LabelScale> scales_;  // one per number; empty for classes

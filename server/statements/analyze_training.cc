@@ -124,6 +124,13 @@ Status CheckAnalyzable(const parser::ExplainPlanStatement& statement) {
 Status AnalyzeTraining(const parser::ExplainPlanStatement& statement, const plan::Plan& plan,
                        executor::Context& context, Session& session, executor::ResultSink& sink) {
   AnswerKeeper answer(sink);
+  plan::Plan trained = plan;
+  if (const auto plan_anew = std::exchange(context.plan_with_all_classes, nullptr)) {
+    context.plan_with_all_classes = [&trained, plan_anew]() -> Result<plan::Plan> {
+      ASSIGN_OR_RETURN(trained, plan_anew());
+      return trained;
+    };
+  }
   RETURN_IF_ERROR(RunJob(plan, context, session, answer, true));
   ASSIGN_OR_RETURN(const int64_t job, answer.job());
   ASSIGN_OR_RETURN(const std::vector<catalog::JobMetric> metrics,
@@ -131,9 +138,9 @@ Status AnalyzeTraining(const parser::ExplainPlanStatement& statement, const plan
   const Profile profile = executor::ProfileOf(metrics).value_or(Profile());
   executor::ResultRows rows(ExplainResult(statement));
   if (statement.json) {
-    rows.Add({Json(plan, answer, profile)});
+    rows.Add({Json(trained, answer, profile)});
   } else {
-    AddPlan(plan, session, &rows);
+    AddPlan(trained, session, &rows);
     AddText(answer, profile, &rows);
   }
   RETURN_IF_ERROR(rows.SendTo(sink));

@@ -113,12 +113,16 @@ std::string DescribeStart(const plan::Plan& plan, Session& session, const std::s
                                                 : "not known: " + forecast.status().message());
 }
 
-Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
+Status RunJob(const plan::Plan& planned, executor::Context& context, Session& session,
               executor::ResultSink& sink, bool waits) {
-  Placement placement = PlacementFor(plan, session);
+  Placement placement = PlacementFor(planned, session);
   placement.async = placement.async && !waits;
   if (!placement.any()) {
-    return executor::Execute(plan, context, sink);
+    return executor::Execute(planned, context, sink);
+  }
+  plan::Plan plan = planned;
+  if (context.plan_with_all_classes) {  // another process cannot plan anew
+    ASSIGN_OR_RETURN(plan, context.plan_with_all_classes());
   }
   Result<executor::DetachedJob> detached = Leave(session);
   if (!detached.ok() && placement.async) {

@@ -96,14 +96,21 @@ Span SelectOf(const parser::ExtendedStatement& statement) {
 // What to do with a plan.
 using UsePlan = std::function<Status(const plan::Plan& plan, executor::Context& context)>;
 
+enum class Purpose { kRun, kDescribe };
+
 // Train, predict, evaluate, model report. The planner refuses what is not implemented with 0A000.
 Status PlanForSession(const parser::ExtendedStatement& statement, std::string_view sql,
-                      Session& session, executor::ResultSink& sink, const UsePlan& use) {
+                      Session& session, executor::ResultSink& sink, Purpose purpose,
+                      const UsePlan& use) {
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
-  const Result<plan::Plan> plan = planner::MakePlan(
-      statement, session.source(), session.catalog().models(), session.planner_options());
+  const auto make_plan = [&](bool classes_of_sample) {
+    planner::Options options = session.planner_options();
+    options.classes_of_sample = classes_of_sample;
+    return planner::MakePlan(statement, session.source(), session.catalog().models(), options);
+  };
+  const Result<plan::Plan> plan = make_plan(purpose == Purpose::kRun);
   if (!plan.ok()) {
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
@@ -118,6 +125,9 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
                             session.cluster(),
                             [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
   context.planning_seconds = planning_seconds;
+  if (plan->train().model().features().label().classes_of_sample()) {
+    context.plan_with_all_classes = [&make_plan] { return make_plan(false); };
+  }
   context.checkpoint_root = session.planner_options().checkpoint_root;
   return scope->Outcome(AtSelect(use(*plan, context), SelectOf(statement)));
 }
@@ -176,7 +186,7 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
               WarnOfTransaction(plan, session, sink);
               return AnalyzeTraining(explain, plan, context, session, sink);
             };
-            return PlanForSession(explain.statement, sql, session, sink, run);
+            return PlanForSession(explain.statement, sql, session, sink, Purpose::kRun, run);
           },
           [&](const parser::SetStatement& set) {
             RETURN_IF_ERROR(session.Set(set.name, set.value));
@@ -191,7 +201,7 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
             const std::string_view sql = TextOf(statement, script);
             return parser::kAboutCatalog<Planned>
                        ? PlanAboutCatalog(planned, sql, session, run)
-                       : PlanForSession(planned, sql, session, sink, run);
+                       : PlanForSession(planned, sql, session, sink, Purpose::kRun, run);
           },
       },
       statement);
@@ -234,7 +244,8 @@ Result<Schema> DescribeScript(std::string_view script, Session& session) {
                               [&]<typename Planned>(const Planned& planned) {
                                 return parser::kAboutCatalog<Planned>
                                            ? PlanAboutCatalog(planned, sql, session, describe)
-                                           : PlanForSession(planned, sql, session, sink, describe);
+                                           : PlanForSession(planned, sql, session, sink,
+                                                            Purpose::kDescribe, describe);
                               }},
                    statement));
   }
