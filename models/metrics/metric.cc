@@ -233,36 +233,41 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
 }
 
 std::vector<std::pair<std::string, double>> Metrics::Values() const {
-  std::vector<std::pair<std::string, double>> values;
-  const std::vector<std::string> names = Names(state_->task);
-  for (size_t i = 0; i < StandardMetrics(state_->task); ++i) {
-    values.emplace_back(names[i], Value(names[i]));
-  }
-  return values;
+  return Values({});
 }
 
 std::vector<std::pair<std::string, double>> Metrics::Values(
     const std::vector<std::string>& further) const {
-  std::vector<std::pair<std::string, double>> values = Values();
+  ScoreCurves curves(state_->classes);
+  std::vector<std::pair<std::string, double>> values;
+  const std::vector<std::string> names = Names(state_->task);
+  for (size_t i = 0; i < StandardMetrics(state_->task); ++i) {
+    values.emplace_back(names[i], state_->Value(names[i], &curves));
+  }
   for (const std::string& name : further) {
     const bool told = std::any_of(values.begin(), values.end(),
                                   [&name](const auto& value) { return value.first == name; });
     if (!told) {
-      values.emplace_back(name, Value(name));
+      values.emplace_back(name, state_->Value(name, &curves));
     }
   }
   return values;
 }
 
 double Metrics::Value(std::string_view canonical_name) const {
-  switch (state_->task) {
+  ScoreCurves curves(state_->classes);
+  return state_->Value(canonical_name, &curves);
+}
+
+double Metrics::State::Value(std::string_view canonical_name, ScoreCurves* curves) const {
+  switch (task) {
     case Task::kBinary:
     case Task::kMulticlass:
-      return state_->ClassValue(canonical_name);
+      return ClassValue(canonical_name, curves);
     case Task::kRegression:
-      return state_->NumberValue(canonical_name);
+      return NumberValue(canonical_name);
     case Task::kRanking: {
-      RankingSums sums = state_->ranking;
+      RankingSums sums = ranking;
       CloseQuery(&sums);
       return canonical_name == "ndcg" && sums.queries > 0 ? sums.ndcg / sums.queries : kNotANumber;
     }

@@ -31,6 +31,22 @@ struct ClassSums {
   std::vector<ScoreHistogram> curves;  // binary: one; multiclass: one per class, or none
 };
 
+// The curves of the sums, each sorted once, when a metric first needs it.
+class ScoreCurves {
+ public:
+  explicit ScoreCurves(const ClassSums& sums) : sums_(sums), curves_(sums.curves.size()) {}
+  const ScoreCurve& Of(size_t i) {
+    if (!curves_[i].has_value()) {
+      curves_[i] = sums_.curves[i].Curve();
+    }
+    return *curves_[i];
+  }
+
+ private:
+  const ClassSums& sums_;
+  std::vector<std::optional<ScoreCurve>> curves_;
+};
+
 // For one predicted number.
 struct NumberSums {
   double weight = 0;
@@ -66,9 +82,10 @@ struct Metrics::State {
                   std::span<const float> weights);
   void AddRanking(std::span<const float> predictions, std::span<const float> labels,
                   std::span<const int64_t> groups);
-  double ClassValue(std::string_view name) const;
-  double MeanAuc() const;
-  double BinaryValue(std::string_view name) const;
+  double Value(std::string_view name, ScoreCurves* curves) const;
+  double ClassValue(std::string_view name, ScoreCurves* curves) const;
+  double MeanAuc(ScoreCurves* curves) const;
+  double BinaryValue(std::string_view name, ScoreCurves* curves) const;
   double NumberValue(std::string_view name) const;
 };
 

@@ -166,19 +166,19 @@ void Metrics::State::AddRanking(std::span<const float> predictions, std::span<co
   weight += static_cast<double>(labels.size());
 }
 
-double Metrics::State::MeanAuc() const {
-  double sum = 0, curves = 0;
-  for (const ScoreHistogram& curve : classes.curves) {
-    const double auc = curve.Auc();
+double Metrics::State::MeanAuc(ScoreCurves* curves) const {
+  double sum = 0, known = 0;
+  for (size_t i = 0; i < classes.curves.size(); ++i) {
+    const double auc = curves->Of(i).Auc();
     if (!std::isnan(auc)) {
       sum += auc;
-      curves += 1;
+      known += 1;
     }
   }
-  return curves > 0 ? sum / curves : kNotANumber;
+  return known > 0 ? sum / known : kNotANumber;
 }
 
-double Metrics::State::ClassValue(std::string_view name) const {
+double Metrics::State::ClassValue(std::string_view name, ScoreCurves* curves) const {
   if (!(weight > 0)) {
     return kNotANumber;
   }
@@ -227,31 +227,31 @@ double Metrics::State::ClassValue(std::string_view name) const {
     return chance < 1 ? (hits / weight - chance) / (1 - chance) : kNotANumber;
   }
   if (name == "auc") {
-    return MeanAuc();
+    return MeanAuc(curves);
   }
-  return binary ? BinaryValue(name) : kNotANumber;
+  return binary ? BinaryValue(name, curves) : kNotANumber;
 }
 
-double Metrics::State::BinaryValue(std::string_view name) const {
+double Metrics::State::BinaryValue(std::string_view name, ScoreCurves* curves) const {
   const ClassSums::Class& positive = classes.classes.back();
   if (name == "pr_auc") {
-    return classes.curves.front().AveragePrecision();
+    return curves->Of(0).AveragePrecision();
   }
   if (name == "best_f1") {
-    return classes.curves.front().BestF1().f1;
+    return curves->Of(0).BestF1().f1;
   }
   if (name == "best_f1_threshold") {
-    return classes.curves.front().BestF1().threshold;
+    return curves->Of(0).BestF1().threshold;
   }
   if (name.starts_with(kTruePositivesFrom)) {
-    return classes.curves.front().From(NumberBehind(kTruePositivesFrom, name)).positive;
+    return curves->Of(0).From(NumberBehind(kTruePositivesFrom, name)).positive;
   }
   if (name.starts_with(kFalsePositivesFrom)) {
-    return classes.curves.front().From(NumberBehind(kFalsePositivesFrom, name)).negative;
+    return curves->Of(0).From(NumberBehind(kFalsePositivesFrom, name)).negative;
   }
   if (name.starts_with(kCostThreshold)) {
     const double cost = NumberBehind(kCostThreshold, name);
-    return cost > 0 ? classes.curves.front().LeastCost(cost).threshold : kNotANumber;
+    return cost > 0 ? curves->Of(0).LeastCost(cost).threshold : kNotANumber;
   }
   if (name == "calibration") {
     return positive.actual > 0 ? classes.score / positive.actual : kNotANumber;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "models/features/feature_hash_internal.h"
 #include "models/metrics/score_histogram_internal.h"
@@ -58,9 +58,10 @@ void ScoreHistogram::Put(const Bin& bin) {
 }
 
 void ScoreHistogram::Rebuild(size_t slots, unsigned shift) {
-  // In the order of the keys, so that sums depend as little as possible on the order of arrival.
-  const std::vector<Bin> bins = Sorted();
   const unsigned more = shift - shift_;
+  // Bins are merged in the order of their keys, so that sums depend as little as possible on the
+  // order of arrival.
+  const std::vector<Bin> bins = more == 0 ? Bins() : Sorted();
   slots_.assign(slots, Bin());
   size_ = 0;
   shift_ = shift;
@@ -92,7 +93,7 @@ void ScoreHistogram::Merge(const ScoreHistogram& other) {
   }
 }
 
-std::vector<ScoreHistogram::Bin> ScoreHistogram::Sorted() const {
+std::vector<ScoreHistogram::Bin> ScoreHistogram::Bins() const {
   std::vector<Bin> bins;
   bins.reserve(size_);
   for (const Bin& bin : slots_) {
@@ -100,74 +101,22 @@ std::vector<ScoreHistogram::Bin> ScoreHistogram::Sorted() const {
       bins.push_back(bin);
     }
   }
+  return bins;
+}
+
+std::vector<ScoreHistogram::Bin> ScoreHistogram::Sorted() const {
+  std::vector<Bin> bins = Bins();
   std::sort(bins.begin(), bins.end(), [](const Bin& a, const Bin& b) { return a.key < b.key; });
   return bins;
 }
 
-double ScoreHistogram::Auc() const {
-  double negatives_below = 0;
-  double positives = 0;
-  double pairs = 0;
+ScoreCurve ScoreHistogram::Curve() const {
+  std::vector<ScoreCurve::Point> points;
+  points.reserve(size_);
   for (const Bin& bin : Sorted()) {
-    pairs += bin.positive * (negatives_below + bin.negative / 2);
-    negatives_below += bin.negative;
-    positives += bin.positive;
+    points.push_back({static_cast<double>(ScoreOf(bin.key << shift_)), bin.positive, bin.negative});
   }
-  return positives > 0 && negatives_below > 0 ? pairs / (positives * negatives_below) : kNotANumber;
-}
-
-double ScoreHistogram::AveragePrecision() const {
-  const std::vector<Bin> bins = Sorted();
-  double positives = 0;
-  double all = 0;
-  double sum = 0;
-  for (auto bin = bins.rbegin(); bin != bins.rend(); ++bin) {
-    positives += bin->positive;
-    all += bin->positive + bin->negative;
-    if (bin->positive > 0) {
-      sum += bin->positive * positives / all;
-    }
-  }
-  return positives > 0 ? sum / positives : kNotANumber;
-}
-
-ScoreHistogram::Cut ScoreHistogram::BestCut(double cost) const {
-  const std::vector<Bin> bins = Sorted();
-  double positives = 0;
-  for (const Bin& bin : bins) {
-    positives += bin.positive;
-  }
-  if (!(positives > 0)) {
-    return {};
-  }
-  double hits = 0;
-  double taken = 0;
-  double best = -std::numeric_limits<double>::infinity();
-  Cut cut;
-  for (size_t i = bins.size(); i-- > 0;) {
-    hits += bins[i].positive;
-    taken += bins[i].positive + bins[i].negative;
-    const double f1 = 2 * hits / (taken + positives);
-    const double gain = cost > 0 ? -(cost * (positives - hits) + (taken - hits)) : f1;
-    if (gain > best) {
-      best = gain;
-      const double low = static_cast<double>(ScoreOf(bins[i].key << shift_));
-      const double below = i == 0 ? low : static_cast<double>(ScoreOf(bins[i - 1].key << shift_));
-      cut = {(low + below) / 2, f1};
-    }
-  }
-  return cut;
-}
-
-ScoreHistogram::Taken ScoreHistogram::From(double threshold) const {
-  Taken taken;
-  for (const Bin& bin : slots_) {
-    if (bin.key != kEmpty && static_cast<double>(ScoreOf(bin.key << shift_)) >= threshold) {
-      taken.positive += bin.positive;
-      taken.negative += bin.negative;
-    }
-  }
-  return taken;
+  return ScoreCurve(std::move(points));
 }
 
 void ScoreHistogram::Serialize(ByteWriter* out) const {

@@ -2,15 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "models/byte_stream_internal.h"
+#include "models/metrics/score_curve_internal.h"
 
 namespace sluice::models {
-
-// The value of a metric that is undefined for these rows.
-inline constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Weights of positive and negative rows by score in [0, 1]. Bins are leading bits of the score's
 // floating-point form (of 1 - score in the upper half), so they are fine wherever the scores are,
@@ -24,23 +21,7 @@ class ScoreHistogram {
   void Add(float score, bool positive, double weight);
   void Merge(const ScoreHistogram& other);
 
-  double Auc() const;               // NaN unless both classes occur
-  double AveragePrecision() const;  // NaN without positives
-  // The best score from which on rows are taken as positive: between that score and the next lower
-  // one. With a cost (of a missed positive, where a false one costs 1) it minimises the cost;
-  // without one it maximises F1, whose value is `f1`. NaN without positives.
-  struct Cut {
-    double threshold = kNotANumber;
-    double f1 = kNotANumber;
-  };
-  Cut BestF1() const { return BestCut(0); }
-  Cut LeastCost(double cost) const { return BestCut(cost); }
-  // The weight of rows whose score is at least this.
-  struct Taken {
-    double positive = 0;
-    double negative = 0;
-  };
-  Taken From(double threshold) const;
+  ScoreCurve Curve() const;
   size_t bins() const { return size_; }
 
   void Serialize(ByteWriter* out) const;
@@ -57,10 +38,10 @@ class ScoreHistogram {
 
   static uint32_t KeyOf(float score);
   static float ScoreOf(uint32_t key);
-  Cut BestCut(double cost) const;  // 0: by F1
   void Put(const Bin& bin);
   void Rebuild(size_t slots, unsigned shift);
-  std::vector<Bin> Sorted() const;
+  std::vector<Bin> Bins() const;
+  std::vector<Bin> Sorted() const;  // by key
 
   size_t most_bins_;
   unsigned shift_ = 0;  // low bits dropped from every key
