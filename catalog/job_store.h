@@ -118,7 +118,9 @@ class JobStore {
   // Drops every second point of the job's series that have at least `most`; keeps the first and the
   // last.
   virtual Status ThinMetrics(int64_t job, int64_t most) = 0;
-  virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;
+  // All but the first `skip`, in order.
+  virtual Result<std::vector<JobEvent>> Events(int64_t job, int64_t skip) = 0;
+  Result<std::vector<JobEvent>> Events(int64_t job) { return Events(job, 0); }
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
   // The journal of a running job's master, in the order of the appends; deleted at the end of the
   // job. Each master of a job begins a term, a number greater than those before it; appends of

@@ -3,7 +3,7 @@
 #include "executor/evaluate.h"
 #include "executor/executor.h"
 #include "executor/job_answer.h"
-#include "executor/job_verbs.h"
+#include "executor/show_jobs.h"
 #include "executor/place_internal.h"
 #include "executor/predict.h"
 #include "executor/show_cluster.h"

@@ -1,7 +1,7 @@
 #include "executor/show.h"
 
 #include "executor/executor.h"
-#include "executor/job_verbs.h"
+#include "executor/show_jobs.h"
 #include "executor/model_types.h"
 #include "executor/model_verbs.h"
 #include "executor/place_internal.h"

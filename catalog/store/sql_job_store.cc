@@ -332,11 +332,11 @@ class SqlJobStore final : public JobStore {
         .status();
   }
 
-  Result<std::vector<JobEvent>> Events(int64_t job) override {
+  Result<std::vector<JobEvent>> Events(int64_t job, int64_t skip) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
                      query_.Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
-                                " ORDER BY position",
-                                {job}));
+                                " ORDER BY position LIMIT $2 OFFSET $3",
+                                {job, std::numeric_limits<int64_t>::max(), skip}));
     std::vector<JobEvent> events;
     events.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
