@@ -19,6 +19,7 @@
 #include "executor/job_allocation.h"
 #include "executor/job_lookup_internal.h"
 #include "executor/job_profile.h"
+#include "executor/lost_jobs.h"
 #include "executor/place_internal.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"

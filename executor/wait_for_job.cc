@@ -20,6 +20,7 @@
 #include "executor/job_answer.h"
 #include "executor/job_lookup_internal.h"
 #include "executor/job_news.h"
+#include "executor/lost_jobs.h"
 #include "executor/place_internal.h"
 #include "executor/row_listener.h"
 #include "executor/show_jobs.h"
