@@ -7,6 +7,7 @@
 
 #include "base/mutex.h"
 #include "catalog/postgres/postgres_copy_internal.h"
+#include "catalog/postgres/postgres_copy_sender_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_result_table_internal.h"
 #include "catalog/row_ranges_internal.h"
@@ -119,9 +120,11 @@ class PostgresTableWriter final : public TableWriter {
         connection_(std::move(connection)),
         beginning_(std::move(beginning)) {
     wanted_.name = beginning_.target.name;
+    sender_.emplace([this](const std::string& text) { return Send(text); });
   }
 
   ~PostgresTableWriter() override {
+    sender_.reset();
     MutexLock lock(mutex_);
     if (connection_) {
       connection_->Rollback();
@@ -133,12 +136,7 @@ class PostgresTableWriter final : public TableWriter {
       return Internal(fmt::format("a batch for table {} has {} columns; expected {}",
                                   wanted_.name.name, batch.columns.size(), schema_.columns.size()));
     }
-    const std::string text = CopyText(batch);
-    MutexLock lock(mutex_);
-    if (failure_.ok()) {
-      failure_ = CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
-    }
-    return failure_;
+    return sender_->Put(CopyText(batch));
   }
 
   std::optional<int64_t> rows_arrived() override {
@@ -147,9 +145,10 @@ class PostgresTableWriter final : public TableWriter {
   }
 
   Status Commit(std::stop_token stop) override {
+    const Status sent = sender_->Finish();
     MutexLock lock(mutex_);
-    if (!failure_.ok()) {
-      return failure_;
+    if (!sent.ok() || !failure_.ok()) {
+      return sent.ok() ? failure_ : sent;
     }
     if (stop.stop_requested()) {
       return failure_ = Cancelled("cancelled before the result was written");
@@ -167,6 +166,11 @@ class PostgresTableWriter final : public TableWriter {
   }
 
  private:
+  Status Send(const std::string& text) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
+  }
+
   Status Publish() REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
     RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
@@ -287,7 +291,8 @@ class PostgresTableWriter final : public TableWriter {
   PostgresPool::Lease connection_ GUARDED_BY(mutex_);
   Beginning beginning_ GUARDED_BY(mutex_);
   std::optional<int64_t> arrived_ GUARDED_BY(mutex_);
-  Status failure_ GUARDED_BY(mutex_);  // the first one; the transaction is lost with it
+  Status failure_ GUARDED_BY(mutex_);  // of Commit; the transaction is lost with it
+  std::optional<CopySender> sender_;   // uses the others
 };
 
 }  // namespace
