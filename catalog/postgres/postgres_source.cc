@@ -124,6 +124,7 @@ class PostgresSource final : public DataSource {
                      " FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ',')) AS u(n)) AS s"
                      " WHERE v OPERATOR(pg_catalog.<>) ''",
                      {list}));
+    settings.reserve(settings.size() + static_cast<size_t>(PQntuples(found.get())));
     for (int i = 0; i < PQntuples(found.get()); ++i) {
       settings.emplace_back(PostgresText(found.get(), i, 0), PostgresText(found.get(), i, 1));
     }
@@ -172,7 +173,7 @@ class PostgresSource final : public DataSource {
   Status Read(std::string_view select, RowReceiver* receiver) override {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     RETURN_IF_ERROR(connection->Begin("BEGIN READ ONLY"));
-    const Status read =
+    Status read =
         ExecuteOnPostgres(*connection, database_.type_names(), select, receiver, connection->stop())
             .status();
     connection->Rollback();

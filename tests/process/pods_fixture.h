@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "executor/detached_job.h"
-#include "executor/job_verbs.h"
+#include "executor/show_jobs.h"
 #include "executor/pods/pod_cluster.h"
 #include "executor/pods/pod_job.h"
 #include "k8s/event_recorder.h"
