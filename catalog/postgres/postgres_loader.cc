@@ -47,7 +47,7 @@ class PostgresTableLoader final : public TableLoader {
   // One COPY per batch.
   Status Write(const RowBatch& batch, RefusedRow* refused) override {
     std::string context;
-    const Status written = CopyRows(*connection_, copy_, CopyText(batch), &context);
+    Status written = CopyRows(*connection_, copy_, CopyText(batch), &context);
     *refused = PlaceOfContext(context);
     return written;
   }

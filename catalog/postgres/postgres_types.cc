@@ -350,6 +350,7 @@ Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGres
                                  " ON t.oid OPERATOR(pg_catalog.=) v.o ORDER BY v.i",
                                  types)));
   std::vector<bool> collatable;
+  collatable.reserve(static_cast<size_t>(PQntuples(answer.get())));
   for (int i = 0; i < PQntuples(answer.get()); ++i) {
     collatable.push_back(PostgresText(answer.get(), i, 0) == "t");
   }

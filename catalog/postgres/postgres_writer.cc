@@ -31,6 +31,7 @@ Result<std::vector<std::string>> Texts(PostgresConnection& connection, const std
                                        const std::vector<SqlParameter>& parameters) {
   ASSIGN_OR_RETURN(const PostgresResult rows, AskServer(connection, sql, parameters));
   std::vector<std::string> texts;
+  texts.reserve(static_cast<size_t>(PQntuples(rows.get())));
   for (int i = 0; i < PQntuples(rows.get()); ++i) {
     texts.emplace_back(PostgresText(rows.get(), i, 0));
   }
