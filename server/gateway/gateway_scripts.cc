@@ -195,6 +195,12 @@ void GatewayScripts::Shutdown() {
   }
 }
 
+void GatewayScripts::AwaitEnds(std::chrono::steady_clock::duration most) {
+  MutexLock lock(mutex_);
+  script_left_.wait_for(lock.native(), most,
+                        [this]() NO_THREAD_SAFETY_ANALYSIS { return running_.empty(); });
+}
+
 Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const Client& client) {
   bool full = false;
   {
