@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "bench/svg_plot.h"
+#include "bench/report_page.h"
 #include "tests/simulation/cluster_experiments.h"
 
 namespace sluice::elastic {
@@ -105,77 +104,6 @@ double DecisionMillis(uint64_t* starts) {
   }
   std::sort(millis.begin(), millis.end());
   return millis[millis.size() / 2];
-}
-
-// At most some 600 times of each.
-Trace Thinned(const Trace& trace) {
-  const size_t stride = 1 + trace.seconds.size() / 600;
-  const auto thin = [stride](const std::vector<double>& values) {
-    std::vector<double> kept;
-    for (size_t i = 0; i < values.size(); i += stride) {
-      kept.push_back(values[i]);
-    }
-    return kept;
-  };
-  Trace thinned{thin(trace.seconds), thin(trace.used),          thin(trace.pending), {},
-                thin(trace.service), thin(trace.service_wanted)};
-  for (const std::vector<double>& job : trace.jobs) {
-    thinned.jobs.push_back(thin(job));
-  }
-  return thinned;
-}
-
-class Report {
- public:
-  explicit Report(std::filesystem::path folder) : folder_(std::move(folder)) {
-    std::filesystem::create_directories(folder_ / "cluster");
-  }
-  void Text(const std::string& text) { page_ += text; }
-  void Row(const std::string& what, const std::vector<std::string>& cells) {
-    page_ += "| " + what + " |";
-    for (const std::string& cell : cells) {
-      page_ += " " + cell + " |";
-    }
-    page_ += "\n";
-  }
-  void Plot(const std::string& name, const std::string& title, const Trace& whole,
-            const std::string& unit, bool service, bool pending) {
-    const Trace trace = Thinned(whole);
-    std::vector<bench::Panel> panels;
-    bench::Panel jobs{"running workers, by job", {}, true, 0};
-    for (const std::vector<double>& workers : trace.jobs) {
-      jobs.lines.push_back({"", workers});
-    }
-    panels.push_back(std::move(jobs));
-    panels.push_back({unit, {{"used", trace.used}}, false, 1});
-    if (pending) {
-      panels.push_back({"jobs without a worker yet", {{"pending", trace.pending}}, false, 0});
-    }
-    if (service) {
-      panels.push_back({"pods of the service",
-                        {{"wanted", trace.service_wanted}, {"running", trace.service}},
-                        false,
-                        0});
-    }
-    std::ofstream(folder_ / "cluster" / (name + ".svg"))
-        << bench::PlotSvg(title, trace.seconds, panels);
-    page_ += fmt::format("\n![{}](cluster/{}.svg)\n", title, name);
-  }
-  void Write() const {
-    std::ofstream(folder_ / "cluster.md") << page_;
-    fmt::print("{}", page_);
-  }
-
- private:
-  const std::filesystem::path folder_;
-  std::string page_;
-};
-
-std::string Number(double value, int digits) {
-  return fmt::format("{:.{}f}", value, digits);
-}
-std::string Percent(double value) {
-  return fmt::format("{:.1f} %", 100 * value);
 }
 
 void Edl(Report& report) {
@@ -315,7 +243,7 @@ void Hour(Report& report) {
 }
 
 int Main(const std::filesystem::path& folder) {
-  Report report(folder);
+  Report report(folder, "cluster");
   report.Text(
       "# A shared cluster in figures\n"
       "Written by `build/release/bench/cluster_report docs`. Everything here but the last section "

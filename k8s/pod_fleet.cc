@@ -15,6 +15,8 @@ namespace {
 // How long to wait before a temporarily refused request is repeated.
 constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
 constexpr double kLongestGrace = 3600;
+// After a process was killed its kubelet has said so in this time, or is gone.
+constexpr double kKubeletSeconds = 4;
 // Retries wait by a clock that may not be the system's.
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
@@ -162,6 +164,7 @@ void PodFleet::Changed() {
 void PodFleet::DeleteSoon(Pod& pod, int grace_seconds) {
   if (!pod.delete_grace || grace_seconds < *pod.delete_grace) {
     pod.delete_grace = grace_seconds;
+    pod.ends_by = client_.clock().Now() + Seconds(grace_seconds + kKubeletSeconds);
     pod.deleting = false;
     pod.try_again = {};
     Changed();
@@ -219,6 +222,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
     return;  // an earlier one with the same name
   }
   pod.node = state->node;
+  pod.accepted = state->accepted;
   const bool had_ended = pod.story.ended();
   Report(pod.story.OnState(*state));
   if (gone) {
@@ -243,12 +247,38 @@ void PodFleet::WaitForChange(MutexLock& lock, const std::stop_token& stop, bool 
   }
 }
 
+bool PodFleet::LookAtNodes(TimePoint now) {
+  bool again = false;
+  for (auto& [name, pod] : pods_) {
+    if (pod.story.ended() || pod.node.empty()) {
+      continue;
+    }
+    if (pod.ends_by) {
+      again = again || now < *pod.ends_by;
+      if (pod.accepted && now >= *pod.ends_by && !suspects_.Has(pod.node, now)) {
+        log::Warn("kubernetes node={} says nothing of the end of pod={}", pod.node, name);
+        suspects_.Add(pod.node, now);
+      }
+    } else if (!pod.accepted) {
+      pod.placed_at = pod.placed_at.value_or(now);
+      again = true;
+      if (SecondsBetween(*pod.placed_at, now) >= suspects_.PatienceSeconds(pod.node, now)) {
+        log::Warn("kubernetes node={} says nothing of pod={}", pod.node, name);
+        suspects_.Add(pod.node, now);
+        Report(pod.story.OnNodeLost());
+        OnEnded(pod, false);
+      }
+    }
+  }
+  return again;
+}
+
 std::vector<std::string> PodFleet::Due(bool to_make, const std::stop_token& stop) {
   MutexLock lock(mutex_);
   std::vector<std::string> names;
   while (!stop.stop_requested()) {
     const TimePoint now = client_.clock().Now();
-    bool later = false;
+    bool later = !to_make && LookAtNodes(now);
     for (auto& [name, pod] : pods_) {
       const bool wanted = to_make ? pod.spec && !pod.delete_grace && !pod.creating
                                   : pod.delete_grace && !pod.creating && !pod.deleting;
@@ -271,6 +301,8 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
   std::vector<Creation> secrets, pods, mounted;
   {
     const MutexLock lock(mutex_);
+    PodShape shape = shape_;
+    shape.avoided_nodes = suspects_.Names(client_.clock().Now());
     for (const std::string& name : names) {
       const auto found = pods_.find(name);
       if (found == pods_.end() || !found->second.spec) {
@@ -281,7 +313,7 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
       secrets.push_back({kSecrets, shape_.namespace_name,
                          BuildSecret(shape_, pod.identity, *pod.spec, pod.secret).value()});
       pods.push_back({kPods, shape_.namespace_name,
-                      BuildPod(shape_, pod.identity, *pod.spec, pod.secret).value()});
+                      BuildPod(shape, pod.identity, *pod.spec, pod.secret).value()});
     }
   }
   const std::vector<ObjectAnswer> kept = CreateAll(client_, secrets, stop);

@@ -19,6 +19,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
+#include "k8s/suspect_nodes.h"
 #include "k8s/watch.h"
 
 namespace sluice::k8s {
@@ -66,6 +67,8 @@ class PodFleet final : public elastic::Fleet {
     std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
     std::string secret = {};                        // its name; empty: made by an earlier master
     std::string node = {};
+    bool accepted = false;  // by the kubelet of its node
+    std::optional<TimePoint> placed_at = {}, ends_by = {};  // when it should have ended
     std::string uid = {};                  // empty: not created yet, as far as is known
     std::string before = {};               // the uid of an earlier one with the same name
     bool creating = false;                 // a request is under way
@@ -91,6 +94,8 @@ class PodFleet final : public elastic::Fleet {
   void OnEnded(Pod& pod, bool keep) REQUIRES(mutex_);
   void TryAgain(Pod& pod) REQUIRES(mutex_);
   void Changed() REQUIRES(mutex_);
+  // Notices nodes that do not answer. True: look again soon.
+  bool LookAtNodes(TimePoint now) REQUIRES(mutex_);
   void WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) REQUIRES(mutex_);
   // Names of pods to create (or to delete) now; waits until there are some, or something is left
   // over.
@@ -106,6 +111,7 @@ class PodFleet final : public elastic::Fleet {
   std::condition_variable_any changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);  // by name, until they are gone
+  SuspectNodes suspects_ GUARDED_BY(mutex_);
   std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // Secrets, and pods without an entry
   std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
   Watcher watcher_ GUARDED_BY(mutex_);

@@ -175,6 +175,30 @@ void KeepApart(Value& spec, const PodIdentity& identity, Memory& memory) {
             "preferredDuringSchedulingIgnoredDuringExecution", std::move(terms), memory);
 }
 
+// By the label that every kubelet gives its node: a preference cannot name the node itself.
+void Avoid(Value& spec, const std::vector<std::string>& nodes, Memory& memory) {
+  if (nodes.empty()) {
+    return;
+  }
+  Value values(rapidjson::kArrayType);
+  for (const std::string& node : nodes) {
+    values.PushBack(Text(node, memory), memory);
+  }
+  Value requirement(rapidjson::kObjectType);
+  SetMember(requirement, "key", Text("kubernetes.io/hostname", memory), memory);
+  SetMember(requirement, "operator", Text("NotIn", memory), memory);
+  SetMember(requirement, "values", std::move(values), memory);
+  Value requirements(rapidjson::kArrayType);
+  requirements.PushBack(requirement, memory);
+  Value term(rapidjson::kObjectType);
+  SetMember(term, "weight", Value(100), memory);
+  SetMember(Within(term, {"preference"}, memory), "matchExpressions", std::move(requirements),
+            memory);
+  ListIn(Within(spec, {"affinity", "nodeAffinity"}, memory),
+         "preferredDuringSchedulingIgnoredDuringExecution", memory)
+      .PushBack(term, memory);
+}
+
 void SetEnvironment(Value& container, Memory& memory) {
   const std::string number = fmt::format("metadata.labels['{}']", kIncarnationLabel);
   for (const auto& [name, field] :
@@ -210,7 +234,11 @@ void SetPriority(Value& spec, const PodShape& shape, const PodIdentity& identity
                  const std::string& name, Memory& memory) {
   std::string_view priority =
       PriorityClassOf(RequestOf(shape, identity.role), IndexOf(identity, name));
-  priority = priority.empty() ? shape.priority_class : priority;
+  if (priority.empty()) {
+    // Who needs room takes it from workers, any of which a job can lose at once.
+    const bool above = shape.priority_class == kLowPriorityClass && identity.role != Role::kWorker;
+    priority = above ? kHighPriorityClass : std::string_view(shape.priority_class);
+  }
   if (!priority.empty()) {
     SetMember(spec, "priorityClassName", Text(priority, memory), memory);
     spec.RemoveMember("priority");
@@ -360,6 +388,7 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
   }
   SetPriority(spec, shape, identity, process.name, memory);
   KeepApart(spec, identity, memory);
+  Avoid(spec, shape.avoided_nodes, memory);
   SetContainer(spec, shape, process, secret_name, memory);
   return ToJson(pod);
 }

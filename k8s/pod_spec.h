@@ -55,6 +55,7 @@ struct PodShape {
   std::string template_json;   // the `template` of a core/v1 PodTemplate; empty: none
   std::string priority_class;  // if `request` has none; empty: the template's
   PodRequest request;
+  std::vector<std::string> avoided_nodes;  // where it is not placed if there is room elsewhere
   int grace_seconds = 2;
 };
 

@@ -156,6 +156,9 @@ Result<PodState> ReadPodState(std::string_view json) {
   state.over = phase == "Succeeded" || phase == "Failed";
   state.node = TextIn(pod, {"spec", "nodeName"});
   state.address = TextIn(pod, {"status", "podIP"});
+  state.accepted = phase == "Running" || state.over ||
+                   !TextIn(pod, {"status", "startTime"}).empty() ||
+                   ArrayIn(pod, {"status", "containerStatuses"}).Size() > 0;
   const Value* container = StatusOf(pod, kContainerName);
   const Value* terminated =
       container == nullptr ? nullptr : FindIn(*container, {"state", "terminated"});
@@ -226,6 +229,12 @@ std::vector<FleetEvent> PodEvents::OnGone() {
   PodState gone;
   End(gone, kKilled, ExitClass::kPreempted, "the pod was deleted");
   return OnState(gone);
+}
+
+std::vector<FleetEvent> PodEvents::OnNodeLost() {
+  PodState lost;
+  End(lost, kKilled, ExitClass::kPreempted, "its node does not answer");
+  return OnState(lost);
 }
 
 std::vector<FleetEvent> PodEvents::OnRefused(const std::string& why) {

@@ -24,6 +24,7 @@ struct PodState {
   std::string waiting_for;  // "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."
   bool leaving = false;     // has a deletionTimestamp: deleted, drained, preempted
   bool over = false;        // nothing in the pod runs any more, nor will
+  bool accepted = false;    // its node's kubelet has said something about it
   std::string node;
   std::string address;  // its IP; empty: it has none yet
   // For kEnded.
@@ -45,6 +46,8 @@ class PodEvents {
   std::vector<elastic::FleetEvent> OnState(const PodState& state);
   // It no longer exists: an end, if none was seen.
   std::vector<elastic::FleetEvent> OnGone();
+  // Its node does not answer: lost, whether or not it ends.
+  std::vector<elastic::FleetEvent> OnNodeLost();
   // It could not be created, or not yet, and why.
   std::vector<elastic::FleetEvent> OnRefused(const std::string& why);
   std::vector<elastic::FleetEvent> OnWaiting(const std::string& why, bool placed = false);

@@ -446,6 +446,7 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
   ASSIGN_OR_RETURN(Master::Options options,
                    MasterOptionsOf(job.plan, *network, job.dataset, job.validation));
   options.job_name = endpoint.job_name;
+  options.first_incarnation = endpoint.first_incarnation;
   const plan::Strategy& strategy = job.plan.strategy();
   options.workers =
       endpoint.workers > 0

@@ -57,6 +57,7 @@ class Master {
     std::vector<std::string> further_metrics;  // requested in addition to the standard ones
     int64_t estimated_rows = 0;
     std::string job_name;
+    Incarnation first_incarnation = Incarnation::First();
     uint32_t workers = 1;
     // The largest number of batches between the fastest worker and the slowest; nullopt: no limit.
     std::optional<uint32_t> staleness;

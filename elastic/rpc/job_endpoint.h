@@ -45,6 +45,8 @@ struct JobEndpoint {
   std::vector<RunningProcess> running;
   // The fleet's initial grant (FleetEvent::Kind::kGranted); 0: the plan's number.
   uint32_t workers = 0;
+  // Of the workers of a job that starts over: earlier ones may still live, and are refused.
+  Incarnation first_incarnation = Incarnation::First();
 };
 
 // By which the processes of one job recognise each other; a stranger on the machine does not have

@@ -19,6 +19,9 @@ using elastic::Role;
 // Interval for reporting pods that wait for long; everything else wakes the thread at once.
 constexpr auto kPlacesLook = std::chrono::milliseconds(250);
 
+// How long a job that starts over waits for its earlier processes.
+constexpr auto kEndTime = std::chrono::seconds(10);
+
 bool HasOwnPods(const k8s::PodFleet& pods) {
   const auto adopted = pods.adopted();
   return std::any_of(adopted.begin(), adopted.end(),
@@ -174,9 +177,14 @@ bool JobFleet::EndAdopted(const std::stop_token& stop) {
     }
   }
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), stop,
-                [this]() NO_THREAD_SAFETY_ANALYSIS { return living_.empty(); });
-  return living_.empty();
+  changed_.wait_for(lock.native(), stop, kEndTime,
+                    [this]() NO_THREAD_SAFETY_ANALYSIS { return living_.empty(); });
+  // Of a node that does not answer nobody can say whether they have ended.
+  for (const auto& [name, role] : std::exchange(living_, {})) {
+    places_.OnGone(name);
+  }
+  Count();
+  return !stop.stop_requested();
 }
 
 // Records where each pod runs and how it ends, for SHOW JOB; the unusual ends also go to

@@ -247,7 +247,7 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
     const MutexLock lock(mutex_);
     const auto kept = jobs_.find(uid);
     if (kept != jobs_.end()) {
-      kept->second.OnSilent(running.at(uid).number);
+      kept->second.OnSilent(running.at(uid).number, client_.clock().Now());
     }
   }
 }
@@ -344,17 +344,18 @@ k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& st
 void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {
   Job job;
   int64_t number = 0;
+  k8s::PodShape shape = shape_;
   {
     const MutexLock lock(mutex_);
     const KeptJob& kept = jobs_.at(uid);
     job = kept.job();
     number = kept.newest();
+    shape.avoided_nodes = kept.avoided(client_.clock().Now());
   }
   // First: from now on no process is directed to an earlier master.
   k8s::ObjectAnswer led = k8s::ChangeObject(
       client_, k8s::kServices, shape_.namespace_name, job.name,
       [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
-  k8s::PodShape shape = shape_;
   bool has_secret = true;
   if (led.ok()) {
     led = TakeShape(job, stop, shape);

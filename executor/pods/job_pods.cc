@@ -245,6 +245,9 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     }
     RETURN_IF_ERROR(ForgetJournal(jobs, job.id()));
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
+    // Earlier processes may still live on a node that does not answer.
+    endpoint.job_name = fmt::format("{}-{}", endpoint.job_name, term_);
+    endpoint.first_incarnation = elastic::Incarnation(static_cast<uint64_t>(term_) << 32);
   }
   const std::string begins =
       fmt::format("term {}: {} pods of the job live", term_, endpoint.running.size());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,11 @@ std::string EndName(catalog::JobState state) {
     default:
       return std::string(k8s::kConditionFailed);
   }
+}
+
+// To four significant digits, for `kubectl get tj`, which shows all that there are.
+double Rounded(double value) {
+  return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
 }
 
 Result<JobStatus::Now> NowOf(const k8s::Object& object) {
@@ -268,8 +274,8 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
     status.seconds_left = static_cast<int64_t>(progress_.seconds_left);
   }
   if (progress_.rows_done > 0) {
-    status.loss = progress_.loss;
-    status.rows_per_second = progress_.rows_per_second;
+    status.loss = Rounded(progress_.loss);
+    status.rows_per_second = Rounded(progress_.rows_per_second);
   }
   const bool ended = ended_.id > 0;
   const uint32_t workers = ended ? 0 : pods_.workers;

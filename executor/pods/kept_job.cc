@@ -53,10 +53,27 @@ void KeptJob::OnMade(TimePoint now) {
   made_at_ = now;
 }
 
-void KeptJob::OnSilent(int64_t number) {
+void KeptJob::OnSilent(int64_t number, TimePoint now) {
+  const auto master = masters_.find(number);
   if (number == newest_) {
     silent_ = true;
   }
+  if (master != masters_.end()) {
+    suspects_.Add(master->second.state.node, now);
+  }
+}
+
+bool KeptJob::Unheard(Master& master, TimePoint now) {
+  const k8s::PodState& state = master.state;
+  if (state.phase != k8s::PodState::Phase::kWaiting || state.node.empty() || state.accepted) {
+    return false;
+  }
+  master.placed_at = master.placed_at.value_or(now);
+  if (SecondsBetween(*master.placed_at, now) < suspects_.PatienceSeconds(state.node, now)) {
+    return false;
+  }
+  suspects_.Add(state.node, now);
+  return true;
 }
 
 void KeptJob::GiveUp(Status why) {
@@ -119,11 +136,17 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
     return Need::kNothing;  // the watch has not seen it yet
   }
   if (made_) {
-    const Master& master = found->second;
-    if (!Ended(master) && !master.gone && !master.state.leaving && !silent_) {
+    Master& master = found->second;
+    const bool unheard = Unheard(master, now);
+    if (!Ended(master) && !master.gone && !master.state.leaving && !silent_ && !unheard) {
       return Need::kNothing;
     }
-    if (!Replace(master, now)) {
+    if (unheard) {  // that is not its fault
+      made_ = false;
+      ++newest_;
+      log::Warn("job={} master={} is lost: its node {} does not answer", job_.number, newest_ - 1,
+                master.state.node);
+    } else if (!Replace(master, now)) {
       return Need::kEnd;
     }
   } else if (newest_ == 0) {

@@ -4,11 +4,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
+#include "k8s/suspect_nodes.h"
 
 namespace sluice::executor {
 
@@ -29,6 +31,7 @@ class KeptJob {
     std::string pod_uid;
     k8s::PodState state;
     bool gone = false;
+    std::optional<TimePoint> placed_at = {};  // on a node that has said nothing of it since
   };
   // kMaster: make the master of number `newest`; kClear: delete the pods of a suspended job's
   // masters; kEnd: the job is over, delete what Kubernetes has of it.
@@ -54,7 +57,7 @@ class KeptJob {
 
   // Its Service was deleted: the pods of its masters go, too, and no further one is made.
   void OnServiceGone() { service_gone_ = true; }
-  void OnSilent(int64_t number);  // that master no longer renews its Lease
+  void OnSilent(int64_t number, TimePoint now);  // that master no longer renews its Lease
   void GiveUp(Status why);        // the first reason stays
   void Suspend(bool wanted, bool done);
 
@@ -62,6 +65,8 @@ class KeptJob {
   int64_t newest() const { return newest_; }
   // The newest master has been made and its container runs.
   bool runs() const;
+  // Where the next master had better not be placed.
+  std::vector<std::string> avoided(TimePoint now) const { return suspects_.Names(now); }
   // Pods of masters that still exist, with their uids, by number.
   std::map<int64_t, std::string> pods() const;
 
@@ -69,6 +74,8 @@ class KeptJob {
   Need NeedOfSuspended(TimePoint now) const;
   // The newest master is lost. False: too many were lost one after the other.
   bool Replace(const Master& master, TimePoint now);
+  // It was placed on a node that does not answer.
+  bool Unheard(Master& master, TimePoint now);
 
   Job job_;
   int64_t newest_ = 0;  // number of the master that is to run; 0: none yet
@@ -78,6 +85,7 @@ class KeptJob {
   TimePoint due_{};
   int lost_ = 0;  // one after the other, soon after they were made
   std::optional<Status> given_up_;
+  k8s::SuspectNodes suspects_;
   bool service_gone_ = false;
   bool silent_ = false;                       // the newest one has not renewed its Lease
   bool suspend_ = false, suspended_ = false;  // as asked for; as the TrainingJob's status says

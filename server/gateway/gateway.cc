@@ -174,10 +174,13 @@ class GrpcGateway final : public Gateway {
 
   void Shutdown() override {
     metrics_.reset();
+    scripts_.Shutdown();
     if (door_ != nullptr) {
+      // First: a script whose client goes cancels its job, and one that is stopped tells its client
+      // that the job goes on.
+      scripts_.AwaitEnds(kShutdownGrace);
       door_->Shutdown();
     }
-    scripts_.Shutdown();
     if (server_ != nullptr) {
       server_->Shutdown(kShutdownGrace);
     }

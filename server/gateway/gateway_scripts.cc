@@ -196,6 +196,12 @@ void GatewayScripts::Shutdown() {
   }
 }
 
+void GatewayScripts::AwaitEnds(std::chrono::steady_clock::duration most) {
+  MutexLock lock(mutex_);
+  script_left_.wait_for(lock.native(), most,
+                        [this]() NO_THREAD_SAFETY_ANALYSIS { return running_.empty(); });
+}
+
 bool GatewayScripts::RoleHasRoom(const std::string& role) {
   return role.empty() || static_cast<size_t>(std::count_if(running_.begin(), running_.end(),
                                                            [&](const Running& running) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -84,6 +85,8 @@ class GatewayScripts {
 
   // Stops the running scripts; waiting and later ones are refused.
   void Shutdown();
+  // Until those have ended and told their clients so, but not for longer than `most`.
+  void AwaitEnds(std::chrono::steady_clock::duration most) EXCLUDES(mutex_);
 
  private:
   struct Running {

@@ -27,7 +27,8 @@ constexpr int kWorkerPriority = -100;
 void ApplyManifests(const std::string& namespace_name) {
   const std::string file = testing::TempDir() + "/" + namespace_name + "-kinds.yaml";
   std::ofstream out(file);
-  for (const Manifest& each : BuildManifests({namespace_name, "sluice"}).value()) {
+  const std::vector<Manifest> manifests = BuildManifests({namespace_name, "sluice"}).value();
+  for (const Manifest& each : manifests) {
     if (each.file == "training_job.yaml" || each.file == "classes.yaml") {
       out << each.yaml << "---\n";
     }

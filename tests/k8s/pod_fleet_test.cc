@@ -223,6 +223,29 @@ TEST_P(PodFleetContract, AnotherMasterFindsWhoLivesAndNobodyIsStopped) {
   EXPECT_EQ(NextWord(), "-job7-worker-1");
 }
 
+// As after a power cut: the API server says for a while that all is well there.
+TEST_P(PodFleetContract, ANodeThatDoesNotAnswerIsAvoidedAndWaitedForInVainOnce) {
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  WaitForPods(1);
+  Run("job7-worker-1");
+  EXPECT_EQ(NextWord(), "+job7-worker-1");
+  ASSERT_TRUE(fleet_->Stop("job7-worker-1", 1).ok());
+  for (int i = 0; i < 60; ++i) {  // nothing is said of its end
+    server_->clock().Advance(milliseconds(100));
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  ASSERT_TRUE(fleet_->Launch(Worker(2)).ok());
+  WaitForPods(2);
+  EXPECT_THAT(GetObject(client(), kPods, ns(), "job7-worker-2", {}).object.json,
+              HasSubstr(R"("operator":"NotIn","values":["node-1"])"));
+  server_->Bind("job7-worker-2", "node-1");
+  const FleetEvent lost = Next();
+  EXPECT_EQ(lost.kind, FleetEvent::Kind::kExited);
+  EXPECT_EQ(lost.name, "job7-worker-2");
+  EXPECT_EQ(lost.exit_class, ExitClass::kPreempted);
+  EXPECT_EQ(lost.message, "its node does not answer");
+}
+
 INSTANTIATE_TEST_SUITE_P(, PodFleetContract, testing::Bool(),
                          [](const auto& suite) { return suite.param ? "Real" : "Fake"; });
 

@@ -164,6 +164,10 @@ TEST(PodSpec, APriorityIsTheShapesOrAShareOfTheRole) {
   shape.priority_class = "sluice-low";
   EXPECT_THAT(Build(shape), HasSubstr(R"("priorityClassName":"sluice-low")"));
   EXPECT_THAT(Build(shape), Not(HasSubstr(R"("priority":7)")));
+  for (const elastic::Role role : {elastic::Role::kMaster, elastic::Role::kParameterServer}) {
+    EXPECT_THAT(Build(shape, role), HasSubstr(R"("priorityClassName":"sluice-high")"))
+        << "a service that needs room takes workers first";
+  }
   shape.request.roles[elastic::Role::kWorker].priority = {true, 0.5};
   shape.request.roles[elastic::Role::kWorker].pods = 4;
   std::string classes;
@@ -174,6 +178,17 @@ TEST(PodSpec, APriorityIsTheShapesOrAShareOfTheRole) {
     classes += pod.find("sluice-high") != std::string::npos ? 'h' : 'l';
   }
   EXPECT_EQ(classes, "hllhh");
+}
+
+TEST(PodSpec, NodesAreAvoidedWhereThereIsRoomElsewhere) {
+  PodShape shape = Shape();
+  EXPECT_THAT(Build(shape), Not(HasSubstr("nodeAffinity")));
+  shape.avoided_nodes = {"node-1", "node-2"};
+  EXPECT_THAT(
+      Build(shape),
+      HasSubstr(R"("nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":)"
+                R"(100,"preference":{"matchExpressions":[{"key":"kubernetes.io/hostname",)"
+                R"("operator":"NotIn","values":["node-1","node-2"]}]}}]})"));
 }
 
 TEST(PodSpec, ClaimsAreMounted) {

@@ -112,5 +112,28 @@ TEST_F(GatewayStopPostgres, EndsWhatItsStatementsDo) {
       << "the test's own";
 }
 
+// Its door closes after that; a job on pods would be cancelled by a client that goes first.
+TEST_F(GatewayStopPostgres, AClientOfThePostgresPortHearsHowItsStatementEnds) {
+  BackgroundProcess gateway(Gateway() + " --pg 127.0.0.1:0");
+  const std::string said = "PostgreSQL on 127.0.0.1:";
+  std::string greeting = gateway.ReadLine();
+  while (greeting.find(said) == std::string::npos && !greeting.empty()) {
+    greeting = gateway.ReadLine();
+  }
+  const std::string from = greeting.substr(greeting.find(said) + said.size());
+  const std::string port = from.substr(0, from.find_first_not_of("0123456789"));
+  const std::string name = Url().substr(Url().rfind('/') + 1);
+  BackgroundProcess client("exec psql -h 127.0.0.1 -p " + port + " -U postgres -d " + name +
+                           " -X -c \"" + TrainText("m", "train.epoch=100000, engine.num_workers=2") +
+                           "\" 2>&1");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
+  kill(gateway.pid(), SIGTERM);
+  std::string heard;
+  for (std::string line = client.ReadLine(); !line.empty(); line = client.ReadLine()) {
+    heard += line;
+  }
+  EXPECT_THAT(heard, ::testing::HasSubstr("the training was cancelled"));
+}
+
 }  // namespace
 }  // namespace sluice::executor

@@ -88,7 +88,7 @@ class Churn {
       world_.EndJob(random_() % world_.jobs());
     }
     if (OneIn(15)) {
-      world_.SetService("web", {1.5, kGibibyte, 0}, static_cast<uint32_t>(random_() % 30));
+      world_.SetService("web", {1.5, kGibibyte, 0}, static_cast<uint32_t>(random_() % 30), std::nullopt);
     }
     if (OneIn(10)) {
       world_.KillWorker();
@@ -112,7 +112,7 @@ class Churn {
       }
       world_.SetNode(NodeName(static_cast<int>(i)), false, false);
     }
-    world_.SetService("web", {1.5, kGibibyte, 0}, 0);
+    world_.SetService("web", {1.5, kGibibyte, 0}, 0, std::nullopt);
     // What is left has no end, so that what moves does not move for it.
     for (size_t job = 0; job < world_.jobs(); ++job) {
       if (world_.job(job).work < 1e9) {

@@ -22,11 +22,12 @@ class Mean {
   int count_ = 0;
 };
 
-// A world that is looked at once a second.
+// A cluster that is looked at once a second.
 class Observed {
  public:
-  Observed(const WorldOptions& options, double base_cpu = 0, bool gpus = false)
-      : world(options), base_(base_cpu), gpus_(gpus) {}
+  // `gpus`: how many the cluster has, if they are what counts.
+  explicit Observed(SharedCluster& cluster, double base_cpu = 0, double gpus = 0)
+      : world(cluster), base_(base_cpu), gpus_(gpus) {}
 
   void Second() {
     world.RunUntil(second_ + 1 - 1e-6);
@@ -46,17 +47,14 @@ class Observed {
     trace.service_wanted.push_back(wanted);
   }
   double Used() const {
-    if (!gpus_) {
+    if (gpus_ == 0) {
       return (world.UsedCpu() + base_) / (world.TotalCpu() + base_);
     }
-    double workers = 0, all = 0;
+    double workers = 0;
     for (size_t job = 0; job < world.jobs(); ++job) {
       workers += world.Workers(job);
     }
-    for (const ClusterNode& node : world.state().nodes) {
-      all += node.capacity.gpu;
-    }
-    return workers / all;
+    return workers / gpus_;
   }
   void Want(uint32_t count, const Capacity& each, std::optional<int> priority = std::nullopt) {
     wanted = count;
@@ -71,7 +69,7 @@ class Observed {
   }
   ExperimentResult Finish() {
     Mean pending;
-    for (const ClusterWorld::Fate& fate : world.fates()) {
+    for (const SharedCluster::Fate& fate : world.fates()) {
       pending.Add(fate.first_worker.value_or(world.now()) - fate.arrived);
       result.finished_seconds = std::max(result.finished_seconds, fate.ended.value_or(0));
     }
@@ -81,30 +79,34 @@ class Observed {
   }
   int second() const { return second_; }
 
-  ClusterWorld world;
+  SharedCluster& world;
   double wanted = 0;
   ExperimentResult result;
 
  private:
   const double base_;
-  const bool gpus_;
+  const double gpus_;
   int second_ = 0;
 };
 
 constexpr double kEdlDaemons = 0.38;  // the cluster's base load, as a share of each node
 constexpr int kEdlNodes = 133;
 
-void AddEdlNodes(ClusterWorld& world) {
+void AddEdlNodes(SharedCluster& world) {
   for (int i = 0; i < kEdlNodes; ++i) {
     const double cpu = i < 70 ? 12 : 24;
     world.AddNode("n" + std::to_string(i), {cpu - kEdlDaemons, 100 * kGiga, 0});
   }
 }
 
-WorldJob EdlJob(const WorldOptions& options, uint32_t fixed) {
+uint32_t MostWorkers(const WorldOptions& options, uint32_t fixed) {
+  return options.scaling == WorldOptions::Scaling::kAutoscaler ? kEdlMostWorkers : fixed;
+}
+
+WorldJob EdlJob(uint32_t most_workers) {
   WorldJob job;
   job.min = 2;
-  job.max = options.scaling == WorldOptions::Scaling::kAutoscaler ? 60 : fixed;
+  job.max = most_workers;
   job.master = {1, kGiga, 0};
   job.servers = 10;
   job.server = {4, 5 * kGiga, 0};
@@ -115,9 +117,10 @@ WorldJob EdlJob(const WorldOptions& options, uint32_t fixed) {
 ExperimentResult RunService(const WorldOptions& options, int nodes, const Capacity& node,
                             uint32_t max, double speed,
                             const std::vector<std::pair<int, uint32_t>>& demand, int end) {
-  Observed seen(options);
+  ClusterWorld world(options);
+  Observed seen(world);
   for (int i = 0; i < nodes; ++i) {
-    seen.world.AddNode("n" + std::to_string(i), node);
+    world.AddNode("n" + std::to_string(i), node);
   }
   WorldJob job;
   job.max = max;
@@ -146,12 +149,17 @@ ExperimentResult RunService(const WorldOptions& options, int nodes, const Capaci
 }  // namespace
 
 ExperimentResult RunEdlCase1(const WorldOptions& options) {
-  Observed seen(options, kEdlDaemons * kEdlNodes);
+  ClusterWorld world(options);
+  return PlayEdlCase1(world, MostWorkers(options, 60));
+}
+
+ExperimentResult PlayEdlCase1(SharedCluster& cluster, uint32_t most_workers) {
+  Observed seen(cluster, kEdlDaemons * kEdlNodes);
   AddEdlNodes(seen.world);
   Mean jain, below, used;
   while (seen.second() < 550) {
     if (seen.second() % 10 == 0 && seen.second() < 200) {
-      seen.world.AddJob(EdlJob(options, 60));
+      seen.world.AddJob(EdlJob(most_workers));
     }
     seen.Second();
     if (seen.second() >= 300 && seen.second() < 500) {
@@ -171,9 +179,14 @@ ExperimentResult RunEdlCase1(const WorldOptions& options) {
 }
 
 ExperimentResult RunEdlCase2(const WorldOptions& options) {
+  ClusterWorld world(options);
+  return PlayEdlCase2(world, MostWorkers(options, 15));
+}
+
+ExperimentResult PlayEdlCase2(SharedCluster& cluster, uint32_t most_workers) {
   constexpr Capacity kNginx = {3, 3 * kGiga, 0};
   constexpr int kBegin = 15;
-  Observed seen(options, kEdlDaemons * kEdlNodes);
+  Observed seen(cluster, kEdlDaemons * kEdlNodes);
   AddEdlNodes(seen.world);
   seen.Want(400, kNginx);
   Mean used;
@@ -182,7 +195,7 @@ ExperimentResult RunEdlCase2(const WorldOptions& options) {
   while (seen.second() < kBegin + 25 + 60 + 6 * 90 + 120) {
     const int second = seen.second() - kBegin;
     if (second >= 0 && second < 30 && second % 5 == 0) {
-      seen.world.AddJob(EdlJob(options, 15));
+      seen.world.AddJob(EdlJob(most_workers));
     }
     constexpr uint32_t kWanted[] = {300, 200, 100, 200, 300, 400};
     for (int change = 0; change < 6; ++change) {
@@ -221,7 +234,8 @@ TwoJobs ElasticDlA1() {
 }
 
 ExperimentResult RunTwoJobs(const TwoJobs& jobs, const WorldOptions& options) {
-  Observed seen(options, 0, jobs.node.gpu > 0);
+  ClusterWorld world(options);
+  Observed seen(world, 0, jobs.node.gpu * jobs.nodes);
   for (int i = 0; i < jobs.nodes; ++i) {
     seen.world.AddNode("n" + std::to_string(i), jobs.node);
   }
@@ -262,7 +276,8 @@ ExperimentResult RunFiftyJobs(const WorldOptions& options) {
   constexpr int kNodes = 40, kJobs = 50, kHour = 3600;
   constexpr double kNodeCpu = 16;
   constexpr double kSettled = 30;
-  Observed seen(options);
+  ClusterWorld world(options);
+  Observed seen(world);
   for (int i = 0; i < kNodes; ++i) {
     seen.world.AddNode("n" + std::to_string(i), {kNodeCpu, 128 * kGiga, 0});
   }
@@ -293,7 +308,7 @@ ExperimentResult RunFiftyJobs(const WorldOptions& options) {
     std::vector<double> shares;
     double could = 0;
     for (size_t job = 0; job < seen.world.jobs(); ++job) {
-      const ClusterWorld::Fate& fate = seen.world.fates()[job];
+      const SharedCluster::Fate& fate = world.fates()[job];
       if (!fate.ended) {
         could += 200 * 2;
         if (seen.world.now() - fate.arrived >= kSettled) {
@@ -304,9 +319,9 @@ ExperimentResult RunFiftyJobs(const WorldOptions& options) {
     if (shares.size() > 1) {
       jain.Add(JainOf(shares));
     }
-    const double packable = seen.world.PackableCpu(2);
+    const double packable = world.PackableCpu(2);
     if (could >= packable && seen.second() > 60) {
-      of_packable.Add(seen.world.UsedByWorkers() / packable);
+      of_packable.Add(world.UsedByWorkers() / packable);
     }
     used.Add(seen.Used());
   }

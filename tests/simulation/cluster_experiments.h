@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/simulation/cluster_world.h"
+#include "tests/simulation/shared_cluster.h"
 
 // Published experiments with clusters shared by trainings, on virtual time.
 namespace sluice::elastic {
@@ -33,13 +34,17 @@ struct ExperimentResult {
   Trace trace;
 };
 
+inline constexpr uint32_t kEdlMostWorkers = 60;
+
 // PaddlePaddle EDL (2017): 133 nodes, 2,352 processors; jobs of a master of 1, 10 servers of 4 and
 // workers of 5 processors. 20 jobs, one every 10 s; Jain over 400-500 s, utilisation over
 // 300-500 s.
 ExperimentResult RunEdlCase1(const WorldOptions& options);
+ExperimentResult PlayEdlCase1(SharedCluster& cluster, uint32_t most_workers = kEdlMostWorkers);
 // The same with Nginx of 3 processors: 400 pods, 6 jobs, down to 100 and up again. Utilisation over
 // all of it.
 ExperimentResult RunEdlCase2(const WorldOptions& options);
+ExperimentResult PlayEdlCase2(SharedCluster& cluster, uint32_t most_workers = kEdlMostWorkers);
 
 // ElasticDL (2020-2021): two equal jobs, of which the second arrives later.
 struct TwoJobs {

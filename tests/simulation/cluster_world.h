@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "elastic/fleet/autoscaler.h"
+#include "tests/simulation/shared_cluster.h"
 
 // A cluster on virtual time: nodes, a scheduler that places as that of Kubernetes does, processes
 // that take time to start and to end, jobs that have work to do, and services.
@@ -32,63 +32,42 @@ struct WorldOptions {
   AutoscalerOptions autoscaler = {};
 };
 
-struct WorldJob {
-  std::string name;
-  uint32_t min = 1, max = 1;
-  int priority = 0;
-  Capacity worker;
-  Capacity master;  // none if it requests nothing
-  Capacity server;
-  uint32_t servers = 0;
-  // Seconds of one worker; it trains while master and servers run.
-  double work = std::numeric_limits<double>::infinity();
-  // Part of the work that more workers do not speed up: n of them do n / (1 + serial (n - 1)).
-  double serial = 0;
-};
-
-class ClusterWorld {
+class ClusterWorld final : public SharedCluster {
  public:
   explicit ClusterWorld(const WorldOptions& options) : options_(options), random_(options.seed) {}
 
-  void AddNode(const std::string& name, const Capacity& capacity);
+  void AddNode(const std::string& name, const Capacity& capacity) override;
   // Its processes are gone at once.
   void LoseNode(const std::string& name);
   void SetNode(const std::string& name, bool suspect, bool cordoned);
-  size_t AddJob(WorldJob job);  // arrives now; returns its number
+  size_t AddJob(WorldJob job) override;
   void EndJob(size_t job);
-  // A service of this name consists of so many processes from now on.
   void SetService(const std::string& name, const Capacity& process, uint32_t count,
-                  std::optional<int> priority = std::nullopt);
+                  std::optional<int> priority) override;
   // A random worker ends without warning. False: there is none.
   bool KillWorker();
 
   // Lets one step pass.
   void Step();
-  void RunUntil(double seconds) {
+  void RunUntil(double seconds) override {
     while (now_ < seconds) {
       Step();
     }
   }
-  double now() const { return now_; }
+  double now() const override { return now_; }
 
-  struct Fate {
-    double arrived = 0;
-    std::optional<double> first_worker, ended;
-    double done = 0;  // of its work
-  };
-  const std::vector<Fate>& fates() const { return fates_; }
+  const std::vector<Fate>& fates() const override { return fates_; }
   const WorldJob& job(size_t number) const { return jobs_[number]; }
-  size_t jobs() const { return jobs_.size(); }
+  size_t jobs() const override { return jobs_.size(); }
 
-  // Running now.
-  uint32_t Workers(size_t job) const;
-  uint32_t ServiceRunning(const std::string& name) const;
-  double UsedCpu() const;        // requested by running processes
-  double UsedByWorkers() const;  // of them
-  double TotalCpu() const;
+  uint32_t Workers(size_t job) const override;
+  uint32_t ServiceRunning(const std::string& name) const override;
+  double UsedCpu() const override;
+  double UsedByWorkers() const;  // of that
+  double TotalCpu() const override;
   // How much workers of that size could use beside services, masters and servers.
   double PackableCpu(double worker_cpu) const;
-  uint64_t starts() const { return starts_; }  // of workers, so far
+  uint64_t starts() const override { return starts_; }
   uint64_t decisions() const { return decisions_; }
   const ClusterState& state() const { return state_; }
   const AutoscalerHistory& history() const { return history_; }
@@ -139,8 +118,5 @@ class ClusterWorld {
   AutoscalerHistory history_;
   uint64_t made_ = 0, starts_ = 0, decisions_ = 0;
 };
-
-// (sum x)^2 / (n sum x^2): 1 if all are equal (Jain, Chiu and Hawe 1984).
-double JainOf(const std::vector<double>& shares);
 
 }  // namespace sluice::elastic

@@ -32,7 +32,7 @@ TEST_P(SimulatedSharing, InTheSimulation) {
     world.RunUntil(30);
     for (size_t i = 0; i < GetParam().services.size(); ++i) {
       world.SetService("service" + std::to_string(i),
-                       {static_cast<double>(GetParam().services[i]), kGiga, 0}, 1);
+                       {static_cast<double>(GetParam().services[i]), kGiga, 0}, 1, std::nullopt);
     }
     world.RunUntil(90);
     for (size_t job = 0; job < GetParam().jobs.size(); ++job) {

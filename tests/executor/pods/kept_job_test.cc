@@ -70,11 +70,38 @@ TEST_F(KeptJobTest, AMasterThatLeavesIsGoneOrIsSilentIsFollowed) {
   Make(100);
   Pod(2, Running(), true);
   Make(200);
-  job_.OnSilent(2);  // no longer the newest
+  job_.OnSilent(2, At(300));  // no longer the newest
   EXPECT_EQ(job_.NeedNow(At(300)), Need::kNothing);
-  job_.OnSilent(3);
+  job_.OnSilent(3, At(300));
   Make(300);
   EXPECT_EQ(job_.newest(), 4);
+}
+
+// Its node has lost its power; the scheduler learns of that much later.
+TEST_F(KeptJobTest, TheNodeOfASilentMasterIsAvoided) {
+  Make(0);
+  k8s::PodState running = Running();
+  running.node = "node-1";
+  Pod(1, running);
+  job_.OnSilent(1, At(100));
+  ASSERT_EQ(job_.NeedNow(At(100)), Need::kMaster);
+  EXPECT_EQ(job_.avoided(At(100)), std::vector<std::string>{"node-1"});
+  EXPECT_TRUE(job_.avoided(At(300)).empty()) << "its node may be back";
+  job_.OnMade(At(100));
+  // It is placed there nevertheless.
+  k8s::PodState placed;
+  placed.node = "node-1";
+  Pod(2, placed);
+  EXPECT_EQ(job_.NeedNow(At(101)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(103)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(105)), Need::kMaster) << "no kubelet has said anything of it";
+  EXPECT_EQ(job_.newest(), 3);
+  job_.OnMade(At(105));
+  placed.node = "node-2";
+  Pod(3, placed);
+  EXPECT_EQ(job_.NeedNow(At(106)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(120)), Need::kNothing) << "a kubelet may be busy";
+  EXPECT_EQ(job_.NeedNow(At(170)), Need::kMaster);
 }
 
 TEST_F(KeptJobTest, MastersThatAreLostAtOnceAreFollowedLaterAndLater) {

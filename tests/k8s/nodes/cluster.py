@@ -1,0 +1,139 @@
+"""Nodes, Sluice's image and its gateway, installed as docs/kubernetes.md says."""
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+from database import PASSWORD, Database
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+BINARY = os.environ.get("SLUICE_BINARY", f"{ROOT}/build/release/server/sluice")
+IMAGE = "sluice.test/sluice:nodes"
+NAMESPACE = "sluice"
+
+
+def run(*command, check=True, stdin=None, timeout=300, env=None):
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout,
+                          env={**os.environ, **(env or {})})
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return done.stdout if check else done
+
+
+def until(condition, seconds=60, what="", pause=0.1):
+    """The first true answer; fails after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(pause)
+
+
+class Cluster:
+    config = os.environ.get("SLUICE_CLUSTER", "/var/tmp/sluice-cluster") + "/kubeconfig"
+
+    def __init__(self, folder, database):
+        self.folder, self.database = folder, database
+
+    @classmethod
+    def start(cls, nodes):
+        self = cls(tempfile.mkdtemp(prefix="sluice-nodes.", dir="/var/tmp"), None)
+        # A node without power is noticed sooner than by default: the test is about what follows.
+        self.kubernetes("up", str(nodes), env={"NODE_GRACE": "10", "NODE_REPORT": "2"})
+        self.database = Database.start()
+        return self
+
+    def close(self):
+        self.database.close()
+        self.kubernetes("down")
+        subprocess.run(["rm", "-rf", self.folder], check=True)
+
+    def kubernetes(self, *arguments, env=None):
+        """scripts/kubernetes; its daemons must not hold our pipe."""
+        with open(f"{self.folder}/kubernetes.log", "a+") as log:
+            at = log.tell()
+            done = subprocess.run([f"{ROOT}/scripts/kubernetes", *arguments], stdin=subprocess.DEVNULL,
+                                  stdout=log, stderr=log, env={**os.environ, **(env or {})})
+            log.seek(at)
+            if done.returncode != 0:
+                raise RuntimeError(f"scripts/kubernetes {' '.join(arguments)}: {log.read()}")
+
+    def kubectl(self, *arguments, check=True, stdin=None, timeout=300):
+        return run("kubectl", "--kubeconfig", self.config, *arguments, check=check, stdin=stdin,
+                   timeout=timeout)
+
+    def ours(self, *arguments, **options):
+        """kubectl in the gateway's namespace."""
+        return self.kubectl("-n", NAMESPACE, *arguments, **options)
+
+    def objects(self, kind, selector="", namespace=NAMESPACE):
+        words = ["-n", namespace, "get", kind, "-o", "json"] + (["-l", selector] if selector else [])
+        return json.loads(self.kubectl(*words))["items"]
+
+    def object(self, kind, name, namespace=NAMESPACE):
+        return json.loads(self.kubectl("-n", namespace, "get", kind, name, "-o", "json"))
+
+    def apply(self, manifest, namespace=NAMESPACE):
+        self.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(manifest))
+
+    def install(self):
+        """The image, the manifests, the Secrets, the gateway."""
+        archive = f"{self.folder}/image.tar"
+        run(f"{ROOT}/scripts/image", "--binary", BINARY, "--name", IMAGE, "--out", archive)
+        self.kubernetes("import", archive)
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-keyout", f"{self.folder}/tls.key", "-out", f"{self.folder}/tls.crt", "-subj", "/CN=gateway",
+            "-days", "2")
+        self.install_into(NAMESPACE, IMAGE)
+        self.wait_for_gateway()
+
+    def install_into(self, namespace, image):
+        base = f"{self.folder}/{namespace}"
+        run(BINARY, "k8s", "manifests", "--namespace", namespace, "--image", image, "--into", base)
+        self.kubectl("apply", "-k", base)
+        self.kubectl("-n", namespace, "scale", "deployment/sluice-controller", "--replicas=0")
+        self.kubectl("-n", namespace, "create", "secret", "generic", "sluice-source",
+                     f"--from-literal=source={self.database.url}")
+        self.kubectl("-n", namespace, "create", "secret", "tls", "sluice-gateway-tls",
+                     f"--cert={self.folder}/tls.crt", f"--key={self.folder}/tls.key")
+
+    def wait_for_gateway(self, namespace=NAMESPACE):
+        self.kubectl("-n", namespace, "rollout", "status", "deployment/sluice-gateway", "--timeout=120s")
+
+    def gateways(self, namespace=NAMESPACE):
+        """Those that run and are not ending."""
+        return [pod for pod in self.objects("pod", "app.kubernetes.io/component=gateway", namespace)
+                if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+
+    def gateway_pod(self, namespace=NAMESPACE):
+        """Its pod's name and address."""
+        pod = until(lambda: self.gateways(namespace), 120, "a gateway runs")[0]
+        return pod["metadata"]["name"], pod["status"]["podIP"]
+
+    def client(self, *statements, namespace=NAMESPACE):
+        """psql at the gateway; Popen."""
+        address = self.gateway_pod(namespace)[1]
+        command = ["psql", f"host={address} user=ann dbname=db sslmode=require", "-XqAt",
+                   "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=default"]
+        for statement in statements:
+            command += ["-c", statement]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                stdin=subprocess.DEVNULL, env={**os.environ, "PGPASSWORD": PASSWORD})
+
+    def sql(self, *statements, namespace=NAMESPACE, timeout=180):
+        """What psql says, whether or not it fails."""
+        return self.client(*statements, namespace=namespace).communicate(timeout=timeout)[0]
+
+    def pods(self, job, role=""):
+        """Pods of that job that have not ended: (name, node), running ones first."""
+        selector = "training.sluice/role" + (f"={role}" if role else "")
+        found = [(pod["status"]["phase"] != "Running", pod["metadata"]["name"], pod["spec"].get("nodeName", ""))
+                 for pod in self.objects("pod", selector)
+                 if pod["metadata"]["name"].startswith(f"job{job}-")
+                 and pod["status"]["phase"] in ("Pending", "Running")
+                 and "deletionTimestamp" not in pod["metadata"]]
+        return [(name, node) for _, name, node in sorted(found)]

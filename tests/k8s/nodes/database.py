@@ -1,0 +1,71 @@
+"""A PostgreSQL server of the test's own, which the pods reach at this machine's address in the cluster."""
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+
+HOST = "10.250.0.254"
+BIN = "/usr/lib/postgresql/15/bin"
+PASSWORD = "only-of-this-test"
+
+
+class Database:
+    """Its logins are `gateway`, a superuser, and `ann`, who trains; both have the password."""
+
+    def __init__(self, folder, port):
+        self.folder, self.port = folder, port
+
+    @classmethod
+    def start(cls):
+        folder = tempfile.mkdtemp(prefix="sluice-nodes-pg.", dir="/var/tmp")
+        shutil.chown(folder, "postgres")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self = cls(folder, free.getsockname()[1])
+        self._as_postgres(f"{BIN}/initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
+        with open(f"{self._data}/pg_hba.conf", "a") as rules:
+            rules.write("host all all 10.0.0.0/8 scram-sha-256\n")
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1,{HOST} -c fsync=off -c max_connections=200"
+        self._as_postgres(f"{BIN}/pg_ctl", "-D", self._data, "-w", "-l", f"{self.folder}/log", "-o",
+                          f"{options} -c unix_socket_directories={self.folder}", "start")
+        self.run(f"CREATE ROLE gateway SUPERUSER LOGIN PASSWORD '{PASSWORD}';"
+                 f"CREATE ROLE ann LOGIN PASSWORD '{PASSWORD}';"
+                 "CREATE DATABASE db OWNER ann", "postgres")
+        return self
+
+    def close(self):
+        self._as_postgres(f"{BIN}/pg_ctl", "-D", self._data, "-m", "immediate", "stop")
+        shutil.rmtree(self.folder)
+
+    @property
+    def _data(self):
+        return f"{self.folder}/data"
+
+    @property
+    def url(self):
+        """For the pods."""
+        return f"postgresql://gateway:{PASSWORD}@{HOST}:{self.port}/db"
+
+    def run(self, script, database="db"):
+        """Rows, as lists of text; as a superuser, beside the gateway."""
+        command = ["psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", database,
+                   "-XqAt", "-F", "\x1f", "-v", "ON_ERROR_STOP=1"]
+        for statement in filter(None, map(str.strip, script.split(";"))):
+            command += ["-c", statement]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        return [line.split("\x1f") for line in done.stdout.splitlines()]
+
+    def value(self, query):
+        rows = self.run(query)
+        return rows[0][0] if rows else None
+
+    @staticmethod
+    def _as_postgres(*command):
+        done = subprocess.run(["runuser", "-u", "postgres", "--", *command], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, cwd="/",
+                              env={**os.environ, "LC_ALL": "C.UTF-8"})
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)

@@ -1,0 +1,113 @@
+"""What an operator does with kubectl, and what goes wrong in an installation."""
+import os
+import unittest
+
+import site_of_tests as site
+import training
+from cluster import IMAGE, until
+from training import EPOCHS, Training, statement
+
+
+def training_job(name, text, **spec):
+    spec = {"statement": text, "source": {"secretName": "sluice-source"}, "workers": {"min": 1, "max": 2},
+            "servers": {"max": 2}, **spec}
+    return {"apiVersion": "training.sluice/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name},
+            "spec": spec}
+
+
+class AnOperator(unittest.TestCase):
+    cluster = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = site.cluster
+        cls.sha, cls.rows = training.undisturbed(cls.cluster, EPOCHS)
+
+    def condition(self, name):
+        """Its conditions that hold, with their messages."""
+        status = self.cluster.object("tj", name).get("status", {})
+        return {each["type"]: each.get("message", "") for each in status.get("conditions", [])
+                if each["status"] == "True"}
+
+    def test_a_created_job_is_suspended_resumed_and_complete(self):
+        folder = f"{self.cluster.folder}/checkpoints"
+        os.makedirs(folder, exist_ok=True)
+        os.chmod(folder, 0o777)
+        self.cluster.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "checkpoints"},
+                            "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"],
+                                     "storageClassName": "", "hostPath": {"path": folder}}})
+        self.cluster.apply({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                            "metadata": {"name": "checkpoints"},
+                            "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "",
+                                     "volumeName": "checkpoints",
+                                     "resources": {"requests": {"storage": "1Gi"}}}})
+        more = ("engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+                "engine.checkpoint_dir='/checkpoints/nightly', "
+                "engine.volume='claim_name=checkpoints,mount_path=/checkpoints'")
+        self.cluster.apply(training_job("nightly", statement("nightly", EPOCHS, more)))
+        job = Training(self.cluster, "nightly")
+        job.reached(3)
+        self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+        self.cluster.ours("wait", "--for=condition=Suspended", "tj/nightly", "--timeout=60s")
+        self.assertEqual(job.state, "SUSPENDED", job.story())
+        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 40, "every pod is gone")
+        self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+        self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=120s")
+        self.assertEqual(job.sha, self.sha, job.story())
+        self.assertEqual(job.rows, self.rows, job.story())
+        shown = self.cluster.ours("get", "tj", "nightly")
+        self.assertRegex(shown, r"nightly +Complete +0 +2 +2 +100 ")
+
+    def test_a_deleted_job_is_cancelled_though_its_master_is_dead(self):
+        self.cluster.apply(training_job("deleted", statement("deleted", 100000)))
+        job = Training(self.cluster, "deleted")
+        job.reached(2)
+        master = job.pods("master")[0][0]
+        self.cluster.ours("delete", "pod", master, "--grace-period=0", "--force", "--wait=false")
+        self.cluster.ours("delete", "tj", "deleted")
+        self.assertEqual(job.ended(60), "CANCELLED", job.story())
+        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 40, "every pod is gone")
+
+    def test_a_wrong_statement_is_a_condition_with_a_caret(self):
+        self.cluster.apply(training_job("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m"))
+        self.cluster.ours("wait", "--for=condition=Failed", "tj/wrong", "--timeout=60s")
+        self.assertRegex(self.condition("wrong")["Failed"], r"LABEL z INTO m\n +\^")
+
+    def test_a_missing_image_fails_the_job_in_the_kubelets_words(self):
+        self.cluster.install_into("other", IMAGE)
+        gateway = "deployment/sluice-gateway"
+        arguments = self.cluster.object("deployment", "sluice-gateway", "other")["spec"]["template"]["spec"]
+        arguments = arguments["containers"][0]["args"]
+        at = next(i for i, each in enumerate(arguments) if each.startswith("--pods-image="))
+        self.cluster.kubectl("-n", "other", "patch", gateway, "--type=json", "-p",
+                             f'[{{"op":"replace","path":"/spec/template/spec/containers/0/args/{at}",'
+                             '"value":"--pods-image=sluice.test/absent:1"}]')
+        self.cluster.wait_for_gateway("other")
+        said = self.cluster.sql(statement("imageless", 5), namespace="other")
+        self.assertRegex(said, "ErrImageNeverPull|ImagePullBackOff|ErrImagePull")
+        self.assertEqual(Training(self.cluster, "imageless").state, "FAILED")
+
+    def test_missing_rights_are_named_all_at_once(self):
+        self.cluster.install_into("powerless", IMAGE)
+        self.cluster.wait_for_gateway("powerless")
+        self.cluster.kubectl("-n", "powerless", "delete", "rolebinding", "sluice-gateway")
+        self.cluster.kubectl("-n", "powerless", "delete", "pod", "-l", "app.kubernetes.io/component=gateway",
+                             "--grace-period=1", "--wait=true")
+
+        def last_words():
+            return self.cluster.kubectl("-n", "powerless", "logs", "-l", "app.kubernetes.io/component=gateway",
+                                        check=False).stdout
+        until(lambda: "rights are missing in namespace 'powerless'" in last_words(), 60, "it says so")
+        self.assertRegex(last_words(), "create trainingjobs.*create pods")
+
+    def test_a_quota_leaves_the_job_fewer_workers(self):
+        self.cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
+                            "spec": {"hard": {"pods": "5"}}})
+        self.addCleanup(self.cluster.ours, "delete", "resourcequota", "few")
+        said = self.cluster.sql(statement("few", EPOCHS, "engine.num_workers=4, engine.min_workers=1, "
+                                          "engine.max_workers=4, engine.num_ps=2"))
+        job = Training(self.cluster, "few")
+        self.assertEqual((job.state, job.rows, job.sha), ("SUCCEEDED", self.rows, self.sha), said + job.story())
+        reasons = {event["reason"] for event in self.cluster.objects("event")}
+        self.assertIn("QuotaExceeded", reasons)
+

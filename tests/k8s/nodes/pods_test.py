@@ -1,0 +1,111 @@
+"""What a job on real pods survives: each time its rows are counted and its model's bits compared."""
+import unittest
+
+import site_of_tests as site
+import training
+from cluster import NAMESPACE, until
+from training import EPOCHS, Training, statement
+
+
+class PodsOnNodes(unittest.TestCase):
+    cluster = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = site.cluster
+        cls.sha, cls.rows = training.undisturbed(cls.cluster, EPOCHS)
+
+    def begin(self, model, **options):
+        after = training.last_job(self.cluster)
+        self.client = self.cluster.client(statement(model, EPOCHS, **options))
+        self.addCleanup(self.client.kill)
+        return Training(self.cluster, model, after)
+
+    def expect_exact(self, job):
+        """It succeeded; no row was lost, none trained twice; the same bits as undisturbed."""
+        self.assertEqual(job.ended(), "SUCCEEDED", job.story())
+        self.assertEqual(job.rows, self.rows, job.story())
+        self.assertEqual(job.sha, self.sha, job.story())
+        for kind in ("pod", "service", "secret"):
+            until(lambda: not self.left(kind, job), 40, f"no {kind} of {job.model} is left")
+
+    def left(self, kind, job):
+        return [each for each in self.cluster.objects(kind, "training.sluice/job")
+                if each["metadata"]["name"].startswith(f"job{job.job}-")]
+
+    def end_pod(self, name, grace=0):
+        how = ["--force"] if grace == 0 else []
+        self.cluster.ours("delete", "pod", name, f"--grace-period={grace}", "--wait=false", *how)
+
+    def test_master_worker_server_and_gateway_are_killed(self):
+        job = self.begin("killed")
+        job.reached(3)
+        self.end_pod(job.pods("master")[0][0])
+        job.happened("master_took_over")
+        before = job.count("epoch_done")
+        job.reached(before + 2)
+        self.end_pod(job.pods("worker")[0][0])
+        job.happened("worker_lost")
+        self.end_pod(job.pods("ps")[0][0])
+        job.happened("server_lost")
+        self.end_pod(self.cluster.gateway_pod()[0])
+        self.expect_exact(job)
+        self.cluster.wait_for_gateway()
+
+    def test_a_nodes_power_is_cut(self):
+        """That of its master, while the gateway is elsewhere."""
+        gateway = self.cluster.gateways()[0]["spec"]["nodeName"]
+        other = {"node1": "node2", "node2": "node1"}[gateway]
+        self.cluster.kubectl("cordon", gateway)  # the first master goes to the other node
+        job = self.begin("cut")
+        job.happened("master_started")
+        self.cluster.kubectl("uncordon", gateway)
+        job.reached(3)
+        self.assertEqual([node for _, node in job.pods("master")], [other])
+        self.cluster.kubernetes("cut", other[-1])
+        self.addCleanup(self.bring_back, other[-1])
+        self.expect_exact(job)
+
+    def bring_back(self, node):
+        self.cluster.kubernetes("add", node)
+        until(lambda: " Ready " in self.cluster.kubectl("get", "node", f"node{node}", "--no-headers"), 60,
+              f"node{node} is ready")
+
+    def test_each_node_is_drained_in_turn(self):
+        job = self.begin("drained")
+        for node in ("node1", "node2"):
+            before = job.count("epoch_done")
+            job.reached(before + 2)
+            self.cluster.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force",
+                                 "--timeout=60s")
+            self.assertEqual([pod for pod, where in job.pods() if where == node], [])
+            self.cluster.kubectl("uncordon", node)
+        self.expect_exact(job)
+        self.assertEqual(job.count("rolled_back"), 0, "one server at a time")
+
+    def test_a_service_comes_first(self):
+        job = self.begin("preempted", cpu=0.5, more="engine.num_workers=5, engine.min_workers=1, "
+                         "engine.max_workers=5, engine.num_ps=2, engine.ps_resource_request='cpu=100m'")
+        job.reached(1)
+        self.start_service("web", 1500)
+        self.expect_exact(job)
+        self.cluster.ours("delete", "deployment", "web")
+
+    def start_service(self, name, millis, replicas=1):
+        container = {"name": "web", "image": "sluice.test/tools:1", "imagePullPolicy": "Never",
+                     "resources": {"requests": {"cpu": f"{millis}m"}}}
+        labels = {"app": name}
+        self.cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+                            "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
+                                     "template": {"metadata": {"labels": labels},
+                                                  "spec": {"terminationGracePeriodSeconds": 1,
+                                                           "containers": [container]}}}})
+        self.cluster.ours("rollout", "status", f"deployment/{name}", "--timeout=60s")
+
+    def test_the_api_server_is_restarted(self):
+        job = self.begin("restarted")
+        job.reached(3)
+        self.cluster.kubernetes("restart")
+        self.end_pod(job.pods("worker")[0][0])
+        self.expect_exact(job)
+

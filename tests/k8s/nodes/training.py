@@ -1,0 +1,100 @@
+"""Trainings whose every row counts: what each trained, and the bits that it stored."""
+from cluster import until
+
+ROWS = 15000
+EPOCHS = 25
+TABLE = f"""CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a,
+ (i * 104729 % 997) / 500.0::float8 - 1 AS b,
+ ((i * 7919 % 1000) + (i * 104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, {ROWS}) AS i;
+ ALTER TABLE points OWNER TO ann; ANALYZE points"""
+
+
+def statement(model, epochs, more="engine.num_workers=2, engine.max_workers=2, engine.num_ps=2", cpu=0.1):
+    """In synchronous mode: the same bits whoever trains."""
+    return (f"SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[16], "
+            f"train.epoch={epochs}, train.batch_size=64, engine.seed=5, engine.sync=true, engine.cpu={cpu}, "
+            f"{more} LABEL y INTO {model}")
+
+
+class Training:
+    """One job, as its row and its events show it."""
+
+    def __init__(self, cluster, model, after=0):
+        """The newest job of that model, later than job `after`."""
+        self.cluster, self.model = cluster, model
+        query = f"SELECT max(id) FROM sluice.jobs WHERE model = '{model}' AND id > {after}"
+        self.job = int(until(lambda: cluster.database.value(query), 60, f"a job for {model}"))
+
+    def _value(self, query):
+        return self.cluster.database.value(query)
+
+    @property
+    def state(self):
+        return self._value(f"SELECT state FROM sluice.jobs WHERE id = {self.job}")
+
+    @property
+    def error(self):
+        return self._value(f"SELECT error FROM sluice.jobs WHERE id = {self.job}")
+
+    @property
+    def rows(self):
+        return int(self._value(f"SELECT rows_trained FROM sluice.jobs WHERE id = {self.job}"))
+
+    @property
+    def sha(self):
+        return self._value(f"SELECT weights_sha256 FROM sluice.model_versions WHERE name = '{self.model}' "
+                           f"AND job = {self.job}")
+
+    def pods(self, role=""):
+        return self.cluster.pods(self.job, role)
+
+    def events(self, kind=None):
+        """(seconds since 1970, kind, detail), in their order."""
+        only = f" AND kind = '{kind}'" if kind else ""
+        rows = self.cluster.database.run("SELECT micros / 1e6, kind, detail FROM sluice.job_events "
+                                         f"WHERE job_id = {self.job}{only} ORDER BY position")
+        return [(float(at), name, detail) for at, name, detail in rows]
+
+    def count(self, kind):
+        return len(self.events(kind))
+
+    def reached(self, epochs, seconds=120):
+        until(lambda: self.count("epoch_done") >= epochs or self.over, seconds,
+              f"epoch {epochs} of {self.model}: {self.story()}")
+        assert not self.over, f"{self.model} was over too soon: {self.story()}"
+
+    def happened(self, kind, times=1, seconds=60):
+        until(lambda: self.count(kind) >= times, seconds, f"{kind} of {self.model}: {self.story()}")
+
+    @property
+    def over(self):
+        return self.state not in ("RUNNING", "QUEUED", "SUSPENDED")
+
+    def ended(self, seconds=240):
+        until(lambda: self.over, seconds, f"the end of {self.model}: {self.story()}")
+        return self.state
+
+    def story(self):
+        events = self.events()
+        begun = events[0][0] if events else 0
+        lines = [f"{at - begun:7.1f} {kind}: {detail}" for at, kind, detail in events if kind != "epoch_done"]
+        return f"job {self.job} is {self.state} {self.error}\n" + "\n".join(lines[-60:])
+
+
+
+def last_job(cluster):
+    return int(cluster.database.value("SELECT coalesce(max(id), 0) FROM sluice.jobs"))
+
+
+def undisturbed(cluster, epochs):
+    """The sha256 of the model and the rows trained where nobody disturbs; trained once."""
+    if not cluster.database.value("SELECT 1 FROM pg_tables WHERE tablename = 'points'"):
+        cluster.database.run(TABLE)
+    known = f"FROM sluice.model_versions WHERE name = 'undisturbed{epochs}'"
+    if not cluster.database.value("SELECT 1 FROM pg_tables WHERE tablename = 'model_versions'") or \
+            not cluster.database.value(f"SELECT 1 {known}"):
+        said = cluster.sql(statement(f"undisturbed{epochs}", epochs))
+        job = Training(cluster, f"undisturbed{epochs}")
+        assert job.ended() == "SUCCEEDED", said + job.story()
+    sha, job = cluster.database.run(f"SELECT weights_sha256, job {known}")[0]
+    return sha, int(cluster.database.value(f"SELECT rows_trained FROM sluice.jobs WHERE id = {job}"))
