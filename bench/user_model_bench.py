@@ -41,9 +41,9 @@ def train(name, more=""):
 
 
 def step_ms(url, job, rows):
-    seconds = {row["name"]: float(row["value"]) for row in run(url, f"SHOW JOB {job}")
-               if row["section"] in ("profile", "seconds") or row["name"] in ("learning", "optimizer")}
-    return 1000 * (seconds["learning"] + seconds["optimizer"]) / (rows / BATCH)
+    names = ", ".join(f"'seconds_{phase}'" for phase in ("learning", "optimizer"))
+    spent = run(url, f"SELECT sum(value) AS seconds FROM sluice_job_metrics WHERE job_id = {job} AND name IN ({names})")
+    return 1000 * spent[0]["seconds"] / (rows / BATCH)
 
 
 def peak_megabytes(url, sql):

@@ -30,7 +30,7 @@ frame = pd.read_sql(f"SELECT * FROM {table}", sqlite3.connect(file))
 labels = torch.from_numpy((frame.pop("income") == ">50K").to_numpy().astype("float32"))
 numbers = [c for c in frame if frame[c].dtype != object]
 texts = [c for c in frame if frame[c].dtype == object]
-categories = {c: pd.Categorical(frame[c]).categories for c in texts}
+categories = {c: frame[c].value_counts().index for c in texts}  # the most frequent first, as Sluice has them
 mean, deviation = frame[numbers].mean(), frame[numbers].std()
 
 
@@ -38,7 +38,8 @@ def tensors(rows):
     x = {c: torch.from_numpy(((rows[c] - mean[c]) / deviation[c]).fillna(0).to_numpy().astype("float32"))
          .unsqueeze(1) for c in numbers}
     for c in texts:
-        x[c] = torch.from_numpy((pd.Categorical(rows[c], categories=categories[c]).codes + 1).astype("int64"))
+        codes = pd.Categorical(rows[c], categories=categories[c]).codes.astype("int64")
+        x[c] = torch.from_numpy(codes).where(torch.from_numpy(codes >= 0), torch.tensor(len(categories[c])))
     return x
 
 
