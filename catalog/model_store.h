@@ -31,6 +31,13 @@ struct ModelVersion {
   int64_t created_micros = 0;  // wall clock
 };
 
+// How much of what can be made again is kept.
+struct KeepLimits {
+  int64_t versions = 0;
+  int64_t bytes = 0;
+  int64_t spared_micros = 0;  // what was used in this time stays, whatever the limits
+};
+
 // Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...);
 // of model types sluice.model_types, sluice.model_type_versions, sluice.model_type_chunks.
 // They are created on first use. A model that the catalog's principal may not see appears not to
@@ -52,6 +59,9 @@ class ModelStore {
   // The weights, checked against their checksum.
   virtual Result<std::string> LoadWeights(const ModelVersion& model) = 0;
   virtual Result<std::vector<ModelVersion>> List() = 0;  // live versions, without plans
+  // Notes that `used` was used now (created_micros), and drops what exceeds the limits in its
+  // schema, of what the principal owns: what was used longest ago first.
+  virtual Status KeepLatest(const ModelVersion& used, const KeepLimits& limits) = 0;
   virtual Result<std::vector<ModelVersion>> Versions(std::string_view schema,
                                                      std::string_view name) = 0;
   virtual Status Promote(std::string_view schema, std::string_view name, int64_t version) = 0;

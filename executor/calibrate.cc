@@ -131,7 +131,7 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
 void JudgeDecisions(const plan::TrainPlan& plan, const ScoredRows& rows,
                     std::vector<std::pair<std::string, double>>* metrics) {
   const std::vector<std::string> further = elastic::FurtherMetrics(plan);
-  models::Metrics pooled(models::TaskOf(plan.model()), rows.outputs);
+  models::Metrics pooled(plan.model(), rows.outputs);
   pooled.Add(rows.scores, rows.labels, rows.weights);
   for (const auto& [name, value] : pooled.Values(further)) {
     if (std::find(further.begin(), further.end(), name) == further.end()) {

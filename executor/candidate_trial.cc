@@ -164,7 +164,7 @@ catalog::DatasetSpec FirstRows(const catalog::DatasetSpec& dataset, int64_t rows
 }
 
 models::Metrics MetricsOf(const models::ModelSpec& model, const Judgement& judgement) {
-  models::Metrics metrics(models::TaskOf(model), judgement.outputs);
+  models::Metrics metrics(model, judgement.outputs);
   metrics.Add(judgement.predictions, judgement.labels, judgement.weights);
   return metrics;
 }

@@ -35,7 +35,8 @@ ContestChoice Choose(const models::ModelSpec& model, const plan::Contest& contes
   alone.value = trials[best].value;
   models::BlendRows rows;
   rows.task = models::TaskOf(model);
-  if (!contest.blends() || rows.task == models::Task::kRanking) {
+  if (!contest.blends() || rows.task == models::Task::kRanking ||
+      rows.task == models::Task::kQuantiles) {
     return alone;
   }
   rows.outputs = alone.judgement.outputs;

@@ -46,7 +46,7 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
   const std::string& label = plan.label().empty() ? trained_label : plan.label();
   elastic::FeatureReader::Options options;
   options.names = ColumnNames(scorer, trained_label, label);
-  Found found{models::Metrics(models::TaskOf(spec), scorer.outputs()),
+  Found found{models::Metrics(spec, scorer.outputs()),
               models::ConfusionMatrix(scorer.outputs(), threshold)};
   if (threshold) {
     found.metrics.DecideFrom(*threshold);
@@ -81,8 +81,7 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
 
 ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
                   const plan::EvaluatePlan& plan) {
-  const models::Task task = models::TaskOf(model);
-  ResultRows rows(planner::EvaluateResult(plan, task));
+  ResultRows rows(planner::EvaluateResult(plan, model));
   if (plan.report() == plan::EvaluatePlan::CONFUSION) {
     const auto& classes = model.features().label().classes();
     for (const auto& [cell, weight] : found.confusion.cells()) {
@@ -100,7 +99,7 @@ ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
     return rows;
   }
   std::vector<Value> row;
-  for (const planner::NamedMetric& metric : planner::EvaluatedMetrics(plan, task)) {
+  for (const planner::NamedMetric& metric : planner::EvaluatedMetrics(plan, model)) {
     row.emplace_back(found.metrics.Value(metric.metric));
   }
   rows.Add(std::move(row));
@@ -126,7 +125,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(writer,
                      OpenResultTable(plan.table(),
-                                     planner::EvaluateResult(plan, models::TaskOf(trained.model())),
+                                     planner::EvaluateResult(plan, trained.model()),
                                      "evaluate", job.id(), context));
   }
   ASSIGN_OR_RETURN(const Found found, ScoreRows(plan, *scorer, trained.model(),
@@ -147,7 +146,7 @@ Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context)
       const catalog::ModelVersion version,
       context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
-  return planner::EvaluateResult(plan, models::TaskOf(trained.model()));
+  return planner::EvaluateResult(plan, trained.model());
 }
 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {

@@ -139,11 +139,13 @@ class Trials {
 
   Result<double> Loss() {
     RETURN_IF_ERROR(scorer_.Score(rows_, &scores_));
-    models::Metrics metrics(models::TaskOf(model_), scorer_.outputs());
+    models::Metrics metrics(model_, scorer_.outputs());
     std::vector<float> labels = rows_.labels;
     models::RestoreLabelScale(model_.features().label(), &labels);
     metrics.Add(scores_, labels, rows_.weights, rows_.groups);
-    return metrics.Value(classes_ ? "log_loss" : "mse");
+    return metrics.Value(models::TaskOf(model_) == models::Task::kQuantiles ? "pinball_loss"
+                         : classes_                                         ? "log_loss"
+                                                                            : "mse");
   }
 
   // Exchanges the feature's values with those of other rows; the second call restores them.

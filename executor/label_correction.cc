@@ -61,7 +61,7 @@ void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,
   for (float& score : rows.scores) {
     score *= static_cast<float>(factor);
   }
-  models::Metrics corrected(models::TaskOf(plan->model()), rows.outputs);
+  models::Metrics corrected(plan->model(), rows.outputs);
   corrected.Add(rows.scores, rows.labels, rows.weights);
   *metrics = corrected.Values(elastic::FurtherMetrics(*plan));
 }

@@ -64,6 +64,8 @@ std::string FeatureText(const models::Feature& feature) {
     text += ", wide part only";
   } else if (feature.part() == models::Feature::DEEP) {
     text += ", deep part only";
+  } else if (!feature.tower().empty()) {
+    text += fmt::format(", of the {}", feature.tower());
   }
   return text;
 }

@@ -48,6 +48,11 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   if (result.classifier_ && label.classes_size() < 2) {
     return Internal("a classifier without classes was stored");
   }
+  result.quantiles_ = plan.quantiles_size() > 0;
+  if (result.quantiles_ && result.columns_.size() != outputs) {
+    return Internal(fmt::format("{} quantiles are columns, and the model has {}",
+                                result.columns_.size(), outputs));
+  }
   constexpr std::string_view kOfClass = "probability_";
   for (const std::string& extra : plan.extra_outputs()) {
     if (!result.classifier_) {
@@ -126,6 +131,12 @@ void PredictionColumns::Fill(const std::vector<float>& scores, size_t rows, RowB
   }
   for (size_t row = 0; row < rows; ++row) {
     const float* row_scores = scores.data() + row * outputs_;
+    if (quantiles_) {
+      for (size_t c = 0; c < outputs_; ++c) {
+        batch->columns[first + c].doubles[row] = static_cast<double>(row_scores[c]);
+      }
+      continue;
+    }
     FillLabel(row_scores, row, &batch->columns[first]);
     for (size_t c = 1; c < columns_.size(); ++c) {
       const size_t likeliest = classes_.size() == 2 ? 1 : PredictedClass(row_scores);

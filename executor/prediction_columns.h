@@ -19,7 +19,8 @@ class LabelPlan;
 namespace sluice::executor {
 
 // Turns scores into the columns that a PREDICT adds to each row: the predicted label in the label's
-// own type (for a CSV label, CSV text), then the extra outputs: "probability" is that of the second
+// own type (for a CSV label, CSV text; for several
+// quantiles, a column for each), then the extra outputs: "probability" is that of the second
 // of two classes, else of the predicted label; also "probability_" and a class. Not thread-safe.
 class PredictionColumns {
  public:
@@ -46,6 +47,7 @@ class PredictionColumns {
   std::vector<std::optional<size_t>> classes_of_outputs_;
   bool classifier_ = false;
   bool vector_ = false;
+  bool quantiles_ = false;  // each output is a column
   std::vector<std::string> classes_;
   std::vector<int64_t> class_integers_;  // if the label's type is integer or boolean
   std::vector<double> class_numbers_;

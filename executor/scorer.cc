@@ -9,6 +9,7 @@
 #include "executor/blend_scorer.h"
 #include "executor/dataset_scan.h"
 #include "models/blend/blend.h"
+#include "models/features/label_quantiles.h"
 #include "models/metrics/calibration.h"
 #include "models/model.h"
 #include "models/registry/registry.h"
@@ -172,6 +173,8 @@ Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
   size_t wanted = 1;
   if (models::TaskOf(spec) == models::Task::kMulticlass) {
     wanted = static_cast<size_t>(label.classes_size());
+  } else if (models::TaskOf(spec) == models::Task::kQuantiles) {
+    wanted = models::LabelQuantiles(spec).size();
   } else if (label.kind() == models::LabelPlan::VECTOR) {
     wanted = label.width();
   }

@@ -127,7 +127,7 @@ void JudgeByAll(const plan::TrainPlan& plan, ScoredRows all, elastic::TrainOutco
                 std::optional<ScoredRows>* held_out) {
   outcome->validation_rows = static_cast<int64_t>(all.rows());
   if (all.rows() > 0) {
-    models::Metrics metrics(models::TaskOf(plan.model()), all.outputs);
+    models::Metrics metrics(plan.model(), all.outputs);
     metrics.Add(all.scores, all.labels, all.weights);
     outcome->metrics = metrics.Values(elastic::FurtherMetrics(plan));
     *held_out = std::move(all);

@@ -174,7 +174,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
   if (batch.rows == 0) {
     return OkStatus();
   }
-  models::Metrics metrics(models::TaskOf(spec), trees.outputs());
+  models::Metrics metrics(spec, trees.outputs());
   std::vector<float> scores;
   RETURN_IF_ERROR(trees.Predict(batch, &scores));
   std::vector<float> labels = batch.labels;

@@ -102,7 +102,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
     plan->set_model_version(model->version.version);
     errors.Add(ReadReport(attributes, model->plan.model().features().label(), plan));
     if (const auto list = attributes.Text("validation.metrics")) {
-      const auto metrics = ReadMetrics(*list, models::TaskOf(model->plan.model()),
+      const auto metrics = ReadMetrics(*list, model->plan.model(),
                                        attributes.SpanOf("validation.metrics"));
       errors.Add(metrics.status());
       if (metrics.ok()) {
@@ -115,7 +115,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
   } else if (select.ok()) {
     Schema columns;
     if (model.ok()) {
-      columns = EvaluateResult(*plan, models::TaskOf(model->plan.model()));
+      columns = EvaluateResult(*plan, model->plan.model());
     }
     errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
                                model.ok() ? &columns : nullptr, source, plan->mutable_table()));

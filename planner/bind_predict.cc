@@ -6,6 +6,7 @@
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "models/features/cell_format.h"
+#include "models/features/label_quantiles.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_result.h"
@@ -148,6 +149,7 @@ Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
                        plan::PredictPlan* plan) {
   ASSIGN_OR_RETURN(const std::vector<catalog::ColumnKey> keys,
                    source.DescribeKeys(select.text, select.schema));
+  const std::vector<ColumnInfo> predicted = PredictedColumns(*plan);
   std::vector<const ColumnInfo*> columns;
   const ColumnInfo* actual = nullptr;
   for (const bool key : {true, false}) {
@@ -162,13 +164,17 @@ Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
       actual = column;
       continue;
     }
-    if (!SameName(column->name, plan->column())) {
+    const auto replaced =
+        std::find_if(predicted.begin(), predicted.end(), [&](const ColumnInfo& prediction) {
+          return SameName(column->name, prediction.name);
+        });
+    if (replaced == predicted.end()) {
       catalog::PutColumn(*column, plan->add_pass_through());
-    } else if (column->name != plan->column() && source.dialect() != "sqlite") {
+    } else if (column->name != replaced->name && source.dialect() != "sqlite") {
       return InvalidArgument(
                  fmt::format("the predicted column \"{}\" and the selected \"{}\" differ "
                              "in case only",
-                             plan->column(), column->name))
+                             replaced->name, column->name))
           .SqlState("42701")
           .At(target)
           .Hint(fmt::format("write \"{}\" to put the prediction in its place, or another name",
@@ -256,13 +262,17 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   plan->set_model_name(model->version.name);
   plan->set_model_version(model->version.version);
   plan->set_column(ResultColumn(statement, label, source));
+  plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
+  const std::vector<double> quantiles = models::LabelQuantiles(model->plan.model());
+  if (quantiles.size() > 1) {
+    plan->mutable_quantiles()->Add(quantiles.begin(), quantiles.end());
+  }
   std::vector<bool> kept;
   errors.Add(ReadKept(attributes, *select, &kept));
   errors.Add(FillPassThrough(*select, kept, label,
                              statement.target ? statement.target->span : statement.span, source,
                              plan));
   errors.Add(FillThreshold(attributes, label, plan));
-  plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
   errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
   if (into_table) {
     const Schema columns = PredictResult(*plan);

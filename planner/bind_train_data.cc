@@ -49,7 +49,7 @@ Status TrainBinder::FindRole(const std::string& attribute, const std::string& ro
                fmt::format("column '{}' is the label; it cannot be {} too", info.name, role))
         .At(span);
   }
-  const bool weights = role == "the weight";
+  const bool weights = role == "the weight" || role == "the exposure";
   if (numeric && !IsNumeric(info.type) && !(weights && HoldsNumbers(*index))) {
     return InvalidArgument(fmt::format("column '{}' is {}; {} must be a number", info.name,
                                        info.database_type.empty()
@@ -76,6 +76,10 @@ void TrainBinder::BindRoles() {
   const std::string weight =
       bound_.type->family == ModelFamily::kTrees ? "weight_column" : "model.weight_column";
   errors_.Add(FindRole(weight, "the weight", true, bound_.features.mutable_weight_column()));
+  if (bound_.attributes.Declared("model.exposure_column")) {
+    errors_.Add(FindRole("model.exposure_column", "the exposure", true,
+                         bound_.features.mutable_exposure_column()));
+  }
   errors_.Add(FindRole("group_column", "the group", false, bound_.features.mutable_group_column()));
   // Marks validation rows: known only in training, so it is not a feature. A time or a key remains
   // one.
@@ -265,6 +269,28 @@ void TrainBinder::DeriveFromBase() {
   }
 }
 
+// Rates are per mean exposure, so that they are near the labels' mean at first.
+void TrainBinder::BindExposure() {
+  const std::string& name = bound_.features.exposure_column();
+  const std::optional<size_t> index = bound_.select.columns.Find(name);
+  if (name.empty() || !index) {
+    return;
+  }
+  const catalog::ColumnStatistics& numbers = bound_.statistics.columns[*index];
+  const bool none = numbers.null_fraction > 0;
+  if (none || (numbers.has_range && !(numbers.min > 0))) {
+    errors_.Add(
+        InvalidArgument(fmt::format("exposure '{}' has {}, and an exposure is above 0", name,
+                                    none ? std::string("NULL") : FormatDouble(numbers.min)))
+            .At(bound_.attributes.SpanOf("model.exposure_column"))
+            .Hint(fmt::format("leave such rows out: WHERE {} > 0", name)));
+    return;
+  }
+  if (numbers.has_range && numbers.mean > 0) {
+    bound_.features.set_exposure_unit(numbers.mean);
+  }
+}
+
 // How the model decides, how its mistakes are weighed, and what it is compared with.
 void TrainBinder::BindDecision() {
   if (!label_ || bound_.features.label().kind() == models::LabelPlan::NONE) {
@@ -342,6 +368,7 @@ void TrainBinder::Derive() {
   bound_.times = std::move(report.times);
   bound_.series = std::move(report.series);
   SimplifyForUserType();
+  BindExposure();
   BindDecision();
   WarnOfLeaks();
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace sluice::planner {
@@ -23,22 +24,34 @@ std::string TargetOf(const parser::ColumnClause& clause) {
 Result<FeaturePart> PartOfTarget(const parser::ColumnClause& clause,
                                  const models::ModelType* type) {
   const std::string target = TargetOf(clause);
-  if (target == kDefaultTarget) {
-    return FeaturePart::kBoth;
+  std::vector<std::string> targets =
+      type == nullptr ? std::vector<std::string>() : type->towers;
+  if (std::find(targets.begin(), targets.end(), target) != targets.end()) {
+    return FeaturePart::Tower(target);
   }
-  const bool wide_deep = type == nullptr || type->family == ModelFamily::kWideDeep;
-  const bool linear = type != nullptr && type->family == ModelFamily::kLinear;
-  const bool deep = type != nullptr && type->family == ModelFamily::kDeep;
-  if (target == kWideTarget && (wide_deep || linear)) {
-    return wide_deep ? FeaturePart::kWide : FeaturePart::kBoth;
-  }
-  if (target == kDeepTarget && (wide_deep || deep)) {
-    return wide_deep ? FeaturePart::kDeep : FeaturePart::kBoth;
-  }
-  std::vector<std::string> targets = {std::string(kDefaultTarget)};
-  if (wide_deep) {
-    targets.emplace_back(kWideTarget);
-    targets.emplace_back(kDeepTarget);
+  if (targets.empty()) {
+    const bool wide_deep = type == nullptr || type->family == ModelFamily::kWideDeep;
+    const bool linear = type != nullptr && type->family == ModelFamily::kLinear;
+    const bool deep = type != nullptr && type->family == ModelFamily::kDeep;
+    if (target == kDefaultTarget) {
+      return FeaturePart(FeaturePart::kBoth);
+    }
+    if (target == kWideTarget && (wide_deep || linear)) {
+      return FeaturePart(wide_deep ? FeaturePart::kWide : FeaturePart::kBoth);
+    }
+    if (target == kDeepTarget && (wide_deep || deep)) {
+      return FeaturePart(wide_deep ? FeaturePart::kDeep : FeaturePart::kBoth);
+    }
+    targets.emplace_back(kDefaultTarget);
+    if (wide_deep) {
+      targets.emplace_back(kWideTarget);
+      targets.emplace_back(kDeepTarget);
+    }
+  } else if (!clause.target) {
+    return InvalidArgument(fmt::format("{} has several parts, and this COLUMN names none",
+                                       type->name))
+        .At(clause.span)
+        .Hint(fmt::format("COLUMN ... FOR {}", fmt::join(targets, ", COLUMN ... FOR ")));
   }
   const auto nearest = NearestName(target, targets);
   return InvalidArgument(fmt::format("COLUMN ... FOR {}: {} has no such target", target,

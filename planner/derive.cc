@@ -109,8 +109,8 @@ Result<std::vector<size_t>> Resolver::Columns(const ColumnSpec& column) const {
   return std::vector<size_t>{*index};
 }
 
-models::Feature::Part PartOf(FeaturePart part) {
-  switch (part) {
+models::Feature::Part PartOf(const FeaturePart& part) {
+  switch (part.of) {
     case FeaturePart::kWide:
       return models::Feature::WIDE;
     case FeaturePart::kDeep:
@@ -230,6 +230,7 @@ models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<si
   }
   feature->set_name(own);
   feature->set_part(PartOf(part));
+  feature->set_tower(part.tower);
   for (const size_t column : columns) {
     if (!inputs_[column]) {
       inputs_[column] = static_cast<uint32_t>(plan_.inputs_size());

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/row_batch.h"
@@ -20,8 +21,18 @@ class LabelPlan;
 
 namespace sluice::planner {
 
-// Which part of a wide-and-deep model sees a feature.
-enum class FeaturePart { kBoth, kWide, kDeep };
+// Which part of a model sees a feature.
+struct FeaturePart {
+  enum Of { kBoth, kWide, kDeep };  // of a wide-and-deep model
+  FeaturePart(Of part) : of(part) {}
+  static FeaturePart Tower(std::string name) {
+    FeaturePart part = kBoth;
+    part.tower = std::move(name);
+    return part;
+  }
+  Of of;
+  std::string tower;  // "": the model has none
+};
 
 struct RequestedColumn {
   ColumnSpec spec;

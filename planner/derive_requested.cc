@@ -171,6 +171,7 @@ Status FeatureMaker::AddCategory(const ColumnSpec& spec, const ColumnFacts& colu
   made.set_name(feature->name());
   *made.mutable_inputs() = feature->inputs();
   made.set_part(feature->part());
+  made.set_tower(feature->tower());
   made.set_kind(Feature::CATEGORY);
   *feature = std::move(made);
   if (spec.kind == Kind::kEmbedding) {

@@ -10,6 +10,7 @@
 #include "planner/explain.h"
 #include "planner/explain_internal.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 
 namespace sluice::planner {
 namespace {
@@ -274,6 +275,9 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   json->Put("select", plan.split().select());
   json->Close();
   PutLabel(plan.model().features().label(), json);
+  if (!plan.model().features().exposure_column().empty()) {
+    json->Put("exposure_column", plan.model().features().exposure_column());
+  }
   json->Put("weight_column", plan.model().features().weight_column());
   json->Put("group_column", plan.model().features().group_column());
   PutFeatures(plan.model().features(), json);
@@ -335,6 +339,13 @@ void PutPredict(const plan::PredictPlan& plan, Writer* json) {
   }
   json->CloseList();
   PutTexts("extra_outputs", plan.extra_outputs(), json);
+  if (plan.quantiles_size() > 0) {
+    json->OpenList("quantiles");
+    for (const ColumnInfo& column : PredictedColumns(plan)) {
+      json->Item(column.name);
+    }
+    json->CloseList();
+  }
 }
 
 void PutEvaluate(const plan::EvaluatePlan& plan, Writer* json) {

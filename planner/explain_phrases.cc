@@ -112,8 +112,13 @@ std::string DescribeCategory(const Feature& feature) {
   return how + "; indicator";
 }
 
-std::string_view PartName(Feature::Part part) {
-  return part == Feature::WIDE ? "wide part: " : part == Feature::DEEP ? "deep part: " : "";
+std::string PartName(const Feature& feature) {
+  if (!feature.tower().empty()) {
+    return feature.tower() + ": ";
+  }
+  return feature.part() == Feature::WIDE   ? "wide part: "
+         : feature.part() == Feature::DEEP ? "deep part: "
+                                           : "";
 }
 
 }  // namespace
@@ -141,7 +146,7 @@ FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& p
   }
   line.reads = fmt::format("{}", fmt::join(inputs, ", "));
   line.how = fmt::format(
-      "{}{}", PartName(feature.part()),
+      "{}{}", PartName(feature),
       feature.kind() == Feature::CATEGORY ? DescribeCategory(feature) : DescribeNumeric(feature));
   const auto format =
       feature.inputs_size() == 1

@@ -9,6 +9,7 @@
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 
 namespace sluice::planner {
 namespace {
@@ -151,6 +152,9 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                                  GroupDigits(plan.rows_per_shard())));
   lines.Line("validation", DescribeValidation(plan));
   lines.Line("label", DescribeLabel(features.label()));
+  if (!features.exposure_column().empty()) {
+    lines.Line("exposure", features.exposure_column());
+  }
   if (!features.weight_column().empty()) {
     lines.Line("weight", features.weight_column());
   }
@@ -216,10 +220,13 @@ std::string ExplainPredict(const plan::PredictPlan& plan) {
     lines.Inner(
         fmt::format("{} ({})", column.name(), DataTypeName(static_cast<DataType>(column.type()))));
   }
-  lines.Inner(fmt::format("{} ({}), predicted", plan.column(),
-                          DataTypeName(static_cast<DataType>(plan.prediction_type()))));
-  for (const std::string& output : plan.extra_outputs()) {
-    lines.Inner(fmt::format("{}, predicted", output));
+  const auto extras = static_cast<size_t>(plan.extra_outputs_size());
+  const std::vector<ColumnInfo> predicted = PredictedColumns(plan);
+  for (size_t i = 0; i < predicted.size(); ++i) {
+    const bool extra = i + extras >= predicted.size();
+    lines.Inner(extra ? fmt::format("{}, predicted", predicted[i].name)
+                      : fmt::format("{} ({}), predicted", predicted[i].name,
+                                    DataTypeName(predicted[i].type)));
   }
   return lines.Take();
 }

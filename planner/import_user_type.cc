@@ -149,6 +149,15 @@ Status TakeOptimizer(const BoundTrain& bound, const Optimizer& optimizer, models
   return OkStatus();
 }
 
+// WITH wins over the source.
+bool UsesOwnLoss(const BoundTrain& bound) {
+  return !bound.attributes.Given("model.loss");
+}
+
+// A form is some kilobytes, or the values of dense parameters. Those of trainings that are about to
+// begin stay.
+constexpr catalog::KeepLimits kKeptForms = {200, int64_t{512} << 20, int64_t{3600} * 1'000'000};
+
 std::string NameOfClass(const std::string& type) {
   return type.substr(type.rfind('.') + 1);
 }
@@ -162,8 +171,8 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   ASSIGN_OR_RETURN(const models::PythonType described, models::ReadPythonType(parts.description));
   const PythonSource source{parts.text, NameOfClass(type.version.name)};
   ASSIGN_OR_RETURN(const models::Loss loss, models::Loss::Make(plan->model()));
-  PythonModelUse use{
-      plan->model().features(), {}, static_cast<int64_t>(loss.outputs()), plan->seed()};
+  PythonModelUse use{plan->model().features(), {}, static_cast<int64_t>(loss.outputs()),
+                     plan->seed(), UsesOwnLoss(bound)};
   for (const models::AttributeSpec& own : described.attributes) {
     for (const models::Attribute& attribute : plan->model().attributes()) {
       if (attribute.name() == own.name) {
@@ -181,6 +190,7 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   if (kept.ok()) {
     begins_with(*kept);
     plan->add_notes(fmt::format("compiled by torch {} before", described.torch));
+    RETURN_IF_ERROR(options.model_types->KeepLatest(*kept, kKeptForms));
     return options.model_types->LoadWeights(*kept);
   }
   if (kept.status().code() != Code::kNotFound) {
@@ -199,6 +209,7 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   ASSIGN_OR_RETURN(const catalog::ModelVersion stored,
                    options.model_types->Put(form, compiled, false));
   begins_with(stored);
+  RETURN_IF_ERROR(options.model_types->KeepLatest(stored, kKeptForms));
   return compiled;
 }
 
@@ -220,7 +231,12 @@ Status ImportUserType(const BoundTrain& bound, const Options& options, plan::Tra
     }
     compiled = std::move(made).value();
     wanted.text = compiled;
+    wanted.own_loss = UsesOwnLoss(bound);
     ASSIGN_OR_RETURN(const models::CompiledModel model, models::ReadCompiledModel(compiled));
+    if (wanted.own_loss && !model.losses.empty()) {
+      plan->add_notes(fmt::format("what is minimised is loss() in line {} of {}", model.loss_line,
+                                  bound.type->name));
+    }
     const Status optimizer = TakeOptimizer(bound, model.optimizer, plan->mutable_model());
     if (!optimizer.ok()) {
       return optimizer.MovedTo(bound.type_span)

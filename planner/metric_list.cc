@@ -24,8 +24,9 @@ std::vector<std::string> SplitList(std::string_view list) {
   return parts;
 }
 
-Result<std::vector<std::string>> ReadMetrics(std::string_view list, models::Task task, Span span) {
-  const std::vector<std::string> known = models::Metrics::Names(task);
+Result<std::vector<std::string>> ReadMetrics(std::string_view list, const models::ModelSpec& model,
+                                             Span span) {
+  const std::vector<std::string> known = models::Metrics::Names(model);
   std::vector<std::string> metrics;
   Status errors;
   for (const std::string& name : SplitList(list)) {

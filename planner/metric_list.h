@@ -11,8 +11,9 @@ namespace sluice::planner {
 
 // Splits "mean_absolute_error, AUC" into names, each as the answer's column will be called: as
 // written, in our spelling if only the case differs. Duplicates are merged. A metric that is
-// unknown, or that the task lacks, is an error that lists the available ones.
-Result<std::vector<std::string>> ReadMetrics(std::string_view list, models::Task task, Span span);
+// unknown, or that the model lacks, is an error that lists the available ones.
+Result<std::vector<std::string>> ReadMetrics(std::string_view list, const models::ModelSpec& model,
+                                             Span span);
 
 // Splits at commas; drops blanks and empty parts.
 std::vector<std::string> SplitList(std::string_view list);

@@ -162,40 +162,6 @@ std::string LossOf(const BoundTrain& bound) {
   return label.classes_size() <= 2 ? "logistic" : "softmax";
 }
 
-// The attribute has an effect only if another one has a certain value.
-Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_view other,
-                   std::string_view chosen, const std::vector<std::string>& allowed) {
-  if (!bound.attributes.Given(name) ||
-      std::find(allowed.begin(), allowed.end(), chosen) != allowed.end()) {
-    return OkStatus();
-  }
-  return InvalidArgument(fmt::format("attribute {} is for {} = {}, and {} is {}", name, other,
-                                     fmt::join(allowed, " or "), other,
-                                     chosen.empty() ? "not given" : chosen))
-      .At(bound.attributes.SpanOf(name))
-      .Hint("leave it out");
-}
-
-// Losses that are undefined for some labels: the statistics show whether there are any.
-Status CheckLossDomain(const BoundTrain& bound, const std::string& loss) {
-  const bool gamma = loss == "Gamma";
-  const std::optional<size_t> index = bound.select.columns.Find(bound.features.label().column());
-  if ((!gamma && loss != "Tweedie") || !index) {
-    return OkStatus();
-  }
-  const catalog::ColumnStatistics& numbers = bound.statistics.columns[*index];
-  const bool fits = !numbers.has_range || (gamma ? numbers.min > 0 : numbers.min >= 0);
-  if (fits) {
-    return OkStatus();
-  }
-  return InvalidArgument(fmt::format("loss {} is for numbers {}, and label '{}' has {}", loss,
-                                     gamma ? "above 0" : "of at least 0",
-                                     bound.features.label().column(), FormatDouble(numbers.min)))
-      .At(bound.attributes.SpanOf("model.loss"))
-      .Hint(gamma && numbers.min == 0 ? "Tweedie takes zeros"
-                                      : "squared, MeanAbsoluteError and Huber take any number");
-}
-
 // The number of values in a label is known from the data.
 Status CheckLabelDimension(const BoundTrain& bound) {
   constexpr char kName[] = "model.label_dimension";
@@ -305,9 +271,7 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
   errors.Add(CheckClassCount(bound, "model.n_classes"));
   errors.Add(CheckLabelDimension(bound));
   if (!bound.base) {
-    errors.Add(NeedsChoice(bound, "loss.delta", "model.loss", spec->loss(), {"Huber"}));
-    errors.Add(NeedsChoice(bound, "loss.variance_power", "model.loss", spec->loss(), {"Tweedie"}));
-    errors.Add(CheckLossDomain(bound, spec->loss()));
+    errors.Add(CheckLoss(bound, spec->loss()));
   }
   errors.Add(FillOptimizers(bound, spec));
   return errors;

@@ -14,6 +14,12 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec);
 // For boosted trees: XGBoost's parameters. The objective follows from the label unless it is given.
 Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec);
 
+// The attribute has an effect only if `other` has one of the allowed values; it has `chosen`.
+Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_view other,
+                   std::string_view chosen, const std::vector<std::string>& allowed);
+// A network's loss: whether it suits the label, and the attributes that only some losses have.
+Status CheckLoss(const BoundTrain& bound, const std::string& loss);
+
 // Appends an attribute, or replaces the one with that name.
 void SetAttribute(std::string_view name, const TypedValue& value,
                   google::protobuf::RepeatedPtrField<models::Attribute>* attributes);

@@ -123,10 +123,11 @@ Status FillContestMetric(const AttributeSet& attributes, const char* name,
   if (!asked) {
     contest->set_metric(task == models::Task::kRegression ? "rmse"
                         : task == models::Task::kRanking  ? "ndcg"
+                        : task == models::Task::kQuantiles ? "pinball_loss"
                                                           : "log_loss");
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const auto names, ReadMetrics(*asked, task, attributes.SpanOf(name)));
+  ASSIGN_OR_RETURN(const auto names, ReadMetrics(*asked, plan.model(), attributes.SpanOf(name)));
   if (names.size() != 1) {
     return InvalidArgument(fmt::format("{} must be one metric, not {}", name, names.size()))
         .At(attributes.SpanOf(name));

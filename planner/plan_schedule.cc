@@ -25,6 +25,14 @@ Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
 
 std::string StoppingMetric(const models::ModelSpec& model) {
   const models::Task task = models::TaskOf(model);
+  if (task == models::Task::kQuantiles) {
+    return "pinball_loss";
+  }
+  if (!model.graph().loss().empty()) {  // which need not make probabilities, or means
+    return task == models::Task::kBinary       ? "auc"
+           : task == models::Task::kMulticlass ? "accuracy"
+                                               : "mae";
+  }
   return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
 }
 

@@ -105,7 +105,8 @@ Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
 void FillLabelTrials(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   if (bound.other_scales.empty() || bound.type->family == models::ModelFamily::kTrees ||
-      plan->model().loss() != "squared" || attributes.Given("train.epoch") ||
+      plan->model().loss() != "squared" || !plan->model().graph().loss().empty() ||
+      attributes.Given("train.epoch") ||
       attributes.Given("train.max_steps") || attributes.Given("engine.checkpoint_dir")) {
     return;
   }
@@ -272,7 +273,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   FillSchedule(bound, plan);
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
-    const auto names = ReadMetrics(*metrics, models::TaskOf(plan->model()),
+    const auto names = ReadMetrics(*metrics, plan->model(),
                                    bound.attributes.SpanOf("validation.metrics"));
     errors.Add(names.status());
     if (names.ok()) {

@@ -1,6 +1,7 @@
 #include "planner/result_columns.h"
 
 #include "catalog/column_description.h"
+#include "models/features/label_quantiles.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
 
@@ -20,9 +21,7 @@ Schema TrainResult(const plan::TrainPlan& plan) {
   }
   std::vector<std::string> metrics(plan.metrics().begin(), plan.metrics().end());
   if (metrics.empty()) {
-    for (const auto& [name, value] : models::Metrics(models::TaskOf(plan.model()), 1).Values()) {
-      metrics.push_back(name);
-    }
+    metrics = models::Metrics::StandardNames(plan.model());
   }
   for (std::string& metric : metrics) {
     schema.columns.push_back({std::move(metric), DataType::kDouble, ""});
@@ -40,7 +39,13 @@ Schema PredictTableResult() {
 
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan) {
   std::vector<ColumnInfo> columns;
-  columns.push_back({plan.column(), static_cast<DataType>(plan.prediction_type()), ""});
+  const auto type = static_cast<DataType>(plan.prediction_type());
+  for (const double quantile : plan.quantiles()) {
+    columns.push_back({plan.column() + "_" + models::QuantileName(quantile), type, ""});
+  }
+  if (columns.empty()) {
+    columns.push_back({plan.column(), type, ""});
+  }
   for (const std::string& output : plan.extra_outputs()) {
     columns.push_back({output, DataType::kDouble, ""});
   }
@@ -58,23 +63,27 @@ Schema PredictResult(const plan::PredictPlan& plan) {
   return schema;
 }
 
-std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan, models::Task task) {
+std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan,
+                                          const models::ModelSpec& model) {
   std::vector<NamedMetric> metrics;
+  const models::Task task = models::TaskOf(model);
   if (task != models::Task::kRanking) {
-    metrics.push_back({"loss", task == models::Task::kRegression ? "mse" : "log_loss"});
+    metrics.push_back({"loss", task == models::Task::kRegression  ? "mse"
+                               : task == models::Task::kQuantiles ? "pinball_loss"
+                                                                  : "log_loss"});
   }
   for (const std::string& name : plan.metrics()) {
     metrics.push_back({name, models::Metrics::CanonicalName(name)});
   }
   if (plan.metrics().empty()) {
-    for (const auto& [name, value] : models::Metrics(task, 1).Values()) {
+    for (const std::string& name : models::Metrics::StandardNames(model)) {
       metrics.push_back({name, name});
     }
   }
   return metrics;
 }
 
-Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task) {
+Schema EvaluateResult(const plan::EvaluatePlan& plan, const models::ModelSpec& model) {
   if (plan.report() == plan::EvaluatePlan::CONFUSION) {
     return Schema{{{"actual", DataType::kText, ""},
                    {"predicted", DataType::kText, ""},
@@ -89,7 +98,7 @@ Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task) {
     }
     return schema;
   }
-  for (const NamedMetric& metrics : EvaluatedMetrics(plan, task)) {
+  for (const NamedMetric& metrics : EvaluatedMetrics(plan, model)) {
     schema.columns.push_back({metrics.column, DataType::kDouble, ""});
   }
   return schema;

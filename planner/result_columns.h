@@ -24,20 +24,22 @@ namespace sluice::planner {
 // or else the task's. No metrics without validation rows.
 Schema TrainResult(const plan::TrainPlan& plan);
 
-// The columns that a PREDICT adds to each row: the prediction, and its extra outputs.
+// The columns that a PREDICT adds to each row: the prediction (or each of several quantiles), and
+// its extra outputs.
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan);
 // The columns that are passed through, followed by those.
 Schema PredictResult(const plan::PredictPlan& plan);
 
 // Canonical names of the metrics in an EVALUATE's answer, and their column names: loss first, as in
-// SQLFlow; then those requested, or all of the task.
+// SQLFlow; then those requested, or all of the model.
 struct NamedMetric {
   std::string column;
   std::string metric;
 };
-std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan, models::Task task);
+std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan,
+                                          const models::ModelSpec& model);
 // A row of those metrics, or the columns for plan.report.
-Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task);
+Schema EvaluateResult(const plan::EvaluatePlan& plan, const models::ModelSpec& model);
 
 // For a statement that writes a table of predictions.
 Schema PredictTableResult();

@@ -114,6 +114,15 @@ Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& sel
                      .Hint(fmt::format("write CAST({} AS ...) in the SELECT", input.name())));
     }
   }
+  const std::string& exposure = features.exposure_column();
+  if (!exposure.empty() && !select.columns.Find(exposure)) {
+    errors.Add(ColumnNotFound(fmt::format("the {} statement doesn't contain {}, the exposure",
+                                          statement, ListedColumns({exposure})))
+                   .At(select.span)
+                   .Hint(fmt::format("the model predicts what is counted over it: select it, or "
+                                     "1 AS {} for a rate",
+                                     exposure)));
+  }
   if (missing.empty()) {
     return errors.Take();
   }

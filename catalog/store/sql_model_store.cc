@@ -89,6 +89,37 @@ class SqlModelStore final : public ModelStore {
                         {});
   }
 
+  Status KeepLatest(const ModelVersion& used, const KeepLimits& limits) override {
+    const int64_t now = WallMicros();
+    RETURN_IF_ERROR(Change(used.schema, used.name, [&](SqlSession& session) {
+      return rows_.Run(session,
+                       "UPDATE {model_versions} SET created_micros = $4"
+                       " WHERE schema_name = $1 AND name = $2 AND version = $3",
+                       {used.schema, used.name, used.version, now});
+    }));
+    ASSIGN_OR_RETURN(const std::vector<ModelVersion> kept,
+                     ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE"
+                                              " schema_name = $1{} ORDER BY created_micros DESC,"
+                                              " name",
+                                              kVersionColumnsWithoutPlan, rows_.AndSeen(2)),
+                                  {used.schema}));
+    int64_t versions = 0;
+    int64_t bytes = 0;
+    for (const ModelVersion& one : kept) {
+      ++versions;
+      bytes += one.weights_bytes;
+      const bool fits = versions <= limits.versions && bytes <= limits.bytes;
+      if (fits || now - one.created_micros < limits.spared_micros) {
+        continue;
+      }
+      const Status dropped = Drop(one.schema, one.name, one.version);
+      if (!dropped.ok() && dropped.code() != Code::kNotFound) {  // another session was faster
+        return dropped;
+      }
+    }
+    return OkStatus();
+  }
+
   Result<std::vector<ModelVersion>> Versions(std::string_view schema,
                                              std::string_view name) override {
     ASSIGN_OR_RETURN(auto versions,

@@ -159,7 +159,7 @@ Result<OptimumSearch::Outcome> OptimumSearch::Run() {
   Outcome outcome;
   ASSIGN_OR_RETURN(outcome.found, Search(*loader));
   outcome.metrics =
-      std::make_unique<models::Metrics>(models::TaskOf(job_.plan.model()), network->outputs());
+      std::make_unique<models::Metrics>(job_.plan.model(), network->outputs());
   RETURN_IF_ERROR(Judge(*network, *loader, &outcome));
   outcome.rows_read = loader->rows_read();
   return outcome;

@@ -32,6 +32,10 @@ void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows
   for (size_t i = 0; i < out->groups.size(); ++i) {
     out->groups[i] = from.groups[rows[i]];
   }
+  out->offsets.resize(from.offsets.empty() ? 0 : rows.size());
+  for (size_t i = 0; i < out->offsets.size(); ++i) {
+    out->offsets[i] = from.offsets[rows[i]];
+  }
   out->slots.resize(from.slots.size());
   for (size_t s = 0; s < from.slots.size(); ++s) {
     const models::IdSlot& slot = from.slots[s];
@@ -82,6 +86,9 @@ uint64_t ChecksumOf(const models::FeatureBatch& rows) {
     }
     for (size_t i = row * label_width; i < (row + 1) * label_width; ++i) {
       add(std::bit_cast<uint32_t>(rows.labels[i]));
+    }
+    if (!rows.offsets.empty()) {
+      add(std::bit_cast<uint32_t>(rows.offsets[row]));
     }
     sum += hash ^ (hash >> 32);
   }

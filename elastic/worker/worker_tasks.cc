@@ -240,7 +240,7 @@ Status WorkerTasks::Evaluate(const Task& task) {
 
 // The report has the versions that were judged first, judged_ those that were judged last.
 Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report) {
-  models::Metrics metrics(models::TaskOf(job_.plan.model()), network_->outputs());
+  models::Metrics metrics(job_.plan.model(), network_->outputs());
   judged_.clear();
   report->versions.clear();
   report->checksums.clear();

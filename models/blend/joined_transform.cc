@@ -43,6 +43,7 @@ Status JoinedTransform::Apply(const RowBatch& batch, bool with_label, FeatureBat
       std::swap(out->labels, one.labels);
       std::swap(out->weights, one.weights);
       std::swap(out->groups, one.groups);
+      std::swap(out->offsets, one.offsets);
     }
   }
   return OkStatus();
@@ -62,6 +63,7 @@ void JoinedTransform::Part(const FeatureBatch& rows, size_t i, FeatureBatch* par
   part->labels.clear();
   part->weights.clear();
   part->groups.clear();
+  part->offsets = rows.offsets;
 }
 
 }  // namespace sluice::models

@@ -16,6 +16,10 @@ struct Family {
   std::string doc;    // "a factorization machine beside hidden layers"
   std::vector<AttributeSpec>
       attributes;  // specific to the family; all types also have those of label and training
+  // COLUMN ... FOR tower: each feature is of one of them; empty: there is no such division.
+  std::vector<std::string> towers;
+  // Of the classifier, in addition to those of every network; of two classes, and the graph's own.
+  std::vector<std::string> losses;
   GraphBuilder build;
 };
 

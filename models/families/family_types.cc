@@ -34,7 +34,13 @@ std::vector<ModelType> TypesOf(const Family& family) {
     type.default_optimizer = "Adam";
     type.attributes = family.attributes;
     type.build = family.build;
+    type.towers = family.towers;
     AppendNetworkAttributes(classification, type.default_optimizer, &type.attributes);
+    for (AttributeSpec& own : type.attributes) {
+      if (classification && own.name == "model.loss") {
+        own.allowed.insert(own.allowed.end(), family.losses.begin(), family.losses.end());
+      }
+    }
   }
   return types;
 }

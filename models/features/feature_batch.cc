@@ -71,7 +71,16 @@ FeatureBatch FeatureBatch::Slice(size_t begin, size_t end) const {
   if (!groups.empty()) {
     AppendRange(groups, begin, end, &part.groups);
   }
+  if (!offsets.empty()) {
+    AppendRange(offsets, begin, end, &part.offsets);
+  }
   return part;
+}
+
+void FeatureBatch::AddOffsets(size_t width, float* outputs) const {
+  for (size_t i = 0; i < offsets.size() * width; ++i) {
+    outputs[i] += offsets[i / width];
+  }
 }
 
 void FeatureBatch::Append(const FeatureBatch& other) {
@@ -92,6 +101,7 @@ void FeatureBatch::Append(const FeatureBatch& other) {
     weights.resize(rows + other.rows, 1);
   }
   AppendRange(other.groups, 0, other.groups.size(), &groups);
+  AppendRange(other.offsets, 0, other.offsets.size(), &offsets);
   rows += other.rows;
 }
 
@@ -106,10 +116,12 @@ void FeatureBatch::Clear() {
   labels.clear();
   weights.clear();
   groups.clear();
+  offsets.clear();
 }
 
 size_t FeatureBatch::Bytes() const {
-  size_t bytes = BytesOf(dense) + BytesOf(labels) + BytesOf(weights) + BytesOf(groups);
+  size_t bytes = BytesOf(dense) + BytesOf(labels) + BytesOf(weights) + BytesOf(groups) +
+                 BytesOf(offsets);
   for (const std::vector<IdSlot>* list : {&slots, &scratch}) {
     for (const IdSlot& slot : *list) {
       bytes += BytesOf(slot.ids) + BytesOf(slot.ends) + BytesOf(slot.weights);

@@ -45,6 +45,8 @@ class PlanTransform final : public FeatureTransform {
   LabelReader label_;
   std::string label_column_;          // "" if there is none
   std::vector<float> class_weights_;  // empty: all classes weigh 1
+  std::string exposure_column_;
+  double exposure_unit_ = 1;
   std::string weight_column_;
   std::string group_column_;
 };
@@ -62,6 +64,13 @@ Status PlanTransform::Build(const FeaturePlan& plan, Target target) {
   ASSIGN_OR_RETURN(label_, LabelReader::Make(plan.label()));
   label_column_ = label_.width() == 0 ? "" : plan.label().column();
   weight_column_ = plan.weight_column();
+  exposure_column_ = plan.exposure_column();
+  if (plan.exposure_unit() != 0) {
+    exposure_unit_ = plan.exposure_unit();
+  }
+  if (!(exposure_unit_ > 0) || !std::isfinite(exposure_unit_)) {
+    return InvalidArgument(fmt::format("the unit of an exposure cannot be {}", exposure_unit_));
+  }
   const LabelPlan& label = plan.label();
   if (label.class_weights_size() > 0 && label.class_weights_size() != label.classes_size()) {
     return InvalidArgument(
@@ -143,6 +152,9 @@ Status PlanTransform::AddCategory(const FeaturePlan& plan, int position) {
 
 std::vector<std::string> PlanTransform::ColumnNames(bool with_label) const {
   std::vector<std::string> names = inputs_;
+  if (!exposure_column_.empty()) {
+    names.push_back(exposure_column_);
+  }
   if (with_label) {
     for (const std::string* name : {&label_column_, &weight_column_, &group_column_}) {
       if (!name->empty()) {
@@ -154,7 +166,7 @@ std::vector<std::string> PlanTransform::ColumnNames(bool with_label) const {
 }
 
 void PlanTransform::CheckColumns(const RowBatch& batch, bool with_label) const {
-  size_t expected = inputs_.size();
+  size_t expected = inputs_.size() + (exposure_column_.empty() ? 0U : 1U);
   if (with_label) {
     expected += (label_column_.empty() ? 0U : 1U) + (weight_column_.empty() ? 0U : 1U) +
                 (group_column_.empty() ? 0U : 1U);
@@ -163,7 +175,7 @@ void PlanTransform::CheckColumns(const RowBatch& batch, bool with_label) const {
 }
 
 Status PlanTransform::ApplyTargets(const RowBatch& batch, FeatureBatch* out) const {
-  size_t at = inputs_.size();
+  size_t at = inputs_.size() + (exposure_column_.empty() ? 0U : 1U);
   if (!label_column_.empty()) {
     RETURN_IF_ERROR(label_.Apply(batch.columns[at++], batch.rows, &out->labels));
   }
@@ -197,6 +209,11 @@ Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch
   }
   for (size_t i = 0; i < categories_.size(); ++i) {
     RETURN_IF_ERROR(categories_[i].Apply(batch, &out->slots[i], &out->scratch));
+  }
+  out->offsets.clear();
+  if (!exposure_column_.empty()) {
+    RETURN_IF_ERROR(ReadExposures(exposure_column_, exposure_unit_, batch.columns[inputs_.size()],
+                                  batch.rows, &out->offsets));
   }
   out->labels.clear();
   out->weights.clear();

@@ -34,11 +34,14 @@ struct FeatureBatch {
                                 // when the batch has no label
   std::vector<float> weights;   // empty: every row weighs 1
   std::vector<int64_t> groups;  // ranking: query id per row; empty otherwise
+  std::vector<float> offsets;   // of an exposure: log(exposure / unit) per row; empty otherwise
   std::vector<IdSlot> scratch;  // of FeatureTransform::Apply, kept for reuse
 
   // Rows [begin, end) as a separate batch.
   FeatureBatch Slice(size_t begin, size_t end) const;
   void Append(const FeatureBatch& other);
+  // Adds the rows' offsets, if any, to rows x width outputs of a network.
+  void AddOffsets(size_t width, float* outputs) const;
   void Clear();
   size_t Bytes() const;
 };
@@ -81,8 +84,9 @@ class FeatureTransform {
   static Result<std::unique_ptr<FeatureTransform>> Make(const FeaturePlan& plan, Target target);
   virtual ~FeatureTransform() = default;
 
-  // The columns that Apply expects in its RowBatch, in order: the plan's inputs, then those of the
-  // label, weight and group columns that are needed. `with_label` false: prediction.
+  // The columns that Apply expects in its RowBatch, in order: the plan's inputs, then the exposure,
+  // then those of the label, weight and group columns that are needed. `with_label` false:
+  // prediction.
   virtual std::vector<std::string> ColumnNames(bool with_label) const = 0;
 
   // `batch` has exactly ColumnNames(with_label), in that order, with any numeric type where the

@@ -199,6 +199,22 @@ Status ReadWeights(const std::string& name, const RowBatch::Column& column, size
   return OkStatus();
 }
 
+Status ReadExposures(const std::string& name, double unit, const RowBatch::Column& column,
+                     size_t rows, std::vector<float>* offsets) {
+  offsets->resize(rows);
+  for (size_t row = 0; row < rows; ++row) {
+    const std::optional<double> exposure =
+        column.null[row] != 0 ? std::nullopt : NumberOf(column, row);
+    if (!exposure.has_value() || !std::isfinite(*exposure) || *exposure <= 0) {
+      return BadCell(name, row, column.null[row] != 0 ? "NULL" : CellText(column, row),
+                     "an exposure must be a finite number above 0")
+          .Hint(fmt::format("leave such rows out: WHERE {} > 0", name));
+    }
+    (*offsets)[row] = static_cast<float>(std::log(*exposure / unit));
+  }
+  return OkStatus();
+}
+
 Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_t rows,
                   std::vector<int64_t>* groups) {
   groups->resize(rows);

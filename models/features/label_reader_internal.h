@@ -42,6 +42,9 @@ class LabelReader {
 // The weight of every row: finite, not negative, not NULL.
 Status ReadWeights(const std::string& name, const RowBatch::Column& column, size_t rows,
                    std::vector<float>* weights);
+// log(exposure / unit) of every row; exposures are finite and above 0, not NULL.
+Status ReadExposures(const std::string& name, double unit, const RowBatch::Column& column,
+                     size_t rows, std::vector<float>* offsets);
 // A number per row that is equal for rows with equal group cells.
 Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_t rows,
                   std::vector<int64_t>* groups);

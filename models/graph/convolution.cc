@@ -172,19 +172,33 @@ class Conv final : public Operator {
   }
 
  private:
-  // body(element of x, element of columns), without the padding.
+  // body(element of x, element of columns), without the padding. Those of one element of x come in
+  // the order of the steps.
   template <typename Body>
   void ForEach(size_t group, Body body) const {
-    size_t at = 0;
-    for (size_t r = 0; r < rows_; ++r) {
-      for (int64_t step = 0; step < window_.steps; ++step) {
+    const auto size = static_cast<size_t>(window_.size);
+    const size_t depth = channels_ * size;
+    for (int64_t i = window_.size - 1; i >= 0; --i) {
+      int64_t first = 0;  // the steps whose place is none of the padding are a range
+      while (first < window_.steps && !window_.Holds(window_.PlaceOf(first, i))) {
+        ++first;
+      }
+      int64_t end = first;
+      while (end < window_.steps && window_.Holds(window_.PlaceOf(end, i))) {
+        ++end;
+      }
+      const auto count = static_cast<size_t>(end - first);
+      const auto stride = static_cast<size_t>(window_.stride);
+      const size_t begin = count == 0 ? 0 : static_cast<size_t>(window_.PlaceOf(first, i));
+      for (size_t r = 0; count > 0 && r < rows_; ++r) {
+        const size_t step =
+            r * static_cast<size_t>(window_.steps) + static_cast<size_t>(first);
         for (size_t c = 0; c < channels_; ++c) {
           const size_t channel = (r * groups_ + group) * channels_ + c;
-          for (int64_t i = 0; i < window_.size; ++i, ++at) {
-            const int64_t place = window_.PlaceOf(step, i);
-            if (window_.Holds(place)) {
-              body(channel * static_cast<size_t>(window_.places) + static_cast<size_t>(place), at);
-            }
+          size_t of_x = channel * static_cast<size_t>(window_.places) + begin;
+          size_t at = step * depth + c * size + static_cast<size_t>(i);
+          for (size_t k = 0; k < count; ++k, of_x += stride, at += depth) {
+            body(of_x, at);
           }
         }
       }

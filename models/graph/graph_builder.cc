@@ -73,6 +73,7 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
     GraphFeature& feature = features.emplace_back();
     feature.name = plan_of(column.feature).name();
     feature.width = static_cast<uint32_t>(column.width);
+    feature.tower = plan_of(column.feature).tower();
   }
   for (const SlotColumn& column : transform->slots()) {
     const Feature& plan = plan_of(column.feature);
@@ -84,6 +85,7 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
     feature.combiner = column.combiner.empty() ? "sum" : column.combiner;
     feature.initializer = column.initializer;
     feature.weighted = plan.weighted();
+    feature.tower = plan.tower();
     feature.several_ids = plan.format().kind() != TensorFormat::NONE ||
                           plan.categorizer().null_bucket() < 0 ||
                           plan.categorizer().oov_bucket() < 0;

@@ -26,6 +26,7 @@ struct GraphFeature {
   std::string combiner;      // of a row's ids: "sum", "mean", "sqrtn"
   std::string initializer;   // of the embedding; "" = the builder's choice
   bool weighted = false;     // its ids have weights
+  std::string tower;         // Feature.tower
   bool several_ids = false;  // a row may have none or more than one
 };
 

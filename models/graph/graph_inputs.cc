@@ -35,6 +35,17 @@ Status NoFeature(const ModelSpec& spec, const std::string& name, const std::stri
   return status;
 }
 
+Status CheckLabel(const LabelPlan& label, const GraphInput& input) {
+  const bool classes = label.kind() == LabelPlan::CLASS;
+  const uint32_t width = label.kind() == LabelPlan::VECTOR ? label.width() : 0;
+  if ((input.kind() == GraphInput::CLASS && !classes) ||
+      (input.kind() == GraphInput::LABEL && input.width() != width)) {
+    return InvalidArgument(
+        fmt::format("the loss's '{}' is not what label '{}' is", input.name(), label.column()));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<GraphInputs> GraphInputs::Make(const ModelSpec& spec, const FeatureTransform& transform,
@@ -43,6 +54,10 @@ Result<GraphInputs> GraphInputs::Make(const ModelSpec& spec, const FeatureTransf
   for (const GraphInput& graph : run->graph().inputs()) {
     Input& input = inputs.inputs_.emplace_back();
     input.graph = &graph;
+    if (graph.kind() == GraphInput::LABEL || graph.kind() == GraphInput::CLASS) {
+      RETURN_IF_ERROR(CheckLabel(spec.features().label(), graph));
+      continue;
+    }
     RETURN_IF_ERROR(graph.kind() == GraphInput::NUMBERS ? inputs.AddNumbers(spec, &input)
                                                         : inputs.AddSlot(spec, &input));
   }
@@ -108,7 +123,8 @@ const GraphInputs::Input* GraphInputs::Find(const std::string& name) const {
 
 const SlotColumn* GraphInputs::SlotOf(const std::string& input) const {
   const Input* found = Find(input);
-  return found == nullptr || found->graph->kind() == GraphInput::NUMBERS
+  return found == nullptr || (found->graph->kind() != GraphInput::IDS &&
+                              found->graph->kind() != GraphInput::BAG)
              ? nullptr
              : &transform_->slots()[found->slot];
 }
@@ -147,7 +163,9 @@ RowUse GraphInputs::UseOf(const std::string& input, const FeatureBatch& batch,
 void GraphInputs::Feed(const FeatureBatch& batch) {
   for (Input& input : inputs_) {
     Tensor* tensor = run_->Find(input.graph->name());
-    if (tensor == nullptr) {
+    const bool of_label =
+        input.graph->kind() == GraphInput::LABEL || input.graph->kind() == GraphInput::CLASS;
+    if (tensor == nullptr || (of_label && batch.labels.empty())) {
       continue;
     }
     if (input.graph->kind() == GraphInput::NUMBERS) {
@@ -163,6 +181,16 @@ void GraphInputs::Feed(const FeatureBatch& batch) {
                       tensor->numbers + r * width + run.to);
         }
       }
+      continue;
+    }
+    if (input.graph->kind() == GraphInput::LABEL) {
+      tensor->numbers = const_cast<float*>(batch.labels.data());
+      continue;
+    }
+    if (input.graph->kind() == GraphInput::CLASS) {
+      run_->Allocate(tensor);
+      std::transform(batch.labels.begin(), batch.labels.end(), tensor->integers,
+                     [](float id) { return static_cast<int64_t>(id); });
       continue;
     }
     const IdSlot& slot = batch.slots[input.slot];

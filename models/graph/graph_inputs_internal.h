@@ -43,7 +43,7 @@ class GraphInputs {
   struct Input {
     const GraphInput* graph = nullptr;
     std::vector<Run> runs;         // NUMBERS
-    size_t slot = 0;               // the others
+    size_t slot = 0;               // IDS, MASK, BAG
     std::vector<uint32_t> padded;  // IDS: for one batch
     RowUse bag;
   };

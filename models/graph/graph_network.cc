@@ -67,6 +67,7 @@ class GraphNetwork final : public Network {
  private:
   // False: the operators cannot process that many rows, so nothing is known of these.
   bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, uint64_t key);
+  LossSum OwnLoss(const FeatureBatch& batch);
   void PlaceGradient(const ParameterView& view, Gradient* gradient);
   void ClearUnreached(Gradient* gradient) const;
 
@@ -86,6 +87,7 @@ class GraphNetwork final : public Network {
   std::vector<graph::RowUse> uses_;      // by table
   std::vector<IdNumbering> numberings_;  // of the tables
   std::vector<float> unlearnt_;          // the output's gradient when nothing learns
+  std::vector<float> shifted_;           // the output with its rows' offsets
 };
 
 Status GraphNetwork::AddParameters() {
@@ -139,7 +141,7 @@ Status GraphNetwork::CheckOutputs() {
   const auto outputs = static_cast<int64_t>(loss_.outputs());
   int64_t before = 0;
   for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{7}}) {
-    if (Status status = run_->Plan(rows); !status.ok()) {
+    if (Status status = run_->Plan(rows, /*with_loss=*/true); !status.ok()) {
       return std::move(status).Because(fmt::format("with a batch of {} rows", rows));
     }
     const graph::Tensor& output = run_->output();
@@ -151,6 +153,17 @@ Status GraphNetwork::CheckOutputs() {
                                          graph::ShapeText(output.shape), rows))
           .Hint(outputs == 1 ? "this label needs one number per row"
                              : fmt::format("this label needs {} numbers per row", outputs));
+    }
+    if (const graph::Tensor* loss = run_->loss()) {
+      if (loss->type != graph::ElementType::kFloat || loss->shape != graph::Shape{rows}) {
+        return InvalidArgument(fmt::format("the model's loss has {} of shape {} for {} rows",
+                                           graph::TypeText(loss->type),
+                                           graph::ShapeText(loss->shape), rows))
+            .Hint("it is one number for each row: the mean over a batch is Sluice's");
+      }
+      if (!loss->trained) {
+        return InvalidArgument("the model's loss has no gradient: nothing would be learnt");
+      }
     }
     // Values and gradients, for 2 to 7 rows.
     constexpr size_t kCopies = 2;
@@ -194,7 +207,7 @@ bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view,
   SLUICE_CHECK(batch.dense_width == transform_->dense_width() &&
                    batch.slots.size() == transform_->slots().size(),
                "a batch comes from the network's own transform");
-  if (!run_->Plan(static_cast<int64_t>(batch.rows)).ok() ||
+  if (!run_->Plan(static_cast<int64_t>(batch.rows), /*with_loss=*/train).ok() ||
       run_->output().count() != batch.rows * outputs()) {
     return false;
   }
@@ -266,14 +279,42 @@ LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view,
     return {kNaN, static_cast<double>(batch.rows)};
   }
   run_->PrepareBackward();
+  if (run_->loss() != nullptr) {
+    const LossSum sum = OwnLoss(batch);
+    run_->Backward();
+    ClearUnreached(gradient);
+    return sum;
+  }
   graph::Tensor& output = run_->output();
   unlearnt_.resize(output.gradient == nullptr ? output.count() : 0);
+  const float* numbers = output.numbers;
+  if (!batch.offsets.empty()) {
+    shifted_.assign(output.numbers, output.numbers + output.count());
+    batch.AddOffsets(outputs(), shifted_.data());
+    numbers = shifted_.data();
+  }
   const LossSum sum =
-      loss_.Compute(batch.rows, output.numbers, batch.labels.data(),
+      loss_.Compute(batch.rows, numbers, batch.labels.data(),
                     batch.weights.empty() ? nullptr : batch.weights.data(),
                     output.gradient == nullptr ? unlearnt_.data() : output.gradient);
   run_->Backward();
   ClearUnreached(gradient);
+  return sum;
+}
+
+// The weighted sum of the graph's own loss of each row; starts the gradient.
+LossSum GraphNetwork::OwnLoss(const FeatureBatch& batch) {
+  graph::Tensor& losses = *run_->loss();
+  LossSum sum;
+  for (size_t r = 0; r < batch.rows; ++r) {
+    const double weight = batch.weights.empty() ? 1.0 : static_cast<double>(batch.weights[r]);
+    sum.loss += weight * static_cast<double>(losses.numbers[r]);
+    sum.weight += weight;
+  }
+  const float share = sum.weight > 0 ? static_cast<float>(1.0 / sum.weight) : 0.0F;
+  for (size_t r = 0; r < batch.rows; ++r) {
+    losses.gradient[r] = batch.weights.empty() ? share : share * batch.weights[r];
+  }
   return sum;
 }
 
@@ -282,6 +323,7 @@ LossSum GraphNetwork::Predict(const FeatureBatch& batch, const ParameterView& vi
   if (Forward(batch, view, false, 0)) {
     const graph::Tensor& output = run_->output();
     predictions->assign(output.numbers, output.numbers + output.count());
+    batch.AddOffsets(outputs(), predictions->data());
   } else {
     predictions->assign(batch.rows * outputs(), std::numeric_limits<float>::quiet_NaN());
   }

@@ -30,26 +30,28 @@ GraphNode* OnlyMaker(const std::string& value, NetworkGraph* graph) {
   return readers == 1 ? maker : nullptr;
 }
 
-void LeaveToTheLoss(NetworkGraph* graph, std::vector<std::string>* notes) {
+std::string LeaveToTheLoss(NetworkGraph* graph, std::vector<std::string>* notes) {
   std::string value = graph->outputs_size() == 1 ? graph->outputs(0) : "";
   for (int step = 0; step < graph->nodes_size(); ++step) {
     GraphNode* node = OnlyMaker(value, graph);
     if (node == nullptr || node->inputs_size() == 0) {
-      return;
+      return "";
     }
     if (node->op_type() == "Sigmoid" || node->op_type() == "Softmax") {
       notes->push_back(fmt::format("the {} at the end is part of the loss, and of predictions",
                                    node->op_type()));
+      std::string left = node->op_type();
       node->set_op_type("Identity");
       node->clear_attributes();
-      return;
+      return left;
     }
     if (std::find(kSameNumbers.begin(), kSameNumbers.end(), node->op_type()) ==
         kSameNumbers.end()) {
-      return;
+      return "";
     }
     value = node->inputs(0);
   }
+  return "";
 }
 
 bool HasTwo(const NetworkGraph& graph) {
@@ -60,13 +62,14 @@ bool HasTwo(const NetworkGraph& graph) {
 
 }  // namespace
 
-void FitOutput(size_t outputs, bool classes, NetworkGraph* graph, std::vector<std::string>* notes) {
+std::string FitOutput(size_t outputs, bool classes, NetworkGraph* graph,
+                      std::vector<std::string>* notes) {
   if (!classes) {
-    return;
+    return "";
   }
-  LeaveToTheLoss(graph, notes);
+  std::string left = LeaveToTheLoss(graph, notes);
   if (outputs != 1 || !HasTwo(*graph)) {
-    return;
+    return left;
   }
   const std::string both = graph->outputs(0);
   const std::string weights = both + "/of_two";
@@ -86,6 +89,7 @@ void FitOutput(size_t outputs, bool classes, NetworkGraph* graph, std::vector<st
   difference->add_outputs(both + "/difference");
   graph->set_outputs(0, both + "/difference");
   notes->push_back("of the outputs for two classes the second less the first counts");
+  return left;
 }
 
 }  // namespace sluice::models

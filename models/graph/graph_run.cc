@@ -19,11 +19,13 @@ Tensor* GraphRun::Find(const std::string& name) {
   return found == names_.end() || readers_[found->second] == 0 ? nullptr : &tensors_[found->second];
 }
 
-Status GraphRun::Plan(int64_t rows) {
-  if (rows == rows_) {
+Status GraphRun::Plan(int64_t rows, bool with_loss) {
+  with_loss = with_loss && loss_;
+  if (rows == rows_ && with_loss == with_loss_) {
     return OkStatus();
   }
   rows_ = -1;
+  with_loss_ = with_loss;
   elements_ = 0;
   allocated_ = prepared_ = false;
   for (size_t t = 0; t < tensors_.size(); ++t) {
@@ -38,7 +40,7 @@ Status GraphRun::Plan(int64_t rows) {
     const GraphInput& input = graph_.inputs(i);
     Tensor& tensor = tensors_[static_cast<size_t>(i)];
     tensor.shape = {rows};
-    if (input.kind() == GraphInput::NUMBERS) {
+    if (input.kind() == GraphInput::NUMBERS || (input.kind() == GraphInput::LABEL && input.width() > 0)) {
       tensor.shape.push_back(input.width());
     } else if (input.length() > 0 || input.kind() == GraphInput::MASK) {
       tensor.shape.push_back(input.length());
@@ -47,6 +49,9 @@ Status GraphRun::Plan(int64_t rows) {
     elements_ += tensor.size();
   }
   for (Step& step : steps_) {
+    if (step.of_loss && !with_loss_) {
+      continue;
+    }
     if (Status status = PlanStep(&step); !status.ok()) {
       return std::move(status).Because(NameOf(*step.node));
     }
@@ -115,14 +120,14 @@ void GraphRun::Forward(bool train, uint64_t key) {
   if (!std::exchange(allocated_, true)) {
     for (Step& step : steps_) {
       for (Tensor* output : step.context.outputs) {
-        if (output != nullptr && !output->known && !step.run->IsView()) {
+        if (output != nullptr && (with_loss_ || !step.of_loss) && !output->known && !step.run->IsView()) {
           Allocate(output);
         }
       }
     }
   }
   for (Step& step : steps_) {
-    if (!step.done) {
+    if (!step.done && (with_loss_ || !step.of_loss)) {
       step.context.train = train;
       step.context.key = HashInteger(key + step.number);
       step.run->Forward(step.context);
@@ -136,6 +141,9 @@ void GraphRun::PrepareBackward() {
     return;
   }
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (step->of_loss && !with_loss_) {
+      continue;
+    }
     for (Tensor* output : step->context.outputs) {
       if (output == nullptr || !output->trained) {
         continue;
@@ -161,7 +169,7 @@ void GraphRun::Backward() {
   for (Tensor& tensor : tensors_) {
     tensor.written = false;
   }
-  tensors_[output_].written = true;
+  tensors_[with_loss_ ? *loss_ : output_].written = true;
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     const auto& outputs = step->context.outputs;
     const bool reached = std::any_of(outputs.begin(), outputs.end(), [](const Tensor* output) {

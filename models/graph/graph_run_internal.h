@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,12 +40,15 @@ class GraphRun {
   // nullptr: there is no such value, or no node reads it.
   Tensor* Find(const std::string& name);
   Tensor& output() { return tensors_[output_]; }
+  // nullptr: the graph leaves the loss to ModelSpec.loss.
+  Tensor* loss() { return loss_ ? &tensors_[*loss_] : nullptr; }
 
   // All values of a batch of the size that was planned last.
   int64_t elements() const { return elements_; }
 
-  // Prepares for batches of that many rows. Fails if an operator cannot process them.
-  Status Plan(int64_t rows);
+  // Prepares for batches of that many rows, `with_loss`: of which the loss will be computed, too.
+  // Fails if an operator cannot process them.
+  Status Plan(int64_t rows, bool with_loss = false);
   // For inputs, after Plan: memory for their elements, valid until the next Plan.
   void Allocate(Tensor* input);
 
@@ -54,8 +58,8 @@ class GraphRun {
   // After Forward and before Backward: memory for all gradients except those of parameters and
   // tables.
   void PrepareBackward();
-  // Computes the gradients of parameters and tables, whose pointers must be set, from the output's
-  // gradient, which must be filled in. Their `written` is set if a gradient reached them.
+  // Computes the gradients of parameters and tables, whose pointers must be set, from the gradient
+  // of the loss if that was planned, else of the output, which must be filled in. Their `written` is set if a gradient reached them.
   void Backward();
 
  private:
@@ -67,12 +71,15 @@ class GraphRun {
     OperatorContext context;
     uint64_t number = 0;  // among the graph's nodes; part of dropout's key
     bool learns = false;  // a parameter or table needs its gradient
+    bool of_loss = false;  // the output does not depend on it
     bool fixed = false;   // reads only constants: runs once per batch size
     bool done = false;
   };
   GraphRun(const NetworkGraph& graph, const Kernels& kernels);
   Status AddGiven();
   Status AddSteps();
+  std::vector<bool> CountReaders();
+  Status CheckOfLoss(const GraphInput& input, const std::vector<bool>& of_output) const;
   Status CheckTables() const;
   Status AddTensor(const std::string& name);
   Status PlanStep(Step* step);
@@ -86,11 +93,13 @@ class GraphRun {
   std::vector<Tensor> tensors_;  // inputs, parameters and tables come first
   size_t given_ = 0;
   size_t output_ = 0;
+  std::optional<size_t> loss_;
   std::vector<uint32_t> readers_;  // by tensor
   std::vector<Step> steps_;        // those on which the output depends
 
   // For the current batch size.
   int64_t rows_ = -1;
+  bool with_loss_ = false;
   int64_t elements_ = 0;
   bool allocated_ = false;
   bool prepared_ = false;

@@ -102,9 +102,11 @@ Status GraphRun::AddGiven() {
     switch (input.kind()) {
       case GraphInput::NUMBERS:
       case GraphInput::MASK:
+      case GraphInput::LABEL:
         tensor.type = ElementType::kFloat;
         break;
       case GraphInput::IDS:
+      case GraphInput::CLASS:
         tensor.type = ElementType::kInteger;
         break;
       case GraphInput::BAG:
@@ -175,17 +177,20 @@ Status GraphRun::AddSteps() {
   output_ = found->second;
   readers_.assign(tensors_.size(), 0);
   readers_[output_] = 1;
-  std::vector<bool> needed(entries.size(), false);
-  for (size_t n = entries.size(); n-- > 0;) {
-    const GraphNode& node = graph_.nodes(static_cast<int>(n));
-    for (const std::string& output : node.outputs()) {
-      needed[n] = needed[n] || (!output.empty() && readers_[names_.at(output)] > 0);
+  const std::vector<bool> of_output = CountReaders();
+  std::vector<bool> needed = of_output;
+  if (!graph_.loss().empty()) {
+    const auto loss = names_.find(graph_.loss());
+    if (loss == names_.end() || loss->second < given_) {
+      return InvalidArgument(fmt::format("no node makes the loss '{}'", graph_.loss()));
     }
-    for (const std::string& input : node.inputs()) {
-      if (needed[n] && !input.empty()) {
-        ++readers_[names_.at(input)];
-      }
-    }
+    loss_ = loss->second;
+    readers_.assign(tensors_.size(), 0);
+    readers_[output_] = readers_[*loss_] = 1;
+    needed = CountReaders();
+  }
+  for (int i = 0; i < graph_.inputs_size(); ++i) {
+    RETURN_IF_ERROR(CheckOfLoss(graph_.inputs(i), of_output));
   }
   for (size_t n = 0; n < entries.size(); ++n) {
     const GraphNode& node = graph_.nodes(static_cast<int>(n));
@@ -195,6 +200,7 @@ Status GraphRun::AddSteps() {
     Step& step = steps_.emplace_back(node);
     step.run = entries[n]->make();
     step.number = n;
+    step.of_loss = !of_output[n];
     for (const std::string& input : node.inputs()) {
       step.context.inputs.push_back(input.empty() ? nullptr : &tensors_[names_.at(input)]);
     }
@@ -214,6 +220,38 @@ Status GraphRun::AddSteps() {
   numbers_.resize(tensors_.size());
   integers_.resize(tensors_.size());
   gradients_.resize(tensors_.size());
+  return OkStatus();
+}
+
+// Which nodes the values depend on that have readers already; counts the readers of all others.
+std::vector<bool> GraphRun::CountReaders() {
+  std::vector<bool> needed(static_cast<size_t>(graph_.nodes_size()), false);
+  for (size_t n = needed.size(); n-- > 0;) {
+    const GraphNode& node = graph_.nodes(static_cast<int>(n));
+    for (const std::string& output : node.outputs()) {
+      needed[n] = needed[n] || (!output.empty() && readers_[names_.at(output)] > 0);
+    }
+    for (const std::string& input : node.inputs()) {
+      if (needed[n] && !input.empty()) {
+        ++readers_[names_.at(input)];
+      }
+    }
+  }
+  return needed;
+}
+
+// In prediction there is no label.
+Status GraphRun::CheckOfLoss(const GraphInput& input, const std::vector<bool>& of_output) const {
+  if (input.kind() != GraphInput::LABEL && input.kind() != GraphInput::CLASS) {
+    return OkStatus();
+  }
+  for (size_t n = 0; n < of_output.size(); ++n) {
+    const GraphNode& node = graph_.nodes(static_cast<int>(n));
+    if (of_output[n] &&
+        std::find(node.inputs().begin(), node.inputs().end(), input.name()) != node.inputs().end()) {
+      return InvalidArgument(fmt::format("{}: the output depends on the label", NameOf(node)));
+    }
+  }
   return OkStatus();
 }
 

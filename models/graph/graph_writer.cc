@@ -69,6 +69,21 @@ GraphValue GraphWriter::Embedding(const std::string& scope, const GraphFeature& 
   return value;
 }
 
+GraphValue GraphWriter::Ids(const GraphFeature& feature) {
+  GraphInput* input = graph_->add_inputs();
+  input->set_name("id/" + feature.name);
+  input->set_kind(GraphInput::IDS);
+  input->add_features(feature.name);
+  return {input->name(), 1};
+}
+
+GraphValue GraphWriter::Label() {
+  GraphInput* input = graph_->add_inputs();
+  input->set_name("label");
+  input->set_kind(GraphInput::LABEL);
+  return {input->name(), 1};
+}
+
 std::string GraphWriter::Parameter(const std::string& name, const std::vector<int64_t>& shape,
                                    const std::string& initializer) {
   GraphParameter* parameter = graph_->add_parameters();
@@ -187,6 +202,26 @@ GraphValue GraphWriter::SumOfRow(const GraphValue& value) {
   const GraphValue sum = Node("ReduceSum", {value.name}, 1);
   SetIntegers("axes", {1});
   return sum;
+}
+
+GraphValue GraphWriter::LogSoftmax(const GraphValue& value) {
+  return Node("LogSoftmax", {value.name}, value.width);
+}
+
+GraphValue GraphWriter::Column(const GraphValue& of_rows) {
+  const std::string shape = Shape({-1, 1});
+  return Node("Reshape", {of_rows.name, shape}, 1);
+}
+
+GraphValue GraphWriter::Turned(const GraphValue& value) {
+  const GraphValue turned = Node("Transpose", {value.name}, value.width);
+  SetIntegers("perm", {1, 0});
+  return turned;
+}
+
+void GraphWriter::SetLoss(const GraphValue& value) {
+  const std::string shape = Shape({-1});
+  graph_->set_loss(Node("Reshape", {value.name, shape}, 1, "loss").name);
 }
 
 GraphValue GraphWriter::Bounded(const GraphValue& value) {

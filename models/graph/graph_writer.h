@@ -36,6 +36,10 @@ class GraphWriter {
   // `initializer` is used if the feature has none of its own.
   GraphValue Embedding(const std::string& scope, const GraphFeature& feature, int64_t dimension,
                        const std::string& initializer);
+  // The id of each row, [rows], of a feature that has one per row.
+  GraphValue Ids(const GraphFeature& feature);
+  // The label, [rows]: only for the loss.
+  GraphValue Label();
   // A trained dense tensor.
   std::string Parameter(const std::string& name, const std::vector<int64_t>& shape,
                         const std::string& initializer);
@@ -61,6 +65,9 @@ class GraphWriter {
   // Columns [begin, end) of each of the values, concatenated.
   GraphValue SliceOfEach(const GraphValue& stacked, int64_t count, int64_t begin, int64_t end);
   GraphValue SumOfRow(const GraphValue& value);  // width 1
+  GraphValue LogSoftmax(const GraphValue& value);
+  GraphValue Column(const GraphValue& of_rows);  // [rows, 1] of [rows]
+  GraphValue Turned(const GraphValue& value);    // transposed: not of a row any more
   // x / sqrt(1 + (x / bound)^2): limits the influence of outliers.
   GraphValue Bounded(const GraphValue& value);
   // value x kernel [+ bias].
@@ -71,6 +78,9 @@ class GraphWriter {
   GraphValue Hidden(const std::string& scope, GraphValue value, const AttributeValues& attributes);
   // Adds half of l2 times the squares of a row's numbers to its loss, by the gradient only.
   GraphValue Penalised(const GraphValue& value, double l2);
+
+  // [rows, 1]: what is minimised, in place of the loss of the output.
+  void SetLoss(const GraphValue& value);
 
   Result<NetworkGraph> Take(const GraphValue& output);
 

@@ -103,6 +103,19 @@ class Reduce final : public Operator {
     winners_.assign(n, kNone);
     const size_t step = broadcast_.step(0);
     broadcast_.ForEachRun([&](size_t place, size_t run, const auto& first) {
+      if (step == 0 && run > 0) {  // all of them become one
+        const auto to = static_cast<size_t>(first[0]);
+        size_t winner = winners_[to] == kNone ? place : winners_[to];
+        float greatest = x[winner];
+        for (size_t i = 0; i < run; ++i) {
+          const bool wins = x[place + i] > greatest || std::isnan(x[place + i]);
+          winner = wins ? place + i : winner;
+          greatest = wins ? x[place + i] : greatest;
+        }
+        winners_[to] = winner;
+        y[to] = greatest;
+        return;
+      }
       for (size_t i = 0; i < run; ++i) {
         const size_t to = static_cast<size_t>(first[0]) + i * step;
         const float own = x[place + i];

@@ -19,7 +19,12 @@ Status Damaged() {
       .Hint("CREATE OR REPLACE MODEL TYPE has it compiled anew");
 }
 
-Result<std::string_view> ReadHeader(std::string_view compiled, rapidjson::Document* header) {
+// Of the model, and of the loss: empty if there is none.
+struct Files {
+  std::string_view model, loss;
+};
+
+Result<Files> ReadHeader(std::string_view compiled, rapidjson::Document* header) {
   const size_t end = compiled.find('\n');
   if (end == std::string_view::npos) {
     return Damaged();
@@ -29,7 +34,13 @@ Result<std::string_view> ReadHeader(std::string_view compiled, rapidjson::Docume
   if (!keras::ParseJson(line, header).ok() || !header->IsObject()) {
     return Damaged();
   }
-  return compiled.substr(end + 1);
+  const std::string_view files = compiled.substr(end + 1);
+  const double loss = keras::Number(*header, "loss_bytes", 0);
+  if (!(loss >= 0 && loss <= static_cast<double>(files.size()))) {
+    return Damaged();
+  }
+  const size_t begin = files.size() - static_cast<size_t>(loss);
+  return Files{files.substr(0, begin), files.substr(begin)};
 }
 
 std::vector<double> NumbersOf(const Json& value) {
@@ -104,13 +115,36 @@ Result<CompiledModel> ReadCompiledModel(std::string_view compiled) {
       }
     }
   }
+  model.loss_line = static_cast<int>(keras::Number(header, "loss_line", 0));
+  if (const Json& losses = keras::Member(header, "losses"); losses.IsArray()) {
+    for (const Json& batch : losses.GetArray()) {
+      if (!batch.IsObject()) {
+        return Damaged();
+      }
+      model.losses.push_back({NumbersOf(keras::Member(batch, "labels")),
+                              NumbersOf(keras::Member(batch, "losses"))});
+    }
+  }
   return model;
+}
+
+Result<std::optional<ImportedNetwork>> ReadCompiledLoss(std::string_view compiled) {
+  rapidjson::Document header;
+  ASSIGN_OR_RETURN(const Files files, ReadHeader(compiled, &header));
+  if (files.loss.empty()) {
+    return std::optional<ImportedNetwork>();
+  }
+  Result<ImportedNetwork> loss = ReadOnnx(files.loss, {});
+  if (!loss.ok()) {
+    return loss.status().Because("loss");
+  }
+  return std::optional<ImportedNetwork>(std::move(loss).value());
 }
 
 Result<ImportedNetwork> ReadCompiledNetwork(std::string_view compiled) {
   rapidjson::Document header;
-  ASSIGN_OR_RETURN(const std::string_view file, ReadHeader(compiled, &header));
-  ASSIGN_OR_RETURN(ImportedNetwork network, ReadOnnx(file, {}));
+  ASSIGN_OR_RETURN(const Files files, ReadHeader(compiled, &header));
+  ASSIGN_OR_RETURN(ImportedNetwork network, ReadOnnx(files.model, {}));
   if (const Json& frozen = keras::Member(header, "frozen"); frozen.IsArray()) {
     for (const Json& name : frozen.GetArray()) {
       GraphParameter* parameter =

@@ -22,12 +22,20 @@ struct CompiledModel {
     int line = 0;      // of the source
     std::vector<std::pair<std::string, std::vector<double>>> arguments;
   };
+  // The source's loss of each row of such a batch, and the labels that it was computed for.
+  struct Losses {
+    std::vector<double> labels;
+    std::vector<double> losses;
+  };
   std::vector<Output> outputs;
   Optimizer optimizer;
+  std::vector<Losses> losses;  // empty: the source has no loss, or it was not asked for
+  int loss_line = 0;
   std::string torch;  // its version
 };
 
-// The compiled form of a model type written in Python: a line of JSON, then an ONNX file. It is
+// The compiled form of a model type written in Python: a line of JSON, then an ONNX file, and
+// perhaps another one of the loss. It is
 // the text of ImportSource for the language "pytorch". It is not trusted. Pure.
 Result<CompiledModel> ReadCompiledModel(std::string_view compiled);
 

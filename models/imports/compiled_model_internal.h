@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/status.h"
@@ -10,6 +11,9 @@ namespace sluice::models {
 // The network of a compiled model. Parameters that the module does not train are frozen; large
 // embeddings get their real size, of which the file has the first rows only.
 Result<ImportedNetwork> ReadCompiledNetwork(std::string_view compiled);
+
+// The graph of the loss, of the inputs `output` and `label`; nullopt: there is none.
+Result<std::optional<ImportedNetwork>> ReadCompiledLoss(std::string_view compiled);
 
 // After MakeTables: fails if a parameter of which the file has only some rows is no table.
 Status CheckHeldWhole(const ImportedNetwork& network);

@@ -9,9 +9,12 @@
 #include "models/graph/graph_output.h"
 #include "models/graph/graph_tables.h"
 #include "models/imports/bind_features_internal.h"
+#include "models/imports/compiled_model.h"
 #include "models/imports/compiled_model_internal.h"
 #include "models/imports/keras_reader_internal.h"
 #include "models/imports/onnx_reader_internal.h"
+#include "models/imports/onnx_rewrite_internal.h"
+#include "models/imports/own_loss_internal.h"
 #include "models/networks/initialize.h"
 #include "models/networks/loss.h"
 
@@ -29,6 +32,16 @@ Result<ImportedNetwork> Read(const ImportSource& source) {
     return ReadCompiledNetwork(source.text);
   }
   return Unimplemented(fmt::format("no network is read from '{}'", source.language));
+}
+
+Result<std::optional<OwnLoss>> ReadOwnLoss(std::string_view compiled) {
+  ASSIGN_OR_RETURN(std::optional<ImportedNetwork> loss, ReadCompiledLoss(compiled));
+  ASSIGN_OR_RETURN(const CompiledModel model, ReadCompiledModel(compiled));
+  if (!loss) {
+    return std::optional<OwnLoss>();
+  }
+  const size_t width = model.outputs.empty() ? 1 : model.outputs.front().width;
+  return std::optional<OwnLoss>(OwnLoss{std::move(*loss), width});
 }
 
 // Tables whose values are in the file begin with these; other rows are initialised when they are
@@ -60,12 +73,23 @@ NetworkWeights StartOf(ImportedNetwork* network, uint64_t seed) {
   return start;
 }
 
-Status Finish(ImportedNetwork network, ModelSpec* spec, ImportReport* report) {
+// The output becomes what ModelSpec.loss takes, unless the network has a loss of its own.
+Status FitToLabel(std::optional<OwnLoss> own, ModelSpec* spec, ImportedNetwork* network,
+                  std::vector<std::string>* notes) {
+  ASSIGN_OR_RETURN(const Loss loss, Loss::Make(*spec));
+  const LabelPlan& label = spec->features().label();
+  const std::string output =
+      network->graph.outputs_size() > 0 ? network->graph.outputs(0) : std::string();
+  const std::string left =
+      FitOutput(loss.outputs(), label.kind() == LabelPlan::CLASS, &network->graph, notes);
+  return own ? AttachLoss(std::move(*own), output, left, label, network) : OkStatus();
+}
+
+Status Finish(ImportedNetwork network, std::optional<OwnLoss> own, ModelSpec* spec,
+              ImportReport* report) {
   report->notes = std::move(network.notes);
   RETURN_IF_ERROR(BindToFeatures(spec->features(), &network, &report->unread_features));
-  ASSIGN_OR_RETURN(const Loss loss, Loss::Make(*spec));
-  const bool classes = spec->features().label().kind() == LabelPlan::CLASS;
-  FitOutput(loss.outputs(), classes, &network.graph, &report->notes);
+  RETURN_IF_ERROR(FitToLabel(std::move(own), spec, &network, &report->notes));
   for (std::string& note : MakeTables(&network.graph)) {
     report->notes.push_back(std::move(note));
   }
@@ -86,7 +110,42 @@ const std::vector<std::string>& ImportLanguages() {
 
 Status ImportNetwork(const ImportSource& source, ModelSpec* spec, ImportReport* report) {
   ASSIGN_OR_RETURN(ImportedNetwork network, Read(source));
-  return Finish(std::move(network), spec, report);
+  std::optional<OwnLoss> own;
+  if (source.language == "pytorch" && source.own_loss) {
+    ASSIGN_OR_RETURN(own, ReadOwnLoss(source.text));
+  }
+  return Finish(std::move(network), std::move(own), spec, report);
+}
+
+Status ImportLossAlone(std::string_view compiled, size_t width, ModelSpec* spec) {
+  ASSIGN_OR_RETURN(std::optional<OwnLoss> own, ReadOwnLoss(compiled));
+  if (!own) {
+    return InvalidArgument("the model has no loss of its own");
+  }
+  FeaturePlan* features = spec->mutable_features();
+  ImportedNetwork network;
+  GraphInput* input = network.graph.add_inputs();
+  input->set_name("outputs");
+  input->set_width(static_cast<uint32_t>(width));
+  for (size_t i = 0; i < width; ++i) {
+    Feature* feature = features->add_features();
+    feature->set_name(fmt::format("output {}", i));
+    feature->set_scale(1);
+    feature->add_inputs(static_cast<uint32_t>(features->inputs_size()));
+    InputColumn* column = features->add_inputs();
+    column->set_name(feature->name());
+    column->set_type(static_cast<int32_t>(DataType::kDouble));
+    input->add_features(feature->name());
+  }
+  GraphParameter* shift = network.graph.add_parameters();  // for gradients
+  shift->set_name("shift");
+  shift->add_shape(static_cast<int64_t>(width));
+  shift->set_initializer("zeros");
+  network.graph.add_outputs(AddNode("Add", {"outputs", "shift"}, "shifted", &network.graph));
+  std::vector<std::string> notes;
+  RETURN_IF_ERROR(FitToLabel(std::move(own), spec, &network, &notes));
+  *spec->mutable_graph() = std::move(network.graph);
+  return OkStatus();
 }
 
 Status CheckImport(const ImportSource& source) {

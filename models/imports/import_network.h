@@ -20,6 +20,7 @@ struct ImportSource {
   std::string_view text;            // onnx: the bytes of the file; keras: JSON; pytorch: see
                                     // compiled_model.h
   std::vector<std::string> frozen;  // onnx: parameters that do not learn
+  bool own_loss = true;             // pytorch: whether loss() of the source, if any, counts
 };
 
 // What an import yields besides the graph.
@@ -38,6 +39,10 @@ struct ImportReport {
 // together is checked by Network::Make. Pure; thread-safe.
 
 Status ImportNetwork(const ImportSource& source, ModelSpec* spec, ImportReport* report);
+
+// Of a compiled form that has a loss: a model whose features are the outputs themselves, `width`
+// numbers, so that its Step computes the loss of any output. The spec's label is set.
+Status ImportLossAlone(std::string_view compiled, size_t width, ModelSpec* spec);
 
 // Errors of the source that do not depend on the features.
 Status CheckImport(const ImportSource& source);

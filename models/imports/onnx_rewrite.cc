@@ -63,6 +63,41 @@ void AddReduceMin(GraphNode node, const std::string& base, NetworkGraph* graph) 
   AddNode("Neg", {base + "/most"}, base, graph);
 }
 
+// The loss of each row, by its class id: -log softmax at that place, or, of log probabilities, what
+// stands there. A third input weighs the classes.
+Status AddCrossEntropy(const GraphNode& node, const std::string& base, NetworkGraph* graph) {
+  for (const GraphAttribute& attribute : node.attributes()) {
+    const bool none = attribute.name() != "reduction" ||
+                      (attribute.texts_size() == 1 && attribute.texts(0) == "none");
+    const bool all = attribute.name() != "ignore_index" ||
+                     (attribute.integers_size() == 1 && attribute.integers(0) < 0);
+    if (!none || !all) {
+      return Unimplemented(fmt::format("{} of {} is not supported", attribute.name(),
+                                       node.op_type()))
+          .Hint(none ? "leave ignore_index out" : "reduction='none' leaves the mean to Sluice");
+    }
+  }
+  std::string logs = node.inputs(0);
+  if (node.op_type() == "SoftmaxCrossEntropyLoss") {
+    logs = AddNode("LogSoftmax", {logs}, base + "/logs", graph);
+  }
+  const std::string axis = AddIntegers({1}, base + "/axis", graph);
+  const std::string ids = AddNode("Unsqueeze", {node.inputs(1), axis}, base + "/ids", graph);
+  const std::string own = AddNode("GatherElements", {logs, ids}, base + "/own", graph);
+  GraphAttribute* along = graph->mutable_nodes(graph->nodes_size() - 1)->add_attributes();
+  along->set_name("axis");
+  along->add_integers(1);
+  const std::string flat = AddNode("Squeeze", {own, axis}, base + "/flat", graph);
+  const bool weighs = node.inputs_size() > 2 && !node.inputs(2).empty();
+  const std::string minus = AddNode("Neg", {flat}, weighs ? base + "/minus" : base, graph);
+  if (weighs) {
+    const std::string weight =
+        AddNode("Gather", {node.inputs(2), node.inputs(1)}, base + "/weight", graph);
+    AddNode("Mul", {minus, weight}, base, graph);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 std::string AddNode(const std::string& op, const std::vector<std::string>& inputs,
@@ -93,6 +128,10 @@ std::string AddIntegers(const std::vector<int64_t>& values, const std::string& n
 
 Status RewriteOperator(GraphNode node, NetworkGraph* graph) {
   const std::string& op = node.op_type();
+  const bool entropy = op == "SoftmaxCrossEntropyLoss" || op == "NegativeLogLikelihoodLoss";
+  if (entropy && node.inputs_size() >= 2 && node.outputs_size() >= 1 && !node.outputs(0).empty()) {
+    return AddCrossEntropy(node, node.outputs(0), graph);
+  }
   const bool pair = op == "PRelu" || op == "GreaterOrEqual" || op == "LessOrEqual";
   const bool rewritten =
       pair || op == "HardSwish" || op == "Sum" || op == "Mean" || op == "ReduceMin";

@@ -10,7 +10,8 @@
 namespace sluice::models {
 
 // Appends a node of an ONNX file to the graph. Operators that are combinations of others (PRelu,
-// HardSwish, GreaterOrEqual, LessOrEqual, Sum, Mean, ReduceMin) are replaced by these.
+// HardSwish, GreaterOrEqual, LessOrEqual, Sum, Mean, ReduceMin, the two losses of class ids) are
+// replaced by these.
 Status RewriteOperator(GraphNode node, NetworkGraph* graph);
 
 // Appends a node and returns the name of its only output. `name` is unique.

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "models/byte_stream_internal.h"
+#include "models/features/label_quantiles.h"
 #include "models/metrics/metric_state_internal.h"
 
 namespace sluice::models {
@@ -25,6 +26,7 @@ size_t StandardMetrics(Task task) {
     case Task::kRegression:
       return 5;
     case Task::kRanking:
+    case Task::kQuantiles:
       return 1;
   }
   return 0;
@@ -95,6 +97,40 @@ bool ReadRanking(ByteReader* in, RankingSums* sums) {
   return in->ok();
 }
 
+void WriteQuantiles(const std::vector<QuantileSums>& quantiles, ByteWriter* out) {
+  out->Whole(quantiles.size());
+  for (const QuantileSums& sums : quantiles) {
+    out->Double(sums.quantile);
+    out->Double(sums.loss);
+    out->Double(sums.covered);
+  }
+}
+
+bool ReadQuantiles(size_t outputs, ByteReader* in, std::vector<QuantileSums>* quantiles) {
+  const uint64_t count = in->Whole();
+  if (!in->ok() || (count != 0 && count != outputs)) {
+    return false;
+  }
+  for (uint64_t i = 0; i < count && in->ok(); ++i) {
+    QuantileSums& sums = quantiles->emplace_back();
+    sums.quantile = in->Double();
+    sums.loss = in->Double();
+    sums.covered = in->Double();
+  }
+  return in->ok();
+}
+
+void MergeQuantiles(const std::vector<QuantileSums>& from, std::vector<QuantileSums>* to) {
+  if (to->empty()) {
+    *to = from;
+    return;
+  }
+  for (size_t i = 0; i < from.size(); ++i) {
+    (*to)[i].loss += from[i].loss;
+    (*to)[i].covered += from[i].covered;
+  }
+}
+
 void MergeClasses(const ClassSums& from, ClassSums* to) {
   for (size_t i = 0; i < to->classes.size(); ++i) {
     to->classes[i].hits += from.classes[i].hits;
@@ -137,6 +173,13 @@ void MergeRanking(RankingSums from, RankingSums* to) {
 }  // namespace
 
 Metrics::Metrics(Task task, size_t outputs) : state_(std::make_unique<State>(task, outputs)) {}
+Metrics::Metrics(const ModelSpec& model, size_t outputs) : Metrics(TaskOf(model), outputs) {
+  if (state_->task == Task::kQuantiles) {
+    for (const double quantile : LabelQuantiles(model)) {
+      state_->quantiles.push_back({quantile, 0, 0});
+    }
+  }
+}
 Metrics::Metrics(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Metrics::~Metrics() = default;
 Metrics::Metrics(Metrics&&) noexcept = default;
@@ -160,6 +203,9 @@ void Metrics::Add(std::span<const float> predictions, std::span<const float> lab
       break;
     case Task::kRegression:
       state_->AddNumbers(predictions, labels, weights);
+      break;
+    case Task::kQuantiles:
+      state_->AddQuantiles(predictions, labels.first(rows), weights);
       break;
     case Task::kRanking:
       state_->AddRanking(predictions, labels.first(rows), groups);
@@ -188,6 +234,7 @@ void Metrics::Merge(const Metrics& other) {
   if (state_->task == Task::kRanking) {
     MergeRanking(from.ranking, &state_->ranking);
   }
+  MergeQuantiles(from.quantiles, &state_->quantiles);
 }
 
 std::string Metrics::Serialize() const {
@@ -204,6 +251,9 @@ std::string Metrics::Serialize() const {
     }
   }
   WriteRanking(state_->ranking, &out);
+  if (state_->task == Task::kQuantiles) {
+    WriteQuantiles(state_->quantiles, &out);
+  }
   return out.Take();
 }
 
@@ -212,7 +262,7 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
   const uint64_t format = in.Whole();
   const uint64_t task = in.Whole();
   const uint64_t outputs = in.Whole();
-  if (!in.ok() || format != kFormat || task > static_cast<uint64_t>(Task::kRanking) ||
+  if (!in.ok() || format != kFormat || task > static_cast<uint64_t>(Task::kQuantiles) ||
       outputs == 0 || outputs > kMaxOutputs || outputs > in.left() / sizeof(double)) {
     return InvalidArgument("the bytes are not metrics of this version");
   }
@@ -225,7 +275,10 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
       sums.*field = in.Double();
     }
   }
-  good = good && ReadRanking(&in, &state->ranking) && in.ok() && in.left() == 0;
+  good = good && ReadRanking(&in, &state->ranking) &&
+         (state->task != Task::kQuantiles ||
+          ReadQuantiles(state->outputs, &in, &state->quantiles)) &&
+         in.ok() && in.left() == 0;
   if (!good) {
     return InvalidArgument("the bytes of metrics are cut short or damaged");
   }
@@ -243,6 +296,10 @@ std::vector<std::pair<std::string, double>> Metrics::Values(
   const std::vector<std::string> names = Names(state_->task);
   for (size_t i = 0; i < StandardMetrics(state_->task); ++i) {
     values.emplace_back(names[i], state_->Value(names[i], &curves));
+  }
+  for (const QuantileSums& sums : state_->quantiles) {
+    const std::string name = std::string(kCoverage) + QuantileName(sums.quantile);
+    values.emplace_back(name, state_->Value(name, &curves));
   }
   for (const std::string& name : further) {
     const bool told = std::any_of(values.begin(), values.end(),
@@ -266,6 +323,8 @@ double Metrics::State::Value(std::string_view canonical_name, ScoreCurves* curve
       return ClassValue(canonical_name, curves);
     case Task::kRegression:
       return NumberValue(canonical_name);
+    case Task::kQuantiles:
+      return QuantileValue(canonical_name);
     case Task::kRanking: {
       RankingSums sums = ranking;
       CloseQuery(&sums);
@@ -273,6 +332,22 @@ double Metrics::State::Value(std::string_view canonical_name, ScoreCurves* curve
     }
   }
   return kNotANumber;
+}
+
+std::vector<std::string> Metrics::Names(const ModelSpec& model) {
+  std::vector<std::string> names = Names(TaskOf(model));
+  for (const double quantile : LabelQuantiles(model)) {
+    names.push_back(std::string(kCoverage) + QuantileName(quantile));
+  }
+  return names;
+}
+
+std::vector<std::string> Metrics::StandardNames(const ModelSpec& model) {
+  std::vector<std::string> names;
+  for (auto& [name, value] : Metrics(model, 1).Values()) {
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 double Metrics::rows() const {

@@ -14,10 +14,10 @@ namespace sluice::models {
 
 class ModelSpec;
 
-enum class Task { kBinary, kMulticlass, kRegression, kRanking };
+enum class Task { kBinary, kMulticlass, kRegression, kRanking, kQuantiles };
 
-// The task of a model, which determines its metrics: ranking if its objective says so, else by its
-// label.
+// The task of a model, which determines its metrics: ranking or quantiles if its objective or loss
+// says so, else by its label.
 Task TaskOf(const ModelSpec& model);
 
 // All metrics of a task, accumulated batch by batch, mergeable across shards in any order, in
@@ -26,11 +26,15 @@ Task TaskOf(const ModelSpec& model);
 // auc, pr_auc, log_loss, accuracy, precision, recall, f1, calibration (mean score / base rate);
 // multiclass: accuracy, log_loss, macro precision/recall/f1, auc (macro one-vs-rest, up to 100
 // classes); regression: rmse, mae, r2, mse, mape (percent, over labels that are not 0); ranking:
-// ndcg (gain 2^label - 1; 1 for a query without a relevant row).
+// ndcg (gain 2^label - 1; 1 for a query without a relevant row); quantiles: pinball_loss (their
+// mean), and of each coverage_q10, the share of rows whose label is not above it.
 // Not thread-safe.
 class Metrics {
  public:
   Metrics(Task task, size_t outputs);
+  // Of the model's task; of its quantiles, which the other constructor does not know: sums made by
+  // it learn them from those that are merged into them.
+  Metrics(const ModelSpec& model, size_t outputs);
   ~Metrics();
   Metrics(Metrics&&) noexcept;
   Metrics& operator=(Metrics&&) noexcept;
@@ -58,8 +62,12 @@ class Metrics {
 
   // Converts SQLFlow's spellings ("Accuracy", "AUC", "accuracy_score") to ours; empty if unknown.
   static std::string CanonicalName(std::string_view name);
-  // All metrics that can be requested: those of Values first.
+  // All metrics that can be requested: those of Values first. Of quantiles only what all such
+  // models have; the second form knows the model's.
   static std::vector<std::string> Names(Task task);
+  static std::vector<std::string> Names(const ModelSpec& model);
+  // Those of Values.
+  static std::vector<std::string> StandardNames(const ModelSpec& model);
   // The metric whose value is the threshold of least cost, if a missed positive costs this much and
   // a false one 1.
   static std::string CostThresholdName(std::string_view cost);

@@ -2,7 +2,7 @@
 #include <cctype>
 #include <utility>
 
-#include "models/metrics/metric.h"
+#include "models/metrics/metric_state_internal.h"
 
 namespace sluice::models {
 namespace {
@@ -69,11 +69,15 @@ constexpr Spelling kSpellings[] = {
     {"explainedvariancescore", "explained_variance"},
     {"ndcg", "ndcg"},
     {"ndcgscore", "ndcg"},
+    {"pinball", "pinball_loss"},
+    {"pinballloss", "pinball_loss"},
+    {"meanpinballloss", "pinball_loss"},
+    {"quantileloss", "pinball_loss"},
 };
 
 constexpr std::string_view kLowerIsBetter[] = {
     "log_loss",        "rmse",           "mae", "mse", "mape", "brier_score", "zero_one_loss",
-    "false_positives", "false_negatives"};
+    "false_positives", "false_negatives", "pinball_loss"};
 
 }  // namespace
 
@@ -89,7 +93,10 @@ std::string Metrics::CanonicalName(std::string_view name) {
       return std::string(spelling.name);
     }
   }
-  return "";
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower.starts_with(std::string(kCoverage) + "q") ? lower : "";
 }
 
 std::vector<std::string> Metrics::Names(Task task) {
@@ -120,6 +127,8 @@ std::vector<std::string> Metrics::Names(Task task) {
       return {"rmse", "mae", "r2", "mse", "mape", "explained_variance"};
     case Task::kRanking:
       return {"ndcg"};
+    case Task::kQuantiles:
+      return {"pinball_loss"};
   }
   return {};
 }

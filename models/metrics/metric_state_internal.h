@@ -55,6 +55,13 @@ struct NumberSums {
   double mean = 0, deviation = 0;          // of labels: Welford's mean and sum of squares
 };
 
+// For one predicted quantile.
+struct QuantileSums {
+  double quantile = 0;
+  double loss = 0;
+  double covered = 0;  // weight of rows whose label is not above it
+};
+
 struct RankingSums {
   double ndcg = 0;
   double queries = 0;
@@ -72,6 +79,7 @@ struct Metrics::State {
   ClassSums classes;
   std::vector<NumberSums> numbers;  // regression: one per number of the label; else one, unused
   RankingSums ranking;
+  std::vector<QuantileSums> quantiles;  // one per output; empty until they are known
 
   State(Task task_of_it, size_t outputs_of_it);
   void AddBinary(std::span<const float> predictions, std::span<const float> labels,
@@ -80,6 +88,8 @@ struct Metrics::State {
                   std::span<const float> weights);
   void AddNumbers(std::span<const float> predictions, std::span<const float> labels,
                   std::span<const float> weights);
+  void AddQuantiles(std::span<const float> predictions, std::span<const float> labels,
+                    std::span<const float> weights);
   void AddRanking(std::span<const float> predictions, std::span<const float> labels,
                   std::span<const int64_t> groups);
   double Value(std::string_view name, ScoreCurves* curves) const;
@@ -87,7 +97,11 @@ struct Metrics::State {
   double MeanAuc(ScoreCurves* curves) const;
   double BinaryValue(std::string_view name, ScoreCurves* curves) const;
   double NumberValue(std::string_view name) const;
+  double QuantileValue(std::string_view name) const;
 };
+
+// Begins the name of the metric of a quantile, before its QuantileName.
+inline constexpr std::string_view kCoverage = "coverage_";
 
 // NDCG over all rows of one query.
 double NdcgOf(std::vector<std::pair<float, float>> rows);

@@ -2,8 +2,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "base/check.h"
+#include "models/features/label_quantiles.h"
 #include "models/metrics/metric_state_internal.h"
 
 namespace sluice::models {
@@ -116,6 +118,22 @@ void Metrics::State::AddNumbers(std::span<const float> predictions, std::span<co
     const double distance = label - sums.mean;
     sums.mean += distance * w / sums.weight;
     sums.deviation += w * distance * (label - sums.mean);
+  }
+}
+
+void Metrics::State::AddQuantiles(std::span<const float> predictions, std::span<const float> labels,
+                                  std::span<const float> weights) {
+  SLUICE_CHECK(quantiles.size() == outputs, "one prediction per quantile");
+  for (size_t row = 0; row < labels.size(); ++row) {
+    const double w = WeightOf(weights, row);
+    weight += w;
+    for (size_t i = 0; i < outputs; ++i) {
+      QuantileSums& sums = quantiles[i];
+      const double error =
+          static_cast<double>(labels[row]) - static_cast<double>(predictions[row * outputs + i]);
+      sums.loss += w * error * (error > 0 ? sums.quantile : sums.quantile - 1);
+      sums.covered += error > 0 ? 0 : w;
+    }
   }
 }
 
@@ -315,6 +333,20 @@ double Metrics::State::NumberValue(std::string_view name) const {
     }
   }
   return known > 0 ? sum / known : kNotANumber;
+}
+
+double Metrics::State::QuantileValue(std::string_view name) const {
+  if (!(weight > 0)) {
+    return kNotANumber;
+  }
+  double loss = 0;
+  for (const QuantileSums& sums : quantiles) {
+    if (name == std::string(kCoverage) + QuantileName(sums.quantile)) {
+      return sums.covered / weight;
+    }
+    loss += sums.loss;
+  }
+  return name == "pinball_loss" ? loss / weight / static_cast<double>(outputs) : kNotANumber;
 }
 
 }  // namespace sluice::models

@@ -1,3 +1,4 @@
+#include "models/features/label_quantiles.h"
 #include "models/metrics/metric.h"
 #include "models/model.pb.h"
 
@@ -8,6 +9,9 @@ Task TaskOf(const ModelSpec& model) {
     if (attribute.name() == "objective" && attribute.text().starts_with("rank:")) {
       return Task::kRanking;
     }
+  }
+  if (model.loss() == kQuantileLoss) {
+    return Task::kQuantiles;
   }
   const LabelPlan& label = model.features().label();
   if (label.kind() != LabelPlan::CLASS) {

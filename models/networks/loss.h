@@ -29,7 +29,8 @@ class Loss {
     kLogCosh,
     kPoisson,
     kGamma,
-    kTweedie,  // numbers; these three learn log(y / mean), the others (y - mean) / scale
+    kTweedie,   // numbers; these three learn log(y / mean), the others (y - mean) / scale
+    kQuantile,  // one number, one output for each of model.quantiles
   };
 
   // ModelSpec.loss, by our names or Keras's, in any case; "" = chosen by the label. Fails if the
@@ -39,8 +40,8 @@ class Loss {
   Kind kind() const { return kind_; }
   size_t outputs() const { return outputs_; }
 
-  // `logits` and `labels` are rows x outputs (softmax: one label per row), `weights` is rows or
-  // nullptr. Writes the gradient of the weighted mean loss, unless `gradient` is nullptr.
+  // `logits` and `labels` are rows x outputs (softmax and quantiles: one label per row), `weights`
+  // is rows or nullptr. Writes the gradient of the weighted mean loss, unless `gradient` is nullptr.
   LossSum Compute(size_t rows, const float* logits, const float* labels, const float* weights,
                   float* gradient);
   // In place: probabilities, or numbers in the label's own scale.
@@ -54,11 +55,13 @@ class Loss {
     return kind_ == Kind::kPoisson || kind_ == Kind::kGamma || kind_ == Kind::kTweedie;
   }
   void ComputeEach(size_t n, const float* logits, const float* labels, float* gradient);
+  void ComputeQuantiles(size_t rows, const float* logits, const float* labels, float* gradient);
 
   Kind kind_ = Kind::kSquared;
   size_t outputs_ = 1;
   float delta_ = 1;                 // Huber, in units of the label's scale
   float power_ = 1.5F;              // Tweedie: variance = mean ^ power, between 1 and 2
+  std::vector<float> quantiles_;    // ascending
   bool never_negative_ = false;     // LabelPlan.never_negative
   std::vector<LabelScale> scales_;  // for numbers: one per output; the scale of labels in batches
   std::vector<float> losses_;       // one per logit; softmax: one per row

@@ -222,6 +222,7 @@ void NetworkOfParts::Forward(const FeatureBatch& batch, const ParameterView& vie
   if (shape_.deep) {
     ForwardDeep(batch, view, train, step);
   }
+  batch.AddOffsets(outputs(), logits_.data());
 }
 
 void NetworkOfParts::ShapeGradient(const ParameterView& view, Gradient* gradient) const {

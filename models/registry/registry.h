@@ -47,6 +47,7 @@ struct ModelType {
       attributes;                 // its own and the common ones (train.*, engine.*, split.*)
   std::string default_optimizer;  // of the deep part; wide parts use Ftrl
   std::string default_objective;  // trees
+  std::vector<std::string> towers;  // targets of COLUMN ... FOR, each with features of its own
   // Of a network that is a graph: writes it, where the statement is planned. Empty for any other.
   GraphBuilder build;
 };

@@ -13,6 +13,7 @@ namespace {
 // A wider layer is a typing error: its weights would not fit any worker here.
 constexpr double kWidestLayer = 65'536;
 constexpr double kMaxNetworkClasses = 100'000;
+constexpr double kNearestQuantile = 1e-4;  // to 0 and 1: more than any table can tell
 
 std::vector<std::string> OptimizerNames() {
   std::vector<std::string> names;
@@ -100,7 +101,7 @@ std::vector<std::string> LossNames(bool classification) {
             "SquaredHinge"};
   }
   return {"squared", "MeanSquaredError", "MeanAbsoluteError", "Huber", "LogCosh", "Poisson",
-          "Gamma",   "Tweedie"};
+          "Gamma",   "Tweedie",          "quantile"};
 }
 
 void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
@@ -122,8 +123,21 @@ void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
     attributes->push_back(Number("loss.variance_power", {}, Between(1.001, 1.999),
                                  "Tweedie: between Poisson (1) and Gamma (2); 1.5 when not given"));
   }
+  if (!classification) {
+    attributes->push_back(List(AttributeType::kNumberList, "model.quantiles", {},
+                               Between(kNearestQuantile, 1 - kNearestQuantile),
+                               "quantile: the shares of rows below each number predicted, as in "
+                               "[0.1, 0.5, 0.9]"));
+  }
   attributes->push_back(Text("model.loss_reduction", std::string("sum_over_batch_size"),
                              {"sum_over_batch_size"}, "how a batch's losses become one: the mean"));
+  if (!classification) {
+    attributes->push_back(
+        WithAliases(Text("model.exposure_column", {}, {},
+                         "Poisson, Gamma, Tweedie: the column that says how long or for how much "
+                         "each label was counted; what is learnt is the rate"),
+                    {"exposure_column", "model.exposure", "exposure"}));
+  }
   attributes->push_back(
       WithAliases(Text("model.weight_column", {}, {}, "the column that holds each row's weight"),
                   {"weight_column"}));

@@ -67,6 +67,13 @@ Status Disagrees(size_t rows, double ours, double theirs) {
             "forward draws random numbers");
 }
 
+Status LossDisagrees(double ours, double theirs) {
+  return InvalidArgument(fmt::format("the traced loss computes something else than loss() does: "
+                                     "{:.6g} instead of {:.6g} for a row",
+                                     ours, theirs))
+      .Hint("it depends on the values of the batch, or draws random numbers");
+}
+
 }  // namespace
 
 std::vector<FeatureForPython> FeaturesForPython(const models::FeaturePlan& plan) {
@@ -126,6 +133,9 @@ Result<std::vector<FeatureBatch>> MakeCheckRows(const models::FeaturePlan& plan)
   return batches;
 }
 
+Status CheckLoss(std::string_view compiled, const models::LabelPlan& label,
+                 const models::CompiledModel& model);
+
 Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan,
                           uint64_t seed, const std::vector<FeatureBatch>& rows) {
   ASSIGN_OR_RETURN(const models::CompiledModel model, models::ReadCompiledModel(compiled));
@@ -169,6 +179,58 @@ Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& 
       const auto ours = static_cast<double>(predictions[i]);
       if (!(std::abs(ours - theirs[i]) <= kTolerance * std::max(1.0, std::abs(theirs[i])))) {
         return Disagrees(rows[b].rows, ours, theirs[i]);
+      }
+    }
+  }
+  return model.losses.empty() ? OkStatus() : CheckLoss(compiled, plan.label(), model);
+}
+
+Status CheckLoss(std::string_view compiled, const models::LabelPlan& label,
+                 const models::CompiledModel& model) {
+  if (model.losses.size() != model.outputs.size()) {
+    return Internal("a compiled model has its losses for all batches of the request");
+  }
+  const size_t width = model.outputs.front().width;
+  models::ModelSpec spec;
+  models::LabelPlan* own = spec.mutable_features()->mutable_label();
+  own->set_kind(label.kind());
+  own->set_column("label");
+  own->set_type(static_cast<int32_t>(DataType::kInt64));
+  own->set_scale(1);
+  own->set_width(static_cast<uint32_t>(width));
+  for (size_t i = 0; label.kind() == models::LabelPlan::CLASS && i < std::max<size_t>(width, 2);
+       ++i) {
+    own->add_classes(fmt::format("{}", i));
+  }
+  RETURN_IF_ERROR(models::ImportLossAlone(compiled, width, &spec));
+  ASSIGN_OR_RETURN(const auto network, models::Network::Make(spec));
+  std::vector<std::vector<float>> zeros;
+  models::ParameterView view;
+  for (const models::DenseTensor& tensor : network->dense()) {
+    view.dense.push_back(zeros.emplace_back(tensor.size()).data());
+  }
+  models::Gradient gradient;
+  for (size_t b = 0; b < model.losses.size(); ++b) {
+    const auto& [labels, losses] = model.losses[b];
+    const std::vector<double>& outputs = model.outputs[b].values;
+    if (outputs.size() != losses.size() * width || losses.empty() ||
+        labels.size() % losses.size() != 0) {
+      return Internal("a compiled model has a loss for each row of the request");
+    }
+    const size_t per_row = labels.size() / losses.size();
+    for (size_t r = 0; r < losses.size(); ++r) {
+      FeatureBatch row;
+      row.rows = 1;
+      row.dense_width = width;
+      for (size_t i = 0; i < width; ++i) {
+        row.dense.push_back(static_cast<float>(outputs[r * width + i]));
+      }
+      for (size_t i = 0; i < per_row; ++i) {
+        row.labels.push_back(static_cast<float>(labels[r * per_row + i]));
+      }
+      const double ours = network->Step(row, view, 1, &gradient).loss;
+      if (!(std::abs(ours - losses[r]) <= kTolerance * std::max(1.0, std::abs(losses[r])))) {
+        return LossDisagrees(ours, losses[r]);
       }
     }
   }

@@ -1,6 +1,7 @@
 # The compile step: makes an ONNX file of a PyTorch model. Sluice runs this text as `python3 -I -c` in a
 # process without rights. It reads a request from standard input (JSON) and writes its answer to
-# descriptor 3: a line of JSON, then the bytes of the ONNX file. It needs torch 1.13 or later only.
+# descriptor 3: a line of JSON, then the bytes of the ONNX file, then those of the loss's, if the source has
+# one (compile_beside.py, which stands before this text). It needs torch 1.13 or later only.
 import inspect, io, json, math, os, re, sys, traceback, warnings
 from collections import namedtuple
 
@@ -46,7 +47,11 @@ def guarded(work, *args, **kwargs):
         elif "must be Tensor, not dict" in text or "'dict' object has no attribute" in text:
             hint = "x is a dict of tensors by the names of features: torch.cat([x['age'], x['hours']], dim=1)"
         elif isinstance(error, KeyError):
-            hint = "x has the features of the SELECT, by their names"
+            hint = ("a category with one id per row, [rows], has no mask" if ".mask" in text else
+                    "x has the features of the SELECT, by their names")
+        elif "indices" in text and "Float" in text:
+            hint = ("an Embedding gets ids, and this feature is numbers: COLUMN CATEGORY_ID(column, 100) makes ids of a "
+                    "number, SEQ_CATEGORY_ID(column, 100) of a list")
         elif ("Long" in text and "Float" in text) or "same dtype" in text or "for_int" in text or "'Long'" in text:
             hint = "the ids of a category are int64: nn.Embedding makes numbers of them, or .float() does"
         raise Refused(message, hint, line)
@@ -129,7 +134,12 @@ class Tables:
     """Embeddings of many rows are made with few; their initial distribution is measured on those."""
 
     def __init__(self, torch):
-        self.cut, original, forward = [], torch.nn.Embedding.__init__, torch.nn.Embedding.forward
+        self.cut = []
+        for kind in (torch.nn.Embedding, torch.nn.EmbeddingBag):
+            self.replace(kind, torch)
+
+    def replace(self, kind, torch):
+        original, forward = kind.__init__, kind.forward
 
         def make(module, num_embeddings, *args, **kwargs):
             if num_embeddings > TABLE_ROWS and kwargs.get("_weight") is None:
@@ -139,15 +149,15 @@ class Tables:
             else:
                 original(module, num_embeddings, *args, **kwargs)
 
-        def look_up(module, ids):
+        def look_up(module, ids, *args, **kwargs):
             if not torch.jit.is_tracing() and ids.numel() and not ids.is_floating_point():
                 low, high = int(ids.min()), int(ids.max())
                 if low < 0 or high >= module.num_embeddings:
-                    raise IndexError(f"an Embedding of {module.num_embeddings} rows is read at "
+                    raise IndexError(f"an {kind.__name__} of {module.num_embeddings} rows is read at "
                                      f"{low if low < 0 else high}: a feature says how many values it has (buckets)")
-            return forward(module, ids)
+            return forward(module, ids, *args, **kwargs)
 
-        torch.nn.Embedding.__init__, torch.nn.Embedding.forward = make, look_up
+        kind.__init__, kind.forward = make, look_up
 
     def report(self, model):
         names = {id(p): n for n, p in model.named_parameters()}
@@ -160,21 +170,6 @@ class Tables:
             if id(module.weight) in names:
                 found.append({"name": names[id(module.weight)], "rows": module.num_embeddings, "initializer": initial})
         return found
-
-
-def optimizer_of(space, torch):
-    maker = space.get("optimizer")
-    if not callable(maker):
-        return None
-    wants = len(inspect.signature(maker).parameters) if inspect.isfunction(maker) else 1
-    made = guarded(maker, *([torch.nn.Parameter(torch.zeros(1))] for _ in range(min(wants, 1))))
-    if not isinstance(made, torch.optim.Optimizer):
-        raise Refused(f"optimizer() returned {type(made).__name__}, not an optimizer of torch.optim",
-                      "def optimizer(parameters): return torch.optim.Adam(parameters, lr=0.01)")
-    values = {k: v for k, v in made.defaults.items() if isinstance(v, (bool, int, float, tuple))}
-    values = {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
-    return {"name": type(made).__name__, "line": getattr(getattr(maker, "__code__", None), "co_firstlineno", 0),
-            "arguments": values}
 
 
 def numbers_of(outputs, rows, wanted, torch):
@@ -204,11 +199,45 @@ def tensors_of(x, rows, features, torch):
     return made
 
 
+def export(model, inputs, names, output, torch):
+    # Verbose, so that every operator has the place of the user's source that it comes from.
+    file, seen, printed = io.BytesIO(), [], os.dup(1)
+    sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            torch.onnx.export(
+                model, tuple(inputs), file, input_names=names, output_names=[output],
+                dynamic_axes={n: {0: "rows"} for n in [*names, output]}, verbose=True,
+                training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, opset_version=17)
+        except BaseException as error:
+            unknown = re.search(r"(?:operator|operation) '?(?:aten::)?(\w+)'?.*(?:not supported|unsupported)", str(error)) \
+                or re.search(r"ONNX export failed on an operator.*?: '?(?:aten::)?(\w+)", str(error))
+            line = re.search(rf"{FILE}\((\d+)\)", str(error))
+            if unknown and "pport" in str(error):
+                raise Refused(f"operator '{unknown.group(1)}' of torch has no counterpart in ONNX",
+                              "write it with sums, products and functions of single numbers",
+                              int(line.group(1)) if line else user_line(error)[0])
+            raise
+    os.dup2(printed, 1)
+    for warning in seen:
+        if issubclass(warning.category, torch.jit.TracerWarning) and warning.filename == FILE:
+            text = str(warning.message).split(". ")[0]
+            if "results are registered as constants" in text:  # torch.tensor([1, 2]); others are found by their values
+                continue
+            raise Refused(f"what is computed here depends on the values or the number of rows of the batch: {text}",
+                          "a model is one graph for all batches: torch.where chooses by row, and sums over rows do not work",
+                          warning.lineno)
+    return file.getvalue()
+
+
 def compile_model(request):
     import torch
     torch.set_num_threads(1)
     torch.manual_seed(request["seed"])
     tables = Tables(torch)
+    write_out(torch)
     space = load(request["source"])
     maker = guarded(choose, space, request["name"])
     features = [Feature(**f) for f in request["features"]]
@@ -239,41 +268,16 @@ def compile_model(request):
             x = tensors_of(batch["x"], batch["rows"], features, torch)
             outputs.append(numbers_of(guarded(model, *(x[n] for n in names)), batch["rows"], request["outputs"], torch))
     model.train()
-    # Verbose, so that every operator has the place of the user's source that it comes from.
-    file, seen, printed = io.BytesIO(), [], os.dup(1)
-    sys.stdout.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     last = request["batches"][-1]
     x = tensors_of(last["x"], last["rows"], features, torch)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        try:
-            torch.onnx.export(
-                model, tuple(x[n] for n in names), file, input_names=names, output_names=["output"],
-                dynamic_axes={n: {0: "rows"} for n in [*names, "output"]}, verbose=True,
-                training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, opset_version=17)
-        except BaseException as error:
-            unknown = re.search(r"(?:operator|operation) '?(?:aten::)?(\w+)'?.*(?:not supported|unsupported)", str(error)) \
-                or re.search(r"ONNX export failed on an operator.*?: '?(?:aten::)?(\w+)", str(error))
-            line = re.search(rf"{FILE}\((\d+)\)", str(error))
-            if unknown and "pport" in str(error):
-                raise Refused(f"operator '{unknown.group(1)}' of torch has no counterpart in ONNX",
-                              "write it with sums, products and functions of single numbers",
-                              int(line.group(1)) if line else user_line(error)[0])
-            raise
-    os.dup2(printed, 1)
-    for warning in seen:
-        if issubclass(warning.category, torch.jit.TracerWarning) and warning.filename == FILE:
-            text = str(warning.message).split(". ")[0]
-            raise Refused(f"what is computed here depends on the values or the number of rows of the batch: {text}",
-                          "a model is one graph for all batches: torch.where chooses by row, and sums over rows do not work",
-                          warning.lineno)
+    content = export(model, [x[n] for n in names], names, "output", torch)
+    loss = loss_of(space, request, outputs, torch)
     norms = {f"{n}.{part}".lstrip(".") for n, m in model.named_modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
              for part in ("running_mean", "running_var")}
     write({"outputs": outputs, "torch": torch.__version__, "tables": tables.report(model),
            "frozen": [n for n, (p, learns) in state.items() if n not in norms and not (learns and p.requires_grad)],
-           "statistics": {n: kept[n].tolist() for n in norms if n in kept}, "optimizer": optimizer_of(space, torch)},
-          file.getvalue())
+           "statistics": {n: kept[n].tolist() for n in norms if n in kept}, "optimizer": optimizer_of(space, torch),
+           **{k: v for k, v in (loss or {}).items() if k != "content"}}, content + (loss or {}).get("content", b""))
 
 
 def main():

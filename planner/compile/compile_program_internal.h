@@ -4,7 +4,7 @@
 
 namespace sluice::planner {
 
-// The text of compile_model.py.
+// The text of compile_beside.py and compile_model.py.
 std::string_view CompileProgram();
 
 }  // namespace sluice::planner

@@ -208,6 +208,14 @@ void WriteUse(const PythonSource& source, const PythonModelUse& use, JsonWriter*
   json->Int64(use.outputs);
   json->Key("seed");
   json->Uint64(use.seed >> 1);  // torch's seeds are signed
+  json->Key("loss");
+  json->Bool(use.own_loss);
+  const models::LabelPlan::Kind label = use.features.label().kind();
+  Write("label",
+        label == models::LabelPlan::CLASS    ? "class"
+        : label == models::LabelPlan::VECTOR ? "vector"
+                                             : "number",
+        json);
   json->Key("attributes");
   json->StartObject();
   for (const models::Attribute* attribute : use.attributes) {

@@ -44,6 +44,7 @@ struct PythonModelUse {
   std::vector<const models::Attribute*> attributes;  // "model.hidden"
   int64_t outputs = 1;
   uint64_t seed = 0;
+  bool own_loss = true;  // whether loss(output, label) of the source counts, if there is one
 };
 
 // Identifies the compiled form: equal keys, equal forms. `owner`: the role that it is kept for;

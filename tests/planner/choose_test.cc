@@ -270,10 +270,12 @@ TEST_F(Choose, Sizes) {
 }
 
 TEST_F(Choose, MetricLists) {
-  EXPECT_EQ(*ReadMetrics(" AUC , accuracy_score,AUC", models::Task::kBinary, Span()),
-            (std::vector<std::string>{"auc", "accuracy_score"}));
-  EXPECT_EQ(*ReadMetrics("mean_absolute_error, MAE", models::Task::kRegression, Span()),
+  models::ModelSpec model;
+  EXPECT_EQ(*ReadMetrics("mean_absolute_error, MAE", model, Span()),
             (std::vector<std::string>{"mean_absolute_error", "mae"}));
+  model.mutable_features()->mutable_label()->set_kind(models::LabelPlan::CLASS);
+  EXPECT_EQ(*ReadMetrics(" AUC , accuracy_score,AUC", model, Span()),
+            (std::vector<std::string>{"auc", "accuracy_score"}));
 }
 
 }  // namespace

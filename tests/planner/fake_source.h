@@ -60,6 +60,9 @@ class FakeModels final : public catalog::ModelStore {
   }
   Result<std::string> LoadWeights(const catalog::ModelVersion&) override { return Unused(); }
   Result<std::vector<catalog::ModelVersion>> List() override { return Unused(); }
+  Status KeepLatest(const catalog::ModelVersion&, const catalog::KeepLimits&) override {
+    return Unused();
+  }
   Result<std::vector<catalog::ModelVersion>> Versions(std::string_view, std::string_view) override {
     return Unused();
   }

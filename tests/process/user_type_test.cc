@@ -1,3 +1,6 @@
+#include <spawn.h>
+#include <sys/wait.h>
+
 #include "tests/models/imports/onnx_builder.h"
 #include "tests/process/cluster_job.h"
 
@@ -140,6 +143,62 @@ TEST_F(PythonType, G4_AClassInPyTorchIsOneModelWhereverItTrains) {
   const Status other =
       RunText<parser::TrainStatement>(std::string(kTrain) + "engine.seed=7 LABEL y INTO m", &cluster);
   EXPECT_EQ(other.sqlstate(), "42501") << other.ToString();
+}
+
+// With a loss of its own, in which rows that are nearly right count little.
+TEST_F(PythonType, G4_ALossOfItsOwnIsOneModelWhereverItTrains) {
+  const Status created = RunText<parser::CreateModelTypeStatement>(
+      std::string("CREATE OR REPLACE MODEL TYPE my.Wide LANGUAGE pytorch AS $$") + kWide + R"(
+def loss(output, label):
+    right = torch.sigmoid(torch.where(label > 0.5, output, -output))
+    return -torch.log(torch.clamp(right, 1e-6, 1.0)) * (1 - right) ** 2
+$$)",
+      nullptr);
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  LocalCluster cluster(Machine(8));
+  const auto train = [&](const std::string& engine) -> std::string {
+    const Status trained = RunText<parser::TrainStatement>(
+        "SELECT a, b, 'k' || i % 9 AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=1, "
+        "split.fraction=0.1, " + engine + " LABEL y INTO own",
+        &cluster);
+    EXPECT_TRUE(trained.ok()) << engine << ": " << trained.ToString();
+    return trained.ok() ? catalog_->models().Find("", "own", {}).value().weights_sha256 : "";
+  };
+  const std::string here = train("engine.sync=true");
+  for (const char* engine : {"engine.sync=true, engine.num_workers=2, engine.num_ps=2",
+                             "engine.strategy='allreduce', engine.num_workers=2"}) {
+    EXPECT_EQ(train(engine), here) << engine;
+  }
+}
+
+// Another process, in which nothing is called python3 and PATH is empty, predicts and evaluates as
+// this one does.
+TEST_F(PythonType, PredictsWithoutPython) {
+  LocalCluster cluster(Machine(8));
+  ASSERT_NE(TrainPython("engine.strategy='local'", &cluster), "");
+  constexpr char kPoints[] = "SELECT i, a, b, 'k' || i % 9 AS kind, y FROM points WHERE i % 50 = 0";
+  const auto predict = [&](const std::string& table) {
+    return std::string(kPoints) + " TO PREDICT " + table +
+           ".y WITH predict.extra_outputs='probability' USING m";
+  };
+  const Status here = RunText<parser::PredictStatement>(predict("here"), &cluster);
+  ASSERT_TRUE(here.ok()) << here.ToString();
+  std::string binary = SLUICE_BINARY, command = "sql", source = "--source=" + Url(),
+              python = "--python=/nonexistent/python3", path = "PATH=",
+              text = "--command=" + predict("there") + "; " + kPoints + " TO EVALUATE m INTO judged";
+  char* arguments[] = {binary.data(), command.data(), source.data(),
+                       python.data(), text.data(),    nullptr};
+  char* environment[] = {path.data(), nullptr};
+  pid_t process = 0;
+  ASSERT_EQ(posix_spawn(&process, binary.c_str(), nullptr, nullptr, arguments, environment), 0);
+  int status = -1;
+  waitpid(process, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(Ask("SELECT count(*) FROM there"), kRows / 50);
+  EXPECT_EQ(Ask("SELECT count(*) FROM here JOIN there ON here.i = there.i AND here.y = there.y "
+                "AND here.probability = there.probability"),
+            kRows / 50);
+  EXPECT_EQ(Ask("SELECT count(*) FROM judged"), 1);
 }
 
 }  // namespace

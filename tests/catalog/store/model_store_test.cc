@@ -215,6 +215,38 @@ TEST_P(ModelStoreTest, VersionsPromoteRollbackDrop) {
   EXPECT_EQ(models.Put(Model("m"), "w", true).value().version, 1);
 }
 
+TEST_P(ModelStoreTest, WhatWasUsedLongestAgoGoesFirst) {
+  ModelStore& models = catalog().models();
+  const auto put = [&](const std::string& schema, const std::string& name) {
+    ModelVersion model = Model(name);
+    model.schema = schema;
+    const auto stored = models.Put(model, std::string(100, 'w'), true);
+    EXPECT_TRUE(stored.ok()) << stored.status().ToString();
+    return *stored;
+  };
+  const ModelVersion other = put("elsewhere", "x");
+  std::vector<ModelVersion> kept;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    kept.push_back(put("kept", name));
+  }
+  const auto names = [&] {
+    std::string found;
+    for (const ModelVersion& model : models.List().value()) {
+      found += model.name;
+    }
+    return found;
+  };
+  constexpr int64_t kHour = int64_t{3600} * 1'000'000;
+  ASSERT_TRUE(models.KeepLatest(kept[3], {2, 1000, kHour}).ok());
+  EXPECT_EQ(names(), "xabcd");  // all of them were used within the hour
+  ASSERT_TRUE(models.KeepLatest(kept[0], {3, 1000, 0}).ok());
+  EXPECT_EQ(names(), "xacd");
+  ASSERT_TRUE(models.KeepLatest(kept[3], {3, 250, 0}).ok());  // by bytes, too
+  EXPECT_EQ(names(), "xad");
+  EXPECT_EQ(models.LoadWeights(kept[0]).value(), std::string(100, 'w'));
+  EXPECT_EQ(models.KeepLatest(kept[1], {3, 1000, 0}).code(), Code::kNotFound);
+}
+
 TEST_P(ModelStoreTest, AnExistingModelCanBeRefused) {
   ASSERT_TRUE(catalog().models().Put(Model("m"), "w", true).ok());
   const auto again = catalog().models().Put(Model("m"), "w", true);

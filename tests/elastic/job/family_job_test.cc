@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "elastic/job/local_job.h"
 #include "models/graph/graph_builder.h"
@@ -12,7 +14,7 @@ namespace sluice::elastic {
 namespace {
 
 plan::TrainPlan PlanOf(const models::ModelType& type, plan::Strategy::Kind kind, uint32_t workers,
-                       uint32_t servers) {
+                       uint32_t servers, const std::string& loss) {
   plan::TrainPlan plan = SmallPlan(1, 64);
   models::ModelSpec& model = *plan.mutable_model();
   model.set_type(type.name);
@@ -20,6 +22,14 @@ plan::TrainPlan PlanOf(const models::ModelType& type, plan::Strategy::Kind kind,
   models::AddDefaults(type, &model);
   models::AttributeOf(&model, "model.batch_norm")->set_flag(true);
   models::AttributeOf(&model, "model.dropout")->set_number(0.1);
+  if (!loss.empty()) {
+    model.set_loss(loss);
+    models::AttributeOf(&model, "model.loss")->set_text(loss);
+  }
+  size_t feature = 0;  // the category is of an item
+  for (models::Feature& own : *model.mutable_features()->mutable_features()) {
+    own.set_tower(type.towers.empty() ? "" : type.towers[++feature % type.towers.size()]);
+  }
   models::Build(type, &model);
   plan::Strategy& strategy = *plan.mutable_strategy();
   strategy.set_kind(kind);
@@ -36,28 +46,35 @@ plan::TrainPlan PlanOf(const models::ModelType& type, plan::Strategy::Kind kind,
 TEST(FamilyJob, InProcessWithServersAndByAllReduceToTheSameBits) {
   const auto source = SmallSource(1'500);
   constexpr int64_t kRowsPerShard = 250;
-  int trained = 0;
+  std::vector<std::pair<const models::ModelType*, std::string>> cases;
   for (const models::ModelType* type : models::BuiltTypes()) {
-    if (type->task != models::ModelTask::kClassification) {
-      continue;  // the same graph
+    if (type->task == models::ModelTask::kClassification) {  // else the same graph
+      cases.emplace_back(type, "");
     }
-    SCOPED_TRACE(type->name);
-    const plan::TrainPlan here = PlanOf(*type, plan::Strategy::PARAMETER_SERVER, 1, 1);
+  }
+  const models::ModelType* towers = models::FindModelType("TwoTowerClassifier");
+  ASSERT_NE(towers, nullptr);
+  cases.emplace_back(towers, "");
+  cases.emplace_back(towers, "in_batch_softmax");
+  int trained = 0;
+  for (const auto& [type, loss] : cases) {
+    SCOPED_TRACE(type->name + " " + loss);
+    const plan::TrainPlan here = PlanOf(*type, plan::Strategy::PARAMETER_SERVER, 1, 1, loss);
     const Result<TrainOutcome> alone =
         TrainInProcess({.plan = here, .source = *source, .dataset = source->Spec(kRowsPerShard)});
     ASSERT_TRUE(alone.ok()) << alone.status().ToString();
     const std::string expected = models::SaveWeights(alone->weights);
     const FleetRun servers =
-        TrainWith(PlanOf(*type, plan::Strategy::PARAMETER_SERVER, 2, 2), *source, kRowsPerShard);
+        TrainWith(PlanOf(*type, plan::Strategy::PARAMETER_SERVER, 2, 2, loss), *source, kRowsPerShard);
     ASSERT_TRUE(servers.outcome.ok()) << servers.outcome.status().ToString();
     EXPECT_EQ(Bits(servers), expected);
     const FleetRun ring =
-        TrainWith(PlanOf(*type, plan::Strategy::ALL_REDUCE, 3, 0), *source, kRowsPerShard);
+        TrainWith(PlanOf(*type, plan::Strategy::ALL_REDUCE, 3, 0, loss), *source, kRowsPerShard);
     ASSERT_TRUE(ring.outcome.ok()) << ring.outcome.status().ToString();
     EXPECT_EQ(Bits(ring), expected);
     ++trained;
   }
-  EXPECT_GE(trained, 3);
+  EXPECT_GE(trained, 5);
 }
 
 }  // namespace

@@ -50,11 +50,11 @@ inline void Build(const ModelType& type, ModelSpec* spec) {
 }
 
 // Of the families in models/families that take any columns; MatrixFactorization, which does not, is
-// tested by tests/sql/matrix_factorization.slt.
+// tested by tests/sql/matrix_factorization.slt, TwoTower by two_tower_test.cc.
 inline std::vector<const ModelType*> BuiltTypes() {
   std::vector<const ModelType*> types;
   for (const ModelType& type : ModelTypes()) {
-    if (type.build && !type.name.starts_with("MatrixFactorization")) {
+    if (type.build && type.towers.empty() && !type.name.starts_with("MatrixFactorization")) {
       types.push_back(&type);
     }
   }

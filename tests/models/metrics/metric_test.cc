@@ -9,6 +9,8 @@
 #include <numeric>
 #include <random>
 
+#include "models/model.pb.h"
+
 namespace sluice::models {
 namespace {
 
@@ -291,6 +293,46 @@ TEST(RegressionMetricsTest, VectorsAndConstantLabels) {
   Metrics constant(Task::kRegression, 1);
   constant.Add(std::vector<float>{1, 2}, std::vector<float>{3, 3}, {});
   EXPECT_TRUE(std::isnan(constant.Value("r2")));
+}
+
+ModelSpec QuantileModel() {
+  ModelSpec model;
+  model.set_loss("quantile");
+  Attribute* attribute = model.add_attributes();
+  attribute->set_name("model.quantiles");
+  attribute->mutable_numbers()->add_values(0.025);
+  attribute->mutable_numbers()->add_values(0.5);
+  return model;
+}
+
+TEST(QuantileMetricsTest, ByHandMergedAndAsBytes) {
+  const ModelSpec model = QuantileModel();
+  EXPECT_EQ(TaskOf(model), Task::kQuantiles);
+  EXPECT_THAT(Metrics::Names(model),
+              ElementsAre("pinball_loss", "coverage_q2_5", "coverage_q50"));
+  EXPECT_THAT(Metrics::StandardNames(model),
+              ElementsAre("pinball_loss", "coverage_q2_5", "coverage_q50"));
+  Metrics left(model, 2), right(model, 2);
+  left.Add(std::vector<float>{1, 3, 1, 3}, std::vector<float>{2, 3}, std::vector<float>{1, 3});
+  right.Add(std::vector<float>{1, 3}, std::vector<float>{0}, {});
+  Metrics whole(Task::kQuantiles, 2);  // as a master's, which learns the quantiles from the others
+  for (const Metrics* part : {&left, &right}) {
+    Result<Metrics> again = Metrics::Deserialize(part->Serialize());
+    ASSERT_TRUE(again.ok()) << again.status().ToString();
+    whole.Merge(*again);
+  }
+  const auto values = ValuesOf(whole);
+  const double low = 1 * 0.025 + 3 * (2 * 0.025) + 0.975;
+  const double middle = 0.5 + 0 + 0.5 * 3;
+  EXPECT_NEAR(values.at("pinball_loss"), (low + middle) / 2 / 5, 1e-12);
+  EXPECT_DOUBLE_EQ(values.at("coverage_q2_5"), 1.0 / 5);
+  EXPECT_DOUBLE_EQ(values.at("coverage_q50"), 1);
+  EXPECT_FALSE(Metrics::HigherIsBetter("pinball_loss"));
+  EXPECT_EQ(Metrics::CanonicalName("Coverage_Q2_5"), "coverage_q2_5");
+  const std::string bytes = whole.Serialize();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(Metrics::Deserialize(bytes.substr(0, size)).ok()) << size;
+  }
 }
 
 TEST(RankingMetricsTest, NdcgByQueryAcrossCalls) {

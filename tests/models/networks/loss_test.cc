@@ -87,6 +87,76 @@ TEST(LossTest, SlopesOfGammaAndTweedieVanishAtTheMean) {
   }
 }
 
+ModelSpec QuantileSpec(const std::vector<double>& quantiles, double mean = 0, double scale = 1) {
+  ModelSpec spec = NumberSpec("quantile", mean, scale);
+  Attribute* attribute = spec.add_attributes();
+  attribute->set_name("model.quantiles");
+  attribute->mutable_numbers()->mutable_values()->Assign(quantiles.begin(), quantiles.end());
+  return spec;
+}
+
+TEST(LossTest, QuantilesByHand) {
+  Loss median = MakeLoss(QuantileSpec({0.5}));
+  EXPECT_EQ(median.outputs(), 1U);
+  EXPECT_NEAR(LossAt(QuantileSpec({0.5}), 3, 1), 1, 1e-6);
+  EXPECT_NEAR(LossAt(QuantileSpec({0.9}), 1, 3), 0.9 * 2, 1e-6);
+  EXPECT_NEAR(LossAt(QuantileSpec({0.9}), 3, 1), 0.1 * 2, 1e-6);
+  // The second output is a step above the first: softplus(0) = log 2.
+  Loss two = MakeLoss(QuantileSpec({0.25, 0.75}, 100, 10));
+  ASSERT_EQ(two.outputs(), 2U);
+  std::vector<float> logits = {1, 0};
+  const float label = 2;
+  const double second = 1 + std::log(2.0);
+  EXPECT_NEAR(two.Compute(1, logits.data(), &label, nullptr, nullptr).loss,
+              (0.25 * 1 + 0.75 * (2 - second)) / 2, 1e-6);
+  two.ToPredictions(1, logits.data());
+  EXPECT_NEAR(logits[0], 110, 1e-4);
+  EXPECT_NEAR(logits[1], 100 + 10 * second, 1e-4);
+}
+
+TEST(LossTest, SlopesOfQuantilesAreDifferences) {
+  Loss loss = MakeLoss(QuantileSpec({0.1, 0.3, 0.5, 0.95}));
+  const std::vector<float> labels = {0.3F, -2, 4}, weights = {1, 0.5F, 2};
+  std::vector<float> logits = {-1, 0.2F, -0.4F, 1, 0.5F, -3, 2, 0.1F, 0, 0, 0, 0};
+  std::vector<float> gradient(logits.size());
+  const LossSum sum =
+      loss.Compute(3, logits.data(), labels.data(), weights.data(), gradient.data());
+  EXPECT_NEAR(sum.weight, 3.5, 1e-6);
+  constexpr float kStep = 1e-3F;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    std::vector<float> above = logits, below = logits;
+    above[i] += kStep;
+    below[i] -= kStep;
+    const double difference =
+        (loss.Compute(3, above.data(), labels.data(), weights.data(), nullptr).loss -
+         loss.Compute(3, below.data(), labels.data(), weights.data(), nullptr).loss) /
+        static_cast<double>(above[i] - below[i]) / sum.weight;
+    EXPECT_NEAR(gradient[i], difference, 2e-3) << i;
+  }
+}
+
+TEST(LossTest, QuantilesNeverCross) {
+  Loss loss = MakeLoss(QuantileSpec({0.1, 0.5, 0.9}, 5, 1e-3));
+  for (const float z : {-300.0F, -20.0F, 0.0F, 20.0F, 300.0F}) {
+    std::vector<float> logits = {z, -z, z};
+    loss.ToPredictions(1, logits.data());
+    EXPECT_LE(logits[0], logits[1]) << z;
+    EXPECT_LE(logits[1], logits[2]) << z;
+    EXPECT_TRUE(std::isfinite(logits[2])) << z;
+  }
+}
+
+TEST(LossTest, QuantilesThatMakeNoSenseAreRefused) {
+  for (const std::vector<double>& wrong :
+       {std::vector<double>{}, {0}, {1}, {0.5, 0.5}, {0.9, 0.1}, {-1, 0.5}, {NAN}}) {
+    EXPECT_FALSE(Loss::Make(QuantileSpec(wrong)).ok());
+  }
+  ModelSpec vectors = QuantileSpec({0.5});
+  vectors.mutable_features()->mutable_label()->set_kind(LabelPlan::VECTOR);
+  vectors.mutable_features()->mutable_label()->set_width(2);
+  EXPECT_FALSE(Loss::Make(vectors).ok());
+}
+
 TEST(LossTest, HugeLogitsStayFinite) {
   EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), -500, 1), 500, 1e-3);
   EXPECT_NEAR(LossAt(NumberSpec("LogCosh"), 500, 0), 500 - std::log(2), 1e-3);

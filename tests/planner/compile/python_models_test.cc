@@ -123,6 +123,20 @@ TEST_F(PythonModels, AnEmbeddingOfTenMillionRowsIsNeverMadeWhole) {
   EXPECT_THAT(spec.graph().tables(0).initializer(), ::testing::StartsWith("normal:"));
 }
 
+TEST_F(PythonModels, AnEmbeddingBagIsATableToo) {
+  std::string source = Net("return self.l(v)", "10_000_000");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    source.replace(source.find(from), from.size(), to);
+  };
+  replace("nn.Embedding(", "nn.EmbeddingBag(");
+  replace("10_000_000, 4)", "10_000_000, 4, mode='sum')");
+  replace("self.e(x['job'])", "self.e(x['job'].unsqueeze(1))");
+  const auto compiled = Compile(source);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  replace("x['job'].unsqueeze(1)", "x['job'], torch.arange(1)");
+  EXPECT_THAT(Refused(source), HasSubstr("EmbeddingBag gets ids [rows, length], without offsets"));
+}
+
 TEST_F(PythonModels, AreRefusedAtTheirLine) {
   EXPECT_THAT(Refused("import torch\nclass Net(torch.nn.Module:\n  pass\n"),
               ::testing::StartsWith("2: this is not Python"));
@@ -180,6 +194,99 @@ TEST_F(PythonModels, AnOwnOptimizerIsReadByNameAndArguments) {
   ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
   EXPECT_THAT(*compiled, HasSubstr(R"("name": "SGD")"));
   EXPECT_THAT(*compiled, HasSubstr(R"("lr": 0.5)"));
+}
+
+// Net, and a loss of its own whose last line is `last`.
+std::string WithLoss(const std::string& net, const std::string& last) {
+  return net + "def loss(output, label):\n  " + last + "\n";
+}
+
+TEST_F(PythonModels, AnOwnLossIsAGraphOfItsOwn) {
+  const auto compiled =
+      Compile(WithLoss(Net("return self.l(v)"), "return torch.where(label > output, 3.0, 1.0) * "
+                                                "(label - output).abs()"));
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  models::ModelSpec spec;
+  *spec.mutable_features() = plan_;
+  spec.mutable_features()->mutable_label()->set_mean(10);
+  spec.mutable_features()->mutable_label()->set_scale(2);
+  spec.set_loss("squared");
+  models::ImportReport report;
+  Status imported = models::ImportNetwork({"pytorch", *compiled, {}}, &spec, &report);
+  ASSERT_TRUE(imported.ok()) << imported.ToString();
+  EXPECT_FALSE(spec.graph().loss().empty());
+  EXPECT_TRUE(models::Network::Make(spec).ok());
+  imported = models::ImportNetwork({"pytorch", *compiled, {}, false}, &spec, &report);
+  ASSERT_TRUE(imported.ok()) << imported.ToString();
+  EXPECT_TRUE(spec.graph().loss().empty());
+  // It gets numbers as they are, not as they are learnt.
+  models::ModelSpec alone;
+  *alone.mutable_features()->mutable_label() = plan_.label();
+  alone.mutable_features()->mutable_label()->set_mean(10);
+  alone.mutable_features()->mutable_label()->set_scale(2);
+  ASSERT_TRUE(models::ImportLossAlone(*compiled, 1, &alone).ok());
+  const auto network = models::Network::Make(alone);
+  ASSERT_TRUE(network.ok()) << network.status().ToString();
+  models::FeatureBatch rows;
+  rows.rows = 2;
+  rows.dense_width = 1;
+  rows.dense = {0, 1};    // 10, 12
+  rows.labels = {1.5F, 0};  // 13, 10
+  rows.weights = {1, 3};
+  const std::vector<float> shift = {0};
+  models::ParameterView view;
+  view.dense = {shift.data()};
+  models::Gradient gradient;
+  const models::LossSum sum = (*network)->Step(rows, view, 1, &gradient);
+  EXPECT_NEAR(sum.loss, 3 * 3 + 3 * 2, 1e-5);
+  EXPECT_NEAR(sum.weight, 4, 1e-6);
+  EXPECT_NEAR(gradient.dense[0][0], (-3.0 * 2 + 3 * 2) / 4, 1e-5);
+}
+
+TEST_F(PythonModels, OwnLossesOfClassesAreThoseOfTorch) {
+  models::LabelPlan& label = *plan_.mutable_label();
+  label.set_kind(models::LabelPlan::CLASS);
+  for (const char* name : {"a", "b", "c"}) {
+    label.add_classes(name);
+  }
+  const std::string three = WithLoss(
+      Net("return self.l(v)"),
+      "return nn.functional.cross_entropy(output, label, weight=torch.tensor([1.0, 2.0, 3.0]), "
+      "reduction='none')");
+  const auto compiled = CompilePythonModel({three, "Net"}, {plan_, {}, 3, 1}, options_);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  label.mutable_classes()->RemoveLast();
+  for (const char* of_two :
+       {"return nn.functional.binary_cross_entropy_with_logits(output, label, reduction='none')",
+        "return nn.functional.huber_loss(output, label, reduction='none')",
+        "return -(label * torch.log(torch.sigmoid(output)) * (1 - torch.sigmoid(output)) ** 2)"}) {
+    const auto two = Compile(WithLoss(Net("return self.l(v)"), of_two));
+    EXPECT_TRUE(two.ok()) << of_two << ": " << two.status().ToString();
+  }
+  // Of a module that ends with a Sigmoid, which is in front of the loss only.
+  const auto ends = Compile(WithLoss(
+      Net("return torch.sigmoid(self.l(v))"),
+      "return nn.functional.binary_cross_entropy(output, label, reduction='none')"));
+  ASSERT_TRUE(ends.ok()) << ends.status().ToString();
+}
+
+TEST_F(PythonModels, LossesThatAreNotPerRowOrHaveNoGradientAreRefused) {
+  const auto refused = [&](const std::string& last) {
+    return Refused(WithLoss(Net("return self.l(v)"), last));
+  };
+  EXPECT_THAT(refused("return ((output - label) ** 2).mean()"),
+              HasSubstr("11: loss returned a tensor of [] for 1 rows, not one number for each"));
+  EXPECT_THAT(refused("return (output - label).abs() / (output - label).abs().max()"),
+              HasSubstr("11: the loss of a row depends on the other rows"));
+  EXPECT_THAT(refused("return (output > label).float()"),
+              HasSubstr("11: loss has no gradient by the output"));
+  EXPECT_THAT(refused("return torch.round(output) * label"),
+              HasSubstr("11: the loss's gradient is 0 for all rows"));
+  EXPECT_THAT(refused("return torch.log(output)"), HasSubstr("11: loss returned NaN"));
+  EXPECT_THAT(refused("return label.item() * output"), HasSubstr("12: "));
+  EXPECT_THAT(refused("return nothing"), HasSubstr("12: NameError"));
+  EXPECT_THAT(Refused(Net("return self.l(v)") + "def loss(output): return output\n"),
+              HasSubstr("11: loss has 1 parameters, not two"));
 }
 
 TEST_F(PythonModels, AreNotCompiledWhereThatIsOff) {
