@@ -171,8 +171,11 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   ASSIGN_OR_RETURN(const models::PythonType described, models::ReadPythonType(parts.description));
   const PythonSource source{parts.text, NameOfClass(type.version.name)};
   ASSIGN_OR_RETURN(const models::Loss loss, models::Loss::Make(plan->model()));
-  PythonModelUse use{plan->model().features(), {}, static_cast<int64_t>(loss.outputs()),
-                     plan->seed(), UsesOwnLoss(bound)};
+  PythonModelUse use{plan->model().features(),
+                     {},
+                     static_cast<int64_t>(loss.outputs()),
+                     plan->seed(),
+                     UsesOwnLoss(bound)};
   for (const models::AttributeSpec& own : described.attributes) {
     for (const models::Attribute& attribute : plan->model().attributes()) {
       if (attribute.name() == own.name) {

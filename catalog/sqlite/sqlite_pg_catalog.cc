@@ -225,7 +225,7 @@ Status SqlitePgCatalog::Load(const char* schema, std::string_view image) {
 // All or nothing, inside any surrounding transaction.
 Status SqlitePgCatalog::FillHere() {
   RETURN_IF_ERROR(connection_.Run("SAVEPOINT sluice_catalog"));
-  const Status filled = FillAll();
+  Status filled = FillAll();
   if (!filled.ok()) {
     RETURN_IF_ERROR(connection_.Run("ROLLBACK TO sluice_catalog"));
   }
@@ -257,7 +257,7 @@ Status SqlitePgCatalog::Insert(std::string_view relation, std::string_view colum
     }
   }
   const bool done = sqlite3_step(insert.get()) == SQLITE_DONE;
-  const Status status = done ? OkStatus() : connection_.LastError("");
+  Status status = done ? OkStatus() : connection_.LastError("");
   sqlite3_reset(insert.get());
   return status;
 }

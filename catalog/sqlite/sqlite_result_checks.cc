@@ -34,6 +34,7 @@ const SqliteColumn* FindSqliteColumn(const std::vector<SqliteColumn>& columns,
 Status CheckAppend(SqliteConnection& connection, const TableName& table, const Schema& schema) {
   ASSIGN_OR_RETURN(const std::vector<SqliteColumn> columns, ListSqliteColumns(connection, table));
   std::vector<std::string> names;
+  names.reserve(columns.size());
   for (const SqliteColumn& column : columns) {
     names.push_back(column.name);
   }

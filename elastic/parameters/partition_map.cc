@@ -23,6 +23,7 @@ std::vector<uint32_t> PlacesOf(const std::vector<ServerId>& holders, ServerId se
 std::map<ServerId, size_t> Quotas(const PartitionMap& map,
                                   const std::map<ServerId, std::string>& servers) {
   std::vector<std::pair<size_t, ServerId>> by_load;
+  by_load.reserve(servers.size());
   for (const auto& [id, address] : servers) {
     by_load.emplace_back(map.PrimariesOf(id).size(), id);
   }

@@ -286,7 +286,7 @@ Status Partition::Load(ByteSource& bytes) {
   }
   // All of it is built separately, and replaces the current state at the end.
   Partition fresh(rules_, index_);
-  const Status other = damaged("belongs to another model");
+  Status other = damaged("belongs to another model");
   if (static_cast<size_t>(proto.dense_size()) != dense_.size() ||
       static_cast<size_t>(proto.tables_size()) != slabs_.size()) {
     return other;

@@ -263,6 +263,7 @@ Task TaskQueue::Requeue(TaskId task, QueueRecord::Kind how) {
 std::vector<Task> TaskQueue::RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how) {
   std::sort(tasks.begin(), tasks.end());
   std::vector<Task> requeued;
+  requeued.reserve(tasks.size());
   for (TaskId task : tasks) {
     requeued.push_back(Requeue(task, how));
   }

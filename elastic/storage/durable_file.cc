@@ -71,7 +71,7 @@ Status SyncFolder(const std::string& path) {
     return SystemError("open", path);
   }
   const int synced = fsync(descriptor);
-  const Status status = synced != 0 ? SystemError("sync", path) : Status();
+  Status status = synced != 0 ? SystemError("sync", path) : Status();
   close(descriptor);
   return status;
 }
