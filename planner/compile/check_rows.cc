@@ -154,7 +154,7 @@ Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& 
   spec.set_loss("squared");
   spec.set_seed(seed);
   models::ImportReport report;
-  RETURN_IF_ERROR(models::ImportNetwork({"pytorch", compiled, {}}, &spec, &report));
+  RETURN_IF_ERROR(models::ImportNetwork({"pytorch", compiled, {}, false}, &spec, &report));
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(spec));
   models::NetworkWeights weights;
   if (report.start) {

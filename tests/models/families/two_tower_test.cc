@@ -24,6 +24,10 @@ ModelSpec TwoSides(const std::string& type, const std::string& loss, int classes
   AddCategory(&spec, "city", 5, 3);
   AddCategory(&spec, "title", 6, 3);
   for (Feature& feature : *spec.mutable_features()->mutable_features()) {
+    if (feature.kind() == Feature::CATEGORY) {  // one id per row, always
+      feature.mutable_categorizer()->set_null_bucket(0);
+      feature.mutable_categorizer()->set_oov_bucket(0);
+    }
     feature.set_tower(feature.name() == "age" || feature.name() == "city" ? "user" : "item");
   }
   spec = OfType(TypeNamed(type), std::move(spec), classes);

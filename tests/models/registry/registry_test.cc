@@ -165,6 +165,9 @@ TEST(RegistryTest, EveryLossThatMayBeAskedForExists) {
       ModelSpec spec;
       spec.set_type(type);
       spec.set_loss(loss);
+      Attribute* quantiles = spec.add_attributes();
+      quantiles->set_name("model.quantiles");
+      quantiles->mutable_numbers()->add_values(0.5);
       LabelPlan* label = spec.mutable_features()->mutable_label();
       const bool classes = Type(type).task == ModelTask::kClassification;
       label->set_kind(classes ? LabelPlan::CLASS : LabelPlan::NUMBER);
