@@ -232,6 +232,18 @@ double Metrics::State::ClassValue(std::string_view name) const {
   return binary ? BinaryValue(name) : kNotANumber;
 }
 
+// Behind the prefix: a probability, or the rule by which the rows choose it.
+double Metrics::State::ThresholdBy(std::string_view prefix, std::string_view name) const {
+  const std::string_view rule = name.substr(prefix.size());
+  if (rule == kByF1) {
+    return classes.curves.front().BestF1().threshold;
+  }
+  if (rule.starts_with(kByCost)) {
+    return BinaryValue(Metrics::CostThresholdName(rule.substr(kByCost.size())));
+  }
+  return NumberBehind(prefix, name);
+}
+
 double Metrics::State::BinaryValue(std::string_view name) const {
   const ClassSums::Class& positive = classes.classes.back();
   if (name == "pr_auc") {
@@ -244,10 +256,10 @@ double Metrics::State::BinaryValue(std::string_view name) const {
     return classes.curves.front().BestF1().threshold;
   }
   if (name.starts_with(kTruePositivesFrom)) {
-    return classes.curves.front().From(NumberBehind(kTruePositivesFrom, name)).positive;
+    return classes.curves.front().From(ThresholdBy(kTruePositivesFrom, name)).positive;
   }
   if (name.starts_with(kFalsePositivesFrom)) {
-    return classes.curves.front().From(NumberBehind(kFalsePositivesFrom, name)).negative;
+    return classes.curves.front().From(ThresholdBy(kFalsePositivesFrom, name)).negative;
   }
   if (name.starts_with(kCostThreshold)) {
     const double cost = NumberBehind(kCostThreshold, name);
