@@ -43,7 +43,7 @@ struct ArgumentOfTorch {
   std::string_view optimizer, torch, ours;
 };
 // By torch.optim's names; the optimizers that are not here follow another rule.
-constexpr std::array<ArgumentOfTorch, 20> kArguments = {{
+constexpr std::array<ArgumentOfTorch, 24> kArguments = {{
     {"SGD", "lr", "learning_rate"},
     {"SGD", "momentum", "momentum"},
     {"SGD", "nesterov", "nesterov"},
@@ -51,6 +51,10 @@ constexpr std::array<ArgumentOfTorch, 20> kArguments = {{
     {"Adam", "betas", "beta_1 beta_2"},
     {"Adam", "eps", "epsilon"},
     {"Adam", "amsgrad", "amsgrad"},
+    {"AdamW", "lr", "learning_rate"},
+    {"AdamW", "betas", "beta_1 beta_2"},
+    {"AdamW", "eps", "epsilon"},
+    {"AdamW", "weight_decay", "weight_decay"},
     {"Adamax", "lr", "learning_rate"},
     {"Adamax", "betas", "beta_1 beta_2"},
     {"Adamax", "eps", "epsilon"},
@@ -88,8 +92,8 @@ Status ReadArguments(const Optimizer& optimizer, std::map<std::string, double>* 
     const bool other = name == "eps" && found == kArguments.end();  // Adadelta's
     if (found == kArguments.end() && !other) {
       // foreach, fused and the like say how, not what; zero means none.
-      const bool how = name == "foreach" || name == "fused" || name == "capturable" ||
-                       name == "differentiable";
+      const bool how =
+          name == "foreach" || name == "fused" || name == "capturable" || name == "differentiable";
       if (how || values.empty() || values.front() == 0) {
         continue;
       }
@@ -100,7 +104,8 @@ Status ReadArguments(const Optimizer& optimizer, std::map<std::string, double>* 
     const std::string_view ours = other ? "epsilon" : found->ours;
     const size_t blank = ours.find(' ');
     if (values.size() != (blank == std::string_view::npos ? 1U : 2U)) {
-      return InvalidArgument(fmt::format("{} of torch.optim.{} is no number", name, optimizer.name));
+      return InvalidArgument(
+          fmt::format("{} of torch.optim.{} is no number", name, optimizer.name));
     }
     (*read)[std::string(ours.substr(0, blank))] = values[0];
     if (blank != std::string_view::npos) {
@@ -117,10 +122,12 @@ Status TakeOptimizer(const BoundTrain& bound, const Optimizer& optimizer, models
   }
   const models::OptimizerDescription* description = FindOptimizer(optimizer.name);
   if (description == nullptr) {
-    return InvalidArgument(
-               fmt::format("optimizer() is torch.optim.{}, which has no counterpart", optimizer.name))
-        .Hint("SGD, Adam, Adamax, RMSprop, Adagrad and Adadelta have; or model.optimizer in WITH "
-              "names one of Sluice's");
+    return InvalidArgument(fmt::format("optimizer() is torch.optim.{}, which has no counterpart",
+                                       optimizer.name))
+        .Hint(
+            "SGD, Adam, AdamW, Adamax, RMSprop, Adagrad and Adadelta have; or model.optimizer in "
+            "WITH "
+            "names one of Sluice's");
   }
   std::map<std::string, double> arguments;
   RETURN_IF_ERROR(ReadArguments(optimizer, &arguments));
@@ -160,8 +167,8 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   ASSIGN_OR_RETURN(const models::PythonType described, models::ReadPythonType(parts.description));
   const PythonSource source{parts.text, NameOfClass(type.version.name)};
   ASSIGN_OR_RETURN(const models::Loss loss, models::Loss::Make(plan->model()));
-  PythonModelUse use{plan->model().features(), {}, static_cast<int64_t>(loss.outputs()),
-                     plan->seed()};
+  PythonModelUse use{
+      plan->model().features(), {}, static_cast<int64_t>(loss.outputs()), plan->seed()};
   for (const models::AttributeSpec& own : described.attributes) {
     for (const models::Attribute& attribute : plan->model().attributes()) {
       if (attribute.name() == own.name) {
