@@ -39,6 +39,10 @@ Status Judge(const plan::TrainPlan& plan, const std::string& weights, const Tria
   ASSIGN_OR_RETURN(const auto reader, elastic::FeatureReader::Make(rows.source, dataset,
                                                                    scorer->transform(), options));
   judgement->outputs = scorer->outputs();
+  // Neighbouring rows are held out together: the fold's rows are runs of them, in order.
+  const uint32_t together = std::max(plan.split().together(), 1U);
+  const uint32_t first_run = judgement->runs.empty() ? 0 : judgement->runs.back() + 1;
+  uint32_t judged = 0;
   const PhaseScope evaluating(&clock, Phase::kEvaluation);
   models::FeatureBatch batch;
   std::vector<float> scores;
@@ -66,6 +70,9 @@ Status Judge(const plan::TrainPlan& plan, const std::string& weights, const Tria
       append(scores, &judgement->predictions);
       append(batch.labels, &judgement->labels);
       append(batch.weights, &judgement->weights);
+      for (size_t row = 0; row < batch.rows; ++row) {
+        judgement->runs.push_back(first_run + judged++ / together);
+      }
     }
   }
   return OkStatus();

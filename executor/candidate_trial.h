@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <stop_token>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Judgement {
   std::vector<float> weights;
   std::vector<float> predictions;
   size_t outputs = 1;
+  std::vector<uint32_t> runs;  // models::BlendRows
 };
 
 // One candidate, trained and evaluated.

@@ -118,7 +118,8 @@ class Contest {
 
   // Networks use one processor; trees and linear models several.
   bool IsNetwork(size_t i) const {
-    return candidate(i).kind() == "network" || candidate(i).kind() == "wide_deep";
+    const std::string& kind = candidate(i).kind();
+    return kind == "network" || kind == "wide_deep" || kind == "factorization";
   }
   // In two lanes (contest_lanes.h).
   void InLanes(const std::vector<size_t>& which, const std::function<void(const LaneTurn&)>& work) {

@@ -5,6 +5,7 @@
 #include "executor/feature_effects.h"
 #include "executor/label_correction.h"
 #include "models/metrics/confusion.h"
+#include "models/metrics/decision_table.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -65,6 +66,7 @@ Status FinishModel(const TrainedModel& model, std::stop_token stop, plan::TrainP
     }
     FindConfusion(scored ? *scored : *model.held_out, plan);
   }
+  models::DecideBy(plan->threshold(), metrics);
   if (plan->model().members_size() > 0) {
     return OkStatus();  // a blend's features are those of its members
   }

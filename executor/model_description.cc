@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/value.h"
@@ -178,8 +179,8 @@ void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& pla
   if (decisions.empty() || label.classes_size() != 2) {
     return;
   }
-  // Whatever threshold the model uses: the lines below are for other thresholds.
-  const std::string at = plan.threshold().empty() ? "" : ", decided from 0.5 on";
+  const std::optional<double> threshold = DecisionThreshold(plan, version);
+  const std::string at = threshold ? fmt::format(", decided from {:.4g} on", *threshold) : "";
   const auto count = [&version](std::string_view name) {
     const auto found = std::find_if(version.metrics.begin(), version.metrics.end(),
                                     [name](const auto& one) { return one.first == name; });

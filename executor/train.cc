@@ -30,6 +30,7 @@
 #include "executor/train_again.h"
 #include "executor/train_checkpoints.h"
 #include "executor/train_here.h"
+#include "executor/weight_decay.h"
 #include "models/features/feature_transform.h"
 #include "models/metrics/decision_table.h"
 #include "models/metrics/metric.h"
@@ -336,7 +337,7 @@ Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& conte
 
 // Opens the dataset, trains in this process, and commits the model version in one transaction.
 // Leaves nothing behind on an error.
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+Result<TrainReport> TrainAndCommit(plan::TrainPlan plan, Context& context, JobRecord& job,
                                    const elastic::ProgressCallback& progress,
                                    std::optional<elastic::JobCheckpoints> checkpoints) {
   const TimePoint started = SteadyClock().Now();
@@ -354,6 +355,11 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
   }
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
+  }
+  if (const FoldChoice& choice = trained->choice; !choice.why.empty()) {
+    UseWeightDecay(choice.weight_decay, &plan);
+    plan.add_told(choice.why);
+    job.Announce("weight_decay", choice.why);
   }
   ReportCommittingJob(checkpoints, job);
   const catalog::DatasetSpec* validation =

@@ -1,9 +1,12 @@
 #include "executor/train_folds.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "executor/fixed_schedule.h"
 #include "executor/label_correction.h"
 #include "executor/train_trees.h"
+#include "executor/weight_decay.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 
@@ -87,27 +91,29 @@ bool ChoosesThreshold(const plan::TrainPlan& plan) {
   return plan.threshold() == "f1" || plan.threshold().starts_with("cost:");
 }
 
-// Progress of folds + 1 trainings, which take about equally long, as one.
+// Progress of `folds` + 1 trainings, which take about equally long, as one.
 class Stages {
  public:
   Stages(const elastic::ProgressCallback& progress, uint32_t folds)
       : progress_(progress), count_(folds + 1) {}
 
-  void Report(uint32_t stage, elastic::Progress now) {
+  void Next() { ++stage_; }
+  void Report(elastic::Progress now) {
     const TimePoint time = clock_.Now();
     if (SecondsBetween(told_, time) < 1) {
       return;
     }
     told_ = time;
     const double seconds = SecondsBetween(started_, time);
-    now.seconds_left += stage > 0 ? seconds / stage * (count_ - stage - 1)
-                                  : (seconds + now.seconds_left) * (count_ - 1);
+    now.seconds_left += stage_ > 0 ? seconds / stage_ * (count_ - stage_ - 1)
+                                   : (seconds + now.seconds_left) * (count_ - 1);
     progress_(now);
   }
 
  private:
   const elastic::ProgressCallback& progress_;
   const uint32_t count_;
+  uint32_t stage_ = 0;
   const SteadyClock clock_;
   const TimePoint started_ = clock_.Now();
   TimePoint told_ = started_;
@@ -120,6 +126,121 @@ plan::TrainPlan WithoutFold(const plan::TrainPlan& whole, uint32_t fold) {
   plan.mutable_split()->set_fold(fold);
   plan.mutable_split()->set_folds(whole.folds());
   return plan;
+}
+
+// A training without each fold.
+struct FoldRun {
+  double weight_decay = 0;
+  std::vector<Curve> curves;  // of the folds that have rows
+  Best best;
+  std::optional<ScoredRows> held_out;
+  int64_t rows_read = 0;
+  bool given_up = false;
+};
+
+double LossAt(const Metrics& metrics, const std::string& metric) {
+  for (const auto& [name, value] : metrics) {
+    if (name == metric) {
+      return models::Metrics::HigherIsBetter(metric) ? -value : value;
+    }
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+// Less is better.
+double ValueOf(const FoldRun& run, const std::string& metric) {
+  return LossAt(run.best.metrics, metric);
+}
+
+// By how much each fold's loss is less than in the other run, each run at its best epoch.
+std::vector<double> GainsOver(const FoldRun& other, const FoldRun& run, const std::string& metric) {
+  std::vector<double> gains;
+  for (size_t i = 0; i < std::min(run.curves.size(), other.curves.size()); ++i) {
+    gains.push_back(LossAt(other.curves[i].After(other.best.epoch), metric) -
+                    LossAt(run.curves[i].After(run.best.epoch), metric));
+  }
+  return gains;
+}
+
+// Whether its losses are less than those of the other run by more than chance.
+bool IsBetter(const FoldRun& run, const FoldRun& other, const std::string& metric) {
+  const std::vector<double> gains = GainsOver(other, run, metric);
+  const auto n = static_cast<double>(gains.size());
+  if (run.given_up || gains.size() < 2) {
+    return false;
+  }
+  const double sum = std::accumulate(gains.begin(), gains.end(), 0.0);
+  const double squares = std::inner_product(gains.begin(), gains.end(), gains.begin(), 0.0);
+  const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1));
+  return sum / n > std::sqrt(variance / n);  // NaN: no
+}
+
+// Two folds that both got worse say enough.
+bool IsHopeless(const FoldRun& run, const FoldRun& other, const std::string& metric) {
+  constexpr size_t kFoldsThatTell = 2;
+  if (run.curves.size() != kFoldsThatTell) {
+    return false;
+  }
+  const std::vector<double> gains = GainsOver(other, run, metric);
+  return std::all_of(gains.begin(), gains.end(), [](double gain) { return !(gain > 0); });
+}
+
+// `first`: the run to be better than; null: there is none.
+Result<FoldRun> RunFolds(const elastic::TrainingJob& job, double weight_decay, const FoldRun* first,
+                         Stages* stages) {
+  const std::string& metric = job.plan.early_stopping().metric();
+  FoldRun run;
+  run.weight_decay = weight_decay;
+  for (uint32_t fold = 0; fold < job.plan.folds() && !run.given_up; ++fold) {
+    plan::TrainPlan plan = WithoutFold(job.plan, fold);
+    UseWeightDecay(weight_decay, &plan);
+    Curve curve;
+    ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome,
+                     elastic::TrainInProcess({.plan = plan,
+                                              .source = job.source,
+                                              .dataset = job.dataset,
+                                              .progress =
+                                                  [&](const elastic::Progress& now) {
+                                                    curve.Note(now);
+                                                    stages->Report(now);
+                                                  },
+                                              .stop = job.stop,
+                                              .profile = job.profile}));
+    stages->Next();
+    run.rows_read += outcome.rows_read;
+    const bool several_classes = plan.model().features().label().classes_size() > 2;
+    if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan) ||
+        several_classes) {
+      ASSIGN_OR_RETURN(const ScoredRows scored,
+                       ScoreValidation(plan, job.source, job.dataset, nullptr,
+                                       models::SaveWeights(outcome.weights), job.stop));
+      if (!run.held_out.has_value()) {
+        run.held_out.emplace();
+      }
+      run.held_out->Append(scored);
+    }
+    if (curve.epochs() > 0) {  // otherwise the fold has no rows
+      run.curves.push_back(std::move(curve));
+      run.best = FindBest(run.curves, metric);
+    }
+    run.given_up = first != nullptr && IsHopeless(run, *first, metric);
+  }
+  return run;
+}
+
+std::string WhyDecays(const std::vector<FoldRun>& runs, size_t best, const std::string& metric) {
+  std::vector<std::string> said;
+  for (const FoldRun& run : runs) {
+    const std::string with =
+        run.weight_decay == 0 ? "none" : fmt::format("{:.6g}", run.weight_decay);
+    said.push_back(run.given_up ? fmt::format("{} was given up", with)
+                                : fmt::format("{} {} {:.6g}", with, metric, ValueOf(run, metric)));
+  }
+  const std::string chosen =
+      best == 0 ? "no weight decay"
+                : fmt::format("a weight decay of {:.6g} (AdamW)", runs[best].weight_decay);
+  return fmt::format("the network is trained with {}: over {} folds, {}", chosen,
+                     runs.front().curves.size(), fmt::join(said, ", "));
 }
 
 // From every row, scored by the model that was trained without the row's fold.
@@ -137,44 +258,34 @@ void JudgeByAll(const plan::TrainPlan& plan, ScoredRows all, elastic::TrainOutco
 }  // namespace
 
 Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
-                                           std::optional<ScoredRows>* held_out) {
-  const uint32_t folds = job.plan.folds();
-  std::vector<Curve> curves;
-  Stages stages(job.progress, folds);
+                                           std::optional<ScoredRows>* held_out,
+                                           FoldChoice* choice) {
+  const std::string& metric = job.plan.early_stopping().metric();
+  std::vector<double> decays = {0};
+  decays.insert(decays.end(), job.plan.weight_decays().begin(), job.plan.weight_decays().end());
+  Stages stages(job.progress, static_cast<uint32_t>(decays.size()) * job.plan.folds());
+  std::vector<FoldRun> runs;
+  size_t best = 0;
   int64_t rows_read = 0;
-  for (uint32_t fold = 0; fold < folds; ++fold) {
-    const plan::TrainPlan plan = WithoutFold(job.plan, fold);
-    Curve curve;
-    ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome,
-                     elastic::TrainInProcess({.plan = plan,
-                                              .source = job.source,
-                                              .dataset = job.dataset,
-                                              .progress =
-                                                  [&](const elastic::Progress& now) {
-                                                    curve.Note(now);
-                                                    stages.Report(fold, now);
-                                                  },
-                                              .stop = job.stop,
-                                              .profile = job.profile}));
-    rows_read += outcome.rows_read;
-    const bool several_classes = plan.model().features().label().classes_size() > 2;
-    if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan) ||
-        several_classes) {
-      ASSIGN_OR_RETURN(const ScoredRows scored,
-                       ScoreValidation(plan, job.source, job.dataset, nullptr,
-                                       models::SaveWeights(outcome.weights), job.stop));
-      if (!held_out->has_value()) {
-        held_out->emplace();
-      }
-      (*held_out)->Append(scored);
+  for (const double decay : decays) {
+    const FoldRun* first = runs.empty() ? nullptr : &runs.front();
+    ASSIGN_OR_RETURN(FoldRun run, RunFolds(job, decay, first, &stages));
+    rows_read += run.rows_read;
+    if (first != nullptr && IsBetter(run, runs.front(), metric) &&
+        (best == 0 || ValueOf(run, metric) < ValueOf(runs[best], metric))) {
+      best = runs.size();
     }
-    if (curve.epochs() > 0) {  // otherwise the fold has no rows
-      curves.push_back(std::move(curve));
-    }
+    runs.push_back(std::move(run));
   }
-  const Best best = curves.empty() ? Best() : FindBest(curves, job.plan.early_stopping().metric());
+  if (decays.size() > 1 && !runs.front().curves.empty()) {
+    choice->weight_decay = decays[best];
+    choice->why = WhyDecays(runs, best, metric);
+  }
+  FoldRun& chosen = runs[best];
+  *held_out = std::move(chosen.held_out);
   plan::TrainPlan plan = job.plan;
-  plan.set_epochs(static_cast<uint32_t>(best.epoch));
+  UseWeightDecay(decays[best], &plan);
+  plan.set_epochs(static_cast<uint32_t>(chosen.best.epoch));
   plan.clear_early_stopping();
   ASSIGN_OR_RETURN(elastic::TrainOutcome outcome,
                    elastic::TrainInProcess({.plan = plan,
@@ -184,11 +295,11 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                             .events = job.events,
                                             .stop = job.stop,
                                             .profile = job.profile}));
-  outcome.metrics = best.metrics;
+  outcome.metrics = chosen.best.metrics;
   if (held_out->has_value() && ChoosesThreshold(plan)) {
     JudgeDecisions(plan, **held_out, &outcome.metrics);
   }
-  outcome.validation_rows = curves.empty() ? 0 : outcome.rows_per_epoch;
+  outcome.validation_rows = chosen.curves.empty() ? 0 : outcome.rows_per_epoch;
   outcome.rows_read += rows_read;
   return outcome;
 }

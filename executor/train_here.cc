@@ -9,7 +9,6 @@
 #include "elastic/job/local_job.h"
 #include "elastic/job/optimum_job.h"
 #include "executor/job_record.h"
-#include "executor/train_folds.h"
 #include "executor/train_trees.h"
 #include "models/imports/import_network.h"
 #include "models/registry/registry.h"
@@ -56,12 +55,13 @@ Result<std::optional<models::NetworkWeights>> InitialWeightsOfUserType(const pla
 }
 
 Result<elastic::TrainOutcome> TrainNetworkOnce(const elastic::TrainingJob& job,
-                                               std::optional<ScoredRows>* held_out) {
+                                               std::optional<ScoredRows>* held_out,
+                                               FoldChoice* choice) {
   const bool folds = job.plan.folds() > 0;
   if (job.plan.optimum()) {
     return folds ? TrainOptimumByFolds(job, held_out) : elastic::TrainToOptimum(job);
   }
-  return folds ? TrainByFolds(job, held_out) : elastic::TrainInProcess(job);
+  return folds ? TrainByFolds(job, held_out, choice) : elastic::TrainInProcess(job);
 }
 
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
@@ -121,7 +121,7 @@ Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& ba
                          : TrainTrees(job, base_trees, &trained.weights));
     return trained;
   }
-  ASSIGN_OR_RETURN(trained.outcome, TrainNetworkOnce(job, &trained.held_out));
+  ASSIGN_OR_RETURN(trained.outcome, TrainNetworkOnce(job, &trained.held_out, &trained.choice));
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
 }

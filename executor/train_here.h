@@ -5,6 +5,7 @@
 
 #include "executor/calibrate.h"
 #include "executor/train.h"
+#include "executor/train_folds.h"
 
 namespace sluice::executor {
 
@@ -13,6 +14,7 @@ struct Trained {
   std::string weights;  // in the stored form
   // Rows that it was not trained on, if needed.
   std::optional<ScoredRows> held_out = {};
+  FoldChoice choice = {};
 };
 
 // The weights from which the training continues or starts (a user-defined model type may have

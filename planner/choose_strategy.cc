@@ -281,6 +281,17 @@ int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strate
   return whole((rows + lanes * rounds - 1) / (lanes * rounds), unit);
 }
 
+int64_t RowsOfWholeTable(int64_t rows, int64_t columns, uint32_t batch_size) {
+  constexpr int64_t kMaxRows = 65'536;
+  constexpr int64_t kMaxCells = 8'000'000;  // 32 MB
+  const int64_t enough = rows + rows / 4;
+  if (enough > kMaxRows || enough * std::max<int64_t>(columns, 1) > kMaxCells) {
+    return 0;
+  }
+  const auto batch = static_cast<int64_t>(batch_size);
+  return (enough + batch - 1) / batch * batch;
+}
+
 Result<int64_t> ReadBytes(const std::string& text, Span span) {
   double amount = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);

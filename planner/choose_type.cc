@@ -189,6 +189,22 @@ class Demands {
 
 }  // namespace
 
+std::vector<std::string> Identifiers(const Schema& schema, const std::string& label,
+                                     const catalog::SelectStatistics& statistics) {
+  constexpr double kMinIdentifiers = 100;
+  constexpr double kMinRowsPerIdentifier = 5;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    const catalog::ColumnStatistics& column = statistics.columns[i];
+    if (schema.columns[i].name != label && schema.columns[i].type == DataType::kInt64 &&
+        NamesACategory(schema.columns[i].name) && column.distinct >= kMinIdentifiers &&
+        static_cast<double>(statistics.rows) >= kMinRowsPerIdentifier * column.distinct) {
+      names.push_back(schema.columns[i].name);
+    }
+  }
+  return names;
+}
+
 Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                     const std::string& label, bool classification,
                                     double label_values, const Schema& schema,
@@ -211,19 +227,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   }
   const bool words = texts > 0 && 2 * texts >= schema.columns.size() - 1;
   // Which pairs occur (a user and a film) is learnt by embeddings, but not by trees.
-  size_t identifiers = 0;
-  for (size_t i = 0; i < schema.columns.size(); ++i) {
-    constexpr double kMinIdentifiers = 100;
-    constexpr double kMinRowsPerIdentifier = 5;
-    const catalog::ColumnStatistics& column = statistics.columns[i];
-    identifiers +=
-        schema.columns[i].name != label && schema.columns[i].type == DataType::kInt64 &&
-                NamesACategory(schema.columns[i].name) && column.distinct >= kMinIdentifiers &&
-                static_cast<double>(statistics.rows) >= kMinRowsPerIdentifier * column.distinct
-            ? 1
-            : 0;
-  }
-  const bool pairs = identifiers >= 2;
+  const bool pairs = Identifiers(schema, label, statistics).size() >= 2;
   const bool large = statistics.rows > kMaxTreeRows ||
                      (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary);
   const std::vector<const ModelType*> types = Candidates(classification, large || pairs, words);
@@ -260,6 +264,9 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
   if (anything) {
     open = {Type(classification ? "LinearClassifier" : "LinearRegressor"), Type("xgboost.gbtree"),
             Type(classification ? "DNNClassifier" : "DNNRegressor")};
+    if (pairs) {
+      open.push_back(Type(classification ? "FMClassifier" : "FMRegressor"));
+    }
     if (large || pairs) {
       open.push_back(types.front());
     }

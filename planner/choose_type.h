@@ -33,4 +33,9 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                     double label_values, const Schema& schema,
                                     const catalog::SelectStatistics& statistics);
 
+// The columns of whole numbers that name things, of which each occurs in several rows: users,
+// films.
+std::vector<std::string> Identifiers(const Schema& schema, const std::string& label,
+                                     const catalog::SelectStatistics& statistics);
+
 }  // namespace sluice::planner

@@ -286,6 +286,9 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   json->Put("batch_size", plan.batch_size());
   json->Put("optimum", plan.optimum());
   json->Put("folds", plan.folds());
+  if (plan.weight_decays_size() > 0) {
+    PutNumbers("weight_decays", plan.weight_decays(), json);
+  }
   json->Put("early_stopping", plan.early_stopping().patience());
   json->Put("plateau", plan.early_stopping().plateau());
   PutTexts("metrics", plan.metrics(), json);

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
@@ -16,6 +17,10 @@ std::string ScheduleOf(const plan::TrainPlan& plan) {
                                  plan.shuffle() ? ", shuffled" : "");
   if (plan.folds() > 0) {
     text += "; then on all rows for as many as were best over the folds";
+  }
+  if (plan.weight_decays_size() > 0) {
+    text += fmt::format("; with a weight decay of {} (AdamW), too: the folds decide",
+                        fmt::join(plan.weight_decays(), " and "));
   }
   if (plan.max_steps() > 0) {
     text += fmt::format(", at most {} steps", GroupDigits(plan.max_steps()));

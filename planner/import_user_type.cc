@@ -43,7 +43,7 @@ struct ArgumentOfTorch {
   std::string_view optimizer, torch, ours;
 };
 // By torch.optim's names; the optimizers that are not here follow another rule.
-constexpr std::array<ArgumentOfTorch, 20> kArguments = {{
+constexpr std::array<ArgumentOfTorch, 24> kArguments = {{
     {"SGD", "lr", "learning_rate"},
     {"SGD", "momentum", "momentum"},
     {"SGD", "nesterov", "nesterov"},
@@ -51,6 +51,10 @@ constexpr std::array<ArgumentOfTorch, 20> kArguments = {{
     {"Adam", "betas", "beta_1 beta_2"},
     {"Adam", "eps", "epsilon"},
     {"Adam", "amsgrad", "amsgrad"},
+    {"AdamW", "lr", "learning_rate"},
+    {"AdamW", "betas", "beta_1 beta_2"},
+    {"AdamW", "eps", "epsilon"},
+    {"AdamW", "weight_decay", "weight_decay"},
     {"Adamax", "lr", "learning_rate"},
     {"Adamax", "betas", "beta_1 beta_2"},
     {"Adamax", "eps", "epsilon"},
@@ -121,7 +125,8 @@ Status TakeOptimizer(const BoundTrain& bound, const Optimizer& optimizer, models
     return InvalidArgument(fmt::format("optimizer() is torch.optim.{}, which has no counterpart",
                                        optimizer.name))
         .Hint(
-            "SGD, Adam, Adamax, RMSprop, Adagrad and Adadelta have; or model.optimizer in WITH "
+            "SGD, Adam, AdamW, Adamax, RMSprop, Adagrad and Adadelta have; or model.optimizer in "
+            "WITH "
             "names one of Sluice's");
   }
   std::map<std::string, double> arguments;

@@ -69,6 +69,7 @@ void JudgeBy(const plan::Contest& contest, plan::TrainPlan* plan) {
   *plan->mutable_split() = contest.split();
   const bool folded = plan->folds() > 0;
   plan->set_folds(0);
+  plan->clear_weight_decays();  // a candidate of its own
   if (IsTreeModel(*plan) && plan->early_stopping().patience() == 0) {
     const models::Attribute* patience =
         FindIn(plan->model().attributes(), "train.early_stopping_rounds");

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "planner/contest_request.h"
 #include "planner/plan_train_internal.h"
 
@@ -29,6 +32,17 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
 // auto.metric or tune.metric.
 Status FillContestMetric(const AttributeSet& attributes, const char* name,
                          const plan::TrainPlan& plan, plan::Contest* contest);
+
+// A setting of a kind of model: what a practitioner would vary first.
+struct Variant {
+  const char* name;
+  std::vector<std::pair<const char*, parser::AttributeValue>> settings;
+};
+// The type's default settings, but where others are known to suit the label.
+Variant FirstOf(const models::ModelType& type, const BoundTrain& bound);
+// Further ones. `own`: the plan with the first settings; null: there is none.
+std::vector<Variant> VariantsOf(const models::ModelType& type, const BoundTrain& bound,
+                                const plan::Candidate* own);
 
 // auto.*: the kinds of models for the short form.
 Status FillKinds(const ContestSetup& ground, plan::TrainPlan* plan);

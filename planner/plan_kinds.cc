@@ -2,7 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -17,119 +17,19 @@ using models::ModelType;
 
 constexpr int64_t kMaxAutomaticRows = 1'000'000;
 constexpr double kAutomaticSeconds = 30;
-constexpr char kScaleOfLabel[] = "train.label_scale";
-
-// A further setting of a kind: what a practitioner would vary first.
-struct Variant {
-  const char* name;
-  std::vector<std::pair<const char*, parser::AttributeValue>> settings;
-};
 
 const char* KindOf(const ModelType& type) {
   switch (type.family) {
     case ModelFamily::kLinear:
       return "linear";
     case ModelFamily::kDeep:
-      return "network";
+      return type.build ? "factorization" : "network";
     case ModelFamily::kWideDeep:
       return "wide_deep";
     case ModelFamily::kTrees:
       break;
   }
   return "trees";
-}
-
-parser::AttributeValue Whole(int64_t value) {
-  return {value, {}};
-}
-parser::AttributeValue Real(double value) {
-  return {value, {}};
-}
-parser::AttributeValue TextValue(const char* word) {
-  return {std::string(word), {}};
-}
-parser::AttributeValue Widths(const std::vector<int64_t>& widths) {
-  parser::AttributeValue::List list;
-  for (const int64_t width : widths) {
-    list.push_back(Whole(width));
-  }
-  return {list, {}};
-}
-
-// A tree's step size: the more work a round is, the fewer rounds there is time for.
-double StepOf(const BoundTrain& bound) {
-  constexpr double kSmall = 5e5;
-  constexpr double kLarge = 3e6;
-  const int classes = bound.features.label().classes_size();
-  const double work = static_cast<double>(bound.statistics.rows) *
-                      std::max(bound.features.features_size(), 1) * (classes > 2 ? classes : 1);
-  return work <= kSmall ? 0.05 : work <= kLarge ? 0.08 : 0.15;
-}
-
-// The type's default settings; but a network learns numbers with a heavy tail best as square roots,
-// which dampens the few large ones.
-Variant FirstOf(const ModelType& type, const BoundTrain& bound) {
-  const bool deep = type.family == ModelFamily::kDeep || type.family == ModelFamily::kWideDeep;
-  return deep && !bound.other_scales.empty()
-             ? Variant{"of the label's root", {{kScaleOfLabel, TextValue("root")}}}
-             : Variant{"", {}};
-}
-
-// `own`: the plan with default settings; null: there is none.
-std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
-                                const plan::Candidate* own) {
-  // With so few rows per weight, regularisation matters most.
-  constexpr int64_t kFewRowsPerWeight = 30;
-  const double step = StepOf(bound);
-  const bool tailed = !bound.other_scales.empty();
-  if (type.family == ModelFamily::kTrees) {
-    // With fewer columns, trees do not sample them.
-    constexpr int kSampledColumns = 8;
-    const double columns = bound.features.features_size() >= kSampledColumns ? 0.8 : 1;
-    const auto slower = [columns](double eta, int64_t depth) {
-      return std::vector<std::pair<const char*, parser::AttributeValue>>{
-          {"train.num_boost_round", Whole(2'000)},
-          {"train.early_stopping_rounds", Whole(50)},
-          {"eta", Real(eta)},
-          {"max_depth", Whole(depth)},
-          {"subsample", Real(0.8)},
-          {"colsample_bytree", Real(columns)}};
-    };
-    std::vector<Variant> variants = {{"more, smaller steps", slower(step, 6)}};
-    if (tailed) {
-      for (const auto& [name, depth] : {std::pair{"smaller steps to the label's root", 6},
-                                        std::pair{"deeper, to the label's root", 8}}) {
-        variants.push_back({name, slower(step, depth)});
-        variants.back().settings.emplace_back(kScaleOfLabel, TextValue("root"));
-      }
-    } else {
-      variants.push_back({"deeper", slower(step, 9)});
-    }
-    variants.push_back({"flatter", slower(std::round(1500 * step) / 1000, 4)});
-    return variants;
-  }
-  if (type.family == ModelFamily::kLinear && own != nullptr && own->plan().optimum() &&
-      own->plan().parameter_count() * kFewRowsPerWeight > bound.statistics.rows) {
-    return {{"held back", {{"model.ridge", Real(6)}}},
-            {"held back more", {{"model.ridge", Real(40)}}},
-            {"held back most", {{"model.ridge", Real(250)}}}};
-  }
-  if (type.family == ModelFamily::kLinear && tailed) {
-    return {{"of the label's root", {{kScaleOfLabel, TextValue("root")}}},
-            {"of its logarithm", {{kScaleOfLabel, TextValue("log")}}}};
-  }
-  if (type.family == ModelFamily::kDeep) {
-    Variant wider = {"wider", {{"model.hidden_units", Widths({256, 128, 64})}}};
-    if (tailed) {
-      wider.name = "wider, of the label's root";
-      wider.settings.emplace_back(kScaleOfLabel, TextValue("root"));
-      return {wider, {"of the label as it is", {{kScaleOfLabel, TextValue("straight")}}}};
-    }
-    return {wider,
-            {"with dropout",
-             {{"model.hidden_units", Widths({256, 128})}, {"model.dropout", Real(0.2)}}}};
-  }
-  return {};
 }
 
 const plan::Candidate* FindKind(const plan::Contest& contest, const std::string& kind) {
@@ -141,9 +41,10 @@ const plan::Candidate* FindKind(const plan::Contest& contest, const std::string&
   return nullptr;
 }
 
-// The kinds in auto.candidates; all of `open` if it is not given.
+// The kinds in auto.candidates, which may be `further` ones; all of `open` if it is not given.
 Status ReadKinds(const ContestRequest& request, const std::vector<const ModelType*>& open,
-                 const ModelType* wide, std::vector<const ModelType*>* types, bool* blends) {
+                 const std::vector<const ModelType*>& further, std::vector<const ModelType*>* types,
+                 bool* blends) {
   const auto asked = request.automatic.Texts("auto.candidates");
   if (!asked) {
     *types = open;
@@ -151,9 +52,9 @@ Status ReadKinds(const ContestRequest& request, const std::vector<const ModelTyp
     return OkStatus();
   }
   std::vector<const ModelType*> known = open;
-  if (std::find(known.begin(), known.end(), wide) == known.end()) {
-    known.push_back(wide);
-  }
+  std::copy_if(
+      further.begin(), further.end(), std::back_inserter(known),
+      [&](const ModelType* one) { return std::find(open.begin(), open.end(), one) == open.end(); });
   for (const std::string& name : *asked) {
     const std::string folded = LowerCase(name);
     if (folded == "blend") {
@@ -162,7 +63,7 @@ Status ReadKinds(const ContestRequest& request, const std::vector<const ModelTyp
     }
     const auto found = std::find_if(known.begin(), known.end(), [&](const ModelType* type) {
       return folded == KindOf(*type) || folded == LowerCase(type->name) ||
-             (folded == "dnn" && type->family == ModelFamily::kDeep);
+             (folded == "dnn" && type->family == ModelFamily::kDeep && !type->build);
     });
     if (found == known.end()) {
       std::vector<std::string> names = {"blend"};
@@ -270,11 +171,12 @@ Status FillKinds(const ContestSetup& ground, plan::TrainPlan* plan) {
   contest.set_seconds(seconds);
   RETURN_IF_ERROR(FillContestMetric(automatic, "auto.metric", *plan, &contest));
   const bool classes = bound.features.label().kind() == models::LabelPlan::CLASS;
-  const ModelType* wide =
-      models::FindModelType(classes ? "DNNLinearCombinedClassifier" : "DNNLinearCombinedRegressor");
+  const std::vector<const ModelType*> further = {
+      models::FindModelType(classes ? "DNNLinearCombinedClassifier" : "DNNLinearCombinedRegressor"),
+      models::FindModelType(classes ? "FMClassifier" : "FMRegressor")};
   std::vector<const ModelType*> types;
   bool blends = false;
-  RETURN_IF_ERROR(ReadKinds(ground.request, bound.open_types, wide, &types, &blends));
+  RETURN_IF_ERROR(ReadKinds(ground.request, bound.open_types, further, &types, &blends));
   for (const uint32_t stage : {0U, 1U}) {
     for (const ModelType* type : types) {
       std::vector<Variant> variants =

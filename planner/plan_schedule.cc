@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "models/linear_optimum.h"
 #include "models/model.h"
@@ -12,6 +13,9 @@ namespace sluice::planner {
 namespace {
 
 constexpr uint32_t kFoldPatience = 10;  // of trees
+// With few rows, a network whose weights are held back often does better on others (of two classes
+// and three: titanic, breast_cancer, wine, iris; digits with the smaller one), or worse (numbers).
+constexpr double kWeightDecays[] = {0.5, 2};
 
 // Uses what is known of the plan: its split.
 Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
@@ -46,6 +50,20 @@ bool SetsStepping(const std::string& name) {
 bool SetsExchange(const std::string& name) {
   return name == "engine.num_ps" || name == "engine.replicas" || name == "engine.staleness" ||
          name == "engine.transport" || name == "engine.micro_batches" || name == "engine.strategy";
+}
+
+// Whether the statement leaves it open how a network's weights are held back.
+bool LeavesWeightsFree(const BoundTrain& bound) {
+  if (bound.user_type || bound.type->default_optimizer != "Adam") {
+    return false;
+  }
+  const auto& entries = bound.attributes.entries();
+  return std::none_of(entries.begin(), entries.end(), [](const auto& entry) {
+    const std::string& name = entry.first;
+    return entry.second.given &&
+           (name == "model.optimizer" || name == "model.dnn_optimizer" || name == "model.l2" ||
+            name.starts_with("optimizer.") || name.starts_with("dnn_optimizer."));
+  });
 }
 
 }  // namespace
@@ -189,6 +207,9 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
   stopping->set_plateau(0);
   stopping->set_chosen(true);
   stopping->set_metric(StoppingMetric(plan->model()));
+  if (LeavesWeightsFree(bound)) {
+    plan->mutable_weight_decays()->Add(std::begin(kWeightDecays), std::end(kWeightDecays));
+  }
 }
 
 }  // namespace sluice::planner

@@ -361,6 +361,12 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   // The optimum depends on the cut of the rows, not on where the sums are computed.
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
                                               plan->optimum() ? plan::Strategy() : strategy));
+  if (local && strategy.mode() == plan::Strategy::ASYNCHRONOUS && !plan->optimum()) {
+    plan->set_rows_per_shard(
+        std::max(plan->rows_per_shard(),
+                 RowsOfWholeTable(bound.statistics.rows, bound.features.features_size(),
+                                  plan->batch_size())));
+  }
   catalog::DatasetOptions dataset;
   dataset.rows_per_shard = plan->rows_per_shard();
   dataset.many_processes = !local;

@@ -17,6 +17,10 @@ std::vector<std::string> FurtherMetrics(const plan::TrainPlan& plan) {
     }
     const std::vector<std::string> table = models::DecisionMetrics();
     names.insert(names.end(), table.begin(), table.end());
+    if (!plan.threshold().empty()) {
+      const std::vector<std::string> chosen = models::CountsBy(plan.threshold());
+      names.insert(names.end(), chosen.begin(), chosen.end());
+    }
     if (plan.threshold().starts_with("cost:")) {
       names.push_back(models::Metrics::CostThresholdName(plan.threshold().substr(5)));
     }

@@ -49,9 +49,10 @@ struct ParameterRules {
                                      uint32_t partitions, bool synchronous);
 
   const models::Optimizer& OptimizerOf(const models::DenseTensor& tensor) const {
+    const bool bias = tensor.shape.size() < 2;
     switch (tensor.group) {
       case models::DenseTensor::Group::kWide:
-        return *wide_optimizer;
+        return bias ? *wide_bias_optimizer : *wide_optimizer;
       case models::DenseTensor::Group::kStatistics:
         return *running_means.at(tensor.momentum);
       case models::DenseTensor::Group::kFrozen:
@@ -59,7 +60,7 @@ struct ParameterRules {
       case models::DenseTensor::Group::kDeep:
         break;
     }
-    return *deep_optimizer;
+    return bias ? *deep_bias_optimizer : *deep_optimizer;
   }
   const models::Optimizer& OptimizerOf(const models::EmbeddingTable& table) const {
     return table.wide ? *wide_optimizer : *deep_optimizer;
@@ -73,6 +74,9 @@ struct ParameterRules {
   bool synchronous = false;
   std::unique_ptr<models::Optimizer> deep_optimizer;
   std::unique_ptr<models::Optimizer> wide_optimizer;
+  // The same rules without weight decay.
+  std::unique_ptr<models::Optimizer> deep_bias_optimizer;
+  std::unique_ptr<models::Optimizer> wide_bias_optimizer;
   // By their momentum; 1 for frozen tensors.
   std::map<float, std::unique_ptr<models::Optimizer>> running_means;
 };

@@ -38,12 +38,19 @@ Result<ParameterRules> ParameterRules::Make(const models::ModelSpec& spec,
                        synchronous,
                        nullptr,
                        nullptr,
+                       nullptr,
+                       nullptr,
                        {}};
   for (const models::EmbeddingTable& table : network.tables()) {
     rules.dimensions.push_back(table.dimension);
   }
   ASSIGN_OR_RETURN(rules.deep_optimizer, models::Optimizer::Make(spec.deep_optimizer()));
   ASSIGN_OR_RETURN(rules.wide_optimizer, models::Optimizer::Make(spec.wide_optimizer()));
+  constexpr auto kBiases = models::Optimizer::Of::kBiases;
+  ASSIGN_OR_RETURN(rules.deep_bias_optimizer,
+                   models::Optimizer::Make(spec.deep_optimizer(), kBiases));
+  ASSIGN_OR_RETURN(rules.wide_bias_optimizer,
+                   models::Optimizer::Make(spec.wide_optimizer(), kBiases));
   rules.running_means.emplace(1.0F, models::MakeRunningMean(1));
   for (const models::DenseTensor& tensor : rules.tensors) {
     if (tensor.group == models::DenseTensor::Group::kStatistics) {

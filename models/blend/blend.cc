@@ -21,7 +21,7 @@ namespace {
 constexpr int kMaxAdditions = 40;
 // Members with a smaller weight cost more time than they are worth.
 constexpr double kMinWeight = 0.04;
-// In standard errors of the mean over the rows. The gain is measured on rows that the weights were
+// In standard errors of the mean over the runs. The gain is measured on rows that the weights were
 // not fitted on, so it is unbiased; this small margin is for the cost of the further models.
 constexpr double kStandardErrors = 0.5;
 constexpr double kMinProbability = 1e-6;
@@ -38,6 +38,7 @@ class Losses {
     width_ = width;
     labels_ = rows.labels;
     weights_ = rows.weights;
+    runs_ = rows.runs;
     for (const std::span<const float> predictions : rows.predictions) {
       std::vector<float>& own = said_.emplace_back(count_ * width);
       for (size_t r = 0; r < count_; ++r) {
@@ -57,6 +58,7 @@ class Losses {
   size_t width() const { return width_; }
   size_t models() const { return said_.size(); }
   const std::vector<float>& said(size_t model) const { return said_[model]; }
+  size_t RunOf(size_t row) const { return runs_.empty() ? row : runs_[row]; }
   // The loss of a row with the outputs `said`.
   double At(size_t row, const float* said) const {
     const double weight = weights_.empty() ? 1 : static_cast<double>(weights_[row]);
@@ -78,13 +80,14 @@ class Losses {
   size_t width_ = 1;
   std::span<const float> labels_;
   std::span<const float> weights_;
+  std::span<const uint32_t> runs_;
   std::vector<std::vector<float>> said_;
 };
 
 enum class Rows { kAll, kEven, kOdd };
 
-bool Takes(Rows which, size_t row) {
-  return which == Rows::kAll || (row % 2 == 0) == (which == Rows::kEven);
+bool Takes(Rows which, size_t run) {
+  return which == Rows::kAll || (run % 2 == 0) == (which == Rows::kEven);
 }
 
 std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
@@ -98,7 +101,7 @@ std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
     const float share = 1.0F / static_cast<float>(count + (more == nullptr ? 0 : 1));
     double loss = 0;
     for (size_t r = 0; r < losses.rows(); ++r) {
-      if (!Takes(which, r)) {
+      if (!Takes(which, losses.RunOf(r))) {
         continue;
       }
       for (size_t o = 0; o < width; ++o) {
@@ -163,6 +166,17 @@ std::vector<double> Winsorize(std::vector<double> gains) {
   return gains;
 }
 
+std::vector<double> SumByRun(const std::vector<double>& gains, const Losses& losses) {
+  std::vector<double> sums;
+  for (size_t r = 0; r < gains.size(); ++r) {
+    if (r == 0 || losses.RunOf(r) != losses.RunOf(r - 1)) {
+      sums.push_back(0);
+    }
+    sums.back() += gains[r];
+  }
+  return sums;
+}
+
 // Whether their mean is positive by more than chance.
 bool IsAboveZero(const std::vector<double>& gains) {
   const auto n = static_cast<double>(gains.size());
@@ -175,8 +189,8 @@ bool IsAboveZero(const std::vector<double>& gains) {
   return sum / n > kStandardErrors * std::sqrt(variance / n) && sum > 0;
 }
 
-// Whether the best model's loss is larger than the blend's, row by row, with weights fitted on the
-// other half of the rows.
+// Whether the best model's loss is larger than the blend's, run by run, with weights fitted on the
+// other half of the runs.
 bool IsBetter(const Losses& losses, size_t best) {
   const std::vector<double> weights[] = {FindWeights(losses, best, Rows::kEven),
                                          FindWeights(losses, best, Rows::kOdd)};
@@ -184,7 +198,7 @@ bool IsBetter(const Losses& losses, size_t best) {
   std::vector<float> mean(width);
   std::vector<double> gains(losses.rows());
   for (size_t r = 0; r < losses.rows(); ++r) {
-    const std::vector<double>& of_others = weights[r % 2 == 0 ? 1 : 0];
+    const std::vector<double>& of_others = weights[losses.RunOf(r) % 2 == 0 ? 1 : 0];
     for (size_t o = 0; o < width; ++o) {
       double value = 0;
       for (size_t m = 0; m < losses.models(); ++m) {
@@ -194,7 +208,10 @@ bool IsBetter(const Losses& losses, size_t best) {
     }
     gains[r] = losses.At(r, losses.said(best).data() + r * width) - losses.At(r, mean.data());
   }
-  return IsAboveZero(losses.classes() ? std::move(gains) : Winsorize(std::move(gains)));
+  if (!losses.classes()) {
+    gains = Winsorize(std::move(gains));
+  }
+  return IsAboveZero(SumByRun(gains, losses));
 }
 
 // Identifies a member's input in the blend's list.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ struct BlendRows {
   std::vector<std::span<const float>> predictions;  // per model: rows x outputs
   std::span<const float> labels;                    // rows, or rows x outputs
   std::span<const float> weights;                   // of the rows; empty: all weigh 1
+  // Of each row: its run of neighbours, which were held out together since they may be alike: the
+  // rows of a run are in one half when weights are fitted on the other, and are one observation
+  // when chance is judged. Not falling; empty: each row is a run of its own.
+  std::span<const uint32_t> runs;
 };
 struct Blend {
   std::vector<double> weights;  // per model, summing to 1; 0: not in the blend

@@ -2,7 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <optional>
+#include <algorithm>
+#include <cmath>
 
 #include "models/metrics/metric_state_internal.h"
 
@@ -26,6 +27,12 @@ std::optional<double> Find(const std::vector<std::pair<std::string, double>>& me
   return std::nullopt;
 }
 
+// Whether it is a count for a decision table.
+bool InTable(std::string_view name) {
+  const std::vector<std::string> names = DecisionMetrics();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 double Decision::precision() const {
@@ -46,6 +53,38 @@ double Decision::f1() const {
 double Decision::taken() const {
   const double all = true_positives + false_positives + true_negatives + false_negatives;
   return all > 0 ? (true_positives + false_positives) / all : 0;
+}
+
+std::optional<double> Decision::Value(std::string_view name) const {
+  const double positives = true_positives + false_negatives;
+  const double negatives = true_negatives + false_positives;
+  const double all = positives + negatives;
+  const double right = all > 0 ? (true_positives + true_negatives) / all : 0;
+  if (name == "accuracy" || name == "zero_one_loss") {
+    return name == "accuracy" ? right : 1 - right;
+  }
+  if (name == "balanced_accuracy") {
+    const double specificity = negatives > 0 ? true_negatives / negatives : recall();
+    return positives > 0 ? (recall() + specificity) / 2 : specificity;
+  }
+  if (name == "cohen_kappa") {
+    const double by_chance =
+        taken() * positives / all + (1 - taken()) * negatives / all;  // of being right
+    return by_chance < 1 ? (right - by_chance) / (1 - by_chance) : kNotANumber;
+  }
+  const std::pair<std::string_view, double> others[] = {{"precision", precision()},
+                                                        {"recall", recall()},
+                                                        {"f1", f1()},
+                                                        {"true_positives", true_positives},
+                                                        {"false_positives", false_positives},
+                                                        {"true_negatives", true_negatives},
+                                                        {"false_negatives", false_negatives}};
+  for (const auto& [known, value] : others) {
+    if (known == name) {
+      return value;
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> DecisionMetrics() {
@@ -76,6 +115,31 @@ std::vector<Decision> DecisionTable(const std::vector<std::pair<std::string, dou
     }
   }
   return table;
+}
+
+std::vector<std::string> CountsBy(std::string_view rule) {
+  return {std::string(kTruePositivesFrom) + std::string(rule),
+          std::string(kFalsePositivesFrom) + std::string(rule)};
+}
+
+void DecideBy(std::string_view rule, std::vector<std::pair<std::string, double>>* metrics) {
+  const std::vector<std::string> counts = CountsBy(rule);
+  const auto hits = Find(*metrics, counts[0]);
+  const auto alarms = Find(*metrics, counts[1]);
+  std::erase_if(*metrics, [&](const auto& one) {
+    return !InTable(one.first) && (one.first == counts[0] || one.first == counts[1]);
+  });
+  if (!hits || !alarms || !std::isfinite(*hits) || !std::isfinite(*alarms)) {
+    return;
+  }
+  const double positives =
+      Find(*metrics, "true_positives").value_or(0) + Find(*metrics, "false_negatives").value_or(0);
+  const double negatives =
+      Find(*metrics, "true_negatives").value_or(0) + Find(*metrics, "false_positives").value_or(0);
+  const Decision decided{0, *hits, *alarms, negatives - *alarms, positives - *hits};
+  for (auto& [name, value] : *metrics) {
+    value = decided.Value(name).value_or(value);
+  }
 }
 
 }  // namespace sluice::models

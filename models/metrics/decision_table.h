@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,8 @@ struct Decision {
   double recall() const;     // 0 without positives
   double f1() const;
   double taken() const;  // share of all rows predicted to be of the second class
+  // By its name in Metrics; nullopt: it does not depend on decisions.
+  std::optional<double> Value(std::string_view name) const;
 };
 
 // The metrics of a binary task that a decision table is made from, to be requested from
@@ -26,5 +29,12 @@ bool IsDecisionMetric(std::string_view name);
 
 // At some ten probabilities, ascending; empty if `metrics` lacks those counts.
 std::vector<Decision> DecisionTable(const std::vector<std::pair<std::string, double>>& metrics);
+
+// What DecideBy needs of Metrics::Values. `rule`: a probability, "f1" (the best), or "cost:5" (the
+// least, if a missed positive costs 5 and a false one 1).
+std::vector<std::string> CountsBy(std::string_view rule);
+// Replaces the metrics that depend on decisions by those of predicting the second class from the
+// rule's probability on. Without CountsBy's among the metrics it changes nothing.
+void DecideBy(std::string_view rule, std::vector<std::pair<std::string, double>>* metrics);
 
 }  // namespace sluice::models

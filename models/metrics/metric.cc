@@ -275,10 +275,10 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
       sums.*field = in.Double();
     }
   }
-  good = good && ReadRanking(&in, &state->ranking) &&
-         (state->task != Task::kQuantiles ||
-          ReadQuantiles(state->outputs, &in, &state->quantiles)) &&
-         in.ok() && in.left() == 0;
+  good =
+      good && ReadRanking(&in, &state->ranking) &&
+      (state->task != Task::kQuantiles || ReadQuantiles(state->outputs, &in, &state->quantiles)) &&
+      in.ok() && in.left() == 0;
   if (!good) {
     return InvalidArgument("the bytes of metrics are cut short or damaged");
   }

@@ -75,9 +75,16 @@ constexpr Spelling kSpellings[] = {
     {"quantileloss", "pinball_loss"},
 };
 
-constexpr std::string_view kLowerIsBetter[] = {
-    "log_loss",        "rmse",           "mae", "mse", "mape", "brier_score", "zero_one_loss",
-    "false_positives", "false_negatives", "pinball_loss"};
+constexpr std::string_view kLowerIsBetter[] = {"log_loss",
+                                               "rmse",
+                                               "mae",
+                                               "mse",
+                                               "mape",
+                                               "brier_score",
+                                               "zero_one_loss",
+                                               "false_positives",
+                                               "false_negatives",
+                                               "pinball_loss"};
 
 }  // namespace
 

@@ -16,6 +16,9 @@ inline constexpr std::string_view kCostThreshold = "cost_threshold:";
 // Prefixes before a threshold: names the weight of true, and of false, positives from it on.
 inline constexpr std::string_view kTruePositivesFrom = "true_positives@";
 inline constexpr std::string_view kFalsePositivesFrom = "false_positives@";
+// In place of the threshold: the rule that chooses it ("cost:5").
+inline constexpr std::string_view kByF1 = "f1";
+inline constexpr std::string_view kByCost = "cost:";
 
 // Sums that all classification metrics are computed from. Binary is the case of two classes.
 struct ClassSums {
@@ -96,6 +99,7 @@ struct Metrics::State {
   double ClassValue(std::string_view name, ScoreCurves* curves) const;
   double MeanAuc(ScoreCurves* curves) const;
   double BinaryValue(std::string_view name, ScoreCurves* curves) const;
+  double ThresholdBy(std::string_view prefix, std::string_view name, ScoreCurves* curves) const;
   double NumberValue(std::string_view name) const;
   double QuantileValue(std::string_view name) const;
 };

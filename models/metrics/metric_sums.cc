@@ -250,6 +250,19 @@ double Metrics::State::ClassValue(std::string_view name, ScoreCurves* curves) co
   return binary ? BinaryValue(name, curves) : kNotANumber;
 }
 
+// Behind the prefix: a probability, or the rule by which the rows choose it.
+double Metrics::State::ThresholdBy(std::string_view prefix, std::string_view name,
+                                   ScoreCurves* curves) const {
+  const std::string_view rule = name.substr(prefix.size());
+  if (rule == kByF1) {
+    return curves->Of(0).BestF1().threshold;
+  }
+  if (rule.starts_with(kByCost)) {
+    return BinaryValue(Metrics::CostThresholdName(rule.substr(kByCost.size())), curves);
+  }
+  return NumberBehind(prefix, name);
+}
+
 double Metrics::State::BinaryValue(std::string_view name, ScoreCurves* curves) const {
   const ClassSums::Class& positive = classes.classes.back();
   if (name == "pr_auc") {
@@ -262,10 +275,10 @@ double Metrics::State::BinaryValue(std::string_view name, ScoreCurves* curves) c
     return curves->Of(0).BestF1().threshold;
   }
   if (name.starts_with(kTruePositivesFrom)) {
-    return curves->Of(0).From(NumberBehind(kTruePositivesFrom, name)).positive;
+    return curves->Of(0).From(ThresholdBy(kTruePositivesFrom, name, curves)).positive;
   }
   if (name.starts_with(kFalsePositivesFrom)) {
-    return curves->Of(0).From(NumberBehind(kFalsePositivesFrom, name)).negative;
+    return curves->Of(0).From(ThresholdBy(kFalsePositivesFrom, name, curves)).negative;
   }
   if (name.starts_with(kCostThreshold)) {
     const double cost = NumberBehind(kCostThreshold, name);

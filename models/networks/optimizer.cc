@@ -14,11 +14,11 @@
 //   SGD, Momentum, Nesterov   Keras: v = m v - r g; p += v, or p += m v - r g
 //   Adagrad                   Duchi, Hazan, Singer 2011, epsilon outside the root
 //   Adam, AMSGrad             Kingma, Ba 2015 (the efficient form: epsilon hat); Reddi et al. 2018
-//   Adamax                    Kingma, Ba 2015, section 7.1
-//   Nadam                     Dozat 2016, with Keras's momentum schedule
-//   RMSprop                   Tieleman, Hinton 2012; centred: Graves 2013; epsilon outside the root
-//   Adadelta                  Zeiler 2012
-//   Ftrl                      McMahan et al. 2013, with TensorFlow's shrinkage and beta
+//   AdamW                     Loshchilov, Hutter 2019; as in PyTorch, the rate scales the decay,
+//   too Adamax                    Kingma, Ba 2015, section 7.1 Nadam                     Dozat
+//   2016, with Keras's momentum schedule RMSprop                   Tieleman, Hinton 2012; centred:
+//   Graves 2013; epsilon outside the root Adadelta                  Zeiler 2012 Ftrl McMahan et al.
+//   2013, with TensorFlow's shrinkage and beta
 namespace sluice::models {
 namespace {
 
@@ -162,12 +162,21 @@ class Adam final : public Optimizer {
         rate_(a.at("learning_rate")),
         beta_1_(a.at("beta_1")),
         beta_2_(a.at("beta_2")),
-        epsilon_(AsFloat(a.at("epsilon"))) {}
+        epsilon_(AsFloat(a.at("epsilon"))) {
+    if (const auto decay = a.find("weight_decay"); decay != a.end()) {
+      decay_ = decay->second;
+    }
+  }
   size_t slot_count() const override { return kind_ == Kind::kAmsgrad ? 3 : 2; }
   void InitializeSlots(std::span<float> slots, size_t) const override { Fill(slots, 0); }
   void Update(float* values, float* slots, const float* gradient, size_t n, int64_t t,
               float rate_scale) const override {
-    double rate = rate_ * static_cast<double>(rate_scale) / OneMinusPower(beta_1_, t);
+    double rate = rate_ * static_cast<double>(rate_scale);
+    if (decay_ > 0) {
+      const float kept = AsFloat(std::max(0.0, 1 - rate * decay_));
+      std::transform(values, values + n, values, [kept](float value) { return value * kept; });
+    }
+    rate /= OneMinusPower(beta_1_, t);
     if (kind_ != Kind::kAdamax) {
       rate *= std::sqrt(OneMinusPower(beta_2_, t));
     }
@@ -184,6 +193,7 @@ class Adam final : public Optimizer {
   Kind kind_;
   double rate_, beta_1_, beta_2_;
   float epsilon_;
+  double decay_ = 0;
 };
 
 // Keras's schedule: mu_t = beta_1 (1 - 0.96^(0.004 t) / 2), and the product of mu_1 .. mu_t.
@@ -371,6 +381,9 @@ std::unique_ptr<Optimizer> MakeNamed(const std::string& name, const Arguments& a
   if (name == "Adam") {
     return std::make_unique<Adam>(a, flag("amsgrad") ? Adam::Kind::kAmsgrad : Adam::Kind::kAdam);
   }
+  if (name == "AdamW") {
+    return std::make_unique<Adam>(a, Adam::Kind::kAdam);
+  }
   if (name == "AMSGrad") {
     return std::make_unique<Adam>(a, Adam::Kind::kAmsgrad);
   }
@@ -394,11 +407,14 @@ std::unique_ptr<Optimizer> MakeNamed(const std::string& name, const Arguments& a
 
 void Optimizer::Adopt(const float*, std::span<float>, size_t) const {}
 
-Result<std::unique_ptr<Optimizer>> Optimizer::Make(const OptimizerSpec& spec) {
+Result<std::unique_ptr<Optimizer>> Optimizer::Make(const OptimizerSpec& spec, Of of) {
   std::vector<std::string> names;
   for (const OptimizerDescription& optimizer : Optimizers()) {
     if (Lower(optimizer.name) == Lower(spec.name())) {
-      ASSIGN_OR_RETURN(const Arguments arguments, ResolveArguments(optimizer, spec));
+      ASSIGN_OR_RETURN(Arguments arguments, ResolveArguments(optimizer, spec));
+      if (of == Of::kBiases) {
+        arguments.erase("weight_decay");
+      }
       return MakeNamed(optimizer.name, arguments);
     }
     names.push_back(optimizer.name);

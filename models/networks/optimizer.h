@@ -15,11 +15,13 @@ class OptimizerSpec;
 
 // An update rule for dense spans and single embedding rows. A parameter and its slots are adjacent:
 // values[0, n), then slot_count() x n slot values. Pure: no internal state. Thread-safe. SGD,
-// Momentum, Nesterov, Adagrad, Adam, AMSGrad, Adamax, Nadam, RMSprop, Adadelta, Ftrl, by the
+// Momentum, Nesterov, Adagrad, Adam, AdamW, AMSGrad, Adamax, Nadam, RMSprop, Adadelta, Ftrl, by the
 // published formulas (cited in optimizer.cc); spelled as in Keras, in any case.
 class Optimizer {
  public:
-  static Result<std::unique_ptr<Optimizer>> Make(const OptimizerSpec& spec);
+  // kBiases: weight_decay, which holds back how much a model makes of a feature, has no effect.
+  enum class Of { kWeights, kBiases };
+  static Result<std::unique_ptr<Optimizer>> Make(const OptimizerSpec& spec, Of of = Of::kWeights);
   virtual ~Optimizer() = default;
 
   virtual size_t slot_count() const = 0;

@@ -11,6 +11,7 @@ constexpr double kSmallestEpsilon = 1e-12;
 constexpr double kLargestEpsilon = 10;
 constexpr double kLargestDecay = 0.9999999;  // a moving average must forget at some rate
 constexpr double kLargestStrength = 1e6;
+constexpr double kLargestWeightDecay = 1000;
 
 OptimizerArgument Rate(double value) {
   return {"learning_rate", value, false, kSmallestRate, kLargestRate, "step size"};
@@ -53,6 +54,10 @@ std::vector<OptimizerDescription> MakeOptimizers() {
   all.push_back({"Adam", AdamArguments()});
   all.back().arguments.push_back(
       Switch("amsgrad", false, "divide by the largest mean of squares so far (AMSGrad)"));
+  all.push_back({"AdamW", AdamArguments()});
+  all.back().arguments.push_back({"weight_decay", .01, false, 0, kLargestWeightDecay,
+                                  "share of each weight that a step takes off, times the learning "
+                                  "rate; biases keep theirs (AdamW)"});
   all.push_back({"AMSGrad", AdamArguments()});
   all.push_back({"Adamax", AdamArguments()});
   all.push_back({"Nadam", AdamArguments()});

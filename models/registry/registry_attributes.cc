@@ -91,7 +91,8 @@ std::vector<AttributeSpec> AutoAttributes() {
           "for so long several kinds of models are tried, and the best is kept (30 for tables of "
           "fewer than a million rows, else 0: one kind, by the table's size and shape)"),
       List(AttributeType::kTextList, "auto.candidates", {}, {},
-           "the kinds that are tried: linear, network, wide_deep, trees, blend; or types by name"),
+           "the kinds that are tried: linear, network, wide_deep, factorization, trees, blend; or "
+           "types by name"),
       Text("auto.metric", {}, {},
            "the metric by which they are judged; log_loss of classes, rmse of numbers when not "
            "given"),

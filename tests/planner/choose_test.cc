@@ -259,6 +259,13 @@ TEST_F(Choose, ShardsAreWholeBatches) {
   EXPECT_EQ(ChooseRowsPerShard(700, 700, local), 88);
 }
 
+TEST_F(Choose, ATableThatFitsIsOneShardWhereOneProcessTrains) {
+  EXPECT_EQ(RowsOfWholeTable(16'000, 16, 256), 20'224);  // whole batches, and a quarter to spare
+  EXPECT_EQ(RowsOfWholeTable(60'000, 16, 256), 0);
+  EXPECT_EQ(RowsOfWholeTable(16'000, 500, 256), 0);
+  EXPECT_EQ(RowsOfWholeTable(0, 0, 256), 0);
+}
+
 TEST_F(Choose, Sizes) {
   EXPECT_EQ(*ReadBytes("512MB", Span()), 512LL << 20);
   EXPECT_EQ(*ReadBytes("1.5 Gi", Span()), 3LL << 29);

@@ -13,8 +13,8 @@ namespace {
 // A row that is touched now and then takes the same steps as a separate tensor.
 TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
   constexpr uint32_t kDimension = 5;
-  for (const char* name :
-       {"SGD", "Adagrad", "Adam", "AMSGrad", "Adamax", "Nadam", "RMSprop", "Adadelta", "Ftrl"}) {
+  for (const char* name : {"SGD", "Adagrad", "Adam", "AdamW", "AMSGrad", "Adamax", "Nadam",
+                           "RMSprop", "Adadelta", "Ftrl"}) {
     models::OptimizerSpec spec;
     spec.set_name(name);
     models::Attribute* rate = spec.add_arguments();

@@ -31,7 +31,7 @@ struct Said {
       nothing.push_back(0.5F);
     }
   }
-  BlendRows Rows() const { return {Task::kBinary, 1, {one, other, nothing}, labels, {}}; }
+  BlendRows Rows() const { return {Task::kBinary, 1, {one, other, nothing}, labels, {}, {}}; }
 };
 
 TEST(Blend, OfModelsThatErrApartIsBetterThanEither) {
@@ -45,8 +45,37 @@ TEST(Blend, OfModelsThatErrApartIsBetterThanEither) {
 
 TEST(Blend, OfAModelWithItselfIsNoBetter) {
   const Said said(2'000, 1.5F);
-  const BlendRows twice{Task::kBinary, 1, {said.one, said.one}, said.labels, {}};
+  const BlendRows twice{Task::kBinary, 1, {said.one, said.one}, said.labels, {}, {}};
   EXPECT_FALSE(FitBlend(twice, 0).better);
+}
+
+// Rows that repeat each other, as those of one town: they are as many observations as towns. The
+// other model is the first one with noise, so a blend of them is better by chance alone.
+TEST(Blend, OfNeighboursThatAreAlikeIsJudgedByRuns) {
+  constexpr uint32_t kRuns = 24, kTimes = 40;
+  int by_rows = 0, by_runs = 0;
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> labels, one, other;
+    std::vector<uint32_t> runs;
+    for (uint32_t run = 0; run < kRuns; ++run) {
+      const float off = normal(random);
+      const float other_off = off + normal(random);
+      for (uint32_t i = 0; i < kTimes; ++i) {
+        labels.push_back(0);
+        one.push_back(off);
+        other.push_back(other_off);
+        runs.push_back(run);
+      }
+    }
+    BlendRows rows{Task::kRegression, 1, {one, other}, labels, {}, {}};
+    by_rows += FitBlend(rows, 0).better ? 1 : 0;
+    rows.runs = runs;
+    by_runs += FitBlend(rows, 0).better ? 1 : 0;
+  }
+  EXPECT_GE(by_rows, 10);
+  EXPECT_LE(by_runs, by_rows / 2);
 }
 
 TEST(Blend, OfTwentyRowsProvesNothing) {
@@ -63,7 +92,7 @@ TEST(Blend, OfNumbersFindsTheMeanOfTwoOppositeErrors) {
     above.push_back(labels.back() + error);
     below.push_back(labels.back() - error);
   }
-  const BlendRows rows{Task::kRegression, 1, {above, below}, labels, {}};
+  const BlendRows rows{Task::kRegression, 1, {above, below}, labels, {}, {}};
   const Blend blend = FitBlend(rows, 0);
   EXPECT_TRUE(blend.better);
   EXPECT_NEAR(blend.weights[0], 0.5, 1e-9);
@@ -82,7 +111,7 @@ TEST(Blend, OfNumbersIsNotDecidedByOneRowFarOut) {
   }
   one[8] = 300;
   other[8] = 305;
-  EXPECT_TRUE(FitBlend({Task::kRegression, 1, {one, other}, labels, {}}, 0).better);
+  EXPECT_TRUE(FitBlend({Task::kRegression, 1, {one, other}, labels, {}, {}}, 0).better);
 }
 
 TEST(Blend, WeightsComeBackFromTheirBytes) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "models/metrics/confusion.h"
 #include "models/metrics/metric.h"
 
@@ -28,6 +32,41 @@ TEST(DecisionTable, CountsWhatEachThresholdTakes) {
   EXPECT_NEAR(table[7].f1(), 0.8, 1e-12);
   EXPECT_NEAR(table[7].taken(), 1.0 / 3, 1e-12);
   EXPECT_EQ(table[9].true_positives, 1);
+}
+
+// Ten rows, three of them positive; from 0.4 on two of these and one other are taken.
+TEST(DecisionTable, ARuleSaysAtWhichThresholdDecisionsAreJudged) {
+  Metrics metrics(Task::kBinary, 1);
+  metrics.Add(std::vector<float>{.1F, .2F, .2F, .3F, .3F, .1F, .4F, .2F, .4F, .45F},
+              std::vector<float>{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}, {});
+  for (const char* rule : {"f1", "cost:2", "0.35", "0.4"}) {
+    std::vector<std::string> wanted = {"balanced_accuracy", "cohen_kappa"};
+    for (const std::vector<std::string>& more : {DecisionMetrics(), CountsBy(rule)}) {
+      wanted.insert(wanted.end(), more.begin(), more.end());
+    }
+    auto values = metrics.Values(wanted);
+    const auto value = [&values](std::string_view name) {
+      const auto found = std::find_if(values.begin(), values.end(),
+                                      [name](const auto& one) { return one.first == name; });
+      return found == values.end() ? -1 : found->second;
+    };
+    EXPECT_EQ(value("f1"), 0) << rule;  // from 0.5 on
+    DecideBy(rule, &values);
+    EXPECT_NEAR(value("precision"), 2.0 / 3, 1e-9) << rule;
+    EXPECT_NEAR(value("recall"), 2.0 / 3, 1e-9) << rule;
+    EXPECT_NEAR(value("f1"), 2.0 / 3, 1e-9) << rule;
+    EXPECT_NEAR(value("accuracy"), 0.8, 1e-9) << rule;
+    EXPECT_NEAR(value("balanced_accuracy"), (2.0 / 3 + 6.0 / 7) / 2, 1e-9) << rule;
+    EXPECT_NEAR(value("cohen_kappa"), (0.8 - 0.58) / (1 - 0.58), 1e-9) << rule;
+    EXPECT_EQ(value("false_negatives"), 1) << rule;
+    EXPECT_EQ(DecisionTable(values).size(), 10U) << rule;
+    EXPECT_EQ(std::count_if(values.begin(), values.end(),
+                            [counts = CountsBy(rule)](const auto& one) {
+                              return one.first == counts[0] || one.first == counts[1];
+                            }),
+              std::string_view(rule) == "0.4" ? 2 : 0)
+        << rule;
+  }
 }
 
 TEST(DecisionTable, IsNotThereWhereNothingWasCounted) {

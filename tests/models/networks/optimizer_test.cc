@@ -126,6 +126,22 @@ const std::vector<Case>& Cases() {
        {{"learning_rate", .01}, {"beta_1", .5}, {"beta_2", .9}},
        2,
        AdamFormula(.01, .5, .9, false)},
+      {"AdamW",
+       "adamw",
+       {{"learning_rate", .01}},
+       2,
+       [](double& p, double g, int t, State& s) {
+         p -= .01 * .01 * p;
+         AdamFormula(.01, .9, .999, false)(p, g, t, s);
+       }},
+      {"AdamWDecay",
+       "AdamW",
+       {{"learning_rate", .01}, {"weight_decay", 2}},
+       2,
+       [](double& p, double g, int t, State& s) {
+         p -= .01 * 2 * p;
+         AdamFormula(.01, .9, .999, false)(p, g, t, s);
+       }},
       {"AmsgradFlag",
        "Adam",
        {{"learning_rate", .01}, {"beta_2", .7}, {"amsgrad", 1}},
@@ -283,6 +299,20 @@ TEST(OptimizerStepTest, StaleGradientsMoveLess) {
   const float gradient = 1;
   (*made)->Update(&value, nullptr, &gradient, 1, 1, 0.25f);
   EXPECT_FLOAT_EQ(value, 1 - 0.125f);
+}
+
+TEST(OptimizerStepTest, WeightDecayIsScaledWithTheRateAndSparesBiases) {
+  const OptimizerSpec spec = OptimizerNamed("AdamW", {{"learning_rate", .1}, {"weight_decay", 1}});
+  const float nothing = 0;
+  for (const auto& [of, kept] : {std::pair{Optimizer::Of::kWeights, 1 - 0.25f * 0.1f},
+                                 std::pair{Optimizer::Of::kBiases, 1.0f}}) {
+    const auto made = Optimizer::Make(spec, of);
+    ASSERT_TRUE(made.ok());
+    float value = 3;
+    float slots[] = {0, 0};
+    (*made)->Update(&value, slots, &nothing, 1, 1, 0.25f);
+    EXPECT_FLOAT_EQ(value, 3 * kept);
+  }
 }
 
 TEST(OptimizerStepTest, FtrlKeepsWeightsWhenAStaleGradientComes) {
