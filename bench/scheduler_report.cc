@@ -1,4 +1,4 @@
-// scheduler_report FOLDER: EDL's two experiments in real time, on an API server with its scheduler
+// scheduler_report FOLDER [1 | 2]: EDL's two experiments in real time, on an API server with its scheduler
 // and 133 nodes that are only objects, shared by a `sluice controller` process; beside what was
 // published and what is simulated. Writes FOLDER/cluster_scheduler.md; FOLDER is docs/. 22 minutes:
 //   scripts/kubernetes with --controllers build/release/bench/scheduler_report docs
@@ -15,6 +15,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -167,7 +168,7 @@ ExperimentResult Simulated(ExperimentResult (*experiment)(const WorldOptions&)) 
   return experiment(options);
 }
 
-int Main(const std::filesystem::path& folder) {
+int Main(const std::filesystem::path& folder, const std::string& only) {
   const char* const kubeconfig = std::getenv("SLUICE_TEST_KUBERNETES");
   if (kubeconfig == nullptr || std::getenv("SLUICE_TEST_SCHEDULER") == nullptr) {
     Die("needs a scheduler: scripts/kubernetes with --controllers");
@@ -190,46 +191,52 @@ int Main(const std::filesystem::path& folder) {
       "`sluice-low`. [cluster.md](cluster.md) describes the experiments; simulated: there, with "
       "one seed. One run on two processors, which the control plane shared.\n\n"
       "| | real scheduler | simulated | EDL | EDL fixed | goal |\n|---|---|---|---|---|---|\n");
-  const Seen one = Try(client, kubeconfig, PlayEdlCase1);
-  const ExperimentResult one_simulated =
-      Simulated(RunEdlCase1);
-  report.Row("case 1: a job waits for its first worker (mean, s)",
-             {Number(one.result.pending_seconds, 1), Number(one_simulated.pending_seconds, 1),
-              "47.2", "308.5", "6"});
-  report.Row("case 1: Jain's index of running workers, 400-500 s",
-             {Number(one.result.jain, 3), Number(one_simulated.jain, 3), "0.437", "0.298", "0.99"});
-  report.Row("case 1: processors used, 300-500 s",
-             {Percent(one.result.utilisation), Percent(one_simulated.utilisation), "86.3 %",
-              "88.7 %", "88.7 %"});
-  report.Row("case 1: jobs below their minimum",
-             {Number(one.result.jobs_below_minimum, 1), Number(one_simulated.jobs_below_minimum, 1),
-              "3.5", "14", "0"});
-  const Seen two = Try(client, kubeconfig, PlayEdlCase2);
-  const ExperimentResult two_simulated =
-      Simulated(RunEdlCase2);
-  report.Row("case 2: Nginx short of what it wants, while that grows",
-             {Percent(two.result.service_short), Percent(two_simulated.service_short), "23.3 %",
-              "2.6 %", "2.6 %"});
-  report.Row("case 2: all 400 Nginx run again after (s)",
-             {Number(two.result.service_back_seconds, 0),
-              Number(two_simulated.service_back_seconds, 0), "not in 118", "14", "15"});
-  report.Row("case 2: processors used",
-             {Percent(two.result.utilisation), Percent(two_simulated.utilisation), "83.7 %",
-              "62.8 %", ""});
+  std::vector<std::pair<std::string, Seen>> seen;
+  if (only != "2") {
+    const Seen one = Try(client, kubeconfig, PlayEdlCase1);
+    const ExperimentResult simulated = Simulated(RunEdlCase1);
+    report.Row("case 1: a job waits for its first worker (mean, s)",
+               {Number(one.result.pending_seconds, 1), Number(simulated.pending_seconds, 1), "47.2",
+                "308.5", "6"});
+    report.Row("case 1: Jain's index of running workers, 400-500 s",
+               {Number(one.result.jain, 3), Number(simulated.jain, 3), "0.437", "0.298", "0.99"});
+    report.Row("case 1: processors used, 300-500 s",
+               {Percent(one.result.utilisation), Percent(simulated.utilisation), "86.3 %", "88.7 %",
+                "88.7 %"});
+    report.Row("case 1: jobs below their minimum",
+               {Number(one.result.jobs_below_minimum, 1), Number(simulated.jobs_below_minimum, 1),
+                "3.5", "14", "0"});
+    seen.emplace_back("1", one);
+  }
+  if (only != "1") {
+    const Seen two = Try(client, kubeconfig, PlayEdlCase2);
+    const ExperimentResult simulated = Simulated(RunEdlCase2);
+    report.Row("case 2: Nginx short of what it wants, while that grows",
+               {Percent(two.result.service_short), Percent(simulated.service_short), "23.3 %",
+                "2.6 %", "2.6 %"});
+    report.Row("case 2: all 400 Nginx run again after (s)",
+               {Number(two.result.service_back_seconds, 0),
+                Number(simulated.service_back_seconds, 0), "not in 118", "14", "15"});
+    report.Row("case 2: processors used",
+               {Percent(two.result.utilisation), Percent(simulated.utilisation), "83.7 %", "62.8 %",
+                ""});
+    seen.emplace_back("2", two);
+  }
   report.Text(
-      "\n| the controller, and what it moved | case 1 | case 2 | goal |\n|---|---|---|---|\n");
-  report.Row("most memory of `sluice controller` (MB)", {Number(one.controller_megabytes, 0),
-                                                         Number(two.controller_megabytes, 0), "100"});
-  report.Row("its share of a core",
-             {Percent(one.controller_cores), Percent(two.controller_cores), "5 %"});
-  report.Row("pods at the end", {fmt::format("{}", one.pods), fmt::format("{}", two.pods), ""});
-  report.Row("workers started", {fmt::format("{}", one.starts), fmt::format("{}", two.starts), ""});
-  report.Row("workers that the scheduler preempted for a service",
-             {fmt::format("{}", one.preempted), fmt::format("{}", two.preempted), ""});
-  report.Plot("scheduler_case_1", "EDL, case 1, beside Kubernetes' scheduler", one.result.trace,
-              "processors used", false, true);
-  report.Plot("scheduler_case_2", "EDL, case 2, beside Kubernetes' scheduler", two.result.trace,
-              "processors used", true, true);
+      "\n| the controller | most memory (MB) | of a core | pods at the end | workers started | "
+      "workers preempted |\n|---|---|---|---|---|---|\n");
+  for (const auto& [number, each] : seen) {
+    report.Row("case " + number,
+               {Number(each.controller_megabytes, 0), Percent(each.controller_cores),
+                fmt::format("{}", each.pods), fmt::format("{}", each.starts),
+                fmt::format("{}", each.preempted)});
+  }
+  report.Row("goal", {"100", "5 %", "", "", ""});
+  for (const auto& [number, each] : seen) {
+    report.Plot("scheduler_case_" + number,
+                fmt::format("EDL, case {}, beside Kubernetes' scheduler", number), each.result.trace,
+                "processors used", number == "2", true);
+  }
   report.Write();
   return 0;
 }
@@ -238,9 +245,9 @@ int Main(const std::filesystem::path& folder) {
 }  // namespace sluice::elastic
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "scheduler_report FOLDER: writes FOLDER/cluster_scheduler.md\n");
+  if (argc < 2 || argc > 3) {
+    fmt::print(stderr, "scheduler_report FOLDER [1 | 2]: writes FOLDER/cluster_scheduler.md\n");
     return 2;
   }
-  return sluice::elastic::Main(argv[1]);
+  return sluice::elastic::Main(argv[1], argc == 3 ? argv[2] : "");
 }

@@ -18,7 +18,9 @@ using elastic::ClusterJob;
 using elastic::ClusterProcess;
 
 // How much a new measurement of the same number of workers changes the known one.
-constexpr double kNewRateWeight = 0.3;
+constexpr double kNewRateWeight = 0.2;
+// One is of a second, in which an epoch may have ended.
+constexpr int kSamplesOfRate = 4;
 // Before the first pod of a job shows what its workers request.
 constexpr double kUnknownCpu = 1;
 
@@ -78,8 +80,17 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   const bool steady = std::exchange(job.steady_workers, workers) == workers;
   const double rate = job.status.rows_per_second.value_or(0);
   if (steady && workers > 0 && rate > 0) {
-    const auto [known, first] = job.rates.emplace(workers, rate);
-    known->second += first ? 0 : kNewRateWeight * (rate - known->second);
+    KnownJob::Rate& known = job.rates[workers];
+    if (++known.samples == 1) {
+      known.rows_per_second = rate;
+      return;
+    }
+    // Machines and database become busier or idler for any number of workers: otherwise what was
+    // measured earlier looks better or worse than it would be now.
+    const double faster = 1 + kNewRateWeight * (rate / known.rows_per_second - 1);
+    for (auto& [count, measured] : job.rates) {
+      measured.rows_per_second *= faster;
+    }
   }
 }
 
@@ -200,7 +211,11 @@ class ClusterView::Builder {
       described.worker = Requested(workers);
     }
     described.priority = PriorityOf(pod_priority, job.spec.priority);
-    described.throughput.assign(job.rates.begin(), job.rates.end());
+    for (const auto& [count, rate] : job.rates) {
+      if (rate.samples >= kSamplesOfRate) {
+        described.throughput.emplace_back(count, rate.rows_per_second);
+      }
+    }
     if (job.status.seconds_left && job.status.rows_per_second) {
       described.rows_left =
           static_cast<double>(*job.status.seconds_left) * *job.status.rows_per_second;
@@ -314,11 +329,18 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
     const ClusterView::Job& job = snapshot.jobs[i];
     Grant& grant = grants[i];
     // A worker that has to move leaves before another one starts: its master ends none while it has
-    // no more than it may have.
+    // no more than it may have. At the job's minimum the other one starts first, if it may have one
+    // more.
+    const elastic::ClusterJob& limits = snapshot.state.jobs[i];
     const auto leave = static_cast<uint32_t>(grant.give_up.size());
-    grant.workers = std::min(decision.targets[i].workers,
-                             leave > 0 ? job.running - leave : job.running + starts[i]);
-    if (job.running < snapshot.state.jobs[i].min && grant.workers < snapshot.state.jobs[i].min) {
+    if (leave > 0 && starts[i] > 0 && job.running == limits.min && job.running < limits.max) {
+      grant.give_up.clear();
+      grant.workers = std::min(limits.max, job.running + std::min(leave, starts[i]));
+    } else {
+      grant.workers = std::min(decision.targets[i].workers,
+                               leave > 0 ? job.running - leave : job.running + starts[i]);
+    }
+    if (job.running < limits.min && grant.workers < limits.min) {
       grant.workers = 0;
     }
     std::sort(grant.give_up.begin(), grant.give_up.end());

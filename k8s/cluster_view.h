@@ -49,8 +49,12 @@ class ClusterView {
     TrainingJobSpec spec;
     TrainingJobStatus status;
     TimePoint created{};
-    std::map<uint32_t, double> rates;  // measured: rows per second by number of workers
-    uint32_t steady_workers = 0;       // that ran when the status was last written
+    struct Rate {
+      double rows_per_second = 0;
+      int samples = 0;
+    };
+    std::map<uint32_t, Rate> rates;  // measured, by number of workers
+    uint32_t steady_workers = 0;     // that ran when the status was last written
   };
   class Builder;
 

@@ -68,9 +68,14 @@ std::string ReasonOfShare(const ClusterState& state, const AutoscalerOptions& op
   if (facts.running > job.max) {
     return fmt::format("it may have at most {}", CountWorkers(job.max));
   }
+  const std::string past_knee = fmt::format(
+      "one more would add less than {:.0f} % of the first one's rows", 100 * options.knee);
+  const bool at_knee = ThroughputAt(job, workers + 1) - ThroughputAt(job, workers) <
+                       options.knee * ThroughputAt(job, 1);
   if (workers < facts.running) {
     return facts.services_need_room      ? "a service needs the room"
            : facts.higher_priority_grows ? "a job of a higher priority needs the room"
+           : at_knee                     ? past_knee
                                          : "other jobs have their share";
   }
   if (workers > facts.running) {
@@ -82,10 +87,8 @@ std::string ReasonOfShare(const ClusterState& state, const AutoscalerOptions& op
   if (facts.wanted > workers) {
     return "there is room for more, if it lasts";
   }
-  const double first = ThroughputAt(job, 1);
-  if (ThroughputAt(job, workers + 1) - ThroughputAt(job, workers) < options.knee * first) {
-    return fmt::format("one more would add less than {:.0f} % of the first one's rows",
-                       100 * options.knee);
+  if (at_knee) {
+    return past_knee;
   }
   const bool ends = job.rows_left && !job.throughput.empty() &&
                     *job.rows_left < ThroughputAt(job, workers) * options.payback_seconds;

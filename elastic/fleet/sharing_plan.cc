@@ -7,6 +7,9 @@ namespace sluice::elastic {
 namespace {
 
 constexpr double kEqual = 1e-9;
+// Measurements vary: a worker that runs goes when it adds less than this part of what one has to add
+// that starts.
+constexpr double kKeptKnee = 0.5;
 
 }  // namespace
 
@@ -223,12 +226,14 @@ double SharingPlan::Gain(size_t index) {
   const ClusterJob& job = state_.jobs[index];
   const double now = ThroughputAt(job, counts_[index]);
   const double more = ThroughputAt(job, counts_[index] + 1) - now;
-  if (counts_[index] > 0 && more < options_.knee * ThroughputAt(job, 1)) {
+  const bool runs = Keepable(index).has_value();
+  const double knee = runs ? kKeptKnee * options_.knee : options_.knee;
+  if (counts_[index] > 0 && more < knee * ThroughputAt(job, 1)) {
     return 0;
   }
   const double gain =
       counts_[index] == 0 ? std::numeric_limits<double>::max() : job.weight * more / now;
-  return Keepable(index) ? gain * (1 + options_.stickiness) : gain;
+  return runs ? gain * (1 + options_.stickiness) : gain;
 }
 
 // Whether job `a` comes before job `b` at the same gain.

@@ -222,6 +222,15 @@ TEST_F(ClusterViewTest, AWorkerThatHasToMoveLeavesBeforeAnotherOneStarts) {
   EXPECT_EQ(grants.at("a").give_up.size(), 1U);
 }
 
+TEST_F(ClusterViewTest, AtItsMinimumAJobMovesAWorkerByStartingAnotherOneFirst) {
+  Node("n1", 3);
+  Node("n2", 1);
+  Job("a", 1, 2, R"({"grant": {"workers": 1}})");
+  Worker("a", "n1");
+  Pod("web", "", "{}", "", 0, false, "3");
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(2)}}));
+}
+
 TEST_F(ClusterViewTest, APodThatShrinkingDoesNotHelpShrinksNobody) {
   Node("n1", 2);
   Node("gpu", 2, R"({"taints": [{"key": "gpu", "value": "y", "effect": "NoSchedule"}]})");
@@ -298,11 +307,31 @@ TEST_F(ClusterViewTest, AQuotaLimitsTheGrant) {
 TEST_F(ClusterViewTest, ThroughputIsMeasuredWhereTheWorkersStayTheSame) {
   Node("n1", 8);
   const std::string two = R"({"workers": {"running": 2}, "rowsPerSecond": 100})";
-  Job("a", 1, 8, two);
-  EXPECT_TRUE(view_.Make().state.jobs[0].throughput.empty());
+  for (int round = 0; round < 4; ++round) {
+    Job("a", 1, 8, two);
+    EXPECT_TRUE(view_.Make().state.jobs[0].throughput.empty());
+  }
   Job("a", 1, 8, two);
   ASSERT_EQ(view_.Make().state.jobs[0].throughput.size(), 1U);
   EXPECT_EQ(view_.Make().state.jobs[0].throughput[0].first, 2U);
+}
+
+// Otherwise three workers would look much better than two in the end.
+TEST_F(ClusterViewTest, AMachineThatBecomesBusierChangesNoKnee) {
+  Node("n1", 8);
+  const auto pass = [this](int count, int workers, double rate) {
+    for (int i = 0; i < count; ++i) {
+      Job("a", 1, 8,
+          fmt::format(R"({{"workers": {{"running": {}}}, "rowsPerSecond": {}}})", workers, rate));
+    }
+  };
+  pass(10, 2, 1000);
+  pass(10, 3, 1100);
+  pass(60, 2, 500);
+  const auto throughput = view_.Make().state.jobs[0].throughput;
+  ASSERT_EQ(throughput.size(), 2U);
+  EXPECT_NEAR(throughput[0].second, 500, 1);
+  EXPECT_NEAR(throughput[1].second, 550, 1);
 }
 
 TEST_F(ClusterViewTest, WhatIsGoneIsGone) {

@@ -242,6 +242,22 @@ TEST(Autoscaler, A10_NobodyGrowsPastTheKnee) {
   EXPECT_EQ(cluster.Workers(1), 12);  // the other job can use the rest
 }
 
+TEST(Autoscaler, A10_AMeasurementThatVariesMovesNobody) {
+  Cluster cluster(1, 32);
+  cluster.Job(1, 30);
+  cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}};
+  cluster.Run(0, 9);
+  for (const double ninth : {825, 815, 830, 812}) {
+    cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}, {9, ninth}};
+    cluster.Converge();
+    EXPECT_EQ(cluster.Workers(0), 9);
+  }
+  cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}, {9, 805}};
+  const ScalingDecision decision = cluster.Decide();
+  EXPECT_EQ(decision.targets[0].workers, 8U);
+  EXPECT_EQ(decision.targets[0].reason, "one more would add less than 20 % of the first one's rows");
+}
+
 TEST(Autoscaler, A11_RoomThatComesAndGoesIsNotChased) {
   Cluster cluster;
   cluster.Job(1, 10);

@@ -58,12 +58,15 @@ class PodsOnNodes(unittest.TestCase):
         other = {"node1": "node2", "node2": "node1"}[gateway]
         self.cluster.kubectl("cordon", gateway)  # the first master goes to the other node
         job = self.begin("cut")
-        job.happened("master_started")
+        until(lambda: [node for _, node in job.pods("master") if node], 60, "its master is placed", pause=0.02)
         self.cluster.kubectl("uncordon", gateway)
         job.reached(3)
         self.assertEqual([node for _, node in job.pods("master")], [other])
         self.cluster.kubernetes("cut", other[-1])
-        self.addCleanup(self.bring_back, other[-1])
+        try:
+            job.ended()
+        finally:
+            self.bring_back(other[-1])  # until then nobody can say that its pods have ended
         self.expect_exact(job)
 
     def bring_back(self, node):

@@ -2,7 +2,7 @@
 from cluster import until
 
 ROWS = 15000
-EPOCHS = 25
+EPOCHS = 20
 TABLE = f"""CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a,
  (i * 104729 % 997) / 500.0::float8 - 1 AS b,
  ((i * 7919 % 1000) + (i * 104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, {ROWS}) AS i;
@@ -12,7 +12,8 @@ TABLE = f"""CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 -
 def statement(model, epochs, more="engine.num_workers=2, engine.max_workers=2, engine.num_ps=2", cpu=0.1):
     """In synchronous mode: the same bits whoever trains."""
     return (f"SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[16], "
-            f"train.epoch={epochs}, train.batch_size=64, engine.seed=5, engine.sync=true, engine.cpu={cpu}, "
+            f"train.epoch={epochs}, train.batch_size=64, engine.seed=5, engine.sync=true, "
+            f"{'' if cpu is None else f'engine.cpu={cpu}, '}"
             f"{more} LABEL y INTO {model}")
 
 
