@@ -49,6 +49,7 @@ class PodsOnNodes(unittest.TestCase):
         self.end_pod(job.pods("ps")[0][0])
         job.happened("server_lost")
         self.end_pod(self.cluster.gateway_pod()[0])
+        self.assertIn(f"job {job.job} goes on: WAIT JOB {job.job}", self.client.communicate(timeout=60)[0])
         self.expect_exact(job)
         self.cluster.wait_for_gateway()
 
