@@ -48,6 +48,8 @@ constexpr size_t kRequestMemory = size_t{512} << 20;
 constexpr int kMaxIdleMs = 5 * 60'000;
 // Time for running calls to tell their clients that they were cancelled.
 constexpr std::chrono::seconds kShutdownGrace(2);
+// Time for scripts to end what they have begun, and to say so.
+constexpr std::chrono::seconds kScriptsGrace(5);
 
 Result<std::string> ReadPem(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -178,7 +180,7 @@ class GrpcGateway final : public Gateway {
     if (door_ != nullptr) {
       // First: a script whose client goes cancels its job, and one that is stopped tells its client
       // that the job goes on.
-      scripts_.AwaitEnds(kShutdownGrace);
+      scripts_.AwaitEnds(kScriptsGrace);
       door_->Shutdown();
     }
     if (server_ != nullptr) {
