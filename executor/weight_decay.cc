@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "models/model.pb.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {

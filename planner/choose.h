@@ -60,8 +60,8 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
 // the table, the batch and the micro-batches, not on the number of workers or where they run. If
 // the database only estimates a table's shards, all modes cut it the same way.
 int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy);
-// Enough rows for the whole table in one shard, whose rows are shuffled as one; 0: it would take too
-// much memory. `rows` may be an estimate that is somewhat too low.
+// Enough rows for the whole table in one shard, whose rows are shuffled as one; 0: it would take
+// too much memory. `rows` may be an estimate that is somewhat too low.
 int64_t RowsOfWholeTable(int64_t rows, int64_t columns, uint32_t batch_size);
 
 // "512MB", "2GB", "1.5Gi" as a number of bytes.

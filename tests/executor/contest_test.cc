@@ -87,7 +87,7 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
   ASSERT_TRUE(version.ok());
   const auto plan = planner::ReadStoredPlan(version->plan);
   ASSERT_TRUE(plan.ok());
-  ASSERT_EQ(plan->contest().candidates_size(), 8);
+  ASSERT_EQ(plan->contest().candidates_size(), 9);
   double least = std::numeric_limits<double>::infinity();
   double weights = 0;
   for (const plan::Candidate& candidate : plan->contest().candidates()) {
@@ -107,7 +107,7 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
   ASSERT_TRUE(events.ok());
   EXPECT_EQ(std::count_if(events->begin(), events->end(),
                           [](const auto& event) { return event.kind == "candidate"; }),
-            8);
+            9);
   // At the end also a table of them, the best first.
   std::vector<std::string> table;
   for (const catalog::JobEvent& event : *events) {
@@ -115,11 +115,11 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
       table.push_back(event.detail);
     }
   }
-  ASSERT_EQ(table.size(), 8U);
+  ASSERT_EQ(table.size(), 9U);
   EXPECT_EQ(table.front().find("1. "), 0U) << table.front();
   EXPECT_NE(table.front().find(fmt::format("log_loss {:.6g}", least)), std::string::npos)
       << table.front();
-  EXPECT_EQ(table.back().find("8. "), 0U) << table.back();
+  EXPECT_EQ(table.back().find("9. "), 0U) << table.back();
 }
 
 TEST_F(ContestTest, OfACandidateIsToldOnce) {
