@@ -2,9 +2,11 @@
 """Nine networks written in PyTorch, trained by Sluice and by PyTorch itself (eager, one thread).
 
 Of each: the milliseconds of a step of 256 rows (forward, backward and Adam: the phases learning and
-optimizer of the job's profile, over its steps, beside the median of PyTorch's steps), the seconds from
-statement to model (a form that was compiled before, beside the script with its imports), and AUC on
-the same held-out rows. Then the largest process of a training on two workers and a server, beside that
+optimizer of the job's profile, over its steps, beside the median of PyTorch's steps); the same of the
+processor's time, which hardly depends on what else runs (what four further epochs take, so that reading
+and decoding the rows is part of it, which it is not of PyTorch's); the seconds from statement to model
+(a form that was compiled before, beside the script with its imports); and AUC on the same held-out rows.
+Then the largest process of a training on two workers and a server, beside that
 of the built-in DNN of the same layers. Needs python3-torch and python3-pandas. Ends with 1 when a
 figure is missed. Usage: user_model_bench.py FOLDER [--rows N] [--rounds N] [--only NAME ...]
 """
@@ -46,6 +48,19 @@ def step_ms(url, job, rows):
     return 1000 * spent[0]["seconds"] / (rows / BATCH)
 
 
+def processor_seconds(url, sql):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(url, sql)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def step_cpu_ms(url, name, rows):
+    local = train(name, ", engine.strategy=local")
+    further = processor_seconds(url, local.replace("train.epoch=1", "train.epoch=5")) - processor_seconds(url, local)
+    return 1000 * further / (4 * rows / BATCH)
+
+
 def peak_megabytes(url, sql):
     """Largest resident set of the shell that runs the whole gateway, or of any process that it started."""
     read, write = os.pipe()
@@ -76,17 +91,18 @@ def main():
     names = options.only or list(user_models.MODELS)
     missed = False
     print(f"{options.rows:,} rows, 1 epoch, batches of {BATCH}, medians of {options.rounds} rounds")
-    print(f"{'model':8} {'step ms':>8} {'torch':>8} {'ratio':>6} {'goal':>5} {'model s':>8} {'script':>8} "
+    print(f"{'model':8} {'step ms':>8} {'torch':>8} {'ratio':>6} {'goal':>5} {'cpu ms':>8} {'torch':>8} {'ratio':>6} {'model s':>8} {'script':>8} "
           f"{'ratio':>6} {'AUC':>7} {'torch':>7}")
     for name in names:
         run(url, f"CREATE OR REPLACE MODEL TYPE user.{name} LANGUAGE pytorch AS $${user_models.source_of(name)}$$")
         run(url, train(name))  # compiles it
-        ours, steps, theirs = [], [], []
+        ours, steps, cpu, theirs = [], [], [], []
         for _ in range(options.rounds):
             start = time.perf_counter()
             result = run(url, train(name, ", engine.strategy=local"))
             ours.append(time.perf_counter() - start)
             steps.append(step_ms(url, result[-1]["job"], options.rows))
+            cpu.append(step_cpu_ms(url, name, options.rows))
             done = subprocess.run(["/usr/bin/python3", f"{HERE}/peers/user_model_peer.py", name, file, "census"],
                                   capture_output=True, text=True)
             if done.returncode != 0:
@@ -95,10 +111,11 @@ def main():
         auc = run(url, f"SELECT * FROM census_test TO EVALUATE u_{name} LABEL income")[0]["auc"]
         step, other = statistics.median(steps), statistics.median(t["step_ms"] for t in theirs)
         seconds, script = statistics.median(ours), statistics.median(t["seconds"] for t in theirs)
+        processor, its = statistics.median(cpu), statistics.median(t["step_cpu_ms"] for t in theirs)
         goal = GOALS.get(name, 1)
         slow = other / step < goal
         missed = missed or slow
-        print(f"{name:8} {step:8.3f} {other:8.3f} {other / step:6.2f} {goal:5} {seconds:8.2f} {script:8.2f} "
+        print(f"{name:8} {step:8.3f} {other:8.3f} {other / step:6.2f} {goal:5} {processor:8.3f} {its:8.3f} {its / processor:6.2f} {seconds:8.2f} {script:8.2f} "
               f"{script / seconds:6.1f} {auc:7.4f} {theirs[0]['auc']:7.4f}{'  missed' if slow else ''}", flush=True)
     if "MLP" in names:
         fleet = ", engine.num_workers=2, engine.num_ps=1"

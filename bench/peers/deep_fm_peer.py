@@ -9,6 +9,7 @@ import time
 START = time.perf_counter()
 
 import json
+import resource
 import sys
 
 import numpy as np
@@ -77,6 +78,7 @@ for begin in range(0, len(labels), int(batch)):
     sparse.step()
     other.step()
 seconds = time.perf_counter() - START
+usage = resource.getrusage(resource.RUSAGE_SELF)
 test = read(test_table)
 truth = test["label"].to_numpy() == 1
 with torch.no_grad():
@@ -85,4 +87,4 @@ with torch.no_grad():
                                        for i in range(0, len(test), 8192)]))
 ranks, positive = scores.rank(), truth.sum()
 auc = (ranks[truth].sum() - positive * (positive + 1) / 2) / (positive * (len(truth) - positive))
-print(json.dumps({"seconds": seconds, "auc": float(auc)}))
+print(json.dumps({"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "auc": float(auc)}))
