@@ -45,10 +45,16 @@ def write_out(torch):
         error = (input - target).abs()
         return reduced(torch.where(error < beta, 0.5 * error * error / beta, error - 0.5 * beta), reduction)
 
+    def cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+        least = 1e-37  # so that the logarithm of 0 and its gradient are numbers
+        losses = -(target * input.clamp(min=least).log() + (1 - target) * (1 - input).clamp(min=least).log())
+        return reduced(losses if weight is None else losses * weight, reduction)
+
     def reduced(losses, reduction):
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
     plain.huber_loss, plain.smooth_l1_loss, plain.embedding_bag = huber, smooth, bag
+    plain.binary_cross_entropy = cross_entropy
 
 
 def labels_of(kind, rows, width, torch):
