@@ -252,7 +252,8 @@ int Main(const std::filesystem::path& folder) {
       "and "
       "end in 2 s, and the decisions of `sluice controller` on virtual time. Means of 5 seeds (the "
       "hour: 3); plots of the first. [kubernetes.md](kubernetes.md#the-controller) describes the "
-      "controller.\n");
+      "controller, [cluster_scheduler.md](cluster_scheduler.md) has EDL's two experiments beside a "
+      "real scheduler.\n");
   Edl(report);
   ElasticDl(report);
   Hour(report);
