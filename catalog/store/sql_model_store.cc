@@ -91,13 +91,14 @@ class SqlModelStore final : public ModelStore {
 
   Status KeepLatest(const ModelVersion& used, const KeepLimits& limits) override {
     const int64_t now = WallMicros();
-    RETURN_IF_ERROR(Change(used.schema, used.name, [&](SqlSession& session) -> Status {
+    const Status marked = Change(used.schema, used.name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(rows_.Find(session, used.schema, used.name, used.version).status());
       return rows_.Run(session,
                        "UPDATE {model_versions} SET created_micros = $4"
                        " WHERE schema_name = $1 AND name = $2 AND version = $3",
                        {used.schema, used.name, used.version, now});
-    }));
+    });
+    RETURN_IF_ERROR(marked);
     ASSIGN_OR_RETURN(const std::vector<ModelVersion> kept,
                      ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE"
                                               " schema_name = $1{} ORDER BY created_micros DESC,"

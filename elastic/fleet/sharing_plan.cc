@@ -7,8 +7,8 @@ namespace sluice::elastic {
 namespace {
 
 constexpr double kEqual = 1e-9;
-// Measurements vary: a worker that runs goes when it adds less than this part of what one has to add
-// that starts.
+// Measurements vary: a worker that runs goes when it adds less than this part of what one has to
+// add that starts.
 constexpr double kKeptKnee = 0.5;
 
 }  // namespace
@@ -85,10 +85,14 @@ std::vector<size_t> SharingPlan::ByPriority() const {
   for (size_t i = 0; i < order.size(); ++i) {
     order[i] = i;
   }
-  std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+  // Of jobs that arrived at the same time, in whole seconds on Kubernetes, those that run come
+  // first.
+  const auto waits = [this](size_t job) { return running_[job].size() < state_.jobs[job].min; };
+  std::stable_sort(order.begin(), order.end(), [this, &waits](size_t a, size_t b) {
     const ClusterJob& one = state_.jobs[a];
     const ClusterJob& other = state_.jobs[b];
-    return std::tie(other.priority, one.arrival) < std::tie(one.priority, other.arrival);
+    return std::tuple(other.priority, one.arrival, waits(a)) <
+           std::tuple(one.priority, other.arrival, waits(b));
   });
   return order;
 }

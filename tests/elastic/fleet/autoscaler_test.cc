@@ -258,6 +258,16 @@ TEST(Autoscaler, A10_AMeasurementThatVariesMovesNobody) {
   EXPECT_EQ(decision.targets[0].reason, "one more would add less than 20 % of the first one's rows");
 }
 
+TEST(Autoscaler, OfJobsOfTheSameSecondTheOneThatRunsStays) {
+  Cluster cluster(1, 4);
+  cluster.Job(4, 8);
+  cluster.Job(1, 3);
+  cluster.Run(1, 3);
+  cluster.Converge();
+  EXPECT_EQ(cluster.Workers(1), 3);
+  EXPECT_EQ(cluster.Workers(0), 0);
+}
+
 TEST(Autoscaler, A11_RoomThatComesAndGoesIsNotChased) {
   Cluster cluster;
   cluster.Job(1, 10);
