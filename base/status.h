@@ -139,13 +139,14 @@ class [[nodiscard]] Result {
     CheckOk();
     return std::get<T>(state_);
   }
-  T&& value() && {
+  // By value, so that `for (const X& x : Function().value())` does not outlive what it reads.
+  T value() && {
     CheckOk();
     return std::get<T>(std::move(state_));
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

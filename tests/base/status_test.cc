@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <type_traits>
+
 namespace sluice {
 namespace {
 
@@ -80,6 +83,17 @@ TEST(Result, CarriesAValueOrAnError) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(6).status().message(), "odd");
   EXPECT_FALSE(Quarter(3).ok());
+}
+
+TEST(Result, ATemporaryGivesItsValueAway) {
+  // A reference would end with the Result, before a range-based for loop over it has begun.
+  static_assert(std::is_same_v<decltype(Half(8).value()), int>);
+  static_assert(std::is_same_v<decltype(*Half(8)), int>);
+  int sum = 0;
+  for (const char c : Result<std::string>(std::string(100, 'a')).value()) {
+    sum += c;
+  }
+  EXPECT_EQ(sum, 100 * 'a');
 }
 
 TEST(RenderWithCaret, PointsAtTheColumnUnderMultibyteText) {
