@@ -19,7 +19,7 @@
 #include "catalog/job_store.h"
 #include "elastic/master/journal.pb.h"
 #include "executor/executor.h"
-#include "executor/local_cluster.h"
+#include "executor/local/local_cluster.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"

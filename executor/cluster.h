@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "elastic/fleet/forecast.h"
 #include "elastic/job/training_job.h"
-#include "executor/train.h"
 
 namespace sluice::catalog {
 struct JobRunner;
@@ -16,6 +15,10 @@ struct JobRunner;
 
 namespace sluice::elastic {
 class MetricsText;
+}
+
+namespace sluice::plan {
+class TrainPlan;
 }
 
 namespace sluice::executor {
@@ -26,6 +29,7 @@ class JobConfig;
 class JobListener;
 class JobRecord;
 class JobSecrets;
+struct TrainReport;
 
 // Where jobs get processes from: this machine (LocalCluster), or pods (PodCluster). Thread-safe.
 class Cluster {

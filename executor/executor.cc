@@ -4,13 +4,13 @@
 
 #include "base/machine.h"
 #include "executor/cluster.h"
-#include "executor/evaluate.h"
-#include "executor/job_verbs.h"
-#include "executor/model_report.h"
-#include "executor/model_verbs.h"
-#include "executor/predict.h"
-#include "executor/show.h"
-#include "executor/train.h"
+#include "executor/scoring/evaluate.h"
+#include "executor/management/job_verbs.h"
+#include "executor/scoring/model_report.h"
+#include "executor/management/model_verbs.h"
+#include "executor/scoring/predict.h"
+#include "executor/management/show.h"
+#include "executor/training/train.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {

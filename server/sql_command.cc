@@ -5,7 +5,7 @@
 #include "catalog/client_login.h"
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
-#include "executor/room_server.h"
+#include "executor/local/room_server.h"
 #include "server/commands.h"
 #include "server/config/open_cluster.h"
 #include "server/config/signals.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "executor/job_record.h"
+#include "executor/jobs/job_record.h"
 #include "executor/pods/job_status.h"
 
 namespace sluice::executor {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "executor/cluster.h"
-#include "executor/job_closer.h"
+#include "executor/jobs/job_closer.h"
 #include "executor/pods/kubernetes_access.h"
 
 namespace sluice::executor {

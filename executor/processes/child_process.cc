@@ -20,8 +20,8 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "elastic/job/process.h"
-#include "executor/job_process.h"
-#include "executor/master_process.h"
+#include "executor/local/job_process.h"
+#include "executor/local/master_process.h"
 #include "executor/processes/detached_process.h"
 
 namespace sluice::executor {

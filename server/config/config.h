@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "executor/local_cluster.h"
+#include "executor/local/local_cluster.h"
 #include "executor/pods/kubernetes_access.h"
 
 namespace sluice::server {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "executor/local_cluster.h"
+#include "executor/local/local_cluster.h"
 #include "executor/pods/pod_cluster.h"
-#include "executor/room_server.h"
+#include "executor/local/room_server.h"
 
 namespace sluice::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/guarded.h"
 #include "catalog/catalog.h"
 #include "elastic/transport/metrics_page.h"
-#include "executor/room_server.h"
+#include "executor/local/room_server.h"
 #include "parser/parser.h"
 #include "parser/splitter.h"
 #include "server/statements/job_place.h"

@@ -5,7 +5,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
-#include "executor/lost_jobs.h"
+#include "executor/jobs/lost_jobs.h"
 #include "server/gateway/lost_jobs_internal.h"
 
 namespace sluice::server {

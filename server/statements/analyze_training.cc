@@ -12,7 +12,7 @@
 #include "catalog/catalog.h"
 #include "catalog/job_store.h"
 #include "executor/executor.h"
-#include "executor/job_profile.h"
+#include "executor/jobs/job_profile.h"
 #include "executor/result_rows.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"

@@ -9,10 +9,10 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/cluster.h"
-#include "executor/detached_job.h"
+#include "executor/local/detached_job.h"
 #include "executor/executor.h"
-#include "executor/job_takeover.h"
-#include "executor/lost_jobs.h"
+#include "executor/local/job_takeover.h"
+#include "executor/jobs/lost_jobs.h"
 #include "planner/plan.pb.h"
 #include "server/statements/session.h"
 

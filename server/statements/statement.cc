@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
-#include "executor/detached_job.h"
+#include "executor/local/detached_job.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"

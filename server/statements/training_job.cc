@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
-#include "executor/detached_job.h"
+#include "executor/local/detached_job.h"
 #include "executor/executor.h"
 #include "executor/pods/training_jobs.h"
 #include "parser/parser.h"

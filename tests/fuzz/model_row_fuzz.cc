@@ -12,8 +12,8 @@
 
 #include "base/row_batch.h"
 #include "catalog/model_record.h"
-#include "executor/prediction_columns.h"
-#include "executor/scorer.h"
+#include "executor/scoring/prediction_columns.h"
+#include "executor/scoring/scorer.h"
 #include "models/checksum_internal.h"
 #include "models/features/label_scale.h"
 #include "models/metrics/metric.h"

@@ -7,7 +7,7 @@
 
 #include "catalog/model_store.h"
 #include "elastic/storage/checkpoint.h"
-#include "executor/lost_jobs.h"
+#include "executor/jobs/lost_jobs.h"
 #include "tests/process/cluster_job.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere

@@ -18,7 +18,7 @@
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
 #include "executor/executor.h"
-#include "executor/local_cluster.h"
+#include "executor/local/local_cluster.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"

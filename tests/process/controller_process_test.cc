@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "executor/show_cluster.h"
+#include "executor/management/show_cluster.h"
 #include "k8s/cluster_objects.h"
 #include "tests/process/pods_fixture.h"
 

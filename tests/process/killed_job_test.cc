@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/lost_jobs.h"
+#include "executor/jobs/lost_jobs.h"
 #include "tests/process/outliving_job.h"
 
 // The processes of jobs are killed, alone or with their gateway: the jobs continue.

@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "executor/detached_job.h"
-#include "executor/show_jobs.h"
+#include "executor/local/detached_job.h"
+#include "executor/management/show_jobs.h"
 #include "executor/pods/pod_cluster.h"
 #include "executor/pods/pod_job.h"
 #include "k8s/event_recorder.h"

@@ -17,7 +17,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
-#include "executor/model_types.h"
+#include "executor/management/model_types.h"
 #include "models/registry/registry.h"
 #include "parser/parser.h"
 #include "planner/column_function.h"

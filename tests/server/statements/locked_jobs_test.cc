@@ -8,7 +8,7 @@
 
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
-#include "executor/local_cluster.h"
+#include "executor/local/local_cluster.h"
 #include "server/statements/session.h"
 #include "server/statements/statement.h"
 #include "tests/catalog/both_databases.h"

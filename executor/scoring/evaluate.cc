@@ -1,0 +1,167 @@
+#include "executor/scoring/evaluate.h"
+
+#include <fmt/core.h>
+
+#include "base/guarded.h"
+#include "catalog/catalog.h"
+#include "catalog/data_source.h"
+#include "executor/executor.h"
+#include "executor/jobs/begin_job.h"
+#include "executor/jobs/job_answer.h"
+#include "executor/jobs/job_record.h"
+#include "executor/result_rows.h"
+#include "executor/scoring/dataset_scan.h"
+#include "executor/scoring/decision_threshold.h"
+#include "executor/scoring/result_table.h"
+#include "executor/scoring/scorer.h"
+#include "models/features/label_scale.h"
+#include "models/features/query_order.h"
+#include "models/metrics/confusion.h"
+#include "models/metrics/decision_table.h"
+#include "models/metrics/metric.h"
+#include "planner/plan.pb.h"
+#include "planner/result_columns.h"
+#include "planner/stored_plan.h"
+
+namespace sluice::executor {
+namespace {
+
+// The model's columns; the label may have another name here than in training.
+std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& trained_label,
+                                     const std::string& label) {
+  std::vector<std::string> names = scorer.transform().ColumnNames(/*with_label=*/true);
+  std::replace(names.begin(), names.end(), trained_label, label);
+  return names;
+}
+
+// The result of an EVALUATE.
+struct Found {
+  models::Metrics metrics;
+  models::ConfusionMatrix confusion;
+};
+
+Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
+                        const models::ModelSpec& spec, std::optional<double> threshold,
+                        DatasetScan& scan, JobRecord& job) {
+  const std::string& trained_label = spec.features().label().column();
+  const std::string& label = plan.label().empty() ? trained_label : plan.label();
+  elastic::FeatureReader::Options options;
+  options.names = ColumnNames(scorer, trained_label, label);
+  Found found{models::Metrics(spec, scorer.outputs()),
+              models::ConfusionMatrix(scorer.outputs(), threshold)};
+  if (threshold) {
+    found.metrics.DecideFrom(*threshold);
+  }
+  std::vector<float> scores;
+  const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
+  models::QueryOrder order(spec.features().group_column());
+  const auto visit = [&](elastic::FeatureReader& read) -> Status {
+    job.Rows(scan.rows_read(), 0);
+    models::FeatureBatch& batch = read.features();
+    for (size_t r = 0; ranks && r < batch.groups.size(); ++r) {
+      RETURN_IF_ERROR(order.Begins(batch.groups[r]).status());
+    }
+    RETURN_IF_ERROR(scorer.Score(batch, &scores));
+    models::RestoreLabelScale(spec.features().label(), &batch.labels);
+    found.metrics.Add(scores, batch.labels, batch.weights, batch.groups);
+    if (plan.report() == plan::EvaluatePlan::CONFUSION) {
+      found.confusion.Add(scores, batch.labels, batch.weights);
+    }
+    return OkStatus();
+  };
+  scan.set_rows_per_batch(scorer.rows_per_batch());
+  const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
+  job.Rows(scan.rows_read(), 0);  // even if the batch is unusable
+  RETURN_IF_ERROR(read);
+  if (scan.rows_read() == 0) {
+    return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
+  }
+  job.job().rows_read = scan.rows_read();
+  return found;
+}
+
+ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
+                  const plan::EvaluatePlan& plan) {
+  ResultRows rows(planner::EvaluateResult(plan, model));
+  if (plan.report() == plan::EvaluatePlan::CONFUSION) {
+    const auto& classes = model.features().label().classes();
+    for (const auto& [cell, weight] : found.confusion.cells()) {
+      rows.Add(
+          {classes[static_cast<int>(cell.first)], classes[static_cast<int>(cell.second)], weight});
+    }
+    return rows;
+  }
+  if (plan.report() == plan::EvaluatePlan::THRESHOLDS) {
+    const auto metrics = found.metrics.Values(models::DecisionMetrics());
+    for (const models::Decision& one : models::DecisionTable(metrics)) {
+      rows.Add({one.threshold, one.taken(), one.precision(), one.recall(), one.f1(),
+                one.true_positives, one.false_positives, one.true_negatives, one.false_negatives});
+    }
+    return rows;
+  }
+  std::vector<Value> row;
+  for (const planner::NamedMetric& metric : planner::EvaluatedMetrics(plan, model)) {
+    row.emplace_back(found.metrics.Value(metric.metric));
+  }
+  rows.Add(std::move(row));
+  return rows;
+}
+
+std::string TagOf(JobRecord& job) {
+  return fmt::format("EVALUATE {}", job.job().rows_read);
+}
+
+Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& job,
+                   ResultSink& sink) {
+  ASSIGN_OR_RETURN(
+      const catalog::ModelVersion version,
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  ASSIGN_OR_RETURN(const auto scorer,
+                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
+  // Open it before there is a writer: the session's own connection does one thing at a time.
+  ASSIGN_OR_RETURN(const auto scan,
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
+  std::unique_ptr<catalog::TableWriter> writer;
+  if (plan.has_table()) {
+    ASSIGN_OR_RETURN(writer,
+                     OpenResultTable(plan.table(), planner::EvaluateResult(plan, trained.model()),
+                                     "evaluate", job.id(), context));
+  }
+  ASSIGN_OR_RETURN(const Found found, ScoreRows(plan, *scorer, trained.model(),
+                                                DecisionThreshold(trained, version), *scan, job));
+  const ResultRows rows = RowsOf(found, trained.model(), plan);
+  job.Answer(AnswerBytes(rows, TagOf(job)));
+  if (writer != nullptr) {
+    RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
+    RETURN_IF_ERROR(writer->Commit(job.stop_token()));
+  }
+  return rows.SendTo(sink);
+}
+
+}  // namespace
+
+Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context) {
+  ASSIGN_OR_RETURN(
+      const catalog::ModelVersion version,
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  return planner::EvaluateResult(plan, trained.model());
+}
+
+Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
+  Schema columns;
+  if (plan.has_table()) {  // the job may continue without its client
+    auto known = EvaluateColumns(plan, context);
+    columns = known.ok() ? *std::move(known) : Schema();  // an error here becomes the job's error
+  }
+  ASSIGN_OR_RETURN(const auto job, BeginJob(context, "evaluate", plan.model_name(), columns));
+  context.source.HearStop(job->stop_token());
+  context.catalog.HearStop(job->stop_token());
+  RETURN_IF_ERROR(
+      job->Finish(Guarded("evaluating", [&] { return RunEvaluate(plan, context, *job, sink); })));
+  sink.Done(TagOf(*job));
+  return OkStatus();
+}
+
+}  // namespace sluice::executor

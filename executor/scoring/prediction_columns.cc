@@ -1,0 +1,149 @@
+#include "executor/scoring/prediction_columns.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "planner/plan.pb.h"
+#include "planner/result_columns.h"
+
+namespace sluice::executor {
+namespace {
+
+// Classes are stored as text; a boolean is "t" or "f" there.
+int64_t ClassAsInteger(const std::string& text) {
+  if (text == "t") {
+    return 1;
+  }
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+double ClassAsNumber(const std::string& text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
+                                                  const models::LabelPlan& label, size_t outputs,
+                                                  std::optional<double> threshold) {
+  PredictionColumns result;
+  result.threshold_ = threshold;
+  result.outputs_ = outputs;
+  result.classifier_ = label.kind() == models::LabelPlan::CLASS;
+  result.vector_ = label.kind() == models::LabelPlan::VECTOR;
+  result.columns_ = planner::PredictedColumns(plan);
+  for (const std::string& name : label.classes()) {
+    result.classes_.push_back(name);
+    result.class_integers_.push_back(ClassAsInteger(name));
+    result.class_numbers_.push_back(ClassAsNumber(name));
+  }
+  if (result.classifier_ && label.classes_size() < 2) {
+    return Internal("a classifier without classes was stored");
+  }
+  result.quantiles_ = plan.quantiles_size() > 0;
+  if (result.quantiles_ && result.columns_.size() != outputs) {
+    return Internal(fmt::format("{} quantiles are columns, and the model has {}",
+                                result.columns_.size(), outputs));
+  }
+  constexpr std::string_view kOfClass = "probability_";
+  for (const std::string& extra : plan.extra_outputs()) {
+    if (!result.classifier_) {
+      return InvalidArgument(fmt::format("predict.extra_outputs '{}' needs a classifier", extra));
+    }
+    const std::string name = extra.substr(std::min(kOfClass.size(), extra.size()));
+    const auto found = std::find(result.classes_.begin(), result.classes_.end(), name);
+    if (extra != "probability" &&
+        (!extra.starts_with(kOfClass) || found == result.classes_.end())) {
+      return InvalidArgument(fmt::format("unknown predict.extra_outputs '{}'", extra))
+          .Hint("allowed: probability, probability_ and a class");
+    }
+    result.classes_of_outputs_.push_back(
+        extra == "probability"
+            ? std::nullopt
+            : std::optional(static_cast<size_t>(found - result.classes_.begin())));
+  }
+  return result;
+}
+
+size_t PredictionColumns::PredictedClass(const float* scores) const {
+  if (threshold_ && classes_.size() == 2) {
+    return ProbabilityOf(scores, 1) >= *threshold_ ? 1 : 0;
+  }
+  if (outputs_ == 1) {
+    return scores[0] >= 0.5F ? 1 : 0;
+  }
+  return static_cast<size_t>(std::max_element(scores, scores + outputs_) - scores);
+}
+
+double PredictionColumns::ProbabilityOf(const float* scores, size_t name) const {
+  if (outputs_ == 1) {
+    const double second = static_cast<double>(scores[0]);
+    return name == 1 ? second : 1 - second;
+  }
+  return static_cast<double>(scores[name]);
+}
+
+std::string PredictionColumns::CsvOf(const float* scores) const {
+  return fmt::format("{}", fmt::join(scores, scores + outputs_, ","));
+}
+
+void PredictionColumns::FillLabel(const float* scores, size_t row, RowBatch::Column* column) {
+  if (vector_) {
+    texts_.push_back(CsvOf(scores));
+    column->texts[row] = texts_.back();
+    return;
+  }
+  if (!classifier_) {
+    const double value = static_cast<double>(scores[0]);
+    if (column->type == DataType::kText) {
+      texts_.push_back(FormatDouble(value));
+      column->texts[row] = texts_.back();
+    } else if (column->type == DataType::kDouble) {
+      column->doubles[row] = value;
+    } else {
+      column->int64s[row] = std::llround(value);
+    }
+    return;
+  }
+  const size_t predicted = PredictedClass(scores);
+  if (column->type == DataType::kDouble) {
+    column->doubles[row] = class_numbers_[predicted];
+  } else if (column->type == DataType::kInt64 || column->type == DataType::kBool) {
+    column->int64s[row] = class_integers_[predicted];
+  } else {
+    column->texts[row] = classes_[predicted];
+  }
+}
+
+void PredictionColumns::Fill(const std::vector<float>& scores, size_t rows, RowBatch* batch,
+                             size_t first) {
+  texts_.clear();
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    std::fill_n(batch->columns[first + c].null.begin(), rows, uint8_t{0});
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    const float* row_scores = scores.data() + row * outputs_;
+    if (quantiles_) {
+      for (size_t c = 0; c < outputs_; ++c) {
+        batch->columns[first + c].doubles[row] = static_cast<double>(row_scores[c]);
+      }
+      continue;
+    }
+    FillLabel(row_scores, row, &batch->columns[first]);
+    for (size_t c = 1; c < columns_.size(); ++c) {
+      const size_t likeliest = classes_.size() == 2 ? 1 : PredictedClass(row_scores);
+      batch->columns[first + c].doubles[row] =
+          ProbabilityOf(row_scores, classes_of_outputs_[c - 1].value_or(likeliest));
+    }
+  }
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,71 @@
+#include "executor/training/commit_model.h"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <string>
+
+#include "base/profile.h"
+#include "catalog/dataset.pb.h"
+#include "executor/jobs/job_record.h"
+#include "executor/training/store_model.h"
+#include "models/features/feature_transform.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec& dataset,
+                        const elastic::TrainOutcome& outcome) {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  writer.StartObject();
+  writer.Key("snapshot");
+  writer.String(dataset.fingerprint().c_str());
+  writer.Key("seed");
+  writer.Uint64(plan.seed());
+  writer.Key("epochs");
+  writer.Uint(outcome.epochs);
+  writer.Key("rows_per_epoch");
+  writer.Int64(outcome.rows_per_epoch);
+  writer.Key("validation_rows");
+  writer.Int64(outcome.validation_rows);
+  writer.Key("rows_skipped");
+  writer.Int64(outcome.rows_skipped);
+  if (plan.has_base()) {
+    writer.Key("continued_from");
+    writer.String(plan.base_name().c_str());
+  }
+  writer.EndObject();
+  return buffer.GetString();
+}
+
+}  // namespace
+
+Result<catalog::ModelVersion> CommitModel(const TrainedModel& model, catalog::ModelStore& models,
+                                          JobRecord& job, const elastic::TrainOutcome& outcome,
+                                          const std::stop_token& stop) {
+  plan::TrainPlan plan = model.plan;
+  catalog::ModelVersion version;
+  version.metrics = outcome.metrics;
+  PhaseClock clock(Phase::kFinishing, &job.profile());
+  RETURN_IF_ERROR(FinishModel(model, stop, &plan, &version.metrics));
+  clock.Enter(Phase::kStoring);
+  version.schema = plan.into_schema();
+  version.name = plan.into_name();
+  version.type = plan.model().type();
+  version.statement = plan.statement();
+  plan.mutable_model()->mutable_features()->mutable_label()->clear_classes_of_sample();
+  version.plan = plan.SerializeAsString();
+  version.metrics.emplace_back("train_loss", outcome.loss);
+  version.job = job.id();
+  version.rows = outcome.rows_trained;
+  version.lineage = LineageJson(plan, model.dataset, outcome);
+  StorePatience patience;
+  patience.away_seconds = plan.database_patience_seconds();
+  patience.stop = stop;
+  patience.tell = [&job](const std::string& why) { job.Announce("commit_waits", why); };
+  return StoreModel(models, version, model.weights, plan.must_be_new(), patience);
+}
+
+}  // namespace sluice::executor

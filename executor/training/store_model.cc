@@ -1,0 +1,82 @@
+#include "executor/training/store_model.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "catalog/sql/sqlstate.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr std::chrono::milliseconds kStorePause{200};
+
+// False: stopped.
+bool Pause(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  wake.wait_for(lock, stop, kStorePause, [] { return false; });
+  return !stop.stop_requested();
+}
+
+}  // namespace
+
+Result<std::optional<catalog::ModelVersion>> FindStored(catalog::ModelStore& models,
+                                                        const std::string& schema,
+                                                        const std::string& name, int64_t job) {
+  Result<std::vector<catalog::ModelVersion>> versions = models.Versions(schema, name);
+  if (versions.status().code() == Code::kNotFound) {
+    return std::optional<catalog::ModelVersion>();
+  }
+  RETURN_IF_ERROR(versions.status());
+  for (catalog::ModelVersion& version : *versions) {
+    if (version.job == job) {
+      return std::optional(std::move(version));
+    }
+  }
+  return std::optional<catalog::ModelVersion>();
+}
+
+Result<catalog::ModelVersion> StoreModel(catalog::ModelStore& models,
+                                         const catalog::ModelVersion& version,
+                                         std::string_view weights, bool must_be_new,
+                                         const StorePatience& patience) {
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  for (bool told = false;; told = true) {
+    Result<catalog::ModelVersion> stored = models.Put(version, weights, must_be_new);
+    if (stored.ok() || !catalog::IsUnavailableForNow(stored.status())) {
+      return stored;
+    }
+    const bool locked = catalog::IsLocked(stored.status());
+    const double limit = locked ? patience.locked_seconds : patience.away_seconds;
+    const double waited = SecondsBetween(begun, clock.Now());
+    if (waited >= limit) {
+      return stored.status().Because(
+          fmt::format("the model could not be stored for {:.0f} seconds", waited));
+    }
+    if (!told && patience.tell) {
+      patience.tell(
+          fmt::format("the training is over and its model waits to be stored, for {:.0f} "
+                      "seconds at most: {}",
+                      limit, stored.status().message()));
+    }
+    if (!Pause(patience.stop)) {
+      return Cancelled("the training was cancelled while its model waited to be stored");
+    }
+    if (!locked) {
+      const auto found = FindStored(models, version.schema, version.name, version.job);
+      if (found.ok() && found->has_value()) {
+        return **found;
+      }
+    }
+  }
+}
+
+}  // namespace sluice::executor

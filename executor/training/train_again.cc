@@ -1,0 +1,66 @@
+#include "executor/training/train_again.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "base/clock.h"
+#include "catalog/job_store.h"
+#include "catalog/sql/sqlstate.h"
+#include "elastic/job/training_job.h"
+#include "executor/jobs/job_record.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr std::chrono::milliseconds kReturnPause{500};
+
+}  // namespace
+
+Status ForgetJournal(catalog::JobStore& jobs, int64_t job) {
+  ASSIGN_OR_RETURN(const int64_t term, jobs.BeginTerm(job));
+  std::optional<int64_t> last;
+  return jobs.AppendJournal(job, term, {}, true, &last);
+}
+
+bool MayResume(const plan::TrainPlan& plan, const JobRecord& job) {
+  return plan.has_checkpoints() && job.snapshot_lost() && !job.stop_token().stop_requested();
+}
+
+bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
+                   Result<TrainReport>& report) {
+  job.set_snapshot_lost(false);
+  job.Announce(
+      elastic::kDatabaseWaits,
+      fmt::format("the database is waited for, for {} seconds at most, and the training goes "
+                  "on from its checkpoint: {}",
+                  plan.database_patience_seconds(), report.status().message()));
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    const Status forgotten = ForgetJournal(jobs, job.id());
+    if (forgotten.ok()) {
+      job.Event("database_back",
+                fmt::format("after {:.1f} seconds", SecondsBetween(begun, clock.Now())));
+      return true;
+    }
+    if (!catalog::IsUnavailableForNow(forgotten) ||
+        SecondsBetween(begun, clock.Now()) >= plan.database_patience_seconds()) {
+      return false;
+    }
+    wake.wait_for(lock, job.stop_token(), kReturnPause, [] { return false; });
+    if (job.stop_token().stop_requested()) {
+      report = Cancelled("the training was cancelled while its database was away");
+      return false;
+    }
+  }
+}
+
+}  // namespace sluice::executor

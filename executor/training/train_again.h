@@ -1,0 +1,31 @@
+#pragma once
+
+#include "base/status.h"
+#include "executor/training/train_report.h"
+
+namespace sluice::catalog {
+class JobStore;
+}
+
+namespace sluice::plan {
+class TrainPlan;
+}
+
+namespace sluice::executor {
+
+class JobRecord;
+
+// A training whose snapshot was lost with its database's connection (a restart, a failover) cannot
+// read on. One with checkpoints continues from the newest, with a new snapshot; it ends with 40001
+// if the rows have changed.
+bool MayResume(const plan::TrainPlan& plan, const JobRecord& job);
+// Waits until the database answers, for engine.database_patience seconds, and forgets what the
+// job's masters have recorded: their processes are gone. False: it does not answer, or the job was
+// cancelled, as `report` then says.
+bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
+                   Result<TrainReport>& report);
+
+// The job's next master begins from the checkpoint, or from the beginning.
+Status ForgetJournal(catalog::JobStore& jobs, int64_t job);
+
+}  // namespace sluice::executor

@@ -1,0 +1,119 @@
+#include "executor/training/train_on_processes.h"
+
+#include <optional>
+
+#include "base/clock.h"
+#include "catalog/catalog.h"
+#include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/job/fleet_job.h"
+#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/job_journal.h"
+#include "executor/contest/contest_clock.h"
+#include "executor/jobs/job_record.h"
+#include "executor/training/commit_model.h"
+#include "executor/training/search_on_fleet.h"
+#include "executor/training/store_model.h"
+#include "executor/training/train_checkpoints.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+// From the stop of a search until its best model is stored, at most; a master that is asked to stop
+// is killed a while later.
+constexpr double kKeepSeconds = 2;
+
+Result<TrainReport> SearchAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                    catalog::Catalog& catalog, JobRecord& job,
+                                    const TrainingFleet& place,
+                                    const elastic::ProgressCallback& progress) {
+  if (place.endpoint.term > elastic::Term::First()) {
+    ASSIGN_OR_RETURN(auto stored,
+                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
+    if (stored.has_value()) {
+      return ReportOnStored(*std::move(stored), job);
+    }
+  }
+  const auto commit = [&](const ContestResult& won, const std::stop_token& stop) {
+    return CommitModel({*won.plan, source, place.dataset, place.validation, won.trained.weights,
+                        won.trained.outcome.rows_trained},
+                       catalog.models(), job, won.trained.outcome, stop);
+  };
+  ASSIGN_OR_RETURN(const ContestResult won,
+                   SearchOnFleet(plan, source, catalog.jobs(), job, place, progress));
+  Result<catalog::ModelVersion> version = Cancelled("the search was stopped");
+  if (!job.stop_token().stop_requested()) {
+    version = commit(won, job.stop_token());
+  }
+  if (!version.ok() && job.stop_token().stop_requested() && plan.contest().search()) {
+    catalog.HearStop({});
+    source.HearStop({});
+    job.Announce("search_stopped", "the search was stopped: the best so far is kept");
+    const SoftLimit limit({}, kKeepSeconds, true);
+    version = commit(won, limit.finish());
+  }
+  RETURN_IF_ERROR(version.status());
+  const double seconds = SecondsUntil(version->created_micros, job);
+  return ReportOn(*std::move(version), won.trained.outcome, seconds, job);
+}
+
+}  // namespace
+
+Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                     catalog::Catalog& catalog, JobRecord& job,
+                                     const TrainingFleet& place,
+                                     const elastic::ProgressCallback& progress) {
+  if (plan.has_contest()) {
+    return SearchAndCommit(plan, source, catalog, job, place, progress);
+  }
+  if (place.endpoint.term == elastic::Term::First()) {
+    job.profile().Add(Phase::kStart, SecondsUntil(WallMicros(), job));
+  }
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
+  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(plan));
+  catalog::DatasetSpec data = place.dataset;
+  if (checkpoints.has_value()) {
+    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(place.dataset, place.validation));
+    ReportDamaged(checkpoints, job);
+  }
+  std::optional<catalog::ModelVersion> version;
+  if (place.endpoint.term > elastic::Term::First()) {
+    ASSIGN_OR_RETURN(version,
+                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
+  }
+  elastic::JobJournal journal(catalog.jobs(), job.id());
+  elastic::Succession succession;
+  succession.journal = &journal;
+  succession.committed = version.has_value();
+  succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
+    ReportCommittingJob(checkpoints, job);
+    const std::string weights = models::SaveWeights(outcome.weights);
+    ASSIGN_OR_RETURN(version, CommitModel({plan, source, place.dataset, place.validation, weights,
+                                           outcome.rows_trained},
+                                          catalog.models(), job, outcome, job.stop_token()));
+    return OkStatus();
+  };
+  ASSIGN_OR_RETURN(
+      const elastic::TrainOutcome outcome,
+      elastic::TrainOnFleet({.plan = plan,
+                             .source = source,
+                             .dataset = data,
+                             .validation = place.validation,
+                             .base = start.has_value() ? &*start : nullptr,
+                             .progress = progress,
+                             .events = EventsOf(job),
+                             .stop = job.stop_token(),
+                             .suspend = place.suspend,
+                             .suspended = place.suspended,
+                             .held = place.held,
+                             .profile = &job.profile(),
+                             .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
+                            place.fleet, place.endpoint, succession));
+  FinishCheckpoints(checkpoints, job);
+  const double seconds = SecondsUntil(version->created_micros, job);
+  return ReportOn(*std::move(version), outcome, seconds, job);
+}
+
+}  // namespace sluice::executor
