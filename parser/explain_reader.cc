@@ -54,7 +54,7 @@ Result<Token> StatementReader::ReadExplainOption(const Token& first) {
   const bool yes = value.IsWord("TRUE") || value.IsWord("ON") || value.text == "1";
   const bool no = value.IsWord("FALSE") || value.IsWord("OFF") || value.text == "0";
   piece_.explain_analyze = !no;
-  return yes || no ? lexer_.NextSql(value) : Result<Token>(std::move(value));
+  return yes || no ? lexer_.NextSql(value) : Result<Token>(value);
 }
 
 Status StatementReader::RequirePlainExplain() const {

@@ -41,7 +41,7 @@ Result<std::optional<Piece>> Next(std::string_view script, Lexer& lexer, int& op
       if (piece.kind == Piece::Kind::kPlain) {
         TrimEnd(script, piece.span);
       }
-      return std::optional<Piece>(std::move(piece));
+      return std::optional<Piece>(piece);
     }
   }
 }
@@ -91,7 +91,7 @@ std::vector<Piece> CutPlainSql(std::string_view script, std::vector<Piece> ours)
     if (!theirs) {
       return ours;
     }
-    merged.push_back(*std::move(theirs));
+    merged.push_back(*theirs);
     while (next != ours.end() && Overlap(next->span, cut)) {
       ++next;
     }
@@ -133,12 +133,12 @@ SplitScript Split(std::string_view script) {
       std::move(cut.begin(), cut.end(), std::back_inserter(split.pieces));
     }
   };
-  for (Piece& piece : pieces) {
+  for (const Piece& piece : pieces) {
     if (piece.kind == Piece::Kind::kPlain && !piece.foreign) {
-      run.push_back(std::move(piece));
+      run.push_back(piece);
     } else {
       flush();
-      split.pieces.push_back(std::move(piece));
+      split.pieces.push_back(piece);
     }
   }
   flush();

@@ -109,7 +109,7 @@ Result<Piece> StatementReader::ReadCreateModelType() {
   lexer_.Seek(static_cast<size_t>(head_.front().span.begin));
   ASSIGN_OR_RETURN(const Token as, ReadClauses(true));
   if (!as.IsWord("AS")) {
-    return std::move(piece_);  // the parser says what is missing
+    return piece_;  // the parser says what is missing
   }
   piece_.span.end = as.span.end;
   ASSIGN_OR_RETURN(const Token body, lexer_.NextSql(as));
@@ -127,7 +127,7 @@ Result<Piece> StatementReader::ReadCreateModelType() {
         .At(end.span)
         .Hint("attributes stand in the statement that trains: TO TRAIN name WITH model.x=1");
   }
-  return std::move(piece_);
+  return piece_;
 }
 
 Result<Piece> StatementReader::ReadCreateModel() {
@@ -135,7 +135,7 @@ Result<Piece> StatementReader::ReadCreateModel() {
   lexer_.Seek(static_cast<size_t>(head_.front().span.begin));
   ASSIGN_OR_RETURN(const Token as, ReadClauses(true));
   if (!as.IsWord("AS")) {
-    return std::move(piece_);  // the parser says what is missing
+    return piece_;  // the parser says what is missing
   }
   piece_.span.end = as.span.end;
   Token previous = as;
@@ -160,7 +160,7 @@ Result<Piece> StatementReader::ReadCreateModel() {
     piece_.span.end = token.span.end;
     previous = token;
   }
-  return std::move(piece_);
+  return piece_;
 }
 
 // TO TRAIN and the other verbs.
@@ -279,7 +279,7 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
         piece_.query = {first.span.begin, previous.span.end};
         lexer_.Seek(static_cast<size_t>(token.span.begin));
         RETURN_IF_ERROR(ReadClauses(false).status());
-        return std::move(piece_);
+        return piece_;
       }
     }
     rows.See(token, previous, depth);
@@ -300,7 +300,7 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
   piece_.explain_analyze = false;
   piece_.returns_rows = reports_rows || rows.rows();
   piece_.foreign = lexer_.met_foreign() || body.met() || unbalanced;
-  return std::move(piece_);
+  return piece_;
 }
 
 Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
@@ -333,7 +333,7 @@ Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
     piece_.kind = Piece::Kind::kCommand;
     lexer_.Seek(static_cast<size_t>(head_.front().span.begin));
     RETURN_IF_ERROR(ReadClauses(false).status());
-    return std::move(piece_);
+    return piece_;
   }
   return ReadQueryOrPlain(text_begin, true);
 }

@@ -102,8 +102,8 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
     plan->set_model_version(model->version.version);
     errors.Add(ReadReport(attributes, model->plan.model().features().label(), plan));
     if (const auto list = attributes.Text("validation.metrics")) {
-      const auto metrics = ReadMetrics(*list, model->plan.model(),
-                                       attributes.SpanOf("validation.metrics"));
+      const auto metrics =
+          ReadMetrics(*list, model->plan.model(), attributes.SpanOf("validation.metrics"));
       errors.Add(metrics.status());
       if (metrics.ok()) {
         plan->mutable_metrics()->Add(metrics->begin(), metrics->end());

@@ -164,10 +164,9 @@ Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
       actual = column;
       continue;
     }
-    const auto replaced =
-        std::find_if(predicted.begin(), predicted.end(), [&](const ColumnInfo& prediction) {
-          return SameName(column->name, prediction.name);
-        });
+    const auto replaced = std::find_if(
+        predicted.begin(), predicted.end(),
+        [&](const ColumnInfo& prediction) { return SameName(column->name, prediction.name); });
     if (replaced == predicted.end()) {
       catalog::PutColumn(*column, plan->add_pass_through());
     } else if (column->name != replaced->name && source.dialect() != "sqlite") {

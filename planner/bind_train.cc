@@ -177,8 +177,7 @@ void TrainBinder::BindColumns() {
   }
   std::sort(targets.begin(), targets.end());
   targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-  only_requested_ =
-      targets.size() > 1 || (bound_.type != nullptr && !bound_.type->towers.empty());
+  only_requested_ = targets.size() > 1 || (bound_.type != nullptr && !bound_.type->towers.empty());
   if (only_requested_ && bound_.type != nullptr && bound_.type->family == ModelFamily::kTrees) {
     errors_.Add(InvalidArgument(fmt::format("{} takes one set of COLUMNs, not {}",
                                             bound_.type->name, targets.size()))

@@ -24,8 +24,7 @@ std::string TargetOf(const parser::ColumnClause& clause) {
 Result<FeaturePart> PartOfTarget(const parser::ColumnClause& clause,
                                  const models::ModelType* type) {
   const std::string target = TargetOf(clause);
-  std::vector<std::string> targets =
-      type == nullptr ? std::vector<std::string>() : type->towers;
+  std::vector<std::string> targets = type == nullptr ? std::vector<std::string>() : type->towers;
   if (std::find(targets.begin(), targets.end(), target) != targets.end()) {
     return FeaturePart::Tower(target);
   }
@@ -48,8 +47,8 @@ Result<FeaturePart> PartOfTarget(const parser::ColumnClause& clause,
       targets.emplace_back(kDeepTarget);
     }
   } else if (!clause.target) {
-    return InvalidArgument(fmt::format("{} has several parts, and this COLUMN names none",
-                                       type->name))
+    return InvalidArgument(
+               fmt::format("{} has several parts, and this COLUMN names none", type->name))
         .At(clause.span)
         .Hint(fmt::format("COLUMN ... FOR {}", fmt::join(targets, ", COLUMN ... FOR ")));
   }

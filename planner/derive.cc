@@ -221,7 +221,7 @@ ColumnFacts FeatureMaker::FactsOf(size_t column) const {
 }
 
 models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<size_t>& columns,
-                                   FeaturePart part) {
+                                   const FeaturePart& part) {
   inputs_.resize(input_.schema.columns.size());
   models::Feature* feature = plan_.add_features();
   std::string own = name;

@@ -102,7 +102,7 @@ void FillSpelling(const ColumnFacts& column, models::Feature* feature) {
   feature->set_decimal_comma(column.thousands == ".");
 }
 
-void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
+void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part) {
   const HeavyTail tail = trees() ? HeavyTail::kNone : TailOf(column);
   const auto add = [&](const std::string& name, bool logarithm) {
     Feature* feature = Add(name, {column.index}, part);
@@ -179,7 +179,7 @@ bool FeatureMaker::HasFewValues(const ColumnFacts& column) const {
          static_cast<double>(input_.statistics.rows) >= kRowsPerValue * statistics.distinct;
 }
 
-void FeatureMaker::AddValues(const ColumnFacts& column, FeaturePart part) {
+void FeatureMaker::AddValues(const ColumnFacts& column, const FeaturePart& part) {
   double covered = 0;
   Feature* feature = Add(column.name() + "_value", {column.index}, part);
   FillVocabulary(KnownValues(column, static_cast<size_t>(kMaxVocabulary), &covered),
@@ -212,7 +212,7 @@ void FeatureMaker::Represent(Feature* feature, const char* combiner) const {
   feature->set_initializer("uniform");
 }
 
-void FeatureMaker::AddTextCategory(const ColumnFacts& column, FeaturePart part) {
+void FeatureMaker::AddTextCategory(const ColumnFacts& column, const FeaturePart& part) {
   Feature* feature = Add(column.name(), {column.index}, part);
   double covered = 0;
   std::vector<std::string> values =
@@ -250,7 +250,7 @@ std::vector<int64_t> FeatureMaker::SampleTimes(const ColumnFacts& column) const 
 // Adds a time as a number. `scaled`: by its mean and deviation.
 void FeatureMaker::AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times,
                               const char* measure, const std::string& name, bool scaled,
-                              FeaturePart part) {
+                              const FeaturePart& part) {
   Feature* feature = Add(name, {column.index}, part);
   feature->set_kind(Feature::NUMERIC);
   feature->set_time_part(measure);
@@ -275,7 +275,7 @@ void FeatureMaker::AddMeasure(const ColumnFacts& column, const std::vector<int64
   feature->set_scale(deviation > 0 ? 1 / deviation : 1);
 }
 
-void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
+void FeatureMaker::AddTimestamp(const ColumnFacts& column, const FeaturePart& part) {
   const std::vector<int64_t> times = SampleTimes(column);
   const std::string& name = column.name();
   AddMeasure(column, times, "days", name, true, part);
@@ -321,7 +321,7 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
   }
 }
 
-void FeatureMaker::AddShapedText(const ColumnFacts& column, FeaturePart part) {
+void FeatureMaker::AddShapedText(const ColumnFacts& column, const FeaturePart& part) {
   const models::ColumnFormat& format = column.shape.format;
   Feature* feature = Add(column.name(), {column.index}, part);
   models::TensorFormat* cells = feature->mutable_format();
@@ -356,7 +356,7 @@ void FeatureMaker::AddShapedText(const ColumnFacts& column, FeaturePart part) {
   Represent(feature, feature->weighted() ? "sum" : "mean");
 }
 
-Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Span span) {
+Status FeatureMaker::AddDerived(const ColumnFacts& column, const FeaturePart& part, Span span) {
   if (column.time) {
     AddTimestamp(column, part);
     return OkStatus();

@@ -74,48 +74,49 @@ class FeatureMaker {
   ColumnFacts FactsOf(size_t column) const;
 
   // Adds a feature that was not requested, by the column's type and statistics (derive_default.cc).
-  Status AddDerived(const ColumnFacts& column, FeaturePart part, Span span);
+  Status AddDerived(const ColumnFacts& column, const FeaturePart& part, Span span);
   // Adds the feature of one COLUMN expression (derive_requested.cc).
-  Status AddRequested(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
+  Status AddRequested(const ColumnSpec& spec, const ColumnFacts& column, const FeaturePart& part);
   Status AddCross(const ColumnSpec& spec, const ColumnSpec* embedding,
-                  const std::vector<size_t>& columns, FeaturePart part);
+                  const std::vector<size_t>& columns, const FeaturePart& part);
 
  private:
   // Adds a feature with a unique name that reads `columns`; the pointer is valid until the next
   // Add.
   models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
-                       FeaturePart part);
+                       const FeaturePart& part);
   void Note(std::string note) { report_.notes.push_back(std::move(note)); }
   void Assume(std::string note) { report_.assumptions.push_back(std::move(note)); }
   bool trees() const { return input_.family == models::ModelFamily::kTrees; }
 
   // derive_default.cc
-  void AddNumber(const ColumnFacts& column, FeaturePart part);
-  void AddTextCategory(const ColumnFacts& column, FeaturePart part);
-  void AddTimestamp(const ColumnFacts& column, FeaturePart part);
+  void AddNumber(const ColumnFacts& column, const FeaturePart& part);
+  void AddTextCategory(const ColumnFacts& column, const FeaturePart& part);
+  void AddTimestamp(const ColumnFacts& column, const FeaturePart& part);
   std::vector<int64_t> SampleTimes(const ColumnFacts& column) const;
   void AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times, const char* measure,
-                  const std::string& name, bool scaled, FeaturePart part);
+                  const std::string& name, bool scaled, const FeaturePart& part);
   // Whether the whole numbers are names: identifiers and codes, each in many rows.
   bool IsCategoryOfNumbers(const ColumnFacts& column) const;
   bool HasFewValues(const ColumnFacts& column) const;
-  void AddValues(const ColumnFacts& column, FeaturePart part);
+  void AddValues(const ColumnFacts& column, const FeaturePart& part);
   HeavyTail TailOf(const ColumnFacts& column) const;
-  void AddShapedText(const ColumnFacts& column, FeaturePart part);
+  void AddShapedText(const ColumnFacts& column, const FeaturePart& part);
   // Represents it as INDICATOR or EMBEDDING, whichever suits the model.
   void Represent(models::Feature* feature, const char* combiner) const;
 
   // derive_requested.cc
   Status Wrong(const ColumnSpec& spec, const ColumnFacts& column, std::string_view what,
                std::string hint) const;
-  Status AddTensor(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
-  Status AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
-  Status AddCategory(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
+  Status AddTensor(const ColumnSpec& spec, const ColumnFacts& column, const FeaturePart& part);
+  Status AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& column,
+                         const FeaturePart& part);
+  Status AddCategory(const ColumnSpec& spec, const ColumnFacts& column, const FeaturePart& part);
   Result<models::TensorFormat> FormatOf(const ColumnSpec& tensor, const ColumnFacts& column) const;
 
   // derive_text.cc
   bool IsFreeText(const ColumnFacts& column) const;
-  void AddWords(const ColumnFacts& column, FeaturePart part);
+  void AddWords(const ColumnFacts& column, const FeaturePart& part);
   // `buckets`, `longest_run`: 0 = choose.
   void FillWords(const ColumnFacts& column, int64_t buckets, uint32_t longest_run,
                  models::Feature* feature) const;

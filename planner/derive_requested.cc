@@ -64,7 +64,7 @@ Result<TensorFormat> FeatureMaker::FormatOf(const ColumnSpec& tensor,
 }
 
 Status FeatureMaker::AddTensor(const ColumnSpec& spec, const ColumnFacts& column,
-                               FeaturePart part) {
+                               const FeaturePart& part) {
   const models::ColumnFormat& found = column.shape.format;
   const int64_t asked = ElementsOf(spec.shape);
   if (!column.is_text()) {
@@ -136,7 +136,7 @@ Status FeatureMaker::AddTensor(const ColumnSpec& spec, const ColumnFacts& column
 }
 
 Status FeatureMaker::AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& column,
-                                     FeaturePart part) {
+                                     const FeaturePart& part) {
   if (!column.is_number() && column.info.type != DataType::kTimestamp) {
     return Wrong(
         spec, column,
@@ -161,7 +161,7 @@ Status FeatureMaker::AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& 
 }
 
 Status FeatureMaker::AddCategory(const ColumnSpec& spec, const ColumnFacts& column,
-                                 FeaturePart part) {
+                                 const FeaturePart& part) {
   const bool wrapped = spec.kind == Kind::kEmbedding || spec.kind == Kind::kIndicator;
   const ColumnSpec& category = wrapped ? spec.inner[0] : spec;
   Feature made;
@@ -189,7 +189,7 @@ Status FeatureMaker::AddCategory(const ColumnSpec& spec, const ColumnFacts& colu
 }
 
 Status FeatureMaker::AddCross(const ColumnSpec& spec, const ColumnSpec* embedding,
-                              const std::vector<size_t>& columns, FeaturePart part) {
+                              const std::vector<size_t>& columns, const FeaturePart& part) {
   models::Categorizer cross;
   cross.set_kind(models::Categorizer::CROSS);
   cross.set_buckets(static_cast<uint32_t>(spec.buckets));
@@ -218,7 +218,7 @@ Status FeatureMaker::AddCross(const ColumnSpec& spec, const ColumnSpec* embeddin
 }
 
 Status FeatureMaker::AddRequested(const ColumnSpec& spec, const ColumnFacts& column,
-                                  FeaturePart part) {
+                                  const FeaturePart& part) {
   switch (spec.kind) {
     case Kind::kStar:
     case Kind::kName:

@@ -160,7 +160,7 @@ void FeatureMaker::FillWords(const ColumnFacts& column, int64_t buckets, uint32_
   }
 }
 
-void FeatureMaker::AddWords(const ColumnFacts& column, FeaturePart part) {
+void FeatureMaker::AddWords(const ColumnFacts& column, const FeaturePart& part) {
   Feature* feature = Add(column.name(), {column.index}, part);
   FillWords(column, 0, 0, feature);
   Represent(feature, "sum");

@@ -51,6 +51,7 @@ std::vector<std::string> LayersOf(const models::NetworkGraph& graph, int64_t* op
     own.push_back(node.op_type());
   }
   std::vector<std::string> lines;
+  lines.reserve(order.size());
   for (const std::string& layer : order) {
     lines.push_back(fmt::format("{}: {}", layer.empty() ? "beside layers" : layer,
                                 fmt::join(layers[layer], ", ")));

@@ -78,6 +78,7 @@ std::string DescribeCategorizer(const Categorizer& categorizer) {
     case Categorizer::BUCKET: {
       const int count = categorizer.boundaries_size();
       std::vector<std::string> shown;
+      shown.reserve(kShownValues);
       for (int i = 0; i < std::min(count, kShownValues); ++i) {
         shown.push_back(fmt::format("{:.6g}", categorizer.boundaries(i)));
       }

@@ -260,6 +260,7 @@ void LeakSearch::CheckClasses(size_t column) {
     return;
   }
   std::vector<double> values;
+  values.reserve(numbers.size());
   for (const auto& [value, id] : numbers) {
     values.push_back(value);
   }

@@ -122,10 +122,10 @@ Status FillContestMetric(const AttributeSet& attributes, const char* name,
   const models::Task task = models::TaskOf(plan.model());
   const std::optional<std::string> asked = attributes.Text(name);
   if (!asked) {
-    contest->set_metric(task == models::Task::kRegression ? "rmse"
-                        : task == models::Task::kRanking  ? "ndcg"
+    contest->set_metric(task == models::Task::kRegression  ? "rmse"
+                        : task == models::Task::kRanking   ? "ndcg"
                         : task == models::Task::kQuantiles ? "pinball_loss"
-                                                          : "log_loss");
+                                                           : "log_loss");
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const auto names, ReadMetrics(*asked, plan.model(), attributes.SpanOf(name)));

@@ -106,8 +106,8 @@ void FillLabelTrials(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   if (bound.other_scales.empty() || bound.type->family == models::ModelFamily::kTrees ||
       plan->model().loss() != "squared" || !plan->model().graph().loss().empty() ||
-      attributes.Given("train.epoch") ||
-      attributes.Given("train.max_steps") || attributes.Given("engine.checkpoint_dir")) {
+      attributes.Given("train.epoch") || attributes.Given("train.max_steps") ||
+      attributes.Given("engine.checkpoint_dir")) {
     return;
   }
   plan->mutable_label_trials()->Add(bound.other_scales.begin(), bound.other_scales.end());
@@ -273,8 +273,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   FillSchedule(bound, plan);
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
-    const auto names = ReadMetrics(*metrics, plan->model(),
-                                   bound.attributes.SpanOf("validation.metrics"));
+    const auto names =
+        ReadMetrics(*metrics, plan->model(), bound.attributes.SpanOf("validation.metrics"));
     errors.Add(names.status());
     if (names.ok()) {
       plan->mutable_metrics()->Add(names->begin(), names->end());

@@ -96,6 +96,7 @@ void FindUnknownNames(const std::vector<parser::ColumnClause>& clauses,
 
 std::string ListOf(const std::vector<Written>& columns) {
   std::vector<std::string> texts;
+  texts.reserve(columns.size());
   for (const Written& column : columns) {
     texts.push_back(column.text);
   }

@@ -35,6 +35,7 @@ Result<NetworkGraph> BuildMatrixFactorization(const std::vector<GraphFeature>& f
   GraphWriter writer;
   // A row of either table: what it adds to each output, then for each output a vector.
   std::vector<GraphValue> rows;
+  rows.reserve(features.size());
   for (const GraphFeature& side : features) {
     rows.push_back(
         writer.Penalised(writer.Embedding("embedding", side, width + width * k, kSmall), l2));

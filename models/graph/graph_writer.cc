@@ -110,14 +110,14 @@ void GraphWriter::SetIntegers(std::string_view attribute, const std::vector<int6
 }
 
 std::string GraphWriter::Scalar(float value) {
-  const std::string name = Node("Constant", {}, 1).name;
+  std::string name = Node("Constant", {}, 1).name;
   GraphTensor* constant = graph_->mutable_nodes(graph_->nodes_size() - 1)->mutable_constant();
   constant->add_numbers(value);
   return name;
 }
 
 std::string GraphWriter::Shape(const std::vector<int64_t>& shape) {
-  const std::string name = Node("Constant", {}, 1).name;
+  std::string name = Node("Constant", {}, 1).name;
   GraphTensor* constant = graph_->mutable_nodes(graph_->nodes_size() - 1)->mutable_constant();
   constant->set_type(GraphTensor::INTEGER);
   constant->add_shape(static_cast<int64_t>(shape.size()));
@@ -175,7 +175,7 @@ GraphValue GraphWriter::SliceOfEach(const GraphValue& stacked, int64_t count, in
   const std::string to = Shape({end});
   const std::string axes = Shape({2});
   const GraphValue cut = Node("Slice", {stacked.name, from, to, axes}, end - begin);
-  const GraphValue beside = Node("Flatten", {cut.name}, count * (end - begin));
+  GraphValue beside = Node("Flatten", {cut.name}, count * (end - begin));
   SetIntegers("axis", {1});
   return beside;
 }
@@ -191,15 +191,14 @@ GraphValue GraphWriter::Stack(const std::vector<GraphValue>& values, const std::
 }
 
 GraphValue GraphWriter::SumOf(const GraphValue& stacked, bool squared) {
-  const GraphValue sum =
-      Node(squared ? "ReduceSumSquare" : "ReduceSum", {stacked.name}, stacked.width);
+  GraphValue sum = Node(squared ? "ReduceSumSquare" : "ReduceSum", {stacked.name}, stacked.width);
   SetIntegers("axes", {1});
   SetIntegers("keepdims", {0});
   return sum;
 }
 
 GraphValue GraphWriter::SumOfRow(const GraphValue& value) {
-  const GraphValue sum = Node("ReduceSum", {value.name}, 1);
+  GraphValue sum = Node("ReduceSum", {value.name}, 1);
   SetIntegers("axes", {1});
   return sum;
 }
@@ -214,7 +213,7 @@ GraphValue GraphWriter::Column(const GraphValue& of_rows) {
 }
 
 GraphValue GraphWriter::Turned(const GraphValue& value) {
-  const GraphValue turned = Node("Transpose", {value.name}, value.width);
+  GraphValue turned = Node("Transpose", {value.name}, value.width);
   SetIntegers("perm", {1, 0});
   return turned;
 }
@@ -287,7 +286,7 @@ GraphValue GraphWriter::Penalised(const GraphValue& value, double l2) {
   if (!value || l2 <= 0) {
     return value;
   }
-  const GraphValue same = Node("L2Penalty", {value.name}, value.width);
+  GraphValue same = Node("L2Penalty", {value.name}, value.width);
   GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
   own->set_name("l2");
   own->add_numbers(static_cast<float>(l2));

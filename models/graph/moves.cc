@@ -385,7 +385,8 @@ class Expand final : public Operator {
   }
   void Backward(const OperatorContext& node) override {
     const float* back = node.Back();
-    if (float* to = node.Zeroed(0)) {
+    float* to = node.Zeroed(0);
+    if (to != nullptr && back != nullptr) {
       AddPlaces(broadcast_, 0, to,
                 [back](size_t place, size_t, const auto&) { return back[place]; });
     }

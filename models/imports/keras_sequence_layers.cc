@@ -71,7 +71,8 @@ Result<Value> Convolved(LayerWriter& layer, const Value& x) {
         fmt::format("layer '{}' (Conv1D): {} channels and {} filters in {} groups", layer.name(),
                     channels, filters, groups));
   }
-  const auto fan_in = static_cast<double>(window.size * (channels / groups));
+  const int64_t channels_of_group = channels / groups;
+  const auto fan_in = static_cast<double>(window.size * channels_of_group);
   const auto fan_out = static_cast<double>(window.size * filters);
   ASSIGN_OR_RETURN(const std::string kernel,
                    layer.Parameter({"kernel",

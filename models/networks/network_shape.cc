@@ -153,8 +153,8 @@ void AddDense(const DenseColumn& column, DenseInput* input) {
   input->width += column.width;
 }
 
-void AddTensor(std::string name, std::vector<size_t> shape, bool wide, std::string initializer,
-               NetworkShape* network) {
+void AddTensor(std::string name, const std::vector<size_t>& shape, bool wide,
+               std::string initializer, NetworkShape* network) {
   DenseTensor tensor;
   tensor.name = std::move(name);
   for (const size_t extent : shape) {

@@ -53,8 +53,7 @@ Result<AttributeSpec> ReadAttribute(const rapidjson::Value& attribute) {
       {"integers", AttributeType::kIntegerList},
       {"numbers", AttributeType::kNumberList},
       {"texts", AttributeType::kTextList}};
-  const auto type =
-      attribute.IsObject() ? types.find(TextOf(attribute, "type")) : types.end();
+  const auto type = attribute.IsObject() ? types.find(TextOf(attribute, "type")) : types.end();
   const std::string name = type == types.end() ? "" : TextOf(attribute, "name");
   if (name.empty()) {
     return InvalidArgument("the description of the model type is damaged");

@@ -234,10 +234,10 @@ AttributeSpec List(AttributeType type, std::string name, AttributeDefault defaul
   return Make(type, std::move(name), std::move(default_value), range, std::move(doc));
 }
 
-void SetDefault(ModelType* type, std::string_view name, AttributeDefault value) {
+void SetDefault(ModelType* type, std::string_view name, const AttributeDefault& value) {
   for (AttributeSpec& spec : type->attributes) {
     if (spec.name == name) {
-      spec.default_value = std::move(value);
+      spec.default_value = value;
     }
   }
 }

@@ -32,7 +32,7 @@ AttributeSpec Text(std::string name, AttributeDefault default_value,
 AttributeSpec List(AttributeType type, std::string name, AttributeDefault default_value,
                    Range range, std::string doc);
 AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases);
-void SetDefault(ModelType* type, std::string_view name, AttributeDefault value);
+void SetDefault(ModelType* type, std::string_view name, const AttributeDefault& value);
 AttributeSpec Required(AttributeSpec spec);
 AttributeSpec WithoutEffect(AttributeSpec spec);
 

@@ -18,9 +18,8 @@ ModelType Find(const std::vector<ModelType>& types, std::string_view name) {
 }
 
 AttributeSpec* FindIn(std::vector<AttributeSpec>& attributes, std::string_view name) {
-  const auto found =
-      std::find_if(attributes.begin(), attributes.end(),
-                   [name](const AttributeSpec& spec) { return spec.name == name; });
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [name](const AttributeSpec& spec) { return spec.name == name; });
   return found == attributes.end() ? nullptr : &*found;
 }
 
@@ -81,10 +80,10 @@ ModelType Auto(ModelType type, bool classification) {
                    {"model.optimizer", "model.dnn_optimizer"},
                    {"model.activation_fn", "model.dnn_activation_fn"}});
   FindIn(type.attributes, "model.dnn_hidden_units")->or_number = true;  // one layer of that width
-  for (AttributeSpec& unused : std::vector{
-           Number("model.complexity_penalty", {}, AtLeast(0), "no layers are searched"),
-           Integer("model.search_every_n_steps", {}, AtLeast(1), "no layers are searched"),
-           Integer("model.max_iterations", {}, AtLeast(1), "no layers are searched")}) {
+  for (AttributeSpec& unused :
+       std::vector{Number("model.complexity_penalty", {}, AtLeast(0), "no layers are searched"),
+                   Integer("model.search_every_n_steps", {}, AtLeast(1), "no layers are searched"),
+                   Integer("model.max_iterations", {}, AtLeast(1), "no layers are searched")}) {
     type.attributes.push_back(Unused(std::move(unused)));
   }
   return type;

@@ -185,6 +185,7 @@ Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
   ASSIGN_OR_RETURN(Channel out, MakeChannel());
   ASSIGN_OR_RETURN(Channel answer, MakeChannel());
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) {
     arguments.push_back(const_cast<char*>(word.c_str()));
   }
