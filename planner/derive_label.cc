@@ -190,6 +190,7 @@ Status CheckLearnable(size_t label, const Schema& schema,
   constexpr double kMinRows = 20;   // fewer say nothing about a column
   constexpr double kMinTimes = 20;  // fewer may be classes: quarters, deadlines
   constexpr double kMinNumberedRows = 50;
+  constexpr double kNearlyEvery = 0.9;
   const ColumnInfo& column = schema.columns[label];
   const double distinct = statistics.columns[label].distinct;
   const auto rows = static_cast<double>(statistics.rows);
@@ -217,12 +218,18 @@ Status CheckLearnable(size_t label, const Schema& schema,
   if (column.type != DataType::kText) {
     return OkStatus();
   }
-  const TextShape shape = InspectText(TextsOf(statistics.sample, label));
+  const std::vector<std::string> texts = TextsOf(statistics.sample, label);
+  const TextShape shape = InspectText(texts);
   if (distinct >= kMinTimes && FindTimes(column, label, shape, statistics)) {
     return wrong("a time", "select a number made of it, such as the days until then");
   }
   if (distinct > rows / 2 && IsFreeText(shape, statistics.columns[label], rows)) {
     return wrong("free text", "classes are few, and each in many rows");
+  }
+  if (shape.format.kind == models::ColumnFormatKind::kText && rows >= kMinNumberedRows &&
+      distinct >= kNearlyEvery * rows && !AllNumbers(texts)) {
+    return wrong("a different value in nearly every row, an identifier",
+                 "LABEL names the column that the others should predict");
   }
   return OkStatus();
 }
