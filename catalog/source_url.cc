@@ -267,6 +267,15 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
     std::string_view path = url.substr(kSqlite.size());
     if (path.starts_with("///")) {
       path.remove_prefix(2);  // sqlite:///absolute/path, as other programs spell it
+    } else if (path.starts_with("//")) {
+      return InvalidArgument("a SQLite database has no host")
+          .Hint("expected sqlite:PATH or sqlite:///absolute/path");
+    }
+    const size_t settings = path.find('?');
+    if (settings != std::string_view::npos && path.find('=', settings) != std::string_view::npos) {
+      return InvalidArgument(
+                 fmt::format("a SQLite database takes no settings: '{}'", path.substr(settings)))
+          .Hint("expected sqlite:PATH");
     }
     if (path.empty()) {
       return InvalidArgument("the data source has no path; expected sqlite:PATH");

@@ -324,6 +324,9 @@ Status SqliteConnection::LastError(std::string_view sql) const {
     status = std::move(status).Hint(
         "another connection, or an open transaction of this session, holds the write lock: "
         "COMMIT or ROLLBACK it");
+  } else if (sqlstate == "25006") {
+    status = std::move(status).Hint(
+        "the gateway's user may not write the database's file, or its folder");
   }
   return status;
 }

@@ -14,6 +14,10 @@ TEST(SourceUrl, Sqlite) {
   EXPECT_EQ(ParseSourceUrl("sqlite:///a.db")->path, "/a.db");
   EXPECT_EQ(ParseSourceUrl("sqlite::memory:")->path, ":memory:");
   EXPECT_FALSE(ParseSourceUrl("sqlite:").ok());
+  // Not names of new files.
+  EXPECT_FALSE(ParseSourceUrl("sqlite://a.db").ok());
+  EXPECT_FALSE(ParseSourceUrl("sqlite:///a.db?mode=ro").ok());
+  EXPECT_EQ(ParseSourceUrl("sqlite:what?.db")->path, "what?.db");
 }
 
 TEST(SourceUrl, ThePasswordIsTakenOut) {
