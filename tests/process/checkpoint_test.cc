@@ -185,7 +185,7 @@ TEST_F(KilledGateway, ItsJobIsNotRunningForEver) {
   const std::string train =
       TrainText("m", Saved("engine.num_workers=2, engine.max_workers=2, engine.sync=true"));
   const pid_t gateway = Start(train);
-  ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "checkpoint_written") > 0; }, 60));
   ASSERT_TRUE(MarkLostJobs(catalog_->jobs()).ok());
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning);
   KillAll(gateway);

@@ -33,8 +33,9 @@ class LostJobs : public ::testing::Test {
   catalog::JobStore& jobs() { return catalog_->jobs(); }
   // What becomes of a running job with that runner.
   catalog::Job Judge(const catalog::JobRunner& runner, const std::string& kind = "train",
-                     const std::string& checkpoint = "") {
+                     const std::string& checkpoint = "", const std::string& statement = "") {
     catalog::Job job;
+    job.statement = statement;
     job.kind = kind;
     job.runner = runner;
     job.started_micros = WallMicros();
@@ -153,6 +154,9 @@ TEST_F(LostJobs, AreToldWhatToDo) {
   catalog::JobRunner gone = ThisProcess();
   ++gone.started;
   EXPECT_NE(Judge(gone).error.find("with engine.checkpoint_dir it would continue"),
+            std::string::npos);
+  EXPECT_NE(Judge(gone, "train", "", "SELECT 1 TO TRAIN t WITH Engine.Checkpoint_Dir='/c' INTO m")
+                .error.find("it continues from the newest checkpoint"),
             std::string::npos);
   EXPECT_EQ(Judge(gone, "predict").error.find("engine.checkpoint_dir"), std::string::npos);
   const std::string error =
