@@ -68,7 +68,7 @@ std::string ReasonOfShare(const ClusterState& state, const AutoscalerOptions& op
   if (facts.running > job.max) {
     return fmt::format("it may have at most {}", CountWorkers(job.max));
   }
-  const std::string past_knee = fmt::format(
+  std::string past_knee = fmt::format(
       "one more would add less than {:.0f} % of the first one's rows", 100 * options.knee);
   const bool at_knee = ThroughputAt(job, workers + 1) - ThroughputAt(job, workers) <
                        options.knee * ThroughputAt(job, 1);
