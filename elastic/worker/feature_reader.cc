@@ -133,7 +133,7 @@ Status FeatureReader::Transform() {
   const auto others = columns.begin() + static_cast<std::ptrdiff_t>(wanted_);
   others_.assign(std::make_move_iterator(others), std::make_move_iterator(columns.end()));
   columns.resize(wanted_);
-  const Status status = transform_.Apply(batch_, options_.with_label, &features_);
+  Status status = transform_.Apply(batch_, options_.with_label, &features_);
   columns.insert(columns.end(), std::make_move_iterator(others_.begin()),
                  std::make_move_iterator(others_.end()));
   return status;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/queue/shard_order.h"
 #include "models/features/feature_transform.h"
@@ -121,6 +122,8 @@ Result<SplitRule> SplitRule::Make(const plan::Split& split) {
 }
 
 bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const {
+  SLUICE_CHECK(column != nullptr || kind_ == Kind::kNone || kind_ == Kind::kRandom,
+               "a rule by a column needs its cells");
   switch (kind_) {
     case Kind::kNone:
       return false;

@@ -152,7 +152,7 @@ Status JobRecord::Write() {
     events.swap(events_);
     metrics.swap(metrics_);
   }
-  const Status told = jobs_->AddEvents(job_.id, events);
+  Status told = jobs_->AddEvents(job_.id, events);
   if (IsForLater(told)) {
     const MutexLock lock(mutex_);
     events_.insert(events_.begin(), events.begin(), events.end());
@@ -161,7 +161,7 @@ Status JobRecord::Write() {
     metrics_.resize(std::min(metrics_.size(), kMaxWaiting));
     return told;
   }
-  const Status measured = jobs_->AddMetrics(job_.id, metrics);
+  Status measured = jobs_->AddMetrics(job_.id, metrics);
   if (!measured.ok() && IsForLater(measured)) {
     const MutexLock lock(mutex_);
     metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
@@ -371,7 +371,7 @@ Status JobRecord::Finish(const Status& ended) {
     RETURN_IF_ERROR(jobs_->SetSuspended(job_.id, true));
     return ended;
   }
-  const Status outcome = reason_ ? reason_(ended) : ended;
+  Status outcome = reason_ ? reason_(ended) : ended;
   job_.finished_micros = WallMicros();
   if (outcome.ok()) {
     job_.state = catalog::JobState::kSucceeded;
