@@ -179,6 +179,16 @@ std::string SelectColumns(std::string_view rows, size_t all, const std::vector<s
                      NumberedColumns(all));
 }
 
+std::string WithParameters(std::string sql) {
+  for (const auto& [bound, parameter] :
+       {std::pair("'{end}'", "$2"), std::pair("'{begin}'", "$1")}) {
+    const size_t at = sql.rfind(bound);
+    SLUICE_CHECK(at != std::string::npos, "a ctid cut has both bounds");
+    sql.replace(at, std::string_view(bound).size(), parameter);
+  }
+  return sql;
+}
+
 std::string SelectAllColumns(std::string_view rows, size_t all) {
   return fmt::format("SELECT * FROM (\n{}\n) AS s({})", rows, NumberedColumns(all));
 }

@@ -50,6 +50,11 @@ Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut);
 Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut cut,
                                         const DatasetOptions& options);
 
+// A statement over a cut's shard_select with its bounds as the parameters $1 and $2.
+std::string WithParameters(std::string sql);
+// Keeps the server from planning it for each range, which would take longer than reading it.
+inline constexpr std::string_view kPlanOnce = "SET LOCAL plan_cache_mode = force_generic_plan";
+
 // "SELECT c2, c0 FROM (rows) AS s(c0, c1, c2)".
 std::string SelectColumns(std::string_view rows, size_t all, const std::vector<size_t>& columns);
 std::string SelectAllColumns(std::string_view rows, size_t all);

@@ -99,24 +99,31 @@ class PostgresDatabase {
 // and every shard by a scan of its own blocks. Imports the exported snapshot if one is given.
 std::string BeginReading(std::string_view snapshot);
 
-// The rows of `sql`, whose columns are those of `schema`, decoded directly from the socket; columns
-// from `decoded` on are as ShowCell leaves them, and never refused. The connection is used for
-// nothing else until the stream is destroyed; destroying it before its end cancels the statement,
-// and the surrounding transaction is lost. `connection` must outlive the stream.
+// The columns of a stream's batches.
+struct StreamColumns {
+  Schema schema;
+  size_t decoded = SIZE_MAX;  // columns from here on are as ShowCell leaves them, and never refused
+  // For each column, the column of the statement whose cells it takes; at most one decoded and one
+  // other column take the same one, whose cells have one text (HasOneText). Empty: every column
+  // takes the one of its own number.
+  std::vector<size_t> sources = {};
+};
+
+// The rows of `sql`, decoded directly from the socket. The connection is used for nothing else
+// until the stream is destroyed; destroying it before its end cancels the statement, and the
+// surrounding transaction is lost. `connection` must outlive the stream.
 Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
-                                                      std::string_view sql, Schema schema,
-                                                      size_t decoded = SIZE_MAX);
+                                                      std::string_view sql, StreamColumns columns);
 
 // The same for a statement with parameters, once for each of `runs`, which hold the parameters'
 // texts: the rows of one run after another. Only for connections without TLS (OnlyText).
 Result<std::unique_ptr<RowStream>> OpenPostgresRuns(
     PostgresConnection& connection, std::string_view sql,
-    const std::vector<std::vector<std::string>>& runs, Schema schema, size_t decoded);
+    const std::vector<std::vector<std::string>>& runs, StreamColumns columns);
 
 // The same through libpq, for connections with TLS, whose socket cannot be read directly.
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
-                                                   std::string_view sql, Schema schema,
-                                                   size_t decoded = SIZE_MAX);
+                                                   std::string_view sql, StreamColumns columns);
 
 Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
                                                      std::string_view select,

@@ -19,10 +19,9 @@ namespace {
 // fits in the socket's buffers, so that the server continues while the previous piece is used.
 constexpr int64_t kPieceRows = 8'192;
 
-// The columns of a stream.
+// The columns of a stream; the decoded ones come first.
 struct ReadColumns {
-  Schema schema;
-  size_t decoded = 0;   // index of the first copied one
+  StreamColumns stream;
   bool copied = false;  // into a table: as text that PostgreSQL reads back as the same values
 };
 
@@ -31,17 +30,6 @@ struct ReadStatement {
   std::string sql;   // of a ctid cut: its last {begin} and {end} stand for the bounds
   RowRanges ranges;  // of a ctid cut
 };
-
-// Replaces both bounds of the ranges by parameters.
-std::string WithParameters(std::string sql) {
-  for (const auto& [bound, parameter] :
-       {std::pair("'{end}'", "$2"), std::pair("'{begin}'", "$1")}) {
-    const size_t at = sql.rfind(bound);
-    SLUICE_CHECK(at != std::string::npos, "a ctid cut has both bounds");
-    sql.replace(at, std::string_view(bound).size(), parameter);
-  }
-  return sql;
-}
 
 // Who keeps other sessions from reading what the session `holder` reads: "session 7 (psql, role x)
 // waits for AccessExclusiveLock on t: ALTER TABLE t ..."; "" if no session does any more.
@@ -116,25 +104,24 @@ class SnapshotConnection {
   Result<std::unique_ptr<RowStream>> OpenRanges(const ReadStatement& statement,
                                                 const ReadColumns& columns) {
     if (statement.ranges.empty()) {
-      return OpenPostgresStream(*connection_, statement.sql, columns.schema, columns.decoded);
+      return OpenPostgresStream(*connection_, statement.sql, columns.stream);
     }
     if (statement.ranges.size() == 1 || OnlyText(*connection_)) {
       return ReadRanges(
           statement.ranges, [this, sql = statement.sql, columns](int64_t begin, int64_t end) {
             return OpenPostgresStream(*connection_, WithBounds(sql, TidText(begin), TidText(end)),
-                                      columns.schema, columns.decoded);
+                                      columns.stream);
           });
     }
     if (!planned_once_) {  // not for each range, which would take longer than reading it
-      RETURN_IF_ERROR(connection_->Run("SET LOCAL plan_cache_mode = force_generic_plan"));
+      RETURN_IF_ERROR(connection_->Run(std::string(kPlanOnce)));
       planned_once_ = true;
     }
     std::vector<std::vector<std::string>> runs;
     for (const auto& [begin, end] : statement.ranges) {
       runs.push_back({TidText(begin), TidText(end)});
     }
-    return OpenPostgresRuns(*connection_, WithParameters(statement.sql), runs, columns.schema,
-                            columns.decoded);
+    return OpenPostgresRuns(*connection_, WithParameters(statement.sql), runs, columns.stream);
   }
 
   enum class Texts { kAny, kReadable, kPinned };
@@ -250,19 +237,8 @@ class PostgresShardReader final : public ShardReader {
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns,
                                           const CopiedColumns& copied) override {
-    std::vector<size_t> all = columns;
-    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
-    ReadColumns read;
-    read.decoded = columns.size();
-    read.copied = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
-    ASSIGN_OR_RETURN(read.schema, ChosenSchema(schema_, all));
-    std::string list = ChosenColumns(columns);
-    for (size_t i = read.decoded; i < all.size(); ++i) {
-      ColumnInfo& column = read.schema.columns[i];
-      column.type = read.copied ? DataType::kText : ShownType(column);
-      list += fmt::format("{}c{}{}", list.empty() ? "" : ", ", all[i],
-                          read.copied ? CastForCopy(column.database_type) : "");
-    }
+    std::string list;
+    ASSIGN_OR_RETURN(const ReadColumns read, Columns(columns, copied, &list));
     const bool cut = spec_.cut() == DatasetSpec::CTID;
     const std::string sql = fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list,
                                         cut ? spec_.shard_select() : spec_.select(),
@@ -274,13 +250,47 @@ class PostgresShardReader final : public ShardReader {
     if (statements.size() == 1) {
       return first_->Open(statements.front(), read);
     }
-    auto stream = std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements),
-                                                    std::move(read));
+    auto stream = std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements), read);
     RETURN_IF_ERROR(stream->Start());
     return std::unique_ptr<RowStream>(std::move(stream));
   }
 
  private:
+  // `list`: what the statement selects. A column that is decoded and copied is sent once if both
+  // are made from the same text, since the server's output of cells is most of reading.
+  Result<ReadColumns> Columns(const std::vector<size_t>& columns, const CopiedColumns& copied,
+                              std::string* list) {
+    std::vector<size_t> all = columns;
+    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
+    ReadColumns read;
+    read.stream.decoded = columns.size();
+    read.copied = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
+    ASSIGN_OR_RETURN(read.stream.schema, ChosenSchema(schema_, all));
+    *list = ChosenColumns(columns);
+    size_t sent = columns.size();
+    std::vector<bool> taken(columns.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      ColumnInfo& column = read.stream.schema.columns[i];
+      if (i < columns.size()) {
+        read.stream.sources.push_back(i);
+        continue;
+      }
+      const auto twin = std::find(columns.begin(), columns.end(), all[i]);
+      const auto at = static_cast<size_t>(twin - columns.begin());
+      const bool shared = twin != columns.end() && !taken[at] && HasOneText(column, read.copied);
+      column.type = read.copied ? DataType::kText : ShownType(column);
+      if (shared) {
+        taken[at] = true;
+        read.stream.sources.push_back(at);
+        continue;
+      }
+      read.stream.sources.push_back(sent++);
+      *list += fmt::format("{}c{}{}", list->empty() ? "" : ", ", all[i],
+                           read.copied ? CastForCopy(column.database_type) : "");
+    }
+    return read;
+  }
+
   Result<std::unique_ptr<SnapshotConnection>> Connect() {
     ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.TakeFor(spec_));
     auto connection = std::make_unique<SnapshotConnection>(database_, std::move(lease), spec_);

@@ -139,7 +139,7 @@ Status ReadInto(PostgresConnection& session, std::string_view select, const Spoo
                    OpenPostgresStream(session,
                                       fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list, select,
                                                   NumberedColumns(columns)),
-                                      spool->schema(), columns));
+                                      {spool->schema(), columns}));
   RowBatch batch;
   do {
     RETURN_IF_ERROR(rows->Next(kBlockRows, &batch));

@@ -14,25 +14,31 @@
 namespace sluice::catalog {
 namespace {
 
-// Several ranges per query, to save round trips; but one per query when the text of the SELECT
-// itself is long.
+// Over a connection with TLS: several ranges per query, to save round trips; but one per query when
+// the text of the SELECT itself is long.
 constexpr size_t kRangesPerQuery = 16;
 constexpr size_t kShortSelect = 4'096;
 
-Status AddRows(PostgresConnection& connection, const std::string& sql, const Schema& schema,
-               StatisticsBuilder* builder) {
-  ASSIGN_OR_RETURN(const auto stream, OpenPostgresStream(connection, sql, schema));
+Status AddRows(RowStream& stream, StatisticsBuilder* builder) {
   RowBatch batch;
   do {
-    RETURN_IF_ERROR(stream->Next(kStatisticsBatchRows, &batch));
+    RETURN_IF_ERROR(stream.Next(kStatisticsBatchRows, &batch));
     builder->Add(batch);
   } while (batch.rows > 0);
   return OkStatus();
 }
 
+Status AddRows(PostgresConnection& connection, const std::string& sql, const Schema& schema,
+               StatisticsBuilder* builder) {
+  ASSIGN_OR_RETURN(const auto stream, OpenPostgresStream(connection, sql, {schema}));
+  return AddRows(*stream, builder);
+}
+
+using Blocks = std::vector<std::pair<int64_t, int64_t>>;
+
 // The block ranges to look at: disjoint, and at least one block each.
-std::vector<std::pair<int64_t, int64_t>> SampleBlocks(const TidCut& cut, int64_t sample_rows) {
-  std::vector<std::pair<int64_t, int64_t>> ranges;
+Blocks SampleBlocks(const TidCut& cut, int64_t sample_rows) {
+  Blocks ranges;
   int64_t next = 0;
   for (const auto& [begin, end] :
        SpreadRanges(cut.Density(), kStatisticsSampleRanges, sample_rows)) {
@@ -47,6 +53,43 @@ std::vector<std::pair<int64_t, int64_t>> SampleBlocks(const TidCut& cut, int64_t
   return ranges;
 }
 
+// One statement, planned once, for one range after another.
+Status AddBlocks(PostgresConnection& connection, const TidCut& cut, const Blocks& ranges,
+                 const Schema& schema, StatisticsBuilder* builder) {
+  std::vector<std::vector<std::string>> runs;
+  for (const auto& [first, last] : ranges) {
+    runs.push_back({TidText(first * kTidsPerBlock), TidText(last * kTidsPerBlock)});
+  }
+  RETURN_IF_ERROR(connection.Run(std::string(kPlanOnce)));
+  ASSIGN_OR_RETURN(
+      const auto stream,
+      OpenPostgresRuns(connection,
+                       SelectAllColumns(WithParameters(cut.shard_select), schema.columns.size()),
+                       runs, {schema}));
+  return AddRows(*stream, builder);
+}
+
+// The same by statements that libpq can send.
+Status AddBlocksAsText(PostgresConnection& connection, const TidCut& cut, const Blocks& ranges,
+                       const Schema& schema, StatisticsBuilder* builder) {
+  const size_t ranges_per_query = cut.shard_select.size() < kShortSelect ? kRangesPerQuery : 1;
+  std::string query;
+  size_t in_query = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [first, last] = ranges[i];
+    query += (query.empty() ? "" : "\nUNION ALL\n") +
+             SelectAllColumns(WithBounds(cut.shard_select, TidText(first * kTidsPerBlock),
+                                         TidText(last * kTidsPerBlock)),
+                              schema.columns.size());
+    if (++in_query == ranges_per_query || i + 1 == ranges.size()) {
+      RETURN_IF_ERROR(AddRows(connection, query, schema, builder));
+      query.clear();
+      in_query = 0;
+    }
+  }
+  return OkStatus();
+}
+
 // Rows from blocks all over a large table. The number of rows is that of the blocks read, scaled to
 // all blocks: the same for the same table, whenever it was last analysed.
 Result<SelectStatistics> Sampled(PostgresConnection& connection, TidCut cut,
@@ -54,24 +97,13 @@ Result<SelectStatistics> Sampled(PostgresConnection& connection, TidCut cut,
                                  const StatisticsOptions& options) {
   ASSIGN_OR_RETURN(cut.rows, ProbeTidRows(connection, cut));
   StatisticsBuilder builder(schema, options);
-  const size_t ranges_per_query = cut.shard_select.size() < kShortSelect ? kRangesPerQuery : 1;
-  const auto ranges = SampleBlocks(cut, sample_rows);
+  const Blocks ranges = SampleBlocks(cut, sample_rows);
   int64_t blocks_read = 0;
-  std::string query;
-  size_t in_query = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const auto [first, last] = ranges[i];
+  for (const auto& [first, last] : ranges) {
     blocks_read += last - first;
-    query += (query.empty() ? "" : "\nUNION ALL\n") +
-             SelectAllColumns(WithBounds(cut.shard_select, TidText(first * kTidsPerBlock),
-                                         TidText(last * kTidsPerBlock)),
-                              schema.columns.size());
-    if (++in_query == ranges_per_query || i + 1 == ranges.size()) {
-      RETURN_IF_ERROR(AddRows(connection, query, schema, &builder));
-      query.clear();
-      in_query = 0;
-    }
   }
+  RETURN_IF_ERROR(OnlyText(connection) ? AddBlocksAsText(connection, cut, ranges, schema, &builder)
+                                       : AddBlocks(connection, cut, ranges, schema, &builder));
   const double share =
       static_cast<double>(blocks_read) / static_cast<double>(std::max<int64_t>(cut.blocks, 1));
   const double rows = share > 0 ? static_cast<double>(builder.rows()) / share : 0;

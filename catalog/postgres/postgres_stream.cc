@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -29,19 +30,74 @@ void ResetBatch(const Schema& schema, size_t decoded, size_t capacity, RowBatch*
   }
 }
 
+// One column of the statement, and the columns of the batch that take its cells.
+struct Field {
+  CellFormat format;
+  size_t column;
+  std::optional<size_t> twin = std::nullopt;  // a further one
+  CellFormat twin_format = CellFormat::kText;
+};
+
+// `text`: the server sends every cell as text.
+std::vector<Field> MakeFields(const StreamColumns& columns, bool text) {
+  std::vector<Field> fields;
+  for (size_t i = 0; i < columns.schema.columns.size(); ++i) {
+    const ColumnInfo& column = columns.schema.columns[i];
+    const bool shown = i >= columns.decoded;
+    const size_t source = columns.sources.empty() ? i : columns.sources[i];
+    if (source == fields.size()) {
+      fields.push_back({shown  ? ShownFormat(column.type)
+                        : text ? TextFormat(column.type)
+                               : StreamFormat(column),
+                        i});
+      continue;
+    }
+    SLUICE_CHECK(source < fields.size() && shown && !fields[source].twin,
+                 "a cell is decoded once and copied once");
+    Field& field = fields[source];
+    field.format = TextFormat(columns.schema.columns[field.column].type);
+    field.twin = i;
+    field.twin_format = ShownFormat(column.type);
+  }
+  return fields;
+}
+
+// Stores a cell that is not NULL in a batch's columns. False: not in the format asked for.
+inline bool StoreCell(const Field& field, char* data, size_t size, size_t row, RowBatch* batch) {
+  if (field.twin) {
+    RowBatch::Column& twin = batch->columns[*field.twin];
+    twin.null[row] = 0;
+    if (field.twin_format == CellFormat::kText) {
+      twin.texts[row] = std::string_view(data, size);
+    } else {
+      ShowCell(data, size, row, &twin);
+    }
+  }
+  RowBatch::Column& column = batch->columns[field.column];
+  column.null[row] = 0;
+  if (field.format == CellFormat::kText) {
+    column.texts[row] = std::string_view(data, size);
+    return true;
+  }
+  return DecodeCell(field.format, data, size, row, &column);
+}
+
+inline void StoreNull(const Field& field, size_t row, RowBatch* batch) {
+  batch->columns[field.column].null[row] = 1;
+  if (field.twin) {
+    batch->columns[*field.twin].null[row] = 1;
+  }
+}
+
 // Reads the answers to one Parse/Bind/Execute/Sync from the socket of an idle libpq connection.
 class WireRowStream final : public RowStream {
  public:
-  WireRowStream(PostgresConnection& connection, std::string_view sql, Schema schema, size_t decoded)
+  WireRowStream(PostgresConnection& connection, std::string_view sql, StreamColumns columns)
       : connection_(connection),
         sql_(sql),
-        schema_(std::move(schema)),
-        decoded_(decoded),
+        columns_(std::move(columns)),
+        fields_(MakeFields(columns_, false)),
         reader_(PQsocket(connection.handle())) {
-    for (size_t i = 0; i < schema_.columns.size(); ++i) {
-      formats_.push_back(i < decoded_ ? StreamFormat(schema_.columns[i])
-                                      : ShownFormat(schema_.columns[i].type));
-    }
     if (connection_.stop().stop_possible()) {
       reader_.OnWait([this] {
         if (connection_.stop().stop_requested()) {
@@ -52,7 +108,11 @@ class WireRowStream final : public RowStream {
   }
 
   Status Start(const std::vector<std::vector<std::string>>& runs) {
-    return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats_, runs));
+    std::vector<CellFormat> formats;
+    for (const Field& field : fields_) {
+      formats.push_back(field.format);
+    }
+    return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats, runs));
   }
 
   ~WireRowStream() override {
@@ -75,7 +135,7 @@ class WireRowStream final : public RowStream {
   }
 
   Status Next(size_t max_rows, RowBatch* batch) override {
-    ResetBatch(schema_, decoded_, max_rows, batch);
+    ResetBatch(columns_.schema, columns_.decoded, max_rows, batch);
     if (!at_end_) {
       RETURN_IF_ERROR(connection_.CheckStop());
     }
@@ -129,32 +189,27 @@ class WireRowStream final : public RowStream {
       std::memcpy(&count, at, sizeof(count));
       at += sizeof(count);
     }
-    if (be16toh(count) != formats_.size()) [[unlikely]] {
+    if (be16toh(count) != fields_.size()) [[unlikely]] {
       return Internal(
-          fmt::format("PostgreSQL sent {} columns; expected {}", be16toh(count), formats_.size()));
+          fmt::format("PostgreSQL sent {} columns; expected {}", be16toh(count), fields_.size()));
     }
-    for (size_t i = 0; i < formats_.size(); ++i) {
+    for (const Field& field : fields_) {
       uint32_t network = 0;
       if (end - at < static_cast<std::ptrdiff_t>(sizeof(network))) [[unlikely]] {
         return Internal("PostgreSQL sent a row that is cut off");
       }
       std::memcpy(&network, at, sizeof(network));
       at += sizeof(network);
-      RowBatch::Column& column = batch->columns[i];
       const auto size = static_cast<int32_t>(be32toh(network));
       if (size < 0) {
-        column.null[row] = 1;
+        StoreNull(field, row, batch);
         continue;
       }
       if (end - at < size) [[unlikely]] {
         return Internal("PostgreSQL sent a row that is cut off");
       }
-      column.null[row] = 0;
-      if (formats_[i] == CellFormat::kText) {
-        column.texts[row] = std::string_view(at, static_cast<size_t>(size));
-      } else if (!DecodeCell(formats_[i], at, static_cast<size_t>(size), row, &column))
-          [[unlikely]] {
-        return BadCell(schema_.columns[i], row_number_ + 1);
+      if (!StoreCell(field, at, static_cast<size_t>(size), row, batch)) [[unlikely]] {
+        return BadCell(columns_.schema.columns[field.column], row_number_ + 1);
       }
       at += size;
     }
@@ -180,9 +235,8 @@ class WireRowStream final : public RowStream {
 
   PostgresConnection& connection_;
   const std::string sql_;
-  const Schema schema_;
-  const size_t decoded_;
-  std::vector<CellFormat> formats_;
+  const StreamColumns columns_;
+  const std::vector<Field> fields_;
   WireReader reader_;
   int64_t row_number_ = 0;
   Status error_;
@@ -193,21 +247,19 @@ class WireRowStream final : public RowStream {
 // libpq has one result format for all columns, so everything is text.
 class LibpqRowStream final : public RowStream {
  public:
-  LibpqRowStream(PostgresConnection& connection, std::string_view sql, Schema schema,
-                 size_t decoded)
-      : connection_(connection), sql_(sql), schema_(std::move(schema)), decoded_(decoded) {
-    for (size_t i = 0; i < schema_.columns.size(); ++i) {
-      const DataType type = schema_.columns[i].type;
-      formats_.push_back(i < decoded_ ? TextFormat(type) : ShownFormat(type));
-    }
-  }
+  LibpqRowStream(PostgresConnection& connection, std::string_view sql, StreamColumns columns)
+      : connection_(connection),
+        sql_(sql),
+        columns_(std::move(columns)),
+        fields_(MakeFields(columns_, true)) {}
 
   Status Start() {
     PGconn* handle = connection_.handle();
     // The text of these depends on the session's settings.
-    const auto end = schema_.columns.begin() +
-                     static_cast<std::ptrdiff_t>(std::min(decoded_, schema_.columns.size()));
-    if (std::any_of(schema_.columns.begin(), end, [](const ColumnInfo& column) {
+    const std::vector<ColumnInfo>& all = columns_.schema.columns;
+    const auto end =
+        all.begin() + static_cast<std::ptrdiff_t>(std::min(columns_.decoded, all.size()));
+    if (std::any_of(all.begin(), end, [](const ColumnInfo& column) {
           return column.type == DataType::kTimestamp || column.type == DataType::kBytes;
         })) {
       RETURN_IF_ERROR(connection_.Run("SET LOCAL DateStyle = ISO; SET LOCAL bytea_output = hex"));
@@ -227,7 +279,7 @@ class LibpqRowStream final : public RowStream {
   }
 
   Status Next(size_t max_rows, RowBatch* batch) override {
-    ResetBatch(schema_, decoded_, max_rows, batch);
+    ResetBatch(columns_.schema, columns_.decoded, max_rows, batch);
     held_.clear();
     if (!at_end_) {
       RETURN_IF_ERROR(connection_.CheckStop());
@@ -254,14 +306,14 @@ class LibpqRowStream final : public RowStream {
  private:
   Status Decode(const PGresult* result, RowBatch* batch) {
     const size_t row = batch->rows;
-    for (size_t i = 0; i < schema_.columns.size(); ++i) {
-      RowBatch::Column& column = batch->columns[i];
-      const int field = static_cast<int>(i);
-      column.null[row] = static_cast<uint8_t>(PQgetisnull(result, 0, field));
-      if (column.null[row] == 0 &&
-          !DecodeCell(formats_[i], PQgetvalue(result, 0, field),
-                      static_cast<size_t>(PQgetlength(result, 0, field)), row, &column)) {
-        return BadCell(schema_.columns[i], static_cast<int64_t>(row) + 1);
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      const Field& field = fields_[i];
+      const int number = static_cast<int>(i);
+      if (PQgetisnull(result, 0, number) != 0) {
+        StoreNull(field, row, batch);
+      } else if (!StoreCell(field, PQgetvalue(result, 0, number),
+                            static_cast<size_t>(PQgetlength(result, 0, number)), row, batch)) {
+        return BadCell(columns_.schema.columns[field.column], static_cast<int64_t>(row) + 1);
       }
     }
     ++batch->rows;
@@ -270,9 +322,8 @@ class LibpqRowStream final : public RowStream {
 
   PostgresConnection& connection_;
   const std::string sql_;
-  const Schema schema_;
-  const size_t decoded_;
-  std::vector<CellFormat> formats_;
+  const StreamColumns columns_;
+  const std::vector<Field> fields_;
   std::vector<PostgresResult> held_;  // own the texts of the batch
   Status error_;
   bool at_end_ = false;
@@ -281,30 +332,28 @@ class LibpqRowStream final : public RowStream {
 }  // namespace
 
 Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
-                                                      std::string_view sql, Schema schema,
-                                                      size_t decoded) {
+                                                      std::string_view sql, StreamColumns columns) {
   PGconn* handle = connection.handle();
   if (PQstatus(handle) != CONNECTION_OK) {
     return connection.ConnectionLost();
   }
   if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
-    return OpenLibpqStream(connection, sql, std::move(schema), decoded);
+    return OpenLibpqStream(connection, sql, std::move(columns));
   }
-  return OpenPostgresRuns(connection, sql, {{}}, std::move(schema), decoded);
+  return OpenPostgresRuns(connection, sql, {{}}, std::move(columns));
 }
 
 Result<std::unique_ptr<RowStream>> OpenPostgresRuns(
     PostgresConnection& connection, std::string_view sql,
-    const std::vector<std::vector<std::string>>& runs, Schema schema, size_t decoded) {
-  auto stream = std::make_unique<WireRowStream>(connection, sql, std::move(schema), decoded);
+    const std::vector<std::vector<std::string>>& runs, StreamColumns columns) {
+  auto stream = std::make_unique<WireRowStream>(connection, sql, std::move(columns));
   RETURN_IF_ERROR(stream->Start(runs));
   return std::unique_ptr<RowStream>(std::move(stream));
 }
 
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
-                                                   std::string_view sql, Schema schema,
-                                                   size_t decoded) {
-  auto stream = std::make_unique<LibpqRowStream>(connection, sql, std::move(schema), decoded);
+                                                   std::string_view sql, StreamColumns columns) {
+  auto stream = std::make_unique<LibpqRowStream>(connection, sql, std::move(columns));
   RETURN_IF_ERROR(stream->Start());
   return std::unique_ptr<RowStream>(std::move(stream));
 }

@@ -177,6 +177,24 @@ std::string_view PostgresTypeName(DataType type) {
   return "text";
 }
 
+bool HasOneText(const ColumnInfo& column, bool pinned) {
+  if (!CastForCopy(column.database_type).empty()) {
+    return false;
+  }
+  switch (column.type) {
+    case DataType::kBool:
+    case DataType::kInt64:
+    case DataType::kText:
+      return true;
+    case DataType::kDouble:  // a session may ask for fewer digits
+      return pinned || column.database_type != "double precision";
+    case DataType::kTimestamp:
+    case DataType::kBytes:
+      break;
+  }
+  return false;
+}
+
 CellFormat StreamFormat(const ColumnInfo& column) {
   switch (column.type) {
     case DataType::kDouble:

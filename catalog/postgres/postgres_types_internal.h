@@ -47,6 +47,9 @@ enum class CellFormat : int {
 inline bool IsBinary(CellFormat format) {
   return format >= CellFormat::kFloat8Binary;
 }
+// Whether a cell's text in a plain statement is both what a copy of the column takes and what its
+// value is decoded from, so that it need be sent only once. `pinned`: with kPinnedText.
+bool HasOneText(const ColumnInfo& column, bool pinned);
 // The fastest format for a column of this type, as format_type names it.
 CellFormat StreamFormat(const ColumnInfo& column);
 CellFormat TextFormat(DataType type);

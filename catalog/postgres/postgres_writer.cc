@@ -117,8 +117,8 @@ class PostgresTableWriter final : public TableWriter {
                       const Schema& schema)
       : wanted_(std::move(wanted)),
         schema_(schema),
-        copy_(CopyStatement(*beginning.staging, schema)),
         connection_(std::move(connection)),
+        copy_(*connection_, CopyStatement(*beginning.staging, schema)),
         beginning_(std::move(beginning)) {
     wanted_.name = beginning_.target.name;
     sender_.emplace([this](const std::string& text) { return Send(text); });
@@ -128,6 +128,7 @@ class PostgresTableWriter final : public TableWriter {
     sender_.reset();
     MutexLock lock(mutex_);
     if (connection_) {
+      copy_.GiveUp();
       connection_->Rollback();
     }
   }
@@ -146,8 +147,11 @@ class PostgresTableWriter final : public TableWriter {
   }
 
   Status Commit(std::stop_token stop) override {
-    const Status sent = sender_->Finish();
+    Status sent = sender_->Finish();
     MutexLock lock(mutex_);
+    if (sent.ok() && failure_.ok()) {
+      sent = copy_.Finish().Because("cannot write " + wanted_.name.Text());
+    }
     if (!sent.ok() || !failure_.ok()) {
       return sent.ok() ? failure_ : sent;
     }
@@ -169,7 +173,7 @@ class PostgresTableWriter final : public TableWriter {
  private:
   Status Send(const std::string& text) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    return CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
+    return copy_.Send(text).Because("cannot write " + wanted_.name.Text());
   }
 
   Status Publish() REQUIRES(mutex_) {
@@ -287,9 +291,9 @@ class PostgresTableWriter final : public TableWriter {
 
   ResultTable wanted_;
   const Schema schema_;
-  const std::string copy_;
   Mutex mutex_;
   PostgresPool::Lease connection_ GUARDED_BY(mutex_);
+  CopyIn copy_ GUARDED_BY(mutex_);  // on connection_
   Beginning beginning_ GUARDED_BY(mutex_);
   std::optional<int64_t> arrived_ GUARDED_BY(mutex_);
   Status failure_ GUARDED_BY(mutex_);  // of Commit; the transaction is lost with it

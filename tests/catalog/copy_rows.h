@@ -74,6 +74,32 @@ class CopyTest : public BothDatabases {
     return receiver.shown;
   }
 
+  // Reads all rows of a SELECT: the columns `decoded`, then the columns `copied`.
+  Shown ReadColumns(std::string_view select, const std::vector<size_t>& decoded,
+                    const std::vector<size_t>& copied, CopiedColumns::Purpose purpose) {
+    Shown shown;
+    const auto read = [&]() -> Status {
+      DatasetOptions options;
+      options.copies = purpose;
+      ASSIGN_OR_RETURN(const auto dataset, source().OpenDataset(select, options));
+      const DatasetSpec& spec = dataset->spec();
+      ASSIGN_OR_RETURN(const auto reader, source().OpenReader(spec));
+      for (int shard = 0; shard < spec.shards_size(); ++shard) {
+        ASSIGN_OR_RETURN(const auto stream,
+                         reader->Read(spec.shards(shard), decoded, {copied, purpose}));
+        RowBatch batch;
+        do {
+          RETURN_IF_ERROR(stream->Next(1'000, &batch));
+          Add(batch, &shown);
+        } while (batch.rows > 0);
+      }
+      return OkStatus();
+    };
+    const Status status = read();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return shown;
+  }
+
   // All columns of a SELECT, passed through; calls `take` with every batch.
   static Status ReadCopies(DataSource& source, std::string_view select,
                            CopiedColumns::Purpose purpose,

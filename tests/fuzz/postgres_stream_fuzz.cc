@@ -113,7 +113,7 @@ void Stream(const HostileServer& server, Schema schema) {
     std::fprintf(stderr, "%s\n", connection.status().ToString().c_str());
     std::abort();
   }
-  const auto stream = OpenPostgresStream(**connection, "SELECT * FROM t", std::move(schema));
+  const auto stream = OpenPostgresStream(**connection, "SELECT * FROM t", {std::move(schema)});
   if (!stream.ok()) {
     return;
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "catalog/postgres/postgres_database_internal.h"
@@ -297,6 +298,33 @@ TEST_P(PostgresExactTest, CopiesForPeopleAreShownTheSame) {
   MakeEveryType();
   const Shown shown = Show("SELECT * FROM e");
   EXPECT_EQ(ReadCopied("SELECT * FROM e", CopiedColumns::Purpose::kShow).cells, shown.cells);
+}
+
+// A column that is both a feature and copied is read as if it were one of the two.
+TEST_P(PostgresExactTest, DecodingAndCopyingAColumnDoNotAffectEachOther) {
+  MakeEveryType();
+  const size_t count = Show("SELECT * FROM e").schema.columns.size();
+  std::vector<size_t> all(count);
+  std::iota(all.begin(), all.end(), size_t{0});
+  for (const char* const digits : {"1", "-10"}) {
+    Run(fmt::format("SET extra_float_digits = {}", digits));
+    ASSERT_TRUE(source().BeginStatement("SELECT * FROM e", {}).ok());
+    for (const auto purpose : {CopiedColumns::Purpose::kShow, CopiedColumns::Purpose::kWrite}) {
+      // The first column is only copied: what is copied pins the settings of what is decoded.
+      const Shown decoded =
+          ReadColumns("SELECT * FROM e", {all.begin() + 1, all.end()}, {0}, purpose);
+      const Shown copied = ReadColumns("SELECT * FROM e", {}, all, purpose);
+      const Shown both = ReadColumns("SELECT * FROM e", all, all, purpose);
+      ASSERT_EQ(both.cells.size(), decoded.cells.size());
+      for (size_t row = 0; row < both.cells.size(); ++row) {
+        std::vector<std::string> expected = {both.cells[row].front()};
+        expected.insert(expected.end(), decoded.cells[row].begin(), decoded.cells[row].end() - 1);
+        expected.insert(expected.end(), copied.cells[row].begin(), copied.cells[row].end());
+        EXPECT_EQ(both.cells[row], expected) << "extra_float_digits = " << digits;
+      }
+    }
+    source().EndStatement();
+  }
 }
 
 TEST_P(PostgresExactTest, AValueThatNothingCanBePutIntoIsRefused) {

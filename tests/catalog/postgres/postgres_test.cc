@@ -27,13 +27,13 @@ class PostgresTest : public BothDatabases {
  protected:
   // Reads with one of the two ways in which rows arrive.
   Texts ReadWith(Result<std::unique_ptr<RowStream>> (*open)(PostgresConnection&, std::string_view,
-                                                            Schema, size_t),
+                                                            StreamColumns),
                  std::string_view sql) {
     const auto connection = PostgresConnection::Connect({url(), ""});
     EXPECT_TRUE(connection.ok());
     const auto schema = DescribePostgresSelect(**connection, sql);
     EXPECT_TRUE(schema.ok()) << schema.status().ToString();
-    const auto stream = open(**connection, sql, *schema, schema->columns.size());
+    const auto stream = open(**connection, sql, {*schema});
     EXPECT_TRUE(stream.ok());
     Texts texts;
     RowBatch batch;
@@ -98,7 +98,7 @@ TEST_P(PostgresTest, SettingsDoNotChangeWhatIsDecoded) {
                     .ok());
     const auto schema = DescribePostgresSelect(**connection, kSelect);
     ASSERT_TRUE(schema.ok());
-    const auto stream = open(**connection, kSelect, *schema, schema->columns.size());
+    const auto stream = open(**connection, kSelect, {*schema});
     ASSERT_TRUE(stream.ok());
     RowBatch batch;
     ASSERT_TRUE((*stream)->Next(1, &batch).ok());
@@ -137,7 +137,7 @@ TEST_P(PostgresTest, LeavingEitherStreamFreesTheConnection) {
     const Schema schema = {{{"i", DataType::kInt64, "bigint"}}};
     {
       const auto stream =
-          open(**connection, "SELECT i FROM generate_series(1::bigint, 300000) i", schema, 1);
+          open(**connection, "SELECT i FROM generate_series(1::bigint, 300000) i", {schema});
       ASSERT_TRUE(stream.ok());
       RowBatch batch;
       ASSERT_TRUE((*stream)->Next(100, &batch).ok());
@@ -156,7 +156,7 @@ TEST_P(PostgresTest, AReadAnswersToBothWaysOfFailing) {
     ASSERT_TRUE(connection.ok());
     const Schema schema = {{{"i", DataType::kInt64, "integer"}}};
     const auto stream =
-        open(**connection, "SELECT 1 / (i - 500) FROM generate_series(1, 1000) i", schema, 1);
+        open(**connection, "SELECT 1 / (i - 500) FROM generate_series(1, 1000) i", {schema});
     ASSERT_TRUE(stream.ok());
     RowBatch batch;
     Status status = (*stream)->Next(100, &batch);
