@@ -327,6 +327,18 @@ TEST_P(PostgresExactTest, DecodingAndCopyingAColumnDoNotAffectEachOther) {
   }
 }
 
+// In texts of every length up to 40, in every place.
+TEST_P(PostgresExactTest, WhatNeedsAnEscapeIsCopiedWhereverItIs) {
+  Run("CREATE TABLE t AS SELECT overlay(repeat(base, n) placing special from place for 1) AS text"
+      " FROM generate_series(1, 40) n, generate_series(1, 40) place,"
+      " (VALUES (E'\\\\'), (E'\\n'), (E'\\r'), (E'\\t'), (E'\\x01'), (E'\\x1f'), ('['), (''))"
+      " AS s(special), (VALUES ('a'), (E'\\t'), (']'), ('\u00e4')) AS b(base) WHERE place <= n");
+  CopyInto("SELECT * FROM t", "copy");
+  EXPECT_EQ(Select("SELECT count(*) FROM (SELECT text FROM t EXCEPT ALL SELECT text FROM copy) x"),
+            (Texts{{"0"}}));
+  EXPECT_EQ(Select("SELECT count(*) FROM copy"), (Texts{{"26240"}}));
+}
+
 TEST_P(PostgresExactTest, AValueThatNothingCanBePutIntoIsRefused) {
   const Status status =
       TryCopy("SELECT conbin FROM pg_constraint WHERE conbin IS NOT NULL LIMIT 1", "copy");
