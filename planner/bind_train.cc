@@ -178,6 +178,15 @@ void TrainBinder::BindColumns() {
   std::sort(targets.begin(), targets.end());
   targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
   only_requested_ = targets.size() > 1 || (bound_.type != nullptr && !bound_.type->towers.empty());
+  if (bound_.type != nullptr && !bound_.type->towers.empty() && statement_.columns.empty()) {
+    errors_.Add(
+        InvalidArgument(fmt::format("{} has a tower of features for each of {}, and the "
+                                    "statement gives them none",
+                                    bound_.type->name, fmt::join(bound_.type->towers, " and ")))
+            .At(bound_.type_span)
+            .Hint(fmt::format("COLUMN ... FOR {}",
+                              fmt::join(bound_.type->towers, " COLUMN ... FOR "))));
+  }
   if (only_requested_ && bound_.type != nullptr && bound_.type->family == ModelFamily::kTrees) {
     errors_.Add(InvalidArgument(fmt::format("{} takes one set of COLUMNs, not {}",
                                             bound_.type->name, targets.size()))

@@ -179,12 +179,9 @@ Status TrainBinder::FindClasses(LabelInput* input, models::LabelPlan* label) {
   }
   input->classes_known = true;
   if (classes_of_sample_ && ReadsAllRowsHere() && known_ == nullptr) {
-    std::set<std::string> classes = seen;
-    for (const auto& [value, share] : input->statistics.common_values) {
-      classes.insert(value);
-    }
-    if (classes.size() >= 2 && classes.size() <= kMaxClassesOfSample) {
-      input->classes.assign(classes.begin(), classes.end());
+    // Not the common values that the database remembers: those may be gone.
+    if (seen.size() >= 2 && seen.size() <= kMaxClassesOfSample) {
+      input->classes.assign(seen.begin(), seen.end());
       label->set_classes_of_sample(true);
       return OkStatus();
     }

@@ -305,7 +305,9 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, Deriv
         cross.cross == &cross.request->spec ? nullptr : &cross.request->spec;
     errors.Add(maker.AddCross(*cross.cross, embedding, cross.columns, cross.request->part));
   }
-  if (errors.empty() && plan->features_size() == 0) {
+  // A type with towers without a COLUMN that could be read: that has been said.
+  const bool none_named = input.only_requested && input.requested.empty();
+  if (errors.empty() && plan->features_size() == 0 && !none_named) {
     std::vector<std::string> reasons;
     for (const LeftOutColumn& column : report->left_out) {
       reasons.push_back(fmt::format("{} ({})", column.name, column.reason));

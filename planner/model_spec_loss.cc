@@ -28,7 +28,7 @@ namespace {
 Status CheckLossDomain(const BoundTrain& bound, const std::string& loss) {
   const bool gamma = loss == "Gamma";
   const std::optional<size_t> index = bound.select.columns.Find(bound.features.label().column());
-  if ((!gamma && loss != "Tweedie") || !index) {
+  if ((!gamma && loss != "Tweedie" && loss != "Poisson") || !index) {
     return OkStatus();
   }
   const catalog::ColumnStatistics& numbers = bound.statistics.columns[*index];

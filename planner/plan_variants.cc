@@ -46,9 +46,14 @@ double StepOf(const BoundTrain& bound) {
 // A factorization of what the identifiers alone say: the vectors of further columns, which say
 // less, would be learnt by heart.
 Variant OfIdentifiers(const BoundTrain& bound) {
-  const std::vector<std::string> names =
+  std::vector<std::string> names =
       Identifiers(bound.select.schema, bound.features.label().column(), bound.statistics);
+  std::erase_if(names, [&bound](const std::string& name) {
+    return std::none_of(bound.features.inputs().begin(), bound.features.inputs().end(),
+                        [&name](const models::InputColumn& input) { return input.name() == name; });
+  });
   if (names.size() < 2 || bound.attributes.Given("features.only") ||
+      bound.attributes.Given("features.exclude") ||
       static_cast<int>(names.size()) >= bound.features.inputs_size()) {
     return {"", {}};
   }

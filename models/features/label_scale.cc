@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "models/model.pb.h"
 
@@ -114,9 +115,13 @@ void RestoreLabelScale(const LabelPlan& label, std::vector<float>* labels) {
   if (!scales.ok() || scales->empty()) {
     return;
   }
+  // Zero is not exact on the scale of the batch, and relative errors need it to be.
+  constexpr double kRounded = 4 * std::numeric_limits<float>::epsilon();
   for (size_t i = 0; i < labels->size(); ++i) {
     const LabelScale& one = (*scales)[i % scales->size()];
-    (*labels)[i] = static_cast<float>(one.Restored(static_cast<double>((*labels)[i])));
+    const double learnt = static_cast<double>((*labels)[i]);
+    const bool zero = std::fabs(learnt * one.scale + one.mean) <= kRounded * std::fabs(one.mean);
+    (*labels)[i] = zero ? 0.0F : static_cast<float>(one.Restored(learnt));
   }
 }
 

@@ -11,14 +11,15 @@
 #include "models/model.pb.h"
 
 // Formulas (g gradient, p parameter, r rate, t step from 1):
-//   SGD, Momentum, Nesterov   Keras: v = m v - r g; p += v, or p += m v - r g
-//   Adagrad                   Duchi, Hazan, Singer 2011, epsilon outside the root
-//   Adam, AMSGrad             Kingma, Ba 2015 (the efficient form: epsilon hat); Reddi et al. 2018
-//   AdamW                     Loshchilov, Hutter 2019; as in PyTorch, the rate scales the decay,
-//   too Adamax                    Kingma, Ba 2015, section 7.1 Nadam                     Dozat
-//   2016, with Keras's momentum schedule RMSprop                   Tieleman, Hinton 2012; centred:
-//   Graves 2013; epsilon outside the root Adadelta                  Zeiler 2012 Ftrl McMahan et al.
-//   2013, with TensorFlow's shrinkage and beta
+// - SGD, Momentum, Nesterov: Keras: v = m v - r g; p += v, or p += m v - r g
+// - Adagrad: Duchi, Hazan, Singer 2011, epsilon outside the root
+// - Adam, AMSGrad: Kingma, Ba 2015 (the efficient form: epsilon hat); Reddi et al. 2018
+// - AdamW: Loshchilov, Hutter 2019; as in PyTorch, the rate scales the decay, too
+// - Adamax: Kingma, Ba 2015, section 7.1
+// - Nadam: Dozat 2016, with Keras's momentum schedule
+// - RMSprop: Tieleman, Hinton 2012; centred: Graves 2013; epsilon outside the root
+// - Adadelta: Zeiler 2012
+// - Ftrl: McMahan et al. 2013, with TensorFlow's shrinkage and beta
 namespace sluice::models {
 namespace {
 

@@ -120,8 +120,10 @@ def check_rows(losses, output, label, call, line, torch):
 
 def loss_of(space, request, outputs, torch):
     maker = space.get("loss")
-    if not callable(maker) or not request["loss"]:
+    if maker is None or not request["loss"]:
         return None
+    if not callable(maker):
+        raise Refused(f"loss is of type {type(maker).__name__}, not a function", "def loss(output, label): ...")
     line = getattr(getattr(maker, "__code__", None), "co_firstlineno", 0)
     wants = list(inspect.signature(maker).parameters) if inspect.isfunction(maker) else ["output", "label"]
     if len(wants) != 2:
