@@ -98,7 +98,7 @@ def optimizer(parameters):
 class PythonType : public UserType {
  protected:
   static constexpr char kTrain[] =
-      "SELECT a, b, 'k' || i % 9 AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=2, "
+      "SELECT a, b, 'k' || (i % 9) AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=2, "
       "split.fraction=0.1, model.loss='logistic', model.hidden=[8, 4], ";
 
   void SetUp() override {
@@ -158,7 +158,7 @@ $$)",
   LocalCluster cluster(Machine(8));
   const auto train = [&](const std::string& engine) -> std::string {
     const Status trained = RunText<parser::TrainStatement>(
-        "SELECT a, b, 'k' || i % 9 AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=1, "
+        "SELECT a, b, 'k' || (i % 9) AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=1, "
         "split.fraction=0.1, " + engine + " LABEL y INTO own",
         &cluster);
     EXPECT_TRUE(trained.ok()) << engine << ": " << trained.ToString();
@@ -176,7 +176,7 @@ $$)",
 TEST_F(PythonType, PredictsWithoutPython) {
   LocalCluster cluster(Machine(8));
   ASSERT_NE(TrainPython("engine.strategy='local'", &cluster), "");
-  constexpr char kPoints[] = "SELECT i, a, b, 'k' || i % 9 AS kind, y FROM points WHERE i % 50 = 0";
+  constexpr char kPoints[] = "SELECT i, a, b, 'k' || (i % 9) AS kind, y FROM points WHERE i % 50 = 0";
   const auto predict = [&](const std::string& table) {
     return std::string(kPoints) + " TO PREDICT " + table +
            ".y WITH predict.extra_outputs='probability' USING m";
