@@ -20,14 +20,25 @@ int RunForm(const Config& config, const Result<std::string>& statement, const st
   return RunStatementCommand(config, *statement, format);
 }
 
-// A model definition that is a file becomes a model type first.
+// A model definition that is a file, or in a folder of models, becomes a model type first.
 int RunTrainForm(const Config& config, TrainForm form, const std::string& format) {
-  if (!ModelLanguageOf(form.model_def).empty()) {
-    const int pushed = RunModelPush(config, {form.model_def, "", true, "", ""});
+  Result<ModelPushOptions> model = ModelPushOptions{};
+  if (!form.model_zoo.empty()) {
+    model = ModelOfZoo(form.model_zoo, form.model_def);
+  } else if (!ModelLanguageOf(form.model_def).empty()) {
+    model->file = form.model_def;
+  }
+  if (!model.ok()) {
+    SayError(model.status(), "");
+    return kExitUsage;
+  }
+  if (!model->file.empty()) {
+    model->replace = true;
+    const int pushed = RunModelPush(config, *model);
     if (pushed != kExitOk) {
       return pushed;
     }
-    form.model_def = ModelTypeNameOf(form.model_def);
+    form.model_def = model->name.empty() ? ModelTypeNameOf(model->file) : model->name;
   }
   return RunForm(config, TrainStatementText(form), format);
 }
@@ -39,6 +50,9 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   train->add_option(
       "--model_def", line.train.model_def,
       "model type, or a file that is one: net.onnx, net.json, net.py:Class (default: chosen)");
+  train->add_option("--model_zoo", line.train.model_zoo,
+                    "folder of models, of which --model_def names one: my_models.WideNet is the class WideNet of "
+                    "my_models.py");
   train->add_option("--model_params", line.train.model_params,
                     "\"hidden_units=[64,32]; n_classes=3\"");
   train->add_option("--training_data", line.train.training_data, "table or SELECT")->required();

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -31,6 +32,8 @@ std::string InLines(const std::string& text) {
   }
   return lines;
 }
+
+constexpr size_t kStatementBytes = 1024;  // around the model
 
 Result<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -80,6 +83,25 @@ std::string ModelLanguageOf(const std::string& file) {
   return "";
 }
 
+Result<ModelPushOptions> ModelOfZoo(const std::string& folder, const std::string& definition) {
+  const std::filesystem::path zoo(folder);
+  ModelPushOptions model;
+  if (!ModelLanguageOf(definition).empty()) {
+    model.file = (zoo / definition).string();
+    return model;
+  }
+  const size_t dot = definition.rfind('.');
+  if (dot == std::string::npos) {
+    return InvalidArgument(fmt::format("--model_def '{}' names no model of the folder {}", definition, folder))
+        .Hint("my_models.WideNet is the class WideNet of its file my_models.py; net.onnx and net.json are files");
+  }
+  std::string module = definition.substr(0, dot);
+  model.name = definition.substr(module.rfind('.') + 1);  // the module's own name; npos + 1 is 0
+  std::replace(module.begin(), module.end(), '.', '/');
+  model.file = (zoo / (module + ".py")).string() + ":" + definition.substr(dot + 1);
+  return model;
+}
+
 Result<std::string> CreateModelTypeText(const ModelPushOptions& options) {
   const std::string language = ModelLanguageOf(options.file);
   if (language.empty()) {
@@ -96,6 +118,13 @@ Result<std::string> CreateModelTypeText(const ModelPushOptions& options) {
   ASSIGN_OR_RETURN(std::string content, ReadFile(file.path));
   NameClass(name, file.class_name, &content);
   const std::string body = language == "onnx" ? InLines(EncodeBase64(content)) : content;
+  if (body.size() + kStatementBytes > parser::kMaxScriptBytes) {
+    return Status(Code::kResourceExhausted,
+                  fmt::format("{} has {} bytes{}: a statement has at most {}", file.path, content.size(),
+                              language == "onnx" ? ", more as base64" : "", parser::kMaxScriptBytes))
+        .SqlState("54000")
+        .Hint("values that are drawn anew need not be in the file: a class in PyTorch, or Keras's JSON, has none");
+  }
   std::string tag = "$model$";
   for (int k = 0; body.find(tag) != std::string::npos; ++k) {
     tag = fmt::format("$model{}$", k);

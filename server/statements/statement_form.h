@@ -12,7 +12,8 @@
 namespace sluice::server {
 
 struct TrainForm {
-  std::string model_def;        // model type; "": chosen automatically
+  std::string model_zoo;        // folder that model_def is in; "": none
+  std::string model_def;        // model type or file; "": chosen automatically
   std::string model_params;     // "hidden_units=[64,32]; n_classes=3"
   std::string training_data;    // table or SELECT
   std::string validation_data;  // table or SELECT; "": split off the training data

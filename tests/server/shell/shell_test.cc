@@ -191,6 +191,26 @@ TEST_F(ShellTest, AModelFileIsAModelDefinition) {
             std::string::npos);
 }
 
+TEST_F(ShellTest, AFolderOfModelsHasModelDefinitions) {
+  ASSERT_EQ(Sql({"-c", "CREATE TABLE t AS SELECT 1 AS x, 0 AS y UNION ALL SELECT 2, 1"}).exit_code, 0);
+  const auto train = [&](const std::string& definition) {
+    return Run({"train", "--source", source_, "--model_zoo", folder_.string(), "--model_def", definition,
+                "--training_data", "t", "--label", "y", "--output", "m", "--num_epochs", "1"});
+  };
+  std::ofstream(folder_ / "line.json") << R"({"class_name": "Sequential", "config": {"layers": [
+    {"class_name": "Dense", "config": {"units": 1, "name": "out", "batch_input_shape": [null, 1]}}
+  ]}})";
+  const Outcome file = train("line.json");
+  EXPECT_EQ(file.exit_code, 0) << file.err;
+  EXPECT_NE(file.err.find("TO TRAIN line"), std::string::npos) << file.err;
+  EXPECT_NE(train("DNNClassifier").err.find("names no model of the folder"), std::string::npos);
+  EXPECT_NE(train("my_models.WideNet").err.find("my_models.py cannot be read"), std::string::npos);
+  std::ofstream(folder_ / "my_models.py") << "class WideNet(: pass";
+  const Outcome source = train("my_models.WideNet");  // with torch, or without
+  EXPECT_NE(source.exit_code, 0) << source.out;
+  EXPECT_EQ(source.err.find("cannot be read"), std::string::npos) << source.err;
+}
+
 TEST_F(ShellTest, SampleMakesATableOnce) {
   const std::vector<std::string> arguments = {"sample", "census", "--rows",  "100",
                                               "--into", source_,  "--table", "people"};
