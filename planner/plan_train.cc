@@ -170,11 +170,11 @@ Status FillGraph(const BoundTrain& bound, const Options& options, plan::TrainPla
   if (bound.user_type) {
     return ImportUserType(bound, options, plan);
   }
-  if (!bound.type->build) {
+  const models::GraphBuilder* builder = models::BuilderOf(*bound.type, *model);
+  if (builder == nullptr) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> notes,
-                   models::BuildGraph(bound.type->build, model));
+  ASSIGN_OR_RETURN(const std::vector<std::string> notes, models::BuildGraph(*builder, model));
   plan->mutable_notes()->Add(notes.begin(), notes.end());
   return OkStatus();
 }

@@ -74,6 +74,8 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
     feature.name = plan_of(column.feature).name();
     feature.width = static_cast<uint32_t>(column.width);
     feature.tower = plan_of(column.feature).tower();
+    feature.in_wide = column.in_wide;
+    feature.in_deep = column.in_deep;
   }
   for (const SlotColumn& column : transform->slots()) {
     const Feature& plan = plan_of(column.feature);
@@ -86,6 +88,8 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
     feature.initializer = column.initializer;
     feature.weighted = plan.weighted();
     feature.tower = plan.tower();
+    feature.in_wide = column.in_wide;
+    feature.in_deep = column.in_deep;
     feature.several_ids = plan.format().kind() != TensorFormat::NONE ||
                           plan.categorizer().null_bucket() < 0 ||
                           plan.categorizer().oov_bucket() < 0;

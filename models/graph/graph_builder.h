@@ -27,6 +27,8 @@ struct GraphFeature {
   std::string initializer;   // of the embedding; "" = the builder's choice
   bool weighted = false;     // its ids have weights
   std::string tower;         // Feature.tower
+  bool in_wide = true;       // Feature.part
+  bool in_deep = true;
   bool several_ids = false;  // a row may have none or more than one
 };
 

@@ -90,6 +90,7 @@ std::string GraphWriter::Parameter(const std::string& name, const std::vector<in
   parameter->set_name(name);
   parameter->mutable_shape()->Add(shape.begin(), shape.end());
   parameter->set_initializer(initializer);
+  parameter->set_group(wide_ ? GraphParameter::WIDE : GraphParameter::DEEP);
   return name;
 }
 
@@ -250,14 +251,23 @@ GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& fun
 }
 
 GraphValue GraphWriter::Hidden(const std::string& scope, GraphValue value,
-                               const AttributeValues& attributes) {
-  const double dropout = attributes.Number("model.dropout").value_or(0);
-  const std::string function = attributes.Text("model.activation_fn").value_or("relu");
+                               const AttributeValues& attributes, const GraphFirstLayer& first,
+                               const std::string& prefix) {
+  const std::string before = "model." + prefix;
+  const double dropout = attributes.Number(before + "dropout").value_or(0);
+  const std::string function = attributes.Text(before + "activation_fn").value_or("relu");
   int layer = 0;
-  for (const double units : attributes.Numbers("model.hidden_units")) {
-    const std::string name = fmt::format("{}/{}", scope, layer++);
+  for (const double units : attributes.Numbers(before + "hidden_units")) {
+    const std::string name = fmt::format("{}/{}", scope, layer);
     const auto width = static_cast<int64_t>(units);
-    value = Dense(name, value, width);
+    if (layer++ > 0) {
+      value = Dense(name, value, width);
+    } else if (value) {
+      value = Add(Dense(name, value, width, first.initializer), first.sum);
+    } else {
+      const std::string bias = Parameter(name + "/bias", {width}, "zeros");
+      value = Node("Add", {first.sum.name, bias}, width);
+    }
     if (attributes.Flag("model.batch_norm").value_or(false)) {
       std::vector<std::string> inputs = {value.name};
       for (const auto& [part, initializer] :

@@ -23,6 +23,12 @@ struct GraphValue {
   explicit operator bool() const { return width > 0; }
 };
 
+// What the first of several hidden layers has beside its input.
+struct GraphFirstLayer {
+  GraphValue sum = {};  // is added to its product: rows of the kernel that ids choose
+  std::string initializer = "glorot_uniform";
+};
+
 // Builds the graph of a family, operator by operator. Parameters are named by layer, as in
 // "deep/0/kernel". Not thread-safe.
 class GraphWriter {
@@ -44,6 +50,8 @@ class GraphWriter {
   std::string Parameter(const std::string& name, const std::vector<int64_t>& shape,
                         const std::string& initializer);
   std::string Scalar(float value);
+  // Whether parameters from here on are of the wide part, which has an optimizer of its own.
+  void SetWide(bool wide) { wide_ = wide; }
 
   // `width`: of the output.
   GraphValue Node(const std::string& op, const std::vector<std::string>& inputs, int64_t width,
@@ -74,8 +82,10 @@ class GraphWriter {
   GraphValue Dense(const std::string& name, const GraphValue& value, int64_t width,
                    const std::string& initializer = "glorot_uniform", bool bias = true);
   GraphValue Activate(const GraphValue& value, const std::string& function);
-  // Hidden layers as model.hidden_units, activation_fn, batch_norm and dropout say.
-  GraphValue Hidden(const std::string& scope, GraphValue value, const AttributeValues& attributes);
+  // Hidden layers as model.hidden_units, activation_fn, batch_norm and dropout say. `prefix`: of the
+  // names of these attributes, "dnn_".
+  GraphValue Hidden(const std::string& scope, GraphValue value, const AttributeValues& attributes,
+                    const GraphFirstLayer& first = {}, const std::string& prefix = "");
   // Adds half of l2 times the squares of a row's numbers to its loss, by the gradient only.
   GraphValue Penalised(const GraphValue& value, double l2);
 
@@ -90,6 +100,7 @@ class GraphWriter {
 
   std::unique_ptr<NetworkGraph> graph_;
   int next_ = 0;
+  bool wide_ = false;
 };
 
 }  // namespace sluice::models

@@ -121,8 +121,10 @@ Status SetRegularisation(const ModelSpec& spec, NetworkShape* shape) {
   }
   const Attribute* batch_norm = FindModelAttribute(spec, "batch_norm");
   if (batch_norm != nullptr && batch_norm->flag()) {
-    return Unimplemented(fmt::format("attribute {} is not supported", batch_norm->name()))
-        .Hint("numeric columns are standardised already; leave it out, or use model.dropout");
+    return InvalidArgument(fmt::format("attribute {} is set, and the model's layers have no batch "
+                                       "normalisation",
+                                       batch_norm->name()))
+        .Hint("a model to continue from keeps its layers: leave out USING, or the attribute");
   }
   return OkStatus();
 }

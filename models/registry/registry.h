@@ -50,7 +50,12 @@ struct ModelType {
   std::vector<std::string> towers;  // targets of COLUMN ... FOR, each with features of its own
   // Of a network that is a graph: writes it, where the statement is planned. Empty for any other.
   GraphBuilder build;
+  // Of a network with layers of its own, which is a graph only where model.batch_norm is set.
+  GraphBuilder build_normalised;
 };
+
+// What writes the graph of this model of the type, whose attributes are known; nullptr: it is none.
+const GraphBuilder* BuilderOf(const ModelType& type, const ModelSpec& spec);
 
 const std::vector<ModelType>& ModelTypes();
 // A user-defined type: a network with an imported graph, and attributes of its

@@ -223,7 +223,9 @@ void AppendHidden(const std::string& prefix, std::vector<AttributeSpec>* attribu
                                "share of a hidden layer's outputs left out of a step; none when "
                                "not given"));
   attributes->push_back(
-      Flag("model.batch_norm", false, "normalise each hidden layer over the batch"));
+      Flag("model.batch_norm", false,
+           "normalise each hidden layer over the batch, or over a lane's part of it where "
+           "engine.micro_batches cuts steps"));
 }
 
 // The default is wide enough for tables of some dozen columns (letters of 16 numbers: 0.945 of 26

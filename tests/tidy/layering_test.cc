@@ -57,7 +57,8 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"models/trees", {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
     {"models/registry", {"base", "models/networks", "models/graph"}},
     {"models/families", {"base", "models/model.proto", "models/graph", "models/registry"}},
-    {"models/registry/registry.cc", {"base", "models/registry", "models/families"}},
+    {"models/registry/registry.cc",
+     {"base", "models/model.proto", "models/registry", "models/families"}},
 
     {"planner",
      {"base", "parser", "planner/plan.proto", "catalog", "catalog/sql", "models",

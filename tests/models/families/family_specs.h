@@ -45,16 +45,22 @@ inline Attribute* AttributeOf(ModelSpec* spec, const std::string& name) {
 }
 
 inline void Build(const ModelType& type, ModelSpec* spec) {
-  const auto built = BuildGraph(type.build, spec);
+  if (type.build_normalised) {
+    AttributeOf(spec, "model.batch_norm")->set_flag(true);
+  }
+  const GraphBuilder* builder = BuilderOf(type, *spec);
+  ASSERT_NE(builder, nullptr);
+  const auto built = BuildGraph(*builder, spec);
   EXPECT_TRUE(built.ok()) << type.name << ": " << built.status().ToString();
 }
 
-// Of the families in models/families that take any columns; MatrixFactorization, which does not, is
+// Those of models/families that take any columns, and networks with batch normalisation; MatrixFactorization, which does not, is
 // tested by tests/sql/matrix_factorization.slt, TwoTower by two_tower_test.cc.
 inline std::vector<const ModelType*> BuiltTypes() {
   std::vector<const ModelType*> types;
   for (const ModelType& type : ModelTypes()) {
-    if (type.build && type.towers.empty() && !type.name.starts_with("MatrixFactorization")) {
+    const bool own_layers = type.build_normalised && !type.name.starts_with("sqlflow_models.");
+    if ((type.build || own_layers) && type.towers.empty() && !type.name.starts_with("MatrixFactorization")) {
       types.push_back(&type);
     }
   }

@@ -213,7 +213,7 @@ std::vector<BadSpec> BadSpecs() {
          attribute->set_flag(true);
          return spec;
        },
-       "model.batch_norm is not supported", "0A000"},
+       "model.batch_norm is set, and the model's layers have no", "22023"},
       {"NoSuchActivation",
        [=] {
          ModelSpec spec = deep();
