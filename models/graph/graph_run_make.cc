@@ -1,6 +1,7 @@
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +25,16 @@ bool Listed(std::string_view list, std::string_view word) {
   return false;
 }
 
+// What computes the same, for operators that models of tables come with.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kInstead = {{
+    {"TopK", "ReduceMax (torch.amax) is the largest along an axis; sorting has no counterpart"},
+    {"CumSum", "a running sum along an axis is a product with a triangular matrix of ones"},
+    {"Einsum", "MatMul of values that are transposed and reshaped (torch.matmul) computes the same"},
+    {"NonZero", "how many rows a mask picks depends on the values: multiply by the mask instead"},
+    {"InstanceNormalization", "LayerNormalization (nn.LayerNorm) or BatchNormalization normalise"},
+    {"ScatterElements", "Where (torch.where) puts other values in places"},
+}};
+
 Result<const OperatorEntry*> EntryOf(const GraphNode& node) {
   const OperatorEntry* entry = FindOperator(node.op_type());
   if (entry == nullptr) {
@@ -32,10 +43,15 @@ Result<const OperatorEntry*> EntryOf(const GraphNode& node) {
       names.emplace_back(known.name);
     }
     Status status = Unimplemented(fmt::format("operator '{}' is not supported", node.op_type()));
+    for (const auto& [op, instead] : kInstead) {
+      if (op == node.op_type()) {
+        return std::move(status).Hint(std::string(instead));
+      }
+    }
     if (const auto near = NearestName(node.op_type(), names)) {
       return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
     }
-    return status;
+    return std::move(status).Hint(fmt::format("there are {}", fmt::join(names, ", ")));
   }
   for (const GraphAttribute& attribute : node.attributes()) {
     if (!Listed(entry->attributes, attribute.name())) {

@@ -1,8 +1,36 @@
-# What a source may have beside its model, in front of compile_model.py: optimizer(parameters), and
-# loss(output, label) per row, which becomes an ONNX file of its own.
-import inspect, math
+# What a source may have beside its model, in front of compile_model.py: attributes, optimizer(parameters),
+# and loss(output, label) per row, which becomes an ONNX file of its own.
+import inspect, math, re
 
 LABELS_FIRST = ("label", "labels", "target", "targets", "y", "y_true")  # def loss(labels, predictions)
+
+
+def attribute_of(parameter, documentation):
+    """The type of an attribute: that of its annotation, else of its default."""
+    default = None if parameter.default is parameter.empty else parameter.default
+    note = "" if parameter.annotation is parameter.empty else (
+        parameter.annotation if isinstance(parameter.annotation, str) else
+        getattr(parameter.annotation, "__name__", "") if isinstance(parameter.annotation, type) and
+        not getattr(parameter.annotation, "__args__", ()) else str(parameter.annotation))
+    element = next((t for t in ("int", "float", "str") if re.search(rf"\b{t}\b", note)), "")
+    if re.search(r"(?i)\b(list|tuple|sequence|iterable)\b", note):
+        kind = {"int": "integers", "str": "texts"}.get(element, "numbers")
+    elif re.search(r"\bbool\b", note):
+        kind = "flag"
+    elif element:
+        kind = {"int": "integer", "float": "number", "str": "text"}[element]
+    elif isinstance(default, (list, tuple)):
+        kind = ("texts" if default and all(isinstance(v, str) for v in default) else
+                "numbers" if any(isinstance(v, float) for v in default) else "integers")
+    else:
+        kind = {bool: "flag", int: "integer", float: "number", str: "text"}.get(type(default), "")
+    if not kind:
+        raise Refused(f"attribute '{parameter.name}' has no type that SQL has",
+                      f"an annotation names it: {parameter.name}: int, float, bool, str, or list[int]")
+    found = re.search(rf"(?m)^\s*(?::param\s+)?{re.escape(parameter.name)}\s*(?:\([^)\n]*\))?\s*(?::|--)\s*(\S.*)$",
+                      documentation or "")
+    return {"name": parameter.name, "type": kind, "default": list(default) if isinstance(default, tuple) else default,
+            "required": parameter.default is parameter.empty, "doc": found.group(1).strip() if found else ""}
 
 
 def optimizer_of(space, torch):

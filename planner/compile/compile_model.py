@@ -7,6 +7,8 @@ from collections import namedtuple
 
 FILE = "<model>"     # the user's source in tracebacks
 TABLE_ROWS = 4096    # of a larger Embedding only so many rows exist here
+FEATURES = []        # their names
+SOURCE = []          # its lines
 Feature = namedtuple("Feature", "name kind width buckets length")
 
 
@@ -48,7 +50,7 @@ def guarded(work, *args, **kwargs):
             hint = "x is a dict of tensors by the names of features: torch.cat([x['age'], x['hours']], dim=1)"
         elif isinstance(error, KeyError):
             hint = ("a category with one id per row, [rows], has no mask" if ".mask" in text else
-                    "x has the features of the SELECT, by their names")
+                    "x has the features of the SELECT, by their names: " + ", ".join(FEATURES))
         elif "indices" in text and "Float" in text:
             hint = ("an Embedding gets ids, and this feature is numbers: COLUMN CATEGORY_ID(column, 100) makes ids of a "
                     "number, SEQ_CATEGORY_ID(column, 100) of a list")
@@ -58,6 +60,7 @@ def guarded(work, *args, **kwargs):
 
 
 def load(source):
+    SOURCE.extend(source.split("\n"))
     try:
         code = compile(source, FILE, "exec")
     except (SyntaxError, ValueError) as error:
@@ -66,34 +69,6 @@ def load(source):
     space = {"__name__": "model"}
     guarded(exec, code, space)
     return space
-
-
-def attribute_of(parameter, documentation):
-    """The type of an attribute: that of its annotation, else of its default."""
-    default = None if parameter.default is parameter.empty else parameter.default
-    note = "" if parameter.annotation is parameter.empty else (
-        parameter.annotation if isinstance(parameter.annotation, str) else
-        getattr(parameter.annotation, "__name__", "") if isinstance(parameter.annotation, type) and
-        not getattr(parameter.annotation, "__args__", ()) else str(parameter.annotation))
-    element = next((t for t in ("int", "float", "str") if re.search(rf"\b{t}\b", note)), "")
-    if re.search(r"(?i)\b(list|tuple|sequence|iterable)\b", note):
-        kind = {"int": "integers", "str": "texts"}.get(element, "numbers")
-    elif re.search(r"\bbool\b", note):
-        kind = "flag"
-    elif element:
-        kind = {"int": "integer", "float": "number", "str": "text"}[element]
-    elif isinstance(default, (list, tuple)):
-        kind = ("texts" if default and all(isinstance(v, str) for v in default) else
-                "numbers" if any(isinstance(v, float) for v in default) else "integers")
-    else:
-        kind = {bool: "flag", int: "integer", float: "number", str: "text"}.get(type(default), "")
-    if not kind:
-        raise Refused(f"attribute '{parameter.name}' has no type that SQL has",
-                      f"an annotation names it: {parameter.name}: int, float, bool, str, or list[int]")
-    found = re.search(rf"(?m)^\s*(?::param\s+)?{re.escape(parameter.name)}\s*(?:\([^)\n]*\))?\s*(?::|--)\s*(\S.*)$",
-                      documentation or "")
-    return {"name": parameter.name, "type": kind, "default": list(default) if isinstance(default, tuple) else default,
-            "required": parameter.default is parameter.empty, "doc": found.group(1).strip() if found else ""}
 
 
 def choose(space, name):
@@ -172,17 +147,18 @@ class Tables:
         return found
 
 
-def numbers_of(outputs, rows, wanted, torch):
+def numbers_of(outputs, rows, wanted, line, torch):
     if not isinstance(outputs, torch.Tensor) or not outputs.is_floating_point():
         what = str(outputs.dtype) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
-        raise Refused(f"forward returned {what}, not a tensor of floats")
+        raise Refused(f"forward returned {what}, not a tensor of floats", "", line)
     shape = list(outputs.shape)
     if shape != [rows, wanted] and shape != [rows, 2 if wanted == 1 else wanted] and not (wanted == 1 and shape == [rows]):
         raise Refused(f"forward returned a tensor of {shape} for {rows} rows",
-                      f"this label needs {[rows, wanted]}" + (f" or {[rows]}" if wanted == 1 else "") + ": `outputs` says how many")
+                      f"this label needs {[rows, wanted]}" + (f" or {[rows]}" if wanted == 1 else "") + ": `outputs` says how many", line)
     flat = outputs.detach().reshape(-1).tolist()
     if not all(map(math.isfinite, flat)):
-        raise Refused("forward returned NaN or infinity for ordinary rows")
+        raise Refused("forward returned NaN or infinity for ordinary rows",
+                      "torch.clamp keeps log and sqrt above 0, and exp below infinity", line)
     return {"width": 1 if len(shape) == 1 else shape[1], "values": flat}
 
 
@@ -216,9 +192,11 @@ def export(model, inputs, names, output, torch):
                 or re.search(r"ONNX export failed on an operator.*?: '?(?:aten::)?(\w+)", str(error))
             line = re.search(rf"{FILE}\((\d+)\)", str(error))
             if unknown and "pport" in str(error):
+                word = unknown.group(1).rsplit("_", 1)[-1]
+                named = next((n for n, text in enumerate(SOURCE, 1) if word in text), 0)  # torch does not tell where
                 raise Refused(f"operator '{unknown.group(1)}' of torch has no counterpart in ONNX",
                               "write it with sums, products and functions of single numbers",
-                              int(line.group(1)) if line else user_line(error)[0])
+                              int(line.group(1)) if line else user_line(error)[0] or named)
             raise
     os.dup2(printed, 1)
     for warning in seen:
@@ -241,6 +219,7 @@ def compile_model(request):
     space = load(request["source"])
     maker = guarded(choose, space, request["name"])
     features = [Feature(**f) for f in request["features"]]
+    FEATURES.extend(f.name for f in features)
     given = dict(request["attributes"])
     for name, value in (("features", features), ("outputs", request["outputs"])):
         if any(p.name == name for p in parameters_of(maker)):
@@ -249,6 +228,7 @@ def compile_model(request):
     model = guarded(maker, **given)
     if not isinstance(model, torch.nn.Module):
         raise Refused(f"{maker.__name__} returned {type(model).__name__}, not a torch.nn.Module")
+    line = getattr(getattr(model.forward, "__code__", None), "co_firstlineno", 0)
     own, wants = model.forward, list(inspect.signature(model.forward).parameters.values())
     names = list(tensors_of(request["batches"][0]["x"], request["batches"][0]["rows"], features, torch))
     wants = [p.name for p in wants if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
@@ -266,7 +246,7 @@ def compile_model(request):
     with torch.no_grad():
         for batch in request["batches"]:
             x = tensors_of(batch["x"], batch["rows"], features, torch)
-            outputs.append(numbers_of(guarded(model, *(x[n] for n in names)), batch["rows"], request["outputs"], torch))
+            outputs.append(numbers_of(guarded(model, *(x[n] for n in names)), batch["rows"], request["outputs"], line, torch))
     model.train()
     last = request["batches"][-1]
     x = tensors_of(last["x"], last["rows"], features, torch)

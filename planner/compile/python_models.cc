@@ -6,6 +6,7 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <utility>
 
@@ -239,6 +240,17 @@ void WriteUse(const PythonSource& source, const PythonModelUse& use, JsonWriter*
   json->EndArray();
 }
 
+// "node '/CumSum, line 10' (CumSum): ..." is of line 10 of the source; 0: of no line.
+int64_t LineOfNode(std::string_view message) {
+  constexpr std::string_view kLine = ", line ";
+  const size_t at = message.find(kLine);
+  int64_t line = 0;
+  if (message.starts_with("node '") && at < message.find("' (")) {
+    std::from_chars(message.data() + at + kLine.size(), message.data() + message.size(), line);
+  }
+  return line;
+}
+
 class RowsWriter {
  public:
   RowsWriter(const models::FeaturePlan& plan, const models::FeatureTransform& transform,
@@ -368,7 +380,11 @@ Result<std::string> CompilePythonModel(const PythonSource& source, const PythonM
   json.EndArray();
   json.EndObject();
   ASSIGN_OR_RETURN(std::string compiled, Ask(source, buffer.GetString(), options));
-  RETURN_IF_ERROR(CheckAgainstModule(compiled, use.features, use.seed, rows));
+  const Status agrees = CheckAgainstModule(compiled, use.features, use.seed, rows);
+  if (!agrees.ok()) {
+    const Span place = PlaceIn(source.text, LineOfNode(agrees.message()), 0);
+    return place.valid() ? agrees.MovedTo(place) : agrees;
+  }
   return compiled;
 }
 
