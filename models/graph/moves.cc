@@ -78,8 +78,12 @@ class Concat final : public Operator {
         for (size_t i = 0; i < outer_; ++i) {
           const float* from = back + i * line + at;
           float* to = target.to + i * width;
+          if (!target.add) {
+            std::copy_n(from, width, to);
+            continue;
+          }
           for (size_t j = 0; j < width; ++j) {
-            to[j] = target.add ? to[j] + from[j] : from[j];
+            to[j] += from[j];
           }
         }
       }
@@ -170,16 +174,24 @@ class Split final : public Operator {
   std::vector<int64_t> widths_;
 };
 
-// Visits the elements of a shape in order, together with an offset that moves by other strides.
+// Elements of one line along the last axis: at [i, i + count), and at place, place + step ...
+struct PlacedLine {
+  size_t i, count;
+  int64_t place, step;
+};
+
+// Visits the lines of a shape in order, together with an offset that moves by other strides.
 template <typename Body>
-void ForEachPlace(const Shape& shape, const std::vector<int64_t>& strides, int64_t first,
-                  Body body) {
+void ForEachLine(const Shape& shape, const std::vector<int64_t>& strides, int64_t first,
+                 Body body) {
   const int64_t n = ExtentOf(shape, 0);
+  const int64_t count = shape.empty() ? 1 : shape.back();
   std::vector<int64_t> at(shape.size(), 0);
   int64_t place = first;
-  for (int64_t i = 0; i < n; ++i) {
-    body(static_cast<size_t>(i), static_cast<size_t>(place));
-    for (size_t axis = shape.size(); axis-- > 0;) {
+  for (int64_t i = 0; i < n; i += count) {
+    body(PlacedLine{static_cast<size_t>(i), static_cast<size_t>(count), place,
+                    shape.empty() ? 1 : strides.back()});
+    for (size_t axis = std::max<size_t>(shape.size(), 1) - 1; axis-- > 0;) {
       place += strides[axis];
       if (++at[axis] < shape[axis]) {
         break;
@@ -188,6 +200,16 @@ void ForEachPlace(const Shape& shape, const std::vector<int64_t>& strides, int64
       at[axis] = 0;
     }
   }
+}
+
+template <typename Body>
+void ForEachPlace(const Shape& shape, const std::vector<int64_t>& strides, int64_t first,
+                  Body body) {
+  ForEachLine(shape, strides, first, [&](const PlacedLine& line) {
+    for (size_t j = 0; j < line.count; ++j) {
+      body(line.i + j, static_cast<size_t>(line.place + static_cast<int64_t>(j) * line.step));
+    }
+  });
 }
 
 std::vector<int64_t> StridesOf(const Shape& shape) {
@@ -203,15 +225,33 @@ class Strided : public Operator {
  public:
   void Forward(const OperatorContext& node) final {
     WithElements(node.In(0), node.Out(), [&](auto* from, auto* to) {
-      ForEachPlace(node.Out().shape, strides_, first_,
-                   [&](size_t i, size_t place) { to[i] = from[place]; });
+      ForEachLine(node.Out().shape, strides_, first_, [&](const PlacedLine& line) {
+        if (line.step == 1) {
+          std::copy_n(from + line.place, line.count, to + line.i);
+          return;
+        }
+        for (size_t j = 0; j < line.count; ++j) {
+          to[line.i + j] = from[line.place + static_cast<int64_t>(j) * line.step];
+        }
+      });
     });
   }
   void Backward(const OperatorContext& node) final {
     const float* back = node.Back();
     if (float* to = node.Zeroed(0)) {
-      ForEachPlace(node.Out().shape, strides_, first_,
-                   [&](size_t i, size_t place) { to[place] += back[i]; });
+      ForEachLine(node.Out().shape, strides_, first_, [&](const PlacedLine& line) {
+        float* own = to + line.place;
+        const float* from = back + line.i;
+        if (line.step == 1) {
+          for (size_t j = 0; j < line.count; ++j) {
+            own[j] += from[j];
+          }
+          return;
+        }
+        for (size_t j = 0; j < line.count; ++j) {
+          own[static_cast<int64_t>(j) * line.step] += from[j];
+        }
+      });
     }
   }
 
