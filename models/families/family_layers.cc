@@ -54,7 +54,7 @@ Result<GraphValue> WriteDeep(const std::vector<GraphFeature>& features, int64_t 
     }
   }
   if (width == 0) {
-    return InvalidArgument("no feature goes into the deep part");
+    return InvalidArgument("the deep part reads no feature");
   }
   const GraphValue hidden =
       writer->Hidden("deep", writer->Concat(inputs, "deep/input"), attributes, first, prefix);
