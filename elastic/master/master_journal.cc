@@ -55,6 +55,7 @@ void Master::SaveState(MasterSave* save) const {
     MemberState* one = save->add_members();
     one->set_name(worker.name);
     one->set_incarnation(incarnation.value());
+    one->set_starting(!worker.joined);
   }
   for (const auto& [incarnation, offset] : staleness_.Offsets()) {
     ClockState* one = save->add_clocks();
@@ -112,7 +113,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
     if (worker == kNoIncarnation || worker >= next || !known.insert(worker).second) {
       return Internal(fmt::format("a job that was saved with incarnation {} of {}", worker, next));
     }
-    members.push_back({one.name(), worker, true, true, now});
+    members.push_back({one.name(), worker, !one.starting(), !one.starting(), now});
   }
   pool_.Restore(save.started(), next, members);
   std::map<Incarnation, int64_t> offsets;

@@ -59,6 +59,23 @@ TEST_F(MasterTakeOver, K20_ThePlacementOfTheParametersIsKnown) {
   EXPECT_EQ(master_->placement(), placement);
 }
 
+// A pod may wait for a node for long, and its fleet looks after it.
+TEST_F(MasterTakeOver, WhoHasNotStartedYetIsNotTakenForSilent) {
+  Start();
+  ASSERT_TRUE(Take(Worker(0)).has_value());
+  Write();
+  TakeOver();
+  master_->Tick(At(5 + options_.silence_seconds - 1));
+  Collect();
+  EXPECT_EQ(started_.size(), 2U);
+  master_->Tick(At(5 + options_.silence_seconds + 1));
+  Collect();
+  ASSERT_EQ(stopped_.size(), 1U) << "the one that had begun says nothing";
+  EXPECT_EQ(stopped_[0].name, started_[0].name);
+  EXPECT_EQ(started_.size(), 3U);
+  ASSERT_TRUE(Take(Worker(1), 100).has_value());
+}
+
 TEST_F(MasterTakeOver, P8_NobodyBeginsBeforeAllWhoTrainHaveSaidWhereTheyAre) {
   options_.staleness = 2;
   Start();
