@@ -22,6 +22,7 @@ constexpr std::array kMutableAttributes = {
     "engine.min_workers",
     "engine.max_workers",
     "engine.num_ps",
+    "engine.max_ps",
     "engine.replicas",
     "engine.cpu",
     "engine.memory",

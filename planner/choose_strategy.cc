@@ -106,7 +106,8 @@ Status MakeSynchronous(const AttributeSet& attributes, uint32_t batch_size,
 
 // All-reduce has synchronous steps and no servers.
 Status CheckAllReduce(const AttributeSet& attributes) {
-  for (const char* name : {"engine.num_ps", "engine.replicas", "engine.staleness"}) {
+  for (const char* name :
+       {"engine.num_ps", "engine.max_ps", "engine.replicas", "engine.staleness"}) {
     if (attributes.Integer(name).value_or(0) > 0) {
       return Conflict(attributes, name,
                       fmt::format("engine.strategy='allreduce' and {} exclude each other", name))
@@ -183,6 +184,15 @@ Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Str
         .Hint(fmt::format("engine.num_ps={}, or smaller layers", fewest));
   }
   strategy->set_parameter_servers(Unsigned(servers));
+  if (const std::optional<int64_t> most = attributes.Integer("engine.max_ps")) {
+    if (*most < servers) {
+      return Conflict(attributes, "engine.max_ps",
+                      fmt::format("engine.max_ps is {}, and the job starts with {} parameter "
+                                  "server{}",
+                                  *most, servers, servers == 1 ? "" : "s"));
+    }
+    strategy->set_max_parameter_servers(Unsigned(*most));
+  }
   return OkStatus();
 }
 
@@ -191,8 +201,8 @@ Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Str
 bool RequestsFleet(const AttributeSet& attributes) {
   const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
   return strategy == "parameter_server" || strategy == "allreduce" ||
-         attributes.Given("engine.num_ps") || attributes.Given("engine.min_workers") ||
-         attributes.Given("engine.max_workers") ||
+         attributes.Given("engine.num_ps") || attributes.Given("engine.max_ps") ||
+         attributes.Given("engine.min_workers") || attributes.Given("engine.max_workers") ||
          attributes.Integer("engine.num_workers").value_or(1) > 1;
 }
 
@@ -223,7 +233,8 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
     for (const auto& [name, most] : {std::pair{"engine.num_workers", 1},
                                      {"engine.min_workers", 1},
                                      {"engine.max_workers", 1},
-                                     {"engine.num_ps", 0}}) {
+                                     {"engine.num_ps", 0},
+                                     {"engine.max_ps", 0}}) {
       if (asked == "local" && attributes.Integer(name).value_or(most) > most) {
         return Conflict(attributes, name,
                         "engine.strategy='local' trains in one process, with one worker");
@@ -247,10 +258,10 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
   RETURN_IF_ERROR(ReadMode(attributes, work.batch_size, strategy, notes));
   RETURN_IF_ERROR(ChooseServers(attributes, work, strategy));
-  strategy->set_replicas(strategy->parameter_servers() > 1
-                             ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
-                             : 0);
-  if (strategy->parameter_servers() == 1 && attributes.Integer("engine.replicas").value_or(0) > 0) {
+  const uint32_t most = std::max(strategy->parameter_servers(), strategy->max_parameter_servers());
+  strategy->set_replicas(most > 1 ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
+                                  : 0);
+  if (most == 1 && attributes.Integer("engine.replicas").value_or(0) > 0) {
     return Conflict(attributes, "engine.replicas",
                     "engine.replicas needs two parameter servers or more, and there is one")
         .Hint("write engine.num_ps=2");

@@ -48,7 +48,7 @@ const ModelType* Type(std::string_view name) {
 // Whether it asks for several processes, which only networks support.
 bool RequestsProcesses(const std::string& name, const parser::AttributeValue& value) {
   const auto* integer = std::get_if<int64_t>(&value.value);
-  if (name == "engine.num_ps") {
+  if (name == "engine.num_ps" || name == "engine.max_ps") {
     return integer != nullptr && *integer > 0;
   }
   if (name == "engine.num_workers" || name == "engine.min_workers" ||

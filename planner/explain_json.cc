@@ -229,6 +229,9 @@ void PutStrategy(const plan::TrainPlan& plan, Writer* json) {
   json->Put("min_workers", strategy.min_workers());
   json->Put("max_workers", strategy.max_workers());
   json->Put("parameter_servers", strategy.parameter_servers());
+  if (strategy.max_parameter_servers() > 0) {
+    json->Put("max_parameter_servers", strategy.max_parameter_servers());
+  }
   json->Put("micro_batches", strategy.micro_batches());
   json->Put("outlives", DescribeSurvival(plan));
   json->Put("repeats", DescribeRepetition(strategy));

@@ -293,6 +293,14 @@ bool AddsUp(const plan::Strategy& strategy) {
   return strategy.kind() == plan::Strategy::PARAMETER_SERVER && strategy.parameter_servers() == 0;
 }
 
+std::string DescribeServers(const plan::Strategy& strategy) {
+  const uint32_t servers = strategy.parameter_servers();
+  if (strategy.max_parameter_servers() > servers) {
+    return fmt::format("{} to {} parameter servers", servers, strategy.max_parameter_servers());
+  }
+  return fmt::format("{} parameter server{}", servers, servers == 1 ? "" : "s");
+}
+
 std::string DescribeStrategy(const plan::Strategy& strategy) {
   if (strategy.kind() == plan::Strategy::LOCAL) {
     return strategy.mode() == plan::Strategy::SYNCHRONOUS
@@ -305,10 +313,7 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
   if (AddsUp(strategy)) {
     return text + "which add up shards; the master solves";
   }
-  text += strategy.kind() == plan::Strategy::ALL_REDUCE
-              ? "all-reduce"
-              : fmt::format("{} parameter server{}", strategy.parameter_servers(),
-                            strategy.parameter_servers() == 1 ? "" : "s");
+  text += strategy.kind() == plan::Strategy::ALL_REDUCE ? "all-reduce" : DescribeServers(strategy);
   if (strategy.transport() == plan::Strategy::BFLOAT16) {
     text += ", bf16 messages";
   }

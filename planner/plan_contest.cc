@@ -197,10 +197,13 @@ void ShowAsCandidate(plan::TrainPlan* plan) {
                                 });
   if (plan->strategy().kind() != plan::Strategy::LOCAL) {
     uint32_t servers = plan->strategy().parameter_servers();
+    uint32_t most = plan->strategy().max_parameter_servers();
     for (const plan::Candidate& candidate : contest.candidates()) {
       servers = std::max(servers, candidate.plan().strategy().parameter_servers());
+      most = std::max(most, candidate.plan().strategy().max_parameter_servers());
     }
     plan->mutable_strategy()->set_parameter_servers(servers);  // for which room is found
+    plan->mutable_strategy()->set_max_parameter_servers(most);
   }
   if (own == contest.candidates().end()) {
     return;

@@ -48,8 +48,9 @@ bool SetsStepping(const std::string& name) {
 
 // Attributes that apply only when gradients are exchanged.
 bool SetsExchange(const std::string& name) {
-  return name == "engine.num_ps" || name == "engine.replicas" || name == "engine.staleness" ||
-         name == "engine.transport" || name == "engine.micro_batches" || name == "engine.strategy";
+  return name == "engine.num_ps" || name == "engine.max_ps" || name == "engine.replicas" ||
+         name == "engine.staleness" || name == "engine.transport" ||
+         name == "engine.micro_batches" || name == "engine.strategy";
 }
 
 // Whether the statement leaves it open how a network's weights are held back.

@@ -128,8 +128,8 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (plan->strategy().kind() == plan::Strategy::LOCAL) {
     std::vector<const char*> of_processes = {
         "engine.num_workers", "engine.min_workers", "engine.max_workers", "engine.num_ps",
-        "engine.replicas",    "engine.staleness",   "engine.transport",   "engine.on_poison",
-        "engine.cpu",         "engine.memory",      "engine.priority"};
+        "engine.max_ps",      "engine.replicas",    "engine.staleness",   "engine.transport",
+        "engine.on_poison",   "engine.cpu",         "engine.memory",      "engine.priority"};
     of_processes.insert(of_processes.end(), PodAttributes().begin(), PodAttributes().end());
     for (const char* name : of_processes) {
       const int64_t no_fleet = std::string_view(name).ends_with("workers") ? 1 : 0;

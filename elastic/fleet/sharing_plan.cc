@@ -207,9 +207,20 @@ void SharingPlan::GiveMinimum(size_t job) {
   if (limits_[job] == 0) {
     return;  // its servers alone would be of no use
   }
+  if (TryMinimum(job, true)) {
+    return;
+  }
+  // A further server of a job that runs is not worth the job.
+  if (running_[job].size() < state_.jobs[job].min || !TryMinimum(job, false)) {
+    limits_[job] = 0;
+  }
+}
+
+// False: it does not fit, and nothing has changed.
+bool SharingPlan::TryMinimum(size_t job, bool with_waiting) {
   const auto before = std::tuple(room_, free_, budget_, kept_, puts_, next_running_);
   bool fits = true;
-  for (size_t i = 0; fits && i < state_.processes.size(); ++i) {
+  for (size_t i = 0; with_waiting && fits && i < state_.processes.size(); ++i) {
     if (Waits(i, static_cast<int>(job))) {
       fits = PutWaiting(i);
     }
@@ -221,8 +232,8 @@ void SharingPlan::GiveMinimum(size_t job) {
     std::tie(room_, free_, budget_, kept_, puts_, next_running_) = before;
     counts_[job] = 0;
     starts_[job].clear();
-    limits_[job] = 0;
   }
+  return fits;
 }
 
 // The gain of one more worker for the job, and for the cluster.

@@ -45,6 +45,7 @@ class SharingPlan {
   std::optional<size_t> Keepable(size_t job);
   bool GiveWorker(size_t job);
   void GiveMinimum(size_t job);
+  bool TryMinimum(size_t job, bool with_waiting);
   double Gain(size_t index);
   bool BeforeAtEqualGain(size_t a, size_t b) const;
   void FillUp();

@@ -17,6 +17,7 @@
 #include "elastic/job/job_handle.h"
 #include "elastic/job/job_options_internal.h"
 #include "elastic/job/process.pb.h"
+#include "elastic/job/server_follower.h"
 #include "elastic/master/job_processes_internal.h"
 #include "elastic/master/master_service.h"
 #include "elastic/master/parameter_fleet.h"
@@ -76,7 +77,7 @@ class FleetJob {
     Placement placement = master.placement();
     MasterHost host(
         std::move(master), succession_.journal, journal_term_,
-        [this](const Master::Action& action) { return Act(action); }, job_.progress, job_.events);
+        [this](const Master::Action& action) { return Act(action); }, progress_, job_.events);
     host_ = &host;
     MakeParameters(host, std::move(placement));
     ASSIGN_OR_RETURN(
@@ -121,6 +122,16 @@ class FleetJob {
     parameter_calls_.Stop();
     fleet_calls_->End();  // no process is started any more
     processes_->StopAll(fleet_);
+  }
+
+  // On the thread on which the host runs.
+  void OnProgress(const Progress& progress) {
+    if (HasServers() && master_ != nullptr) {
+      follower_->OnProgress(progress, master_->workers_profile(), SteadyClock().Now());
+    }
+    if (job_.progress) {
+      job_.progress(progress);
+    }
   }
 
   void OnFailedCall(const Status& why) {
@@ -224,7 +235,8 @@ class FleetJob {
   void MakeParameters(MasterHost& host, Placement placement) {
     ParameterFleet::Options options;
     options.servers = std::max<uint32_t>(1, job_.plan.strategy().parameter_servers());
-    options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
+    const uint32_t most = std::max(options.servers, job_.plan.strategy().max_parameter_servers());
+    options.partitions = std::max(kPartitions, most * kPartitionsPerServer);
     options.replicas = job_.plan.strategy().replicas() > 0;
     options.key = endpoint_.key;
     options.term = endpoint_.term;
@@ -282,6 +294,13 @@ class FleetJob {
       host.With([](Master& master, TimePoint now) { master.OnCheckpoint(now); });
     };
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
+    follower_ = std::make_unique<ServerFollower>(
+        *parameters_, options.servers, std::min(most, options.partitions),
+        [&host](const std::string& detail) {
+          host.With([&](Master& master, TimePoint) {
+            master.outbox().AddEvent("servers_scaled", detail);
+          });
+        });
   }
 
   void FillConfig() {
@@ -425,6 +444,8 @@ class FleetJob {
   MasterHost* host_ = nullptr;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
+  std::unique_ptr<ServerFollower> follower_;
+  const ProgressCallback progress_ = [this](const Progress& progress) { OnProgress(progress); };
   std::unique_ptr<MasterServer> master_;
   std::unique_ptr<FleetOptimum> optimum_;  // of a plan that has one
   std::shared_ptr<JobProcesses> processes_;

@@ -147,6 +147,7 @@ plan::TrainPlan JobCheckpoints::PlanToRun(const plan::TrainPlan& plan) const {
   strategy->set_max_workers(wanted.max_workers());
   strategy->set_workers(wanted.workers());
   strategy->set_parameter_servers(wanted.parameter_servers());
+  strategy->set_max_parameter_servers(wanted.max_parameter_servers());
   strategy->set_replicas(wanted.replicas());
   strategy->set_cpu(wanted.cpu());
   strategy->set_memory_bytes(wanted.memory_bytes());

@@ -174,6 +174,11 @@ void ParameterFleet::SetServers(uint32_t servers) {
   changed_.notify_all();
 }
 
+uint32_t ParameterFleet::wanted() const {
+  const MutexLock lock(mutex_);
+  return wanted_;
+}
+
 PartitionMap ParameterFleet::map() const {
   const MutexLock lock(mutex_);
   return map_;

@@ -82,6 +82,7 @@ class ParameterFleet {
   // Moves all partitions to this many servers, started or stopped as needed, while training
   // continues.
   void SetServers(uint32_t servers);
+  uint32_t wanted() const;
   // Writes a checkpoint during the training. Servers pause while they copy their memory
   // (parameters, slots, windows and the queue's position form one cut), and write while they serve.
   // The event is "checkpoint_written" or "checkpoint_failed"; the job continues in either case. A
@@ -118,6 +119,7 @@ class ParameterFleet {
   std::map<ServerId, std::string> Nodes() const REQUIRES(mutex_);
   // parameter_fleet_map.cc
   Status TakeOver(const std::set<ServerId>& lost);
+  std::vector<ServerId> TakeSuperfluous() REQUIRES(mutex_);
   Result<bool> Rebalance();
   // Copies what `next` needs, then installs it. False: a server was lost meanwhile.
   Result<bool> Move(const PartitionMap& now, const PartitionMap& next);

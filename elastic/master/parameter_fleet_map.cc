@@ -46,23 +46,42 @@ Status ParameterFleet::Remember(const PartitionMap& map) {
   return hooks_.remember ? hooks_.remember(placement) : Status();
 }
 
+// Of the servers that are still starting, those that are not wanted any more, the last one first.
+std::vector<ServerId> ParameterFleet::TakeSuperfluous() {
+  std::vector<ServerId> taken;
+  const size_t registered = Registered().size();
+  const size_t starting = wanted_ > registered ? wanted_ - registered : 0;
+  while (servers_.size() > registered + starting) {
+    const auto last = std::find_if(servers_.rbegin(), servers_.rend(), [](const auto& server) {
+      return server.second.address.empty();
+    });
+    taken.push_back(last->first);
+    servers_.erase(std::next(last).base());
+  }
+  return taken;
+}
+
 // All wanted servers are there: makes the first map, or a better one than the current.
 Result<bool> ParameterFleet::Rebalance() {
   std::map<ServerId, std::string> servers, nodes;
-  std::vector<ServerId> spare;
+  std::vector<ServerId> spare, starting;
   PartitionMap now;
   {
     const MutexLock lock(mutex_);
     now = map_;
     servers = Registered();
     nodes = Nodes();
-    if (servers.size() < wanted_) {
-      return false;  // they are starting
-    }
     while (servers.size() > wanted_) {
       spare.push_back(servers.rbegin()->first);
       servers.erase(std::prev(servers.end()));
     }
+    starting = TakeSuperfluous();
+  }
+  for (ServerId id : starting) {
+    hooks_.stop(id);
+  }
+  if (servers.size() < wanted()) {
+    return false;  // they are starting
   }
   if (now.version == kNoMapVersion) {
     RETURN_IF_ERROR(Install(PlaceEvenly(servers, options_.partitions, options_.replicas, nodes),

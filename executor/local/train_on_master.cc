@@ -334,7 +334,7 @@ Room::Request RoomFor(const plan::TrainPlan& plan, const std::string& job_name) 
   request.cpu = strategy.cpu();
   const int64_t asked = strategy.memory_bytes();
   request.memory_bytes = asked > 0 ? asked : plan.estimated_memory_bytes();
-  request.servers = strategy.parameter_servers();
+  request.servers = std::max(strategy.parameter_servers(), strategy.max_parameter_servers());
   request.server_memory_bytes = asked > 0 ? asked : plan.estimated_server_memory_bytes();
   return request;
 }

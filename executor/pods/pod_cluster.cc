@@ -243,7 +243,8 @@ Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig&
   spec.source_key = "config";
   spec.workers.min = std::max<uint32_t>(1, strategy.min_workers());
   spec.workers.max = std::max({1U, strategy.workers(), strategy.max_workers()});
-  spec.servers.max = strategy.parameter_servers();
+  spec.servers.min = strategy.parameter_servers();
+  spec.servers.max = std::max(strategy.parameter_servers(), strategy.max_parameter_servers());
   spec.priority = strategy.priority();
   spec.template_name = strategy.pods().template_name();
   spec.image = options_.image;

@@ -143,6 +143,9 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
       WithAliases(Integer("engine.num_ps", {}, Between(0, kMaxWorkers), "parameter servers"),
                   {"train.num_ps"}));
+  attributes->push_back(Integer("engine.max_ps", {}, Between(0, kMaxWorkers),
+                                "the largest number of parameter servers that the job grows to "
+                                "while the exchange with them slows its workers"));
   attributes->push_back(Integer("engine.replicas", {}, Between(0, 1),
                                 "further copies of each parameter on another server, so that a "
                                 "lost one costs nothing; 1 with two servers or more"));

@@ -99,8 +99,12 @@ void AddSpec(const k8s::TrainingJobSpec& spec, parser::TrainStatement& statement
   if (workers.max) {
     additions.Add("engine.max_workers", int64_t{*workers.max});
   }
-  if (spec.servers.max.value_or(spec.servers.min.value_or(0)) > 0) {
-    additions.Add("engine.num_ps", int64_t{spec.servers.max.value_or(*spec.servers.min)});
+  const uint32_t servers = spec.servers.min.value_or(spec.servers.max.value_or(0));
+  if (servers > 0) {
+    additions.Add("engine.num_ps", int64_t{servers});
+  }
+  if (spec.servers.max.value_or(0) > servers) {
+    additions.Add("engine.max_ps", int64_t{*spec.servers.max});
   }
   if (spec.priority != 0) {
     additions.Add("engine.priority", int64_t{spec.priority});

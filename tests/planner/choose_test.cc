@@ -170,6 +170,12 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
   EXPECT_EQ(asked.mode(), plan::Strategy::ASYNCHRONOUS);
   EXPECT_EQ(asked.workers(), 4U);
   EXPECT_EQ(asked.parameter_servers(), 1U);
+  EXPECT_EQ(asked.max_parameter_servers(), 0U);
+  const plan::Strategy growing =
+      Train(head + ", engine.num_workers=4, engine.num_ps=2, engine.max_ps=4" + tail).strategy();
+  EXPECT_EQ(growing.parameter_servers(), 2U);
+  EXPECT_EQ(growing.max_parameter_servers(), 4U);
+  EXPECT_EQ(Train(head + ", engine.max_ps=3" + tail).strategy().replicas(), 1U);
   const plan::Strategy synchronous =
       Train(head + ", engine.sync=true, engine.min_workers=2, engine.max_workers=5" + tail)
           .strategy();

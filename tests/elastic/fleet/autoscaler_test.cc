@@ -87,6 +87,19 @@ class Cluster {
   TimePoint now = std::chrono::hours(1);
 };
 
+// A further server that has no room does not end the job that asked for it.
+TEST(Autoscaler, AWaitingServerIsNotWorthTheJob) {
+  Cluster full(1, 3);
+  const int job = full.Job(2, 4);
+  full.Run(job, 1, 0, false);
+  full.Run(job, 2);
+  full.Run(job, 1, ClusterProcess::kNone, false);
+  const ScalingDecision decision = full.Decide();
+  EXPECT_EQ(decision.targets[0].workers, 2U);
+  EXPECT_TRUE(decision.victims.empty());
+  EXPECT_TRUE(decision.puts.empty());
+}
+
 TEST(Autoscaler, A1_Fulfilment) {
   EXPECT_EQ(Fulfilment(1, 2, 2), 1);
   EXPECT_EQ(Fulfilment(1, 2, 1), 0);
@@ -255,7 +268,8 @@ TEST(Autoscaler, A10_AMeasurementThatVariesMovesNobody) {
   cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}, {9, 805}};
   const ScalingDecision decision = cluster.Decide();
   EXPECT_EQ(decision.targets[0].workers, 8U);
-  EXPECT_EQ(decision.targets[0].reason, "one more would add less than 20 % of the first one's rows");
+  EXPECT_EQ(decision.targets[0].reason,
+            "one more would add less than 20 % of the first one's rows");
 }
 
 TEST(Autoscaler, OfJobsOfTheSameSecondTheOneThatRunsStays) {

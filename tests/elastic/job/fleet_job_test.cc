@@ -242,6 +242,41 @@ TEST(TrainOnFleet, P20_ServersComeAndGoWhileTrainingGoesOn) {
   EXPECT_EQ(handle.SetParameterServers(2).code(), Code::kFailedPrecondition);
 }
 
+// Tiny batches: most of the workers' time is the exchange.
+TEST(TrainOnFleet, ServersFollowTheWorkersWhereTheExchangeTakesMostOfTheTime) {
+  const auto source = SmallSource(3'000);
+  plan::TrainPlan plan = FleetPlan(2, 1, 1'000'000);
+  plan.mutable_strategy()->set_max_parameter_servers(2);
+  plan.mutable_strategy()->set_replicas(1);
+  std::stop_source finish;
+  int moved = 0, reports = 0;
+  std::string scaled;
+  EventCallback events;
+  events.on_event = [&](const std::string& kind, const std::string& detail) {
+    scaled += kind == "servers_scaled" ? detail : "";
+    moved += kind == "partitions_moved" ? 1 : 0;
+    if (moved > 0) {
+      finish.request_stop();
+    }
+  };
+  const auto progress = [&](const Progress&) {
+    if (++reports > 100'000) {
+      finish.request_stop();
+    }
+  };
+  ThreadFleet fleet(*source);
+  const Result<TrainOutcome> outcome = TrainOnFleet({.plan = plan,
+                                                     .source = *source,
+                                                     .dataset = source->Spec(500),
+                                                     .progress = progress,
+                                                     .events = events,
+                                                     .finish = finish.get_token()},
+                                                    fleet, "job1");
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_EQ(scaled.substr(0, 34), "2 instead of 1: the exchange takes") << scaled;
+  EXPECT_GE(moved, 1);
+}
+
 TEST(TrainOnFleet, AsynchronousTrainingOutlivesItsServers) {
   const auto source = SmallSource(20'000);
   plan::TrainPlan plan = FleetPlan(2, 3, 4);

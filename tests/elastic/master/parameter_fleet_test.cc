@@ -81,12 +81,16 @@ class World {
     hooks.start = [this](ServerId id) {
       if (id == deaf_) {
         EXPECT_TRUE(fleet_->OnRegistered(id, silent_.address()));
-      } else {
+      } else if (id != unplaced_) {
         Start(id);
       }
       return Status();
     };
-    hooks.stop = [this](ServerId id) { Kill(id); };
+    hooks.stop = [this](ServerId id) {
+      Kill(id);
+      const std::lock_guard lock(mutex_);
+      stopped_.insert(id);
+    };
     hooks.publish = [](const PartitionMap&) {};
     hooks.on_event = [this](const std::string& kind, const std::string& detail) {
       const std::lock_guard lock(mutex_);
@@ -139,6 +143,12 @@ class World {
   }
   // Server `id` will accept connections and never answer; nor does it report to the fleet.
   void StartDeaf(ServerId id) { deaf_ = id; }
+  // Server `id` will not find a place.
+  void LeaveUnplaced(ServerId id) { unplaced_ = id; }
+  bool Stopped(ServerId id) const {
+    const std::lock_guard lock(mutex_);
+    return stopped_.contains(id);
+  }
   // The report that servers send every second.
   void Beat() {
     const std::lock_guard lock(mutex_);
@@ -202,7 +212,8 @@ class World {
   std::map<ServerId, std::unique_ptr<ParameterShard>> shards_;
   std::map<ServerId, std::unique_ptr<ParameterServer>> doors_;
   std::atomic<int64_t> pushed_ = 0;
-  std::atomic<ServerId> deaf_ = kNoServer;
+  std::set<ServerId> stopped_;
+  std::atomic<ServerId> deaf_ = kNoServer, unplaced_ = kNoServer;
   SilentListener silent_;
   fs::path folder_;
   std::unique_ptr<ParameterFleet> fleet_;
@@ -345,6 +356,21 @@ TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
   EXPECT_LT(longest.count(), 10) << "a call's own patience is 15 seconds, the silence 1";
   EXPECT_FALSE(world.fleet().map().servers.contains(ServerId(2)));
   ASSERT_TRUE(world.Push(*worker, batch).ok());
+}
+
+TEST_F(ParameterFleetTest, AServerThatIsNotWantedAnyMoreDoesNotStart) {
+  World world(plan_, *network_, 2, {});
+  world.LeaveUnplaced(ServerId(2));
+  world.fleet().SetServers(4);
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  world.fleet().SetServers(3);
+  world.Await([&] { return world.Stopped(ServerId(2)); });
+  world.Await([&] { return world.fleet().map().servers.contains(ServerId(3)); });
+  world.fleet().SetServers(2);
+  world.Await([&] { return world.Stopped(ServerId(3)); });
+  EXPECT_EQ(world.fleet().map().servers.size(), 2U);
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
 }
 
 TEST_F(ParameterFleetTest, AServerThatDoesNotAnswerForAMomentIsAskedAgain) {
