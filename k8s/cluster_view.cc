@@ -75,6 +75,11 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   job.spec = std::move(*spec);
   job.status = std::move(*status);
   job.created = CreationTimeOf(object.json);
+  const bool suspended = SuspendedByGrant(job.status);
+  if (suspended != job.suspended) {
+    job.suspended = suspended;
+    RememberNeeds(job);
+  }
   // A rate counts if the same workers ran all the time that it was measured over.
   const uint32_t workers = job.status.running_workers;
   const bool steady = std::exchange(job.steady_workers, workers) == workers;
@@ -90,6 +95,17 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
     const double faster = 1 + kNewRateWeight * (rate / known.rows_per_second - 1);
     for (auto& [count, measured] : job.rates) {
       measured.rows_per_second *= faster;
+    }
+  }
+}
+
+// What a job that has just been suspended had besides its workers.
+void ClusterView::RememberNeeds(KnownJob& job) const {
+  job.needs.clear();
+  for (const auto& [uid, pod] : pods_) {
+    if (job.suspended && pod.job_uid == job.uid && pod.role != elastic::Role::kWorker &&
+        !pod.over && !pod.terminating) {
+      job.needs.push_back(pod);
     }
   }
 }
@@ -130,6 +146,12 @@ class ClusterView::Builder {
     }
     for (const auto& [uid, pod] : view_.pods_) {
       AddPod(uid, pod);
+    }
+    for (const auto& [uid, job] : view_.jobs_) {
+      const auto found = job_index_.find(job.uid);
+      if (job.suspended && found != job_index_.end()) {
+        AddNeeds(job, found->second);
+      }
     }
     for (size_t i = 0; i < made_.jobs.size(); ++i) {
       LimitByQuotas(i);
@@ -202,6 +224,8 @@ class ClusterView::Builder {
         std::max(described.min, workers.max.value_or(std::max(1U, job.status.most_workers)));
     described.arrival = job.created;
     described.granted = job.status.grant ? job.status.grant->workers : 0;
+    described.can_suspend = job.status.can_suspend;
+    described.suspended = job.suspended;
     int pod_priority = workers.priority.high_share >= 0.5 ? kHighPriority : kLowPriority;
     if (const PodFacts* worker = workers_[job.uid].newest) {
       described.worker = CapacityOf(worker->request);
@@ -244,7 +268,7 @@ class ClusterView::Builder {
     ClusterProcess process;
     process.name = pod.name;
     process.request = CapacityOf(pod.request);
-    process.terminating = pod.terminating;
+    process.terminating = pod.terminating || (job != job_index_.end() && Suspended(job->second));
     process.started = pod.created;
     process.priority = pod.priority;
     if (job != job_index_.end()) {
@@ -260,7 +284,7 @@ class ClusterView::Builder {
       if (process.worker && !process.terminating) {
         ++made_.jobs[static_cast<size_t>(process.job)].running;
       }
-    } else if (process.worker || pod.terminating ||
+    } else if (process.worker || process.terminating ||
                (process.job == ClusterProcess::kNone && !RoomWouldHelp(pod))) {
       return;  // a waiting worker is a start that the plan makes anew
     } else {
@@ -270,6 +294,26 @@ class ClusterView::Builder {
       }
     }
     made_.state.processes.push_back(std::move(process));
+  }
+
+  bool Suspended(int job) const { return made_.state.jobs[static_cast<size_t>(job)].suspended; }
+
+  // With what a suspended job would start; one processor each where this controller did not see it.
+  void AddNeeds(const KnownJob& job, int index) {
+    ClusterProcess process;
+    process.job = index;
+    for (const PodFacts& pod : job.needs) {
+      process.name = pod.name;
+      process.request = CapacityOf(pod.request);
+      process.priority = pod.priority;
+      process.nodes = AllowedBy(pod.rules);
+      made_.state.processes.push_back(process);
+    }
+    if (job.needs.empty()) {
+      process.request.cpu = kUnknownCpu;
+      const uint32_t servers = job.spec.servers.min.value_or(job.spec.servers.max.value_or(0));
+      made_.state.processes.insert(made_.state.processes.end(), 1 + servers, process);
+    }
   }
 
   static bool RoomWouldHelp(const PodFacts& pod) {
@@ -332,6 +376,10 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
     // no more than it may have. At the job's minimum the other one starts first, if it may have one
     // more.
     const elastic::ClusterJob& limits = snapshot.state.jobs[i];
+    grant.suspend = decision.targets[i].suspend;
+    if (grant.suspend) {
+      grant.give_up.clear();  // they stay until the checkpoint is written
+    }
     const auto leave = static_cast<uint32_t>(grant.give_up.size());
     if (leave > 0 && starts[i] > 0 && job.running == limits.min && job.running < limits.max) {
       grant.give_up.clear();
@@ -340,13 +388,17 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
       grant.workers = std::min(decision.targets[i].workers,
                                leave > 0 ? job.running - leave : job.running + starts[i]);
     }
-    if (job.running < limits.min && grant.workers < limits.min) {
+    if (limits.suspended && !grant.suspend) {
+      grant.workers = decision.targets[i].workers;  // it asks for its workers when it runs again
+    }
+    if (grant.suspend || (job.running < limits.min && grant.workers < limits.min)) {
       grant.workers = 0;
     }
     std::sort(grant.give_up.begin(), grant.give_up.end());
     grant.reason = decision.targets[i].reason;
     const bool waits = grant.workers == 0 && job.grant && job.grant->reason != grant.reason;
     if (!job.grant || job.grant->workers != grant.workers || waits ||
+        job.grant->suspend != grant.suspend ||
         (!grant.give_up.empty() && job.grant->give_up != grant.give_up)) {
       changed.emplace(i, std::move(grant));
     }

@@ -38,8 +38,9 @@ class ClusterView {
   // none with a node. Make describes it under the name `uid`.
   void Plan(const std::string& uid, const TrainingJobSpec& spec, std::vector<PodFacts> pods);
 
-  // The jobs are those that are neither over nor suspended; their order is stable. Every other pod
-  // is foreground; it waits if the scheduler has found no room for it, and room alone would help.
+  // The jobs are those that are neither over nor suspended by spec.suspend; their order is stable.
+  // Every other pod is foreground; it waits if the scheduler has found no room for it, and room
+  // alone would help.
   Snapshot Make() const;
 
  private:
@@ -55,8 +56,11 @@ class ClusterView {
     };
     std::map<uint32_t, Rate> rates;  // measured, by number of workers
     uint32_t steady_workers = 0;     // that ran when the status was last written
+    bool suspended = false;          // by its grant
+    std::vector<PodFacts> needs;     // master and servers of a suspended one
   };
   class Builder;
+  void RememberNeeds(KnownJob& job) const;
 
   std::map<std::string, NodeFacts> nodes_;    // by name
   std::map<std::string, PodFacts> pods_;      // by uid

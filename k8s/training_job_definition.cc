@@ -153,6 +153,8 @@ constexpr char kEnd[] = R"yaml(              priority:
                   giveUp: {type: array, items: {type: string}}
                   nodes: {type: array, items: {type: string}}
                   reason: {type: string}
+                  suspend: {type: boolean}
+              canSuspend: {type: boolean}
               workers:
                 type: object
                 properties:

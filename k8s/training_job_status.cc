@@ -157,8 +157,9 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json) {
       static_cast<uint64_t>(std::max<int64_t>(0, NumberIn(from, {"master", "number"})));
   status.master_pod = TextIn(from, {"master", "pod"});
   if (const Value* grant = FindIn(from, {"grant"}); grant != nullptr && grant->IsObject()) {
-    status.grant = Grant{CountIn(*grant, {"workers"}), TextsIn(*grant, {"giveUp"}),
-                         TextsIn(*grant, {"nodes"}), std::string(TextIn(*grant, {"reason"}))};
+    status.grant =
+        Grant{CountIn(*grant, {"workers"}), TextsIn(*grant, {"giveUp"}), TextsIn(*grant, {"nodes"}),
+              std::string(TextIn(*grant, {"reason"})), TrueIn(*grant, {"suspend"})};
   }
   status.running_workers = CountIn(from, {"workers", "running"});
   status.granted_workers = CountIn(from, {"workers", "granted"});
@@ -175,6 +176,7 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json) {
                                CountIn(each, {"to"}), std::string(TextIn(each, {"reason"}))});
   }
   status.selector = TextIn(from, {"selector"});
+  status.can_suspend = TrueIn(from, {"canSuspend"});
   status.started = TextIn(from, {"startTime"});
   status.ended = TextIn(from, {"completionTime"});
   return status;
@@ -206,6 +208,9 @@ std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
     patch.Set({"scalings"}, ScalingsJson(after.scalings, patch.memory()));
   }
   patch.Text({"selector"}, before.selector, after.selector);
+  if (before.can_suspend != after.can_suspend) {
+    patch.Set({"canSuspend"}, Value(after.can_suspend));
+  }
   patch.Text({"startTime"}, before.started, after.started);
   patch.Text({"completionTime"}, before.ended, after.ended);
   return patch.changed() ? std::optional<std::string>(patch.Json()) : std::nullopt;
@@ -224,7 +229,12 @@ std::string GrantPatch(const std::optional<Grant>& grant) {
   if (!grant->reason.empty()) {
     patch.Set({"grant", "reason"}, JsonText(grant->reason, patch.memory()));
   }
+  patch.Set({"grant", "suspend"}, Value(grant->suspend));
   return patch.Json();
+}
+
+bool SuspendedByGrant(const TrainingJobStatus& status) {
+  return status.grant && status.grant->suspend;
 }
 
 void SetCondition(TrainingJobStatus& status, std::string_view type, bool holds,

@@ -34,10 +34,12 @@ struct Condition {
 
 // Set by the controller: the number of workers that the job may have, the pods that it gives up
 // first, the nodes that it may use (none named: all), and for people why it is this number.
+// `suspend`: it is to free all of its pods, as with spec.suspend, until there is room again.
 struct Grant {
   uint32_t workers = 0;
   std::vector<std::string> give_up, nodes;
   std::string reason = {};
+  bool suspend = false;
 
   bool operator==(const Grant&) const = default;
 };
@@ -67,6 +69,7 @@ struct TrainingJobStatus {
   std::optional<double> loss, rows_per_second;
   std::vector<Scaling> scalings;  // the last kScalingsKept
   std::string selector;           // labels of its workers, for the scale subresource
+  bool can_suspend = false;       // it writes checkpoints
   std::string started, ended;     // RFC 3339
 
   bool operator==(const TrainingJobStatus&) const = default;
@@ -83,6 +86,9 @@ std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
                                        const TrainingJobStatus& after);
 // The same for the controller's one field; nullopt removes the grant.
 std::string GrantPatch(const std::optional<Grant>& grant);
+
+// The controller wants it to have no process for now.
+bool SuspendedByGrant(const TrainingJobStatus& status);
 
 // Keeps `since` if the status is unchanged.
 void SetCondition(TrainingJobStatus& status, std::string_view type, bool holds,

@@ -23,13 +23,18 @@ struct AutoscalerOptions {
   // The time that a start takes and has to pay back: a job that is over sooner gets no more
   // workers.
   double payback_seconds = 10;
+  // A job is suspended for one that has waited for this long, and starts again when there has been
+  // room for this long: a checkpoint and a start cost as much.
+  double suspension_seconds = 10;
   // A running worker is worth this much more than one that would have to be started.
   double stickiness = 0.05;
 };
 
 // What is remembered from one decision to the next.
 struct AutoscalerHistory {
-  std::map<std::string, TimePoint> wants_more_since;  // by job
+  // By job: since when there has been room for more workers; since when it has had none for its
+  // smallest number; since when a suspended one could start again.
+  std::map<std::string, TimePoint> wants_more_since, blocked_since, fits_since;
 };
 
 struct ScalingDecision {
@@ -37,6 +42,7 @@ struct ScalingDecision {
     uint32_t workers = 0;  // 0: it waits, or continues later
     Capacity worker;       // the request of each worker to start
     std::string reason;    // for people: why it is this number
+    bool suspend = false;  // it writes a checkpoint and ends all its processes, until this is false
   };
   struct Start {
     int job = 0;
@@ -57,7 +63,9 @@ struct ScalingDecision {
 //    by the largest fraction, times its weight, up to its largest number or its knee: equal jobs
 //    get equal shares (proportional fairness: this maximises the sum of weight x log throughput);
 // 3. a running worker keeps its place in preference to starting another; workers that have to go
-//    are those that lose the least: on a suspect node, with the least work open, the youngest.
+//    are those that lose the least: on a suspect node, with the least work open, the youngest;
+// 4. where the workers of lower priority are not enough for a job's smallest number, jobs of lower
+//    priority that can be are suspended, the lowest first.
 // A terminating process holds its place until it is gone, but is not part of the plan.
 ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& options,
                           const AutoscalerHistory& history, TimePoint now);

@@ -53,6 +53,9 @@ struct ClusterJob {
   // Measured: workers and rows per second with them, ascending. Empty: taken as linear.
   std::vector<std::pair<uint32_t, double>> throughput;
   std::optional<double> rows_left;
+  // It may be suspended: it writes checkpoints, and starts again from one. Suspended: it has no
+  // processes, but those that still end; those that wait are what it would start with.
+  bool can_suspend = false, suspended = false;
 };
 
 // Everything on which a decision depends.

@@ -102,13 +102,26 @@ std::string PlaceOf(const catalog::JobRunner& runner) {
              : "this machine";
 }
 
+// As was recorded when it was; "" for a job of an earlier version.
+std::string WhySuspended(const std::vector<catalog::JobEvent>& events) {
+  const auto last =
+      std::find_if(events.rbegin(), events.rend(),
+                   [](const catalog::JobEvent& event) { return event.kind == "suspended"; });
+  return last == events.rend() ? "" : last->detail;
+}
+
 // For a job that has not ended. `workers`: now / granted / at most.
 struct RunsAt {
   Value place, workers;
 };
-Result<RunsAt> WhereItRuns(int64_t id, const std::vector<catalog::Job>& running,
-                           catalog::JobStore& store) {
+Result<RunsAt> WhereItRuns(int64_t id, catalog::JobState state,
+                           const std::vector<catalog::Job>& running, catalog::JobStore& store) {
   RunsAt at;
+  if (state == catalog::JobState::kSuspended) {
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, store.Events(id));
+    at.place = fmt::format("none: {}", WhySuspended(events));
+    return at;
+  }
   for (const catalog::Job& job : running) {
     if (job.id != id) {
       continue;
@@ -142,7 +155,7 @@ Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) 
                           {"workers", DataType::kText, "text"}}});
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, store->Running());
   for (const catalog::Job& job : jobs) {
-    ASSIGN_OR_RETURN(const RunsAt at, WhereItRuns(job.id, running, *store));
+    ASSIGN_OR_RETURN(const RunsAt at, WhereItRuns(job.id, job.state, running, *store));
     rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
               std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job),
               at.place, at.workers});
@@ -186,6 +199,9 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
     if (std::string waits_for = WaitsFor(id, *jobs); !waits_for.empty()) {
       rows.Add({"job", "waits for", std::move(waits_for)});
     }
+  }
+  if (job.state == catalog::JobState::kSuspended) {
+    rows.Add({"job", "suspended", WhySuspended(events)});
   }
   if (!job.error.empty()) {
     rows.Add({"job", "error", job.error});

@@ -212,7 +212,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
                            [this](const std::stop_token& stop) { return lease_.IsNewest(stop); }));
   const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
   const WorkersAsked asked = AskedOf(strategy, WorkersBefore(job.stop_token()));
-  status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers());
+  status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers(),
+                plan.has_checkpoints());
   JobFleet fleet(std::move(pods), job, status_,
                  {asked.first, strategy.min_workers(), asked.most, ServersOf(strategy)});
   elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
@@ -258,6 +259,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   endpoint.workers = asked.first;
   std::stop_source suspend;
   bool suspended = false;
+  std::string why_suspended = "spec.suspend: the job goes on from its checkpoint when it is false";
   WorkersWanted wanted(asked);
   const RequestListener on_requests(status_, [&](const JobStatus::Requests& requests) {
     if (requests.deleted) {  // its keeper may not survive to record it
@@ -268,13 +270,18 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       return std::string();
     }
     const k8s::Grant grant = requests.grant.value_or(k8s::Grant());
-    fleet.Want(wanted.Update(requests), grant.give_up, grant.reason);
+    if (!grant.suspend) {  // its workers stay until the checkpoint is written
+      fleet.Want(wanted.Update(requests), grant.give_up, grant.reason);
+    }
     if (!requests.suspend) {
       return std::string();
     }
     if (!plan.has_checkpoints()) {
       return std::string(
           "the statement has no engine.checkpoint_dir, so all that was trained would be lost");
+    }
+    if (grant.suspend && !suspend.stop_requested()) {
+      why_suspended = grant.reason;
     }
     suspend.request_stop();
     return std::string();
@@ -285,7 +292,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   place.suspend = suspend.get_token();
   place.suspended = [&] {
     suspended = true;
-    job.Announce("suspended", "spec.suspend: the job goes on from its checkpoint when it is false");
+    job.Announce("suspended", why_suspended);
     job.SuspendInstead();
   };
   place.held = [&book](const std::string& snapshot, const std::string& validation) {

@@ -49,7 +49,8 @@ double Rounded(double value) {
 Result<JobStatus::Now> NowOf(const k8s::Object& object) {
   ASSIGN_OR_RETURN(const k8s::TrainingJobSpec spec, k8s::ParseTrainingJobSpec(object.json));
   ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
-  return JobStatus::Now{{object.leaving, spec.suspend, spec.workers.max, status.grant},
+  const bool suspend = spec.suspend || k8s::SuspendedByGrant(status);
+  return JobStatus::Now{{object.leaving, suspend, spec.workers.max, status.grant},
                         status.granted_workers};
 }
 
@@ -80,9 +81,10 @@ JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t
 
 JobStatus::~JobStatus() = default;
 
-void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most) {
+void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most, bool checkpoints) {
   const MutexLock lock(mutex_);
   model_ = model;
+  checkpoints_ = checkpoints;
   least_ = least;
   most_ = most;
   dirty_ = true;
@@ -268,6 +270,7 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   if (!model_.empty()) {
     status.model = model_;
     status.most_workers = most_;
+    status.can_suspend = checkpoints_;
   }
   if (progress_.rows_total > 0) {
     status.percent = std::clamp<int64_t>(100 * progress_.rows_done / progress_.rows_total, 0, 100);
@@ -316,7 +319,10 @@ void JobStatus::FillEnd(k8s::TrainingJobStatus& status, const std::string& now) 
   if (ended_.state == catalog::JobState::kSuspended) {
     k8s::SetCondition(status, k8s::kConditionQueued, false, "Suspended", "", now);
     k8s::SetCondition(status, k8s::kConditionSuspended, true, "Suspended",
-                      "it goes on from its checkpoint when spec.suspend is false", now);
+                      k8s::SuspendedByGrant(status)
+                          ? status.grant->reason
+                          : "it goes on from its checkpoint when spec.suspend is false",
+                      now);
     return;
   }
   status.ended = now;

@@ -54,7 +54,8 @@ class JobStatus {
   ~JobStatus();
 
   // What the statement asks for.
-  void Asked(const std::string& model, uint32_t least, uint32_t most) EXCLUDES(mutex_);
+  void Asked(const std::string& model, uint32_t least, uint32_t most, bool checkpoints)
+      EXCLUDES(mutex_);
   // Sets the receiver, once. nullptr: removes it; it is not being called when this returns.
   void Subscribe(OnRequests on_requests) EXCLUDES(mutex_);
   // The current values. An error: the API does not answer, or the TrainingJob is gone.
@@ -93,6 +94,7 @@ class JobStatus {
   bool dirty_ GUARDED_BY(mutex_) = false;
   std::string model_ GUARDED_BY(mutex_);
   uint32_t least_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0;
+  bool checkpoints_ GUARDED_BY(mutex_) = false;
   Pods pods_ GUARDED_BY(mutex_);
   elastic::Progress progress_ GUARDED_BY(mutex_);
   catalog::Job ended_ GUARDED_BY(mutex_);  // its number is 0 before the end

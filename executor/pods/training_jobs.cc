@@ -114,7 +114,7 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
   const auto spec = k8s::ParseTrainingJobSpec(change.object.json);
   const auto status = k8s::ParseTrainingJobStatus(change.object.json);
   if (spec.ok() && status.ok()) {
-    hooks_.suspended(k8s::JobUidOf(change.object), spec->suspend,
+    hooks_.suspended(k8s::JobUidOf(change.object), spec->suspend || k8s::SuspendedByGrant(*status),
                      k8s::Holds(*status, k8s::kConditionSuspended));
   }
   const MutexLock lock(mutex_);

@@ -59,6 +59,13 @@ class ClusterViewTest : public testing::Test {
     const std::string name = fmt::format("{}-worker-{}", job, ++workers_);
     Pod(name, node, Labels(job, Role::kWorker, workers_), "", -100, leaving);
   }
+  void Gone(const std::string& pod) {
+    view_.OnPod(Change(
+        fmt::format(
+            R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}"}}, "spec": {{}}}})",
+            pod),
+        ObjectChange::Kind::kGone));
+  }
   static std::string Labels(const std::string& job, Role role, uint64_t number) {
     std::string json;
     for (const auto& [key, value] :
@@ -293,6 +300,37 @@ TEST_F(ClusterViewTest, APriorityTakesFromLowerJobsDownToTheirMinimum) {
   EXPECT_EQ(grants.at("low").workers, 2U);
   EXPECT_EQ(grants.at("low").give_up.size(), 4U);
   EXPECT_EQ(grants.at("high").workers, 0U) << "its places are not free yet";
+}
+
+// Its master stays even without workers, so only a suspension makes room.
+TEST_F(ClusterViewTest, AJobThatCanIsSuspendedForAHigherOne) {
+  Node("n1", 6);
+  elastic::AutoscalerOptions at_once = kAtOnce;
+  at_once.suspension_seconds = 0;
+  const auto low = [&](const std::string& status) {
+    jobs_ = 0;
+    Job("low", 1, 6, status);
+  };
+  low(R"({"canSuspend": true, "grant": {"workers": 2}})");
+  Pod("low-master", "n1", Labels("low", Role::kMaster, 0), "", -100);
+  Worker("low", "n1");
+  Worker("low", "n1");
+  Job("high", 6, 6, "{}", R"(, "priority": 1)");
+  Worker("high", "");
+  Grant grant = Grants(at_once).at("low");
+  EXPECT_EQ(grant, (Grant{0, {}, {}, {}, true})) << "no worker leaves before the checkpoint";
+  EXPECT_EQ(reasons_.at("low").substr(0, 10), "suspended:");
+  low(fmt::format(R"({{"canSuspend": true,
+                       "grant": {{"workers": 0, "suspend": true, "reason": "{}"}}}})",
+                  reasons_.at("low")));
+  EXPECT_EQ(Grants(at_once).at("high").workers, 0U) << "its processes have not ended";
+  Gone("low-master");
+  Gone("low-worker-1");
+  Gone("low-worker-2");
+  EXPECT_EQ(Grants(at_once), (Granted{{"high", Workers(6)}}));
+  Node("n2", 2);
+  const Granted resumed = Grants(at_once);
+  EXPECT_EQ(resumed.at("low"), Workers(1)) << "beside the master that it had";
 }
 
 TEST_F(ClusterViewTest, AQuotaLimitsTheGrant) {

@@ -33,6 +33,7 @@ TrainingJobStatus FullStatus() {
   status.rows_per_second = 1e6;
   status.scalings = {{"2026-01-02T03:04:05Z", 2, 4, "granted"}};
   status.selector = "a=b";
+  status.can_suspend = true;
   status.started = "2026-01-02T03:04:05Z";
   return status;
 }
@@ -61,8 +62,13 @@ TEST(TrainingJobStatus, TheGrantIsTheControllersAlone) {
   before.grant = Grant{2, {}, {}};
   after.grant = Grant{3, {}, {}};
   EXPECT_EQ(StatusPatch(before, after), std::nullopt);
-  EXPECT_EQ(GrantPatch(Grant{3, {"w-1"}, {"node1"}}),
-            R"({"status":{"grant":{"workers":3,"giveUp":["w-1"],"nodes":["node1"]}}})");
+  EXPECT_EQ(
+      GrantPatch(Grant{3, {"w-1"}, {"node1"}}),
+      R"({"status":{"grant":{"workers":3,"giveUp":["w-1"],"nodes":["node1"],"suspend":false}}})");
+  const Grant suspended{0, {}, {}, "a higher one needs the room", true};
+  EXPECT_EQ(ParseTrainingJobStatus(GrantPatch(suspended)).value().grant, suspended);
+  EXPECT_TRUE(SuspendedByGrant(ParseTrainingJobStatus(GrantPatch(suspended)).value()));
+  EXPECT_FALSE(SuspendedByGrant(before));
   EXPECT_EQ(GrantPatch(std::nullopt), R"({"status":{"grant":null}})");
   EXPECT_EQ(ParseTrainingJobStatus(GrantPatch(Grant{3, {"w-1"}, {"node1"}})).value().grant,
             (Grant{3, {"w-1"}, {"node1"}}));

@@ -115,6 +115,39 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
+// A controller suspends a job for another one, with a reason, and lets it go on.
+TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
+  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  folder_ = pattern;
+  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
+  CreateTrainingJob(
+      "nightly", TrainText("m", fmt::format("train.epoch=8, engine.seed=5, engine.num_workers=2, "
+                                            "engine.max_workers=2, engine.num_ps=1, "
+                                            "engine.checkpoint_dir='{}', "
+                                            "engine.volume='claim_name=c,mount_path={}'",
+                                            folder, folder)));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
+      << ConditionsOf("nightly");
+  EXPECT_TRUE(StatusOf("nightly").can_suspend);
+  GrantTrainingJob("nightly", k8s::Grant{0, {}, {}, "suspended: another one comes first", true});
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+      << ::testing::PrintToString(Events(1));
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
+  EXPECT_EQ(Count(1, "worker_drained"), 0) << "the checkpoint was written with all of them";
+  RecordingSink shown;
+  Context context{*source_, *catalog_, "tester", "SHOW JOBS", {}, cluster_.get()};
+  ASSERT_TRUE(ShowJobs({}, context, shown).ok());
+  EXPECT_EQ(std::get<std::string>(shown.Cell("place")), "none: suspended: another one comes first");
+  GrantTrainingJob("nightly", k8s::Grant{2, {}, {}, "there is room"});
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120))
+      << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "job_resumed"), 1);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 8 * kRowsTrained);
+}
+
 // Changes to it while it runs: a grant, `kubectl scale`, a deadline.
 TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
