@@ -1,6 +1,7 @@
-// scheduler_report FOLDER [1 | 2]: EDL's two experiments in real time, on an API server with its scheduler
-// and 133 nodes that are only objects, shared by a `sluice controller` process; beside what was
-// published and what is simulated. Writes FOLDER/cluster_scheduler.md; FOLDER is docs/. 22 minutes:
+// scheduler_report FOLDER [1 | 2]: EDL's two experiments in real time, on an API server with its
+// scheduler and 133 nodes that are only objects, shared by a `sluice controller` process; beside
+// what was published and what is simulated. Writes FOLDER/cluster_scheduler.md; FOLDER is docs/. 22
+// minutes:
 //   scripts/kubernetes with --controllers build/release/bench/scheduler_report docs
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -58,7 +59,8 @@ void Prepare(const std::string& kubeconfig) {
   Run(kubectl + "wait --for=condition=Established --timeout=30s crd/trainingjobs.training.sluice");
   Run(fmt::format("{} create namespace {}", kubectl, kNamespace));
   // Until its account is there.
-  Run(fmt::format("for i in $(seq 100); do {} -n {} get serviceaccount default >/dev/null 2>&1 && "
+  Run(
+      fmt::format("for i in $(seq 100); do {} -n {} get serviceaccount default >/dev/null 2>&1 && "
                   "{} get tj >/dev/null 2>&1 && exit 0; sleep 0.2; done; exit 1",
                   kubectl, kNamespace, kubectl));
   std::filesystem::remove_all(folder);
@@ -114,6 +116,7 @@ struct Seen {
   double controller_megabytes = 0, controller_cores = 0;
   uint64_t starts = 0, preempted = 0;
   size_t pods = 0;
+  k8s::ScheduledCluster::Wait wait;
 };
 
 void Forget(k8s::ApiClient& client) {
@@ -125,7 +128,8 @@ void Forget(k8s::ApiClient& client) {
     const std::string where = resource.plural == k8s::kNodes.plural ? "" : kNamespace;
     for (int round = 0; round < 50; ++round) {
       requests.clear();
-      for (const k8s::Object& object : k8s::ListObjects(client, {resource, where, ""}, {}).objects) {
+      for (const k8s::Object& object :
+           k8s::ListObjects(client, {resource, where, ""}, {}).objects) {
         k8s::ApiRequest request;
         request.verb = k8s::Verb::kDelete;
         request.resource = resource;
@@ -157,6 +161,7 @@ Seen Try(k8s::ApiClient& client, const std::string& kubeconfig,
     seen.starts = cluster.starts();
     seen.preempted = cluster.preempted();
     seen.pods = cluster.pods();
+    seen.wait = cluster.MeanWait();
   }
   Forget(client);
   return seen;
@@ -217,9 +222,8 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
     report.Row("case 2: all 400 Nginx run again after (s)",
                {Number(two.result.service_back_seconds, 0),
                 Number(simulated.service_back_seconds, 0), "not in 118", "14", "15"});
-    report.Row("case 2: processors used",
-               {Percent(two.result.utilisation), Percent(simulated.utilisation), "83.7 %", "62.8 %",
-                ""});
+    report.Row("case 2: processors used", {Percent(two.result.utilisation),
+                                           Percent(simulated.utilisation), "83.7 %", "62.8 %", ""});
     seen.emplace_back("2", two);
   }
   report.Text(
@@ -233,9 +237,18 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
   }
   report.Row("goal", {"100", "5 %", "", "", ""});
   for (const auto& [number, each] : seen) {
+    report.Text(fmt::format(
+        "\nCase {}: of a job's wait for its first worker (mean), {:.1f} s pass until its master "
+        "runs, another {:.1f} s until it requests a worker (its servers have nodes, a grant is "
+        "there), {:.1f} s until one has a node, and {:.1f} s until that runs. In the simulation "
+        "workers start without waiting for the master.\n",
+        number, each.wait.master_runs, each.wait.worker_requested, each.wait.worker_placed,
+        each.wait.worker_runs));
+  }
+  for (const auto& [number, each] : seen) {
     report.Plot("scheduler_case_" + number,
-                fmt::format("EDL, case {}, beside Kubernetes' scheduler", number), each.result.trace,
-                "processors used", number == "2", true);
+                fmt::format("EDL, case {}, beside Kubernetes' scheduler", number),
+                each.result.trace, "processors used", number == "2", true);
   }
   report.Write();
   return 0;

@@ -223,6 +223,37 @@ TEST_P(PodFleetContract, AnotherMasterFindsWhoLivesAndNobodyIsStopped) {
   EXPECT_EQ(NextWord(), "-job7-worker-1");
 }
 
+// The master asks for the next one at each end: all are requested though nothing is said of the
+// first.
+TEST_P(PodFleetContract, ThirtyOfThirtyTwoThatAreDeletedAreReplacedTogether) {
+  constexpr int kAll = 32, kLost = 30;
+  for (int i = 1; i <= kAll; ++i) {
+    ASSERT_TRUE(fleet_->Launch(Worker(i)).ok());
+  }
+  WaitForPods(kAll);
+  for (int i = 1; i <= kAll; ++i) {
+    Run(Worker(i).name);
+    EXPECT_EQ(Next().kind, FleetEvent::Kind::kStarted);
+  }
+  std::vector<Deletion> deletions;
+  for (int i = 1; i <= kLost; ++i) {
+    deletions.push_back({kPods, ns(), Worker(i).name, "", 30});
+  }
+  for (const ApiAnswer& answer : DeleteAll(client(), deletions, {})) {
+    ASSERT_TRUE(answer.ok());
+  }
+  for (int i = 1; i <= kLost; ++i) {
+    EXPECT_EQ(Next().kind, FleetEvent::Kind::kLeaving);
+    ASSERT_TRUE(fleet_->Launch(Worker(kAll + i)).ok());
+  }
+  WaitForPods(kAll + kLost);  // those that leave have half a minute
+  for (int i = 1; i <= kLost; ++i) {
+    server_->Forget(Worker(i).name);
+    EXPECT_EQ(Next().kind, FleetEvent::Kind::kExited);
+  }
+  WaitForPods(kAll);
+}
+
 // As after a power cut: the API server says for a while that all is well there.
 TEST_P(PodFleetContract, ANodeThatDoesNotAnswerIsAvoidedAndWaitedForInVainOnce) {
   ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());

@@ -30,8 +30,8 @@ constexpr std::string_view kServiceLabel = "app";
 }
 
 std::string AmountsOf(const elastic::Capacity& capacity) {
-  return fmt::format(R"("cpu":"{}m","memory":"{}")", static_cast<int64_t>(capacity.cpu * 1000 + 0.5),
-                     capacity.memory_bytes);
+  return fmt::format(R"("cpu":"{}m","memory":"{}")",
+                     static_cast<int64_t>(capacity.cpu * 1000 + 0.5), capacity.memory_bytes);
 }
 
 std::string SpecOf(const elastic::Capacity& request, std::string_view priority_class) {
@@ -103,8 +103,7 @@ size_t ScheduledCluster::AddJob(elastic::WorldJob what) {
                   R"("priority":"low","resources":{{"requests":{{{}}}}}}}}}}})",
                   job.name, what.priority, what.min, what.max, AmountsOf(what.worker)));
   job.what = std::move(what);
-  std::vector<Creation> first = {
-      {kPods, options_.namespace_name, PodOf(job, Role::kMaster, 1)}};
+  std::vector<Creation> first = {{kPods, options_.namespace_name, PodOf(job, Role::kMaster, 1)}};
   for (uint32_t i = 0; i < job.what.servers; ++i) {
     first.push_back({kPods, options_.namespace_name, PodOf(job, Role::kServer, i)});
   }
@@ -144,7 +143,7 @@ void ScheduledCluster::SetService(const std::string& name, const elastic::Capaci
   if (std::exchange(services_[name], true)) {
     Must({PatchObject(client_, kDeployments, options_.namespace_name, name, "",
                       fmt::format(R"({{"spec":{{"replicas":{}}}}})", count), {})
-              .ok()
+                  .ok()
               ? ApiAnswer()
               : FailureOf({}, Fault::kServer, "the service cannot be scaled")});
     return;
@@ -242,9 +241,9 @@ void ScheduledCluster::PlayKubelets(double time) {
         continue;
       }
       if (!pod.starts) {
-        pod.starts = time + std::uniform_real_distribution<double>(
-                                options_.shortest_start_seconds,
-                                options_.longest_start_seconds)(random_);
+        pod.starts =
+            time + std::uniform_real_distribution<double>(options_.shortest_start_seconds,
+                                                          options_.longest_start_seconds)(random_);
       }
       if (time >= *pod.starts && !std::exchange(pod.told_start, true)) {
         request.verb = Verb::kPatch;
@@ -259,7 +258,7 @@ void ScheduledCluster::PlayKubelets(double time) {
   Must(client_.CallAll(requests, {}));
 }
 
-void ScheduledCluster::PlayMasters(double /*time*/) {
+void ScheduledCluster::PlayMasters(double time) {
   std::vector<Creation> creations;
   std::vector<Deletion> deletions;
   {
@@ -278,6 +277,14 @@ void ScheduledCluster::PlayMasters(double /*time*/) {
           workers.emplace_back(uid, &pod);
         }
       }
+      const auto note = [time](std::optional<double>& since, bool holds) {
+        since = since || !holds ? since : time;
+      };
+      note(job.master_runs, master);
+      note(job.worker_requested, !workers.empty());
+      note(job.worker_placed, std::any_of(workers.begin(), workers.end(), [](const auto& each) {
+             return !each.second->node.empty();
+           }));
       job.servers_made = job.servers_made || (master && servers >= job.what.servers);
       const auto grant = grants_.find(job.uid);
       if (!job.servers_made || grant == grants_.end()) {
@@ -299,7 +306,8 @@ void ScheduledCluster::PlayMasters(double /*time*/) {
       }
       // Those that the watch has not reported yet count, too.
       for (size_t i = workers.size(); i < wanted && creations.size() < 200; ++i) {
-        creations.push_back({kPods, options_.namespace_name, PodOf(job, Role::kWorker, job.made++)});
+        creations.push_back(
+            {kPods, options_.namespace_name, PodOf(job, Role::kWorker, job.made++)});
         ++starts_;
       }
     }
@@ -344,6 +352,24 @@ double ScheduledCluster::UsedCpu() const {
     used += pod.runs ? pod.cpu : 0;
   }
   return used;
+}
+
+ScheduledCluster::Wait ScheduledCluster::MeanWait() const {
+  Wait sum;
+  double jobs = 0;
+  for (size_t i = 0; i < jobs_.size(); ++i) {
+    const Job& job = jobs_[i];
+    if (fates_[i].first_worker && job.master_runs && job.worker_requested && job.worker_placed) {
+      sum.master_runs += *job.master_runs - fates_[i].arrived;
+      sum.worker_requested += *job.worker_requested - *job.master_runs;
+      sum.worker_placed += *job.worker_placed - *job.worker_requested;
+      sum.worker_runs += *fates_[i].first_worker - *job.worker_placed;
+      ++jobs;
+    }
+  }
+  jobs = std::max(1.0, jobs);
+  return {sum.master_runs / jobs, sum.worker_requested / jobs, sum.worker_placed / jobs,
+          sum.worker_runs / jobs};
 }
 
 size_t ScheduledCluster::pods() const {

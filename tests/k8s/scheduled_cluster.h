@@ -48,6 +48,11 @@ class ScheduledCluster final : public elastic::SharedCluster {
   double TotalCpu() const override { return total_cpu_; }
   uint64_t starts() const override { return starts_; }
   size_t pods() const EXCLUDES(mutex_);
+  // The steps of a job's wait for its first worker, in seconds, each from the one before; means.
+  struct Wait {
+    double master_runs = 0, worker_requested = 0, worker_placed = 0, worker_runs = 0;
+  };
+  Wait MeanWait() const;
   // Pods that the scheduler has ended for others.
   uint64_t preempted() const { return preempted_; }
 
@@ -58,8 +63,8 @@ class ScheduledCluster final : public elastic::SharedCluster {
     Role role = Role::kService;
     std::string job_uid;
     double cpu = 0;
-    bool leaving = false, runs = false;   // as the API server says
-    std::optional<double> starts, ends;   // when its kubelet will say so
+    bool leaving = false, runs = false;  // as the API server says
+    std::optional<double> starts, ends;  // when its kubelet will say so
     bool told_start = false, told_end = false, asked = false;
   };
   struct Job {
@@ -67,12 +72,13 @@ class ScheduledCluster final : public elastic::SharedCluster {
     std::string name, uid;
     uint64_t made = 0;  // workers
     bool servers_made = false;
+    std::optional<double> master_runs, worker_requested, worker_placed;  // since when
   };
   void OnPod(const ObjectChange& change) EXCLUDES(mutex_);
   void OnTrainingJob(const ObjectChange& change) EXCLUDES(mutex_);
   void Turn() EXCLUDES(mutex_);
   void PlayKubelets(double now) EXCLUDES(mutex_);
-  void PlayMasters(double now) EXCLUDES(mutex_);
+  void PlayMasters(double time) EXCLUDES(mutex_);
   void Must(const std::vector<ApiAnswer>& answers) const;
   std::string Create(const Resource& resource, const std::string& where, const std::string& json);
   std::string PodOf(const Job& job, Role role, uint64_t number) const;
@@ -89,7 +95,7 @@ class ScheduledCluster final : public elastic::SharedCluster {
   std::vector<Fate> fates_;
 
   mutable Mutex mutex_;
-  std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);  // by uid
+  std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);      // by uid
   std::map<std::string, Grant> grants_ GUARDED_BY(mutex_);  // by the uid of their job
   std::unique_ptr<ObjectWatch> pod_watch_, job_watch_;
 };
