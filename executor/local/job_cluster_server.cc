@@ -69,7 +69,7 @@ class Service final : public JobClusterService::StreamedService {
   grpc::Status StreamedWatch(
       grpc::ServerContext* context,
       grpc::ServerSplitStreamer<WatchRequest, FleetEventProto>* call) override {
-    const grpc::Status allowed = Admit(context);
+    grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -111,7 +111,7 @@ class Service final : public JobClusterService::StreamedService {
   template <typename Request, typename Reply, typename Handle>
   grpc::Status Authorized(grpc::ServerContext* context, Call<Request, Reply>* call,
                           const Handle& handle) {
-    const grpc::Status allowed = Admit(context);
+    grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -120,7 +120,7 @@ class Service final : public JobClusterService::StreamedService {
   }
 
   grpc::Status Admit(grpc::ServerContext* context) {
-    const grpc::Status allowed = elastic::CheckToken(*context, token_);
+    grpc::Status allowed = elastic::CheckToken(*context, token_);
     if (!allowed.ok()) {
       return allowed;
     }

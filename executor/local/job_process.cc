@@ -143,7 +143,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPubli
     begun = config.takeover().job();
     static_cast<void>(database.source->DropLeftovers());  // of this job's earlier processes
   }
-  const Status status = [&]() -> Status {
+  Status status = [&]() -> Status {
     RETURN_IF_ERROR(database.source->BeginStatementWith(session, ended));
     ASSIGN_OR_RETURN(cluster, ClusterOf(config));
     Context context{*database.source,   *catalog, config.user(),

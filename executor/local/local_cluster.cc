@@ -121,9 +121,9 @@ Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
     const MutexLock lock(cluster_.mutex_);
     fresh = cluster_.owners_.emplace(spec.name, owner).second;
   }
-  const Status status =
-      fresh ? cluster_.fleet_->Launch(granted)
-            : AlreadyExists(fmt::format("a process named '{}' runs already", spec.name));
+  Status status = fresh
+                      ? cluster_.fleet_->Launch(granted)
+                      : AlreadyExists(fmt::format("a process named '{}' runs already", spec.name));
   if (fresh && !status.ok()) {
     cluster_.Forget(spec.name);
   }

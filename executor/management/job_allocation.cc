@@ -85,6 +85,7 @@ std::vector<std::pair<uint32_t, double>> ThroughputOf(
     before = workers;
   }
   std::vector<std::pair<uint32_t, double>> throughput;
+  throughput.reserve(measured.size());
   for (const auto& [workers, values] : measured) {
     throughput.emplace_back(workers, MedianOf(values));
   }

@@ -85,6 +85,7 @@ std::vector<std::string> JobPlaces::WaitingWorkers() const {
   }
   std::sort(waiting.rbegin(), waiting.rend());
   std::vector<std::string> names;
+  names.reserve(waiting.size());
   for (const auto& [number, name] : waiting) {
     names.push_back(name);
   }
