@@ -20,6 +20,7 @@ struct TrialRows {
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;  // of validation.select
   ProfileSum* profile = nullptr;                     // elastic::TrainingJob::profile
+  const models::NetworkWeights* base = nullptr;      // elastic::TrainingJob::base
 };
 
 // The first shards with this many rows in all: rows from the whole dataset, if its shards are

@@ -88,15 +88,16 @@ std::string_view ScaleName(const models::LabelPlan& label) {
 }  // namespace
 
 Result<plan::TrainPlan> ChooseLabelScale(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                         JobRecord& job,
+                                         catalog::Catalog& catalog, JobRecord& job,
                                          const elastic::ProgressCallback& progress) {
   plan::TrainPlan here = plan;
   here.mutable_strategy()->set_kind(plan::Strategy::LOCAL);
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(here, source));
   const catalog::DatasetSpec rows = FirstRows(datasets.train->spec(), kTrialRows);
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
   const TrialRows trial_rows{
       source, rows, datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
-      &job.profile()};
+      &job.profile(), start.has_value() ? &*start : nullptr};
   const plan::Contest contest = Judges(plan);
   std::vector<models::LabelPlan> labels = {plan.model().features().label()};
   labels.insert(labels.end(), plan.label_trials().begin(), plan.label_trials().end());

@@ -199,6 +199,7 @@ Result<FoldRun> RunFolds(const elastic::TrainingJob& job, double weight_decay, c
                      elastic::TrainInProcess({.plan = plan,
                                               .source = job.source,
                                               .dataset = job.dataset,
+                                              .base = job.base,
                                               .progress =
                                                   [&](const elastic::Progress& now) {
                                                     curve.Note(now);
@@ -291,6 +292,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                    elastic::TrainInProcess({.plan = plan,
                                             .source = job.source,
                                             .dataset = job.dataset,
+                                            .base = job.base,
                                             .progress = job.progress,
                                             .events = job.events,
                                             .stop = job.stop,

@@ -109,7 +109,8 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
   return Guarded("training", [&]() -> Result<TrainReport> {
     plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
     if (plan.label_trials_size() > 0) {
-      ASSIGN_OR_RETURN(plan, ChooseLabelScale(plan, context.source, job, progress));
+      ASSIGN_OR_RETURN(plan,
+                       ChooseLabelScale(plan, context.source, context.catalog, job, progress));
     }
     if (!OnProcesses(plan)) {
       return TrainAndCommit(plan, context, job, progress, std::move(checkpoints));
