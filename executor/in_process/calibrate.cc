@@ -128,25 +128,6 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
   return all;
 }
 
-void JudgeDecisions(const plan::TrainPlan& plan, const ScoredRows& rows,
-                    std::vector<std::pair<std::string, double>>* metrics) {
-  const std::vector<std::string> further = elastic::FurtherMetrics(plan);
-  models::Metrics pooled(plan.model(), rows.outputs);
-  pooled.Add(rows.scores, rows.labels, rows.weights);
-  for (const auto& [name, value] : pooled.Values(further)) {
-    if (std::find(further.begin(), further.end(), name) == further.end()) {
-      continue;
-    }
-    const auto known = std::find_if(metrics->begin(), metrics->end(),
-                                    [&name = name](const auto& one) { return one.first == name; });
-    if (known == metrics->end()) {
-      metrics->emplace_back(name, value);
-    } else {
-      known->second = value;
-    }
-  }
-}
-
 void CalibrateModel(const ScoredRows& rows, plan::TrainPlan* plan,
                     std::vector<std::pair<std::string, double>>* metrics) {
   models::Calibration* calibration = plan->mutable_model()->mutable_calibration();

@@ -38,11 +38,6 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
                                    const catalog::DatasetSpec* validation, std::string_view weights,
                                    std::stop_token stop);
 
-// Replaces the metrics that decision thresholds are chosen by, and those that depend on decisions,
-// by these rows' metrics.
-void JudgeDecisions(const plan::TrainPlan& plan, const ScoredRows& rows,
-                    std::vector<std::pair<std::string, double>>* metrics);
-
 // Fits the calibration that plan.model.calibration asks for, stores it there, and replaces the
 // metrics by those of the calibrated probabilities, where each row is calibrated by a fit to other
 // rows.

@@ -40,20 +40,30 @@ class Curve {
   }
   size_t epochs() const { return epochs_.size(); }
   const Metrics& After(size_t epoch) const { return epochs_[std::min(epoch, epochs_.size()) - 1]; }
+  // Whether its rows determine the metric: those of one class have no AUC.
+  bool Has(size_t metric) const {
+    return std::any_of(epochs_.begin(), epochs_.end(), [metric](const Metrics& metrics) {
+      return metric < metrics.size() && !std::isnan(metrics[metric].second);
+    });
+  }
 
  private:
   std::vector<Metrics> epochs_;
 };
 
+// Of each metric over the folds that have it.
 Metrics Mean(const std::vector<Curve>& curves, size_t epoch) {
   Metrics mean = curves.front().After(epoch);
   for (size_t i = 0; i < mean.size(); ++i) {
-    double sum = 0;
+    double sum = 0, folds = 0;
     for (const Curve& curve : curves) {
       const Metrics& own = curve.After(epoch);
-      sum += i < own.size() ? own[i].second : 0;
+      if (i < own.size() && curve.Has(i)) {
+        sum += own[i].second;
+        folds += 1;
+      }
     }
-    mean[i].second = sum / static_cast<double>(curves.size());
+    mean[i].second = sum / folds;  // NaN: no fold has it
   }
   return mean;
 }
@@ -63,6 +73,7 @@ struct Best {
   Metrics metrics;
 };
 
+// The last epoch if no fold has the metric.
 Best FindBest(const std::vector<Curve>& curves, const std::string& metric) {
   size_t last = 0;
   for (const Curve& curve : curves) {
@@ -70,7 +81,7 @@ Best FindBest(const std::vector<Curve>& curves, const std::string& metric) {
   }
   const bool higher = models::Metrics::HigherIsBetter(metric);
   std::optional<double> best_value;
-  Best best;
+  Best best{last, Mean(curves, last)};
   for (size_t epoch = 1; epoch <= last; ++epoch) {
     Metrics mean = Mean(curves, epoch);
     const auto found = std::find_if(mean.begin(), mean.end(),
@@ -87,8 +98,9 @@ Best FindBest(const std::vector<Curve>& curves, const std::string& metric) {
   return best;
 }
 
-bool ChoosesThreshold(const plan::TrainPlan& plan) {
-  return plan.threshold() == "f1" || plan.threshold().starts_with("cost:");
+bool HasClasses(const plan::TrainPlan& plan) {
+  const models::Task task = models::TaskOf(plan.model());
+  return task == models::Task::kBinary || task == models::Task::kMulticlass;
 }
 
 // Progress of `folds` + 1 trainings, which take about equally long, as one.
@@ -209,9 +221,7 @@ Result<FoldRun> RunFolds(const elastic::TrainingJob& job, double weight_decay, c
                                               .profile = job.profile}));
     stages->Next();
     run.rows_read += outcome.rows_read;
-    const bool several_classes = plan.model().features().label().classes_size() > 2;
-    if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan) ||
-        several_classes) {
+    if (HasClasses(plan) || WantsCorrection(plan)) {
       ASSIGN_OR_RETURN(const ScoredRows scored,
                        ScoreValidation(plan, job.source, job.dataset, nullptr,
                                        models::SaveWeights(outcome.weights), job.stop));
@@ -244,14 +254,18 @@ std::string WhyDecays(const std::vector<FoldRun>& runs, size_t best, const std::
                      runs.front().curves.size(), fmt::join(said, ", "));
 }
 
+Metrics PooledMetrics(const plan::TrainPlan& plan, const ScoredRows& rows) {
+  models::Metrics metrics(plan.model(), rows.outputs);
+  metrics.Add(rows.scores, rows.labels, rows.weights);
+  return metrics.Values(elastic::FurtherMetrics(plan));
+}
+
 // From every row, scored by the model that was trained without the row's fold.
 void JudgeByAll(const plan::TrainPlan& plan, ScoredRows all, elastic::TrainOutcome* outcome,
                 std::optional<ScoredRows>* held_out) {
   outcome->validation_rows = static_cast<int64_t>(all.rows());
   if (all.rows() > 0) {
-    models::Metrics metrics(plan.model(), all.outputs);
-    metrics.Add(all.scores, all.labels, all.weights);
-    outcome->metrics = metrics.Values(elastic::FurtherMetrics(plan));
+    outcome->metrics = PooledMetrics(plan, all);
     *held_out = std::move(all);
   }
 }
@@ -297,10 +311,10 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                             .events = job.events,
                                             .stop = job.stop,
                                             .profile = job.profile}));
-  outcome.metrics = chosen.best.metrics;
-  if (held_out->has_value() && ChoosesThreshold(plan)) {
-    JudgeDecisions(plan, **held_out, &outcome.metrics);
-  }
+  // A fold may lack a class, without which many metrics are undefined or mislead.
+  outcome.metrics = HasClasses(plan) && held_out->has_value() && (*held_out)->rows() > 0
+                        ? PooledMetrics(plan, **held_out)
+                        : chosen.best.metrics;
   outcome.validation_rows = chosen.curves.empty() ? 0 : outcome.rows_per_epoch;
   outcome.rows_read += rows_read;
   return outcome;

@@ -16,10 +16,11 @@ struct FoldChoice {
 
 // Trains a network on a table that is too small to set rows aside (plan.folds): once without each
 // fold, which evaluates the network after every epoch, and then on all rows, for the number of
-// epochs that was best over all folds together. The metrics are the means over the folds. Runs in
-// this process. `held_out`: if a threshold, a calibration, a correction or a confusion matrix needs
-// it, each row's score from the network trained without the row's fold. All that is done with each
-// of plan.weight_decays, too, and one that is better by more than chance is used.
+// epochs that was best over all folds together. Runs in this process. `held_out`: of
+// classes, and if a correction needs it, each row's score from the network trained without the
+// row's fold, at that network's best epoch. With classes, the metrics are those of all these rows
+// together (a fold may lack a class); otherwise they are the means over the folds. All that is done
+// with each of plan.weight_decays, too, and one that is better by more than chance is used.
 Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                            std::optional<ScoredRows>* held_out, FoldChoice* choice);
 
