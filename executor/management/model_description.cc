@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -175,7 +176,9 @@ void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& pla
   const std::vector<std::string> counts = models::DecisionMetrics();
   const std::vector<models::Decision> decisions = models::DecisionTable(version.metrics);
   for (const auto& [name, value] : version.metrics) {
-    if (!decisions.empty() && std::find(counts.begin(), counts.end(), name) != counts.end()) {
+    const bool in_table =
+        !decisions.empty() && std::find(counts.begin(), counts.end(), name) != counts.end();
+    if (in_table || std::isnan(value)) {  // NaN: the validation rows do not determine it
       continue;
     }
     std::string text = NumberText(value);

@@ -1,5 +1,6 @@
 #include "executor/training/commit_model.h"
 
+#include <fmt/core.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -8,6 +9,7 @@
 #include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "executor/jobs/job_record.h"
+#include "executor/scoring/decision_threshold.h"
 #include "executor/training/store_model.h"
 #include "models/features/feature_transform.h"
 #include "planner/plan.pb.h"
@@ -50,6 +52,11 @@ Result<catalog::ModelVersion> CommitModel(const TrainedModel& model, catalog::Mo
   version.metrics = outcome.metrics;
   PhaseClock clock(Phase::kFinishing, &job.profile());
   RETURN_IF_ERROR(FinishModel(model, stop, &plan, &version.metrics));
+  if (!plan.threshold().empty() && !DecisionThreshold(plan, version)) {
+    const std::string& sought = plan.model().features().label().classes(1);
+    plan.add_warnings(fmt::format("no '{}' among the validation rows: 0.5 decides", sought));
+    job.Announce("no_threshold", "WARNING: " + *plan.warnings().rbegin());
+  }
   clock.Enter(Phase::kStoring);
   version.schema = plan.into_schema();
   version.name = plan.into_name();

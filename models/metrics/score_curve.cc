@@ -63,7 +63,7 @@ ScoreCurve::Cut ScoreCurve::BestCut(double cost) const {
 
 ScoreCurve::Taken ScoreCurve::From(double threshold) const {
   if (std::isnan(threshold)) {
-    return {};
+    return {kNotANumber, kNotANumber};
   }
   const auto first =
       std::lower_bound(points_.begin(), points_.end(), threshold,

@@ -31,7 +31,7 @@ class ScoreCurve {
   };
   Cut BestF1() const { return BestCut(0); }
   Cut LeastCost(double cost) const { return BestCut(cost); }
-  // The weight of rows whose score is at least this. Takes logarithmic time.
+  // The weight of rows whose score is at least this; NaN from NaN on. Takes logarithmic time.
   struct Taken {
     double positive = 0;
     double negative = 0;
