@@ -36,6 +36,11 @@ int PriorityOf(int pod_priority, int job_priority) {
          std::clamp(job_priority, -kMaxJobPriority, kMaxJobPriority);
 }
 
+// Absent: as many as the statement says.
+std::optional<uint32_t> ServersAtFirst(const TrainingJobSpec& spec) {
+  return spec.servers.min ? spec.servers.min : spec.servers.max;
+}
+
 template <class Facts>
 void Keep(std::map<std::string, Facts>& known, const std::string& key, const ObjectChange& change,
           Result<Facts> facts) {
@@ -54,6 +59,16 @@ void ClusterView::OnNode(const ObjectChange& change) {
 
 void ClusterView::OnPod(const ObjectChange& change) {
   Keep(pods_, change.object.uid, change, ReadPod(change.object));
+  const auto found = pods_.find(change.object.uid);
+  if (found == pods_.end() || found->second.terminating || found->second.job_uid.empty() ||
+      found->second.role != elastic::Role::kWorker) {
+    return;
+  }
+  // A job that is suspended has none, and needs the same again.
+  const auto [last, first] = workers_.emplace(found->second.job_uid, found->second);
+  if (!first && last->second.created <= found->second.created) {
+    last->second = found->second;
+  }
 }
 
 void ClusterView::OnQuota(const ObjectChange& change) {
@@ -65,6 +80,7 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   Result<TrainingJobSpec> spec = ParseTrainingJobSpec(object.json);
   Result<TrainingJobStatus> status = ParseTrainingJobStatus(object.json);
   if (change.kind == ObjectChange::Kind::kGone || object.leaving || !spec.ok() || !status.ok()) {
+    workers_.erase(JobUidOf(object));
     jobs_.erase(object.uid);
     return;
   }
@@ -99,12 +115,16 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   }
 }
 
-// What a job that has just been suspended had besides its workers.
+// What a job that has just been suspended had besides its workers, as far as it starts with it.
 void ClusterView::RememberNeeds(KnownJob& job) const {
   job.needs.clear();
+  std::map<elastic::Role, uint32_t> missing = {
+      {elastic::Role::kMaster, 1},
+      {elastic::Role::kParameterServer, ServersAtFirst(job.spec).value_or(UINT32_MAX)}};
   for (const auto& [uid, pod] : pods_) {
-    if (job.suspended && pod.job_uid == job.uid && pod.role != elastic::Role::kWorker &&
-        !pod.over && !pod.terminating) {
+    if (job.suspended && pod.job_uid == job.uid && !pod.over && !pod.terminating &&
+        missing[pod.role] > 0) {
+      --missing[pod.role];
       job.needs.push_back(pod);
     }
   }
@@ -142,6 +162,12 @@ class ClusterView::Builder {
         job_index_[job.uid] = static_cast<int>(made_.state.jobs.size());
         made_.jobs.push_back({job.namespace_name, job.name, job.status.grant, 0});
         made_.state.jobs.push_back(Describe(job));
+        being_suspended_.push_back(job.suspended && !Holds(job.status, kConditionSuspended));
+      }
+    }
+    for (const auto& [uid, pod] : view_.pods_) {
+      if (IsNeededToSuspend(pod)) {
+        without_master_.insert(pod.job_uid);
       }
     }
     for (const auto& [uid, pod] : view_.pods_) {
@@ -164,10 +190,12 @@ class ClusterView::Builder {
   // a worker has room.
   void NameFurtherResources() {
     std::set<std::string> named;
-    for (const auto& [uid, pod] : view_.pods_) {
-      for (const auto& [name, amount] : pod.request.further) {
-        if (!pod.job_uid.empty() && amount > 0) {
-          named.insert(name);
+    for (const auto* pods : {&view_.pods_, &view_.workers_}) {
+      for (const auto& [uid, pod] : *pods) {
+        for (const auto& [name, amount] : pod.request.further) {
+          if (!pod.job_uid.empty() && amount > 0) {
+            named.insert(name);
+          }
         }
       }
     }
@@ -197,12 +225,15 @@ class ClusterView::Builder {
     return allowed;
   }
 
-  // What the pods of a job's workers show.
+  // What the pods of a job's workers show, or have shown.
   struct Workers {
     const PodFacts* newest = nullptr;
     uint32_t waiting = 0;  // without a node
   };
   void LookAtWorkers() {
+    for (const auto& [job, pod] : view_.workers_) {
+      workers_[job].newest = &pod;
+    }
     for (const auto& [uid, pod] : view_.pods_) {
       if (pod.job_uid.empty() || pod.role != elastic::Role::kWorker) {
         continue;
@@ -247,11 +278,11 @@ class ClusterView::Builder {
     return described;
   }
 
-  static elastic::Capacity Requested(const ProcessesSpec& workers) {
+  static elastic::Capacity Requested(const ProcessesSpec& processes) {
     elastic::Capacity request;
     const auto amount = [&](const char* name, double otherwise) {
-      const auto found = workers.resources.requests.find(name);
-      return found == workers.resources.requests.end() ? otherwise : found->second.AsDouble();
+      const auto found = processes.resources.requests.find(name);
+      return found == processes.resources.requests.end() ? otherwise : found->second.AsDouble();
     };
     request.cpu = amount("cpu", kUnknownCpu);
     request.memory_bytes = static_cast<int64_t>(amount("memory", 0));
@@ -264,13 +295,20 @@ class ClusterView::Builder {
     if (pod.over) {
       return;
     }
-    const auto job = job_index_.find(pod.job_uid);
+    const bool without_master = without_master_.contains(pod.job_uid);
+    const bool successor = without_master && IsNeededToSuspend(pod);
+    if (without_master && pod.node.empty() && !successor) {
+      return;
+    }
+    const auto job = without_master ? job_index_.end() : job_index_.find(pod.job_uid);
     ClusterProcess process;
     process.name = pod.name;
     process.request = CapacityOf(pod.request);
     process.terminating = pod.terminating || (job != job_index_.end() && Suspended(job->second));
     process.started = pod.created;
-    process.priority = pod.priority;
+    if (!successor) {
+      process.priority = pod.priority;
+    }
     if (job != job_index_.end()) {
       process.job = job->second;
       process.worker = pod.role == elastic::Role::kWorker;
@@ -289,16 +327,24 @@ class ClusterView::Builder {
       return;  // a waiting worker is a start that the plan makes anew
     } else {
       process.nodes = AllowedBy(pod.rules);
-      if (process.job == ClusterProcess::kNone) {
+      if (process.job == ClusterProcess::kNone && !successor) {
         made_.waiting_services.push_back(uid);
       }
     }
     made_.state.processes.push_back(std::move(process));
   }
 
+  // A master was lost while its job was being suspended, and its successor waits: without it the
+  // others never end, so it comes before all workers, like a service.
+  bool IsNeededToSuspend(const PodFacts& pod) const {
+    const auto job = job_index_.find(pod.job_uid);
+    return job != job_index_.end() && being_suspended_[static_cast<size_t>(job->second)] &&
+           pod.role == elastic::Role::kMaster && pod.node.empty() && !pod.terminating && !pod.over;
+  }
+
   bool Suspended(int job) const { return made_.state.jobs[static_cast<size_t>(job)].suspended; }
 
-  // With what a suspended job would start; one processor each where this controller did not see it.
+  // With what a suspended job would start; what its spec says where this controller did not see it.
   void AddNeeds(const KnownJob& job, int index) {
     ClusterProcess process;
     process.job = index;
@@ -310,9 +356,11 @@ class ClusterView::Builder {
       made_.state.processes.push_back(process);
     }
     if (job.needs.empty()) {
-      process.request.cpu = kUnknownCpu;
-      const uint32_t servers = job.spec.servers.min.value_or(job.spec.servers.max.value_or(0));
-      made_.state.processes.insert(made_.state.processes.end(), 1 + servers, process);
+      process.request = Requested(job.spec.master);
+      made_.state.processes.push_back(process);
+      process.request = Requested(job.spec.servers);
+      made_.state.processes.insert(made_.state.processes.end(),
+                                   ServersAtFirst(job.spec).value_or(0), process);
     }
   }
 
@@ -349,7 +397,9 @@ class ClusterView::Builder {
   Snapshot made_;
   std::map<std::string, Workers> workers_;  // by the uid of their job
   std::map<std::string, int> node_index_, job_index_;
-  std::vector<std::string> further_;  // names, by index in Capacity::further
+  std::set<std::string> without_master_;  // uids of jobs: IsNeededToSuspend
+  std::vector<bool> being_suspended_;     // jobs, by index: their processes have not ended
+  std::vector<std::string> further_;      // names, by index in Capacity::further
   std::map<std::string, AllowedNodes> allowed_;
 };
 

@@ -64,6 +64,7 @@ class ClusterView {
 
   std::map<std::string, NodeFacts> nodes_;    // by name
   std::map<std::string, PodFacts> pods_;      // by uid
+  std::map<std::string, PodFacts> workers_;   // the last one of each job, by the uid of its label
   std::map<std::string, KnownJob> jobs_;      // by uid
   std::map<std::string, QuotaFacts> quotas_;  // by uid
 };

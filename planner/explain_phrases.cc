@@ -342,6 +342,12 @@ std::string DescribeSurvival(const plan::TrainPlan& plan) {
                        saved ? otherwise : "it begins again");
   }
   if (strategy.replicas() > 0) {
+    if (strategy.parameter_servers() < 2) {
+      return fmt::format(
+          "workers, the master, and, while there are two servers or more, servers one at a time; "
+          "when all copies of a parameter are lost at once, {}",
+          otherwise);
+    }
     return fmt::format(
         "workers, the master, and servers one at a time; when both copies of a parameter are lost "
         "at once, {}",

@@ -21,6 +21,10 @@ bool NearlyDone(const ClusterJob& job, uint32_t workers, const AutoscalerOptions
   return *job.rows_left < ThroughputAt(job, workers) * options.payback_seconds;
 }
 
+// Each blocked job that is looked at needs plans of its own, and there may be many.
+constexpr size_t kBlockedTried = 3;
+constexpr double kNextTriedSeconds = 1;
+
 // For how long something has been so, from decision to decision.
 class Patience {
  public:
@@ -35,15 +39,22 @@ class Patience {
     const TimePoint since =
         found == before.end() ? now_ : std::min(now_, found->second);  // a clock that was put back
     after[job] = since;
-    const TimePoint due =
-        since + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+    const TimePoint due = After(since, seconds);
     if (now_ < due) {
       look_again_ = std::min(look_again_.value_or(due), due);
     }
     return now_ >= due;
   }
+  void LookAgainIn(double seconds) {
+    const TimePoint due = After(now_, seconds);
+    look_again_ = std::min(look_again_.value_or(due), due);
+  }
 
  private:
+  static TimePoint After(TimePoint when, double seconds) {
+    return when + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  }
+
   const TimePoint now_;
   std::optional<TimePoint>& look_again_;
 };
@@ -55,53 +66,96 @@ std::vector<uint32_t> CountsOf(const ClusterState& state, const AutoscalerOption
   return plan.counts();
 }
 
-// Which jobs are to be without any process; their `limits` become 0.
-std::vector<bool> ChooseSuspended(const ClusterState& state, const AutoscalerOptions& options,
-                                  const std::vector<bool>& nearly_done,
-                                  const AutoscalerHistory& history, Patience& patience,
-                                  std::vector<uint32_t>& limits, AutoscalerHistory& next) {
+// Which jobs are to be without any process, and what they could have.
+struct SuspendedJobs {
+  std::vector<bool> jobs;
+  // Workers of each job if every suspended one started again, and that plan's limits; empty: none
+  // is suspended.
+  std::vector<uint32_t> with_all, limits;
+};
+
+// The suspended jobs that do not start again yet: their `limits` become 0. Where one of them is
+// about to start, no other job does. `held`: workers that each job has.
+SuspendedJobs ChooseResumed(const ClusterState& state, const AutoscalerOptions& options,
+                            const std::vector<uint32_t>& held, const AutoscalerHistory& history,
+                            Patience& patience, std::vector<uint32_t>& limits,
+                            AutoscalerHistory& next) {
   const size_t jobs = state.jobs.size();
-  std::vector<bool> suspended(jobs);
-  std::vector<uint32_t> with_all = limits;
-  for (size_t i = 0; i < jobs; ++i) {
-    suspended[i] = state.jobs[i].suspended;
-    limits[i] = suspended[i] ? 0 : limits[i];
-  }
-  if (limits != with_all) {
-    const std::vector<uint32_t> counts = CountsOf(state, options, with_all);
-    for (size_t i = 0; i < jobs; ++i) {
-      const ClusterJob& job = state.jobs[i];
-      if (suspended[i] && counts[i] >= job.min &&
-          patience.IsOver(job.name, options.suspension_seconds, history.fits_since,
-                          next.fits_since)) {
-        suspended[i] = false;
-        limits[i] = with_all[i];
-      }
-    }
-  }
+  SuspendedJobs suspended{std::vector<bool>(jobs), {}, {}};
   if (std::none_of(state.jobs.begin(), state.jobs.end(),
-                   [](const ClusterJob& job) { return job.can_suspend && !job.suspended; })) {
+                   [](const ClusterJob& job) { return job.suspended; })) {
     return suspended;
   }
-  const std::vector<uint32_t> counts = CountsOf(state, options, limits);
-  std::optional<size_t> first;  // of those that have no room
+  suspended.limits = limits;
+  suspended.with_all = CountsOf(state, options, limits);
+  bool about_to_start = false;
   for (size_t i = 0; i < jobs; ++i) {
     const ClusterJob& job = state.jobs[i];
-    if (!suspended[i] && !nearly_done[i] && counts[i] < job.min &&
-        patience.IsOver(job.name, options.suspension_seconds, history.blocked_since,
-                        next.blocked_since) &&
-        (!first || std::tuple(-job.priority, job.arrival) <
-                       std::tuple(-state.jobs[*first].priority, state.jobs[*first].arrival))) {
-      first = i;
+    if (!job.suspended) {
+      continue;
     }
+    const bool fits = suspended.with_all[i] >= job.min;
+    suspended.jobs[i] = !fits || !patience.IsOver(job.name, options.suspension_seconds,
+                                                  history.fits_since, next.fits_since);
+    about_to_start |= fits && suspended.jobs[i];
   }
-  if (first) {
-    for (const size_t i : SuspendFor(*first, state, options, limits, nearly_done)) {
-      suspended[i] = true;
+  for (size_t i = 0; i < jobs; ++i) {
+    if (suspended.jobs[i]) {
       limits[i] = 0;
+    } else if (about_to_start) {
+      const uint32_t has = held[i] >= state.jobs[i].min ? held[i] : 0;
+      limits[i] = std::min(limits[i], std::max(has, suspended.with_all[i]));
     }
   }
   return suspended;
+}
+
+// Suspends jobs for the first of those that have waited for long and that this helps. `counts`: by
+// the plan with these `limits`; those of the suspended jobs become 0. False: none.
+bool SuspendOthers(const ClusterState& state, const AutoscalerOptions& options,
+                   const std::vector<bool>& nearly_done, const std::vector<uint32_t>& counts,
+                   const AutoscalerHistory& history, Patience& patience, TimePoint now,
+                   SuspendedJobs& suspended, std::vector<uint32_t>& limits,
+                   AutoscalerHistory& next) {
+  if (std::none_of(state.jobs.begin(), state.jobs.end(),
+                   [](const ClusterJob& job) { return job.can_suspend && !job.suspended; })) {
+    return false;
+  }
+  std::vector<size_t> blocked;
+  for (size_t i = 0; i < state.jobs.size(); ++i) {
+    const ClusterJob& job = state.jobs[i];
+    const bool has_no_room = suspended.jobs[i] ? suspended.with_all[i] < job.min
+                                               : counts[i] < job.min && limits[i] >= job.min;
+    if (has_no_room && !nearly_done[i] &&
+        patience.IsOver(job.name, options.suspension_seconds, history.blocked_since,
+                        next.blocked_since)) {
+      blocked.push_back(i);
+    }
+  }
+  std::sort(blocked.begin(), blocked.end(), [&state](size_t a, size_t b) {
+    const ClusterJob& one = state.jobs[a];
+    const ClusterJob& other = state.jobs[b];
+    return std::tuple(other.priority, one.arrival, a) < std::tuple(one.priority, other.arrival, b);
+  });
+  size_t tried = 0;
+  for (const size_t job : blocked) {
+    if (++tried > kBlockedTried) {
+      patience.LookAgainIn(kNextTriedSeconds);
+      break;
+    }
+    std::vector<uint32_t> with_it = limits;
+    with_it[job] = suspended.jobs[job] ? suspended.limits[job] : limits[job];
+    const std::vector<size_t> others = SuspendFor(job, state, options, with_it, nearly_done);
+    for (const size_t i : others) {
+      suspended.jobs[i] = true;
+      limits[i] = 0;
+    }
+    if (!others.empty()) {
+      return true;
+    }
+    next.blocked_since[state.jobs[job].name] = now;  // the others' turn
+  }
+  return false;
 }
 
 constexpr char kSuspended[] =
@@ -146,22 +200,33 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
     nearly_done[i] = NearlyDone(job, running[i], options);
     limits[i] = nearly_done[i] ? std::min(running[i], job.max) : job.max;
   }
-  const std::vector<bool> suspended =
-      ChooseSuspended(state, options, nearly_done, history, patience, limits, decision.history);
-  // First the plan that all jobs would like; then without the jobs that have not waited long
-  // enough.
-  SharingPlan wanted(state, options, limits);
-  wanted.Make();
   // What was granted before has waited already, and is not taken back because it starts slowly.
+  const auto holds = [&](size_t i, uint32_t most) {
+    return std::max(running[i], std::min(state.jobs[i].granted, most));
+  };
   std::vector<uint32_t> held(jobs);
   for (size_t i = 0; i < jobs; ++i) {
-    held[i] = std::max(running[i], std::min(state.jobs[i].granted, wanted.counts()[i]));
+    held[i] = holds(i, limits[i]);
+  }
+  SuspendedJobs suspended =
+      ChooseResumed(state, options, held, history, patience, limits, decision.history);
+  // First the plan that all jobs would like; then without the jobs that have not waited long
+  // enough.
+  std::optional<SharingPlan> wanted(std::in_place, state, options, limits);
+  wanted->Make();
+  if (SuspendOthers(state, options, nearly_done, wanted->counts(), history, patience, now,
+                    suspended, limits, decision.history)) {
+    wanted.emplace(state, options, limits);
+    wanted->Make();
+  }
+  for (size_t i = 0; i < jobs; ++i) {
+    held[i] = holds(i, wanted->counts()[i]);
   }
   bool impatient = false;
   for (size_t i = 0; i < jobs; ++i) {
     const ClusterJob& job = state.jobs[i];
-    limits[i] = wanted.counts()[i];
-    if (held[i] < job.min || wanted.counts()[i] <= held[i]) {
+    limits[i] = wanted->counts()[i];
+    if (held[i] < job.min || wanted->counts()[i] <= held[i]) {
       continue;
     }
     if (!patience.IsOver(job.name, options.hysteresis_seconds, history.wants_more_since,
@@ -174,7 +239,7 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
   // give workers up for it keeps them. A job that has fewer than its smallest number, and cannot
   // get it, keeps none.
   for (size_t i = 0; i < jobs && impatient; ++i) {
-    if (held[i] >= state.jobs[i].min && !suspended[i]) {
+    if (held[i] >= state.jobs[i].min && !suspended.jobs[i]) {
       limits[i] = std::max(limits[i], std::min(held[i], state.jobs[i].max));
     }
   }
@@ -209,14 +274,14 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
   }
   for (size_t i = 0; i < jobs; ++i) {
     const Capacity request = plan.Request(i);
-    decision.targets.push_back({plan.counts()[i], request, {}, suspended[i]});
+    decision.targets.push_back({plan.counts()[i], request, {}, suspended.jobs[i]});
     for (const int node : plan.starts()[i]) {
       if (take(node, request)) {
         decision.starts.push_back({static_cast<int>(i), node});
       }
     }
   }
-  Explain(state, options, running, wanted, plan, decision);
+  Explain(state, options, running, *wanted, plan, decision);
   return decision;
 }
 

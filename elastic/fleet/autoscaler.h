@@ -33,7 +33,8 @@ struct AutoscalerOptions {
 // What is remembered from one decision to the next.
 struct AutoscalerHistory {
   // By job: since when there has been room for more workers; since when it has had none for its
-  // smallest number; since when a suspended one could start again.
+  // smallest number, or since it was found that no suspension would help it; since when a suspended
+  // one could start again.
   std::map<std::string, TimePoint> wants_more_since, blocked_since, fits_since;
 };
 
@@ -65,7 +66,8 @@ struct ScalingDecision {
 // 3. a running worker keeps its place in preference to starting another; workers that have to go
 //    are those that lose the least: on a suspect node, with the least work open, the youngest;
 // 4. where the workers of lower priority are not enough for a job's smallest number, jobs of lower
-//    priority that can be are suspended, the lowest first.
+//    priority that can be are suspended, the lowest first. A suspended job keeps its rank: others
+//    are suspended for it, too, and none starts where it is about to.
 // A terminating process holds its place until it is gone, but is not part of the plan.
 ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& options,
                           const AutoscalerHistory& history, TimePoint now);

@@ -8,6 +8,9 @@
 namespace sluice::elastic {
 namespace {
 
+// Jobs that may be spared, though a higher one has to go: each takes a plan.
+constexpr size_t kMostTries = 8;
+
 bool WouldHelp(size_t job, const std::vector<size_t>& without, const ClusterState& state,
                const AutoscalerOptions& options, std::vector<uint32_t> limits) {
   ClusterState then = state;
@@ -64,7 +67,8 @@ std::vector<size_t> SuspendFor(size_t job, const ClusterState& state,
   std::vector<size_t> chosen(candidates.begin(),
                              candidates.begin() + static_cast<std::ptrdiff_t>(enough));
   // The last one is needed; of the lower ones perhaps not all.
-  for (size_t i = chosen.size() - 1; i-- > 0;) {
+  size_t tries = kMostTries;
+  for (size_t i = chosen.size() - 1; i-- > 0 && tries-- > 0;) {
     std::vector<size_t> fewer = chosen;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
     if (WouldHelp(job, fewer, state, options, limits)) {

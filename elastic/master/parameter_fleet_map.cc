@@ -61,7 +61,8 @@ std::vector<ServerId> ParameterFleet::TakeSuperfluous() {
   return taken;
 }
 
-// All wanted servers are there: makes the first map, or a better one than the current.
+// Makes the first map when all wanted servers are there, and a better one than the current when
+// they are or one of them is not in it yet: one that finds no room holds up no other.
 Result<bool> ParameterFleet::Rebalance() {
   std::map<ServerId, std::string> servers, nodes;
   std::vector<ServerId> spare, starting;
@@ -80,7 +81,10 @@ Result<bool> ParameterFleet::Rebalance() {
   for (ServerId id : starting) {
     hooks_.stop(id);
   }
-  if (servers.size() < wanted()) {
+  const bool has_new = std::any_of(servers.begin(), servers.end(), [&now](const auto& server) {
+    return !now.servers.contains(server.first);
+  });
+  if (servers.size() < wanted() && (now.version == kNoMapVersion || !has_new)) {
     return false;  // they are starting
   }
   if (now.version == kNoMapVersion) {

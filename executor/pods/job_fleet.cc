@@ -88,7 +88,7 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
     : job_(job),
       status_(status),
       asked_(asked),
-      places_(HasOwnPods(*pods) ? 0 : asked.servers, asked.workers),
+      places_(asked.servers, asked.workers, HasOwnPods(*pods)),
       wanted_(asked.workers),
       pods_(std::move(pods)) {
   {

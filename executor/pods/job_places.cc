@@ -59,8 +59,16 @@ uint32_t JobPlaces::Waiting(Role role, double seconds, TimePoint now) const {
   }));
 }
 
+// Of those that training needs, the ones that have no place.
+uint32_t JobPlaces::MissingServers() const {
+  return servers_ - std::min(servers_, Placed(Role::kParameterServer));
+}
+
 bool JobPlaces::MayMakeWorkers() const {
-  return servers_made_ >= servers_ && std::all_of(pods_.begin(), pods_.end(), [](const auto& each) {
+  if (servers_made_ < servers_) {
+    return false;
+  }
+  return MissingServers() == 0 || std::all_of(pods_.begin(), pods_.end(), [](const auto& each) {
            return each.second.role != Role::kParameterServer || each.second.placed;
          });
 }
@@ -116,7 +124,8 @@ std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
     granted_ = workers_;
     return granted_;
   }
-  const uint32_t waiting = Waiting(Role::kParameterServer, kYieldSeconds, now);
+  const uint32_t waiting =
+      std::min(Waiting(Role::kParameterServer, kYieldSeconds, now), MissingServers());
   const uint32_t working = Placed(Role::kWorker);
   // Do not take the last worker: the job needs both.
   if (waiting == 0 || working <= 1 ||

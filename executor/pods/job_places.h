@@ -11,11 +11,12 @@
 
 namespace sluice::executor {
 
-// Tracks which pods of a job have a place. Parameter servers come first, since training needs all
-// of them: workers are created when every server has its place, and give up theirs if a server
-// finds none. Where the scheduler finds no room for workers, at most kMaxWaiting of them keep
-// waiting, and the others are withdrawn until one of those has its place. Pods that wait for long
-// are reported with the reason. Pure; not thread-safe.
+// Tracks which pods of a job have a place. Parameter servers come first, since training needs the
+// number that it begins with: workers are created when so many have their places, and give up
+// theirs if one of them finds none. For a further server no worker has to go. Where the scheduler
+// finds no room for workers, at most kMaxWaiting of them keep waiting, and the others are withdrawn
+// until one of those has its place. Pods that wait for long are reported with the reason. Pure; not
+// thread-safe.
 class JobPlaces {
  public:
   // A server without a place is reported only after this time.
@@ -29,8 +30,10 @@ class JobPlaces {
   // Workers that may wait for room, so that the scheduler uses it when there is some.
   static constexpr uint32_t kMaxWaiting = 2;
 
-  // `servers`: number to create before any worker, whatever is requested. `workers`: number wanted.
-  JobPlaces(uint32_t servers, uint32_t workers) : servers_(servers), workers_(workers) {}
+  // `servers`: number that training needs, to be created before any worker; `created`: an earlier
+  // master has created them. `workers`: number wanted.
+  JobPlaces(uint32_t servers, uint32_t workers, bool created = false)
+      : servers_(servers), workers_(workers), servers_made_(created ? servers : 0) {}
 
   // Sets the number of workers wanted from now on: Grant says when the job may have them.
   void Want(uint32_t workers);
@@ -68,12 +71,13 @@ class JobPlaces {
     TimePoint when{};
   };
   uint32_t Waiting(elastic::Role role, double seconds, TimePoint now) const;
+  uint32_t MissingServers() const;
   std::optional<uint32_t> GrantByRoom(TimePoint now);
 
   const uint32_t servers_;
   uint32_t workers_;
+  uint32_t servers_made_;
   bool wants_others_ = false;  // Grant has not reported it yet
-  uint32_t servers_made_ = 0;
   uint64_t made_ = 0;
   std::map<std::string, Pod> pods_;
   std::optional<uint32_t> granted_;  // fewer than are wanted

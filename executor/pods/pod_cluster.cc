@@ -16,15 +16,15 @@
 #include "elastic/job/fleet_job.h"
 #include "executor/executor.h"
 #include "executor/jobs/job_answer.h"
-#include "executor/local/job_process.pb.h"
 #include "executor/jobs/lost_jobs.h"
+#include "executor/local/job_process.pb.h"
+#include "executor/local/row_listener.h"
 #include "executor/pods/api_metrics.h"
 #include "executor/pods/database_reach.h"
 #include "executor/pods/pod_forecast.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
-#include "executor/local/row_listener.h"
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_listing.h"
 #include "k8s/disruption_budget.h"
@@ -245,6 +245,9 @@ Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig&
   spec.workers.max = std::max({1U, strategy.workers(), strategy.max_workers()});
   spec.servers.min = strategy.parameter_servers();
   spec.servers.max = std::max(strategy.parameter_servers(), strategy.max_parameter_servers());
+  ASSIGN_OR_RETURN(const k8s::PodRequest request,
+                   RequestedPods(strategy.pods(), *spec.workers.max, *spec.servers.max));
+  DescribeRequests(request, strategy, spec);
   spec.priority = strategy.priority();
   spec.template_name = strategy.pods().template_name();
   spec.image = options_.image;

@@ -1,9 +1,12 @@
 #include "executor/pods/requested_pods.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "executor/pods/pod_job.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -41,6 +44,24 @@ Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, 
   ASSIGN_OR_RETURN(request.roles[elastic::Role::kParameterServer],
                    ReadRole(pods.servers(), servers));
   return request;
+}
+
+void DescribeRequests(const k8s::PodRequest& request, const plan::Strategy& strategy,
+                      k8s::TrainingJobSpec& spec) {
+  for (const auto& [role, processes, cpu] :
+       {std::tuple(elastic::Role::kMaster, &spec.master, kMasterCpu),
+        {elastic::Role::kWorker, &spec.workers, strategy.cpu()},
+        {elastic::Role::kParameterServer, &spec.servers, strategy.cpu()}}) {
+    const k8s::RoleRequest& asked = request.roles.at(role);
+    auto& requests = processes->resources.requests = asked.resources.requests;
+    requests.emplace("cpu", k8s::Quantity::OfMillis(static_cast<int64_t>(std::ceil(cpu * 1'000))));
+    for (const auto& [name, limit] : asked.resources.limits) {
+      if (name.find('/') != std::string::npos) {
+        requests.emplace(name, limit);  // an extended resource: the two are the same
+      }
+    }
+    processes->priority = asked.priority;
+  }
 }
 
 uint32_t ServersOf(const plan::Strategy& strategy) {

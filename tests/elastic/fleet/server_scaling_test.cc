@@ -37,7 +37,7 @@ class TrainedJob {
       load_.workers = workers;
       const double exchange = exchange_(workers, load_.serving);
       load_.exchange = exchange / (1 + exchange) * Noise();
-      load_.rows_per_second = 1000 * workers / (1 + exchange) * Noise();
+      load_.rows_per_second = pause ? 0 : 1000 * workers / (1 + exchange) * Noise();
       const ServerDecision decision = ScaleServers(load_, scaling_, SecondsLater(second_));
       scaling_ = decision.scaling;
       if (decision.servers != load_.asked) {
@@ -55,7 +55,7 @@ class TrainedJob {
   uint32_t serving() const { return load_.serving; }
   double second() const { return second_; }
 
-  bool room = true;
+  bool room = true, pause = false;
   std::vector<std::string> reasons;
 
  private:
@@ -101,14 +101,18 @@ TEST(ServerScaling, AfterEachChangeTheyComeToRest) {
 // An exchange that has other reasons: a slow network, or the processors of one machine.
 TEST(ServerScaling, AServerThatDoesNotHelpLeavesAgain) {
   TrainedJob job(1, 8, [](double, double) { return 2; });
-  job.Train(4, 1'000);
+  job.Train(4, 600);
   EXPECT_EQ(job.serving(), 1U);
   ASSERT_EQ(job.reasons.size(), 2U);
   EXPECT_EQ(job.reasons[1].substr(0, 25), "with one more it trained ") << job.reasons[1];
-  job.Train(3, 1'000);
+  job.Train(3, 200);
   EXPECT_EQ(job.reasons.size(), 2U) << "it cannot help fewer workers";
-  job.Train(5, 1'000);
+  job.Train(5, 200);
   EXPECT_EQ(job.reasons.size(), 4U) << "it may help more";
+  job.Train(5, 1'500);
+  EXPECT_EQ(job.reasons.size(), 4U);
+  job.Train(5, 300);
+  EXPECT_EQ(job.reasons.size(), 6U) << "in half an hour it may, since in a quarter it did not";
 }
 
 TEST(ServerScaling, WithoutRoomItIsNotAskedForAgain) {
@@ -119,22 +123,63 @@ TEST(ServerScaling, WithoutRoomItIsNotAskedForAgain) {
   job.Train(8, 100);
   EXPECT_EQ(job.asked(), 2U);
   EXPECT_EQ(job.reasons.back(), "no room for a further one in 60 s");
-  job.Train(8, 1'000);
+  job.Train(8, 200);
   EXPECT_EQ(job.reasons.size(), 2U);
+  job.room = true;
+  job.Train(8, 300);
+  EXPECT_EQ(job.serving(), 4U) << "others have ended";
+}
+
+TEST(ServerScaling, WithoutRoomItDoesNotWaitForWorkersThatComeAndGo) {
+  TrainedJob job(2, 4, Shared);
+  job.room = false;
+  job.Train(8, 30);
+  ASSERT_EQ(job.asked(), 3U);
+  for (int i = 0; i < 6; ++i) {
+    job.Train(8 - i % 2, 12);
+  }
+  EXPECT_EQ(job.asked(), 2U);
+  job.Train(8, 200);
+  EXPECT_EQ(job.reasons.size(), 2U) << "eight asked for it";
+}
+
+TEST(ServerScaling, WhatAPauseMeasuresDoesNotCount) {
+  TrainedJob job(1, 8, Shared);
+  job.Train(8, 10);
+  ASSERT_EQ(job.serving(), 2U);
+  job.pause = true;
+  job.Train(8, 100);
+  job.pause = false;
+  job.Train(8, 200);
+  EXPECT_GT(job.serving(), 2U);
+  for (const std::string& reason : job.reasons) {
+    EXPECT_EQ(reason.substr(0, 4), "the ") << reason;
+  }
 }
 
 TEST(ServerScaling, NonsenseChangesNothing) {
   const double nan = std::nan("");
-  for (const double exchange : {nan, -1.0, 0.0, HUGE_VAL}) {
-    for (const uint32_t workers : {0U, 1U}) {
-      ServerLoad load{1, 1, 1, 1, workers, exchange, nan};
-      ServerScaling scaling;
-      for (int i = 0; i < 100; ++i) {
-        const ServerDecision decision = ScaleServers(load, scaling, SecondsLater(-i));
-        EXPECT_EQ(decision.servers, 1U);
-        scaling = decision.scaling;
+  const auto changes = [](uint32_t workers, double exchange, double rate, int step) {
+    const ServerLoad load{1, 4, 2, 2, workers, exchange, rate};
+    ServerScaling scaling;
+    for (int i = 0; i < 100; ++i) {
+      const ServerDecision decision = ScaleServers(load, scaling, SecondsLater(step * i));
+      if (decision.servers != load.asked) {
+        return true;
       }
+      scaling = decision.scaling;
     }
+    return false;
+  };
+  EXPECT_TRUE(changes(4, 0.9, 100, 1));
+  EXPECT_TRUE(changes(4, 0.0, 100, 1));
+  EXPECT_FALSE(changes(4, 0.9, 100, -1)) << "a clock that goes back";
+  EXPECT_FALSE(changes(0, 0.9, 100, 1));
+  for (const double exchange : {nan, -1.0, 1.5, HUGE_VAL}) {
+    EXPECT_FALSE(changes(4, exchange, 100, 1)) << exchange;
+  }
+  for (const double rate : {nan, -1.0, 0.0}) {
+    EXPECT_FALSE(changes(4, 0.9, rate, 1)) << rate;
   }
 }
 

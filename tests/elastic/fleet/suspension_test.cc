@@ -153,6 +153,48 @@ TEST_F(SuspensionTest, NobodyForWhatWouldNotFitEvenThen) {
   EXPECT_EQ(changes_, 0);
 }
 
+TEST_F(SuspensionTest, ThoseThatNothingHelpsHoldUpNobody) {
+  for (int i = 0; i < 7; ++i) {
+    state_.jobs[Job(9, 20, 0)].max = 20;
+  }
+  const size_t low = Job(0, 1, 4), high = Job(5, 7, 0);
+  Seconds(30);
+  EXPECT_TRUE(Suspended(low));
+  Seconds(30);
+  EXPECT_GE(Workers(high), 7U);
+  EXPECT_EQ(changes_, 1);
+}
+
+// Nine of ten processors each: what becomes free is for the one that was suspended.
+TEST_F(SuspensionTest, ASuspendedJobComesBeforeLowerOnesThatWait) {
+  const size_t job = Job(1, 7, 7), high = Job(5, 7, 0);
+  Seconds(30);
+  ASSERT_TRUE(Suspended(job));
+  const size_t lower = Job(0, 1, 0);
+  Seconds(30);
+  End(high);
+  state_.jobs[high].min = state_.jobs[high].max = 0;
+  Seconds(9);
+  EXPECT_TRUE(Suspended(job));
+  EXPECT_EQ(Workers(lower), 0U);
+  Seconds(20);
+  EXPECT_GE(Workers(job), 7U);
+  EXPECT_EQ(Workers(lower), 0U);
+  EXPECT_EQ(changes_, 2);
+}
+
+TEST_F(SuspensionTest, ALowerJobIsSuspendedForASuspendedOne) {
+  const size_t job = Job(1, 7, 0), lower = Job(0, 1, 3);
+  state_.jobs[job].suspended = true;
+  Seconds(9);
+  EXPECT_EQ(changes_, 0);
+  Seconds(30);
+  EXPECT_TRUE(Suspended(lower));
+  EXPECT_GE(Workers(job), 7U);
+  Seconds(30);
+  EXPECT_EQ(changes_, 2);
+}
+
 TEST_F(SuspensionTest, NotOneThatIsNearlyDone) {
   const size_t low = Job(0, 1, 4);
   Job(5, 7, 0);

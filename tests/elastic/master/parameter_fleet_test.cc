@@ -373,6 +373,23 @@ TEST_F(ParameterFleetTest, AServerThatIsNotWantedAnyMoreDoesNotStart) {
   ASSERT_TRUE(world.Push(*worker, 1).ok());
 }
 
+TEST_F(ParameterFleetTest, AServerWithoutRoomDoesNotHoldUpTheRepairOfTheOthers) {
+  World world(plan_, *network_, 2, {});
+  world.LeaveUnplaced(ServerId(2));
+  world.fleet().SetServers(3);
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  world.fleet().OnLost(ServerId(1), "killed");
+  world.Kill(ServerId(1));
+  world.Await([&] {
+    const PartitionMap map = world.fleet().map();
+    return map.servers.size() == 2 && map.servers.contains(ServerId(3));
+  });
+  const PartitionMap map = world.fleet().map();
+  EXPECT_EQ(std::count(map.backup.begin(), map.backup.end(), kNoServer), 0);
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
+}
+
 TEST_F(ParameterFleetTest, AServerThatDoesNotAnswerForAMomentIsAskedAgain) {
   World world(plan_, *network_, 1, {});
   const std::string bits = world.Bits();

@@ -87,6 +87,23 @@ TEST_F(JobPlacesTest, AnotherWorkerGoesWhereTheFirstWasOfNoUse) {
   EXPECT_EQ(places.Grant(At(1 + JobPlaces::kNextSeconds)), 1U);
 }
 
+TEST_F(JobPlacesTest, NoWorkerGivesWayToAServerThatTrainingDoesNotNeed) {
+  for (const bool created : {false, true}) {
+    JobPlaces places(1, 3, created);
+    places.OnMade("ps-0", Role::kParameterServer, true);
+    for (const char* const worker : {"worker-1", "worker-2", "worker-3"}) {
+      places.OnMade(worker, Role::kWorker, true);
+    }
+    places.OnMade("ps-1", Role::kParameterServer, false);
+    places.OnWaits("ps-1", kFull, true, At(0));
+    EXPECT_EQ(places.Grant(At(100)), std::nullopt);
+    EXPECT_TRUE(places.MayMakeWorkers()) << "a lost one is replaced";
+    places.OnGone("ps-0");
+    EXPECT_EQ(places.Grant(At(101)), 2U) << "now it is the only one";
+    EXPECT_FALSE(places.MayMakeWorkers());
+  }
+}
+
 TEST_F(JobPlacesTest, WhoWaitsForLongIsToldOnce) {
   places_.OnMade("ps-0", Role::kParameterServer, false);
   places_.OnWaits("ps-0", "the scheduler", false, At(0));
