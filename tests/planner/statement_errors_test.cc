@@ -31,8 +31,9 @@ class StatementErrors : public ::testing::Test {
         ColumnOf("many", DataType::kInt64)};
     for (int64_t i = 0; i < 1200; ++i) {
       odd.rows.push_back({Value(static_cast<double>(i % 9)), Value(std::string("one")), Value(),
-                          Value(static_cast<double>(i) * 1.25), Value("n" + std::to_string(i)),
-                          Value(std::string("bytes")), Value(i)});
+                          Value(static_cast<double>(i) * 1.25),
+                          Value("n" + std::to_string(i % 600)), Value(std::string("bytes")),
+                          Value(i)});
     }
     source_.tables["odd"] = odd;
     FakeTable twins;
