@@ -156,7 +156,8 @@ class KilledUserModels : public OutlivingJobs, public ::testing::WithParamInterf
   // The job's living processes of this role.
   std::vector<pid_t> ProcessesOf(int64_t job, const std::string& role) const {
     std::vector<pid_t> found;
-    const auto [first, last] = Children().equal_range(ProcessOf(job));
+    const auto children = Children();
+    const auto [first, last] = children.equal_range(ProcessOf(job));
     for (auto child = first; child != last; ++child) {
       std::ifstream in("/proc/" + std::to_string(child->second) + "/cmdline", std::ios::binary);
       std::string program, its;

@@ -122,14 +122,14 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
   folder_ = pattern;
   const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
   CreateTrainingJob(
-      "nightly", TrainText("m", fmt::format("train.epoch=8, engine.seed=5, engine.num_workers=2, "
+      "nightly", TrainText("m", fmt::format("train.epoch=60, engine.seed=5, engine.num_workers=2, "
                                             "engine.max_workers=2, engine.num_ps=1, "
                                             "engine.checkpoint_dir='{}', "
                                             "engine.volume='claim_name=c,mount_path={}'",
                                             folder, folder)));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
-  EXPECT_TRUE(StatusOf("nightly").can_suspend);
+  EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").can_suspend; }));
   GrantTrainingJob("nightly", k8s::Grant{0, {}, {}, "suspended: another one comes first", true});
   ASSERT_TRUE(
       Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
@@ -145,7 +145,7 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
       Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120))
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 8 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
 }
 
 // Changes to it while it runs: a grant, `kubectl scale`, a deadline.
