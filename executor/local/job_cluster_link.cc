@@ -12,6 +12,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "executor/jobs/progress_codec_internal.h"
 #include "executor/local/job_cluster.grpc.pb.h"
 #include "executor/local/job_cluster_codec_internal.h"
 

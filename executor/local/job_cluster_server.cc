@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "executor/jobs/progress_codec_internal.h"
 #include "executor/local/job_cluster.grpc.pb.h"
 #include "executor/local/job_cluster_codec_internal.h"
 
