@@ -132,19 +132,24 @@ class JobFollower {
     }
   }
 
+  void Attach(std::unique_ptr<JobListener> listener, bool ours) {
+    sink_.Notice(fmt::format("the process of job {} was lost: another one goes on", *job_));
+    listener_ = std::move(listener);
+    ours_ = ours;
+    over_ = false;
+  }
+
   // For a job whose process is gone: returns how it ended, or attaches to the process that
   // continues it.
   Status LookAtRow() {
     catalog::JobStore& jobs = context_.catalog.jobs();
     ASSIGN_OR_RETURN(std::vector<TakenOver> taken, TakeOverLostJobs(context_));
     for (TakenOver& one : taken) {
-      if (one.job == *job_) {
+      // Aborted: another process was faster; the row names it.
+      if (one.job == *job_ && one.listener.status().code() != Code::kAborted) {
         RETURN_IF_ERROR(one.listener.status().Because(fmt::format(
             "the process of job {} was lost, and the job waits (WAIT JOB {})", *job_, *job_)));
-        sink_.Notice(fmt::format("the process of job {} was lost: another one goes on", *job_));
-        listener_ = *std::move(one.listener);
-        ours_ = true;
-        over_ = false;
+        Attach(*std::move(one.listener), true);
         return OkStatus();
       }
     }
@@ -158,9 +163,7 @@ class JobFollower {
       auto listener =
           one.id == *job_ ? ListenToJob(one.runner) : Result<std::unique_ptr<JobListener>>(nullptr);
       if (listener.ok() && *listener != nullptr) {
-        listener_ = *std::move(listener);
-        ours_ = false;
-        over_ = false;
+        Attach(*std::move(listener), false);
         return OkStatus();
       }
     }

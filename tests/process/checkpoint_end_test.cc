@@ -51,7 +51,9 @@ class FinishedJob : public ClusterJobs, public ::testing::WithParamInterface<con
       }
       EXPECT_TRUE(fs::is_empty(Folder()) ||
                   fs::directory_iterator(Folder())->path().filename() == "lock");
-      if (copied) {
+      // The job may have deleted it while it was copied.
+      const auto copy = elastic::CheckpointDirectory::Open(Copy(), 0);
+      if (copied && copy.ok() && copy->Newest().ok() && copy->Newest().value().has_value()) {
         return job;
       }
     }
