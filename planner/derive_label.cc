@@ -92,6 +92,16 @@ Status Constant(const LabelInput& input, const std::string& value) {
 Status CheckNotContinuous(const LabelInput& input, size_t classes) {
   const std::string name = input.column.name;
   if (classes > kMaxClasses) {
+    constexpr double kNearlyEvery = 0.9;
+    RETURN_IF_ERROR(CheckLabelSpelling(input));
+    if (input.column.type == DataType::kText && !AllNumbers(input.sample) &&
+        input.statistics.distinct >= kNearlyEvery * static_cast<double>(input.rows)) {
+      return InvalidArgument(fmt::format("label '{}' is a different value in nearly every row, an "
+                                         "identifier: there is nothing to learn of it",
+                                         name))
+          .At(input.span)
+          .Hint("LABEL names the column that the others should predict");
+    }
     return InvalidArgument(fmt::format("label '{}' has more than {} different values, too many "
                                        "classes for {}",
                                        name, kMaxClasses, input.model_type))
@@ -190,7 +200,6 @@ Status CheckLearnable(size_t label, const Schema& schema,
   constexpr double kMinRows = 20;   // fewer say nothing about a column
   constexpr double kMinTimes = 20;  // fewer may be classes: quarters, deadlines
   constexpr double kMinNumberedRows = 50;
-  constexpr double kNearlyEvery = 0.9;
   const ColumnInfo& column = schema.columns[label];
   const double distinct = statistics.columns[label].distinct;
   const auto rows = static_cast<double>(statistics.rows);
@@ -218,18 +227,12 @@ Status CheckLearnable(size_t label, const Schema& schema,
   if (column.type != DataType::kText) {
     return OkStatus();
   }
-  const std::vector<std::string> texts = TextsOf(statistics.sample, label);
-  const TextShape shape = InspectText(texts);
+  const TextShape shape = InspectText(TextsOf(statistics.sample, label));
   if (distinct >= kMinTimes && FindTimes(column, label, shape, statistics)) {
     return wrong("a time", "select a number made of it, such as the days until then");
   }
   if (distinct > rows / 2 && IsFreeText(shape, statistics.columns[label], rows)) {
     return wrong("free text", "classes are few, and each in many rows");
-  }
-  if (shape.format.kind == models::ColumnFormatKind::kText && rows >= kMinNumberedRows &&
-      distinct >= kNearlyEvery * rows && !AllNumbers(texts)) {
-    return wrong("a different value in nearly every row, an identifier",
-                 "LABEL names the column that the others should predict");
   }
   return OkStatus();
 }
