@@ -1,6 +1,8 @@
 # A ctest test for each suite of a GoogleTest program, or for each test of the suites that SINGLY (a
 # regular expression) names, written into a file that ctest includes:
-#   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path [-D SINGLY=regex] -P test_suites.cmake
+# Those that ALONE names do not run at the same time as one another.
+#   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path [-D SINGLY=regex] [-D ALONE=regex]
+#     -P test_suites.cmake
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed
                 COMMAND_ERROR_IS_FATAL ANY)
 # "Suite.", and below it its tests: "  Test", a parameter's value behind a #.
@@ -9,6 +11,10 @@ set(tests "")
 macro(add_one name)
   string(APPEND tests "add_test(\"${FOLDER}.${name}\" \"${PROGRAM}\" \"--gtest_filter=${ARGN}\")\n"
                       "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES TIMEOUT 600)\n")
+  if(ALONE AND "${name}" MATCHES "${ALONE}")
+    string(APPEND tests
+           "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES RESOURCE_LOCK ${FOLDER})\n")
+  endif()
 endmacro()
 foreach(line IN LISTS lines)
   string(REPLACE "\n" "" line "${line}")

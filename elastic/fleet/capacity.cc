@@ -8,13 +8,17 @@ constexpr double kRounding = 1e-9;
 }  // namespace
 
 bool Capacity::Fits(const Capacity& request) const {
+  // Processors first: they are short most often.
+  if (request.cpu > cpu + kRounding || request.memory_bytes > memory_bytes ||
+      request.gpu > gpu + kRounding || request.processes > processes + kRounding) {
+    return false;
+  }
   for (size_t i = 0; i < further.size(); ++i) {
     if (request.further[i] > further[i] + kRounding) {
       return false;
     }
   }
-  return request.cpu <= cpu + kRounding && request.memory_bytes <= memory_bytes &&
-         request.gpu <= gpu + kRounding && request.processes <= processes + kRounding;
+  return true;
 }
 
 Capacity& Capacity::operator+=(const Capacity& other) {

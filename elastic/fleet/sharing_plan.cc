@@ -57,15 +57,30 @@ SharingPlan::SharingPlan(const ClusterState& state, const AutoscalerOptions& opt
 }
 
 void SharingPlan::Make() {
+  PutServices();
+  for (const size_t job : ByPriority()) {
+    GiveMinimum(job);
+  }
+  FillUp();
+}
+
+bool SharingPlan::GivesMinimum(size_t job) {
+  PutServices();
+  for (const size_t each : ByPriority()) {
+    GiveMinimum(each);
+    if (each == job) {
+      break;
+    }
+  }
+  return counts_[job] >= state_.jobs[job].min;
+}
+
+void SharingPlan::PutServices() {
   for (size_t i = 0; i < state_.processes.size(); ++i) {
     if (Waits(i, ClusterProcess::kNone)) {
       PutWaiting(i);
     }
   }
-  for (const size_t job : ByPriority()) {
-    GiveMinimum(job);
-  }
-  FillUp();
 }
 
 // Small: ending it disturbs little.
@@ -203,8 +218,24 @@ bool SharingPlan::GiveWorker(size_t job) {
   return node.has_value();
 }
 
+// False: its smallest number of workers does not fit, wherever they are placed. Saves the attempt.
+bool SharingPlan::MayHaveRoom(size_t job) const {
+  const uint32_t wanted = std::min(state_.jobs[job].min, limits_[job]);
+  uint32_t fit = 0;
+  for (size_t node = 0; node < room_.size() && fit < wanted; ++node) {
+    Capacity room = room_[node];
+    while (fit < wanted && Admits(node, state_.jobs[job].nodes) && room.Fits(requests_[job])) {
+      room -= requests_[job];
+      ++fit;
+    }
+  }
+  // Those that run may be of another size, and on nodes where nothing new is placed.
+  return fit + running_[job].size() >= wanted;
+}
+
 void SharingPlan::GiveMinimum(size_t job) {
-  if (limits_[job] == 0) {
+  if (limits_[job] == 0 || !MayHaveRoom(job)) {
+    limits_[job] = 0;
     return;  // its servers alone would be of no use
   }
   if (TryMinimum(job, true)) {

@@ -22,6 +22,9 @@ class SharingPlan {
               std::vector<uint32_t> limits);
 
   void Make();
+  // Instead of Make: whether that job would get its smallest number. The plan is made only as far
+  // as that depends on it.
+  bool GivesMinimum(size_t job);
 
   const std::vector<uint32_t>& counts() const { return counts_; }  // workers, by job
   bool kept(size_t process) const { return kept_[process]; }
@@ -42,8 +45,10 @@ class SharingPlan {
   std::optional<int> Place(const Capacity& request, const AllowedNodes& allowed,
                            std::optional<int> priority = std::nullopt);
   bool PutWaiting(size_t process);
+  void PutServices();
   std::optional<size_t> Keepable(size_t job);
   bool GiveWorker(size_t job);
+  bool MayHaveRoom(size_t job) const;
   void GiveMinimum(size_t job);
   bool TryMinimum(size_t job, bool with_waiting);
   double Gain(size_t index);

@@ -13,16 +13,19 @@ constexpr size_t kMostTries = 8;
 
 bool WouldHelp(size_t job, const std::vector<size_t>& without, const ClusterState& state,
                const AutoscalerOptions& options, std::vector<uint32_t> limits) {
-  ClusterState then = state;
+  std::vector<bool> is_gone(state.jobs.size(), false);
   for (const size_t gone : without) {
     limits[gone] = 0;
-    std::erase_if(then.processes, [gone](const ClusterProcess& process) {
-      return process.job == static_cast<int>(gone);
-    });
+    is_gone[gone] = true;
   }
-  SharingPlan plan(then, options, std::move(limits));
-  plan.Make();
-  return plan.counts()[job] >= state.jobs[job].min;
+  ClusterState then{state.nodes, {}, state.jobs};
+  then.processes.reserve(state.processes.size());
+  for (const ClusterProcess& process : state.processes) {
+    if (process.job == ClusterProcess::kNone || !is_gone[static_cast<size_t>(process.job)]) {
+      then.processes.push_back(process);
+    }
+  }
+  return SharingPlan(then, options, std::move(limits)).GivesMinimum(job);
 }
 
 }  // namespace

@@ -8,6 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <vector>
+
+#include "k8s/api_verbs.h"
+#include "k8s/training_job.h"
 
 namespace sluice::k8s {
 namespace {
@@ -72,6 +76,21 @@ contexts:
 TestedApiServer::~TestedApiServer() {
   if (fake_ != nullptr) {
     std::filesystem::remove(config_);
+    return;
+  }
+  // The next test's controller shares the cluster with all that there is. No TrainingJobs: the
+  // server may not know the kind.
+  std::vector<Deletion> jobs;
+  for (const Object& job : ListObjects(*client_, {kTrainingJobs, namespace_, ""}, {}).objects) {
+    jobs.push_back({kTrainingJobs, namespace_, job.name, job.uid, 1});
+  }
+  for (const ApiAnswer& answer : DeleteAll(*client_, jobs, {})) {
+    EXPECT_TRUE(answer.ok()) << answer.status.ToString();
+  }
+  const Listing pods = ListObjects(*client_, {kPods, namespace_, ""}, {});
+  EXPECT_TRUE(pods.ok()) << pods.status.ToString();
+  for (const Object& pod : pods.objects) {
+    Forget(pod.name);
   }
 }
 

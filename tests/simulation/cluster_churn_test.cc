@@ -23,6 +23,8 @@ class Churn {
     }
   }
 
+  uint64_t suspensions() const { return world_.suspensions(); }
+
   // An empty text, or what is wrong.
   std::string Run() {
     for (int second = 0; second < kChurnSeconds; ++second) {
@@ -32,10 +34,11 @@ class Churn {
       }
     }
     Repair();
-    uint64_t starts = 0;
+    uint64_t starts = 0, suspended = 0;
     for (int second = 0; second < kQuietSeconds; ++second) {
       if (second == kQuietSeconds / 2) {
         starts = world_.starts();
+        suspended = world_.suspensions();
       }
       if (std::string wrong = Pass(); !wrong.empty()) {
         return wrong;
@@ -43,6 +46,9 @@ class Churn {
     }
     if (world_.starts() != starts) {
       return "workers are still being started without any change";
+    }
+    if (world_.suspensions() != suspended) {
+      return "jobs are still being suspended without any change";
     }
     return CheckShares();
   }
@@ -78,10 +84,11 @@ class Churn {
       job.max = job.min + static_cast<uint32_t>(random_() % 30);
       job.priority = static_cast<int>(random_() % 3);
       job.servers = static_cast<uint32_t>(random_() % 3);
-      job.server = {0.5, kGibibyte, 0};
+      job.server = {OneIn(3) ? 5.0 : 0.5, kGibibyte, 0};
       job.worker = {OneIn(3) ? 2.0 : 1.0, kGibibyte, 0};
       job.work = OneIn(2) ? 200 + static_cast<double>(random_() % 2'000)
                           : std::numeric_limits<double>::infinity();
+      job.can_suspend = OneIn(2);
       world_.AddJob(job);
     }
     if (OneIn(60) && world_.jobs() > 0) {
@@ -133,7 +140,7 @@ class Churn {
       if (workers > 0 && workers < described.min) {
         return "job " + std::to_string(job) + " runs with fewer than its smallest number";
       }
-      const double needs = described.min * described.worker.cpu + described.servers * 0.5;
+      const double needs = described.min * described.worker.cpu + described.servers * described.server.cpu;
       if (workers == 0 && needs + 16 < free) {
         return "job " + std::to_string(job) + " starves beside free room";
       }
@@ -147,9 +154,13 @@ class Churn {
 };
 
 TEST(ClusterChurn, NothingIsBrokenAndEverythingSettles) {
+  uint64_t suspensions = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    EXPECT_EQ(Churn(seed).Run(), "") << "seed " << seed;
+    Churn churn(seed);
+    EXPECT_EQ(churn.Run(), "") << "seed " << seed;
+    suspensions += churn.suspensions();
   }
+  EXPECT_GT(suspensions, 0U);
 }
 
 }  // namespace

@@ -60,24 +60,31 @@ size_t ClusterWorld::AddJob(WorldJob job) {
   described.priority = job.priority;
   described.arrival = At(now_);
   described.worker = job.worker;
+  described.can_suspend = job.can_suspend;
   const int index = static_cast<int>(state_.jobs.size());
   state_.jobs.push_back(described);
   numbers_.push_back(number);
+  jobs_.push_back(std::move(job));
+  AddMasterAndServers(index);
+  for (uint32_t i = 0;
+       options_.scaling != WorldOptions::Scaling::kAutoscaler && i < jobs_[number].max; ++i) {
+    AddProcess(index, true, jobs_[number].worker);
+  }
+  fates_.push_back({now_, std::nullopt, std::nullopt, 0});
+  curves_.emplace_back();
+  steady_.emplace_back(0, now_);
+  changed_ = true;
+  return number;
+}
+
+void ClusterWorld::AddMasterAndServers(int index) {
+  const WorldJob& job = jobs_[numbers_[static_cast<size_t>(index)]];
   if (job.master.cpu > 0) {
     AddProcess(index, false, job.master);
   }
   for (uint32_t i = 0; i < job.servers; ++i) {
     AddProcess(index, false, job.server);
   }
-  for (uint32_t i = 0; options_.scaling != WorldOptions::Scaling::kAutoscaler && i < job.max; ++i) {
-    AddProcess(index, true, job.worker);
-  }
-  jobs_.push_back(std::move(job));
-  fates_.push_back({now_, std::nullopt, std::nullopt, 0});
-  curves_.emplace_back();
-  steady_.emplace_back(0, now_);
-  changed_ = true;
-  return number;
 }
 
 int ClusterWorld::IndexOf(size_t job) const {
@@ -300,7 +307,7 @@ void ClusterWorld::Schedule() {
                         (options_.scaling == WorldOptions::Scaling::kAutoscaler &&
                          options_.placing == WorldOptions::Placing::kScheduler);
       if (process.node != ClusterProcess::kNone || process.terminating || service != services ||
-          (!service && !ours)) {
+          (!service && (!ours || state_.jobs[static_cast<size_t>(process.job)].suspended))) {
         continue;
       }
       if (const std::optional<int> node = Emptiest(room, process)) {
@@ -367,7 +374,9 @@ void ClusterWorld::Scale() {
   }
   const bool planned = options_.placing == WorldOptions::Placing::kPlanned;
   for (const auto& [process, node] : decision.puts) {
-    if (planned && seen.processes[process].job != ClusterProcess::kNone) {
+    const int job = seen.processes[process].job;
+    if (planned && job != ClusterProcess::kNone &&
+        !decision.targets[static_cast<size_t>(job)].suspend) {
       Put(numbers[process], node);
     }
   }
@@ -392,6 +401,7 @@ void ClusterWorld::Scale() {
       Erase(i);
     }
   }
+  Suspend(decision);
 }
 
 }  // namespace sluice::elastic

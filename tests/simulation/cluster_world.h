@@ -69,6 +69,8 @@ class ClusterWorld final : public SharedCluster {
   double PackableCpu(double worker_cpu) const;
   uint64_t starts() const override { return starts_; }
   uint64_t decisions() const { return decisions_; }
+  uint64_t suspensions() const { return suspensions_; }
+  bool Suspended(size_t job) const;
   const ClusterState& state() const { return state_; }
   const AutoscalerHistory& history() const { return history_; }
   // Empty if all is in order: no node holds more than it has, no job more than its largest number.
@@ -98,6 +100,8 @@ class ClusterWorld final : public SharedCluster {
   std::optional<int> Emptiest(const std::vector<Capacity>& room,
                               const ClusterProcess& process) const;
   void Scale();
+  void Suspend(const ScalingDecision& decision);
+  void AddMasterAndServers(int index);
   bool Ready(size_t job) const;
   double RateOf(size_t job, uint32_t workers) const;
   int IndexOf(size_t job) const;
@@ -116,7 +120,7 @@ class ClusterWorld final : public SharedCluster {
   std::vector<std::map<uint32_t, double>> curves_;   // measured, by job
   std::vector<std::pair<uint32_t, double>> steady_;  // by job: workers, since when
   AutoscalerHistory history_;
-  uint64_t made_ = 0, starts_ = 0, decisions_ = 0;
+  uint64_t made_ = 0, starts_ = 0, decisions_ = 0, suspensions_ = 0;
 };
 
 }  // namespace sluice::elastic

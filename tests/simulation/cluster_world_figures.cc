@@ -84,6 +84,10 @@ std::string ClusterWorld::Broken() const {
       return state_.jobs[static_cast<size_t>(process.job)].name +
              " has more than its largest number";
     }
+    if (process.job != ClusterProcess::kNone && process.node != ClusterProcess::kNone &&
+        !process.terminating && state_.jobs[static_cast<size_t>(process.job)].suspended) {
+      return state_.jobs[static_cast<size_t>(process.job)].name + " is suspended and runs";
+    }
   }
   return "";
 }

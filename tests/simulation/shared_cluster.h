@@ -19,6 +19,7 @@ struct WorldJob {
   Capacity master;  // none if it requests nothing
   Capacity server;
   uint32_t servers = 0;
+  bool can_suspend = false;  // it writes checkpoints
   // Seconds of one worker; it trains while master and servers run.
   double work = std::numeric_limits<double>::infinity();
   // Part of the work that more workers do not speed up: n of them do n / (1 + serial (n - 1)).

@@ -1,0 +1,30 @@
+#include "tests/simulation/cluster_world.h"
+
+namespace sluice::elastic {
+
+bool ClusterWorld::Suspended(size_t job) const {
+  const int index = IndexOf(job);
+  return index != ClusterProcess::kNone && state_.jobs[static_cast<size_t>(index)].suspended;
+}
+
+// A job that is suspended ends all its processes, and keeps what it has done; master and servers
+// wait to be placed again.
+void ClusterWorld::Suspend(const ScalingDecision& decision) {
+  for (size_t job = 0; job < state_.jobs.size(); ++job) {
+    const bool suspend = decision.targets[job].suspend;
+    if (suspend && !state_.jobs[job].suspended) {
+      const size_t there = state_.processes.size();
+      for (size_t i = 0; i < there; ++i) {
+        if (state_.processes[i].job == static_cast<int>(job)) {
+          End(i);
+        }
+      }
+      AddMasterAndServers(static_cast<int>(job));
+      ++suspensions_;
+    }
+    changed_ = changed_ || suspend != state_.jobs[job].suspended;
+    state_.jobs[job].suspended = suspend;
+  }
+}
+
+}  // namespace sluice::elastic
