@@ -101,8 +101,11 @@ std::vector<size_t> SharingPlan::ByPriority() const {
     order[i] = i;
   }
   // Of jobs that arrived at the same time, in whole seconds on Kubernetes, those that run come
-  // first.
-  const auto waits = [this](size_t job) { return running_[job].size() < state_.jobs[job].min; };
+  // first, and those whose workers are being started.
+  const auto waits = [this](size_t job) {
+    const ClusterJob& described = state_.jobs[job];
+    return std::max<size_t>(running_[job].size(), described.granted) < described.min;
+  };
   std::stable_sort(order.begin(), order.end(), [this, &waits](size_t a, size_t b) {
     const ClusterJob& one = state_.jobs[a];
     const ClusterJob& other = state_.jobs[b];

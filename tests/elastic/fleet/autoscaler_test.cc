@@ -282,6 +282,18 @@ TEST(Autoscaler, OfJobsOfTheSameSecondTheOneThatRunsStays) {
   EXPECT_EQ(cluster.Workers(0), 0);
 }
 
+TEST(Autoscaler, OfJobsOfTheSameSecondTheOneWhoseWorkersAreBeingStartedKeepsThem) {
+  Cluster cluster(1, 6);
+  cluster.options.hysteresis_seconds = 0;
+  const int other = cluster.Job(4, 4), first = cluster.Job(4, 4);
+  cluster.state.jobs[static_cast<size_t>(first)].granted = 4;
+  cluster.Run(first, 3);  // the fourth one has no node yet
+  const ScalingDecision decision = cluster.Decide();
+  EXPECT_EQ(decision.targets[static_cast<size_t>(first)].workers, 4U);
+  EXPECT_EQ(decision.targets[static_cast<size_t>(other)].workers, 0U);
+  EXPECT_TRUE(decision.victims.empty());
+}
+
 TEST(Autoscaler, A11_RoomThatComesAndGoesIsNotChased) {
   Cluster cluster;
   cluster.Job(1, 10);
