@@ -1,7 +1,8 @@
 // How fast parameters are pulled and pushed: rows of 16 floats with Adagrad, batches of 4,096 rows,
 // compared with a plain loop over the same bytes; then through gRPC on loopback, with and without
-// replicas, for workers that only exchange and for workers that train a small network; the size of
-// an exchange; and the effect of a checkpoint on pushes. One run, one process.
+// replicas, for workers that only exchange and for workers that train a small network, and with TLS;
+// the size of an exchange; and the effect of a checkpoint on pushes. One run, one process.
+//   parameter_bench [tls]    all of it, or only the exchange with and without TLS
 #include <fmt/core.h>
 #include <sched.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <numeric>
 #include <random>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,7 @@
 #include "elastic/rpc/parameter_control.h"
 #include "elastic/server/parameter_service.h"
 #include "elastic/storage/checkpoint.h"
+#include "elastic/transport/job_key.h"
 #include "planner/plan.pb.h"
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/job/thread_fleet.h"
@@ -166,19 +169,19 @@ void InProcess(const Job& job) {
 }
 
 // Servers with real gRPC endpoints, and workers that push to them at the same time.
-double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
-                   bool bf16 = false) {
+double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers, bool bf16 = false,
+                   const JobKey& key = kToken) {
   std::vector<std::unique_ptr<ParameterShard>> shards;
   std::vector<std::unique_ptr<ParameterServer>> doors;
   std::map<ServerId, std::string> addresses;
   for (ServerId id; id < ServerId(servers); ++id) {
     shards.push_back(job.Shard(kPartitions, true));
     doors.push_back(
-        ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *shards.back()).value());
+        ParameterServer::Start({"127.0.0.1", key, id, nullptr}, *shards.back()).value());
     addresses.emplace(id, doors.back()->address());
   }
   const PartitionMap map = PlaceEvenly(addresses, kPartitions, replicas);
-  const ParameterControl control(kToken, Term::First(), {});
+  const ParameterControl control(key, Term::First(), {});
   for (const auto phase : {ParameterControl::Phase::kFreeze, ParameterControl::Phase::kCreate}) {
     for (const auto& [id, address] : addresses) {
       const Status status = control.Install(address, map, phase);
@@ -186,7 +189,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
     }
   }
   const auto connect = [&] {
-    return ConnectParameters(map, [&map](MapVersion) { return Result<PartitionMap>(map); }, kToken,
+    return ConnectParameters(map, [&map](MapVersion) { return Result<PartitionMap>(map); }, key,
                              job.network(), bf16, {});
   };
   const auto warm = connect();
@@ -225,19 +228,20 @@ double TrainedRows(bool replicas) {
   return static_cast<double>(outcome->rows_trained) / seconds;
 }
 
-// The two take turns, so that other load on the machine affects both.
-void WithReplicas(const char* what, double unit, const std::function<double(bool)>& rows) {
+// With and without something take turns, so that other load on the machine affects both.
+void Compare(const char* what, const char* with_what, const char* goal, double unit,
+             const std::function<double(bool)>& rows) {
   std::vector<double> ratios;
   double with = 0, without = 0;
   for (int round = 0; round < 5; ++round) {
-    const double plain = rows(false), replicated = rows(true);
-    ratios.push_back(replicated / plain);
-    with += replicated / 5;
+    const double plain = rows(false), changed = rows(true);
+    ratios.push_back(changed / plain);
+    with += changed / 5;
     without += plain / 5;
   }
   fmt::print("{}: {:6.2f} M rows/s\n", what, without / unit);
-  fmt::print("  with a replica        {:6.2f} M rows/s  ratio {:.2f} (median of 5), goal 0.70\n",
-             with / unit, Median(ratios));
+  fmt::print("  {:<21} {:6.2f} M rows/s  ratio {:.2f} (median of 5), goal {}\n", with_what,
+             with / unit, Median(ratios), goal);
 }
 
 // The size of one exchange with one server: a pull and a push of 4,096 rows, and another pull when
@@ -356,8 +360,15 @@ void PushesBesideCheckpoints(const Job& job) {
       kRounds);
 }
 
-void Run() {
-  const Job job;
+void Encrypted(const Job& job) {
+  const JobKey key = MakeJobKey(kToken).value();
+  for (const bool bf16 : {false, true}) {
+    Compare(bf16 ? "1 server, 1 worker, bf16" : "1 server, 1 worker, float32", "with TLS", "0.80",
+            1e6, [&](bool tls) { return ThroughGrpc(job, 1, false, 1, bf16, tls ? key : kToken); });
+  }
+}
+
+void Run(const Job& job) {
   std::jthread([&] {
     OnOneCore();
     InProcess(job);
@@ -368,16 +379,23 @@ void Run() {
   fmt::print("  bf16 messages         {:6.2f} M rows/s  ratio {:.2f}\n", narrow / 1e6,
              narrow / one);
   Weigh(job);
-  WithReplicas("2 servers, 2 workers that only exchange", 1e6,
-               [&](bool replicas) { return ThroughGrpc(job, 2, replicas, 2); });
-  WithReplicas("2 servers, 2 workers that train, 512 rows a batch", 1e6, TrainedRows);
+  const char* const replica = "with a replica";
+  Compare("2 servers, 2 workers that only exchange", replica, "0.70", 1e6,
+          [&](bool replicas) { return ThroughGrpc(job, 2, replicas, 2); });
+  Compare("2 servers, 2 workers that train, 512 rows a batch", replica, "0.70", 1e6, TrainedRows);
+  Encrypted(job);
   PushesBesideCheckpoints(job);
 }
 
 }  // namespace
 }  // namespace sluice::elastic
 
-int main() {
-  sluice::elastic::Run();
+int main(int argc, char** argv) {
+  const sluice::elastic::Job job;
+  if (argc == 2 && std::string_view(argv[1]) == "tls") {
+    sluice::elastic::Encrypted(job);
+  } else {
+    sluice::elastic::Run(job);
+  }
   return 0;
 }
