@@ -13,10 +13,10 @@
 #include "elastic/fleet/fleet.h"
 #include "elastic/job/fleet_calls_internal.h"
 #include "elastic/job/fleet_optimum_internal.h"
+#include "elastic/job/fleet_options_internal.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_handle.h"
-#include "elastic/job/job_options_internal.h"
-#include "elastic/job/process.pb.h"
+#include "elastic/job/process_configs_internal.h"
 #include "elastic/job/server_follower.h"
 #include "elastic/master/job_processes_internal.h"
 #include "elastic/master/master_service.h"
@@ -31,17 +31,10 @@
 namespace sluice::elastic {
 namespace {
 
-// More than the number of servers that can be useful, and few enough that each costs little: up to
-// nine servers have equal shares to within a tenth.
-constexpr uint32_t kPartitions = 64;
-constexpr uint32_t kPartitionsPerServer = 4;
-constexpr char kListenHost[] = "127.0.0.1";
 // A worker that has to leave hands back its work, and is killed after this time.
 constexpr double kDrainGraceSeconds = 1.8;
 // A process that hangs is killed at once.
 constexpr double kHungGraceSeconds = 0;
-// How long the first step of an all-reduce job waits for workers that start slowly.
-constexpr double kGatherSeconds = 2;
 // Something is wrong with a job that loses its parameters repeatedly without writing another
 // checkpoint in between.
 constexpr int kMaxReturns = 5;
@@ -89,7 +82,7 @@ class FleetJob {
     if (job_.plan.optimum()) {
       optimum_ = std::make_unique<FleetOptimum>(host, *master_);
     }
-    FillConfig();
+    configs_.Fill(*master_);
     processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
     for (const RunningProcess& process : endpoint_.running) {
       processes_->Add(process.name,
@@ -233,34 +226,9 @@ class FleetJob {
   bool AllReduces() const { return job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host, Placement placement) {
-    ParameterFleet::Options options;
-    options.servers = std::max<uint32_t>(1, job_.plan.strategy().parameter_servers());
-    const uint32_t most = std::max(options.servers, job_.plan.strategy().max_parameter_servers());
-    options.partitions = std::max(kPartitions, most * kPartitionsPerServer);
-    options.replicas = job_.plan.strategy().replicas() > 0;
-    options.key = endpoint_.key;
-    options.term = endpoint_.term;
-    if (job_.checkpoints != nullptr && !AllReduces()) {
-      const CheckpointManifest about = job_.checkpoints->Manifest();
-      options.checkpoints = job_.checkpoints->directory();
-      options.model = about.model;
-      options.plan = about.plan;
-      options.data = about.data;
-      options.synchronous = IsSynchronous(job_.plan);
-      options.restore = job_.checkpoints->restore();
-      if (options.restore.has_value()) {
-        options.partitions = options.restore->manifest.partitions;
-      }
-    }
-    if (placement.next > ServerId::First()) {  // an earlier master has started servers
-      options.placement = std::move(placement);
-      for (const RunningProcess& process : endpoint_.running) {
-        if (process.role == Role::kParameterServer) {
-          options.running.push_back(process.server_index);
-        }
-      }
-    }
-    config_.set_partitions(options.partitions);
+    const ParameterFleet::Options options =
+        ParameterOptionsOf(job_, endpoint_, std::move(placement));
+    configs_.SetPartitions(options.partitions);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
     hooks.stop = [this](ServerId server) {
@@ -272,7 +240,7 @@ class FleetJob {
     };
     hooks.publish = [this](const PartitionMap& map) {
       master_->Publish(map);
-      config_.clear_base_bytes();  // servers that start later get theirs from others
+      configs_.ForgetBase();  // servers that start later get theirs from others
       master_->OfferBase(nullptr);
     };
     hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
@@ -295,7 +263,8 @@ class FleetJob {
     };
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
     follower_ = std::make_unique<ServerFollower>(
-        *parameters_, options.servers, std::min(most, options.partitions),
+        *parameters_, options.servers,
+        std::min(MostServers(job_.plan.strategy()), options.partitions),
         [&host](const std::string& detail) {
           host.With([&](Master& master, TimePoint) {
             master.outbox().AddEvent("servers_scaled", detail);
@@ -303,69 +272,17 @@ class FleetJob {
         });
   }
 
-  void FillConfig() {
-    config_.set_job(endpoint_.job_name);
-    config_.set_token(endpoint_.key.token);
-    config_.set_certificate(endpoint_.key.certificate);
-    config_.set_private_key(endpoint_.key.private_key);
-    config_.set_master_address(master_->address());
-    if (!endpoint_.configures) {  // otherwise each process has the whole configuration
-      config_.set_listen_host(kListenHost);
-    }
-    *config_.mutable_plan() = job_.plan;
-    worker_config_ = config_;
-    if (job_.base != nullptr) {
-      const auto weights = std::make_shared<const std::string>(models::SaveWeights(*job_.base));
-      (AllReduces() ? worker_config_ : config_).set_base_bytes(weights->size());
-      master_->OfferBase(weights);
-    }
-    if (AllReduces() && job_.checkpoints != nullptr && job_.checkpoints->restore().has_value()) {
-      worker_config_.set_restore_from(job_.checkpoints->restore()->path);
-      ToProto(job_.checkpoints->restore()->manifest.files.at(0),
-              worker_config_.mutable_restore_file());
-    }
-    worker_config_.set_source_url(job_.source.url());
-    *worker_config_.mutable_dataset() = job_.dataset;
-    if (job_.validation != nullptr) {
-      *worker_config_.mutable_validation() = *job_.validation;
-    }
-    if (job_.held) {
-      worker_config_.set_holds_snapshot(true);
-      master_->HearHeld(job_.held);
-    }
-    if (endpoint_.configures) {
-      master_->OfferConfigs(TakeShared(worker_config_), TakeShared(config_));
-    }
-  }
-
-  // The large parts of a configuration: they are fetched, and the rest is passed to each process.
-  static std::shared_ptr<const std::string> TakeShared(ProcessConfig& config) {
-    ProcessConfig shared;
-    shared.mutable_plan()->Swap(config.mutable_plan());
-    shared.mutable_dataset()->Swap(config.mutable_dataset());
-    if (config.has_validation()) {
-      shared.mutable_validation()->Swap(config.mutable_validation());
-    }
-    config.clear_plan();
-    config.clear_dataset();
-    config.clear_validation();
-    config.set_configured_by_master(true);
-    return std::make_shared<const std::string>(shared.SerializeAsString());
-  }
-
   std::string ServerName(ServerId server) const {
     return fmt::format("{}-ps-{}", endpoint_.job_name, server);
   }
 
-  // On the thread of the parameter fleet, as everything from here on that touches config_.
+  // On the thread of the parameter fleet.
   Status StartServer(ServerId server) {
     ProcessSpec spec;
     spec.role = Role::kParameterServer;
     spec.name = ServerName(server);
     spec.server_index = server;
-    config_.set_name(spec.name);
-    config_.set_server_id(server.value());
-    spec.config = config_.SerializeAsString();
+    spec.config = configs_.ForServer(spec.name, server);
     return fleet_calls_->Launch(std::move(spec), 1, [this, server](const Status& status) {
       if (!status.ok()) {
         parameters_->OnNotStarted(server, status);
@@ -400,9 +317,7 @@ class FleetJob {
         spec.role = Role::kWorker;
         spec.name = action.name;
         spec.incarnation = action.incarnation;
-        worker_config_.set_name(action.name);
-        worker_config_.set_incarnation(action.incarnation.value());
-        spec.config = worker_config_.SerializeAsString();
+        spec.config = configs_.ForWorker(action.name, action.incarnation);
         spec.secret = job_.source.secret();
         return StartWorker(std::move(spec), action.memory_factor);
       }
@@ -442,7 +357,7 @@ class FleetJob {
   JournalTerm journal_term_ = JournalTerm::First();
   bool lost_parameters_ = false;
   MasterHost* host_ = nullptr;
-  ProcessConfig config_, worker_config_;
+  ProcessConfigs configs_{job_, endpoint_};
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<ServerFollower> follower_;
   const ProgressCallback progress_ = [this](const Progress& progress) { OnProgress(progress); };
@@ -464,23 +379,7 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
   if (job.base != nullptr) {
     RETURN_IF_ERROR(models::CheckShape(*job.base, *network));
   }
-  ASSIGN_OR_RETURN(Master::Options options,
-                   MasterOptionsOf(job.plan, *network, job.dataset, job.validation));
-  options.job_name = endpoint.job_name;
-  options.first_incarnation = endpoint.first_incarnation;
-  const plan::Strategy& strategy = job.plan.strategy();
-  options.workers =
-      endpoint.workers > 0
-          ? endpoint.workers
-          : std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
-  if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
-    Rendezvous::Options& group = options.all_reduce.emplace();
-    group.min_members = std::max<uint32_t>(1, strategy.min_workers());
-    group.max_members = std::max(options.workers, strategy.max_workers());
-    group.expected_members = options.workers;
-    group.gather_seconds = kGatherSeconds;
-  }
-  options.checkpoint_steps = job.checkpoints != nullptr ? job.checkpoints->every_steps() : 0;
+  ASSIGN_OR_RETURN(const Master::Options options, FleetOptionsOf(job, endpoint, *network));
   JobEndpoint place = endpoint;
   bool anew = false;
   for (int returns = 0;; ++returns) {

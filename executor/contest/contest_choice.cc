@@ -43,6 +43,7 @@ ContestChoice Choose(const models::ModelSpec& model, const plan::Contest& contes
   rows.labels = alone.judgement.labels;
   rows.weights = alone.judgement.weights;
   rows.runs = alone.judgement.runs;
+  rows.forecast = contest.split().kind() == plan::Split::TIME;
   std::vector<size_t> able;
   size_t place = 0;
   for (size_t i = 0; i < trials.size(); ++i) {

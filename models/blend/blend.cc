@@ -24,6 +24,7 @@ constexpr double kMinWeight = 0.04;
 // In standard errors of the mean over the runs. The gain is measured on rows that the weights were
 // not fitted on, so it is unbiased; this small margin is for the cost of the further models.
 constexpr double kStandardErrors = 0.5;
+constexpr double kStandardErrorsOfForecasts = 2;
 constexpr double kMinProbability = 1e-6;
 // For numbers, gains and losses beyond this quantile at either end are clipped: a single outlier
 // may hold a tenth of all squared errors and would decide.
@@ -177,8 +178,8 @@ std::vector<double> SumByRun(const std::vector<double>& gains, const Losses& los
   return sums;
 }
 
-// Whether their mean is positive by more than chance.
-bool IsAboveZero(const std::vector<double>& gains) {
+// Whether their mean is above zero by so many standard errors.
+bool IsAboveZero(const std::vector<double>& gains, double standard_errors) {
   const auto n = static_cast<double>(gains.size());
   if (n < 2) {
     return false;
@@ -186,12 +187,12 @@ bool IsAboveZero(const std::vector<double>& gains) {
   const double sum = std::accumulate(gains.begin(), gains.end(), 0.0);
   const double squares = std::inner_product(gains.begin(), gains.end(), gains.begin(), 0.0);
   const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1));
-  return sum / n > kStandardErrors * std::sqrt(variance / n) && sum > 0;
+  return sum / n > standard_errors * std::sqrt(variance / n) && sum > 0;
 }
 
 // Whether the best model's loss is larger than the blend's, run by run, with weights fitted on the
 // other half of the runs.
-bool IsBetter(const Losses& losses, size_t best) {
+bool IsBetter(const Losses& losses, size_t best, double standard_errors) {
   const std::vector<double> weights[] = {FindWeights(losses, best, Rows::kEven),
                                          FindWeights(losses, best, Rows::kOdd)};
   const size_t width = losses.width();
@@ -211,7 +212,7 @@ bool IsBetter(const Losses& losses, size_t best) {
   if (!losses.classes()) {
     gains = Winsorize(std::move(gains));
   }
-  return IsAboveZero(SumByRun(gains, losses));
+  return IsAboveZero(SumByRun(gains, losses), standard_errors);
 }
 
 // Identifies a member's input in the blend's list.
@@ -241,7 +242,9 @@ Blend FitBlend(const BlendRows& rows, size_t best) {
   const Losses losses(rows);
   Blend blend;
   blend.weights = FindWeights(losses, best, Rows::kAll);
-  blend.better = blend.weights[best] < 1 && IsBetter(losses, best);
+  blend.better =
+      blend.weights[best] < 1 &&
+      IsBetter(losses, best, rows.forecast ? kStandardErrorsOfForecasts : kStandardErrors);
   return blend;
 }
 

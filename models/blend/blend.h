@@ -29,6 +29,9 @@ struct BlendRows {
   // rows of a run are in one half when weights are fitted on the other, and are one observation
   // when chance is judged. Not falling; empty: each row is a run of its own.
   std::span<const uint32_t> runs;
+  // They come after the rows that the models were trained on, as those to be predicted will come
+  // after them: what changes with time is no chance, so a blend has to win by more.
+  bool forecast = false;
 };
 struct Blend {
   std::vector<double> weights;  // per model, summing to 1; 0: not in the blend

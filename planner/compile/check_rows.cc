@@ -120,7 +120,7 @@ Result<std::vector<FeatureBatch>> MakeCheckRows(const models::FeaturePlan& plan)
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;
   std::vector<FeatureBatch> batches;
-  for (const size_t rows : {1, 1, 1, 1, 7, 7, 7, 7}) {
+  for (const size_t rows : {1U, 1U, 1U, 1U, 7U, 7U, 7U, 7U}) {
     FeatureBatch& batch = batches.emplace_back();
     batch.rows = rows;
     batch.dense_width = transform->dense_width();

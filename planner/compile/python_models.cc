@@ -140,17 +140,18 @@ Result<std::string> Ask(const PythonSource& source, const std::string& request,
       ProgramEnd end,
       RunChildProgram({options.program, "-I", "-c", std::string(CompileProgram())}, request,
                       options.limits, options.stop));
-  rapidjson::Document answer;
+  rapidjson::Document document;
   const size_t line = end.answer.find('\n');
   const bool whole = line != std::string::npos &&
-                     !answer
+                     !document
                           .Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag>(
                               end.answer.data(), line)
                           .HasParseError() &&
-                     answer.IsObject();
+                     document.IsObject();
   if (!whole) {
     return HowItEnded(end, options.limits);
   }
+  const rapidjson::Value& answer = document;
   const auto error = answer.FindMember("error");
   if (error != answer.MemberEnd() && error->value.IsObject()) {
     return ErrorOf(error->value, source);
