@@ -95,7 +95,7 @@ class Service final : public JobClusterService::StreamedService {
     events_.clear();
     changed_.notify_all();
   }
-  void Report(const elastic::FleetEvent& event) {
+  void AddEvent(const elastic::FleetEvent& event) {
     const MutexLock lock(mutex_);
     events_.push_back(event);  // bounded by the number of processes
     changed_.notify_all();
@@ -175,7 +175,7 @@ class Server final : public JobClusterServer {
     return Status();
   }
   void BeginTerm(elastic::Term term) override { service_.BeginTerm(term); }
-  void Report(const elastic::FleetEvent& event) override { service_.Report(event); }
+  void Report(const elastic::FleetEvent& event) override { service_.AddEvent(event); }
 
  private:
   Service service_;

@@ -100,9 +100,9 @@ Result<PythonType> ReadPythonType(std::string_view description) {
   type.class_name = TextOf(document, "class");
   type.torch = TextOf(document, "torch");
   type.doc = TextOf(document, "doc");
-  const rapidjson::Value& description = document;
-  const auto attributes = description.FindMember("attributes");
-  if (attributes == description.MemberEnd() || !attributes->value.IsArray()) {
+  const rapidjson::Value& object = document;
+  const auto attributes = object.FindMember("attributes");
+  if (attributes == object.MemberEnd() || !attributes->value.IsArray()) {
     return InvalidArgument("the description of the model type is damaged");
   }
   for (const rapidjson::Value& attribute : attributes->value.GetArray()) {

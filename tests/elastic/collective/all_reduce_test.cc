@@ -40,7 +40,7 @@ FlatGradient LaneGradientOf(uint32_t lane) {
       if (MixSeeds(lane, t, static_cast<uint64_t>(id)) % 3 != 0) {
         gradient.tables[t].ids.push_back(id);
         for (uint32_t k = 0; k < kDimensions[t]; ++k) {
-          gradient.tables[t].values.push_back(number(10'000 + 100 * t + 4 * id + k));
+          gradient.tables[t].values.push_back(number(10'000 + 100 * t + 4 * static_cast<size_t>(id) + k));
         }
       }
     }
@@ -152,7 +152,8 @@ std::vector<Listener> Listen(size_t size, Listener::Kind kind = Listener::Kind::
 class AllReduceBits : public ::testing::TestWithParam<std::pair<size_t, Listener::Kind>> {};
 
 TEST_P(AllReduceBits, AreThoseOfAParameterServer) {  // G4
-  const auto [size, kind] = GetParam();
+  const size_t size = GetParam().first;
+  const Listener::Kind kind = GetParam().second;
   const std::vector<Listener> listeners = Listen(size, kind);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < size; ++rank) {
@@ -161,8 +162,8 @@ TEST_P(AllReduceBits, AreThoseOfAParameterServer) {  // G4
       ASSERT_TRUE(mesh.ok()) << mesh.status().ToString();
       AllReduce all_reduce(**mesh, kDense, kDimensions);
       int64_t step = 0;
-      for (uint32_t lanes : {1, 2, 3, 4, 5, 6, 7, 8}) {
-        for (uint32_t ended : {0x00, 0x01, 0x52, 0x0e}) {
+      for (uint32_t lanes : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
+        for (uint32_t ended : {0x00U, 0x01U, 0x52U, 0x0eU}) {
           StepSum sum;
           const Status status = Step(all_reduce, **mesh, lanes, ended, ++step, &sum);
           ASSERT_TRUE(status.ok()) << status.ToString();

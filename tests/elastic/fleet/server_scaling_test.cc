@@ -135,7 +135,7 @@ TEST(ServerScaling, WithoutRoomItDoesNotWaitForWorkersThatComeAndGo) {
   job.room = false;
   job.Train(8, 30);
   ASSERT_EQ(job.asked(), 3U);
-  for (int i = 0; i < 6; ++i) {
+  for (uint32_t i = 0; i < 6; ++i) {
     job.Train(8 - i % 2, 12);
   }
   EXPECT_EQ(job.asked(), 2U);

@@ -86,7 +86,7 @@ TEST_F(AllReduceJob, TellsWhatItsWorkersSpentTheirTimeOn) {
 TEST_F(AllReduceJob, HasTheBitsOfAParameterServer) {  // G4, R4
   const Result<TrainOutcome> local = InProcess(Plan(1, 2));
   ASSERT_TRUE(local.ok()) << local.status().ToString();
-  for (uint32_t workers : {1, 2, 3, 8}) {
+  for (uint32_t workers : {1U, 2U, 3U, 8U}) {
     const Result<TrainOutcome> outcome = Train(Plan(workers, 2));
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_EQ(Bits(outcome), Bits(local)) << workers << " workers";

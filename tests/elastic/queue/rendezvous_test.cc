@@ -95,7 +95,7 @@ TEST_F(RendezvousTest, ARegroupWithoutChangeKeepsTheWorld) {
 }
 
 TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
-  for (const uint64_t worker : {1, 2, 3}) {
+  for (const uint64_t worker : {1U, 2U, 3U}) {
     Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Regroup());
@@ -137,7 +137,7 @@ TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
 
 TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
   // A global batch of 12 rows in 12 lanes: three each for four, four each for three.
-  for (size_t size : {4, 3, 4}) {
+  for (size_t size : {4U, 3U, 4U}) {
     uint32_t next = 0;
     for (size_t rank = 0; rank < size; ++rank) {
       const auto [begin, end] = LanesOf(12, Rank::At(rank), size);
@@ -150,7 +150,7 @@ TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
 }
 
 TEST_F(RendezvousTest, R5_AWorkerThatLeavesStopsNobody) {
-  for (const uint64_t worker : {1, 2, 3}) {
+  for (const uint64_t worker : {1U, 2U, 3U}) {
     Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Regroup());
@@ -184,7 +184,7 @@ TEST_F(RendezvousTest, R6_TooFewWaitUntilOthersCome) {
 }
 
 TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
-  for (const uint64_t worker : {1, 2, 3}) {
+  for (const uint64_t worker : {1U, 2U, 3U}) {
     Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Regroup());
@@ -208,7 +208,7 @@ TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
 }
 
 TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
-  for (const uint64_t worker : {1, 2, 3}) {
+  for (const uint64_t worker : {1U, 2U, 3U}) {
     Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Regroup());

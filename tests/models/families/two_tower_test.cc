@@ -51,7 +51,7 @@ TEST(TwoTowers, LearnClassesNumbersAndChoices) {
     ASSERT_NE(network, nullptr);
     const bool numbers = std::string(type) == "TwoTowerRegressor";
     const FeatureBatch batch = RandomBatch(*network, 40, 3, 1, false,
-                                           numbers ? NumberLabel : ClassLabel(classes));
+                                           numbers ? NumberLabel : ClassLabel(static_cast<uint32_t>(classes)));
     ParameterStore store(network.get(), 5, "Adam", 0.02);
     const double first = store.Train(batch, 1).loss;
     double last = first;
