@@ -26,5 +26,6 @@ target_compile_options(sluice_flags INTERFACE
   # -Wshadow: clang's compares the types of files that are only built together.
   $<$<CXX_COMPILER_ID:GNU>:-Wshadow -Wduplicated-cond -Wlogical-op -Wno-restrict -Wno-stringop-overflow
                            -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized>
-  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+  # Off: clang's -Wconversion is about signs, too.
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wno-sign-conversion>)
 target_link_options(sluice_flags INTERFACE -pthread)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "catalog/sql/sqlstate.h"
+#include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
 
 namespace sluice::catalog {
@@ -157,9 +158,7 @@ Value SqliteCell(sqlite3_stmt* statement, int column) {
     default:
       break;
   }
-  const void* bytes = sqlite3_column_blob(statement, column);
-  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
-  return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
+  return std::string(CellBytes(statement, column));
 }
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLocation& location,

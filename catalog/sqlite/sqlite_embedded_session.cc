@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "catalog/embedded_session.h"
 #include "catalog/sql/sqlstate.h"
+#include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
@@ -138,8 +139,7 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
         cell.kind = EmbeddedCell::Kind::kBlob;
         break;
     }
-    const void* bytes = sqlite3_value_blob(value);
-    cell.bytes = {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
+    cell.bytes = CellBytes(value);
     return cell;
   }
 

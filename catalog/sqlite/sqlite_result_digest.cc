@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_result_table_internal.h"
 
 namespace sluice::catalog {
@@ -18,16 +19,14 @@ uint64_t Mix(uint64_t hash, uint64_t word) {
   return hash ^ (hash >> 29U);
 }
 
-uint64_t MixBytes(uint64_t hash, const void* bytes, size_t size) {
-  hash = Mix(hash, size);
-  const auto* at = static_cast<const unsigned char*>(bytes);
-  while (size > 0) {
+uint64_t MixBytes(uint64_t hash, std::string_view bytes) {
+  hash = Mix(hash, bytes.size());
+  while (!bytes.empty()) {
     uint64_t word = 0;
-    const size_t taken = size < sizeof(word) ? size : sizeof(word);
-    std::memcpy(&word, at, taken);
+    const std::string_view taken = bytes.substr(0, sizeof(word));
+    std::memcpy(&word, taken.data(), taken.size());
     hash = Mix(hash, word);
-    at += taken;
-    size -= taken;
+    bytes.remove_prefix(taken.size());
   }
   return hash;
 }
@@ -45,12 +44,9 @@ uint64_t HashRow(sqlite3_stmt* row) {
         hash = Mix(hash, std::bit_cast<uint64_t>(sqlite3_column_double(row, i)));
         break;
       case SQLITE_TEXT:
-      case SQLITE_BLOB: {
-        const void* bytes =
-            type == SQLITE_TEXT ? sqlite3_column_text(row, i) : sqlite3_column_blob(row, i);
-        hash = MixBytes(hash, bytes, static_cast<size_t>(sqlite3_column_bytes(row, i)));
+      case SQLITE_BLOB:
+        hash = MixBytes(hash, CellBytes(row, i));
         break;
-      }
       default:
         break;
     }

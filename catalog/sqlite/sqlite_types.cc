@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "catalog/sql/timestamp_text.h"
+#include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_types_internal.h"
 
 namespace sluice::catalog {
@@ -50,13 +51,6 @@ std::optional<int64_t> WholeNumber(double number) {
   return std::nullopt;
 }
 
-std::string_view CellText(sqlite3_value* cell) {
-  const void* bytes = sqlite3_value_blob(cell);
-  const auto size = static_cast<size_t>(sqlite3_value_bytes(cell));
-  return bytes == nullptr ? std::string_view()
-                          : std::string_view(static_cast<const char*>(bytes), size);
-}
-
 std::optional<int64_t> CellAsInteger(sqlite3_value* cell) {
   switch (sqlite3_value_type(cell)) {
     case SQLITE_INTEGER:
@@ -64,10 +58,10 @@ std::optional<int64_t> CellAsInteger(sqlite3_value* cell) {
     case SQLITE_FLOAT:
       return WholeNumber(sqlite3_value_double(cell));
     case SQLITE_TEXT: {
-      if (const auto integer = ParseNumber<int64_t>(CellText(cell))) {
+      if (const auto integer = ParseNumber<int64_t>(CellBytes(cell))) {
         return integer;
       }
-      const auto number = ParseNumber<double>(CellText(cell));
+      const auto number = ParseNumber<double>(CellBytes(cell));
       return number.has_value() ? WholeNumber(*number) : std::nullopt;
     }
     default:
@@ -77,7 +71,7 @@ std::optional<int64_t> CellAsInteger(sqlite3_value* cell) {
 
 std::optional<int64_t> CellAsBool(sqlite3_value* cell) {
   if (sqlite3_value_type(cell) == SQLITE_TEXT) {
-    const std::string text = LowerAscii(Trim(CellText(cell)));
+    const std::string text = LowerAscii(Trim(CellBytes(cell)));
     for (const std::string_view yes : {"t", "true", "yes", "on", "1"}) {
       if (text == yes) {
         return 1;
@@ -99,7 +93,7 @@ std::optional<int64_t> CellAsTimestamp(sqlite3_value* cell) {
   constexpr double kJulianDayOf1970 = 2'440'587.5;
   switch (sqlite3_value_type(cell)) {
     case SQLITE_TEXT:
-      return ParseTimestamp(CellText(cell));
+      return ParseTimestamp(CellBytes(cell));
     case SQLITE_INTEGER: {
       const int64_t seconds = sqlite3_value_int64(cell);
       constexpr int64_t kLimit = INT64_MAX / 1'000'000;
@@ -318,8 +312,7 @@ void SqliteRowDecoder::CopyCell(sqlite3_value* cell, size_t index, size_t row, R
     case SQLITE_TEXT:
     case SQLITE_BLOB:
       type = storage == SQLITE_TEXT ? DataType::kText : DataType::kBytes;
-      PutText(index, row, sqlite3_value_blob(cell), static_cast<size_t>(sqlite3_value_bytes(cell)),
-              batch);
+      PutText(index, row, CellBytes(cell), batch);
       break;
     default:
       type = target.type;
@@ -338,9 +331,7 @@ inline bool SqliteRowDecoder::DecodeCell(sqlite3_value* cell, size_t index, size
       if (target.type != DataType::kText) {
         return false;
       }
-      // As a blob: asking for text makes SQLite copy the bytes to append a terminator.
-      PutText(index, row, sqlite3_value_blob(cell), static_cast<size_t>(sqlite3_value_bytes(cell)),
-              batch);
+      PutText(index, row, CellBytes(cell), batch);
       return true;
     case SQLITE_INTEGER:
       if (target.type == DataType::kInt64) {
@@ -366,17 +357,12 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
   std::optional<int64_t> integer;
   switch (column.type) {
     case DataType::kText:
-    case DataType::kBytes: {
-      // Numbers become SQLite's own text for them.
-      const void* bytes = sqlite3_value_type(cell) == SQLITE_BLOB
-                              ? sqlite3_value_blob(cell)
-                              : static_cast<const void*>(sqlite3_value_text(cell));
-      PutText(index, row, bytes, static_cast<size_t>(sqlite3_value_bytes(cell)), batch);
+    case DataType::kBytes:
+      PutText(index, row, CellBytes(cell), batch);
       return OkStatus();
-    }
     case DataType::kDouble:
       if (sqlite3_value_type(cell) == SQLITE_TEXT) {
-        if (const auto number = ParseNumber<double>(CellText(cell))) {
+        if (const auto number = ParseNumber<double>(CellBytes(cell))) {
           column.doubles[row] = *number;
           return OkStatus();
         }
@@ -401,9 +387,9 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
   }
   const std::string& name = schema_.columns[index].name;
   const bool blob = sqlite3_value_type(cell) == SQLITE_BLOB;
-  std::string shown = blob ? "a blob" : fmt::format("'{}'", CellText(cell).substr(0, 64));
+  std::string shown = blob ? "a blob" : fmt::format("'{}'", CellBytes(cell).substr(0, 64));
   if (!blob && sqlite3_value_type(cell) != SQLITE_TEXT) {
-    shown = reinterpret_cast<const char*>(sqlite3_value_text(cell));
+    shown = CellBytes(cell);
   }
   return InvalidArgument(fmt::format("column '{}' is {}, but row {} holds {}", name,
                                      DataTypeName(column.type), row_number, shown))
@@ -412,13 +398,14 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
                         QuoteName(name)));
 }
 
-inline void SqliteRowDecoder::PutText(size_t column, size_t row, const void* bytes, size_t size,
+inline void SqliteRowDecoder::PutText(size_t column, size_t row, std::string_view text,
                                       RowBatch* batch) {
+  const size_t size = text.size();
   if (used_ + size > batch->arena.size()) [[unlikely]] {
     batch->arena.resize(std::max(used_ + size, batch->arena.size() * 2));
   }
   if (size > 0) {
-    std::memcpy(batch->arena.data() + used_, bytes, size);
+    std::memcpy(batch->arena.data() + used_, text.data(), size);
   }
   targets_[column].places[row] = {used_, size};
   used_ += size;

@@ -76,7 +76,7 @@ class SqliteRowDecoder {
   void CopyCell(sqlite3_value* cell, size_t column, size_t row, RowBatch* batch);
   // The slow path for such a cell.
   Status Convert(sqlite3_value* cell, size_t column, int64_t row_number, RowBatch* batch);
-  void PutText(size_t column, size_t row, const void* bytes, size_t size, RowBatch* batch);
+  void PutText(size_t column, size_t row, std::string_view text, RowBatch* batch);
 
   const Schema& schema_;
   const size_t decoded_;

@@ -81,7 +81,8 @@ TEST_F(Forecast, ALaterJobOfTheSamePriorityDoesNotTakeAMinimum) {
   Node(4);
   Job(3, 4);
   Run(0, 4);
-  const StartForecast forecast = ForecastStart(state_, Job(2, 4), AutoscalerOptions(), TimePoint());
+  const size_t later = Job(2, 4);
+  const StartForecast forecast = ForecastStart(state_, later, AutoscalerOptions(), TimePoint());
   EXPECT_EQ(forecast.now, 0U);
   EXPECT_EQ(forecast.soon, 0U);
   EXPECT_EQ(forecast.useful, 4U);

@@ -78,26 +78,26 @@ TEST(Blend, OfNeighboursThatAreAlikeIsJudgedByRuns) {
   EXPECT_LE(by_runs, by_rows / 2);
 }
 
-// The other model adds noise to the first one, and its own knowledge is small: on rows of the same
-// time that is worth a try, for the time to come it is not.
+// A blend of the two is a little better, which 120 rows hardly show: reason enough on rows of the same
+// time, not for the time to come.
 TEST(Blend, OfForecastsHasToWinByMore) {
   int among_themselves = 0, later = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     std::vector<float> labels, one, other;
-    for (int i = 0; i < 600; ++i) {
+    for (int i = 0; i < 120; ++i) {
       const float known = normal(random);
       labels.push_back(known + normal(random));
-      one.push_back(0.9F * known);
-      other.push_back(known + 0.5F * normal(random));
+      one.push_back(0.5F * known);
+      other.push_back(known + normal(random));
     }
     BlendRows rows{Task::kRegression, 1, {one, other}, labels, {}, {}};
     among_themselves += FitBlend(rows, 0).better ? 1 : 0;
     rows.forecast = true;
     later += FitBlend(rows, 0).better ? 1 : 0;
   }
-  EXPECT_GE(among_themselves, 8);
+  EXPECT_GE(among_themselves, 16);
   EXPECT_LE(later, among_themselves / 2);
 }
 

@@ -1,4 +1,6 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -32,6 +34,20 @@ class EmbeddedFileTest : public EmbeddedSessionsTest {
     return "the database file " + file_ + " was " + what + " while it was in use";
   }
 };
+
+TEST_F(EmbeddedFileTest, TextsInUtf16AreReadInUtf8) {
+  std::filesystem::remove(file_);
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database,
+                         "PRAGMA encoding = 'UTF-16le'; CREATE TABLE u (id INTEGER, t TEXT);"
+                         "INSERT INTO u VALUES (1, 'grün'), (2, ''), (3, 'x')",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  const Heard heard = Ask(*Open(), "SELECT t FROM u ORDER BY id");
+  EXPECT_THAT(heard, ::testing::IsSupersetOf({"DataRow grün", "DataRow ", "DataRow x"}));
+}
 
 TEST_F(EmbeddedFileTest, ADeletedFileTakesNothing) {
   const auto server = Open();
