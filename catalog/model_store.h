@@ -60,7 +60,8 @@ class ModelStore {
   virtual Result<std::string> LoadWeights(const ModelVersion& model) = 0;
   virtual Result<std::vector<ModelVersion>> List() = 0;  // live versions, without plans
   // Notes that `used` was used now (created_micros), and drops what exceeds the limits in its
-  // schema, of what the principal owns: what was used longest ago first.
+  // schema, of what the principal owns: what was used longest ago first. Stays: what a job that has
+  // not ended begins with (compiled_types.h).
   virtual Status KeepLatest(const ModelVersion& used, const KeepLimits& limits) = 0;
   virtual Result<std::vector<ModelVersion>> Versions(std::string_view schema,
                                                      std::string_view name) = 0;

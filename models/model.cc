@@ -17,4 +17,8 @@ Result<std::unique_ptr<Network>> Network::Make(const ModelSpec& spec) {
                           : MakeNetworkOfParts(spec, std::move(transform), std::move(loss));
 }
 
+bool HasOwnLoss(const ModelSpec& spec) {
+  return !spec.graph().loss().empty();
+}
+
 }  // namespace sluice::models

@@ -87,9 +87,12 @@ class Network {
   virtual LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
                        Gradient* gradient) = 0;
   // rows x outputs: probabilities for classifiers, numbers in the label's own scale for regressors.
+  // The loss of a batch with labels: the one that Step minimises.
   virtual LossSum Predict(const FeatureBatch& batch, const ParameterView& view,
                           std::vector<float>* predictions) = 0;
 };
+// Whether what is minimised is a loss of the user's, part of the graph, instead of a named one.
+bool HasOwnLoss(const ModelSpec& spec);
 
 // A trained network in serialisable form: dense tensors and the existing rows of tables.
 struct NetworkWeights {

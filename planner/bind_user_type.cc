@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/imports/import_network.h"
 #include "models/registry/python_type.h"
 #include "parser/quoting.h"
 #include "planner/column_spec.h"
@@ -121,7 +122,7 @@ void TrainBinder::SimplifyForUserType() {
   for (models::Feature& feature : *bound_.features.mutable_features()) {
     feature.set_null_indicator(false);
   }
-  if (bound_.user_type->version.type == "pytorch") {
+  if (models::IsPython(bound_.user_type->version.type)) {
     ShowIds();
   }
 }

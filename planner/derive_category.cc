@@ -153,6 +153,21 @@ Status FeatureMaker::FillBuckets(const ColumnSpec& spec, const ColumnFacts& colu
   return OkStatus();
 }
 
+// Cells become ids. The shape is how many ids each row has, where all have as many: by DENSE, or as the
+// data show. (SPARSE's is the number of values.)
+void FeatureMaker::ListIds(const ColumnSpec& tensor, const ColumnFacts& column,
+                           models::TensorFormat* format) {
+  format->set_sparse(true);
+  if (tensor.kind != Kind::kDense) {
+    format->clear_shape();
+  }
+  const models::ColumnFormat& found = column.shape.format;
+  if (format->shape_size() == 0 && tensor.kind != Kind::kSparse &&
+      found.kind == ColumnFormatKind::kDenseCsv) {
+    format->add_shape(found.width);
+  }
+}
+
 // EMBEDDING(name, 8), INDICATOR(name): the category comes from the data.
 Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts& column,
                                        Feature* feature) {
@@ -173,7 +188,7 @@ Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts
                    fmt::format("use it as a tensor: DENSE({})", column.name()));
     }
     ASSIGN_OR_RETURN(*feature->mutable_format(), FormatOf(spec, column));
-    feature->mutable_format()->set_sparse(true);
+    ListIds(spec, column, feature->mutable_format());
     feature->set_weighted(format == ColumnFormatKind::kKeyValue);
     FillIdentity(
         static_cast<uint32_t>(std::min<int64_t>(column.shape.format.max_index + 1, INT32_MAX - 2)),
@@ -228,7 +243,7 @@ Status FeatureMaker::FillCategory(const ColumnSpec& category, const ColumnFacts&
                            (format == ColumnFormatKind::kDenseCsv && column.shape.format.integers));
   if (lists_ids) {
     ASSIGN_OR_RETURN(*feature->mutable_format(), FormatOf(inner, column));
-    feature->mutable_format()->set_sparse(true);
+    ListIds(inner, column, feature->mutable_format());
   } else if (tensor) {
     return Wrong(category, column,
                  fmt::format("a tensor is read from text, and '{}' is a {}", column.name(),

@@ -124,6 +124,8 @@ class FeatureMaker {
   // derive_category.cc
   Status FillCategory(const ColumnSpec& category, const ColumnFacts& column,
                       models::Feature* feature);
+  static void ListIds(const ColumnSpec& tensor, const ColumnFacts& column,
+                      models::TensorFormat* format);
   Status FillPlainCategory(const ColumnSpec& spec, const ColumnFacts& column,
                            models::Feature* feature);
   Status FillBuckets(const ColumnSpec& spec, const ColumnFacts& column,

@@ -7,6 +7,10 @@
 namespace sluice::planner {
 namespace {
 
+std::string NameOfMetric(const std::string& metric) {
+  return metric == "own_loss" ? "own_loss, the mean of loss() over the validation rows" : metric;
+}
+
 std::string ScheduleOf(const plan::TrainPlan& plan) {
   if (plan.optimum()) {
     return "to the least loss over all training rows";
@@ -76,7 +80,7 @@ std::vector<std::pair<std::string, std::string>> DescribeSchedule(const plan::Tr
   if (stopping.patience() > 0) {
     lines.emplace_back(
         "stops", fmt::format("after {} {} without a better {}{}", stopping.patience(),
-                             trees ? "rounds" : "epochs", stopping.metric(),
+                             trees ? "rounds" : "epochs", NameOfMetric(stopping.metric()),
                              trees && plan.folds() > 0
                                  ? "; then on all rows for as many as were best in the middle fold"
                                  : ""));

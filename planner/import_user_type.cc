@@ -70,9 +70,10 @@ constexpr std::array<ArgumentOfTorch, 24> kArguments = {{
     {"Adadelta", "rho", "rho"},
 }};
 
-const models::OptimizerDescription* FindOptimizer(const std::string& name) {
-  const bool known = std::any_of(kArguments.begin(), kArguments.end(),
-                                 [&](const ArgumentOfTorch& one) { return one.optimizer == name; });
+const models::OptimizerDescription* FindOptimizer(const std::string& name, bool keras) {
+  const bool known = keras || std::any_of(kArguments.begin(), kArguments.end(), [&](const auto& one) {
+                       return one.optimizer == name;
+                     });
   for (const models::OptimizerDescription& one : models::Optimizers()) {
     if (known && one.name == name) {
       return &one;
@@ -115,25 +116,48 @@ Status ReadArguments(const Optimizer& optimizer, std::map<std::string, double>* 
   return OkStatus();
 }
 
+// Ours are spelled as in Keras. The weights of the model do not tell what else an argument does:
+// that is refused where it is not nothing.
+Status ReadKerasArguments(const Optimizer& optimizer, const models::OptimizerDescription& ours,
+                          std::map<std::string, double>* read) {
+  for (const auto& [name, values] : optimizer.arguments) {
+    const std::string& argument = name;
+    const bool known =
+        std::any_of(ours.arguments.begin(), ours.arguments.end(),
+                    [&](const models::OptimizerArgument& one) { return one.name == argument; });
+    const double value = values.empty() ? 0 : values.front();
+    if (known) {
+      (*read)[name] = value;
+    } else if (value != 0 && name != "jit_compile" && name != "ema_momentum" && name != "is_legacy_optimizer") {
+      return InvalidArgument(
+                 fmt::format("{}={} of Keras's {} has no counterpart", name, value, optimizer.name))
+          .Hint("leave it out, or name another in WITH: model.optimizer='Adam'");
+    }
+  }
+  return OkStatus();
+}
+
 // What the source's optimizer() says, where WITH does not.
 Status TakeOptimizer(const BoundTrain& bound, const Optimizer& optimizer, models::ModelSpec* spec) {
   if (optimizer.name.empty() || bound.attributes.Given("model.optimizer")) {
     return OkStatus();
   }
-  const models::OptimizerDescription* description = FindOptimizer(optimizer.name);
+  const bool keras = bound.user_type->version.type == models::kKerasInPython;
+  const models::OptimizerDescription* description = FindOptimizer(optimizer.name, keras);
   if (description == nullptr) {
-    return InvalidArgument(fmt::format("optimizer() is torch.optim.{}, which has no counterpart",
-                                       optimizer.name))
-        .Hint(
-            "SGD, Adam, AdamW, Adamax, RMSprop, Adagrad and Adadelta have; or model.optimizer in "
-            "WITH "
-            "names one of Sluice's");
+    return InvalidArgument(fmt::format("optimizer() is {}{}, which has no counterpart",
+                                       keras ? "Keras's " : "torch.optim.", optimizer.name))
+        .Hint(fmt::format("SGD, Adam, AdamW, Adamax, RMSprop, Adagrad{} and Adadelta have; or "
+                          "model.optimizer in WITH names one of Sluice's",
+                          keras ? ", Nadam, Ftrl" : ""));
   }
   std::map<std::string, double> arguments;
-  RETURN_IF_ERROR(ReadArguments(optimizer, &arguments));
+  RETURN_IF_ERROR(keras ? ReadKerasArguments(optimizer, *description, &arguments)
+                        : ReadArguments(optimizer, &arguments));
   models::OptimizerSpec* made = spec->mutable_deep_optimizer();
   made->Clear();
   made->set_name(description->name);
+  made->set_decays_vectors(true);  // torch.optim and Keras take all parameters for weights
   for (const models::OptimizerArgument& argument : description->arguments) {
     const std::string name = "optimizer." + argument.name;
     const auto from_torch = arguments.find(argument.name);
@@ -174,7 +198,8 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   const UserTypeSource& type = *bound.user_type;
   const models::DescribedSource parts = models::SplitDescribedSource(type.text);
   ASSIGN_OR_RETURN(const models::PythonType described, models::ReadPythonType(parts.description));
-  const PythonSource source{parts.text, NameOfClass(type.version.name)};
+  const PythonSource source{parts.text, NameOfClass(type.version.name),
+                            type.version.type == models::kKerasInPython};
   ASSIGN_OR_RETURN(const models::Loss loss, models::Loss::Make(plan->model()));
   PythonModelUse use{plan->model().features(),
                      {},
@@ -188,7 +213,7 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
       }
     }
   }
-  const std::string key = KeyOfPythonModel(source, use, options.user_role, described.torch);
+  const std::string key = KeyOfPythonModel(source, use, options.user_role, described.framework);
   const auto begins_with = [&](const catalog::ModelVersion& form) {
     plan->mutable_brought()->set_schema(form.schema);
     plan->mutable_brought()->set_name(form.name);
@@ -197,7 +222,7 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   const auto kept = options.model_types->Find(catalog::kCompiledTypes, key, std::nullopt);
   if (kept.ok()) {
     begins_with(*kept);
-    plan->add_notes(fmt::format("compiled by torch {} before", described.torch));
+    plan->add_notes(fmt::format("compiled by {} before", described.framework));
     RETURN_IF_ERROR(options.model_types->KeepLatest(*kept, kKeptForms));
     return options.model_types->LoadWeights(*kept);
   }
@@ -207,8 +232,8 @@ Result<std::string> Compile(const BoundTrain& bound, const Options& options,
   const auto begin = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(std::string compiled, CompilePythonModel(source, use, options.python));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  plan->add_notes(fmt::format("compiled by torch {} in {:.1f} s, and kept for the next training",
-                              described.torch, took.count()));
+  plan->add_notes(fmt::format("compiled by {} in {:.1f} s, and kept for the next training",
+                              described.framework, took.count()));
   catalog::ModelVersion form;
   form.schema = catalog::kCompiledTypes;
   form.name = key;
@@ -232,7 +257,7 @@ Status ImportUserType(const BoundTrain& bound, const Options& options, plan::Tra
   brought->set_language(source.version.type);
   models::ImportSource wanted{source.version.type, source.text, {}};
   std::string compiled;
-  if (source.version.type == "pytorch") {
+  if (models::IsPython(source.version.type)) {
     Result<std::string> made = Compile(bound, options, plan);
     if (!made.ok()) {
       return FromSource(made.status(), bound);

@@ -27,6 +27,7 @@ constexpr double kInputBound = 3;
 constexpr int64_t kChosenRounds = 100;
 constexpr double kChosenEta = 0.1;
 constexpr int64_t kChosenPatience = 10;
+constexpr double kChosenStepOfCounts = 0.7;  // XGBoost's own where none is given: without, predictions explode
 // With fewer cells, threads spend more time waiting for each other than working.
 constexpr double kOneThreadCells = 200'000;
 
@@ -314,6 +315,9 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
                 : bound.type->default_objective.empty() ? "reg:squarederror"
                                                         : bound.type->default_objective;
     SetAttribute("objective", objective, attributes);
+  }
+  if (objective == "count:poisson" && !bound.base) {
+    choose("max_delta_step", kChosenStepOfCounts);
   }
   Status errors = CheckObjective(bound, objective);
   errors.Add(CheckClassCount(bound, "num_class"));

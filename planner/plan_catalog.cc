@@ -33,7 +33,9 @@ Result<std::string> LanguageOf(const parser::Name& name) {
 Status DescribePythonType(const parser::CreateModelTypeStatement& statement, const Options& options,
                           plan::CreateModelTypePlan* create) {
   const Result<std::string> description =
-      DescribePythonModel({create->source(), statement.type.name}, options.python);
+      DescribePythonModel({create->source(), statement.type.name,
+                           create->language() == models::kKerasInPython},
+                          options.python);
   if (description.ok()) {
     *create->mutable_source() = *description + "\n" + create->source();
     return models::ReadPythonType(*description).status().MovedTo(statement.type.span);
@@ -42,6 +44,13 @@ Status DescribePythonType(const parser::CreateModelTypeStatement& statement, con
   return wrong.diagnostics().front().span.valid() && statement.verbatim
              ? wrong.Within(statement.body_span)
              : wrong.MovedTo(statement.type.span);
+}
+
+// LANGUAGE keras: JSON is an object; a function is `def`.
+bool IsKerasInPython(std::string_view source) {
+  const size_t begin = source.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && source[begin] != '{' &&
+         source.find("def ") != std::string_view::npos;
 }
 
 plan::Place PlaceOf(const Span& span) {
@@ -145,7 +154,10 @@ Result<plan::Plan> PlanCreateModelType(const parser::CreateModelTypeStatement& s
   } else {
     create.set_source(statement.body);
   }
-  if (language == "pytorch") {
+  if (language == "keras" && IsKerasInPython(create.source())) {
+    create.set_language(std::string(models::kKerasInPython));
+  }
+  if (models::IsPython(create.language())) {
     RETURN_IF_ERROR(DescribePythonType(statement, options, &create));
     return plan;
   }

@@ -1,9 +1,14 @@
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "models/linear_optimum.h"
+#include "models/metrics/metric.h"
 #include "models/model.h"
 #include "planner/choose.h"
 #include "planner/model_spec_internal.h"
@@ -27,22 +32,30 @@ Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
                         plan.split().kind() != plan::Split::NONE && !never_stops);
 }
 
-std::string StoppingMetric(const models::ModelSpec& model) {
+constexpr char kStoppingMetric[] = "train.early_stopping_metric";
+
+std::optional<std::string> WantedMetric(const AttributeSet& attributes) {
+  return attributes.Declared(kStoppingMetric) ? attributes.Text(kStoppingMetric) : std::nullopt;
+}
+
+std::string StoppingMetric(const AttributeSet& attributes, const models::ModelSpec& model) {
+  if (const std::optional<std::string> wanted = WantedMetric(attributes)) {
+    return models::Metrics::CanonicalName(*wanted);
+  }
   const models::Task task = models::TaskOf(model);
   if (task == models::Task::kQuantiles) {
     return "pinball_loss";
   }
-  if (!model.graph().loss().empty()) {  // which need not make probabilities, or means
-    return task == models::Task::kBinary       ? "auc"
-           : task == models::Task::kMulticlass ? "accuracy"
-                                               : "mae";
+  if (models::HasOwnLoss(model)) {  // which need not make probabilities, or means
+    return "own_loss";
   }
   return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
 }
 
 bool SetsStepping(const std::string& name) {
   return name == "train.epoch" || name == "train.max_steps" || name == "train.batch_size" ||
-         name == "train.early_stopping_rounds" || name == "model.optimizer" ||
+         name == "train.early_stopping_rounds" || name == kStoppingMetric ||
+         name == "model.optimizer" ||
          name.starts_with("optimizer.");
 }
 
@@ -127,6 +140,22 @@ void TrainToOptimum(plan::TrainPlan* plan) {
   }
 }
 
+Status CheckStoppingMetric(const AttributeSet& attributes, const models::ModelSpec& model) {
+  const std::optional<std::string> wanted = WantedMetric(attributes);
+  if (!wanted) {
+    return OkStatus();
+  }
+  std::vector<std::string> names = models::Metrics::StandardNames(model);
+  std::erase(names, "calibration");  // is best at 1
+  const std::string canonical = models::Metrics::CanonicalName(*wanted);
+  if (std::find(names.begin(), names.end(), canonical) != names.end()) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("a training does not stop by '{}'", *wanted))
+      .At(attributes.SpanOf(kStoppingMetric))
+      .Hint(fmt::format("{} is one of {}", kStoppingMetric, fmt::join(names, ", ")));
+}
+
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   const bool trees = attributes.Declared("train.num_boost_round");
@@ -155,7 +184,7 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (const uint32_t plateau = ChosenSchedule(bound, *plan).plateau; plateau > 0 && !trees) {
     stopping->set_plateau(std::min(plateau, std::max(stopping->patience() / 3, 1U)));
   }
-  stopping->set_metric(StoppingMetric(plan->model()));
+  stopping->set_metric(StoppingMetric(attributes, plan->model()));
 }
 
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
@@ -198,7 +227,7 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
                  plan->mutable_model()->mutable_attributes());
     plan->mutable_early_stopping()->set_patience(kFoldPatience);
     plan->mutable_early_stopping()->set_chosen(true);
-    plan->mutable_early_stopping()->set_metric(StoppingMetric(plan->model()));
+    plan->mutable_early_stopping()->set_metric(StoppingMetric(bound.attributes, plan->model()));
     return;
   }
   const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
@@ -207,7 +236,7 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
   stopping->set_patience(schedule.patience);
   stopping->set_plateau(0);
   stopping->set_chosen(true);
-  stopping->set_metric(StoppingMetric(plan->model()));
+  stopping->set_metric(StoppingMetric(bound.attributes, plan->model()));
   if (LeavesWeightsFree(bound)) {
     plan->mutable_weight_decays()->Add(std::begin(kWeightDecays), std::end(kWeightDecays));
   }

@@ -105,7 +105,7 @@ Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
 void FillLabelTrials(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   if (bound.other_scales.empty() || bound.type->family == models::ModelFamily::kTrees ||
-      plan->model().loss() != "squared" || !plan->model().graph().loss().empty() ||
+      plan->model().loss() != "squared" || models::HasOwnLoss(plan->model()) ||
       attributes.Given("train.epoch") || attributes.Given("train.max_steps") ||
       attributes.Given("engine.checkpoint_dir")) {
     return;
@@ -155,6 +155,14 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (attributes.Given(kPatience) && attributes.Integer(kPatience).value_or(0) > 0 &&
       plan->split().kind() == plan::Split::NONE) {
     plan->add_without_effect(fmt::format("{}: no effect: there are no validation rows", kPatience));
+  }
+  constexpr char kMetric[] = "train.early_stopping_metric";
+  if (attributes.Declared(kMetric) && attributes.Given(kMetric) &&
+      plan->early_stopping().patience() == 0) {
+    plan->add_without_effect(
+        fmt::format("{}: no effect: the training does not stop early; "
+                    "train.early_stopping_rounds has it stop",
+                    kMetric));
   }
 }
 
@@ -271,6 +279,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
     errors.Add(FillTimeThreshold(bound, split));
   }
   FillSchedule(bound, plan);
+  errors.Add(CheckStoppingMetric(bound.attributes, plan->model()));
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
     const auto names =

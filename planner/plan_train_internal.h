@@ -17,6 +17,8 @@ Status ImportUserType(const BoundTrain& bound, const Options& options, plan::Tra
 // Sets the length of the training and its batches. The plan's split is known.
 void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan);
 // Sets when to stop sooner, and on which metric. The schedule is known.
+// train.early_stopping_metric, if it is given.
+Status CheckStoppingMetric(const AttributeSet& attributes, const models::ModelSpec& model);
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan);
 // Whether a linear model is trained to its optimum: if the statement does not say how to train, and
 // its rows, which are read many times, fit in memory.

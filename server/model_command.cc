@@ -57,6 +57,22 @@ ModelFile SplitClass(const std::string& file) {
              : ModelFile{file.substr(0, at + kPython.size() - 1), file.substr(at + kPython.size())};
 }
 
+// A source in Python is of the framework that it imports first; "pytorch": of neither.
+std::string LanguageOfPython(std::string_view source) {
+  for (size_t begin = 0; begin < source.size();) {
+    const size_t end = std::min(source.find('\n', begin), source.size());
+    std::istringstream line(std::string(source.substr(begin, end - begin)));
+    std::string word, module;
+    line >> word >> module;
+    module = module.substr(0, module.find_first_of(".,"));
+    if ((word == "import" || word == "from") && (module == "torch" || module == "keras" || module == "tensorflow")) {
+      return module == "torch" ? "pytorch" : "keras";
+    }
+    begin = end + 1;
+  }
+  return "pytorch";
+}
+
 // The name of a type is that of its class: another one becomes a second name.
 void NameClass(const std::string& type, const std::string& class_name, std::string* source) {
   const std::string name = type.substr(type.rfind('.') + 1);
@@ -103,10 +119,11 @@ Result<ModelPushOptions> ModelOfZoo(const std::string& folder, const std::string
 }
 
 Result<std::string> CreateModelTypeText(const ModelPushOptions& options) {
-  const std::string language = ModelLanguageOf(options.file);
+  std::string language = ModelLanguageOf(options.file);
   if (language.empty()) {
     return InvalidArgument(fmt::format("the end of {} says no language", options.file))
-        .Hint("net.onnx is an ONNX file, net.json is Keras's to_json(), net.py:Class is PyTorch");
+        .Hint("net.onnx is an ONNX file, net.json is Keras's to_json(), net.py:Class is PyTorch, "
+              "net.py:function of a file that imports keras is Keras");
   }
   const std::string name =
       options.name.empty() ? ModelTypeNameOf(options.file) : options.name;
@@ -117,6 +134,9 @@ Result<std::string> CreateModelTypeText(const ModelPushOptions& options) {
   const ModelFile file = SplitClass(options.file);
   ASSIGN_OR_RETURN(std::string content, ReadFile(file.path));
   NameClass(name, file.class_name, &content);
+  if (language == "pytorch") {
+    language = LanguageOfPython(content);
+  }
   const std::string body = language == "onnx" ? InLines(EncodeBase64(content)) : content;
   if (body.size() + kStatementBytes > parser::kMaxScriptBytes) {
     return Status(Code::kResourceExhausted,

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -105,13 +106,14 @@ class SqlModelStore final : public ModelStore {
                                               " name",
                                               kVersionColumnsWithoutPlan, rows_.AndSeen(2)),
                                   {used.schema}));
+    ASSIGN_OR_RETURN(const std::set<std::string> in_use, FormsInUse());
     int64_t versions = 0;
     int64_t bytes = 0;
     for (const ModelVersion& one : kept) {
       ++versions;
       bytes += one.weights_bytes;
       const bool fits = versions <= limits.versions && bytes <= limits.bytes;
-      if (fits || now - one.created_micros < limits.spared_micros) {
+      if (fits || now - one.created_micros < limits.spared_micros || in_use.contains(one.name)) {
         continue;
       }
       const Status dropped = Drop(one.schema, one.name, one.version);
@@ -371,6 +373,21 @@ class SqlModelStore final : public ModelStore {
       return rows_.Run(session, "DELETE FROM {models} WHERE schema_name = $1 AND name = $2", which);
     }
     return was_live ? MakeLive(session, schema, name, IntegerCell(rows[0][0])) : OkStatus();
+  }
+
+  // The keys of the compiled forms that jobs without an end may begin with again.
+  Result<std::set<std::string>> FormsInUse() {
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+    std::set<std::string> keys;
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     session->Query(tables_.Resolve("SELECT name FROM {job_records} WHERE"
+                                                    " substr(name, 1, CAST($2 AS integer)) = $1"),
+                                    {std::string(kFormInUse),
+                                     static_cast<int64_t>(kFormInUse.size())}));
+    for (const std::vector<Value>& row : rows) {
+      keys.insert(TextCell(row[0]).substr(kFormInUse.size()));
+    }
+    return keys;
   }
 
   Result<std::vector<ModelVersion>> ReadVersions(std::string_view sql,

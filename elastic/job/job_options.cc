@@ -20,12 +20,12 @@ constexpr double kSilenceSeconds = 3;
 // If epochs do not limit the job: as many as the step limit needs.
 constexpr uint32_t kUnlimitedEpochs = 1U << 30;
 
-Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {
+Status CheckMetric(const plan::TrainPlan& plan) {
   const std::string& metric = plan.early_stopping().metric();
   if (plan.early_stopping().patience() == 0 || metric.empty()) {
     return Status();
   }
-  const std::vector<std::string> names = models::Metrics::Names(task);
+  const std::vector<std::string> names = models::Metrics::Names(plan.model());
   if (std::find(names.begin(), names.end(), metric) != names.end() || metric == "loss") {
     return Status();
   }
@@ -74,7 +74,7 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   }
   options.task = models::TaskOf(plan.model());
   options.outputs = network.outputs();
-  RETURN_IF_ERROR(CheckMetric(plan, options.task));
+  RETURN_IF_ERROR(CheckMetric(plan));
   options.patience = plan.early_stopping().patience();
   options.needs_validation = !plan.early_stopping().chosen();
   options.plateau = plan.early_stopping().plateau();

@@ -285,9 +285,12 @@ Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metri
     if (judged_ != *first) {
       return Status();
     }
-    network_->Predict(batch_, view_, &predictions);
+    const models::LossSum loss = network_->Predict(batch_, view_, &predictions);
     models::RestoreLabelScale(label, &batch_.labels);
     metrics->Add(predictions, batch_.labels, batch_.weights);
+    if (models::HasOwnLoss(job_.plan.model())) {
+      metrics->AddOwnLoss(loss.loss, loss.weight);
+    }
   }
   return Status();
 }

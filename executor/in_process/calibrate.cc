@@ -147,7 +147,13 @@ void CalibrateModel(const ScoredRows& rows, plan::TrainPlan* plan,
   calibration->set_log_loss_after(after.Value("log_loss"));
   calibration->set_brier_before(BrierScore(rows, rows.scores));
   calibration->set_brier_after(BrierScore(rows, calibrated));
-  *metrics = after.Values(elastic::FurtherMetrics(*plan));
+  const auto own_loss = std::find_if(metrics->begin(), metrics->end(),
+                                     [](const auto& one) { return one.first == "own_loss"; });
+  auto calibrated_values = after.Values(elastic::FurtherMetrics(*plan));
+  if (own_loss != metrics->end()) {  // is of the outputs, which calibration does not change
+    calibrated_values.push_back(*own_loss);
+  }
+  *metrics = std::move(calibrated_values);
 }
 
 }  // namespace sluice::executor

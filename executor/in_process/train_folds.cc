@@ -260,6 +260,17 @@ Metrics PooledMetrics(const plan::TrainPlan& plan, const ScoredRows& rows) {
   return metrics.Values(elastic::FurtherMetrics(plan));
 }
 
+// Those that the rows' scores determine: the loss of a user's own is not among them.
+void ReplaceMetrics(const Metrics& newer, Metrics* metrics) {
+  for (auto& [name, value] : *metrics) {
+    for (const auto& [newer_name, newer_value] : newer) {
+      if (name == newer_name && !std::isnan(newer_value)) {
+        value = newer_value;
+      }
+    }
+  }
+}
+
 // From every row, scored by the model that was trained without the row's fold.
 void JudgeByAll(const plan::TrainPlan& plan, ScoredRows all, elastic::TrainOutcome* outcome,
                 std::optional<ScoredRows>* held_out) {
@@ -311,10 +322,11 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                             .events = job.events,
                                             .stop = job.stop,
                                             .profile = job.profile}));
-  // A fold may lack a class, without which many metrics are undefined or mislead.
-  outcome.metrics = HasClasses(plan) && held_out->has_value() && (*held_out)->rows() > 0
-                        ? PooledMetrics(plan, **held_out)
-                        : chosen.best.metrics;
+  outcome.metrics = chosen.best.metrics;
+  if (HasClasses(plan) && held_out->has_value() && (*held_out)->rows() > 0) {
+    // A fold may lack a class, without which many metrics are undefined or mislead.
+    ReplaceMetrics(PooledMetrics(plan, **held_out), &outcome.metrics);
+  }
   outcome.validation_rows = chosen.curves.empty() ? 0 : outcome.rows_per_epoch;
   outcome.rows_read += rows_read;
   return outcome;

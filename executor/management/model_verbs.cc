@@ -198,8 +198,9 @@ Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, Resul
   if (dropped.code() == Code::kNotFound && plan.if_exists()) {
     const std::string version =
         model.has_version() ? fmt::format("version {} of ", model.version()) : "";
-    sink.Notice(
-        fmt::format("{}{} {} does not exist: nothing to drop", version, noun, model.name()));
+    const std::string schema = model.schema().empty() ? "" : model.schema() + ".";
+    sink.Notice(fmt::format("{}{} {}{} does not exist: nothing to drop", version, noun, schema,
+                            model.name()));
   } else if (!dropped.ok()) {
     return AtModel(dropped, model);
   } else if (model.has_version()) {

@@ -64,6 +64,9 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     models::RestoreLabelScale(spec.features().label(), &batch.labels);
     found.metrics.Add(scores, batch.labels, batch.weights, batch.groups);
+    if (const auto own = scorer.own_loss()) {
+      found.metrics.AddOwnLoss(own->loss, own->weight);
+    }
     if (plan.report() == plan::EvaluatePlan::CONFUSION) {
       found.confusion.Add(scores, batch.labels, batch.weights);
     }

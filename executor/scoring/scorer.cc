@@ -73,6 +73,9 @@ class NetworkScorer final : public Scorer {
       scorer->view_.dense.push_back(tensor.data());
     }
     scorer->view_.tables.resize(scorer->weights_.tables.size());
+    if (models::HasOwnLoss(spec)) {
+      scorer->own_loss_.emplace();
+    }
     return std::unique_ptr<Scorer>(std::move(scorer));
   }
 
@@ -97,9 +100,13 @@ class NetworkScorer final : public Scorer {
         }
       }
     }
-    network_->Predict(batch, view_, scores);
+    const models::LossSum loss = network_->Predict(batch, view_, scores);
+    if (own_loss_) {
+      own_loss_ = loss;
+    }
     return OkStatus();
   }
+  std::optional<models::LossSum> own_loss() const override { return own_loss_; }
 
   Result<std::vector<Importance>> FeatureImportance() const override {
     return Unimplemented("feature importance of a network is not built yet")
@@ -112,6 +119,7 @@ class NetworkScorer final : public Scorer {
   models::NetworkWeights weights_;
   std::vector<TableIndex> indexes_;
   models::ParameterView view_;
+  std::optional<models::LossSum> own_loss_;  // of the last rows; nullopt: the model has none
 };
 
 class TreeScorer final : public Scorer {

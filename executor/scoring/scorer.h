@@ -11,6 +11,7 @@
 #include "catalog/model_store.h"
 #include "models/features/feature_transform.h"
 #include "models/metrics/metric.h"
+#include "models/model.h"
 
 namespace sluice::plan {
 class TrainPlan;
@@ -44,6 +45,8 @@ class Scorer {
   // rows x outputs: for classifiers probabilities (one column for two classes: that of class 1),
   // otherwise numbers in the label's own scale.
   virtual Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) = 0;
+  // Of the rows that were scored last, which had labels; nullopt: the model has no loss of its own.
+  virtual std::optional<models::LossSum> own_loss() const { return std::nullopt; }
   // Text report of what the model learnt from: (feature, splits, gain) for trees; 0A000 otherwise.
   struct Importance {
     std::string feature;

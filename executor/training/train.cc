@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "catalog/catalog.h"
+#include "catalog/compiled_types.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/job_checkpoints.h"
@@ -125,6 +126,13 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
   });
 }
 
+// What the training begins with stays in the catalog until the job has ended.
+Status HoldCompiledForm(const plan::TrainPlan& plan, catalog::JobStore& jobs, int64_t job) {
+  return plan.brought().schema() == catalog::kCompiledTypes
+             ? jobs.KeepRecord(job, catalog::RecordOfForm(plan.brought().name()), "")
+             : OkStatus();
+}
+
 }  // namespace
 
 Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink& sink) {
@@ -160,6 +168,7 @@ Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink
     client.Report(now);
   };
   const auto train = [&]() -> Result<TrainReport> {
+    RETURN_IF_ERROR(HoldCompiledForm(plan, context.catalog.jobs(), job->id()));
     if (context.job.has_value()) {
       ASSIGN_OR_RETURN(auto stored, FindStored(context.catalog.models(), plan.into_schema(),
                                                plan.into_name(), job->id()));

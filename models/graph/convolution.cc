@@ -49,7 +49,9 @@ Result<Window> WindowOf(const OperatorContext& node, int64_t size) {
   const Shape& x = node.In(0).shape;
   if (x.size() != 3) {
     return Unimplemented(
-        fmt::format("a value of shape {}: rows x channels x places are supported", ShapeText(x)));
+               fmt::format("a value of shape {}: rows x channels x places are supported",
+                           ShapeText(x)))
+        .Hint("a window moves along one axis here (Conv1d, MaxPool1d)");
   }
   Window window;
   window.places = x[2];
@@ -95,7 +97,9 @@ class Conv final : public Operator {
     const Shape& w = node.In(1).shape;
     if (w.size() != 3) {
       return Unimplemented(fmt::format(
-          "weights of shape {}: outputs x channels x window are supported", ShapeText(w)));
+                              "weights of shape {}: outputs x channels x window are supported",
+                              ShapeText(w)))
+          .Hint("a window moves along one axis here (Conv1d); images (Conv2d) have no counterpart");
     }
     ASSIGN_OR_RETURN(window_, WindowOf(node, w[2]));
     const int64_t groups = node.attributes->Integer("group", 1);

@@ -66,8 +66,10 @@ class GraphNetwork final : public Network {
 
  private:
   // False: the operators cannot process that many rows, so nothing is known of these.
-  bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, uint64_t key);
+  bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, bool with_loss,
+               uint64_t key);
   LossSum OwnLoss(const FeatureBatch& batch);
+  void BeginAtOwnLoss(const FeatureBatch& batch, double weight);
   void PlaceGradient(const ParameterView& view, Gradient* gradient);
   void ClearUnreached(Gradient* gradient) const;
 
@@ -203,11 +205,11 @@ void GraphNetwork::CollectIds(const FeatureBatch& batch, ParameterView* view) {
 }
 
 bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view, bool train,
-                           uint64_t key) {
+                           bool with_loss, uint64_t key) {
   SLUICE_CHECK(batch.dense_width == transform_->dense_width() &&
                    batch.slots.size() == transform_->slots().size(),
                "a batch comes from the network's own transform");
-  if (!run_->Plan(static_cast<int64_t>(batch.rows), /*with_loss=*/train).ok() ||
+  if (!run_->Plan(static_cast<int64_t>(batch.rows), with_loss).ok() ||
       run_->output().count() != batch.rows * outputs()) {
     return false;
   }
@@ -264,7 +266,8 @@ LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view,
                            Gradient* gradient) {
   PlaceGradient(view, gradient);
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  if (!Forward(batch, view, true, HashInteger(HashInteger(seed_) + step))) {
+  if (!Forward(batch, view, /*train=*/true, /*with_loss=*/true,
+               HashInteger(HashInteger(seed_) + step))) {
     for (graph::Tensor* tensor : dense_values_) {
       if (tensor != nullptr) {
         tensor->written = false;
@@ -281,6 +284,7 @@ LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view,
   run_->PrepareBackward();
   if (run_->loss() != nullptr) {
     const LossSum sum = OwnLoss(batch);
+    BeginAtOwnLoss(batch, sum.weight);
     run_->Backward();
     ClearUnreached(gradient);
     return sum;
@@ -302,25 +306,31 @@ LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view,
   return sum;
 }
 
-// The weighted sum of the graph's own loss of each row; starts the gradient.
+// The weighted sum of the graph's own loss of each row.
 LossSum GraphNetwork::OwnLoss(const FeatureBatch& batch) {
-  graph::Tensor& losses = *run_->loss();
+  const graph::Tensor& losses = *run_->loss();
   LossSum sum;
   for (size_t r = 0; r < batch.rows; ++r) {
     const double weight = batch.weights.empty() ? 1.0 : static_cast<double>(batch.weights[r]);
     sum.loss += weight * static_cast<double>(losses.numbers[r]);
     sum.weight += weight;
   }
-  const float share = sum.weight > 0 ? static_cast<float>(1.0 / sum.weight) : 0.0F;
-  for (size_t r = 0; r < batch.rows; ++r) {
-    losses.gradient[r] = batch.weights.empty() ? share : share * batch.weights[r];
-  }
   return sum;
+}
+
+// The gradient of the mean by each row's loss.
+void GraphNetwork::BeginAtOwnLoss(const FeatureBatch& batch, double weight) {
+  const float share = weight > 0 ? static_cast<float>(1.0 / weight) : 0.0F;
+  for (size_t r = 0; r < batch.rows; ++r) {
+    run_->loss()->gradient[r] = batch.weights.empty() ? share : share * batch.weights[r];
+  }
 }
 
 LossSum GraphNetwork::Predict(const FeatureBatch& batch, const ParameterView& view,
                               std::vector<float>* predictions) {
-  if (Forward(batch, view, false, 0)) {
+  const bool labelled = !batch.labels.empty();
+  const bool known = Forward(batch, view, /*train=*/false, /*with_loss=*/labelled, 0);
+  if (known) {
     const graph::Tensor& output = run_->output();
     predictions->assign(output.numbers, output.numbers + output.count());
     batch.AddOffsets(outputs(), predictions->data());
@@ -328,7 +338,9 @@ LossSum GraphNetwork::Predict(const FeatureBatch& batch, const ParameterView& vi
     predictions->assign(batch.rows * outputs(), std::numeric_limits<float>::quiet_NaN());
   }
   LossSum sum;
-  if (!batch.labels.empty()) {
+  if (labelled && known && run_->loss() != nullptr) {
+    sum = OwnLoss(batch);
+  } else if (labelled) {
     sum = loss_.Compute(batch.rows, predictions->data(), batch.labels.data(),
                         batch.weights.empty() ? nullptr : batch.weights.data(), nullptr);
   }

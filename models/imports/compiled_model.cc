@@ -94,7 +94,6 @@ Result<CompiledModel> ReadCompiledModel(std::string_view compiled) {
   rapidjson::Document header;
   RETURN_IF_ERROR(ReadHeader(compiled, &header).status());
   CompiledModel model;
-  model.torch = keras::Text(header, "torch");
   if (const Json& outputs = keras::Member(header, "outputs"); outputs.IsArray()) {
     for (const Json& output : outputs.GetArray()) {
       if (!output.IsObject()) {

@@ -31,12 +31,11 @@ struct CompiledModel {
   Optimizer optimizer;
   std::vector<Losses> losses;  // empty: the source has no loss, or it was not asked for
   int loss_line = 0;
-  std::string torch;  // its version
 };
 
 // The compiled form of a model type written in Python: a line of JSON, then an ONNX file, and
-// perhaps another one of the loss. It is
-// the text of ImportSource for the language "pytorch". It is not trusted. Pure.
+// perhaps another one of the loss; or Keras's JSON, then weights. It is the text of ImportSource for
+// the languages "pytorch" and kKerasInPython. It is not trusted. Pure.
 Result<CompiledModel> ReadCompiledModel(std::string_view compiled);
 
 }  // namespace sluice::models

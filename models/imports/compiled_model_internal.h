@@ -12,6 +12,9 @@ namespace sluice::models {
 // embeddings get their real size, of which the file has the first rows only.
 Result<ImportedNetwork> ReadCompiledNetwork(std::string_view compiled);
 
+// The network of a function in Keras, with the weights that its model had.
+Result<ImportedNetwork> ReadCompiledKeras(std::string_view compiled);
+
 // The graph of the loss, of the inputs `output` and `label`; nullopt: there is none.
 Result<std::optional<ImportedNetwork>> ReadCompiledLoss(std::string_view compiled);
 

@@ -31,6 +31,9 @@ Result<ImportedNetwork> Read(const ImportSource& source) {
   if (source.language == "pytorch") {
     return ReadCompiledNetwork(source.text);
   }
+  if (source.language == kKerasInPython) {
+    return ReadCompiledKeras(source.text);
+  }
   return Unimplemented(fmt::format("no network is read from '{}'", source.language));
 }
 

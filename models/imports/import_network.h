@@ -14,10 +14,15 @@ class ModelSpec;
 
 // "onnx", "keras", "pytorch".
 const std::vector<std::string>& ImportLanguages();
+// LANGUAGE keras with a function in Python, instead of JSON.
+inline constexpr std::string_view kKerasInPython = "keras in Python";
+inline bool IsPython(std::string_view language) {
+  return language == "pytorch" || language == kKerasInPython;
+}
 
 struct ImportSource {
-  std::string_view language;        // one of ImportLanguages
-  std::string_view text;            // onnx: the bytes of the file; keras: JSON; pytorch: see
+  std::string_view language;        // one of ImportLanguages, or kKerasInPython
+  std::string_view text;            // onnx: the bytes of the file; keras: JSON; in Python: see
                                     // compiled_model.h
   std::vector<std::string> frozen;  // onnx: parameters that do not learn
   bool own_loss = true;             // pytorch: whether loss() of the source, if any, counts

@@ -9,11 +9,12 @@
 #include "models/byte_stream_internal.h"
 #include "models/features/label_quantiles.h"
 #include "models/metrics/metric_state_internal.h"
+#include "models/model.h"
 
 namespace sluice::models {
 namespace {
 
-constexpr uint64_t kFormat = 1;  // first number of the serialised bytes; changes with the layout
+constexpr uint64_t kFormat = 2;  // first number of the serialised bytes; changes with the layout
 // Limit for a count in the header, before the bytes are checked.
 constexpr uint64_t kMaxOutputs = 1U << 20;
 
@@ -120,6 +121,23 @@ bool ReadQuantiles(size_t outputs, ByteReader* in, std::vector<QuantileSums>* qu
   return in->ok();
 }
 
+void WriteOwnLoss(const std::optional<OwnLossSums>& sums, ByteWriter* out) {
+  out->Whole(sums ? 1 : 0);
+  if (sums) {
+    out->Double(sums->loss);
+    out->Double(sums->weight);
+  }
+}
+
+void ReadOwnLoss(ByteReader* in, std::optional<OwnLossSums>* sums) {
+  if (in->Whole() != 1) {
+    return;
+  }
+  sums->emplace();
+  (*sums)->loss = in->Double();
+  (*sums)->weight = in->Double();
+}
+
 void MergeQuantiles(const std::vector<QuantileSums>& from, std::vector<QuantileSums>* to) {
   if (to->empty()) {
     *to = from;
@@ -179,6 +197,9 @@ Metrics::Metrics(const ModelSpec& model, size_t outputs) : Metrics(TaskOf(model)
       state_->quantiles.push_back({quantile, 0, 0});
     }
   }
+  if (HasOwnLoss(model)) {
+    state_->own_loss.emplace();
+  }
 }
 Metrics::Metrics(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Metrics::~Metrics() = default;
@@ -213,6 +234,14 @@ void Metrics::Add(std::span<const float> predictions, std::span<const float> lab
   }
 }
 
+void Metrics::AddOwnLoss(double loss, double weight) {
+  if (!state_->own_loss) {
+    state_->own_loss.emplace();
+  }
+  state_->own_loss->loss += loss;
+  state_->own_loss->weight += weight;
+}
+
 std::string Metrics::CostThresholdName(std::string_view cost) {
   return std::string(kCostThreshold) + std::string(cost);
 }
@@ -235,6 +264,9 @@ void Metrics::Merge(const Metrics& other) {
     MergeRanking(from.ranking, &state_->ranking);
   }
   MergeQuantiles(from.quantiles, &state_->quantiles);
+  if (from.own_loss) {
+    AddOwnLoss(from.own_loss->loss, from.own_loss->weight);
+  }
 }
 
 std::string Metrics::Serialize() const {
@@ -254,6 +286,7 @@ std::string Metrics::Serialize() const {
   if (state_->task == Task::kQuantiles) {
     WriteQuantiles(state_->quantiles, &out);
   }
+  WriteOwnLoss(state_->own_loss, &out);
   return out.Take();
 }
 
@@ -277,9 +310,9 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
   }
   good =
       good && ReadRanking(&in, &state->ranking) &&
-      (state->task != Task::kQuantiles || ReadQuantiles(state->outputs, &in, &state->quantiles)) &&
-      in.ok() && in.left() == 0;
-  if (!good) {
+      (state->task != Task::kQuantiles || ReadQuantiles(state->outputs, &in, &state->quantiles));
+  ReadOwnLoss(&in, &state->own_loss);
+  if (!good || !in.ok() || in.left() > 0) {
     return InvalidArgument("the bytes of metrics are cut short or damaged");
   }
   return Metrics(std::move(state));
@@ -301,6 +334,9 @@ std::vector<std::pair<std::string, double>> Metrics::Values(
     const std::string name = std::string(kCoverage) + QuantileName(sums.quantile);
     values.emplace_back(name, state_->Value(name, &curves));
   }
+  if (state_->own_loss) {
+    values.emplace_back(kOwnLoss, state_->Value(kOwnLoss, &curves));
+  }
   for (const std::string& name : further) {
     const bool told = std::any_of(values.begin(), values.end(),
                                   [&name](const auto& value) { return value.first == name; });
@@ -317,6 +353,9 @@ double Metrics::Value(std::string_view canonical_name) const {
 }
 
 double Metrics::State::Value(std::string_view canonical_name, ScoreCurves* curves) const {
+  if (canonical_name == kOwnLoss) {
+    return own_loss && own_loss->weight > 0 ? own_loss->loss / own_loss->weight : kNotANumber;
+  }
   switch (task) {
     case Task::kBinary:
     case Task::kMulticlass:
@@ -338,6 +377,9 @@ std::vector<std::string> Metrics::Names(const ModelSpec& model) {
   std::vector<std::string> names = Names(TaskOf(model));
   for (const double quantile : LabelQuantiles(model)) {
     names.push_back(std::string(kCoverage) + QuantileName(quantile));
+  }
+  if (HasOwnLoss(model)) {
+    names.emplace_back(kOwnLoss);
   }
   return names;
 }

@@ -27,13 +27,14 @@ Task TaskOf(const ModelSpec& model);
 // multiclass: accuracy, log_loss, macro precision/recall/f1, auc (macro one-vs-rest, up to 100
 // classes); regression: rmse, mae, r2, mse, mape (percent, over labels that are not 0); ranking:
 // ndcg (gain 2^label - 1; 1 for a query without a relevant row); quantiles: pinball_loss (their
-// mean), and of each coverage_q10, the share of rows whose label is not above it.
+// mean), and of each coverage_q10, the share of rows whose label is not above it. A model with a
+// loss of its own also has own_loss, the mean of that.
 // Not thread-safe.
 class Metrics {
  public:
   Metrics(Task task, size_t outputs);
-  // Of the model's task; of its quantiles, which the other constructor does not know: sums made by
-  // it learn them from those that are merged into them.
+  // Of the model's task; of its quantiles and its own loss, which the other constructor does not
+  // know: sums made by it learn them from those that are merged into them.
   Metrics(const ModelSpec& model, size_t outputs);
   ~Metrics();
   Metrics(Metrics&&) noexcept;
@@ -45,6 +46,8 @@ class Metrics {
   // adjacent, also across calls.
   void Add(std::span<const float> predictions, std::span<const float> labels,
            std::span<const float> weights, std::span<const int64_t> groups = {});
+  // The weighted sum of the model's own losses of some rows, and the sum of the weights.
+  void AddOwnLoss(double loss, double weight);
   // Predict the second of two classes from this probability on; the default is 0.5. Call before any
   // row is added. Affects metrics that depend on decisions; it is not serialised.
   void DecideFrom(double threshold);

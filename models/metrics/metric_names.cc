@@ -73,6 +73,7 @@ constexpr Spelling kSpellings[] = {
     {"pinballloss", "pinball_loss"},
     {"meanpinballloss", "pinball_loss"},
     {"quantileloss", "pinball_loss"},
+    {"ownloss", "own_loss"},
 };
 
 constexpr std::string_view kLowerIsBetter[] = {"log_loss",
@@ -84,7 +85,8 @@ constexpr std::string_view kLowerIsBetter[] = {"log_loss",
                                                "zero_one_loss",
                                                "false_positives",
                                                "false_negatives",
-                                               "pinball_loss"};
+                                               "pinball_loss",
+                                               "own_loss"};
 
 }  // namespace
 

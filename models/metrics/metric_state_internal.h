@@ -65,6 +65,12 @@ struct QuantileSums {
   double covered = 0;  // weight of rows whose label is not above it
 };
 
+// Of a model's own loss.
+struct OwnLossSums {
+  double loss = 0;
+  double weight = 0;
+};
+
 struct RankingSums {
   double ndcg = 0;
   double queries = 0;
@@ -83,6 +89,7 @@ struct Metrics::State {
   std::vector<NumberSums> numbers;  // regression: one per number of the label; else one, unused
   RankingSums ranking;
   std::vector<QuantileSums> quantiles;  // one per output; empty until they are known
+  std::optional<OwnLossSums> own_loss;  // nullopt: the model has none, or it is not known yet
 
   State(Task task_of_it, size_t outputs_of_it);
   void AddBinary(std::span<const float> predictions, std::span<const float> labels,
@@ -104,6 +111,7 @@ struct Metrics::State {
   double QuantileValue(std::string_view name) const;
 };
 
+inline constexpr std::string_view kOwnLoss = "own_loss";
 // Begins the name of the metric of a quantile, before its QuantileName.
 inline constexpr std::string_view kCoverage = "coverage_";
 

@@ -413,7 +413,7 @@ Result<std::unique_ptr<Optimizer>> Optimizer::Make(const OptimizerSpec& spec, Of
   for (const OptimizerDescription& optimizer : Optimizers()) {
     if (Lower(optimizer.name) == Lower(spec.name())) {
       ASSIGN_OR_RETURN(Arguments arguments, ResolveArguments(optimizer, spec));
-      if (of == Of::kBiases) {
+      if (of == Of::kBiases && !spec.decays_vectors()) {
         arguments.erase("weight_decay");
       }
       return MakeNamed(optimizer.name, arguments);

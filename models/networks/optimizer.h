@@ -19,7 +19,8 @@ class OptimizerSpec;
 // published formulas (cited in optimizer.cc); spelled as in Keras, in any case.
 class Optimizer {
  public:
-  // kBiases: weight_decay, which holds back how much a model makes of a feature, has no effect.
+  // kBiases: weight_decay, which holds back how much a model makes of a feature, has no effect,
+  // unless the spec says that vectors decay, too.
   enum class Of { kWeights, kBiases };
   static Result<std::unique_ptr<Optimizer>> Make(const OptimizerSpec& spec, Of of = Of::kWeights);
   virtual ~Optimizer() = default;

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "models/imports/import_network.h"
 #include "models/registry/registry_internal.h"
 
 namespace sluice::models {
@@ -98,7 +99,11 @@ Result<PythonType> ReadPythonType(std::string_view description) {
   }
   PythonType type;
   type.class_name = TextOf(document, "class");
-  type.torch = TextOf(document, "torch");
+  for (const char* framework : {"torch", "keras"}) {
+    if (const std::string version = TextOf(document, framework); !version.empty()) {
+      type.framework = fmt::format("{} {}", framework, version);
+    }
+  }
   type.doc = TextOf(document, "doc");
   const rapidjson::Value& object = document;
   const auto attributes = object.FindMember("attributes");
@@ -119,7 +124,7 @@ DescribedSource SplitDescribedSource(std::string_view stored) {
 }
 
 std::vector<AttributeSpec> AttributesOfSource(std::string_view language, std::string_view stored) {
-  if (language != "pytorch") {
+  if (!IsPython(language)) {
     return AttributesOfLanguage(language);
   }
   Result<PythonType> type = ReadPythonType(SplitDescribedSource(stored).description);

@@ -13,7 +13,7 @@ namespace sluice::models {
 // known without running Python. It is stored as a line of JSON, the description, and its text.
 struct PythonType {
   std::string class_name;                 // or the function's
-  std::string torch;                      // the version that has described it
+  std::string framework;                  // "torch 1.13.1": which has described it
   std::string doc;                        // one line
   std::vector<AttributeSpec> attributes;  // "model.hidden", from the signature
 };

@@ -78,6 +78,11 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
       Integer("train.early_stopping_rounds", {}, AtLeast(0),
               "stop after this many epochs without a better validation metric; 0: off; 9 where "
               "train.epoch is not given and there are validation rows"));
+  attributes->push_back(Text(
+      "train.early_stopping_metric", {}, {},
+      "metric of the validation rows that decides when a training stops and which weights are kept; "
+      "when not given, log_loss of classes, rmse of numbers, the loss itself of a model type that "
+      "has loss()"));
   attributes->push_back(
       Integer("train.save_checkpoints_steps", int64_t{100}, AtLeast(1),
               "with engine.checkpoint_dir: steps between two checkpoints; more where writing one "

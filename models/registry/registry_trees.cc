@@ -119,7 +119,8 @@ void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
       Number("min_child_weight", 1.0, AtLeast(0), "least sum of hessians in a leaf"));
   attributes->push_back(
-      Number("max_delta_step", 0.0, AtLeast(0), "largest step of a leaf; 0: no limit"));
+      Number("max_delta_step", 0.0, AtLeast(0),
+             "largest step of a leaf; 0: no limit; 0.7 for count:poisson when not given"));
   // XGBoost accepts (0, 1]; less than a ten-thousandth of the rows or columns is surely a mistake.
   const Range share = Between(1e-4, 1);
   attributes->push_back(

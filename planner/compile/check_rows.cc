@@ -16,7 +16,8 @@ namespace {
 using models::Feature;
 using models::FeatureBatch;
 
-constexpr size_t kMaxIdsPerRow = 64;
+constexpr size_t kIdsPerRow = 64;  // where rows have different numbers of ids
+constexpr size_t kLongestSequence = 4'096;
 constexpr double kTolerance = 1e-4;
 
 void FillSlot(const FeatureForPython& feature, size_t rows, std::mt19937_64* random,
@@ -91,14 +92,12 @@ std::vector<FeatureForPython> FeaturesForPython(const models::FeaturePlan& plan)
         made.kind = "embedding";
         made.width = feature.dimension();
       } else if (feature.has_words() || feature.has_format()) {
-        size_t length = 1;
+        size_t length = feature.format().shape_size() > 0 ? 1 : kIdsPerRow;
         for (const int64_t extent : feature.format().shape()) {
           length = std::min<size_t>(length * static_cast<size_t>(std::max<int64_t>(extent, 1)),
-                                    kMaxIdsPerRow);
+                                    kLongestSequence);
         }
-        made.length = static_cast<uint32_t>(
-            feature.format().shape_size() > 0 && !feature.format().sparse() ? length
-                                                                            : kMaxIdsPerRow);
+        made.length = static_cast<uint32_t>(length);
       }
     }
     features.push_back(made);

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -96,9 +97,13 @@ void Limit(int resource, rlim_t value) {
   Limit(RLIMIT_CPU, static_cast<rlim_t>(std::ceil(limits.seconds)));
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, 0);
-  // Where neither is allowed, the program keeps the network.
-  if (unshare(CLONE_NEWNET) != 0) {
-    [[maybe_unused]] const int ignored = unshare(CLONE_NEWUSER | CLONE_NEWNET);
+  // Where neither is allowed, the program keeps the network, and what this user may create or cut.
+  if (unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 ||
+      unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS) == 0) {
+    mount_attr read_only{};
+    read_only.attr_set = MOUNT_ATTR_RDONLY;
+    [[maybe_unused]] const int ignored =
+        mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof(read_only));
   }
   char* const environment[] = {nullptr};
   execve(arguments[0], arguments, environment);

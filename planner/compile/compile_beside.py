@@ -85,6 +85,18 @@ def write_out(torch):
     plain.binary_cross_entropy = cross_entropy
 
 
+def check_alone(run, x, names, together, line):
+    """What a row gives follows from that row alone: predictions come in batches of any rows."""
+    rows, values = len(x[names[0]]) if names else 0, together["values"]
+    for row in range(rows):
+        alone = run(*(x[n][row:row + 1] for n in names)).detach().reshape(-1).tolist()
+        among = values[row * together["width"]:(row + 1) * together["width"]]
+        for own, other in zip(alone, among):
+            if not abs(own - other) <= 1e-4 * max(1.0, abs(other)):
+                raise Refused(f"the output of a row depends on the other rows: {own:.6g} alone, {other:.6g} among {rows}",
+                              "means and sums over a batch have no place in a model; BatchNorm1d remembers those of training", line)
+
+
 def labels_of(kind, rows, width, torch):
     if kind == "number":
         return torch.rand(rows) * 3 + 0.1

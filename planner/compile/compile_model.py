@@ -1,7 +1,8 @@
 # The compile step: makes an ONNX file of a PyTorch model. Sluice runs this text as `python3 -I -c` in a
 # process without rights. It reads a request from standard input (JSON) and writes its answer to
 # descriptor 3: a line of JSON, then the bytes of the ONNX file, then those of the loss's, if the source has
-# one (compile_beside.py, which stands before this text). It needs torch 1.13 or later only.
+# one (compile_beside.py, which stands before this text, as compile_keras.py does). It needs torch 1.13 or
+# later only; a source in Keras needs keras instead.
 import inspect, io, json, math, os, re, sys, traceback, warnings
 from collections import namedtuple
 
@@ -37,7 +38,7 @@ def guarded(work, *args, **kwargs):
     except Refused:
         raise
     except ModuleNotFoundError as error:
-        raise Refused(f"there is no module '{error.name}' beside torch and Python's own",
+        raise Refused(f"there is no module '{error.name}' beside {'keras' if 'keras' in sys.modules else 'torch'} and Python's own",
                       "write what the model needs into its source", user_line(error)[0])
     except BaseException as error:
         line, function = user_line(error)
@@ -71,22 +72,23 @@ def load(source):
     return space
 
 
-def choose(space, name):
+def choose(space, name, base):
     """The class or function of the type's name, or the only one that the source has."""
-    import torch
     own = {}
     for key, value in space.items():
-        module = isinstance(value, type) and issubclass(value, torch.nn.Module)
+        module = isinstance(value, type) and issubclass(value, base)
         function = inspect.isfunction(value) and key not in ("loss", "optimizer")
         if (module or function) and getattr(value, "__module__", "") == "model":
             own[key] = value
     functions = [k for k, v in own.items() if inspect.isfunction(v) and "features" in inspect.signature(v).parameters]
     alike = [k for k in own if k == name] or [k for k in own if k.lower() == name.lower()]
-    classes = [k for k, v in own.items() if isinstance(v, type)]
+    classes = list({id(v): k for k, v in own.items() if isinstance(v, type)}.values())  # one may have two names
     only = alike or (classes if len(classes) == 1 else functions if len(functions) == 1 else [])
     if not only:
+        wanted = ("def NAME(features, outputs): ... return keras.Model(inputs, outputs)" if "keras" in sys.modules else
+                  "class NAME(torch.nn.Module): ...")
         raise Refused(f"the source has no class or function '{name}'",
-                      "it has " + ", ".join(own) if own else "class NAME(torch.nn.Module): ... is what it needs", names=own)
+                      "it has " + ", ".join(own) if own else wanted + " is what it needs", names=own)
     return own[only[0]]
 
 
@@ -95,13 +97,26 @@ def parameters_of(maker):
     return [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)][1 if isinstance(maker, type) else 0:]
 
 
+def arguments_for(maker, request):
+    features = [Feature(**f) for f in request["features"]]
+    FEATURES.extend(f.name for f in features)
+    given = dict(request["attributes"])
+    for name, value in (("features", features), ("outputs", request["outputs"])):
+        if any(p.name == name for p in parameters_of(maker)):
+            given[name] = value
+    return given
+
+
 def describe(request):
+    keras = import_keras() if request["language"] == "keras" else None
+    if keras is None:
+        import torch
     space = load(request["source"])
-    maker = guarded(choose, space, request["name"])
+    maker = guarded(choose, space, request["name"], keras.Model if keras else torch.nn.Module)
     documentation = "\n".join(filter(None, (maker.__doc__, getattr(maker.__init__, "__doc__", ""))))
     own = [p for p in parameters_of(maker) if p.name not in ("features", "outputs")]
-    import torch
-    write({"class": maker.__name__, "torch": torch.__version__, "doc": (maker.__doc__ or "").strip().split("\n")[0],
+    version = {"keras": str(keras.__version__)} if keras else {"torch": torch.__version__}
+    write({"class": maker.__name__, **version, "doc": (maker.__doc__ or "").strip().split("\n")[0],
            "attributes": [attribute_of(p, documentation) for p in own]})
 
 
@@ -217,13 +232,9 @@ def compile_model(request):
     tables = Tables(torch)
     write_out(torch)
     space = load(request["source"])
-    maker = guarded(choose, space, request["name"])
+    maker = guarded(choose, space, request["name"], torch.nn.Module)
     features = [Feature(**f) for f in request["features"]]
-    FEATURES.extend(f.name for f in features)
-    given = dict(request["attributes"])
-    for name, value in (("features", features), ("outputs", request["outputs"])):
-        if any(p.name == name for p in parameters_of(maker)):
-            given[name] = value
+    given = arguments_for(maker, request)
     torch.manual_seed(request["seed"])
     model = guarded(maker, **given)
     if not isinstance(model, torch.nn.Module):
@@ -247,6 +258,7 @@ def compile_model(request):
         for batch in request["batches"]:
             x = tensors_of(batch["x"], batch["rows"], features, torch)
             outputs.append(numbers_of(guarded(model, *(x[n] for n in names)), batch["rows"], request["outputs"], line, torch))
+        check_alone(lambda *row: guarded(model, *row), x, names, outputs[-1], line)
     model.train()
     last = request["batches"][-1]
     x = tensors_of(last["x"], last["rows"], features, torch)
@@ -263,6 +275,9 @@ def compile_model(request):
 def main():
     request = json.loads(sys.stdin.buffer.read().decode())
     try:
+        if request["language"] == "keras":
+            guarded(describe if request["mode"] == "describe" else compile_keras, request)
+            return
         try:
             import torch
         except ImportError as error:

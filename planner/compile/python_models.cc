@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "catalog/model_record.h"
+#include "models/imports/import_network.h"
 #include "models/model.pb.h"
 #include "planner/compile/check_rows_internal.h"
 #include "planner/compile/compile_program_internal.h"
@@ -99,7 +100,7 @@ Status HowItEnded(const ProgramEnd& end, const ProgramLimits& limits) {
                     fmt::format("Python was not done with the model within {:.3g} seconds",
                                 limits.seconds))
           .SqlState("54000")
-          .Hint("is there a loop without an end? Files and downloads do not belong into a model");
+          .Hint("is there a loop without an end? Files and downloads do not belong in a model");
     case ProgramEnd::How::kPrintedTooMuch:
       return Status(Code::kResourceExhausted,
                     fmt::format("Python printed more than {} MiB while it compiled the model",
@@ -133,8 +134,11 @@ Result<std::string> Ask(const PythonSource& source, const std::string& request,
   }
   if (access(options.program.c_str(), X_OK) != 0) {
     return FailedPrecondition(fmt::format("there is no Python at {}", options.program))
-        .Hint("apt-get install python3-torch, or --python names another; an ONNX file or Keras's "
-              "JSON needs neither");
+        .Hint(source.keras ? "apt-get install python3 and pip install keras tensorflow, or --python "
+                             "names another; Keras's JSON (model.to_json()) or an ONNX file needs "
+                             "neither"
+                           : "apt-get install python3-torch, or --python names another; an ONNX "
+                             "file or Keras's JSON needs neither");
   }
   ASSIGN_OR_RETURN(
       ProgramEnd end,
@@ -204,6 +208,7 @@ void WriteAttribute(const models::Attribute& attribute, JsonWriter* json) {
 
 void WriteUse(const PythonSource& source, const PythonModelUse& use, JsonWriter* json) {
   Write("mode", "compile", json);
+  Write("language", source.keras ? "keras" : "pytorch", json);
   Write("source", source.text, json);
   Write("name", source.name, json);
   json->Key("outputs");
@@ -244,9 +249,10 @@ void WriteUse(const PythonSource& source, const PythonModelUse& use, JsonWriter*
 // "node '/CumSum, line 10' (CumSum): ..." is of line 10 of the source; 0: of no line.
 int64_t LineOfNode(std::string_view message) {
   constexpr std::string_view kLine = ", line ";
+  message = message.substr(std::min(message.find("node '"), message.size()));
   const size_t at = message.find(kLine);
   int64_t line = 0;
-  if (message.starts_with("node '") && at < message.find("' (")) {
+  if (at < message.find("' (")) {
     std::from_chars(message.data() + at + kLine.size(), message.data() + message.size(), line);
   }
   return line;
@@ -341,6 +347,7 @@ Result<std::string> DescribePythonModel(const PythonSource& source, const Python
   JsonWriter json(buffer);
   json.StartObject();
   Write("mode", "describe", &json);
+  Write("language", source.keras ? "keras" : "pytorch", &json);
   Write("source", source.text, &json);
   Write("name", source.name, &json);
   json.EndObject();
@@ -350,12 +357,12 @@ Result<std::string> DescribePythonModel(const PythonSource& source, const Python
 }
 
 std::string KeyOfPythonModel(const PythonSource& source, const PythonModelUse& use,
-                             std::string_view owner, std::string_view torch) {
+                             std::string_view owner, std::string_view framework) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
   Write("owner", owner, &json);
-  Write("torch", torch, &json);
+  Write("framework", framework, &json);
   Write("program", CompileProgram(), &json);
   WriteUse(source, use, &json);
   json.EndObject();
@@ -381,6 +388,10 @@ Result<std::string> CompilePythonModel(const PythonSource& source, const PythonM
   json.EndArray();
   json.EndObject();
   ASSIGN_OR_RETURN(std::string compiled, Ask(source, buffer.GetString(), options));
+  if (source.keras) {  // nothing was traced: the JSON says what the model computes
+    RETURN_IF_ERROR(models::CheckImport({models::kKerasInPython, compiled, {}}));
+    return compiled;
+  }
   const Status agrees = CheckAgainstModule(compiled, use.features, use.seed, rows);
   if (!agrees.ok()) {
     const Span place = PlaceIn(source.text, LineOfNode(agrees.message()), 0);

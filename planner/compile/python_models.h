@@ -32,6 +32,7 @@ bool FindsTorch(const PythonOptions& options);
 struct PythonSource {
   std::string_view text;
   std::string name;
+  bool keras = false;  // else PyTorch
 };
 
 // Runs the source, and lists the attributes of its class: JSON for ReadPythonType. Errors of the
@@ -48,12 +49,13 @@ struct PythonModelUse {
 };
 
 // Identifies the compiled form: equal keys, equal forms. `owner`: the role that it is kept for;
-// `torch`: the version that has described the type.
+// `framework`: the version that has described the type.
 std::string KeyOfPythonModel(const PythonSource& source, const PythonModelUse& use,
-                             std::string_view owner, std::string_view torch);
+                             std::string_view owner, std::string_view framework);
 
 // Instantiates the class, and traces it: the compiled form (ReadCompiledModel), whose graph agrees
-// with the module on a few random batches of one and of seven rows.
+// with the module on a few random batches of one and of seven rows. Of a function in Keras, the
+// JSON of its model, and its weights.
 Result<std::string> CompilePythonModel(const PythonSource& source, const PythonModelUse& use,
                                        const PythonOptions& options);
 

@@ -1,6 +1,8 @@
+#include <gmock/gmock.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include "planner/explain.h"
 #include "tests/models/imports/onnx_builder.h"
 #include "tests/process/cluster_job.h"
 
@@ -169,6 +171,63 @@ $$)",
                              "engine.strategy='allreduce', engine.num_workers=2"}) {
     EXPECT_EQ(train(engine), here) << engine;
   }
+}
+
+// What is minimised decides when a training ends, unless the statement names a metric; and an
+// optimizer of torch.optim does what it does there.
+TEST_F(PythonType, ALossOfItsOwnAndAnOptimizerMeanWhatTheyMeanInPyTorch) {
+  std::string source = kWide;
+  source.replace(source.find("torch.optim.Adam("), 17, "torch.optim.AdamW(");
+  const Status created = RunText<parser::CreateModelTypeStatement>(
+      "CREATE OR REPLACE MODEL TYPE my.Wide LANGUAGE pytorch AS $$" + source + R"(
+def loss(output, label):
+    return nn.functional.binary_cross_entropy_with_logits(output, label, reduction="none") * 3
+$$)",
+      nullptr);
+  ASSERT_TRUE(created.ok()) << created.ToString();
+  const auto plan = [&](const std::string& with) {
+    const auto statements = parser::Parse(
+        "SELECT a, b, 'k' || (i % 9) AS kind, y FROM points TO TRAIN my.Wide WITH "
+        "engine.strategy='local', train.epoch=3, train.early_stopping_rounds=2, split.fraction=0.1" +
+        with + " LABEL y INTO own");
+    return planner::MakePlan(std::get<parser::TrainStatement>(statements.value().at(0)), *source_,
+                             catalog_->models(), options_);
+  };
+  const auto own = plan("");
+  ASSERT_TRUE(own.ok()) << own.status().ToString();
+  EXPECT_EQ(own->train().early_stopping().metric(), "own_loss");
+  EXPECT_THAT(planner::ExplainText(*own),
+              testing::HasSubstr("2 epochs without a better own_loss, the mean of loss() over the "
+                                 "validation rows"));
+  EXPECT_TRUE(own->train().model().deep_optimizer().decays_vectors());
+  EXPECT_EQ(plan(", train.early_stopping_metric='AUC'")->train().early_stopping().metric(), "auc");
+  EXPECT_EQ(plan(", model.loss='logistic'")->train().early_stopping().metric(), "log_loss");
+  const Status unknown = plan(", train.early_stopping_metric='rmse'").status();
+  EXPECT_THAT(unknown.message(), testing::HasSubstr("a training does not stop by 'rmse'"));
+  EXPECT_FALSE(plan(", model.optimizer='AdamW'")->train().model().deep_optimizer().decays_vectors());
+
+  // What the job begins with is held as long as it runs.
+  for (const char* sql : {"CREATE TABLE held (name text)",
+                          "CREATE TRIGGER note AFTER INSERT ON sluice_job_records BEGIN INSERT INTO "
+                          "held VALUES (new.name); END"}) {
+    const Status made = source_->Execute(sql, nullptr, {}).status();
+    ASSERT_TRUE(made.ok()) << made.ToString();
+  }
+  RecordingSink sink;
+  Context context{*source_, *catalog_, "tester", "train", {}, nullptr};
+  const Status trained = Execute(*own, context, sink);
+  ASSERT_TRUE(trained.ok()) << trained.ToString();
+  EXPECT_EQ(Ask("SELECT count(*) FROM held WHERE name = 'compiled form/" +
+                own->train().brought().name() + "'"),
+            1);
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice_job_records"), 0);
+  double own_loss = 0, log_loss = 0;
+  for (const auto& [name, value] : catalog_->models().Find("", "own", {}).value().metrics) {
+    own_loss = name == "own_loss" ? value : own_loss;
+    log_loss = name == "log_loss" ? value : log_loss;
+  }
+  EXPECT_GT(log_loss, 0);
+  EXPECT_NEAR(own_loss, 3 * log_loss, 1e-4);
 }
 
 // Another process, in which nothing is called python3 and PATH is empty, predicts and evaluates as

@@ -247,6 +247,37 @@ TEST_P(ModelStoreTest, WhatWasUsedLongestAgoGoesFirst) {
   EXPECT_EQ(models.KeepLatest(kept[1], {3, 1000, 0}).code(), Code::kNotFound);
 }
 
+TEST_P(ModelStoreTest, WhatAJobBeginsWithStaysUntilItHasEnded) {
+  ModelStore& types = catalog().model_types();
+  std::vector<ModelVersion> forms;
+  for (const char* key : {"used", "unused", "newest"}) {
+    ModelVersion form = Model(key);
+    form.schema = kCompiledTypes;
+    const auto stored = types.Put(form, std::string(100, 'w'), true);
+    ASSERT_TRUE(stored.ok()) << stored.status().ToString();
+    forms.push_back(*stored);
+  }
+  Job job;
+  job.kind = "train";
+  const auto id = catalog().jobs().Create(job);
+  ASSERT_TRUE(id.ok()) << id.status().ToString();
+  ASSERT_TRUE(catalog().jobs().KeepRecord(*id, RecordOfForm("used"), "").ok());
+  const auto exists = [&](const char* key) {
+    return types.Find(kCompiledTypes, key, std::nullopt).ok();
+  };
+  ASSERT_TRUE(types.KeepLatest(forms[2], {1, 1000, 0}).ok());
+  EXPECT_TRUE(exists("used"));
+  EXPECT_FALSE(exists("unused"));
+  EXPECT_TRUE(exists("newest"));
+  job.id = *id;
+  job.state = JobState::kSucceeded;
+  job.finished_micros = 1;
+  ASSERT_TRUE(catalog().jobs().Update(job).ok());
+  ASSERT_TRUE(types.KeepLatest(forms[2], {1, 1000, 0}).ok());
+  EXPECT_FALSE(exists("used"));
+  EXPECT_TRUE(exists("newest"));
+}
+
 TEST_P(ModelStoreTest, AnExistingModelCanBeRefused) {
   ASSERT_TRUE(catalog().models().Put(Model("m"), "w", true).ok());
   const auto again = catalog().models().Put(Model("m"), "w", true);

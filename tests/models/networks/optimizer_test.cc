@@ -315,6 +315,26 @@ TEST(OptimizerStepTest, WeightDecayIsScaledWithTheRateAndSparesBiases) {
   }
 }
 
+// torch.optim.AdamW([w, b], lr=0.1, weight_decay=0.5) of PyTorch 1.13: w begins as [0.5, -1.5], b as 2.
+TEST(OptimizerStepTest, WhereVectorsDecayAdamWIsPytorchs) {
+  OptimizerSpec spec = OptimizerNamed(
+      "AdamW", {{"learning_rate", .1}, {"weight_decay", .5}, {"epsilon", 1e-8}});
+  spec.set_decays_vectors(true);
+  const auto weights = Optimizer::Make(spec);
+  const auto biases = Optimizer::Make(spec, Optimizer::Of::kBiases);
+  ASSERT_TRUE(weights.ok() && biases.ok());
+  float w[] = {0.5F, -1.5F}, b[] = {2}, w_slots[4] = {}, b_slots[2] = {};
+  const float gradients[][3] = {
+      {0.3F, -0.2F, 0.1F}, {0.1F, 0.4F, -0.5F}, {-0.6F, 0.2F, 0.2F}, {0.05F, -0.05F, 1}};
+  for (int64_t step = 1; step <= 4; ++step) {
+    (*weights)->Update(w, w_slots, gradients[step - 1], 2, step, 1);
+    (*biases)->Update(b, b_slots, gradients[step - 1] + 2, 1, step, 1);
+  }
+  EXPECT_NEAR(w[0], 0.28307053, 1e-6);
+  EXPECT_NEAR(w[1], -1.25479710, 1e-6);
+  EXPECT_NEAR(b[0], 1.57278430, 1e-6);
+}
+
 TEST(OptimizerStepTest, FtrlKeepsWeightsWhenAStaleGradientComes) {
   auto made = Optimizer::Make(OptimizerNamed("Ftrl", {{"learning_rate", .1}}));
   ASSERT_TRUE(made.ok());

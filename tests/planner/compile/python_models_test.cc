@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <unistd.h>
+
 #include "models/imports/import_network.h"
 #include "models/model.h"
 #include "models/model.pb.h"
@@ -99,6 +101,45 @@ TEST_F(PythonModels, BecomeAGraphThatAgreesWithTheModule) {
   ASSERT_EQ(spec.graph().tables_size(), 1);  // the embedding
   EXPECT_EQ(spec.graph().tables(0).rows(), 16);
   EXPECT_TRUE(models::Network::Make(spec).ok());
+}
+
+TEST_F(PythonModels, ARowsOutputFollowsFromThatRowAlone) {
+  EXPECT_THAT(Refused(Net("return self.l(v - v.mean(0))")),
+              HasSubstr("the output of a row depends on the other rows"));
+  EXPECT_EQ(Refused(Net("return self.l(v - v.mean(1, keepdim=True))")), "compiled");
+}
+
+TEST_F(PythonModels, ASequenceHasAsManyIdsAsItsFeatureSays) {
+  models::TensorFormat* format = plan_.mutable_features(2)->mutable_format();
+  format->set_kind(models::TensorFormat::CSV);
+  format->set_sparse(true);
+  const auto source = [](int length) {
+    return "import torch\n"
+           "class Net(torch.nn.Module):\n"
+           "  def __init__(self, features, outputs):\n"
+           "    super().__init__()\n"
+           "    self.e = torch.nn.Embedding(16, outputs)\n"
+           "    assert features[2].length == " +
+           std::to_string(length) +
+           ", features\n"
+           "  def forward(self, x):\n"
+           "    return self.e(x['job'])[:, " +
+           std::to_string(length - 1) + "]\n";
+  };
+  EXPECT_EQ(Refused(source(64)), "compiled");  // any number of ids: the first 64
+  format->add_shape(5);
+  EXPECT_EQ(Refused(source(5)), "compiled");
+}
+
+TEST_F(PythonModels, CannotChangeFiles) {
+  const std::string path = ::testing::TempDir() + "/sluice_never_there";
+  const std::string refused = Refused(Net("open('" + path + "', 'w'); return self.l(v)"));
+  if (refused == "compiled") {
+    unlink(path.c_str());
+    GTEST_SKIP() << "the kernel allows no namespaces here";
+  }
+  EXPECT_THAT(refused, HasSubstr("Read-only file system"));
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
 }
 
 TEST_F(PythonModels, AreDescribedByTheirSignature) {
