@@ -85,15 +85,14 @@ def write_out(torch):
     plain.binary_cross_entropy = cross_entropy
 
 
-def check_alone(run, x, names, together, line):
+def check_alone(run, inputs, line):
     """What a row gives follows from that row alone: predictions come in batches of any rows."""
-    rows, values = len(x[names[0]]) if names else 0, together["values"]
+    whole, rows = run(*inputs).detach(), len(inputs[0]) if inputs else 0
     for row in range(rows):
-        alone = run(*(x[n][row:row + 1] for n in names)).detach().reshape(-1).tolist()
-        among = values[row * together["width"]:(row + 1) * together["width"]]
-        for own, other in zip(alone, among):
-            if not abs(own - other) <= 1e-4 * max(1.0, abs(other)):
-                raise Refused(f"the output of a row depends on the other rows: {own:.6g} alone, {other:.6g} among {rows}",
+        alone = run(*(x[row:row + 1] for x in inputs)).detach().reshape(-1).tolist()
+        for own, among in zip(alone, whole[row].reshape(-1).tolist()):
+            if not abs(own - among) <= 1e-4 * max(1.0, abs(among)):
+                raise Refused(f"the output of a row depends on the other rows: {own:.6g} alone, {among:.6g} among {rows}",
                               "means and sums over a batch have no place in a model; BatchNorm1d remembers those of training", line)
 
 

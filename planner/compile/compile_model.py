@@ -258,11 +258,12 @@ def compile_model(request):
         for batch in request["batches"]:
             x = tensors_of(batch["x"], batch["rows"], features, torch)
             outputs.append(numbers_of(guarded(model, *(x[n] for n in names)), batch["rows"], request["outputs"], line, torch))
-        check_alone(lambda *row: guarded(model, *row), x, names, outputs[-1], line)
     model.train()
     last = request["batches"][-1]
     x = tensors_of(last["x"], last["rows"], features, torch)
     content = export(model, [x[n] for n in names], names, "output", torch)
+    model.eval()
+    check_alone(lambda *own: guarded(model, *own), [x[n] for n in names], line)
     loss = loss_of(space, request, outputs, torch)
     norms = {f"{n}.{part}".lstrip(".") for n, m in model.named_modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
              for part in ("running_mean", "running_var")}
