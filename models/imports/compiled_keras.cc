@@ -39,7 +39,7 @@ int64_t SizeOf(const GraphParameter& parameter) {
 }
 
 // The layer's operator: "LSTM", "GRU", "RNN", "Conv"; "": another.
-std::string OperatorOf(const std::string& layer, const NetworkGraph& graph) {
+std::string OpOfLayer(const std::string& layer, const NetworkGraph& graph) {
   for (const GraphNode& node : graph.nodes()) {
     const std::string& op = node.op_type();
     const bool own = std::any_of(node.outputs().begin(), node.outputs().end(),
@@ -142,7 +142,7 @@ class Placing {
   std::vector<float>& values_;
 };
 
-Status Damaged() {
+Status DamagedForm() {
   return InvalidArgument("the compiled form of the model is damaged")
       .Hint("CREATE OR REPLACE MODEL TYPE has it compiled anew");
 }
@@ -152,7 +152,7 @@ Result<GivenWeight> ReadWeight(const Json& listed, std::string_view* left) {
   GivenWeight weight;
   const auto shape = listed.IsObject() ? keras::Extents(keras::Member(listed, "shape")) : std::nullopt;
   if (!shape) {
-    return Damaged();
+    return DamagedForm();
   }
   weight.parameter =
       fmt::format("{}/{}", keras::Text(listed, "layer"), keras::Text(listed, "name"));
@@ -161,12 +161,12 @@ Result<GivenWeight> ReadWeight(const Json& listed, std::string_view* left) {
   const auto there = static_cast<int64_t>(left->size() / sizeof(float));
   for (const int64_t extent : weight.shape) {
     if (extent < 1 || extent > there) {
-      return Damaged();
+      return DamagedForm();
     }
     weight.size = std::min(weight.size * extent, there + 1);
   }
   if (weight.size > there) {
-    return Damaged();
+    return DamagedForm();
   }
   weight.bytes = left->data();
   left->remove_prefix(static_cast<size_t>(weight.size) * sizeof(float));
@@ -180,12 +180,12 @@ Result<ImportedNetwork> ReadCompiledKeras(std::string_view compiled) {
   const size_t end = compiled.find('\n');
   if (end == std::string_view::npos ||
       !keras::ParseJson(std::string(compiled.substr(0, end)), &header).ok() || !header.IsObject()) {
-    return Damaged();
+    return DamagedForm();
   }
   std::string_view left = compiled.substr(end + 1);
   const double bytes = keras::Number(header, "json_bytes", -1);
   if (!(bytes >= 0 && bytes <= static_cast<double>(left.size()))) {
-    return Damaged();
+    return DamagedForm();
   }
   Result<ImportedNetwork> read = ReadKeras(left.substr(0, static_cast<size_t>(bytes)));
   if (!read.ok()) {
@@ -217,7 +217,7 @@ Result<ImportedNetwork> ReadCompiledKeras(std::string_view compiled) {
     constexpr int64_t kDirections = 2;
     const bool fits = given.size <= size && size <= kDirections * given.size;
     values.resize(fits ? static_cast<size_t>(size) : 0);
-    const std::string op = OperatorOf(layer, network.graph);
+    const std::string op = OpOfLayer(layer, network.graph);
     if (!fits ||
         !Placing(given, op, seen[given.parameter]++, *parameter->second, &values).Place()) {
       return InvalidArgument(fmt::format("'{}' of the Keras model has another shape than its layer",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "catalog/compiled_types.h"
 #include "tests/catalog/store/stores_fixture.h"
 
 namespace sluice::catalog {
