@@ -194,7 +194,7 @@ Status TrainBinder::FindClasses(LabelInput* input, models::LabelPlan* label) {
 Status TrainBinder::BindLabelPlan() {
   const ColumnInfo& column = bound_.select.schema.columns[*label_];
   const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
-  LabelInput input{column, statistics, {}, 0, false, LabelUse::kClasses, "", {}, {}, false};
+  LabelInput input{column, statistics, {}, 0, false, LabelUse::kClasses, "", {}, {}, false, false};
   input.rows = bound_.statistics.rows;
   input.exact_rows = bound_.statistics.exact_rows;
   input.use = UseOf(bound_.type->task);
@@ -207,6 +207,9 @@ Status TrainBinder::BindLabelPlan() {
   }
   models::LabelPlan* label = bound_.features.mutable_label();
   const auto vocabulary = bound_.attributes.Texts("model.label_vocabulary");
+  input.one_is_enough = vocabulary && vocabulary->size() == 2 &&
+                        bound_.attributes.Declared("model.loss") &&
+                        bound_.attributes.Text("model.loss") == "in_batch_softmax";
   const models::LabelPlan* known = known_ == nullptr ? nullptr : &known_->features.label();
   if (known != nullptr && known->kind() == models::LabelPlan::CLASS) {
     input.classes.assign(known->classes().begin(), known->classes().end());

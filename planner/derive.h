@@ -102,6 +102,8 @@ struct LabelInput {
   // The classes in any order, if a query has found them.
   std::vector<std::string> classes;
   bool classes_known = false;
+  // For a loss that needs rows of one class only, where the statement names the classes.
+  bool one_is_enough = false;
 };
 
 // Limit of a classifier's classes. A label with more is nearly always a number or an identifier,

@@ -141,6 +141,11 @@ Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
   std::vector<std::string> classes =
       input.classes_known ? input.classes : CommonValues(input.statistics);
   RETURN_IF_ERROR(CheckNotContinuous(input, classes.size()));
+  if (classes.size() == 1 && input.one_is_enough) {
+    plan->set_kind(models::LabelPlan::CLASS);
+    plan->add_classes(classes.front());
+    return OkStatus();
+  }
   if (classes.size() < 2) {
     return Constant(input, classes.empty() ? "NULL" : fmt::format("'{}'", classes[0]));
   }
