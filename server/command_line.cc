@@ -36,12 +36,17 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
                 common);
 }
 
+void AddPython(CLI::App& command, CommonFlags& common) {
+  AddConfigFlag(command, "--python", "python",
+                "Python with torch 1.13 or later, or Keras, for model types (/usr/bin/python3)",
+                common);
+}
+
 void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(
       command, "--checkpoint-root", "checkpoint_root",
       "engine.checkpoint_dir names a folder in this one (a gateway without it keeps none)", common);
-  AddConfigFlag(command, "--python", "python",
-                "Python with torch 1.13 or later, for model types (/usr/bin/python3)", common);
+  AddPython(command, common);
   AddConfigFlag(command, "--slots", "slots",
                 "processors that the workers of all jobs may take (0: the machine's)", common);
   AddConfigFlag(command, "--memory-limit", "memory_limit",

@@ -46,6 +46,7 @@ int RunTrainForm(const Config& config, TrainForm form, const std::string& format
 void AddTrain(CLI::App& app, CommandLine& line) {
   CLI::App* train = app.add_subcommand("train", "Command-line form of TO TRAIN");
   AddCommon(*train, line.common);
+  AddPython(*train, line.common);
   AddFormat(*train, line.format);
   train->add_option(
       "--model_def", line.train.model_def,

@@ -56,6 +56,7 @@ void AddConfigFile(CLI::App& command, CommonFlags& common);
 // --config, --source and what else every command that works with a data source takes.
 void AddCommon(CLI::App& command, CommonFlags& common);
 // Of commands in whose process statements train.
+void AddPython(CLI::App& command, CommonFlags& common);
 void AddTrainingFlags(CLI::App& command, CommonFlags& common);
 void AddFormat(CLI::App& command, std::string& format);
 

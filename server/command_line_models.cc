@@ -9,8 +9,9 @@ void AddModels(CLI::App& app, CommandLine& line) {
   model->require_subcommand(1);
   CLI::App* push = model->add_subcommand("push", "A file becomes a model type");
   AddCommon(*push, line.common);
+  AddPython(*push, line.common);
   push->add_option("file", line.push.file,
-                   "net.onnx, net.json of Keras's to_json(), or net.py:Class of PyTorch")
+                   "net.onnx, net.json of Keras's to_json(), net.py:Class of PyTorch, net.py:function of Keras")
       ->required();
   push->add_option("--name", line.push.name,
                    "of the type (default: that of the class or the file)");
