@@ -133,9 +133,16 @@ class KerasInPython : public ::testing::Test {
     for (models::Feature& feature : *plan_.mutable_features()) {
       feature.add_inputs(static_cast<uint32_t>(plan_.inputs_size()));
       plan_.add_inputs()->set_name(feature.name());
-      feature.set_representation(models::Feature::INDICATOR);
-      feature.mutable_categorizer()->set_null_bucket(-1);
-      feature.mutable_categorizer()->set_oov_bucket(-1);
+      feature.set_scale(1);
+      feature.mutable_format()->set_kind(models::TensorFormat::CSV);
+      feature.mutable_format()->set_delimiter(",");
+      if (feature.kind() == models::Feature::CATEGORY) {
+        feature.set_representation(models::Feature::INDICATOR);
+        feature.mutable_format()->set_sparse(true);
+        feature.mutable_categorizer()->set_kind(models::Categorizer::HASH);
+        feature.mutable_categorizer()->set_null_bucket(-1);
+        feature.mutable_categorizer()->set_oov_bucket(-1);
+      }
     }
   }
 
