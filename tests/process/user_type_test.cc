@@ -197,13 +197,13 @@ $$)",
   ASSERT_TRUE(own.ok()) << own.status().ToString();
   EXPECT_EQ(own->train().early_stopping().metric(), "own_loss");
   EXPECT_THAT(planner::ExplainText(*own),
-              testing::HasSubstr("2 epochs without a better own_loss, the mean of loss() over the "
+              ::testing::HasSubstr("2 epochs without a better own_loss, the mean of loss() over the "
                                  "validation rows"));
   EXPECT_TRUE(own->train().model().deep_optimizer().decays_vectors());
   EXPECT_EQ(plan(", train.early_stopping_metric='AUC'")->train().early_stopping().metric(), "auc");
   EXPECT_EQ(plan(", model.loss='logistic'")->train().early_stopping().metric(), "log_loss");
   const Status unknown = plan(", train.early_stopping_metric='rmse'").status();
-  EXPECT_THAT(unknown.message(), testing::HasSubstr("a training does not stop by 'rmse'"));
+  EXPECT_THAT(unknown.message(), ::testing::HasSubstr("a training does not stop by 'rmse'"));
   EXPECT_FALSE(plan(", model.optimizer='AdamW'")->train().model().deep_optimizer().decays_vectors());
 
   // What the job begins with is held as long as it runs.
