@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "models/model.h"
+#include "models/model_language.h"
 
 namespace sluice::models {
 
@@ -14,11 +15,6 @@ class ModelSpec;
 
 // "onnx", "keras", "pytorch".
 const std::vector<std::string>& ImportLanguages();
-// LANGUAGE keras with a function in Python, instead of JSON.
-inline constexpr std::string_view kKerasInPython = "keras in Python";
-inline bool IsPython(std::string_view language) {
-  return language == "pytorch" || language == kKerasInPython;
-}
 
 struct ImportSource {
   std::string_view language;        // one of ImportLanguages, or kKerasInPython

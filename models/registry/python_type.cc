@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "models/imports/import_network.h"
+#include "models/model_language.h"
 #include "models/registry/registry_internal.h"
 
 namespace sluice::models {

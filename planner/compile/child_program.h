@@ -26,8 +26,8 @@ struct ProgramEnd {
 // Runs a program that is not trusted: in a process group of its own, which is killed at the end;
 // with an empty environment; with no descriptors but standard input, which holds `input`, standard
 // output and error, and 3 for its answer; without a network, and with a file system that it cannot
-// change, where the kernel allows namespaces; unable to write to files. It has the rights of this process's user otherwise. Fails if it cannot be
-// started, or was stopped. Thread-safe.
+// change, where the kernel allows namespaces; unable to write to files. It has the rights of this
+// process's user otherwise. Fails if it cannot be started, or was stopped. Thread-safe.
 Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
                                    const std::string& input, const ProgramLimits& limits,
                                    const std::stop_token& stop);
