@@ -78,11 +78,18 @@ def write_out(torch):
         losses = -(target * input.clamp(min=least).log() + (1 - target) * (1 - input).clamp(min=least).log())
         return reduced(losses if weight is None else losses * weight, reduction)
 
+    def cross_entropy_of_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+        wrong = plain.softplus(-input)  # torch exports the logarithm of a sigmoid, which is infinite from -89 on
+        wrong = wrong if pos_weight is None else wrong * (1 + (pos_weight - 1) * target)
+        losses = (1 - target) * input + wrong
+        return reduced(losses if weight is None else losses * weight, reduction)
+
     def reduced(losses, reduction):
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
     plain.huber_loss, plain.smooth_l1_loss, plain.embedding_bag = huber, smooth, bag
-    plain.binary_cross_entropy = cross_entropy
+    plain.binary_cross_entropy, plain.binary_cross_entropy_with_logits = cross_entropy, cross_entropy_of_logits
+    plain.logsigmoid = lambda input: -plain.softplus(-input)
 
 
 def check_alone(run, inputs, line):
