@@ -103,6 +103,33 @@ TEST_F(PythonModels, BecomeAGraphThatAgreesWithTheModule) {
   EXPECT_TRUE(models::Network::Make(spec).ok());
 }
 
+// torch exports the logarithm of a sigmoid, which is infinite where the sigmoid is 0.
+TEST_F(PythonModels, ALossOfLogitsIsFiniteForAllOfThem) {
+  const auto compiled = Compile(Net("return self.l(v)") +
+                                "def loss(output, label):\n"
+                                "  return nn.functional.binary_cross_entropy_with_logits(output, "
+                                "label, reduction='none')\n");
+  ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
+  models::ModelSpec spec;
+  *spec.mutable_features()->mutable_label() = plan_.label();
+  spec.mutable_features()->mutable_label()->set_column("label");
+  const Status imported = models::ImportLossAlone(*compiled, 1, &spec);
+  ASSERT_TRUE(imported.ok()) << imported.ToString();
+  const auto network = models::Network::Make(spec);
+  ASSERT_TRUE(network.ok()) << network.status().ToString();
+  models::FeatureBatch row;
+  row.rows = 1;
+  row.dense_width = 1;
+  row.dense = {200};
+  row.labels = {0};
+  const float shift = 0;
+  models::ParameterView view;
+  view.dense.push_back(&shift);
+  models::Gradient gradient;
+  EXPECT_NEAR((*network)->Step(row, view, 1, &gradient).loss, 200, 1e-3);
+  EXPECT_NEAR(static_cast<double>(gradient.dense.at(0).at(0)), 1, 1e-6);
+}
+
 TEST_F(PythonModels, ARowsOutputFollowsFromThatRowAlone) {
   EXPECT_THAT(Refused(Net("return self.l(v - v.mean(0))")),
               HasSubstr("the output of a row depends on the other rows"));
