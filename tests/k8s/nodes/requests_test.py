@@ -18,8 +18,6 @@ with open(f"/proc/{sys.argv[1]}/cgroup") as groups:
     group = next(line.strip().split(":", 2)[2] for line in groups if ":memory:" in line)
 with open(f"/sys/fs/cgroup/memory{group}/cgroup.procs", "w") as file:
     file.write("0")
-with open("/proc/self/oom_score_adj", "w") as file:
-    file.write("-1000")
 held = b"x" * (60 << 20)
 time.sleep(600)
 """
@@ -59,10 +57,11 @@ class Requests(unittest.TestCase):
                             "template": {"metadata": {"labels": {"team": "ads", "training.sluice/role": "none"}},
                                          "spec": {"nodeSelector": {"kubernetes.io/hostname": "node2"},
                                                   "containers": [{"name": "sluice", "image": "absent"}]}}})
+        after = training.last_job(self.cluster)
         client = self.cluster.client(statement("elsewhere", EPOCHS, SERVERS + ", engine.num_workers=2, "
                                                "engine.max_workers=2, engine.template='elsewhere'"))
         self.addCleanup(client.kill)
-        job = Training(self.cluster, "elsewhere")
+        job = Training(self.cluster, "elsewhere", after)
         job.reached(1)
         pods = [pod for pod in self.cluster.objects("pod", "team=ads")
                 if pod["metadata"]["name"].startswith(f"job{job.job}-")]
@@ -76,30 +75,34 @@ class Requests(unittest.TestCase):
         self.assertIn("there is no PodTemplate 'spot'", said)
 
     def test_a_worker_that_runs_out_of_memory_gets_more(self):
+        after = training.last_job(self.cluster)
         client = self.cluster.client(statement("hungry", EPOCHS, SERVERS + ", engine.num_workers=2, "
                                                "engine.max_workers=2, engine.ps_resource_request='cpu=50m', "
                                                "engine.worker_resource_request='cpu=50m,memory=64Mi', "
                                                "engine.worker_resource_limit='memory=64Mi'", cpu=None))
         self.addCleanup(client.kill)
-        job = Training(self.cluster, "hungry")
+        job = Training(self.cluster, "hungry", after)
         job.reached(1)
         worker = self.cluster.object("pod", job.pods("worker")[0][0])
-        self.fill_memory_of(worker)
+        hog = self.fill_memory_of(worker)
         job.happened("memory_raised")
+        hog.kill()
         self.expect_exact(job)
         self.assertIn("WorkerOutOfMemory", {event["reason"] for event in self.cluster.objects("event")})
 
     def fill_memory_of(self, pod):
-        """As a leak in the worker would: what fills it is not what the kernel ends."""
+        """As a leak in the worker would; the kernel prefers to end processes of pods."""
         hog = subprocess.Popen([sys.executable, "-c", HOG, str(api.processes(pod)[0])])
         self.addCleanup(hog.wait)
         self.addCleanup(hog.kill)
+        return hog
 
     def test_gateway_and_master_count_what_they_do(self):
+        after = training.last_job(self.cluster)
         client = self.cluster.client(statement("counted", EPOCHS, SERVERS + ", engine.num_workers=2, "
                                                "engine.max_workers=2"))
         self.addCleanup(client.kill)
-        job = Training(self.cluster, "counted")
+        job = Training(self.cluster, "counted", after)
         job.reached(2)
         master = self.cluster.object("pod", job.pods("master")[0][0])["status"]["podIP"]
         self.assertRegex(self.metrics(master, 7078), r'(?m)^sluice_pods\{role="worker",state="placed"\} 2$')
