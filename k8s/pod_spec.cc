@@ -262,9 +262,21 @@ void MountClaims(Value& spec, Value& container, const std::vector<PodVolume>& vo
   }
 }
 
+// The image is replaced by ours, and with it the policy that the API server has written into a
+// PodTemplate because its image has no tag, or `latest`: ours may be on the nodes only.
+void ForgetDefaultPullPolicy(Value& container) {
+  const std::string_view image = TextIn(container, {"image"});
+  const std::string_view name = image.substr(image.rfind('/') + 1);
+  const bool latest = name.find_first_of(":@") == std::string::npos || name.ends_with(":latest");
+  if (latest && TextIn(container, {"imagePullPolicy"}) == "Always") {
+    container.RemoveMember("imagePullPolicy");
+  }
+}
+
 void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec& process,
                   const std::string& secret_name, Memory& memory) {
   Value& container = Element(ListIn(spec, "containers", memory), kContainerName, memory);
+  ForgetDefaultPullPolicy(container);
   SetMember(container, "image", Text(shape.image, memory), memory);
   Value arguments(rapidjson::kArrayType);
   arguments.PushBack(Text(RoleName(process.role), memory), memory);

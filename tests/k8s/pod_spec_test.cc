@@ -1,5 +1,6 @@
 #include "k8s/pod_spec.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,6 +68,22 @@ TEST(PodSpec, HasWhatTheProtocolNeedsAndSafeDefaults) {
       R"("runAsUser":65532,"fsGroup":65532,"seccompProfile":{"type":"RuntimeDefault"}},)"
       R"("volumes":[{"name":"sluice-process","secret":{"secretName":"the-secret",)"
       R"("defaultMode":288}},{"name":"sluice-tmp","emptyDir":{}}]}})");
+}
+
+// The API server has added it: the image of the template has no tag.
+TEST(PodSpec, ThePullPolicyOfTheTemplatesImageIsNotThatOfOurs) {
+  const auto built = [](const std::string& image, const std::string& policy) {
+    return Build(Shape(fmt::format(
+        R"({{"spec":{{"containers":[{{"name":"sluice","image":"{}","imagePullPolicy":"{}"}}]}}}})",
+        image, policy)));
+  };
+  for (const char* image : {"any", "registry:5000/any", "any:latest"}) {
+    EXPECT_THAT(built(image, "Always"), Not(HasSubstr("imagePullPolicy"))) << image;
+  }
+  EXPECT_THAT(built("any", "Never"), HasSubstr(R"("imagePullPolicy":"Never")"));
+  for (const char* image : {"any:1", "registry:5000/any:1", "any@sha256:01"}) {
+    EXPECT_THAT(built(image, "Always"), HasSubstr(R"("imagePullPolicy":"Always")")) << image;
+  }
 }
 
 TEST(PodSpec, WhatTheAdministratorsTemplateSaysStays) {

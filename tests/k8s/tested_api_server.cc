@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "k8s/api_verbs.h"
@@ -17,6 +19,7 @@ namespace sluice::k8s {
 namespace {
 
 constexpr Resource kNamespaces{"", "v1", "namespaces"};
+constexpr Resource kServiceAccounts{"", "v1", "serviceaccounts"};
 
 class OneToken : public LoginSource {
  public:
@@ -71,6 +74,23 @@ contexts:
   request.body = fmt::format(R"({{"metadata":{{"name":"{}"}}}})", namespace_);
   const ApiAnswer made = client_->Call(request, {});
   EXPECT_TRUE(made.ok()) << made.status.ToString();
+  if (real && HasScheduler()) {
+    AwaitServiceAccount();
+  }
+}
+
+// Where there are controllers, a namespace takes pods when they have given it an account and that
+// a token; until then the API server asks clients to try again later, by a clock that stands still.
+void TestedApiServer::AwaitServiceAccount() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  bool ready = false;
+  while (!ready && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const ObjectAnswer account =
+        GetObject(*client_, kServiceAccounts, namespace_, "default", {});
+    ready = account.ok() && account.object.json.find("\"secrets\":") != std::string::npos;
+  }
+  EXPECT_TRUE(ready) << "namespace " << namespace_ << " has no account";
 }
 
 TestedApiServer::~TestedApiServer() {

@@ -47,6 +47,8 @@ class TestedApiServer {
     std::unique_ptr<Credentials> credentials;
     std::unique_ptr<ApiClient> client;
   };
+  void AwaitServiceAccount();
+
   std::unique_ptr<FakeApiServer> fake_;
   HandClock clock_;
   std::string config_, namespace_;

@@ -77,16 +77,6 @@ size_t ClusterWorld::AddJob(WorldJob job) {
   return number;
 }
 
-void ClusterWorld::AddMasterAndServers(int index) {
-  const WorldJob& job = jobs_[numbers_[static_cast<size_t>(index)]];
-  if (job.master.cpu > 0) {
-    AddProcess(index, false, job.master);
-  }
-  for (uint32_t i = 0; i < job.servers; ++i) {
-    AddProcess(index, false, job.server);
-  }
-}
-
 int ClusterWorld::IndexOf(size_t job) const {
   const auto found = std::find(numbers_.begin(), numbers_.end(), job);
   return found == numbers_.end() ? ClusterProcess::kNone
@@ -346,7 +336,8 @@ void ClusterWorld::ScheduleGangs() {
 
 void ClusterWorld::Scale() {
   const bool due = look_again_ && *look_again_ <= At(now_);
-  if (!changed_ && !due && now_ - decided_ < kLookSeconds) {
+  const double patience = options_.master_first ? 0 : kLookSeconds;
+  if (!changed_ && !due && now_ - decided_ < patience) {
     return;
   }
   changed_ = false;
@@ -381,6 +372,9 @@ void ClusterWorld::Scale() {
     }
   }
   for (const ScalingDecision::Start& start : decision.starts) {
+    if (!MayRequestWorkers(start.job)) {
+      continue;
+    }
     uint32_t& there = waiting[static_cast<size_t>(start.job)];
     if (!planned && there > 0) {
       --there;  // it has been made already

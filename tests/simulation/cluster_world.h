@@ -25,6 +25,8 @@ struct WorldOptions {
 
   Scaling scaling = Scaling::kAutoscaler;
   Placing placing = Placing::kPlanned;
+  // A job requests workers only when its master runs and its servers have places, as on Kubernetes.
+  bool master_first = false;
   uint64_t seed = 1;
   double step_seconds = 0.25;
   double grace_seconds = 2;  // from the request to end until it is gone
@@ -81,6 +83,7 @@ class ClusterWorld final : public SharedCluster {
     double runs_at = -1;  // < 0: it has no place yet
     double gone_at = -1;  // < 0: it was not asked to end
     std::string service;
+    bool master = false;
   };
   static TimePoint At(double seconds) {
     return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
@@ -103,6 +106,7 @@ class ClusterWorld final : public SharedCluster {
   void Suspend(const ScalingDecision& decision);
   void AddMasterAndServers(int index);
   bool Ready(size_t job) const;
+  bool MayRequestWorkers(int index) const;
   double RateOf(size_t job, uint32_t workers) const;
   int IndexOf(size_t job) const;
 

@@ -66,6 +66,12 @@ class Cluster:
         return run("kubectl", "--kubeconfig", self.config, *arguments, check=check, stdin=stdin,
                    timeout=timeout)
 
+    def drain(self, node):
+        """kubectl drain; Popen."""
+        return subprocess.Popen(["kubectl", "--kubeconfig", self.config, "drain", node, "--ignore-daemonsets",
+                                 "--delete-emptydir-data", "--force", "--timeout=180s"], text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
     def ours(self, *arguments, **options):
         """kubectl in the gateway's namespace."""
         return self.kubectl("-n", NAMESPACE, *arguments, **options)

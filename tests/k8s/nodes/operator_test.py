@@ -1,5 +1,6 @@
 """What an operator does with kubectl, and what goes wrong in an installation."""
 import os
+import re
 import unittest
 
 import site_of_tests as site
@@ -50,7 +51,7 @@ class AnOperator(unittest.TestCase):
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":true}}')
         self.cluster.ours("wait", "--for=condition=Suspended", "tj/nightly", "--timeout=60s")
         self.assertEqual(job.state, "SUSPENDED", job.story())
-        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 40, "every pod is gone")
+        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 120, "every pod is gone")
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":false}}')
         self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=120s")
         self.assertEqual(job.sha, self.sha, job.story())
@@ -66,7 +67,7 @@ class AnOperator(unittest.TestCase):
         self.cluster.ours("delete", "pod", master, "--grace-period=0", "--force", "--wait=false")
         self.cluster.ours("delete", "tj", "deleted")
         self.assertEqual(job.ended(60), "CANCELLED", job.story())
-        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 40, "every pod is gone")
+        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 120, "every pod is gone")
 
     def test_a_wrong_statement_is_a_condition_with_a_caret(self):
         self.cluster.apply(training_job("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m"))
@@ -97,8 +98,9 @@ class AnOperator(unittest.TestCase):
         def last_words():
             return self.cluster.kubectl("-n", "powerless", "logs", "-l", "app.kubernetes.io/component=gateway",
                                         check=False).stdout
-        until(lambda: "rights are missing in namespace 'powerless'" in last_words(), 60, "it says so")
-        self.assertRegex(last_words(), "create trainingjobs.*create pods")
+        # Of one container: the next one has said nothing yet.
+        until(lambda: re.search("rights are missing in namespace 'powerless': .*create trainingjobs.*create pods",
+                                last_words()), 60, "it names them all")
 
     def test_a_quota_leaves_the_job_fewer_workers(self):
         self.cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},

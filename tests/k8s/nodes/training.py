@@ -82,7 +82,6 @@ class Training:
         return f"job {self.job} is {self.state} {self.error}\n" + "\n".join(lines[-60:])
 
 
-
 def last_job(cluster):
     return int(cluster.database.value("SELECT coalesce(max(id), 0) FROM sluice.jobs"))
 

@@ -1,6 +1,28 @@
 #include "tests/simulation/cluster_world.h"
 
+// Masters and servers of jobs, and their suspension.
 namespace sluice::elastic {
+
+void ClusterWorld::AddMasterAndServers(int index) {
+  const WorldJob& job = jobs_[numbers_[static_cast<size_t>(index)]];
+  if (job.master.cpu > 0) {
+    lives_[AddProcess(index, false, job.master)].master = true;
+  }
+  for (uint32_t i = 0; i < job.servers; ++i) {
+    AddProcess(index, false, job.server);
+  }
+}
+
+bool ClusterWorld::MayRequestWorkers(int index) const {
+  for (size_t i = 0; options_.master_first && i < state_.processes.size(); ++i) {
+    const ClusterProcess& process = state_.processes[i];
+    if (process.job == index && !process.worker && !process.terminating &&
+        (process.node == ClusterProcess::kNone || (lives_[i].master && !Running(i)))) {
+      return false;
+    }
+  }
+  return true;
+}
 
 bool ClusterWorld::Suspended(size_t job) const {
   const int index = IndexOf(job);

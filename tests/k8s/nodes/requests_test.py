@@ -1,0 +1,118 @@
+"""What a TrainingJob or an administrator asks for: other numbers, a template, an end; and what is counted."""
+import subprocess
+import sys
+import unittest
+import urllib.request
+
+import api
+import site_of_tests as site
+import training
+from cluster import until
+from operator_test import training_job
+from training import EPOCHS, Training, statement
+
+SERVERS = "engine.num_ps=2"
+HOG = """
+import sys, time
+with open(f"/proc/{sys.argv[1]}/cgroup") as groups:
+    group = next(line.strip().split(":", 2)[2] for line in groups if ":memory:" in line)
+with open(f"/sys/fs/cgroup/memory{group}/cgroup.procs", "w") as file:
+    file.write("0")
+held = b"x" * (60 << 20)
+time.sleep(600)
+"""
+
+
+class Requests(unittest.TestCase):
+    cluster = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = site.cluster
+        cls.sha, cls.rows = training.undisturbed(cls.cluster, EPOCHS)
+
+    def expect_exact(self, job):
+        self.assertEqual((job.ended(), job.rows, job.sha), ("SUCCEEDED", self.rows, self.sha), job.story())
+
+    def test_a_job_is_scaled_up_and_down(self):
+        self.cluster.apply(training_job("scaled", statement("scaled", EPOCHS, SERVERS),
+                                        workers={"min": 1, "max": 1}))
+        job = Training(self.cluster, "scaled")
+        job.reached(1)
+        for workers in (3, 1):
+            self.cluster.ours("scale", "tj/scaled", f"--replicas={workers}")
+            until(lambda: len(job.pods("worker")) == workers, 60, f"{workers} workers: {job.story()}")
+        self.assertFalse(job.over, job.story())
+        self.expect_exact(job)
+
+    def test_an_ended_job_is_deleted_in_time(self):
+        self.cluster.apply(training_job("brief", statement("brief", 1, SERVERS),
+                                        ttlSecondsAfterFinished=5))
+        self.assertEqual(Training(self.cluster, "brief").ended(), "SUCCEEDED")
+        self.cluster.ours("wait", "--for=delete", "tj/brief", "--timeout=60s")
+
+    def test_pods_are_made_of_the_administrators_template(self):
+        """Its labels and where it wants them; ours win where the protocol needs it."""
+        self.cluster.apply({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "elsewhere"},
+                            "template": {"metadata": {"labels": {"team": "ads", "training.sluice/role": "none"}},
+                                         "spec": {"nodeSelector": {"kubernetes.io/hostname": "node2"},
+                                                  "containers": [{"name": "sluice", "image": "absent"}]}}})
+        after = training.last_job(self.cluster)
+        client = self.cluster.client(statement("elsewhere", EPOCHS, SERVERS + ", engine.num_workers=2, "
+                                               "engine.max_workers=2, engine.template='elsewhere'"))
+        self.addCleanup(client.kill)
+        job = Training(self.cluster, "elsewhere", after)
+        job.reached(1)
+        pods = [pod for pod in self.cluster.objects("pod", "team=ads")
+                if pod["metadata"]["name"].startswith(f"job{job.job}-")]
+        self.assertEqual(sorted(pod["metadata"]["labels"]["training.sluice/role"] for pod in pods),
+                         ["master", "ps", "ps", "worker", "worker"])
+        self.assertEqual({pod["spec"]["nodeName"] for pod in pods}, {"node2"})
+        self.expect_exact(job)
+
+    def test_a_template_that_nobody_has_made_is_refused(self):
+        said = self.cluster.sql(statement("untemplated", 1, SERVERS + ", engine.template='spot'"))
+        self.assertIn("there is no PodTemplate 'spot'", said)
+
+    def test_a_worker_that_runs_out_of_memory_gets_more(self):
+        after = training.last_job(self.cluster)
+        client = self.cluster.client(statement("hungry", EPOCHS, SERVERS + ", engine.num_workers=2, "
+                                               "engine.max_workers=2, engine.ps_resource_request='cpu=50m', "
+                                               "engine.worker_resource_request='cpu=50m,memory=64Mi', "
+                                               "engine.worker_resource_limit='memory=64Mi'", cpu=None))
+        self.addCleanup(client.kill)
+        job = Training(self.cluster, "hungry", after)
+        job.reached(1)
+        worker = self.cluster.object("pod", job.pods("worker")[0][0])
+        hog = self.fill_memory_of(worker)
+        job.happened("memory_raised")
+        hog.kill()
+        self.expect_exact(job)
+        self.assertIn("WorkerOutOfMemory", {event["reason"] for event in self.cluster.objects("event")})
+
+    def fill_memory_of(self, pod):
+        """As a leak in the worker would; the kernel prefers to end processes of pods."""
+        hog = subprocess.Popen([sys.executable, "-c", HOG, str(api.processes(pod)[0])])
+        self.addCleanup(hog.wait)
+        self.addCleanup(hog.kill)
+        return hog
+
+    def test_gateway_and_master_count_what_they_do(self):
+        after = training.last_job(self.cluster)
+        client = self.cluster.client(statement("counted", EPOCHS, SERVERS + ", engine.num_workers=2, "
+                                               "engine.max_workers=2"))
+        self.addCleanup(client.kill)
+        job = Training(self.cluster, "counted", after)
+        job.reached(2)
+        master = self.cluster.object("pod", job.pods("master")[0][0])["status"]["podIP"]
+        self.assertRegex(self.metrics(master, 7078), r'(?m)^sluice_pods\{role="worker",state="placed"\} 2$')
+        self.assertRegex(self.metrics(master, 7078), r"(?m)^sluice_rows_total [1-9]")
+        gateway = self.metrics(self.cluster.gateway_pod()[1], 9090)
+        self.assertRegex(gateway, r"(?m)^sluice_jobs_on_pods 1$")
+        self.assertRegex(gateway, r"(?m)^sluice_kubernetes_calls_total\{")
+        self.expect_exact(job)
+
+    @staticmethod
+    def metrics(host, port):
+        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10) as page:
+            return page.read().decode()
