@@ -85,8 +85,11 @@ std::optional<NameLists> FindNameLists(const std::vector<std::string>& cells) {
 }
 
 bool FeatureMaker::AddNameLists(const ColumnFacts& column, const FeaturePart& part) {
-  std::optional<NameLists> lists =
-      FindNameLists(TextsOf(input_.statistics.sample, column.index));
+  const std::vector<std::string> texts = TextsOf(input_.statistics.sample, column.index);
+  std::optional<NameLists> lists;
+  if (!AreListsOfTexts(texts)) {  // whose brackets and quotes only words are read without
+    lists = FindNameLists(texts);
+  }
   if (!lists) {
     return false;
   }

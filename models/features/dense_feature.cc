@@ -312,7 +312,8 @@ Status DenseFeature::ApplyTimes(const RowBatch::Column& column, size_t rows, flo
     if (!std::isfinite(value)) {
       if (text && !missing && !IsMissingWord(column.texts[row])) {
         return BadCell(column_, row, column.texts[row],
-                       fmt::format("expected a time such as {}", TimeFormatExample(time_format_)));
+                       fmt::format("expected a time such as {}", TimeFormatExample(time_format_)))
+            .Hint("select NULL in its place, or leave such rows out by WHERE");
       }
       WriteMissing(out);
       continue;

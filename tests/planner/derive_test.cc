@@ -161,6 +161,12 @@ TEST_F(Derive, ListsOfAFewNamesAreTheirNames) {
   EXPECT_EQ(feature.categorizer().vocabulary_size(), 4);
   EXPECT_EQ(feature.format().delimiter(), ";");
   EXPECT_EQ(feature.representation(), Feature::INDICATOR);
+  // Of lists in brackets, words are read, without the brackets.
+  for (Value& cell : cells) {
+    cell = "[" + std::get<std::string>(cell) + "]";
+  }
+  AddTable(DataType::kText, cells);
+  EXPECT_EQ(First("", "LinearClassifier").format().kind(), models::TensorFormat::TEXT);
   // Pairs whose parts go with one partner each are names themselves.
   cells.clear();
   for (int i = 0; i < 64; ++i) {
