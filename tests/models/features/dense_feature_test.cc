@@ -77,7 +77,7 @@ TEST(NumericTest, ATrendIsContinuedOnlyToItsBounds) {
   const auto batch = Batch({Integers({12 * kDay, 0, 400 * kDay}, DataType::kTimestamp)});
   EXPECT_THAT(Apply(plan, batch).dense, ElementsAre(1, -1, 5));
   feature->set_lowest(21);
-  EXPECT_THAT(Make(plan).status().message(), HasSubstr("between 21 and 20"));
+  EXPECT_THAT(MakeStatus(plan).message(), HasSubstr("between 21 and 20"));
 }
 
 TEST(NumericTest, TextIsAnErrorThatNamesColumnAndValue) {
