@@ -201,7 +201,7 @@ ColumnFacts FeatureMaker::FactsOf(size_t column) const {
   if (facts.is_text()) {
     const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column);
     facts.has_blank = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
-      return models::TrimBlanks(cell).empty();
+      return models::TrimBlanks(cell).empty() || models::IsMissingWord(cell);
     });
     facts.shape = InspectText(cells);
     facts.thousands = ThousandsOf(cells);

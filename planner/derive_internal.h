@@ -92,18 +92,21 @@ class FeatureMaker {
   // derive_default.cc
   void AddNumber(const ColumnFacts& column, const FeaturePart& part);
   void AddTextCategory(const ColumnFacts& column, const FeaturePart& part);
-  void AddTimestamp(const ColumnFacts& column, const FeaturePart& part);
-  std::vector<int64_t> SampleTimes(const ColumnFacts& column) const;
-  void AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times, const char* measure,
-                  const std::string& name, bool scaled, const FeaturePart& part);
   // Whether the whole numbers are names: identifiers and codes, each in many rows.
   bool IsCategoryOfNumbers(const ColumnFacts& column) const;
+  bool IsCodeOfDigits(const ColumnFacts& column) const;
   bool HasFewValues(const ColumnFacts& column) const;
   void AddValues(const ColumnFacts& column, const FeaturePart& part);
   HeavyTail TailOf(const ColumnFacts& column) const;
   void AddShapedText(const ColumnFacts& column, const FeaturePart& part);
   // Represents it as INDICATOR or EMBEDDING, whichever suits the model.
   void Represent(models::Feature* feature, const char* combiner) const;
+
+  // derive_time.cc
+  void AddTimestamp(const ColumnFacts& column, const FeaturePart& part);
+  std::vector<int64_t> SampleTimes(const ColumnFacts& column) const;
+  void AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times, const char* measure,
+                  const std::string& name, bool scaled, const FeaturePart& part);
 
   // derive_requested.cc
   Status Wrong(const ColumnSpec& spec, const ColumnFacts& column, std::string_view what,
@@ -117,6 +120,8 @@ class FeatureMaker {
   // derive_text.cc
   bool IsFreeText(const ColumnFacts& column) const;
   void AddWords(const ColumnFacts& column, const FeaturePart& part);
+  // False: the cells are no lists of names (name_lists.cc).
+  bool AddNameLists(const ColumnFacts& column, const FeaturePart& part);
   // `buckets`, `longest_run`: 0 = choose.
   void FillWords(const ColumnFacts& column, int64_t buckets, uint32_t longest_run,
                  models::Feature* feature) const;

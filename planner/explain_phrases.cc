@@ -153,6 +153,10 @@ FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& p
       feature.inputs_size() == 1
           ? models::FindTimeFormat(plan.inputs(static_cast<int>(feature.inputs(0))).time_format())
           : std::nullopt;
+  constexpr std::string_view kDays = "days since 1970";
+  if (format && *format == models::TimeFormat::kClock && line.how.starts_with(kDays)) {
+    line.how.replace(0, kDays.size(), "time of day, in days");
+  }
   if (format && *format != models::TimeFormat::kIso && feature.time_part() == "days") {
     line.how += fmt::format(", written as {}", models::TimeFormatExample(*format));
   }
@@ -171,7 +175,7 @@ std::string DescribeLeftOut(const plan::TrainPlan& plan) {
   }
   const size_t rest = columns.size() > kShownColumns ? columns.size() - kShownColumns : 0;
   columns.resize(columns.size() - rest);
-  return fmt::format("left out: {}{}; COLUMN takes one in all the same", fmt::join(columns, ", "),
+  return fmt::format("left out: {}{}; COLUMN includes a column nevertheless", fmt::join(columns, ", "),
                      rest > 0 ? fmt::format(" and {} more", rest) : "");
 }
 

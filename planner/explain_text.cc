@@ -115,15 +115,15 @@ void AddContest(const plan::TrainPlan& plan, Lines* lines) {
     lines->Inner(candidate.name() + (told ? "" : fmt::format(" ({})", candidate.settings())));
   }
   if (contest.blends()) {
-    lines->Inner("a blend of them, where it is better by more than chance");
+    lines->Inner("a blend of them, if it is better by more than chance");
   }
   if (contest.refits()) {
-    lines->Inner("the best is trained once more, on all rows, where time is left");
+    lines->Inner("the best is trained once more, on all rows, if time is left");
   }
   if (plan.strategy().kind() != plan::Strategy::LOCAL) {
     lines->Inner("one after the other, each on all of the job's processes");
   }
-  lines->Line("shown", fmt::format("below, {} as it is tried first", plan.model().type()));
+  lines->Line("shown", fmt::format("below, the first: {}", plan.model().type()));
 }
 
 std::string ExplainTrain(const plan::TrainPlan& plan) {

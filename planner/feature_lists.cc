@@ -45,14 +45,19 @@ Status ReadFeatureLists(const AttributeSet& attributes, const ColumnIndex& colum
     errors.Add(
         InvalidArgument("features.only names no column").At(attributes.SpanOf("features.only")));
   }
+  const auto lists = [&columns](const std::optional<std::vector<std::string>>& listed, size_t i) {
+    return listed && std::any_of(listed->begin(), listed->end(), [&](const std::string& column) {
+             return columns.Find(column) == i;
+           });
+  };
+  bool any = false;  // otherwise the errors above have said why there is no feature
   for (size_t i = 0; i < excluded.size(); ++i) {
-    const auto names_it = [&](const std::vector<std::string>& listed) {
-      return std::any_of(listed.begin(), listed.end(),
-                         [&](const std::string& column) { return columns.Find(column) == i; });
-    };
-    if (exclude && names_it(*exclude)) {
+    any = any || (excluded[i].empty() && lists(only, i));
+  }
+  for (size_t i = 0; i < excluded.size(); ++i) {
+    if (lists(exclude, i)) {
       (*left_out)[i] = "features.exclude";
-    } else if (only && !names_it(*only)) {
+    } else if (any && !lists(only, i)) {
       (*left_out)[i] = "not in features.only";
     }
   }

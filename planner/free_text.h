@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ bool HasRepeatedPieces(const std::vector<std::string>& cells);
 
 // Whether every non-blank cell is a list: '["red","blue"]', '{red,blue}'.
 bool AreListsOfTexts(const std::vector<std::string>& cells);
+
+// Lists of a few names in many combinations, as forms and tags are stored: "price;quality". The
+// delimiter and the names, most frequent first.
+struct NameLists {
+  char delimiter = 0;
+  std::vector<std::string> names;
+};
+std::optional<NameLists> FindNameLists(const std::vector<std::string>& cells);
 
 // The texts of one column of the sample, without NULLs.
 std::vector<std::string> TextsOf(const std::vector<std::vector<Value>>& sample, size_t column);

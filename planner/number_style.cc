@@ -26,7 +26,7 @@ Evidence Look(const std::vector<std::string>& cells, char group, char point) {
   Evidence evidence;
   for (const std::string& cell : cells) {
     const std::string_view text = models::TrimBlanks(cell);
-    if (text.empty()) {
+    if (text.empty() || models::IsMissingWord(text)) {
       continue;
     }
     if (!models::ParseGroupedNumber(text, group, point)) {

@@ -107,8 +107,10 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
     WidenForRareClass(bound, split);
   }
   if (at_random && here && rows < kFoldedRows) {
-    contest->set_folds(kFolds);
-    split->set_folds(kFolds);
+    // Each fold has rows: in so small a table, each row in turn is of another fold.
+    const auto folds = static_cast<uint32_t>(std::clamp<int64_t>(rows, 2, kFolds));
+    contest->set_folds(folds);
+    split->set_folds(folds);
     split->set_together(RowsTogether(bound));
   }
   if (here && rows > kMaxRows) {

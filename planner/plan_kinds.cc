@@ -121,7 +121,7 @@ void AddSelective(const BoundTrain& bound, plan::Contest* contest) {
     const bool first = candidate.kind() != "trees";
     if ((slow_trees || first) && kinds.insert(candidate.kind()).second) {
       plan::Candidate again = candidate;
-      again.set_name(candidate.name() + ", on the columns that tell most");
+      again.set_name(candidate.name() + ", on the most important columns");
       again.set_selects(true);
       selective.push_back(std::move(again));
     }
@@ -132,12 +132,12 @@ void AddSelective(const BoundTrain& bound, plan::Contest* contest) {
 std::string Announce(const plan::Contest& contest, const BoundTrain& bound) {
   const bool higher = models::Metrics::HigherIsBetter(contest.metric());
   return fmt::format(
-      "{} models are tried for at most {:.6g} seconds: {}; the one with the {} {} on {} is kept{}; "
-      "auto.seconds says how long, TO TRAIN xgboost.gbtree LABEL {} INTO ... which",
-      contest.candidates_size(), contest.seconds(), bound.shape, higher ? "highest" : "least",
+      "{} models are tried for at most {:.6g} seconds: {}; the one with the {} {} on {}{} is kept; "
+      "auto.seconds sets the time, TO TRAIN xgboost.gbtree trains that type alone",
+      contest.candidates_size(), contest.seconds(), bound.shape, higher ? "highest" : "lowest",
       contest.metric(),
       contest.folds() > 0 ? fmt::format("{} folds", contest.folds()) : "validation rows",
-      contest.blends() ? ", or a blend of several" : "", bound.features.label().column());
+      contest.blends() ? ", or a blend of several," : "");
 }
 
 }  // namespace

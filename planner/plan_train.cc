@@ -271,8 +271,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
     split->set_kind(plan::Split::TIME);
     split->set_column(bound.series);
     plan->add_told(
-        fmt::format("validated on the latest rows: they stand in the order of {}, and "
-                    "what is asked is what comes next; split.kind='random' otherwise",
+        fmt::format("validated on the latest rows: they are stored in the order of {}, so "
+                    "the model is for later ones; split.kind='random' if it is not",
                     bound.series));
   }
   if (split_status.ok() && split->kind() == plan::Split::TIME) {

@@ -78,7 +78,7 @@ Variant FirstOf(const ModelType& type, const BoundTrain& bound) {
   }
   const bool deep = type.family == ModelFamily::kDeep || type.family == ModelFamily::kWideDeep;
   return deep && !bound.other_scales.empty()
-             ? Variant{"of the label's root", {{kScaleOfLabel, TextValue("root")}}}
+             ? Variant{"square root of the label", {{kScaleOfLabel, TextValue("root")}}}
              : Variant{"", {}};
 }
 
@@ -108,28 +108,34 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
       }
       return settings;
     };
-    std::vector<Variant> variants = {{"more, smaller steps", slower(step, 6)}};
+    std::vector<Variant> variants = {{"lower learning rate", slower(step, 6)}};
     if (tailed) {
-      for (const auto& [name, depth] : {std::pair{"smaller steps to the label's root", 6},
-                                        std::pair{"deeper, to the label's root", 8}}) {
+      for (const auto& [name, depth] : {std::pair{"lower learning rate, square root of the label", 6},
+                                        std::pair{"deeper, square root of the label", 8}}) {
         variants.push_back({name, slower(step, depth)});
         variants.back().settings.emplace_back(kScaleOfLabel, TextValue("root"));
       }
     } else {
       variants.push_back({"deeper", slower(step, 9)});
     }
-    variants.push_back({"flatter", slower(std::round(1500 * step) / 1000, 4)});
+    variants.push_back({"shallower", slower(std::round(1500 * step) / 1000, 4)});
     return variants;
   }
   if (type.family == ModelFamily::kLinear && own != nullptr && own->plan().optimum() &&
       own->plan().parameter_count() * kFewRowsPerWeight > bound.statistics.rows) {
-    return {{"held back", {{"model.ridge", Real(6)}}},
-            {"held back more", {{"model.ridge", Real(40)}}},
-            {"held back most", {{"model.ridge", Real(250)}}}};
+    if (tailed) {
+      return {{"square root of the label", {{kScaleOfLabel, TextValue("root")}}},
+              {"logarithm of the label", {{kScaleOfLabel, TextValue("log")}}},
+              {"logarithm of the label, ridge 6",
+               {{kScaleOfLabel, TextValue("log")}, {"model.ridge", Real(6)}}}};
+    }
+    return {{"ridge 6", {{"model.ridge", Real(6)}}},
+            {"ridge 40", {{"model.ridge", Real(40)}}},
+            {"ridge 250", {{"model.ridge", Real(250)}}}};
   }
   if (type.family == ModelFamily::kLinear && tailed) {
-    return {{"of the label's root", {{kScaleOfLabel, TextValue("root")}}},
-            {"of its logarithm", {{kScaleOfLabel, TextValue("log")}}}};
+    return {{"square root of the label", {{kScaleOfLabel, TextValue("root")}}},
+            {"logarithm of the label", {{kScaleOfLabel, TextValue("log")}}}};
   }
   if (type.build) {
     return OfIdentifiers(bound).settings.empty() ? std::vector<Variant>()
@@ -139,7 +145,7 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
     const bool classes = bound.features.label().kind() == models::LabelPlan::CLASS;
     std::vector<Variant> variants;
     if (few) {
-      variants.push_back({"held back", WeightDecay(classes ? 2 : 0.5)});
+      variants.push_back({"with weight decay", WeightDecay(classes ? 2 : 0.5)});
     }
     variants.push_back({"wider", {{"model.hidden_units", Widths({256, 128, 64})}}});
     Variant& wider = variants.back();
@@ -151,8 +157,8 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
       for (Variant& variant : variants) {
         variant.settings.emplace_back(kScaleOfLabel, TextValue("root"));
       }
-      wider.name = "wider, of the label's root";
-      variants.push_back({"of the label as it is", {{kScaleOfLabel, TextValue("straight")}}});
+      wider.name = "wider, square root of the label";
+      variants.push_back({"label untransformed", {{kScaleOfLabel, TextValue("straight")}}});
     } else {
       variants.push_back(
           {"with dropout",

@@ -54,7 +54,7 @@ std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
     return units;
   }
   const auto add = [&units](std::string_view text) {
-    if (models::TrimBlanks(text).empty()) {
+    if (models::TrimBlanks(text).empty() || models::IsMissingWord(text)) {
       return true;
     }
     const std::optional<models::UnitNumber> found = models::ParseUnitNumber(text);

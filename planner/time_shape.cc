@@ -26,7 +26,9 @@ std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics
   for (const auto& [value, fraction] : statistics.columns[index].common_values) {
     texts.push_back(value);
   }
-  std::erase_if(texts, [](const std::string& text) { return models::TrimBlanks(text).empty(); });
+  std::erase_if(texts, [](const std::string& text) {
+    return models::TrimBlanks(text).empty() || models::IsMissingWord(text);
+  });
   return texts;
 }
 
@@ -69,7 +71,8 @@ std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
     return TimeShape{LikelierOrder(texts), true};
   }
   for (const TimeFormat format : {TimeFormat::kYearFirst, TimeFormat::kMonthName,
-                                  TimeFormat::kDayFirst, TimeFormat::kMonthFirst}) {
+                                  TimeFormat::kDayFirst, TimeFormat::kMonthFirst,
+                                  TimeFormat::kClock}) {
     if (AllFit(texts, format)) {
       return TimeShape{format, false};
     }

@@ -353,6 +353,9 @@ Status CellCategorizer::ApplyTimePart(const RowBatch::Column& column, size_t row
     if (!micros.has_value()) {
       micros = ParseTimestamp(column.texts[row]);
     }
+    if (!micros.has_value() && IsMissingWord(column.texts[row])) {
+      continue;
+    }
     if (!micros.has_value()) {
       return BadCell(
           column_, row, column.texts[row],
@@ -456,6 +459,9 @@ Status CellCategorizer::ApplyTensor(const RowBatch::Column& column, size_t rows,
                                      layout.key_value_delimiter, value));
         }
         weight = *number;
+      }
+      if (key.empty() && kind_ == Kind::kVocabulary) {
+        continue;  // "red;;blue" names two
       }
       uint32_t id = kNoId;
       if (key.empty() || !ElementId(key, &id)) {

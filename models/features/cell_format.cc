@@ -104,6 +104,22 @@ bool ReadKeyValue(std::string_view cell, char delimiter, CellFormat* format) {
 
 }  // namespace
 
+bool IsMissingWord(std::string_view text) {
+  constexpr std::string_view kWords[] = {"n/a",  "#n/a", "na",      "nan",     "null", "none",
+                                         "nil",  "<na>", "missing", "unknown", "-",    "--",
+                                         "---",  "?",    ".",       "n.a."};
+  constexpr size_t kLongest = 7;
+  text = TrimBlanks(text);
+  if (text.empty() || text.size() > kLongest) {
+    return false;
+  }
+  std::string word(text);
+  for (char& c : word) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
 std::string_view TrimBlanks(std::string_view text) {
   while (!text.empty() && IsBlank(text.front())) {
     text.remove_prefix(1);
@@ -243,6 +259,10 @@ void FormatVote::Add(std::string_view cell) {
   if (format.kind == CellKind::kBlank) {
     return;
   }
+  if (IsMissingWord(cell)) {
+    any_missing_word_ = true;
+    return;
+  }
   ++cells_;
   indices_ = indices_ && format.indices;
   max_index_ = std::max(max_index_, format.max_index);
@@ -285,6 +305,9 @@ ColumnFormat FormatVote::Decide() const {
   if (timestamps_ == cells_) {
     format.kind = ColumnFormatKind::kTimestamp;
     return format;
+  }
+  if (any_missing_word_) {
+    return format;  // in other columns it is a value
   }
   if (key_values_ == cells_ && by_blanks_ != by_commas_) {
     format.kind = ColumnFormatKind::kKeyValue;

@@ -17,6 +17,9 @@ std::optional<int64_t> ParseInteger(std::string_view text);
 // zone (Z, +02, -05:30); micros since 1970-01-01 UTC.
 std::optional<int64_t> ParseTimestamp(std::string_view text);
 std::string_view TrimBlanks(std::string_view text);
+// What people and programs write for "no value" in a column of numbers or times: "N/A", "null",
+// "unknown", "-", "?".
+bool IsMissingWord(std::string_view text);
 // The number that a text means as a category: "1", "1.50" and "1e3" are numbers; "007", "+1" and "
 // 1" are distinct names, and so are "nan" and "inf".
 std::optional<double> ParseCategoryNumber(std::string_view text);
@@ -80,7 +83,7 @@ struct ColumnFormat {
 
 // Finds the format of a column from its cells. One cell that does not fit a tensor makes the column
 // text, because a format that only most rows have would stop the training at the first other row.
-// Blank cells do not vote. A column without any cell of two pairs is text, not key:value (it may be
+// Blank cells do not vote, nor do the words for none in a column of numbers or times. A column without any cell of two pairs is text, not key:value (it may be
 // times such as 12:30).
 class FormatVote {
  public:
@@ -94,6 +97,7 @@ class FormatVote {
   bool indices_ = true;
   int64_t max_index_ = -1;
   bool by_blanks_ = false, by_commas_ = false;
+  bool any_missing_word_ = false;
 };
 
 }  // namespace sluice::models

@@ -55,6 +55,13 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::strin
       return InvalidArgument(fmt::format("offset {} and scale {} must be finite, scale not 0",
                                          dense.offset_, dense.scale_));
     }
+    dense.lowest_ = feature.lowest();
+    dense.highest_ = feature.highest();
+    dense.bounded_ = dense.lowest_ != 0 || dense.highest_ != 0;
+    if (!(dense.lowest_ <= dense.highest_)) {
+      return InvalidArgument(
+          fmt::format("no value lies between {} and {}", dense.lowest_, dense.highest_));
+    }
   }
   if (dense.tensor_) {
     if (feature.width() == 0 || feature.width() > kWidestTensor) {
@@ -145,6 +152,10 @@ Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, flo
     }
     if (const std::optional<bool> flag = ParseFlag(cell); flag_ && flag.has_value()) {
       value = *flag ? 1 : 0;
+    }
+    if (!value.has_value() && IsMissingWord(cell)) {
+      WriteMissing(out);
+      continue;
     }
     if (!value.has_value() && !unit_.empty()) {
       const std::optional<UnitNumber> found = ParseUnitNumber(cell);
@@ -284,7 +295,11 @@ double DenseFeature::TimeValue(const RowBatch::Column& column, size_t row) const
   }
   const bool known = micros && *micros > std::numeric_limits<int64_t>::min() + kMargin &&
                      *micros < std::numeric_limits<int64_t>::max() - kMargin;
-  return known ? MeasureTime(*micros, time_measure_) : kNone;
+  if (!known) {
+    return kNone;
+  }
+  const double value = MeasureTime(*micros, time_measure_);
+  return bounded_ ? std::clamp(value, lowest_, highest_) : value;
 }
 
 Status DenseFeature::ApplyTimes(const RowBatch::Column& column, size_t rows, float* out,
@@ -295,9 +310,10 @@ Status DenseFeature::ApplyTimes(const RowBatch::Column& column, size_t rows, flo
     const double value =
         missing ? std::numeric_limits<double>::quiet_NaN() : TimeValue(column, row);
     if (!std::isfinite(value)) {
-      if (text && !missing) {
+      if (text && !missing && !IsMissingWord(column.texts[row])) {
         return BadCell(column_, row, column.texts[row],
-                       fmt::format("expected a time such as {}", TimeFormatExample(time_format_)));
+                       fmt::format("expected a time such as {}", TimeFormatExample(time_format_)))
+            .Hint("select NULL in its place, or leave such rows out by WHERE");
       }
       WriteMissing(out);
       continue;

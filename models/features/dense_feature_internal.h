@@ -51,6 +51,9 @@ class DenseFeature {
   bool time_ = false;       // a measure of a time
   TimeFormat time_format_ = TimeFormat::kIso;
   TimeMeasure time_measure_ = TimeMeasure::kMicros;
+  bool bounded_ = false;  // its values lie between these
+  double lowest_ = 0;
+  double highest_ = 0;
   std::string unit_;    // of numbers in texts
   char thousands_ = 0;  // separator of their thousands; 0: plain numbers
   bool flag_ = false;   // texts may be "t", "true" ...

@@ -21,6 +21,7 @@ constexpr std::pair<TimeFormat, std::string_view> kFormats[] = {{TimeFormat::kIs
                                                                 {TimeFormat::kMonthFirst, "mdy"},
                                                                 {TimeFormat::kDayFirst, "dmy"},
                                                                 {TimeFormat::kMonthName, "name"},
+                                                                {TimeFormat::kClock, "clock"},
                                                                 {TimeFormat::kCompact, "compact"},
                                                                 {TimeFormat::kSeconds, "seconds"},
                                                                 {TimeFormat::kMillis, "millis"}};
@@ -329,6 +330,8 @@ std::string_view TimeFormatExample(TimeFormat format) {
       return "31/12/2020";
     case TimeFormat::kMonthName:
       return "31-Dec-2020";
+    case TimeFormat::kClock:
+      return "12:30";
     case TimeFormat::kCompact:
       return "20201231";
     case TimeFormat::kSeconds:
@@ -369,6 +372,9 @@ std::optional<int64_t> ParseTime(std::string_view text, TimeFormat format) {
     return number ? TimeOfNumber(*number, format) : std::nullopt;
   }
   TimeText rest(text);
+  if (format == TimeFormat::kClock) {
+    return rest.AtEnd() ? std::nullopt : AddClock(0, &rest);
+  }
   const std::optional<int64_t> midnight =
       format == TimeFormat::kMonthName ? NamedDate(&rest) : NumericDate(format, &rest);
   return midnight ? AddClock(*midnight, &rest) : std::nullopt;

@@ -284,12 +284,12 @@ Status LinearEquations::AddSums(const std::vector<double>& sums) {
 }
 
 // The upper Cholesky factor of the matrix with the ridge; false: it is not positive definite.
-bool LinearEquations::Factorize(double ridge, std::vector<double>* upper) const {
+bool LinearEquations::Factorize(Ridge ridge, std::vector<double>* upper) const {
   const size_t n = columns_;
   std::vector<double>& factor = *upper;
   factor = squares_;
   for (size_t i = 0; i < n; ++i) {
-    factor[i * n + i] += i == dense_ ? 1e-9 : ridge;
+    factor[i * n + i] += i == dense_ ? 1e-9 : i < dense_ ? ridge.numbers : ridge.categories;
   }
   for (size_t i = 0; i < n; ++i) {
     double* row = factor.data() + i * n;
@@ -311,15 +311,17 @@ bool LinearEquations::Factorize(double ridge, std::vector<double>* upper) const 
   return true;
 }
 
-Result<std::vector<double>> LinearEquations::Solve(double ridge) const {
+Result<std::vector<double>> LinearEquations::Solve(Ridge ridge) const {
   // Sums are floats: for redundant columns, rounding errors may exceed the ridge, so increase it.
   constexpr double kMore = 10;
   const size_t n = columns_;
   std::vector<double> factor;
-  for (double wider = ridge; !Factorize(wider, &factor); wider *= kMore) {
-    if (!(wider < weight_)) {
+  while (!Factorize(ridge, &factor)) {
+    if (!(ridge.numbers < weight_)) {
       return Internal("the normal equations of a linear model have no solution");
     }
+    ridge.numbers *= kMore;
+    ridge.categories = std::max(ridge.categories, ridge.numbers);
   }
   std::vector<double> weights = products_;  // columns x outputs: LinearForm's order
   for (size_t o = 0; o < outputs_; ++o) {

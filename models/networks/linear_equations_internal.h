@@ -23,6 +23,12 @@ struct LinearShape {
 // Sums of slopes (LinearPass::Kind::kSlopes): these, the gradient, the diagonal.
 enum SlopeHead : size_t { kSlopeRows, kSlopeWeight, kSlopeLoss, kSlopeHeads };
 
+// The penalty on half the squared weights, of numbers and of categories and words.
+struct Ridge {
+  double numbers = 0;
+  double categories = 0;
+};
+
 // The columns: dense ones, biases, the rows of the tables; each has `outputs` weights.
 class LinearForm {
  public:
@@ -31,6 +37,7 @@ class LinearForm {
   const NetworkShape& shape() const { return shape_; }
   size_t size() const { return size_; }  // number of weights
   bool IsBias(size_t weight) const { return weight >= bias_ && weight < bias_ + outputs_; }
+  bool IsOfCategory(size_t weight) const { return weight >= bias_ + outputs_; }
 
   // The weights for Multiply.
   void Load(const std::vector<double>& weights);
@@ -67,7 +74,7 @@ class LinearEquations {
   int64_t rows() const { return rows_; }
   // The weights, in LinearForm's order. Uses a larger ridge if this one is too small for the
   // rounding errors in the sums.
-  Result<std::vector<double>> Solve(double ridge) const;
+  Result<std::vector<double>> Solve(Ridge ridge) const;
   // Of the rows, in their labels' scale.
   double MeanLoss(const std::vector<double>& weights) const;
 
@@ -79,7 +86,7 @@ class LinearEquations {
   // The cells of a row outside the dense columns: the bias, and its ids.
   void CollectCells(const FeatureBatch& batch, size_t row);
   void AddDense(const FeatureBatch& batch);
-  bool Factorize(double ridge, std::vector<double>* upper) const;
+  bool Factorize(Ridge ridge, std::vector<double>* upper) const;
 
   const NetworkShape& shape_;
   const size_t outputs_;

@@ -14,11 +14,11 @@ namespace {
 
 // Up to this many columns the normal equations are cheaper than passes over the rows.
 constexpr size_t kMaxEquations = 1'000;
-// Penalty: half of this times the squared weights, added to the sum of the rows' losses. For
-// classes it weighs like one row, so that rare categories stay near 0; for numbers it is just
-// enough for redundant columns to share a weight, and a straight line is still found exactly.
-constexpr double kClassRidge = 1.0;
-constexpr double kNumberRidge = 0.01;
+// Penalty: half of this times the squared weights, added to the sum of the rows' losses. It weighs
+// like one row, so that rare categories and words stay near 0. For numbers as features of numbers it
+// is just enough for redundant columns to share a weight, and a straight line is still found exactly.
+constexpr double kRidge = 1.0;
+constexpr double kStraightRidge = 0.01;
 // The search ends when the gradient has shrunk by this factor; the rest does not change the first
 // five digits of any metric.
 constexpr double kGradientLeft = 1e-5;
@@ -38,7 +38,7 @@ double Dot(const Vector& a, const Vector& b) {
 
 class LinearSearch final : public LinearOptimum {
  public:
-  LinearSearch(LinearShape linear, double ridge)
+  LinearSearch(LinearShape linear, Ridge ridge)
       : form_(std::move(linear.shape), linear.outputs),
         squared_(linear.kind == Loss::Kind::kSquared),
         ridge_(ridge),
@@ -62,11 +62,16 @@ class LinearSearch final : public LinearOptimum {
   double Penalty(const Vector& weights) const;
   // As in Loss: squared errors are not halved.
   double MeanLoss() const { return weight_ > 0 ? (squared_ ? 2 : 1) * sum_ / weight_ : 0; }
+  double RidgeOf(size_t weight) const {
+    return form_.IsBias(weight)         ? 0
+           : form_.IsOfCategory(weight) ? ridge_.categories
+                                        : ridge_.numbers;
+  }
   void AddRidge(const Vector& of, Vector* to) const;
 
   const LinearForm form_;
   const bool squared_;
-  const double ridge_;
+  const Ridge ridge_;
   const size_t n_;
 
   Vector at_, gradient_, diagonal_;
@@ -80,14 +85,14 @@ class LinearSearch final : public LinearOptimum {
 double LinearSearch::Penalty(const Vector& weights) const {
   double sum = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
-    sum += form_.IsBias(i) ? 0 : weights[i] * weights[i];
+    sum += RidgeOf(i) * weights[i] * weights[i];
   }
-  return 0.5 * ridge_ * sum;
+  return 0.5 * sum;
 }
 
 void LinearSearch::AddRidge(const Vector& of, Vector* to) const {
   for (size_t i = 0; i < of.size(); ++i) {
-    (*to)[i] += form_.IsBias(i) ? 0 : ridge_ * of[i];
+    (*to)[i] += RidgeOf(i) * of[i];
   }
 }
 
@@ -109,7 +114,7 @@ Status LinearSearch::LookAround(const Pass& pass) {
   diagonal_.assign(begin + size, sums.end());
   AddRidge(at_, &gradient_);
   for (size_t i = 0; i < diagonal_.size(); ++i) {
-    diagonal_[i] += form_.IsBias(i) ? 1e-9 : ridge_;
+    diagonal_[i] += form_.IsBias(i) ? 1e-9 : RidgeOf(i);
   }
   return OkStatus();
 }
@@ -245,12 +250,14 @@ Result<LinearOptimum::Found> LinearSearch::SolveEquations(const Pass& pass,
 
 Result<std::unique_ptr<LinearOptimum>> LinearOptimum::Make(const ModelSpec& spec) {
   ASSIGN_OR_RETURN(LinearShape linear, LinearShape::Of(spec));
-  double ridge = linear.kind == Loss::Kind::kSquared ? kNumberRidge : kClassRidge;
+  Ridge ridge = {linear.kind == Loss::Kind::kSquared ? kStraightRidge : kRidge, kRidge};
   for (const Attribute& attribute : spec.attributes()) {
-    ridge = attribute.name() == "model.ridge" ? attribute.number() : ridge;
+    if (attribute.name() == "model.ridge") {
+      ridge = {attribute.number(), attribute.number()};
+    }
   }
-  if (!(ridge >= 0) || !std::isfinite(ridge)) {
-    return InvalidArgument(fmt::format("a ridge cannot be {}", ridge));
+  if (!(ridge.numbers >= 0) || !std::isfinite(ridge.numbers)) {
+    return InvalidArgument(fmt::format("a ridge cannot be {}", ridge.numbers));
   }
   return std::unique_ptr<LinearOptimum>(std::make_unique<LinearSearch>(std::move(linear), ridge));
 }

@@ -166,7 +166,8 @@ ModelType Linear(bool classification) {
   type.attributes.push_back(
       Number("model.ridge", {}, Between(0, 1e9),
              "penalty on half the squared weights beside the sum of the rows' losses, where the "
-             "model is trained to its optimum: 1 for classes, 0.01 for numbers when not given"));
+             "model is trained to its optimum: when not given, 1, but 0.01 for a regressor's numeric "
+             "features"));
   type.attributes.push_back(OptimizerName("model.optimizer", "model", type.default_optimizer));
   AppendOptimizerArguments("optimizer", &type.attributes);
   AppendTraining(&type.attributes);

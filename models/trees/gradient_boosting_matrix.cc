@@ -256,7 +256,10 @@ Result<MatrixHandle> BuildMatrix(const GradientBoosting::BatchSource& source,
   if (!any) {
     return InvalidArgument(fmt::format("no rows {}: the select is empty", what));
   }
-  return parameters.raw_values ? feed.Numbers() : feed.Bins(reference);
+  // Validated on bins, libxgboost would search every column of a sparse row for its value: with
+  // thousands of columns of words that takes longer than the training.
+  const bool sparse_validation = reference != nullptr && layout.sparse();
+  return parameters.raw_values || sparse_validation ? feed.Numbers() : feed.Bins(reference);
 }
 
 }  // namespace sluice::models

@@ -94,6 +94,23 @@ std::vector<std::string> Tokens(std::string_view text, bool* in_string) {
   return tokens;
 }
 
+// Where a quoted name begins that the text does not end, or npos.
+size_t OpenName(std::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (text.substr(at, 2) == "--") {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '\'' || c == '"') {
+      const size_t end = text.find(c, at + 1);
+      if (end == std::string_view::npos) {
+        return c == '"' ? at : end;
+      }
+      at = end;
+    }
+  }
+  return std::string_view::npos;
+}
+
 class Completer {
  public:
   Completer(std::string_view text, const std::function<const CompletionNames&()>& names)
@@ -102,9 +119,9 @@ class Completer {
     while (begin > 0 && IsWordCharacter(text[begin - 1])) {
       --begin;
     }
-    quoted_ = begin > 0 && text[begin - 1] == '"' &&
-              std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '"') % 2;
-    begin -= quoted_ ? 1 : 0;
+    const size_t name = OpenName(text);
+    quoted_ = name != std::string_view::npos;
+    begin = quoted_ ? name : begin;  // a name may have blanks
     word_ = text.substr(begin);
     typed_ = std::string_view(word_).substr(quoted_ ? 1 : 0);
     completion_.replaced = word_.size();

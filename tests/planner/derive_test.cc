@@ -117,6 +117,65 @@ TEST_F(Derive, ManyWordsAreHashed) {
   EXPECT_EQ(feature.dimension(), 16U);
 }
 
+TEST_F(Derive, NumbersAmongWordsForNoneAreNumbers) {
+  AddTable(DataType::kText, Texts({"1", "N/A", "3", "unknown"}));
+  EXPECT_EQ(First().kind(), Feature::NUMERIC);
+  EXPECT_DOUBLE_EQ(First().offset(), 2);
+  EXPECT_TRUE(First().null_indicator());
+  AddTable(DataType::kText, Texts({"yes", "no", "unknown"}));
+  EXPECT_EQ(First().categorizer().vocabulary_size(), 3);
+  AddTable(DataType::kText, Texts({"1,2", "3,4", "N/A"}));
+  EXPECT_EQ(First().kind(), Feature::CATEGORY);
+  EXPECT_EQ(First().categorizer().kind(), Categorizer::VOCABULARY);
+}
+
+TEST_F(Derive, TimesOfDayAreTimes) {
+  AddTable(DataType::kText, Texts({"9:05", "23:30", "12:00:30", "07:45"}));
+  EXPECT_EQ(First().name(), "x");
+  EXPECT_EQ(First().time_part(), "days");
+  EXPECT_EQ(Train("").model().features().features(1).name(), "x_hour");
+  EXPECT_EQ(Train("").model().features().features_size(), 2);  // less than most of a day
+  AddTable(DataType::kText, Texts({"9:05", "23:30", "77:00"}));
+  EXPECT_EQ(First().kind(), Feature::CATEGORY);
+}
+
+TEST_F(Derive, PaddedDigitsAreCodes) {
+  AddTable(DataType::kText, Texts({"01003", "01004", "01003", "90210", "01004", "90210"}));
+  EXPECT_EQ(First().categorizer().vocabulary_size(), 3);
+  EXPECT_EQ(First("", "xgboost.gbtree").kind(), Feature::NUMERIC);
+}
+
+TEST_F(Derive, ListsOfAFewNamesAreTheirNames) {
+  std::vector<Value> cells;
+  for (int i = 0; i < 64; ++i) {
+    std::string cell;
+    for (const auto& [bit, name] : {std::pair{1, "price"}, std::pair{2, "very good"},
+                                    std::pair{4, "app"}, std::pair{8, "late"}}) {
+      cell += (i & bit) != 0 ? (cell.empty() ? "" : "; ") + std::string(name) : "";
+    }
+    cells.emplace_back(cell);
+  }
+  AddTable(DataType::kText, cells);
+  const Feature feature = First("", "LinearClassifier");
+  EXPECT_EQ(feature.categorizer().kind(), Categorizer::VOCABULARY);
+  EXPECT_EQ(feature.categorizer().vocabulary_size(), 4);
+  EXPECT_EQ(feature.format().delimiter(), ";");
+  EXPECT_EQ(feature.representation(), Feature::INDICATOR);
+  // Of lists in brackets, words are read, without the brackets.
+  for (Value& cell : cells) {
+    cell = "[" + std::get<std::string>(cell) + "]";
+  }
+  AddTable(DataType::kText, cells);
+  EXPECT_EQ(First("", "LinearClassifier").format().kind(), models::TensorFormat::TEXT);
+  // Pairs whose parts go with one partner each are names themselves.
+  cells.clear();
+  for (int i = 0; i < 64; ++i) {
+    cells.emplace_back("city" + std::to_string(i % 16) + ", country" + std::to_string(i % 16 / 3));
+  }
+  AddTable(DataType::kText, cells);
+  EXPECT_EQ(First("", "LinearClassifier").format().kind(), models::TensorFormat::NONE);
+}
+
 TEST_F(Derive, TextThatIsNumbersIsANumberAndBlanksAreMissing) {
   AddTable(DataType::kText, Texts({"1", " 3 ", ""}));
   const Feature feature = First();
@@ -142,14 +201,34 @@ TEST_F(Derive, CellsThatHoldTensors) {
 }
 
 TEST_F(Derive, TimesBecomeANumberAndTheirChangingParts) {
+  using Names = std::vector<std::string>;
+  const auto names = [this](int64_t days) {
+    constexpr int64_t kDay = 86'400'000'000;
+    std::vector<Value> cells;  // all at midnight
+    for (int64_t day = 0; day < days; ++day) {
+      cells.emplace_back(day * kDay);
+    }
+    AddTable(DataType::kTimestamp, cells);
+    const plan::TrainPlan plan = Train("");
+    Names found;
+    for (const Feature& feature : plan.model().features().features()) {
+      found.push_back(feature.name());
+    }
+    return found;
+  };
+  EXPECT_EQ(names(7), (Names{"x", "x_weekday"}));
+  EXPECT_EQ(names(364), (Names{"x", "x_weekday", "x_month", "x_year_sin", "x_year_cos"}));
+  // Of a part of a cycle nothing can be learnt about the rest.
+  EXPECT_EQ(names(3), (Names{"x"}));
+  EXPECT_EQ(names(90), (Names{"x", "x_weekday"}));
+}
+
+TEST_F(Derive, ATrendIsContinuedForAsLongAsItWasSeen) {
   constexpr int64_t kDay = 86'400'000'000;
-  AddTable(DataType::kTimestamp, {Value(int64_t{0}), Value(kDay), Value(2 * kDay)});
-  const plan::TrainPlan plan = Train("");
-  std::vector<std::string> names;
-  for (const Feature& feature : plan.model().features().features()) {
-    names.push_back(feature.name());
-  }
-  EXPECT_EQ(names, (std::vector<std::string>{"x", "x_weekday"}));  // all at midnight
+  AddTable(DataType::kTimestamp, {Value(10 * kDay), Value(20 * kDay), Value(30 * kDay)});
+  EXPECT_DOUBLE_EQ(First().lowest(), -10);
+  EXPECT_DOUBLE_EQ(First().highest(), 50);
+  EXPECT_DOUBLE_EQ(First("", "xgboost.gbtree").highest(), 0);  // beyond the last split all is equal
 }
 
 TEST_F(Derive, RequestedBuckets) {

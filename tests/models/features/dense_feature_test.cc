@@ -33,6 +33,13 @@ TEST(NumericTest, EveryNumericTypeAndNumbersInTexts) {
               ElementsAre(2.5F, -7, 0, 0, 0));
 }
 
+TEST(NumericTest, WordsForNoneAreMissing) {
+  FeaturePlan plan = PlanOf({"x"});
+  Numeric(&plan)->set_null_indicator(true);
+  EXPECT_THAT(Apply(plan, Batch({Texts({"5", "N/A", "null", " - ", "unknown"})})).dense,
+              ElementsAre(5, 0, 0, 1, 0, 1, 0, 1, 0, 1));
+}
+
 TEST(NumericTest, LogarithmKeepsTheSign) {
   FeaturePlan plan = PlanOf({"x"});
   Numeric(&plan)->set_logarithm(true);
@@ -55,6 +62,22 @@ TEST(NumericTest, TreesGetRawNumbersAndNaN) {
   EXPECT_TRUE(std::isnan(out.dense[1]));
   EXPECT_TRUE(std::isnan(out.dense[2]));
   EXPECT_TRUE(std::isfinite(out.dense[3]));
+}
+
+TEST(NumericTest, ATrendIsContinuedOnlyToItsBounds) {
+  FeaturePlan plan = PlanOf({"x"});
+  Feature* feature = Numeric(&plan);
+  feature->set_time_part("days");
+  feature->set_offset(10);
+  feature->set_scale(0.5);
+  feature->set_lowest(8);
+  feature->set_highest(20);
+  plan.mutable_inputs(0)->set_type(static_cast<int>(DataType::kTimestamp));
+  constexpr int64_t kDay = 86'400'000'000;
+  const auto batch = Batch({Integers({12 * kDay, 0, 400 * kDay}, DataType::kTimestamp)});
+  EXPECT_THAT(Apply(plan, batch).dense, ElementsAre(1, -1, 5));
+  feature->set_lowest(21);
+  EXPECT_THAT(MakeStatus(plan).message(), HasSubstr("between 21 and 20"));
 }
 
 TEST(NumericTest, TextIsAnErrorThatNamesColumnAndValue) {

@@ -128,7 +128,7 @@ double LargestSlope(Network& network, const std::vector<FeatureBatch>& batches,
       EXPECT_EQ(weights.tables[t].ids[at], id);
       for (size_t o = 0; o < row.size(); ++o) {
         const float weight = weights.tables[t].values[at * row.size() + o];
-        largest = std::max(largest, std::fabs(row[o] + ridge * static_cast<double>(weight)));
+        largest = std::max(largest, std::fabs(row[o] + static_cast<double>(weight)));
       }
       ++at;
     }

@@ -49,6 +49,7 @@ TEST_F(CompletionTest, TablesAndColumns) {
   EXPECT_THAT(Offers("SELECT * FROM e"), ElementsAre("employee", "events"));
   EXPECT_THAT(Offers("SELECT * FROM M"), ElementsAre("\"Mixed Case\""));
   EXPECT_THAT(Offers("SELECT * FROM \"Mi"), ElementsAre("\"Mixed Case\""));
+  EXPECT_THAT(Offers("SELECT * FROM \"Mixed C"), ElementsAre("\"Mixed Case\""));
   EXPECT_THAT(Offers("INSERT INTO ev"), ElementsAre("events"));
   EXPECT_THAT(Offers("SELECT * FROM employee LABEL "), ElementsAre("\"Odd\"", "age", "income"));
   EXPECT_THAT(Offers("SELECT * FROM employee WHERE a"),
