@@ -116,7 +116,8 @@ void Interrupts::OnSignal(int signal) {
     script = script_;
   }
   if (running) {
-    script.request_stop();  // outside the lock: it runs the registered callbacks
+    // Outside the lock: it runs the registered callbacks. NOLINTNEXTLINE(*.Move): the copy was copied.
+    script.request_stop();
   } else {
     wake_.Raise();
   }

@@ -119,7 +119,7 @@ Status GatewayScripts::InSession(const Script& script, const Client& client, con
       place->RequestStop();
     }
   });
-  const Status status =
+  Status status =
       place.ok() ? Guarded("running a script",
                            [&] { return InSessionAdmitted(script, client, place->stop(), work); })
                  : place.status();
