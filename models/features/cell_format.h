@@ -83,8 +83,8 @@ struct ColumnFormat {
 
 // Finds the format of a column from its cells. One cell that does not fit a tensor makes the column
 // text, because a format that only most rows have would stop the training at the first other row.
-// Blank cells do not vote, nor do the words for none in a column of numbers or times. A column without any cell of two pairs is text, not key:value (it may be
-// times such as 12:30).
+// Blank cells do not vote, nor do the words for none in a column of numbers or times. A column
+// without any cell of two pairs is text, not key:value (it may be times such as 12:30).
 class FormatVote {
  public:
   void Add(std::string_view cell);

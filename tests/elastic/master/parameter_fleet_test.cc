@@ -79,6 +79,10 @@ class World {
   void StartFleet() {
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId id) {
+      {
+        const std::lock_guard lock(mutex_);
+        requested_.insert(id);
+      }
       if (id == deaf_) {
         EXPECT_TRUE(fleet_->OnRegistered(id, silent_.address()));
       } else if (id != unplaced_) {
@@ -145,6 +149,10 @@ class World {
   void StartDeaf(ServerId id) { deaf_ = id; }
   // Server `id` will not find a place.
   void LeaveUnplaced(ServerId id) { unplaced_ = id; }
+  bool Requested(ServerId id) const {
+    const std::lock_guard lock(mutex_);
+    return requested_.contains(id);
+  }
   bool Stopped(ServerId id) const {
     const std::lock_guard lock(mutex_);
     return stopped_.contains(id);
@@ -212,7 +220,7 @@ class World {
   std::map<ServerId, std::unique_ptr<ParameterShard>> shards_;
   std::map<ServerId, std::unique_ptr<ParameterServer>> doors_;
   std::atomic<int64_t> pushed_ = 0;
-  std::set<ServerId> stopped_;
+  std::set<ServerId> requested_, stopped_;
   std::atomic<ServerId> deaf_ = kNoServer, unplaced_ = kNoServer;
   SilentListener silent_;
   fs::path folder_;
@@ -364,6 +372,7 @@ TEST_F(ParameterFleetTest, AServerThatIsNotWantedAnyMoreDoesNotStart) {
   world.fleet().SetServers(4);
   const auto worker = world.Worker();
   ASSERT_TRUE(world.Push(*worker, 0).ok());
+  world.Await([&] { return world.Requested(ServerId(3)); });
   world.fleet().SetServers(3);
   world.Await([&] { return world.Stopped(ServerId(2)); });
   world.Await([&] { return world.fleet().map().servers.contains(ServerId(3)); });
