@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -229,7 +228,7 @@ ssize_t EmbeddedLink::Read(char* bytes, size_t size) {
   if (part == 0) {
     return engine.state == EmbeddedServer::State::kEnded && !engine.working ? -1 : 0;
   }
-  std::memcpy(bytes, engine.out.data() + engine.taken, part);
+  std::copy_n(engine.out.data() + engine.taken, part, bytes);
   engine.taken += part;
   if (engine.taken == engine.out.size()) {
     engine.out.clear();

@@ -41,9 +41,10 @@ class Forecast : public testing::Test {
     state_.jobs[job].throughput = {{1, 1}, {2, 2}, {4, 4}, {8, 8}};
     state_.jobs[job].rows_left = rows_left;
   }
-  std::string Start(size_t job) {
-    return DescribeStart(ForecastStart(state_, job, AutoscalerOptions(), TimePoint()));
+  StartForecast Of(size_t job) const {
+    return ForecastStart(state_, job, AutoscalerOptions(), TimePoint());
   }
+  std::string Start(size_t job) const { return DescribeStart(Of(job)); }
 
   ClusterState state_;
 };
@@ -81,8 +82,7 @@ TEST_F(Forecast, ALaterJobOfTheSamePriorityDoesNotTakeAMinimum) {
   Node(4);
   Job(3, 4);
   Run(0, 4);
-  const size_t later = Job(2, 4);
-  const StartForecast forecast = ForecastStart(state_, later, AutoscalerOptions(), TimePoint());
+  const StartForecast forecast = Of(Job(2, 4));
   EXPECT_EQ(forecast.now, 0U);
   EXPECT_EQ(forecast.soon, 0U);
   EXPECT_EQ(forecast.useful, 4U);
@@ -104,7 +104,7 @@ TEST_F(Forecast, AHigherPriorityTakesWhatIsAboveTheMinimum) {
 TEST_F(Forecast, AMinimumBeyondTheClusterNeverStarts) {
   Node(2);
   Node(2);
-  const StartForecast forecast = ForecastStart(state_, Job(5, 6), AutoscalerOptions(), TimePoint());
+  const StartForecast forecast = Of(Job(5, 6));
   EXPECT_FALSE(forecast.fits());
   EXPECT_EQ(
       DescribeStart(forecast),
