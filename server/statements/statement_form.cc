@@ -36,7 +36,7 @@ parser::Name MakeName(const std::string& text) {
 
 // Reads a name as written in a statement, with quotes where it needs them.
 Result<parser::Name> ReadName(const std::string& text, std::string_view flag) {
-  const Result<parser::Name> name = parser::ParseName(text);
+  Result<parser::Name> name = parser::ParseName(text);
   if (name.ok()) {
     return name;
   }
@@ -120,7 +120,7 @@ Status AddParameters(const std::string& text, std::vector<parser::Attribute>& at
     }
     std::string name = set->name.text.substr(std::string_view("sluice.").size());
     if (name.find('.') == std::string::npos) {
-      name = "model." + name;
+      name.insert(0, "model.");
     }
     AddAttribute(name, set->value, attributes);
   }
