@@ -9,8 +9,8 @@
 #include "models/imports/keras_json_internal.h"
 #include "models/imports/keras_reader_internal.h"
 
-// The compiled form of a function in Keras: its model's JSON, and the weights as Keras has them. What
-// is stored here in ONNX's order (recurrent layers, convolutions) is turned.
+// The compiled form of a function in Keras: its model's JSON, and the weights as Keras has them. Those
+// of recurrent layers and convolutions are put into ONNX's order.
 namespace sluice::models {
 namespace {
 
