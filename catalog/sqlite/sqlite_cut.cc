@@ -166,7 +166,7 @@ Result<std::optional<RowidCut>> FindRowidCut(SqliteConnection& connection, std::
   RowidCut cut;
   // NOT INDEXED: an index on a column of the condition must not be preferred to the rowid range.
   cut.shard_select =
-      shape->With(fmt::format("{} >= {{begin}} AND {} < {{end}}", rowid, rowid), "NOT INDEXED");
+      shape->With(fmt::format("{} BETWEEN {{begin}} AND {{end}} - 1", rowid), "NOT INDEXED");
   cut.shape = std::move(*shape);
   const std::string probe =
       fmt::format("WITH s({}) AS (\n{}\n) SELECT * FROM s", NumberedColumns(columns),
