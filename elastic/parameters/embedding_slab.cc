@@ -118,7 +118,6 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
     blocks_.emplace_back(stride_ << (row < near_rows_ ? kNearShift : far_shift_));
   }
   ids_.push_back(id);
-  updates_.push_back(0);
   Insert(id, row);
   return row;
 }
@@ -156,7 +155,6 @@ void EmbeddingSlab::FetchRows(std::span<const int64_t> ids, size_t at) const {
     }
     const uint32_t row = entry & row_mask_;
     Prefetch(&ids_[row]);
-    Prefetch(&updates_[row]);
     const char* begin = reinterpret_cast<const char*>(Row(row));
     for (size_t byte = 0; byte < stride_ * sizeof(float); byte += kCacheLine) {
       Prefetch(begin + byte);
@@ -193,7 +191,8 @@ void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values, Absent abs
   }
 }
 
-void EmbeddingSlab::Update(std::span<const int64_t> ids, const float* gradients, float rate_scale) {
+void EmbeddingSlab::Update(std::span<const int64_t> ids, const float* gradients, int64_t step,
+                           float rate_scale) {
   const size_t n = table_.dimension;
   uint32_t rows[kTogether];
   FetchIndex(ids, 0);
@@ -208,7 +207,7 @@ void EmbeddingSlab::Update(std::span<const int64_t> ids, const float* gradients,
     Initialize(fresh);
     for (size_t i = 0; i < count; ++i) {
       float* values = Row(rows[i]);
-      optimizer_.Update(values, values + n, gradients, n, ++updates_[rows[i]], rate_scale);
+      optimizer_.Update(values, values + n, gradients, n, step, rate_scale);
       gradients += n;
     }
   }
@@ -242,7 +241,7 @@ models::NetworkWeights::Table EmbeddingSlab::Export() const {
 
 // Servers pause meanwhile: every byte is read only once.
 EmbeddingSlab::Image EmbeddingSlab::Save() const {
-  Image image{Pack(ids_), {}, Pack(updates_)};
+  Image image{Pack(ids_), {}};
   image.values.reserve(ids_.size() * stride_ * sizeof(float));
   for (size_t row = 0; row < ids_.size();) {
     const Place place = PlaceOf(static_cast<uint32_t>(row));
@@ -257,10 +256,8 @@ EmbeddingSlab::Image EmbeddingSlab::Save() const {
 
 Status EmbeddingSlab::Restore(const Image& image) {
   std::vector<int64_t> ids;
-  std::vector<uint32_t> updates;
   const size_t row_bytes = stride_ * sizeof(float);
-  if (!Unpack(image.ids, &ids).ok() || !Unpack(image.updates, &updates).ok() ||
-      image.values.size() != ids.size() * row_bytes || updates.size() != ids.size()) {
+  if (!Unpack(image.ids, &ids).ok() || image.values.size() != ids.size() * row_bytes) {
     return InvalidArgument(fmt::format("the rows of table '{}' have another shape", table_.name));
   }
   EmbeddingSlab fresh(table_, optimizer_, seed_, direct_ ? 1 : 2);
@@ -275,11 +272,9 @@ Status EmbeddingSlab::Restore(const Image& image) {
       return InvalidArgument(fmt::format("row {} of table '{}' comes twice", id, table_.name));
     }
     std::memcpy(fresh.Row(row), image.values.data() + i * row_bytes, row_bytes);
-    fresh.updates_[row] = updates[i];
   }
   blocks_.swap(fresh.blocks_);
   ids_.swap(fresh.ids_);
-  updates_.swap(fresh.updates_);
   index_.swap(fresh.index_);
   std::swap(mask_, fresh.mask_);
   std::swap(row_mask_, fresh.row_mask_);

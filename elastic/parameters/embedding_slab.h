@@ -30,18 +30,20 @@ class EmbeddingSlab {
   };
   // Copies the weights of the rows to `values` (ids.size() x dimension); creates nothing.
   void Read(std::span<const int64_t> ids, float* values, Absent absent = Absent::kInitial) const;
-  // One optimizer step for each row (ids are distinct); missing rows are created.
-  void Update(std::span<const int64_t> ids, const float* gradients, float rate_scale);
+  // One optimizer step for each row (ids are distinct); missing rows are created. `step`: of the
+  // partition, which is what optimizers count by, as they do for the tensors that every step
+  // changes (SparseAdam, LazyAdam). A count for each row would begin a rare value's row with much
+  // smaller steps.
+  void Update(std::span<const int64_t> ids, const float* gradients, int64_t step, float rate_scale);
   void Write(std::span<const int64_t> ids, const float* values);  // fresh slots
   // Row ids in ascending order with their weights.
   models::NetworkWeights::Table Export() const;
 
-  // The rows in the order of their creation: weights and slots, and the number of steps of each.
-  // Restore fails, changing nothing, if the sizes do not fit or an id occurs twice.
-  struct Image {          // bytes (packed_numbers.h)
-    std::string ids;      // int64_t
-    std::string values;   // float: stride() for each id
-    std::string updates;  // uint32_t
+  // The rows in the order of their creation: weights and slots. Restore fails, changing nothing, if
+  // the sizes do not fit or an id occurs twice.
+  struct Image {         // bytes (packed_numbers.h)
+    std::string ids;     // int64_t
+    std::string values;  // float: stride() for each id
   };
   Image Save() const;
   Status Restore(const Image& image);
@@ -95,8 +97,7 @@ class EmbeddingSlab {
   uint32_t far_shift_ = kNearShift;  // log2 of the rows of a large block
   uint32_t near_rows_ = 0;           // in small blocks
   std::vector<HugePageBlock<float>> blocks_;
-  std::vector<int64_t> ids_;       // by row
-  std::vector<uint32_t> updates_;  // by row: steps so far, for bias correction
+  std::vector<int64_t> ids_;  // by row
   // Bucket -> row. A row's number needs fewer bits than a bucket's: the remaining bits hold a part
   // of the id's hash, so that rows of other ids are rarely touched.
   std::vector<uint32_t, HugePageAllocator<uint32_t>> index_;

@@ -112,7 +112,7 @@ void Partition::Update(std::span<const std::span<const float>> dense,
                 version_, rate_scale);
   }
   for (size_t t = 0; t < slabs_.size(); ++t) {
-    slabs_[t].Update(tables[t].ids, tables[t].values.data(), rate_scale);
+    slabs_[t].Update(tables[t].ids, tables[t].values.data(), version_, rate_scale);
   }
 }
 

@@ -83,7 +83,7 @@ Status EachBlock(PartitionStateProto* proto, const Function& function) {
   for (SlabProto& table : *proto->mutable_tables()) {
     RETURN_IF_ERROR(function(table.mutable_ids()));
     RETURN_IF_ERROR(function(table.mutable_values()));
-    RETURN_IF_ERROR(function(table.mutable_updates()));
+    RETURN_IF_ERROR(function(table.mutable_unused()));
   }
   for (LaneProto& lane : *proto->mutable_open()->mutable_lanes()) {
     RETURN_IF_ERROR(each(lane.mutable_dense()));
@@ -248,7 +248,6 @@ PartitionImage Partition::Capture() const {
     SlabProto* table = proto.add_tables();
     table->set_ids(std::move(rows.ids));
     table->set_values(std::move(rows.values));
-    table->set_updates(std::move(rows.updates));
   }
   WriteWindow(window_, proto.mutable_window());
   OpenStepProto* open = proto.mutable_open();
@@ -300,9 +299,8 @@ Status Partition::Load(ByteSource& bytes) {
   }
   for (size_t t = 0; t < slabs_.size(); ++t) {
     SlabProto& table = *proto.mutable_tables(static_cast<int>(t));
-    RETURN_IF_ERROR(fresh.slabs_[t].Restore({std::move(*table.mutable_ids()),
-                                             std::move(*table.mutable_values()),
-                                             std::move(*table.mutable_updates())}));
+    RETURN_IF_ERROR(fresh.slabs_[t].Restore(
+        {std::move(*table.mutable_ids()), std::move(*table.mutable_values())}));
   }
   const OpenStepProto& open = proto.open();
   if (proto.version() < 0 || open.round() < 0 || open.step() < 0 ||

@@ -10,7 +10,8 @@
 namespace sluice::elastic {
 namespace {
 
-// A row that is touched now and then takes the same steps as a separate tensor.
+// A row that is touched now and then takes the same steps as a separate tensor would at those steps
+// of the whole model.
 TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
   constexpr uint32_t kDimension = 5;
   for (const char* name : {"SGD", "Adagrad", "Adam", "AdamW", "AMSGrad", "Adamax", "Nadam",
@@ -27,7 +28,6 @@ TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
     struct Dense {
       std::vector<float> values = std::vector<float>(kDimension);
       std::vector<float> slots;
-      int64_t steps = 0;
     };
     std::map<int64_t, Dense> expected;
     for (int64_t step = 0; step < 60; ++step) {
@@ -37,16 +37,17 @@ TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
         gradient.push_back(0.1F * static_cast<float>((step * 7 + static_cast<int64_t>(i)) % 11) -
                            0.4F);
       }
-      slab.Update(ids, gradient.data(), 1);
+      slab.Update(ids, gradient.data(), step + 1, 1);
       for (size_t i = 0; i < ids.size(); ++i) {
-        Dense& dense = expected[ids[i]];
-        if (dense.steps == 0) {
+        const auto [place, is_new] = expected.try_emplace(ids[i]);
+        Dense& dense = place->second;
+        if (is_new) {
           initializer.Fill(ids[i], dense.values);
           dense.slots.resize(kDimension * optimizer->slot_count());
           optimizer->InitializeSlots(dense.slots, kDimension);
         }
         optimizer->Update(dense.values.data(), dense.slots.data(), gradient.data() + i * kDimension,
-                          kDimension, ++dense.steps, 1);
+                          kDimension, step + 1, 1);
       }
     }
     EXPECT_EQ(slab.rows(), expected.size());
@@ -78,7 +79,7 @@ TEST(EmbeddingSlab, RowsAreFoundAgainHoweverManyThereAre) {
     for (int64_t i = 0; i < kBatch; ++i) {
       ids[static_cast<size_t>(i)] = id_of(batch * kBatch + i);
     }
-    slab.Update(ids, batch % 2 == 0 ? nothing.data() : one.data(), 1);
+    slab.Update(ids, batch % 2 == 0 ? nothing.data() : one.data(), batch + 1, 1);
   }
   ASSERT_EQ(slab.rows(), kBatches * kBatch);
   std::vector<float> values(kBatch * kDimension), initial(kDimension);
