@@ -13,7 +13,8 @@ std::string NameOfMetric(const std::string& metric) {
 
 std::string ScheduleOf(const plan::TrainPlan& plan) {
   if (plan.optimum()) {
-    return "to the least loss over all training rows";
+    return plan.refits() ? "to the least loss over the training rows; then over all rows"
+                         : "to the least loss over all training rows";
   }
   const bool open = plan.early_stopping().plateau() > 0 || plan.folds() > 0;
   std::string text = fmt::format("{}{} epoch{} of batches of {}{}", open ? "at most " : "",
@@ -21,6 +22,9 @@ std::string ScheduleOf(const plan::TrainPlan& plan) {
                                  plan.shuffle() ? ", shuffled" : "");
   if (plan.folds() > 0) {
     text += "; then on all rows for as many as were best over the folds";
+  }
+  if (plan.refits()) {
+    text += "; then on all rows for as many as were best";
   }
   if (plan.weight_decays_size() > 0) {
     text += fmt::format("; with a weight decay of {} (AdamW), too: the folds decide",
@@ -81,9 +85,11 @@ std::vector<std::pair<std::string, std::string>> DescribeSchedule(const plan::Tr
     lines.emplace_back(
         "stops", fmt::format("after {} {} without a better {}{}", stopping.patience(),
                              trees ? "rounds" : "epochs", NameOfMetric(stopping.metric()),
-                             trees && plan.folds() > 0
+                             !trees ? ""
+                             : plan.folds() > 0
                                  ? "; then on all rows for as many as were best in the middle fold"
-                                 : ""));
+                             : plan.refits() ? "; then on all rows for as many as were best"
+                                             : ""));
   }
   if (const uint32_t plateau = stopping.plateau(); plateau > 0) {
     lines.emplace_back(

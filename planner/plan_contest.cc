@@ -69,6 +69,7 @@ void JudgeBy(const plan::Contest& contest, plan::TrainPlan* plan) {
   *plan->mutable_split() = contest.split();
   const bool folded = plan->folds() > 0;
   plan->set_folds(0);
+  plan->set_refits(false);      // the contest's winner is
   plan->clear_weight_decays();  // a candidate of its own
   if (IsTreeModel(*plan) && plan->early_stopping().patience() == 0) {
     const models::Attribute* patience =
@@ -213,6 +214,7 @@ void ShowAsCandidate(plan::TrainPlan* plan) {
   *plan->mutable_model()->mutable_attributes() = own->plan().model().attributes();
   *plan->mutable_early_stopping() = own->plan().early_stopping();
   plan->set_folds(0);
+  plan->set_refits(false);
   plan->set_epochs(own->plan().epochs());
   auto* notes = plan->mutable_notes();
   notes->erase(std::remove(notes->begin(), notes->end(), kNeverStops), notes->end());

@@ -22,6 +22,9 @@ constexpr uint32_t kFoldPatience = 10;  // of trees
 // and three: titanic, breast_cancer, wine, iris; digits with the smaller one), or worse (numbers).
 constexpr double kWeightDecays[] = {0.5, 2};
 
+// A second training takes as long as the first.
+constexpr int64_t kMostRowsToRefit = 1'000'000;
+
 // Uses what is known of the plan: its split.
 Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
   const AttributeSet& attributes = bound.attributes;
@@ -55,8 +58,7 @@ std::string StoppingMetric(const AttributeSet& attributes, const models::ModelSp
 bool SetsStepping(const std::string& name) {
   return name == "train.epoch" || name == "train.max_steps" || name == "train.batch_size" ||
          name == "train.early_stopping_rounds" || name == kStoppingMetric ||
-         name == "model.optimizer" ||
-         name.starts_with("optimizer.");
+         name == "model.optimizer" || name.starts_with("optimizer.");
 }
 
 // Attributes that apply only when gradients are exchanged.
@@ -185,6 +187,13 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
     stopping->set_plateau(std::min(plateau, std::max(stopping->patience() / 3, 1U)));
   }
   stopping->set_metric(StoppingMetric(attributes, plan->model()));
+}
+
+void FillRefit(const BoundTrain& bound, bool latest, plan::TrainPlan* plan) {
+  const bool here = plan->strategy().kind() == plan::Strategy::LOCAL &&
+                    plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS;
+  plan->set_refits(latest && here && !bound.base && bound.statistics.rows <= kMostRowsToRefit &&
+                   !bound.attributes.Given("engine.checkpoint_dir"));
 }
 
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {

@@ -266,10 +266,12 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   errors.Add(split_status);
   SpellSplitColumn(bound, split);
   const bool widened = split_status.ok() && WidenForRareClass(bound, split);
+  bool latest = false;  // the latest rows validate, without being asked for
   if (split_status.ok() && split->kind() == plan::Split::RANDOM && !bound.series.empty() &&
       bound.attributes.Text("split.kind").value_or("auto") == "auto") {
     split->set_kind(plan::Split::TIME);
     split->set_column(bound.series);
+    latest = true;
     plan->add_told(
         fmt::format("validated on the latest rows: they are stored in the order of {}, so "
                     "the model is for later ones; split.kind='random' if it is not",
@@ -311,6 +313,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   }
   if (wrong.ok()) {
     FillFolds(bound, plan);
+    FillRefit(bound, latest, plan);
     ReportRareClass(bound, widened, plan);
   }
   ChooseThreshold(bound, plan);

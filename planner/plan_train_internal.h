@@ -29,6 +29,9 @@ void TrainToOptimum(plan::TrainPlan* plan);
 // If the statement sets neither the length nor the validation: few rows are judged by folds, for
 // networks and for linear models at their optimum.
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan);
+// Where the latest rows validate because they are the latest (`latest`), the model is for later
+// ones still: it is trained once more, on all rows. In one process, if there are not too many.
+void FillRefit(const BoundTrain& bound, bool latest, plan::TrainPlan* plan);
 
 // Called when the strategy and the cut of the rows are known. `network` is null for trees.
 void EstimateMemory(const BoundTrain& bound, const models::Network* network, plan::TrainPlan* plan);

@@ -18,6 +18,7 @@
 #include "executor/in_process/fixed_schedule.h"
 #include "executor/in_process/label_correction.h"
 #include "executor/in_process/train_trees.h"
+#include "executor/in_process/training_stages.h"
 #include "executor/in_process/weight_decay.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
@@ -103,34 +104,6 @@ bool HasClasses(const plan::TrainPlan& plan) {
   return task == models::Task::kBinary || task == models::Task::kMulticlass;
 }
 
-// Progress of `folds` + 1 trainings, which take about equally long, as one.
-class Stages {
- public:
-  Stages(const elastic::ProgressCallback& progress, uint32_t folds)
-      : progress_(progress), count_(folds + 1) {}
-
-  void Next() { ++stage_; }
-  void Report(elastic::Progress now) {
-    const TimePoint time = clock_.Now();
-    if (SecondsBetween(told_, time) < 1) {
-      return;
-    }
-    told_ = time;
-    const double seconds = SecondsBetween(started_, time);
-    now.seconds_left += stage_ > 0 ? seconds / stage_ * (count_ - stage_ - 1)
-                                   : (seconds + now.seconds_left) * (count_ - 1);
-    progress_(now);
-  }
-
- private:
-  const elastic::ProgressCallback& progress_;
-  const uint32_t count_;
-  uint32_t stage_ = 0;
-  const SteadyClock clock_;
-  const TimePoint started_ = clock_.Now();
-  TimePoint told_ = started_;
-};
-
 plan::TrainPlan WithoutFold(const plan::TrainPlan& whole, uint32_t fold) {
   plan::TrainPlan plan = whole;
   plan.set_folds(0);
@@ -199,7 +172,7 @@ bool IsHopeless(const FoldRun& run, const FoldRun& other, const std::string& met
 
 // `first`: the run to be better than; null: there is none.
 Result<FoldRun> RunFolds(const elastic::TrainingJob& job, double weight_decay, const FoldRun* first,
-                         Stages* stages) {
+                         TrainingStages* stages) {
   const std::string& metric = job.plan.early_stopping().metric();
   FoldRun run;
   run.weight_decay = weight_decay;
@@ -289,7 +262,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
   const std::string& metric = job.plan.early_stopping().metric();
   std::vector<double> decays = {0};
   decays.insert(decays.end(), job.plan.weight_decays().begin(), job.plan.weight_decays().end());
-  Stages stages(job.progress, static_cast<uint32_t>(decays.size()) * job.plan.folds());
+  TrainingStages stages(job.progress, static_cast<uint32_t>(decays.size()) * job.plan.folds() + 1);
   std::vector<FoldRun> runs;
   size_t best = 0;
   int64_t rows_read = 0;

@@ -8,6 +8,7 @@
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/local_job.h"
 #include "elastic/job/optimum_job.h"
+#include "executor/in_process/refit.h"
 #include "executor/in_process/train_trees.h"
 #include "executor/jobs/job_record.h"
 #include "models/imports/import_network.h"
@@ -85,7 +86,7 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
                                       .stop = job.stop_token(),
                                       .profile = &job.profile(),
                                       .checkpoints = checkpoints};
-  return TrainOnce(training);
+  return plan.refits() ? TrainAndRefit(training) : TrainOnce(training);
 }
 
 }  // namespace
@@ -137,15 +138,15 @@ Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& sour
   if (plan.has_base()) {
     ASSIGN_OR_RETURN(base, LoadBase(plan, catalog.models()));
   }
-  return TrainOnce(
-      {.plan = plan,
-       .source = source,
-       .dataset = datasets.train->spec(),
-       .validation = datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
-       .progress = progress,
-       .stop = job.stop_token(),
-       .profile = &job.profile()},
-      base);
+  const elastic::TrainingJob training{
+      .plan = plan,
+      .source = source,
+      .dataset = datasets.train->spec(),
+      .validation = datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
+      .progress = progress,
+      .stop = job.stop_token(),
+      .profile = &job.profile()};
+  return plan.refits() ? TrainAndRefit(training) : TrainOnce(training, base);
 }
 
 }  // namespace sluice::executor

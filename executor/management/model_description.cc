@@ -24,7 +24,8 @@ std::string CategorizerText(const models::Categorizer& categorizer) {
   const uint32_t buckets = categorizer.buckets();
   switch (categorizer.kind()) {
     case models::Categorizer::VOCABULARY:
-      return fmt::format("vocabulary of {}", categorizer.vocabulary_size());
+      return fmt::format("vocabulary of {}{}", categorizer.vocabulary_size(),
+                         categorizer.any_case() ? ", in any case" : "");
     case models::Categorizer::IDENTITY:
       return fmt::format("ids below {}", buckets);
     case models::Categorizer::HASH:

@@ -65,7 +65,7 @@ Value MainMetric(const catalog::ModelVersion& model) {
     return std::monostate{};
   }
   const auto& [name, value] = model.metrics.front();
-  return fmt::format("{} {:.4f}", name, value);
+  return fmt::format("{} {:.6g}", name, value);
 }
 
 }  // namespace
