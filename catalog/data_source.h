@@ -27,6 +27,8 @@ struct ColumnStatistics {
   bool exact = false;  // computed over every row
   double null_fraction = 0;
   double distinct = 0;     // estimated number of distinct values, NULL not counted
+  // There may be as many: rare values are hardly ever sampled. At least `distinct`, where known.
+  double distinct_at_most = 0;
   bool has_range = false;  // numeric, boolean and timestamp columns
   double min = 0, max = 0, mean = 0, standard_deviation = 0;
   // Most common values, most frequent first, with their fraction of all rows; complete when

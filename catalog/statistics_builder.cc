@@ -18,6 +18,15 @@ double EstimateDistinct(double sampled, double total, double distinct, double on
   return std::clamp(estimate, distinct, total);
 }
 
+// The estimator of Charikar, Chaudhuri, Motwani and Narasayya (2000), whose ratio to the truth is
+// at most sqrt(N/n): each value that occurred once stands for sqrt(N/n) values.
+double DistinctAtMost(double sampled, double total, double distinct, double once) {
+  if (sampled <= 0 || total <= sampled) {
+    return distinct;
+  }
+  return std::min(total, std::sqrt(total / sampled) * once + (distinct - once));
+}
+
 // Distinguishes long texts: by size, and by hashes of the text and of its second half.
 std::array<uint64_t, 3> Fingerprint(std::string_view text) {
   const std::hash<std::string_view> hash;
@@ -221,6 +230,11 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
       exact ? distinct
             : EstimateDistinct(present, static_cast<double>(total_rows) * (present / sampled),
                                distinct, once);
+  statistics.distinct_at_most = std::max(
+      statistics.distinct,
+      exact ? distinct
+            : DistinctAtMost(present, static_cast<double>(total_rows) * (present / sampled),
+                             distinct, once));
   statistics.all_values = exact && times.size() <= kept && counts.long_texts.empty();
   const size_t count = std::min(kept, values.size());
   std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {

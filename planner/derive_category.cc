@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "planner/derive_internal.h"
+#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -23,6 +28,33 @@ constexpr uint32_t kMinHashes = 1024;
 constexpr uint32_t kMaxHashes = 1U << 20U;
 // Members of a CROSS are hashed before they are crossed, into a range wide enough not to collide.
 constexpr uint32_t kMemberHashes = 1U << 30U;
+
+// Two values that differ in the case of their letters only. Of words: of single letters the case
+// may be what they differ in.
+std::optional<std::pair<std::string, std::string>> SameInAnyCase(
+    const std::vector<std::string>& values) {
+  std::map<std::string, std::string> seen;
+  for (const std::string& value : values) {
+    const std::string_view word = models::TrimBlanks(value);
+    const auto [place, is_new] = seen.try_emplace(LowerCase(word), value);
+    if (!is_new && word.size() > 1) {
+      return std::pair(place->second, value);
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> InLowerCase(const std::vector<std::string>& values) {
+  std::vector<std::string> lower;
+  std::set<std::string> seen;
+  for (const std::string& value : values) {
+    std::string folded = LowerCase(models::TrimBlanks(value));
+    if (seen.insert(folded).second) {
+      lower.push_back(std::move(folded));
+    }
+  }
+  return lower;
+}
 
 }  // namespace
 
@@ -80,6 +112,10 @@ uint32_t HashBuckets(double distinct) {
     buckets *= 2;
   }
   return buckets;
+}
+
+uint32_t HashBucketsOf(const catalog::ColumnStatistics& column) {
+  return HashBuckets(std::max(column.distinct, column.distinct_at_most));
 }
 
 uint32_t EmbeddingDimension(uint32_t buckets) {
@@ -153,8 +189,8 @@ Status FeatureMaker::FillBuckets(const ColumnSpec& spec, const ColumnFacts& colu
   return OkStatus();
 }
 
-// Cells become ids. The shape is how many ids each row has, where all have as many: by DENSE, or as the
-// data show. (SPARSE's is the number of values.)
+// Cells become ids. The shape is how many ids each row has, where all have as many: by DENSE, or as
+// the data show. (SPARSE's is the number of values.)
 void FeatureMaker::ListIds(const ColumnSpec& tensor, const ColumnFacts& column,
                            models::TensorFormat* format) {
   format->set_sparse(true);
@@ -166,6 +202,20 @@ void FeatureMaker::ListIds(const ColumnSpec& tensor, const ColumnFacts& column,
       found.kind == ColumnFormatKind::kDenseCsv) {
     format->add_shape(found.width);
   }
+}
+
+void FeatureMaker::FillVocabularyOf(const ColumnFacts& column, std::vector<std::string> values,
+                                    Categorizer* categorizer) {
+  if (const auto same = column.is_text() ? SameInAnyCase(values) : std::nullopt) {
+    const size_t spellings = values.size();
+    values = InLowerCase(values);
+    categorizer->set_any_case(true);
+    Assume(fmt::format(
+        "the {} values of {} are {} in any case: '{}' is '{}'; "
+        "INDICATOR(VOCABULARY({})) tells them apart",
+        spellings, column.name(), values.size(), same->second, same->first, column.name()));
+  }
+  FillVocabulary(std::move(values), categorizer);
 }
 
 // EMBEDDING(name, 8), INDICATOR(name): the category comes from the data.
@@ -200,7 +250,7 @@ Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts
   std::vector<std::string> values = KnownValues(column, kLargestVocabulary, &covered);
   if (column.statistics.distinct <= static_cast<double>(kLargestVocabulary) &&
       (column.statistics.all_values || covered >= kMinCovered)) {
-    FillVocabulary(std::move(values), categorizer);
+    FillVocabularyOf(column, std::move(values), categorizer);
     return OkStatus();
   }
   if (!column.is_text() && column.statistics.has_range && column.statistics.min >= 0 &&
@@ -208,7 +258,7 @@ Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts
     FillIdentity(static_cast<uint32_t>(column.statistics.max) + 1, categorizer);
     return OkStatus();
   }
-  FillHash(HashBuckets(column.statistics.distinct), categorizer);
+  FillHash(HashBucketsOf(column.statistics), categorizer);
   return OkStatus();
 }
 

@@ -66,7 +66,7 @@ void FillSpelling(const ColumnFacts& column, models::Feature* feature) {
 }
 
 void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part) {
-  const HeavyTail tail = trees() ? HeavyTail::kNone : TailOf(column);
+  const NumberScale scale = trees() ? NumberScale::kPlain : ScaleOf(column);
   const auto add = [&](const std::string& name, bool logarithm) {
     Feature* feature = Add(name, {column.index}, part);
     feature->set_kind(Feature::NUMERIC);
@@ -86,19 +86,21 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part)
     Assume(
         fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
   }
-  add(column.name(), tail != HeavyTail::kNone);
-  if (tail == HeavyTail::kUncured) {
+  add(column.name(), scale != NumberScale::kPlain);
+  if (scale == NumberScale::kBoth) {
     add(column.name() + "_plain", false);
   }
 }
 
-HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
+NumberScale FeatureMaker::ScaleOf(const ColumnFacts& column) const {
   // A smaller sample says nothing about a tail; an exponential distribution has a skewness of 2.
+  // From there on the logarithm may be the better scale, and from 4 on it is.
   constexpr size_t kMinNumbers = 200;
+  constexpr double kTail = 2;
   constexpr double kHeavy = 4;
   constexpr double kCured = 1;
   if (column.info.type == DataType::kBool || column.info.type == DataType::kTimestamp) {
-    return HeavyTail::kNone;
+    return NumberScale::kPlain;
   }
   const auto skewness = [](const std::vector<double>& numbers) {
     const auto count = static_cast<double>(numbers.size());
@@ -117,17 +119,18 @@ HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
   std::vector<double> numbers = SampleNumbers(column);
   const bool two_values = column.statistics.distinct <= 2;
   if (numbers.size() < kMinNumbers || two_values) {
-    return HeavyTail::kNone;
+    return NumberScale::kPlain;
   }
   const double as_it_is = skewness(numbers);
   for (double& number : numbers) {
     number = std::copysign(std::log1p(std::abs(number)), number);
   }
   const double as_logarithms = skewness(numbers);
-  if (!std::isfinite(as_it_is) || as_it_is < kHeavy || !(as_logarithms < as_it_is / 2)) {
-    return HeavyTail::kNone;
+  if (!std::isfinite(as_it_is) || as_it_is < kTail || !(as_logarithms < as_it_is / 2)) {
+    return NumberScale::kPlain;
   }
-  return as_logarithms < kCured ? HeavyTail::kCured : HeavyTail::kUncured;
+  return as_it_is >= kHeavy && as_logarithms < kCured ? NumberScale::kLogarithm
+                                                      : NumberScale::kBoth;
 }
 
 // A straight line through months or grades says little, so a linear model with enough rows gets a
@@ -202,9 +205,9 @@ void FeatureMaker::AddTextCategory(const ColumnFacts& column, const FeaturePart&
   const double distinct = column.statistics.distinct;
   const bool known = column.statistics.all_values || covered >= kMinCovered;
   if (distinct <= kMaxVocabulary && known) {
-    FillVocabulary(std::move(values), feature->mutable_categorizer());
+    FillVocabularyOf(column, std::move(values), feature->mutable_categorizer());
   } else {
-    FillHash(HashBuckets(distinct), feature->mutable_categorizer());
+    FillHash(HashBucketsOf(column.statistics), feature->mutable_categorizer());
     const int64_t rows = input_.statistics.rows;
     if (rows >= kIdentifierRows && distinct >= kIdentifierShare * static_cast<double>(rows)) {
       Note(

@@ -62,9 +62,9 @@ Status CheckLabelSpelling(const LabelInput& input);
 bool NamesAnIdentifier(std::string_view name);
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);
 
-// Whether most of the numbers lie close together and a few far away. Logarithms may cure that;
-// where they do not (most numbers are 0, say), a linear model needs the numbers themselves, too.
-enum class HeavyTail { kNone, kCured, kUncured };
+// Where most of the numbers lie close together and a few far away, logarithms may be the better
+// scale; where that is not certain (a moderate tail, or most numbers are 0), a model gets both.
+enum class NumberScale { kPlain, kLogarithm, kBoth };
 
 class FeatureMaker {
  public:
@@ -97,7 +97,7 @@ class FeatureMaker {
   bool IsCodeOfDigits(const ColumnFacts& column) const;
   bool HasFewValues(const ColumnFacts& column) const;
   void AddValues(const ColumnFacts& column, const FeaturePart& part);
-  HeavyTail TailOf(const ColumnFacts& column) const;
+  NumberScale ScaleOf(const ColumnFacts& column) const;
   void AddShapedText(const ColumnFacts& column, const FeaturePart& part);
   // Represents it as INDICATOR or EMBEDDING, whichever suits the model.
   void Represent(models::Feature* feature, const char* combiner) const;
@@ -131,6 +131,9 @@ class FeatureMaker {
                       models::Feature* feature);
   static void ListIds(const ColumnSpec& tensor, const ColumnFacts& column,
                       models::TensorFormat* format);
+  // Of a text column, values that differ in the case of their letters only become one.
+  void FillVocabularyOf(const ColumnFacts& column, std::vector<std::string> values,
+                        models::Categorizer* categorizer);
   Status FillPlainCategory(const ColumnSpec& spec, const ColumnFacts& column,
                            models::Feature* feature);
   Status FillBuckets(const ColumnSpec& spec, const ColumnFacts& column,
@@ -163,6 +166,7 @@ void WithoutNullBucket(models::Categorizer* categorizer);
 std::vector<std::string> KnownValues(const ColumnFacts& column, size_t limit, double* covered);
 // Number of hash buckets for this many distinct values: a power of two, about twice as many.
 uint32_t HashBuckets(double distinct);
+uint32_t HashBucketsOf(const catalog::ColumnStatistics& column);
 uint32_t EmbeddingDimension(uint32_t buckets);
 
 }  // namespace sluice::planner

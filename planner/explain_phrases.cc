@@ -70,7 +70,8 @@ std::string DescribeNumeric(const Feature& feature) {
 std::string DescribeCategorizer(const Categorizer& categorizer) {
   switch (categorizer.kind()) {
     case Categorizer::VOCABULARY:
-      return DescribeValues(categorizer.vocabulary(), "values");
+      return DescribeValues(categorizer.vocabulary(), "values") +
+             (categorizer.any_case() ? ", in any case" : "");
     case Categorizer::IDENTITY:
       return fmt::format("{} ids", GroupDigits(categorizer.buckets()));
     case Categorizer::HASH:
@@ -175,8 +176,8 @@ std::string DescribeLeftOut(const plan::TrainPlan& plan) {
   }
   const size_t rest = columns.size() > kShownColumns ? columns.size() - kShownColumns : 0;
   columns.resize(columns.size() - rest);
-  return fmt::format("left out: {}{}; COLUMN includes a column nevertheless", fmt::join(columns, ", "),
-                     rest > 0 ? fmt::format(" and {} more", rest) : "");
+  return fmt::format("left out: {}{}; COLUMN includes a column nevertheless",
+                     fmt::join(columns, ", "), rest > 0 ? fmt::format(" and {} more", rest) : "");
 }
 
 std::string DescribeThreshold(const plan::TrainPlan& plan) {

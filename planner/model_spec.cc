@@ -27,7 +27,8 @@ constexpr double kInputBound = 3;
 constexpr int64_t kChosenRounds = 100;
 constexpr double kChosenEta = 0.1;
 constexpr int64_t kChosenPatience = 10;
-constexpr double kChosenStepOfCounts = 0.7;  // XGBoost's own where none is given: without, predictions explode
+constexpr double kChosenStepOfCounts =
+    0.7;  // XGBoost's own where none is given: without, predictions explode
 // With fewer cells, threads spend more time waiting for each other than working.
 constexpr double kOneThreadCells = 200'000;
 
@@ -90,9 +91,10 @@ Status FillOptimizers(const BoundTrain& bound, models::ModelSpec* spec) {
       *spec->mutable_deep_optimizer() = spec->wide_optimizer();
       return OkStatus();
     case ModelFamily::kDeep:
-      RETURN_IF_ERROR(FillOptimizer(
-          bound.attributes, {"model.optimizer", "optimizer", bound.type->default_optimizer, 0},
-          spec->mutable_deep_optimizer()));
+      RETURN_IF_ERROR(FillOptimizer(bound.attributes,
+                                    {"model.optimizer", "optimizer", bound.type->default_optimizer,
+                                     bound.type->default_learning_rate},
+                                    spec->mutable_deep_optimizer()));
       *spec->mutable_wide_optimizer() = spec->deep_optimizer();
       return OkStatus();
     case ModelFamily::kWideDeep: {

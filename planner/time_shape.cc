@@ -70,9 +70,9 @@ std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
   if (AllFit(texts, TimeFormat::kDayFirst) && AllFit(texts, TimeFormat::kMonthFirst)) {
     return TimeShape{LikelierOrder(texts), true};
   }
-  for (const TimeFormat format : {TimeFormat::kYearFirst, TimeFormat::kMonthName,
-                                  TimeFormat::kDayFirst, TimeFormat::kMonthFirst,
-                                  TimeFormat::kClock}) {
+  for (const TimeFormat format :
+       {TimeFormat::kYearFirst, TimeFormat::kMonth, TimeFormat::kMonthName, TimeFormat::kDayFirst,
+        TimeFormat::kMonthFirst, TimeFormat::kClock}) {
     if (AllFit(texts, format)) {
       return TimeShape{format, false};
     }

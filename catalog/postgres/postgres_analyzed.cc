@@ -61,6 +61,7 @@ void Complete(const Analyzed& analyzed, double rows, int64_t common_values,
   const double distinct = analyzed.distinct < 0 ? -analyzed.distinct * rows : analyzed.distinct;
   if (distinct > kDistinctTolerance * column->distinct) {
     column->distinct = distinct;
+    column->distinct_at_most = std::max(column->distinct_at_most, distinct);
   }
   if (column->has_range) {
     return;  // numbers are described by their range; a missed value does not matter there

@@ -12,7 +12,8 @@ namespace {
 Result<NetworkGraph> BuildDeepFm(const std::vector<GraphFeature>& features, size_t outputs,
                                  const AttributeValues& attributes) {
   GraphWriter writer;
-  const Interactions parts = WriteInteractions(features, outputs, attributes, &writer);
+  const Interactions parts =
+      WriteInteractions(features, outputs, attributes, Vectors::kOfCategories, &writer);
   GraphValue deep = writer.Concat({parts.numbers, parts.vectors}, "deep/input");
   if (deep) {
     deep = writer.Hidden("deep", deep, attributes);
@@ -32,6 +33,7 @@ Family DeepFm() {
   for (AttributeSpec& spec : HiddenLayers()) {
     family.attributes.push_back(std::move(spec));
   }
+  family.learning_rate = kLearningRate;
   family.build = BuildDeepFm;
   return family;
 }

@@ -21,6 +21,7 @@ struct Family {
   // Of the classifier, in addition to those of every network; of two classes, and the graph's own.
   std::vector<std::string> losses;
   GraphBuilder build;
+  double learning_rate = 0;  // of Adam, unless the statement says another one; 0: Adam's own
 };
 
 // Attributes common to several families.

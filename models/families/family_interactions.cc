@@ -4,9 +4,25 @@
 
 namespace sluice::models::families {
 
+namespace {
+
+constexpr char kSmall[] = "normal:0.01";
+
+// To the sums of the vectors and of their squares: each number's vector, multiplied by it.
+void AddNumbers(const GraphValue& numbers, int64_t k, GraphValue* sum, GraphValue* squares,
+                GraphWriter* writer) {
+  const std::string vectors = writer->Parameter("numbers/vectors", {numbers.width, k}, kSmall);
+  *sum = writer->Add(*sum, writer->Node("MatMul", {numbers.name, vectors}, k));
+  const GraphValue squared = writer->Multiply(numbers, numbers);
+  const GraphValue lengths = writer->Node("Mul", {vectors, vectors}, k);
+  *squares = writer->Add(*squares, writer->Node("MatMul", {squared.name, lengths.name}, k));
+}
+
+}  // namespace
+
 Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t outputs,
-                               const AttributeValues& attributes, GraphWriter* writer) {
-  constexpr char kSmall[] = "normal:0.01";
+                               const AttributeValues& attributes, Vectors vectors,
+                               GraphWriter* writer) {
   const auto width = static_cast<int64_t>(outputs);
   const int64_t k = attributes.Integer("model.k").value_or(16);
   const double l2 = attributes.Number("model.l2").value_or(0);
@@ -32,12 +48,9 @@ Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t
   if (const GraphValue numbers = writer->Numbers(features, "numbers")) {
     parts.linear = writer->Add(parts.linear, writer->Dense("linear", numbers, width, "zeros"));
     parts.numbers = writer->Bounded(numbers);
-    const std::string vectors = writer->Parameter("numbers/vectors", {numbers.width, k}, kSmall);
-    const GraphValue own = writer->Node("MatMul", {parts.numbers.name, vectors}, k);
-    const GraphValue squared = writer->Multiply(parts.numbers, parts.numbers);
-    const GraphValue lengths = writer->Node("Mul", {vectors, vectors}, k);
-    sum = writer->Add(sum, own);
-    squares = writer->Add(squares, writer->Node("MatMul", {squared.name, lengths.name}, k));
+    if (vectors == Vectors::kOfAll || !sum) {
+      AddNumbers(parts.numbers, k, &sum, &squares, writer);
+    }
   } else if (parts.linear) {
     const std::string bias = writer->Parameter("linear/bias", {width}, "zeros");
     parts.linear = writer->Node("Add", {parts.linear.name, bias}, width);

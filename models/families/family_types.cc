@@ -32,6 +32,7 @@ std::vector<ModelType> TypesOf(const Family& family) {
     type.task = classification ? ModelTask::kClassification : ModelTask::kRegression;
     type.doc = family.doc;
     type.default_optimizer = "Adam";
+    type.default_learning_rate = family.learning_rate;
     type.attributes = family.attributes;
     type.build = family.build;
     type.towers = family.towers;

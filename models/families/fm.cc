@@ -13,7 +13,8 @@ namespace {
 Result<NetworkGraph> BuildFm(const std::vector<GraphFeature>& features, size_t outputs,
                              const AttributeValues& attributes) {
   GraphWriter writer;
-  const Interactions parts = WriteInteractions(features, outputs, attributes, &writer);
+  const Interactions parts =
+      WriteInteractions(features, outputs, attributes, Vectors::kOfAll, &writer);
   return writer.Take(writer.Add(parts.linear, parts.pairs));
 }
 
@@ -25,6 +26,7 @@ Family Fm() {
   family.doc = "factorization machine: a linear model with the interaction of each two features";
   family.attributes = {EmbeddingWidth("model.k", 16, "numbers of the vector of each value"),
                        Penalty()};
+  family.learning_rate = kLearningRate;
   family.build = BuildFm;
   return family;
 }

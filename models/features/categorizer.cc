@@ -71,8 +71,8 @@ Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::stri
         return InvalidArgument(
             fmt::format("{} values for {} buckets", spec.vocabulary_size(), buckets));
       }
-      RETURN_IF_ERROR(
-          made.vocabulary_.Build({spec.vocabulary().begin(), spec.vocabulary().end()}, learnt));
+      RETURN_IF_ERROR(made.vocabulary_.Build({spec.vocabulary().begin(), spec.vocabulary().end()},
+                                             learnt, spec.any_case()));
       return made;
     case Categorizer::IDENTITY:
       made.kind_ = Kind::kIdentity;

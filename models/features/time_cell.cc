@@ -20,6 +20,7 @@ constexpr std::pair<TimeFormat, std::string_view> kFormats[] = {{TimeFormat::kIs
                                                                 {TimeFormat::kYearFirst, "ymd"},
                                                                 {TimeFormat::kMonthFirst, "mdy"},
                                                                 {TimeFormat::kDayFirst, "dmy"},
+                                                                {TimeFormat::kMonth, "month"},
                                                                 {TimeFormat::kMonthName, "name"},
                                                                 {TimeFormat::kClock, "clock"},
                                                                 {TimeFormat::kCompact, "compact"},
@@ -235,6 +236,16 @@ std::optional<int64_t> NumericDate(TimeFormat format, TimeText* text) {
   }
 }
 
+// "2020-12", "2020/12".
+std::optional<int64_t> Month(TimeText* text) {
+  const std::optional<int> year = text->Digits(4);
+  if (!year || (!text->Take('-') && !text->Take('/'))) {
+    return std::nullopt;
+  }
+  const std::optional<int> month = text->Number(1, 2);
+  return text->AtEnd() ? Midnight(year, month, 1) : std::nullopt;
+}
+
 // "31-Dec-1995", "Thu, 31 December 1995", "Dec 31, 1995".
 std::optional<int64_t> NamedDate(TimeText* text) {
   const auto skip = [text] {
@@ -328,6 +339,8 @@ std::string_view TimeFormatExample(TimeFormat format) {
       return "12/31/2020";
     case TimeFormat::kDayFirst:
       return "31/12/2020";
+    case TimeFormat::kMonth:
+      return "2020-12";
     case TimeFormat::kMonthName:
       return "31-Dec-2020";
     case TimeFormat::kClock:
@@ -372,6 +385,9 @@ std::optional<int64_t> ParseTime(std::string_view text, TimeFormat format) {
     return number ? TimeOfNumber(*number, format) : std::nullopt;
   }
   TimeText rest(text);
+  if (format == TimeFormat::kMonth) {
+    return Month(&rest);
+  }
   if (format == TimeFormat::kClock) {
     return rest.AtEnd() ? std::nullopt : AddClock(0, &rest);
   }

@@ -14,6 +14,7 @@ enum class TimeFormat {
   kYearFirst,   // 2020/12/31, 2020.12.31
   kMonthFirst,  // 12/31/2020, 12-31-20
   kDayFirst,    // 31/12/2020, 31.12.2020, 31-12-20
+  kMonth,       // 2020-12, 2020/12: its first day
   kMonthName,   // 31-Dec-1995, 31 December 1995, Dec 31, 1995; a weekday before it
   kClock,       // 12:30, 9:05 PM: a time of day, as one of 1970-01-01
   kCompact,     // 20201231

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -64,9 +65,10 @@ Vocabulary::Slot Vocabulary::KeyOf(std::string_view text) const {
   return slot;
 }
 
-Status Vocabulary::Build(std::vector<std::string> texts, DataType learnt) {
+Status Vocabulary::Build(std::vector<std::string> texts, DataType learnt, bool any_case) {
   texts_ = std::move(texts);
   learnt_ = learnt == DataType::kBytes ? DataType::kText : learnt;
+  any_case_ = any_case;
   slots_.assign(TableSize(texts_.size()), Slot());
   mask_ = slots_.size() - 1;
   for (size_t i = 0; i < texts_.size(); ++i) {
@@ -139,6 +141,12 @@ void Vocabulary::IndexNumbers() {
 
 uint32_t Vocabulary::FindSpelling(std::string_view text) const {
   const std::string_view trimmed = TrimBlanks(text);
+  if (any_case_) {
+    std::string lower(trimmed);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return FindText(lower);
+  }
   if (learnt_ == DataType::kTimestamp) {
     const std::optional<int64_t> micros = ParseTimestamp(trimmed);
     return micros.has_value() ? FindTimestamp(*micros) : kNoId;

@@ -52,8 +52,10 @@ class IntegerIndex {
 // and a flag by "t", "true" or "1". Immutable after Build; thread-safe.
 class Vocabulary {
  public:
-  // `learnt`: the type of the column that the texts come from. Fails if a text occurs twice.
-  Status Build(std::vector<std::string> texts, DataType learnt);
+  // `learnt`: the type of the column that the texts come from. `any_case`: texts, in lower case,
+  // are also found by other spellings of their letters and with blanks around them. Fails if a text
+  // occurs twice.
+  Status Build(std::vector<std::string> texts, DataType learnt, bool any_case = false);
   const std::vector<std::string>& texts() const { return texts_; }
 
   // kNoId if absent.
@@ -82,7 +84,7 @@ class Vocabulary {
   // A cell of a text column: as it is, or else as a value of the learnt type ("1.0" for 1).
   uint32_t FindTextCell(std::string_view text) const {
     const uint32_t id = FindText(text);
-    return id != kNoId || learnt_ == DataType::kText ? id : FindSpelling(text);
+    return id != kNoId || (learnt_ == DataType::kText && !any_case_) ? id : FindSpelling(text);
   }
   // Any cell except NULL.
   uint32_t FindCell(const RowBatch::Column& column, size_t row) const;
@@ -101,6 +103,7 @@ class Vocabulary {
 
   std::vector<std::string> texts_;
   DataType learnt_ = DataType::kText;
+  bool any_case_ = false;
   std::vector<Slot> slots_;
   uint64_t mask_ = 0;
   IntegerIndex integers_;

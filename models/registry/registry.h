@@ -44,10 +44,11 @@ struct ModelType {
   ModelTask task = ModelTask::kClassification;
   std::string doc;
   std::vector<AttributeSpec>
-      attributes;                 // its own and the common ones (train.*, engine.*, split.*)
-  std::string default_optimizer;  // of the deep part; wide parts use Ftrl
-  std::string default_objective;  // trees
-  std::vector<std::string> towers;  // targets of COLUMN ... FOR, each with features of its own
+      attributes;                    // its own and the common ones (train.*, engine.*, split.*)
+  std::string default_optimizer;     // of the deep part; wide parts use Ftrl
+  double default_learning_rate = 0;  // of that optimizer; 0: its own
+  std::string default_objective;     // trees
+  std::vector<std::string> towers;   // targets of COLUMN ... FOR, each with features of its own
   // Of a network that is a graph: writes it, where the statement is planned. Empty for any other.
   GraphBuilder build;
   // Of a network with layers of its own, which is a graph only where model.batch_norm is set.

@@ -22,6 +22,11 @@ std::string WithCommas(double number) {
   return digits;
 }
 
+// Of a loss or a metric: of the same width from one moment to the next.
+std::string Figure(double value) {
+  return std::abs(value) < 1000 ? fmt::format("{:.4f}", value) : fmt::format("{:.6g}", value);
+}
+
 std::string Duration(double seconds) {
   const auto whole = static_cast<int64_t>(std::ceil(seconds));
   if (whole < 60) {
@@ -67,12 +72,12 @@ std::string FormatProgress(const elastic::Progress& progress, size_t most_bytes)
     parts.push_back({3, fmt::format("{} rows/s", WithCommas(progress.rows_per_second))});
   }
   if (progress.loss != 0 && std::isfinite(progress.loss)) {
-    parts.push_back({7, fmt::format("loss {:.4f}", progress.loss)});
+    parts.push_back({7, "loss " + Figure(progress.loss)});
   }
-  if (!progress.metrics.empty()) {
-    parts.push_back({4, fmt::format("{} {:.4f}",
-                                    Printable(progress.metrics.front().first.substr(0, kNameBytes)),
-                                    progress.metrics.front().second)});
+  if (!progress.metrics.empty() && std::isfinite(progress.metrics.front().second)) {
+    const auto& [name, value] = progress.metrics.front();
+    parts.push_back(
+        {4, fmt::format("{} {}", Printable(name.substr(0, kNameBytes)), Figure(value))});
   }
   if (progress.workers > 0) {
     parts.push_back(

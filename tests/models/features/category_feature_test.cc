@@ -27,6 +27,20 @@ TEST(VocabularyTest, TextsKnownUnseenAndNull) {
   EXPECT_THAT(slot.weights, IsEmpty());
 }
 
+TEST(VocabularyTest, InAnyCase) {
+  FeaturePlan plan = PlanOf({"plan"});
+  Categorizer* categorizer = Category(&plan, Categorizer::VOCABULARY, 4)->mutable_categorizer();
+  categorizer->add_vocabulary("basic");
+  categorizer->add_vocabulary("a name that is longer than sixteen bytes");
+  categorizer->set_oov_bucket(2);
+  categorizer->set_null_bucket(3);
+  const RowBatch batch = Batch({Texts({"Basic", " BASIC ", "basic", "Basics", std::nullopt,
+                                       "A Name That Is Longer Than Sixteen Bytes"})});
+  EXPECT_THAT(ApplySlot(plan, batch).ids, ElementsAre(2, 2, 0, 2, 3, 2));
+  categorizer->set_any_case(true);
+  EXPECT_THAT(ApplySlot(plan, batch).ids, ElementsAre(0, 0, 0, 2, 3, 1));
+}
+
 TEST(VocabularyTest, ManyTextsOfEveryLengthAreFound) {
   FeaturePlan plan = PlanOf({"t"});
   Categorizer* categorizer = Category(&plan, Categorizer::VOCABULARY, 2001)->mutable_categorizer();

@@ -25,6 +25,9 @@ TEST(TimeCell, EverySpelling) {
   EXPECT_EQ(Read("Jan 31, 1995", TimeFormat::kMonthName), day);
   EXPECT_EQ(Read("Tue, 31 Jan 1995", TimeFormat::kMonthName), day);
   EXPECT_EQ(Read("19950131", TimeFormat::kCompact), day);
+  const std::string month = FormatTimestamp(*ParseTimestamp("1995-03-01"));
+  EXPECT_EQ(Read("1995-03", TimeFormat::kMonth), month);
+  EXPECT_EQ(Read(" 1995/3 ", TimeFormat::kMonth), month);
   EXPECT_EQ(Read("791510400", TimeFormat::kSeconds), day);
   EXPECT_EQ(Read("791510400000", TimeFormat::kMillis), day);
 }
@@ -47,6 +50,9 @@ TEST(TimeCell, NoTimes) {
   for (const char* text : {"31-Foo-1995", "Jan 1995", "mar", "32 Mar 1995"}) {
     EXPECT_EQ(Read(text, TimeFormat::kMonthName), "none") << text;
   }
+  for (const char* text : {"1995-13", "1995-0", "1995", "95-03", "1995-03-01", "1995-3 x"}) {
+    EXPECT_EQ(Read(text, TimeFormat::kMonth), "none") << text;
+  }
   EXPECT_EQ(Read("20200230", TimeFormat::kCompact), "none");
   EXPECT_EQ(Read("1e300", TimeFormat::kSeconds), "none");
   EXPECT_EQ(Read("nan", TimeFormat::kMillis), "none");
@@ -64,7 +70,7 @@ TEST(TimeCell, Measures) {
 TEST(TimeCell, NamesOfFormats) {
   for (const TimeFormat format :
        {TimeFormat::kYearFirst, TimeFormat::kMonthFirst, TimeFormat::kDayFirst,
-        TimeFormat::kMonthName, TimeFormat::kCompact, TimeFormat::kSeconds, TimeFormat::kMillis}) {
+        TimeFormat::kMonth, TimeFormat::kMonthName, TimeFormat::kCompact, TimeFormat::kSeconds, TimeFormat::kMillis}) {
     EXPECT_EQ(FindTimeFormat(TimeFormatName(format)), format);
   }
   EXPECT_EQ(FindTimeFormat(""), TimeFormat::kIso);
