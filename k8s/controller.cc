@@ -28,7 +28,7 @@ Controller::Controller(ApiClient& client, ControllerOptions options)
     : client_(client),
       options_(std::move(options)),
       claim_(client, {.namespace_name = options_.namespace_name,
-                      .name = "sluice-controller",
+                      .name = kControllerLease,
                       .holder = options_.holder,
                       .duration_seconds = kLeaseSeconds}) {}
 

@@ -20,6 +20,9 @@
 
 namespace sluice::k8s {
 
+// Its holder, and nobody else, writes grants.
+inline constexpr char kControllerLease[] = "sluice-controller";
+
 struct ControllerOptions {
   std::string namespace_name;  // of its Lease
   std::string holder;          // unique among all controllers ever

@@ -1,5 +1,7 @@
 #include "k8s/disruption_budget.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -34,6 +36,10 @@ std::string BuildDisruptionBudget(const Resource& kind, const std::string& names
   SetMember(labels, kJobLabel, text(job_uid), memory);
   SetMember(labels, kRoleLabel, text(RoleName(elastic::Role::kParameterServer)), memory);
   return ToJson(budget);
+}
+
+std::string DisruptionBudgetPatch(uint32_t servers) {
+  return fmt::format(R"({{"spec":{{"minAvailable":{}}}}})", std::max(servers, 1U) - 1);
 }
 
 }  // namespace sluice::k8s

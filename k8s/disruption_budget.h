@@ -18,5 +18,7 @@ inline constexpr Resource kOldDisruptionBudgets{"policy", "v1beta1", "poddisrupt
 std::string BuildDisruptionBudget(const Resource& kind, const std::string& namespace_name,
                                   const std::string& name, const Owner& owner,
                                   const std::string& job_uid, uint32_t servers);
+// A merge patch for another number of servers.
+std::string DisruptionBudgetPatch(uint32_t servers);
 
 }  // namespace sluice::k8s

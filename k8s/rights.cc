@@ -72,7 +72,6 @@ std::vector<Right> RightsOf(Account account) {
               {kServices, "", services},
               {kSecrets, "", kOwn},
               {kPodTemplates, "", {Verb::kGet}},
-              {kDisruptionBudgets, "", kOwn},
               {kLeases, "", lease},
               {kEvents, "", tell},
               // SHOW CLUSTER, and EXPLAIN of a training on pods.
@@ -86,6 +85,7 @@ std::vector<Right> RightsOf(Account account) {
               {kPods, "", pods},
               {kSecrets, "", kOwn},
               {kPodTemplates, "", {Verb::kGet}},
+              {kDisruptionBudgets, "", {Verb::kGet, Verb::kCreate, Verb::kPatch, Verb::kDelete}},
               {kLeases, "", lease},
               {kEvents, "", tell}};
     case Account::kController:

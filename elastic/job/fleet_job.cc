@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -118,9 +119,11 @@ class FleetJob {
   }
 
   // On the thread on which the host runs.
-  void OnProgress(const Progress& progress) {
+  void OnProgress(Progress progress) {
     if (HasServers() && master_ != nullptr) {
       follower_->OnProgress(progress, master_->workers_profile(), SteadyClock().Now());
+      progress.servers = std::max(parameters_->wanted(),
+                                  static_cast<uint32_t>(parameters_->map().servers.size()));
     }
     if (job_.progress) {
       job_.progress(progress);

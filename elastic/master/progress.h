@@ -21,6 +21,8 @@ struct Progress {
   double loss = 0;  // mean over the rows of the last second or so
   std::vector<std::pair<std::string, double>> metrics;  // last evaluation
   int workers = 0;
+  // Parameter servers that it has, or is to have where it has fewer; 0: none, or not known.
+  uint32_t servers = 0;
   double seconds_left = 0;
 };
 

@@ -26,6 +26,7 @@
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
+#include "executor/pods/server_budget.h"
 #include "executor/training/train_again.h"
 #include "executor/training/train_on_processes.h"
 #include "k8s/pod_fleet.h"
@@ -287,6 +288,12 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     return std::string();
   });
   SnapshotBook book(jobs, job.id());
+  ServerBudget budget(access_.client(),
+                      {config_.namespace_name(), config_.uid(), config_.service(), OwnerOf(config_)},
+                      [this](const std::stop_token& stop) { return lease_.IsNewest(stop); });
+  if (term_ == 1) {  // later ones hear it from the journal
+    budget.Keep(ServersOf(strategy));
+  }
   TrainingFleet place{fleet, endpoint, held->data.train(),
                       held->data.has_validation() ? &held->data.validation() : nullptr};
   place.suspend = suspend.get_token();
@@ -301,6 +308,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   Result<TrainReport> report = TrainOnProcesses(plan, context.source, context.catalog, job, place,
                                                 [&](const elastic::Progress& now) {
                                                   status_.OnProgress(now);
+                                                  budget.Keep(now.servers);
                                                   if (progress) {
                                                     progress(now);
                                                   }

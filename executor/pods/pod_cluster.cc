@@ -19,15 +19,16 @@
 #include "executor/jobs/lost_jobs.h"
 #include "executor/local/job_process.pb.h"
 #include "executor/local/row_listener.h"
+#include "executor/pods/abandoned_grants.h"
 #include "executor/pods/api_metrics.h"
 #include "executor/pods/database_reach.h"
 #include "executor/pods/pod_forecast.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
+#include "executor/training/train_report.h"
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_listing.h"
-#include "k8s/disruption_budget.h"
 #include "k8s/rights.h"
 #include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
@@ -105,12 +106,17 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
                    TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
                                        holder, std::move(hooks), {}));
   self->keeper_->Begin();
-  self->janitor_ = std::jthread([self](const std::stop_token& stop) {
+  self->janitor_ = std::jthread([self, holder](const std::stop_token& stop) {
+    AbandonedGrants grants(self->access_->client(), self->options_.namespace_name, holder);
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock<std::mutex> lock(mutex);
     do {
       self->CancelDeleted();
+      const Status looked = self->keeper_->leads() ? grants.Look(stop) : OkStatus();
+      if (!looked.ok() && !stop.stop_requested()) {
+        log::Warn("jobs that a removed controller has suspended may stay so: {}", looked.message());
+      }
     } while (!wake.wait_for(lock, stop, kDeletedLook, [&stop] { return stop.stop_requested(); }));
   });
   return cluster;
@@ -270,32 +276,6 @@ Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig&
   return owner;
 }
 
-// Drains of nodes may take only one server at a time. The job can train without this.
-void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
-                                  const std::stop_token& stop) {
-  if (strategy.kind() == plan::Strategy::ALL_REDUCE || strategy.parameter_servers() < 2) {
-    return;
-  }
-  k8s::ObjectAnswer made;
-  for (const k8s::Resource& kind : {k8s::kDisruptionBudgets, k8s::kOldDisruptionBudgets}) {
-    made = k8s::CreateAll(
-               access_->client(),
-               {{kind, options_.namespace_name,
-                 k8s::BuildDisruptionBudget(kind, options_.namespace_name, job.name + "-servers",
-                                            {"v1", "Service", job.name, job.service_uid}, job.uid,
-                                            strategy.parameter_servers())}},
-               stop)
-               .at(0);
-    if (made.fault != k8s::Fault::kNotFound) {
-      break;  // an API server before 1.21 lacks the first kind
-    }
-  }
-  if (!made.ok()) {
-    log::Warn("job={} a drain may take several of its servers at once: {}", job.number,
-              made.status.message());
-  }
-}
-
 // Deletes what was created for a job that does not begin after all, except a TrainingJob created by
 // a user.
 void PodCluster::Forget(const JobConfig& config, const JobKeeper::Job& job) {
@@ -368,7 +348,6 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
     Forget(config, job);
     return kept.status;
   }
-  KeepServersApart(job, config.plan().train().strategy(), context.stop);
   {
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};

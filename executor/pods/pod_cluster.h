@@ -71,8 +71,6 @@ class PodCluster final : public Cluster {
   void Close(const JobKeeper::Job& job, const Status& why) EXCLUDES(mutex_);
   void CancelDeleted();
   void Forget(const JobConfig& config, const JobKeeper::Job& job);
-  void KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
-                        const std::stop_token& stop);
   Login LoginOf(const JobKeeper::Job& job) EXCLUDES(mutex_);
   Result<k8s::Owner> OwnerFor(const Context& context, const JobConfig& config,
                               const std::string& name, const std::string& secret,
