@@ -47,6 +47,9 @@ std::optional<PodIdentity> IdentityOf(const std::map<std::string, std::string>& 
 // uid.
 std::string JobUidOf(const Object& training_job);
 
+// A master that is evicted may have to wait for the next one.
+inline constexpr int kMasterGraceSeconds = 30;
+
 // What all pods of a job have in common.
 struct PodShape {
   std::string namespace_name;
@@ -56,7 +59,7 @@ struct PodShape {
   std::string priority_class;  // if `request` has none; empty: the template's
   PodRequest request;
   std::vector<std::string> avoided_nodes;  // where it is not placed if there is room elsewhere
-  int grace_seconds = 2;
+  int grace_seconds = 2;  // except of masters
 };
 
 // The pod of a process, as JSON. The administrator's template is kept: affinity, tolerations,

@@ -245,6 +245,7 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   if (held.train != nullptr) {
     report.snapshot = config.dataset().snapshot();
     report.validation_snapshot = config.validation().snapshot();
+    report.node = config.node();
   }
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });

@@ -42,10 +42,11 @@ struct TrainingJob {
   // (Aborted) so that another one can resume from it. `suspended` is called at that point.
   std::stop_token suspend = {};
   std::function<void()> suspended = {};
-  // Called with the snapshots, of the training and the validation rows, that a worker keeps alive;
-  // empty: workers keep none. On any thread, with each heartbeat.
-  std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
-      {};
+  // Called with a worker's node and the snapshots, of the training and the validation rows, that it
+  // keeps alive; empty: workers keep none. On any thread, with each heartbeat.
+  std::function<void(const std::string& node, const std::string& snapshot,
+                     const std::string& validation_snapshot)>
+      held = {};
   unsigned processors = 0;  // that it may use in this process; 0: all of the machine's
   // Receives the seconds of every thread and process that works on it, by phase; null: nothing.
   ProfileSum* profile = nullptr;

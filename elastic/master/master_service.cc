@@ -255,7 +255,7 @@ class Service final : public MasterService::StreamedService {
       held = held_;
     }
     if (held && !request.snapshot().empty()) {
-      held(request.snapshot(), request.validation_snapshot());
+      held(request.node(), request.snapshot(), request.validation_snapshot());
     }
   }
 

@@ -30,9 +30,10 @@ class MasterServer {
   // (JobEndpoint::configures).
   virtual void OfferConfigs(std::shared_ptr<const std::string> of_workers,
                             std::shared_ptr<const std::string> of_servers) = 0;
-  // A worker keeps these snapshots alive; "": none. Called with each heartbeat, on any thread.
-  using Held =
-      std::function<void(const std::string& snapshot, const std::string& validation_snapshot)>;
+  // A worker on that node keeps these snapshots alive; "": none. Called with each heartbeat, on any
+  // thread.
+  using Held = std::function<void(const std::string& node, const std::string& snapshot,
+                                  const std::string& validation_snapshot)>;
   virtual void HearHeld(Held held) = 0;
   // What the next epoch adds up.
   virtual void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) = 0;

@@ -39,6 +39,7 @@ class RemoteMaster : public MasterLink, public WorldLink {
   struct HeartbeatReport {
     std::string waits_for;                      // "": unchanged
     std::string snapshot, validation_snapshot;  // that this process keeps alive; "": none
+    std::string node;                           // where it runs
   };
   // Thread-safe. True: the job is over.
   virtual Result<bool> Heartbeat(const HeartbeatReport& report) = 0;

@@ -109,6 +109,7 @@ class Remote final : public RemoteMaster {
     request.set_waits_for(report.waits_for);
     request.set_snapshot(report.snapshot);
     request.set_validation_snapshot(report.validation_snapshot);
+    request.set_node(report.node);
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));

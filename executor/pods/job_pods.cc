@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/log.h"
 #include "base/machine.h"
-#include "base/mutex.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
@@ -22,11 +20,13 @@
 #include "executor/local/job_process.pb.h"
 #include "executor/pods/job_fleet.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/master_exit.h"
 #include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
 #include "executor/pods/server_budget.h"
+#include "executor/pods/snapshot_book.h"
 #include "executor/training/train_again.h"
 #include "executor/training/train_on_processes.h"
 #include "k8s/pod_fleet.h"
@@ -155,47 +155,16 @@ Result<std::optional<HeldData>> TakeOverData(Context& context, int64_t job,
   return std::optional<HeldData>();
 }
 
-// Records which snapshots the workers keep alive, each once.
-class SnapshotBook {
- public:
-  SnapshotBook(catalog::JobStore& jobs, int64_t job) : jobs_(jobs), job_(job) {}
-
-  void Write(const std::string& snapshot, const std::string& validation) EXCLUDES(mutex_) {
-    {
-      const MutexLock lock(mutex_);
-      if (!written_.insert(snapshot).second) {
-        return;
-      }
-    }
-    HeldSnapshot held;
-    held.set_train(snapshot);
-    held.set_validation(validation);
-    const Status kept =
-        jobs_.KeepRecord(job_, kSnapshotRecords + snapshot, held.SerializeAsString());
-    if (!kept.ok()) {
-      log::Warn("job={} a snapshot is not recorded: {}", job_, kept.ToString());
-      const MutexLock lock(mutex_);
-      written_.erase(snapshot);  // the next heartbeat repeats it
-    }
-  }
-
- private:
-  catalog::JobStore& jobs_;
-  const int64_t job_;
-  Mutex mutex_;
-  std::set<std::string> written_ GUARDED_BY(mutex_);
-};
-
 }  // namespace
 
 JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
-                 MasterLease& lease, int64_t term, std::string address)
+                 MasterLease& lease, MasterExit& exit, Place place)
     : access_(access),
       config_(config),
       status_(status),
       lease_(lease),
-      term_(term),
-      address_(std::move(address)) {}
+      exit_(exit),
+      place_(std::move(place)) {}
 
 Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, JobConfig /*config*/,
                                                        const JobSecrets& /*secrets*/) {
@@ -210,7 +179,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   ASSIGN_OR_RETURN(
       std::unique_ptr<k8s::PodFleet> pods,
       k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token(),
-                           [this](const std::stop_token& stop) { return lease_.IsNewest(stop); }));
+                           [this](const std::stop_token& stop) { return MayWrite(stop); }));
   const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
   const WorkersAsked asked = AskedOf(strategy, WorkersBefore(job.stop_token()));
   status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers(),
@@ -218,13 +187,13 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   JobFleet fleet(std::move(pods), job, status_,
                  {asked.first, strategy.min_workers(), asked.most, ServersOf(strategy)});
   elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
-  endpoint.address = address_;
+  endpoint.address = place_.address;
   endpoint.found_at = config_.found_at();
   endpoint.configures = true;
   endpoint.key = config_.token();
   endpoint.key.certificate = config_.certificate();
   endpoint.key.private_key = config_.private_key();
-  endpoint.term = elastic::Term(term_);
+  endpoint.term = elastic::Term(place_.term);
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
   std::optional<HeldData> held;
   // Records made before a suspension refer to readers that are gone.
@@ -250,13 +219,13 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     RETURN_IF_ERROR(ForgetJournal(jobs, job.id()));
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
     // Earlier processes may still live on a node that does not answer.
-    endpoint.job_name = fmt::format("{}-{}", endpoint.job_name, term_);
-    endpoint.first_incarnation = elastic::Incarnation(static_cast<uint64_t>(term_) << 32);
+    endpoint.job_name = fmt::format("{}-{}", endpoint.job_name, place_.term);
+    endpoint.first_incarnation = elastic::Incarnation(static_cast<uint64_t>(place_.term) << 32);
   }
   const std::string begins =
-      fmt::format("term {}: {} pods of the job live", term_, endpoint.running.size());
+      fmt::format("term {}: {} pods of the job live", place_.term, endpoint.running.size());
   job.Event("master_started", begins);
-  status_.Event(term_ > 1, term_ > 1 ? "TookOver" : "Started", begins);
+  status_.Event(place_.term > 1, place_.term > 1 ? "TookOver" : "Started", begins);
   endpoint.workers = asked.first;
   std::stop_source suspend;
   bool suspended = false;
@@ -287,11 +256,19 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     suspend.request_stop();
     return std::string();
   });
-  SnapshotBook book(jobs, job.id());
+  SnapshotBook book(jobs, access_.client().clock(), {job.id(), place_.term, place_.node});
+  book.Keep(held->data.train().snapshot(), held->data.validation().snapshot());
+  const MasterExit::Condition keeps_snapshot(exit_, [&] {
+    if (book.KeptElsewhere() || held->datasets.Lost()) {
+      return true;
+    }
+    const Result<bool> handed_over = book.HandedOver();
+    return handed_over.ok() && *handed_over;
+  });
   ServerBudget budget(access_.client(),
                       {config_.namespace_name(), config_.uid(), config_.service(), OwnerOf(config_)},
-                      [this](const std::stop_token& stop) { return lease_.IsNewest(stop); });
-  if (term_ == 1) {  // later ones hear it from the journal
+                      [this](const std::stop_token& stop) { return MayWrite(stop); });
+  if (place_.term == 1) {  // later ones hear it from the journal
     budget.Keep(ServersOf(strategy));
   }
   TrainingFleet place{fleet, endpoint, held->data.train(),
@@ -302,9 +279,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     job.Announce("suspended", why_suspended);
     job.SuspendInstead();
   };
-  place.held = [&book](const std::string& snapshot, const std::string& validation) {
-    book.Write(snapshot, validation);
-  };
+  place.held = [&book](const std::string& node, const std::string& snapshot,
+                       const std::string& validation) { book.Hear(node, snapshot, validation); };
   Result<TrainReport> report = TrainOnProcesses(plan, context.source, context.catalog, job, place,
                                                 [&](const elastic::Progress& now) {
                                                   status_.OnProgress(now);
@@ -317,9 +293,14 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   return report;
 }
 
+// One that has been told to end leaves the pods to the next one.
+bool JobPods::MayWrite(const std::stop_token& stop) {
+  return !exit_.told() && lease_.IsNewest(stop);
+}
+
 // 0: this is the first master, or the number is not known.
 uint32_t JobPods::WorkersBefore(const std::stop_token& stop) {
-  const Result<JobStatus::Now> now = term_ > 1 ? status_.Look(stop) : NotFound("");
+  const Result<JobStatus::Now> now = place_.term > 1 ? status_.Look(stop) : NotFound("");
   return now.ok() ? now->granted_workers : 0;
 }
 

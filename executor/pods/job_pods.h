@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -11,6 +12,7 @@
 namespace sluice::executor {
 
 class JobStatus;
+class MasterExit;
 class MasterLease;
 class PodJobConfig;
 
@@ -18,9 +20,14 @@ class PodJobConfig;
 // servers that it or an earlier master created.
 class JobPods final : public Cluster {
  public:
-  // `term`: this master's. `address`: of its pod. All arguments outlive this.
+  // Of this master.
+  struct Place {
+    int64_t term = 0;
+    std::string address, node;  // its pod's
+  };
+  // All arguments outlive this.
   JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
-          MasterLease& lease, int64_t term, std::string address);
+          MasterLease& lease, MasterExit& exit, Place place);
 
   // A job's own process starts no other jobs.
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
@@ -36,14 +43,15 @@ class JobPods final : public Cluster {
   std::string Describe() const override;
 
  private:
+  bool MayWrite(const std::stop_token& stop);
   uint32_t WorkersBefore(const std::stop_token& stop);
 
   KubernetesAccess& access_;
   const PodJobConfig& config_;
   JobStatus& status_;
   MasterLease& lease_;
-  const int64_t term_;
-  const std::string address_;
+  MasterExit& exit_;
+  const Place place_;
   JobCloser closer_;
 };
 

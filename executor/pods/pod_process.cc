@@ -24,6 +24,7 @@
 #include "executor/jobs/lost_jobs.h"
 #include "executor/pods/job_pods.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/master_exit.h"
 #include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
@@ -117,7 +118,7 @@ std::string PortOf(const PodPlace& place, int port) {
 }
 
 Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, const PodPlace& place,
-                      const KubernetesPlace& kubernetes) {
+                      const KubernetesPlace& kubernetes, MasterExit& end) {
   int64_t term = 0;
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
@@ -128,7 +129,10 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   if (!resumed) {
     return RecordEnd(open, config, job_status);
   }
-  MasterLease lease(access->client(), config, term, [] {
+  MasterLease lease(access->client(), config, term, [&end] {
+    if (end.told()) {  // the later one still needs what this one holds
+      return;
+    }
     std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
     std::_Exit(kEvicted);
   });
@@ -145,7 +149,8 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   RETURN_IF_ERROR(source.BeginStatementWith(session, {}));
   RETURN_IF_ERROR(open.catalog->jobs().AddEvents(
       config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", pod, place.node)}}));
-  JobPods pods(*access, config, job_status, lease, term, PortOf(place, kMasterPort));
+  JobPods pods(*access, config, job_status, lease, end,
+               {term, PortOf(place, kMasterPort), place.node});
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
                   {},     &pods};
   context.job = config.job();
@@ -166,7 +171,9 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
                  const PodPlace& place, const KubernetesPlace& kubernetes,
                  const std::stop_token& stop) {
   // At any time: all that it has promised is in the journal, and the next master does the rest.
-  const std::stop_callback evicted(stop, [] {
+  MasterExit end;
+  const std::stop_callback evicted(stop, [&end] {
+    end.Wait();
     std::fputs("evicted: the job goes on with the next master\n", stderr);
     std::_Exit(kEvicted);
   });
@@ -174,7 +181,7 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
   JobSecrets secrets;
   const Result<int> exit =
       config.ParseFromString(config_bytes) && secrets.ParseFromString(secret_bytes)
-          ? RunMaster(config, secrets, place, kubernetes)
+          ? RunMaster(config, secrets, place, kubernetes, end)
           : Result<int>(Internal("the configuration of the job's master is damaged"));
   if (exit.ok()) {
     return *exit;

@@ -23,8 +23,9 @@ struct TrainingFleet {
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;
   // elastic::TrainingJob::held.
-  std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
-      {};
+  std::function<void(const std::string& node, const std::string& snapshot,
+                     const std::string& validation_snapshot)>
+      held = {};
   // elastic::TrainingJob::suspend.
   std::stop_token suspend = {};
   std::function<void()> suspended = {};

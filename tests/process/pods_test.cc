@@ -150,6 +150,38 @@ TEST_F(Pods, AnEvictedMasterLeavesEverybodyRunning) {
   ExpectNothingLeft();
 }
 
+// Of the only node that has any of them.
+TEST_F(Pods, AMasterAndAllWorkersAreEvictedAtOnce) {
+  StartCluster({SLUICE_BINARY, 1});
+  RecordingSink quiet;
+  ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
+  RecordingSink sink;
+  Status status;
+  std::string evicted;
+  {
+    const std::jthread drain([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      if (stop.stop_requested() || masters.empty()) {
+        return;
+      }
+      for (const std::string& worker : kubelet_->Running("worker")) {
+        kubelet_->Delete(worker, 30);
+      }
+      evicted = masters.back();
+      kubelet_->Delete(evicted, 30);
+    });
+    status = Train("m", kSynchronous, sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_NE(evicted, "");
+  EXPECT_EQ(Count(2, "master_took_over"), 1) << ::testing::PrintToString(Events(2));
+  EXPECT_EQ(Count(2, "snapshot_lost"), 0) << ::testing::PrintToString(Events(2));
+  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  ExpectNothingLeft();
+}
+
 TEST_F(Pods, TheGatewayIsReplacedAndThenTheMaster) {
   RecordingSink sink;
   std::stop_source gateway_ends;

@@ -182,7 +182,7 @@ TEST_F(JobKeeperTest, AJobWhoseSecretNeverComesIsGivenUp) {
   Until([&] { return keeper->leads(); });
   const JobKeeper::Job job = MakeService("abcdef", 7);
   Until([&] {
-    server_.clock().Advance(std::chrono::seconds(1));
+    server_.clock().Advance(std::chrono::milliseconds(50));
     return !GivenUp().empty();
   });
   EXPECT_EQ(GivenUp(), "only gives up " + job.name + ": its objects in Kubernetes were deleted\n");
