@@ -9,7 +9,6 @@ from database import PASSWORD, Database
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 BINARY = os.environ.get("SLUICE_BINARY", f"{ROOT}/build/release/server/sluice")
-IMAGE = "sluice.test/sluice:nodes"
 NAMESPACE = "sluice"
 
 
@@ -38,6 +37,8 @@ class Cluster:
 
     def __init__(self, folder, database):
         self.folder, self.database = folder, database
+        # One tag for each binary: a kubelet does not look again at one that it knows.
+        self.image = f"sluice.test/sluice:nodes-{os.stat(BINARY).st_mtime_ns}"
 
     @classmethod
     def start(cls, nodes):
@@ -88,20 +89,33 @@ class Cluster:
 
     def install(self):
         """The image, the manifests, the Secrets, the gateway."""
-        archive = f"{self.folder}/image.tar"
-        run(f"{ROOT}/scripts/image", "--binary", BINARY, "--name", IMAGE, "--out", archive)
-        self.kubernetes("import", archive)
+        self.import_image()
         run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
             "-keyout", f"{self.folder}/tls.key", "-out", f"{self.folder}/tls.crt", "-subj", "/CN=gateway",
             "-days", "2")
-        self.install_into(NAMESPACE, IMAGE)
+        self.install_into(NAMESPACE)
         self.wait_for_gateway()
 
-    def install_into(self, namespace, image):
+    def import_image(self):
+        archive = f"{self.folder}/image.tar"
+        run(f"{ROOT}/scripts/image", "--binary", BINARY, "--name", self.image, "--out", archive)
+        self.kubernetes("import", archive)
+
+    def renew(self):
+        """The binary as it is now."""
+        self.import_image()
+        self.apply_base(NAMESPACE)
+        self.wait_for_gateway()
+
+    def apply_base(self, namespace):
         base = f"{self.folder}/{namespace}"
-        run(BINARY, "k8s", "manifests", "--namespace", namespace, "--image", image, "--into", base)
+        run("rm", "-rf", base)
+        run(BINARY, "k8s", "manifests", "--namespace", namespace, "--image", self.image, "--into", base)
         self.kubectl("apply", "-k", base)
         self.kubectl("-n", namespace, "scale", "deployment/sluice-controller", "--replicas=0")
+
+    def install_into(self, namespace):
+        self.apply_base(namespace)
         self.kubectl("-n", namespace, "create", "secret", "generic", "sluice-source",
                      f"--from-literal=source={self.database.url}")
         self.kubectl("-n", namespace, "create", "secret", "tls", "sluice-gateway-tls",
@@ -109,6 +123,9 @@ class Cluster:
 
     def wait_for_gateway(self, namespace=NAMESPACE):
         self.kubectl("-n", namespace, "rollout", "status", "deployment/sluice-gateway", "--timeout=120s")
+
+    def nodes(self):
+        return sorted(node["metadata"]["name"] for node in self.objects("node"))
 
     def gateways(self, namespace=NAMESPACE):
         """Those that run and are not ending."""

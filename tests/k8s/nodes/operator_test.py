@@ -1,11 +1,9 @@
 """What an operator does with kubectl, and what goes wrong in an installation."""
 import os
 import re
-import unittest
 
-import site_of_tests as site
-import training
-from cluster import IMAGE, until
+from cluster import until
+from jobs_on_nodes import TWO, JobsOnNodes
 from training import EPOCHS, Training, statement
 
 
@@ -16,13 +14,9 @@ def training_job(name, text, **spec):
             "spec": spec}
 
 
-class AnOperator(unittest.TestCase):
-    cluster = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = site.cluster
-        cls.sha, cls.rows = training.undisturbed(cls.cluster, EPOCHS)
+class AnOperator(JobsOnNodes):
+    def setUp(self):
+        self.expect(EPOCHS)
 
     def condition(self, name):
         """Its conditions that hold, with their messages."""
@@ -42,8 +36,7 @@ class AnOperator(unittest.TestCase):
                             "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "",
                                      "volumeName": "checkpoints",
                                      "resources": {"requests": {"storage": "1Gi"}}}})
-        more = ("engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
-                "engine.checkpoint_dir='/checkpoints/nightly', "
+        more = (f"{TWO}, engine.checkpoint_dir='/checkpoints/nightly', "
                 "engine.volume='claim_name=checkpoints,mount_path=/checkpoints'")
         self.cluster.apply(training_job("nightly", statement("nightly", EPOCHS, more)))
         job = Training(self.cluster, "nightly")
@@ -75,7 +68,7 @@ class AnOperator(unittest.TestCase):
         self.assertRegex(self.condition("wrong")["Failed"], r"LABEL z INTO m\n +\^")
 
     def test_a_missing_image_fails_the_job_in_the_kubelets_words(self):
-        self.cluster.install_into("other", IMAGE)
+        self.install_another("other")
         gateway = "deployment/sluice-gateway"
         arguments = self.cluster.object("deployment", "sluice-gateway", "other")["spec"]["template"]["spec"]
         arguments = arguments["containers"][0]["args"]
@@ -88,8 +81,13 @@ class AnOperator(unittest.TestCase):
         self.assertRegex(said, "ErrImageNeverPull|ImagePullBackOff|ErrImagePull")
         self.assertEqual(Training(self.cluster, "imageless").state, "FAILED")
 
+    def install_another(self, namespace):
+        """A gateway that is gone after the test: it would take processors from others."""
+        self.addCleanup(self.cluster.kubectl, "delete", "namespace", namespace)
+        self.cluster.install_into(namespace)
+
     def test_missing_rights_are_named_all_at_once(self):
-        self.cluster.install_into("powerless", IMAGE)
+        self.install_another("powerless")
         self.cluster.wait_for_gateway("powerless")
         self.cluster.kubectl("-n", "powerless", "delete", "rolebinding", "sluice-gateway")
         self.cluster.kubectl("-n", "powerless", "delete", "pod", "-l", "app.kubernetes.io/component=gateway",

@@ -1,46 +1,12 @@
 """What a job on real pods survives: each time its rows are counted and its model's bits compared."""
-import unittest
-
-import site_of_tests as site
-import training
-from cluster import NAMESPACE, until
-from training import EPOCHS, Training, statement
+import api
+from cluster import until
+from jobs_on_nodes import JobsOnNodes
 
 LONG = 60  # epochs of a job that has to outlive slow machinery
 
 
-class PodsOnNodes(unittest.TestCase):
-    cluster = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = site.cluster
-        training.undisturbed(cls.cluster, EPOCHS)
-
-    def begin(self, model, epochs=EPOCHS, **options):
-        self.sha, self.rows = training.undisturbed(self.cluster, epochs)
-        after = training.last_job(self.cluster)
-        self.client = self.cluster.client(statement(model, epochs, **options))
-        self.addCleanup(self.client.kill)
-        return Training(self.cluster, model, after)
-
-    def expect_exact(self, job):
-        """It succeeded; no row was lost, none trained twice; the same bits as undisturbed."""
-        self.assertEqual(job.ended(), "SUCCEEDED", job.story())
-        self.assertEqual(job.rows, self.rows, job.story())
-        self.assertEqual(job.sha, self.sha, job.story())
-        for kind in ("pod", "service", "secret"):
-            # A node that has just come back takes a while to say that its pods have ended.
-            until(lambda: not self.left(kind, job), 120, f"no {kind} of {job.model} is left")
-
-    def left(self, kind, job):
-        return [each for each in self.cluster.objects(kind, "training.sluice/job")
-                if each["metadata"]["name"].startswith(f"job{job.job}-")]
-
-    def end_pod(self, name, grace=0):
-        how = ["--force"] if grace == 0 else []
-        self.cluster.ours("delete", "pod", name, f"--grace-period={grace}", "--wait=false", *how)
-
+class PodsOnNodes(JobsOnNodes):
     def test_master_worker_server_and_gateway_are_killed(self):
         job = self.begin("killed")
         job.reached(3)
@@ -60,11 +26,13 @@ class PodsOnNodes(unittest.TestCase):
     def test_a_nodes_power_is_cut(self):
         """That of its master, while the gateway is elsewhere."""
         gateway = self.cluster.gateways()[0]["spec"]["nodeName"]
-        other = {"node1": "node2", "node2": "node1"}[gateway]
-        self.cluster.kubectl("cordon", gateway)  # the first master goes to the other node
+        nodes = self.cluster.nodes()
+        other = next(node for node in nodes if node != gateway)
+        rest = [node for node in nodes if node != other]
+        self.cluster.kubectl("cordon", *rest)  # the first master goes to the other node
         job = self.begin("cut")
         until(lambda: [node for _, node in job.pods("master") if node], 60, "its master is placed", pause=0.02)
-        self.cluster.kubectl("uncordon", gateway)
+        self.cluster.kubectl("uncordon", *rest)
         job.reached(3)
         self.assertEqual([node for _, node in job.pods("master")], [other])
         self.cluster.kubernetes("cut", other[-1])
@@ -74,24 +42,20 @@ class PodsOnNodes(unittest.TestCase):
             self.bring_back(other[-1])  # until then nobody can say that its pods have ended
         self.expect_exact(job)
 
-    def bring_back(self, node):
-        self.cluster.kubernetes("add", node)
-        until(lambda: " Ready " in self.cluster.kubectl("get", "node", f"node{node}", "--no-headers"), 60,
-              f"node{node} is ready")
-
     def test_each_node_is_drained_in_turn(self):
         job = self.begin("drained", LONG)
         drains = []
-        for node in ("node1", "node2"):
+        for node in self.cluster.nodes():
             before = job.count("epoch_done")
             job.reached(before + 2)
             drains.append(self.cluster.drain(node))
             until(lambda: node not in [where for _, where in job.pods()], 120, f"no pod on {node}: {job.story()}")
-            before = job.count("epoch_done")  # it may have to start over: every holder of its snapshot went at once
+            before = job.count("epoch_done")
             job.reached(before + 1)
             self.cluster.kubectl("uncordon", node)
         self.expect_exact(job)
-        self.assertEqual(job.count("rolled_back"), 0, "one server at a time")
+        self.assertEqual(job.count("rolled_back"), 0, "one server at a time" + job.story())
+        self.assertEqual(job.count("snapshot_lost"), 0, "a master stays until the next one keeps it" + job.story())
         for drain in drains:  # they wait until the API server has forgotten the pods, which takes up to a minute
             said = drain.communicate(timeout=180)[0]
             self.assertEqual(drain.returncode, 0, said)
@@ -102,12 +66,13 @@ class PodsOnNodes(unittest.TestCase):
         job.reached(1)
         self.start_service("web", 1500)
         self.expect_exact(job)
-        self.cluster.ours("delete", "deployment", "web")
 
     def start_service(self, name, millis, replicas=1):
         container = {"name": "web", "image": "sluice.test/tools:1", "imagePullPolicy": "Never",
                      "resources": {"requests": {"cpu": f"{millis}m"}}}
         labels = {"app": name}
+        self.addCleanup(until, lambda: not self.cluster.objects("pod", f"app={name}"), 120, f"{name} is gone")
+        self.addCleanup(self.cluster.ours, "delete", "deployment", name)
         self.cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
                             "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
                                      "template": {"metadata": {"labels": labels},
@@ -122,3 +87,16 @@ class PodsOnNodes(unittest.TestCase):
         self.end_pod(job.pods("worker")[0][0])
         self.expect_exact(job)
 
+    def test_the_masters_watches_fall_silent(self):
+        job = self.begin_endless("deaf")
+        job.reached(1)
+        master = job.pods("master")[0][0]
+        pod = self.cluster.object("pod", master)
+        self.assertGreaterEqual(api.silence_watches(api.processes(pod)[0]), 2, "of its pods and of its TrainingJob")
+        self.cluster.ours("scale", f"tj/{master.rsplit('-master-', 1)[0]}", "--replicas=3")
+        self.end_pod(job.pods("worker")[0][0])
+        until(lambda: len(job.pods("worker")) == 3, 180, f"a third worker: {job.story()}")
+        job.happened("worker_started", 4, 180)
+        self.assertEqual(job.count("master_took_over"), 0, job.story())
+        self.cluster.sql(f"CANCEL JOB {job.job}")
+        self.assertEqual(job.ended(60), "CANCELLED", job.story())

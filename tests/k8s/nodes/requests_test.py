@@ -1,13 +1,11 @@
 """What a TrainingJob or an administrator asks for: other numbers, a template, an end; and what is counted."""
 import subprocess
 import sys
-import unittest
 import urllib.request
 
 import api
-import site_of_tests as site
-import training
 from cluster import until
+from jobs_on_nodes import TWO, JobsOnNodes
 from operator_test import training_job
 from training import EPOCHS, Training, statement
 
@@ -23,16 +21,9 @@ time.sleep(600)
 """
 
 
-class Requests(unittest.TestCase):
-    cluster = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = site.cluster
-        cls.sha, cls.rows = training.undisturbed(cls.cluster, EPOCHS)
-
-    def expect_exact(self, job):
-        self.assertEqual((job.ended(), job.rows, job.sha), ("SUCCEEDED", self.rows, self.sha), job.story())
+class Requests(JobsOnNodes):
+    def setUp(self):
+        self.expect(EPOCHS)
 
     def test_a_job_is_scaled_up_and_down(self):
         self.cluster.apply(training_job("scaled", statement("scaled", EPOCHS, SERVERS),
@@ -57,11 +48,7 @@ class Requests(unittest.TestCase):
                             "template": {"metadata": {"labels": {"team": "ads", "training.sluice/role": "none"}},
                                          "spec": {"nodeSelector": {"kubernetes.io/hostname": "node2"},
                                                   "containers": [{"name": "sluice", "image": "absent"}]}}})
-        after = training.last_job(self.cluster)
-        client = self.cluster.client(statement("elsewhere", EPOCHS, SERVERS + ", engine.num_workers=2, "
-                                               "engine.max_workers=2, engine.template='elsewhere'"))
-        self.addCleanup(client.kill)
-        job = Training(self.cluster, "elsewhere", after)
+        job = self.begin("elsewhere", more=f"{TWO}, engine.template='elsewhere'")
         job.reached(1)
         pods = [pod for pod in self.cluster.objects("pod", "team=ads")
                 if pod["metadata"]["name"].startswith(f"job{job.job}-")]
@@ -75,13 +62,9 @@ class Requests(unittest.TestCase):
         self.assertIn("there is no PodTemplate 'spot'", said)
 
     def test_a_worker_that_runs_out_of_memory_gets_more(self):
-        after = training.last_job(self.cluster)
-        client = self.cluster.client(statement("hungry", EPOCHS, SERVERS + ", engine.num_workers=2, "
-                                               "engine.max_workers=2, engine.ps_resource_request='cpu=50m', "
-                                               "engine.worker_resource_request='cpu=50m,memory=64Mi', "
-                                               "engine.worker_resource_limit='memory=64Mi'", cpu=None))
-        self.addCleanup(client.kill)
-        job = Training(self.cluster, "hungry", after)
+        job = self.begin("hungry", cpu=None, more=f"{TWO}, engine.ps_resource_request='cpu=50m', "
+                         "engine.worker_resource_request='cpu=50m,memory=64Mi', "
+                         "engine.worker_resource_limit='memory=64Mi'")
         job.reached(1)
         worker = self.cluster.object("pod", job.pods("worker")[0][0])
         hog = self.fill_memory_of(worker)
@@ -98,11 +81,7 @@ class Requests(unittest.TestCase):
         return hog
 
     def test_gateway_and_master_count_what_they_do(self):
-        after = training.last_job(self.cluster)
-        client = self.cluster.client(statement("counted", EPOCHS, SERVERS + ", engine.num_workers=2, "
-                                               "engine.max_workers=2"))
-        self.addCleanup(client.kill)
-        job = Training(self.cluster, "counted", after)
+        job = self.begin("counted")
         job.reached(2)
         master = self.cluster.object("pod", job.pods("master")[0][0])["status"]["podIP"]
         self.assertRegex(self.metrics(master, 7078), r'(?m)^sluice_pods\{role="worker",state="placed"\} 2$')

@@ -78,7 +78,8 @@ class Training:
     def story(self):
         events = self.events()
         begun = events[0][0] if events else 0
-        lines = [f"{at - begun:7.1f} {kind}: {detail}" for at, kind, detail in events if kind != "epoch_done"]
+        lines = [f"{at - begun:7.1f} {kind}: {detail}" for at, kind, detail in events
+                 if kind not in ("epoch_done", "evaluation_done")]
         return f"job {self.job} is {self.state} {self.error}\n" + "\n".join(lines[-60:])
 
 

@@ -1,0 +1,61 @@
+"""Jobs on real nodes, disturbed at random for some minutes: `run chaos`. Not one of the tests."""
+import collections
+import os
+import random
+import time
+
+from jobs_on_nodes import JobsOnNodes
+
+MINUTES = float(os.environ.get("CHAOS_MINUTES", "15"))
+SEED = int(os.environ.get("CHAOS_SEED", "1"))
+EPOCHS = 60
+MORE = "engine.num_workers=2, engine.min_workers=1, engine.max_workers=3, engine.num_ps=2"
+
+
+class Chaos(JobsOnNodes):
+    """One job after the other; what happens to them is chosen by CHAOS_SEED, for CHAOS_MINUTES."""
+
+    def test_jobs_are_disturbed(self):
+        self.chance = random.Random(SEED)
+        self.done = collections.Counter()
+        self.begun = time.time()
+        jobs = []
+        while self.left_seconds() > 0:
+            job = self.begin(f"chaos{len(jobs)}", EPOCHS, MORE)
+            jobs.append(job)
+            while not job.over and self.left_seconds() > 0:
+                time.sleep(self.chance.uniform(2, 12))
+                self.disturb(job)
+            self.expect_exact(job)
+            print(f"\n{time.time() - self.begun:.0f} s: {len(jobs)} jobs, each exact; {dict(self.done)}", flush=True)
+
+    def left_seconds(self):
+        return self.begun + 60 * MINUTES - time.time()
+
+    def disturb(self, job):
+        what = self.chance.choices(["worker", "ps", "master", "gateway", "restart", "cut", "drain"],
+                                   [8, 4, 4, 2, 1, 1, 2])[0]
+        how = self.chance.choice([0, 1, 30])  # as by force, as by a hurried and by a patient kubectl
+        names = self.names(job, what)
+        node = self.chance.choice(["1", "2"])
+        if what in ("worker", "ps", "master", "gateway"):
+            if not names:
+                return
+            self.end_pod(self.chance.choice(names), how)
+        elif what == "restart":
+            self.cluster.kubernetes("restart")
+        elif what == "cut":
+            self.cluster.kubernetes("cut", node)
+            time.sleep(self.chance.uniform(0, 20))
+            self.bring_back(node)
+        else:
+            drain = self.cluster.drain(f"node{node}")
+            drain.communicate(timeout=200)
+            self.cluster.kubectl("uncordon", f"node{node}")
+        print(f"{time.time() - self.begun:5.0f} s: {what} {how if names else node}", flush=True)
+        self.done[what] += 1
+
+    def names(self, job, what):
+        if what == "gateway":
+            return [pod["metadata"]["name"] for pod in self.cluster.gateways()]
+        return [name for name, _ in job.pods(what)] if what in ("worker", "ps", "master") else []
