@@ -81,11 +81,21 @@ begin() {
   setsid "${inside[@]}" "$@" >"$work/$name.log" 2>&1 </dev/null &
   echo $! >"$work/$name.pid"
 }
+# No thread of that process runs any more: its ports are free. Somebody else may have to reap it.
+ended() { # pid
+  local states
+  states=$(sed 's/.*) //; s/ .*//' /proc/"$1"/task/*/stat 2>/dev/null | tr -d '\n')
+  [ -z "${states//[ZX]/}" ]
+}
 end() { # name
   local pid
   pid=$(cat "$work/$1.pid" 2>/dev/null) || return 0
   kill -9 "$pid" 2>/dev/null || true
   wait "$pid" 2>/dev/null || true
+  for _ in $(seq 600); do
+    ! ended "$pid" || break
+    sleep 0.05
+  done
   rm -f "$work/$1.pid"
 }
 
