@@ -1,20 +1,8 @@
 #include "base/row_batch.h"
 
-#include <algorithm>
-#include <cctype>
+#include "base/letter_case.h"
 
 namespace sluice {
-namespace {
-
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
-}  // namespace
-
 std::optional<size_t> Schema::Find(std::string_view name) const {
   std::optional<size_t> found;
   int matches = 0;
@@ -22,7 +10,7 @@ std::optional<size_t> Schema::Find(std::string_view name) const {
     if (columns[i].name == name) {
       return i;
     }
-    if (EqualIgnoringCase(columns[i].name, name)) {
+    if (SameIgnoringCase(columns[i].name, name)) {
       found = i;
       ++matches;
     }

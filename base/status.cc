@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+
+#include "base/letter_case.h"
 
 namespace sluice {
 namespace {
@@ -46,13 +47,6 @@ const char* DefaultSqlState(Code code) {
 
 Status MakeStatus(Code code, std::string message, std::string_view sqlstate) {
   return Status(code, std::move(message)).SqlState(sqlstate);
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 // Levenshtein distance, O(|a| |b|); both are identifiers, so short.
@@ -294,14 +288,14 @@ std::optional<std::string> NearestName(std::string_view name,
   if (name.size() > kLongestName) {
     return std::nullopt;
   }
-  const std::string wanted = Lower(name);
+  const std::string wanted = LowerAscii(name);
   std::optional<std::string> nearest;
   size_t best = std::max<size_t>(2, wanted.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestName) {
       continue;
     }
-    const std::string lower = Lower(candidate);
+    const std::string lower = LowerAscii(candidate);
     // `hidden_units` stands for `model.hidden_units`: a missing prefix counts as a near miss, too.
     const size_t dot = lower.rfind('.');
     const size_t distance = dot != std::string::npos && lower.substr(dot + 1) == wanted

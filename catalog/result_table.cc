@@ -1,3 +1,4 @@
+#include "base/letter_case.h"
 #include "catalog/result_table_internal.h"
 
 #include <fmt/core.h>

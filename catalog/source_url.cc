@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 
 namespace sluice::catalog {
@@ -50,10 +51,6 @@ std::string WithoutSetting(std::string_view key, std::string_view settings, std:
   return kept;
 }
 
-char Lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 constexpr std::string_view kBlanks = " \t\r\n";
 
 size_t SkipBlanks(std::string_view text, size_t from) {
@@ -61,8 +58,7 @@ size_t SkipBlanks(std::string_view text, size_t from) {
 }
 
 bool IsSecretName(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  const std::string lower = LowerAscii(name);
   for (const std::string_view ending : {"password", "passwd", "pwd", "secret", "token"}) {
     if (lower.ends_with(ending)) {
       return true;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/letter_case.h"
 #include "parser/keywords.h"
 #include "parser/parser.h"
 #include "parser/quoting.h"
@@ -16,14 +17,6 @@ using Kind = Expression::Kind;
 // Operators of one expression: a chain of them is a tree of that depth, which is walked
 // recursively.
 constexpr int kMaxOperators = 1000;
-
-std::string Upper(std::string_view text) {
-  std::string upper(text);
-  for (char& c : upper) {
-    c = UpperAscii(c);
-  }
-  return upper;
-}
 
 class ExpressionParser {
  public:
@@ -94,7 +87,7 @@ Result<Expression> ExpressionParser::ParseLevel(Level level) {
     }
     Expression binary;
     binary.kind = Kind::kBinary;
-    binary.text = Upper(cursor_.Take().text);
+    binary.text = UpperAscii(cursor_.Take().text);
     ASSIGN_OR_RETURN(Expression right, ParseLevel(next));
     binary.span = {left.span.begin, right.span.end};
     binary.args.push_back(std::move(left));
@@ -116,7 +109,7 @@ Result<Expression> ExpressionParser::ParseUnary(Level level) {
   --depth_;
   Expression unary;
   unary.kind = Kind::kUnary;
-  unary.text = Upper(op.text);
+  unary.text = UpperAscii(op.text);
   unary.span = {op.span.begin, operand.span.end};
   unary.args.push_back(std::move(operand));
   return unary;

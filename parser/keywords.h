@@ -4,16 +4,13 @@
 #include <array>
 #include <string_view>
 
-namespace sluice::parser {
+#include "base/letter_case.h"
 
-inline char UpperAscii(char c) {
-  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-}
+namespace sluice::parser {
 
 // Whether `text` is the keyword `upper_case`, in any case.
 inline bool SameWord(std::string_view text, std::string_view upper_case) {
-  return std::equal(text.begin(), text.end(), upper_case.begin(), upper_case.end(),
-                    [](char a, char b) { return UpperAscii(a) == b; });
+  return SameIgnoringCase(text, upper_case);
 }
 
 template <size_t kSize>

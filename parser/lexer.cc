@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/letter_case.h"
 #include "parser/keywords.h"
 
 namespace sluice::parser {

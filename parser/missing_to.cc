@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "base/letter_case.h"
 #include "parser/keywords.h"
 #include "parser/statement_shape.h"
 
@@ -98,8 +99,7 @@ Status CheckAliasIsNoClause(Lexer& lexer, const Token& word) {
     return OkStatus();
   }
   const Following next = LookAhead(lexer);
-  std::string upper(word.text);
-  std::transform(upper.begin(), upper.end(), upper.begin(), UpperAscii);
+  const std::string upper = UpperAscii(word.text);
   if (verb && (GoesOnWithClause(next) || GoesOnWithOperand(word, next))) {
     return SyntaxError(fmt::format("{} without TO reads as an alias", upper))
         .At(word.span)

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "parser/missing_to.h"
 #include "parser/statement_shape.h"
 

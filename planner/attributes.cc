@@ -7,10 +7,10 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/letter_case.h"
 #include "base/value.h"
 #include "parser/printer.h"
 #include "planner/error_list.h"
-#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -26,7 +26,7 @@ bool IsNothing(const AttributeValue& value) {
 // Whether the value is null, or None as in Python, and not one of the choices (split.kind = none).
 bool MeansNothing(const AttributeValue& value, const AttributeSpec& spec) {
   const auto* word = std::get_if<AttributeValue::Word>(&value.value);
-  if (word == nullptr || LowerCase(word->text) != "none") {
+  if (word == nullptr || LowerAscii(word->text) != "none") {
     return IsNothing(value);
   }
   return spec.allowed.empty() || !models::CanonicalChoice(spec, word->text);
@@ -300,7 +300,7 @@ Status AttributeSet::BindAll(const std::vector<AttributeSpec>& specs,
                              const std::function<std::string(std::string_view)>& hint) {
   std::unordered_map<std::string, const AttributeSpec*> by_name;
   for (const AttributeSpec& spec : specs) {
-    by_name.emplace(LowerCase(spec.name), &spec);
+    by_name.emplace(LowerAscii(spec.name), &spec);
     Entry entry;
     entry.spec = &spec;
     entry.value = DefaultOf(spec);
@@ -308,12 +308,12 @@ Status AttributeSet::BindAll(const std::vector<AttributeSpec>& specs,
   }
   for (const AttributeSpec& spec : specs) {  // a name wins over another's alias
     for (const std::string& alias : spec.aliases) {
-      by_name.emplace(LowerCase(alias), &spec);
+      by_name.emplace(LowerAscii(alias), &spec);
     }
   }
   ErrorList errors;
   for (const parser::Attribute& attribute : attributes) {
-    const auto found = by_name.find(LowerCase(attribute.name.text));
+    const auto found = by_name.find(LowerAscii(attribute.name.text));
     if (found != by_name.end()) {
       errors.Add(BindOne(attribute, *found->second));
       continue;

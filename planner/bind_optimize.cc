@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
+#include "base/letter_case.h"
 #include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_select.h"
 #include "planner/error_list.h"
-#include "planner/letter_case.h"
 #include "planner/metric_list.h"
 
 namespace sluice::planner {
@@ -59,7 +59,7 @@ const std::vector<AttributeSpec>& Attributes() {
 
 // Solvers of linear programs have no "not equal", and SUM is the only function in SQLFlow.
 void CheckExpression(const Expression& expression, ErrorList* errors) {
-  if (expression.kind == Expression::Kind::kCall && UpperCase(expression.text) != "SUM") {
+  if (expression.kind == Expression::Kind::kCall && UpperAscii(expression.text) != "SUM") {
     errors->Add(
         NotFound(fmt::format("no function {} in TO MAXIMIZE and TO MINIMIZE", expression.text))
             .SqlState("42883")
@@ -107,7 +107,7 @@ Status ReadVariables(const std::string& text, Span span, BoundOptimize* bound) {
 Status CheckSolver(const parser::OptimizeStatement& statement) {
   static const std::vector<std::string> kSolvers = {"glpk", "baron"};
   if (!statement.solver || std::find(kSolvers.begin(), kSolvers.end(),
-                                     LowerCase(statement.solver->text)) != kSolvers.end()) {
+                                     LowerAscii(statement.solver->text)) != kSolvers.end()) {
     return OkStatus();
   }
   const auto nearest = NearestName(statement.solver->text, kSolvers);
@@ -119,7 +119,7 @@ Status CheckSolver(const parser::OptimizeStatement& statement) {
 
 void CheckColumn(const std::string& name, Span span, const BoundOptimize& bound,
                  const ColumnIndex& columns, ErrorList* errors) {
-  if (LowerCase(name) != LowerCase(bound.result_column) && !columns.Find(name)) {
+  if (LowerAscii(name) != LowerAscii(bound.result_column) && !columns.Find(name)) {
     errors->Add(columns.Missing(name, span));
   }
 }
@@ -147,7 +147,7 @@ Status CheckOptimize(const parser::OptimizeStatement& statement, catalog::DataSo
   }
   const auto variables =
       std::find_if(statement.attributes.begin(), statement.attributes.end(),
-                   [](const auto& own) { return LowerCase(own.name.text) == "variables"; });
+                   [](const auto& own) { return LowerAscii(own.name.text) == "variables"; });
   for (const std::string& variable : bound->variables) {
     if (!select->columns.Find(variable)) {
       errors.Add(select->columns.Missing(variable, variables->value.span));

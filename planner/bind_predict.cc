@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/letter_case.h"
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "models/features/cell_format.h"
@@ -27,12 +28,6 @@ std::string ResultColumn(const parser::PredictStatement& statement, const models
   return statement.target
              ? ReadNamePart(*statement.target, statement.target->parts.size() - 1, source)
              : label.column();
-}
-
-bool SameName(std::string_view a, std::string_view b) {
-  Schema one;
-  one.columns.push_back({std::string(a), DataType::kText, ""});
-  return one.Find(b).has_value();
 }
 
 // Each class adds a column, and a table has room for some 1,600.
@@ -86,10 +81,10 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
   for (const std::string& output : outputs) {
     const bool taken =
         std::any_of(plan->pass_through().begin(), plan->pass_through().end(),
-                    [&](const auto& column) { return SameName(column.name(), output); }) ||
-        SameName(plan->column(), output) ||
+                    [&](const auto& column) { return SameIgnoringCase(column.name(), output); }) ||
+        SameIgnoringCase(plan->column(), output) ||
         std::any_of(plan->extra_outputs().begin(), plan->extra_outputs().end(),
-                    [&](const std::string& other) { return SameName(other, output); });
+                    [&](const std::string& other) { return SameIgnoringCase(other, output); });
     if (taken) {
       errors.Add(
           InvalidArgument(fmt::format("the result would have two columns named '{}'", output))
@@ -160,13 +155,14 @@ Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
     }
   }
   for (const ColumnInfo* column : columns) {
-    if (SameName(column->name, label.column())) {
+    if (SameIgnoringCase(column->name, label.column())) {
       actual = column;
       continue;
     }
-    const auto replaced = std::find_if(
-        predicted.begin(), predicted.end(),
-        [&](const ColumnInfo& prediction) { return SameName(column->name, prediction.name); });
+    const auto replaced =
+        std::find_if(predicted.begin(), predicted.end(), [&](const ColumnInfo& prediction) {
+          return SameIgnoringCase(column->name, prediction.name);
+        });
     if (replaced == predicted.end()) {
       catalog::PutColumn(*column, plan->add_pass_through());
     } else if (column->name != replaced->name && source.dialect() != "sqlite") {
@@ -180,7 +176,8 @@ Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
                             column->name));
     }
   }
-  const bool taken = SameName(plan->column(), kActual) || select.columns.Find(kActual).has_value();
+  const bool taken =
+      SameIgnoringCase(plan->column(), kActual) || select.columns.Find(kActual).has_value();
   if (actual != nullptr && !taken) {
     plan->set_actual(actual->name);
     ColumnInfo renamed = *actual;

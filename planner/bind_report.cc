@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "base/letter_case.h"
 #include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_result.h"
 #include "planner/error_list.h"
-#include "planner/letter_case.h"
 #include "planner/plan_use_internal.h"
 #include "planner/result_columns.h"
 #include "planner/stored_model_internal.h"
@@ -38,13 +38,13 @@ Result<std::string> ExplainerOf(const parser::ModelReportStatement& statement,
   if (!statement.explainer) {
     return std::string(kImportanceExplainer);
   }
-  const std::string name = LowerCase(statement.explainer->text);
-  if (name == LowerCase(kImportanceExplainer)) {
+  const std::string name = LowerAscii(statement.explainer->text);
+  if (name == LowerAscii(kImportanceExplainer)) {
     return std::string(kImportanceExplainer);
   }
   const std::string hint = fmt::format("{} tells how often and with what gain each feature splits",
                                        kImportanceExplainer);
-  if (name == LowerCase(kShapExplainer)) {
+  if (name == LowerAscii(kShapExplainer)) {
     return Unimplemented(fmt::format("{}, the explanation of each row by its SHAP values, is not "
                                      "built yet",
                                      kShapExplainer))

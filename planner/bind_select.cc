@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/letter_case.h"
 #include "catalog/data_source.h"
 #include "planner/error_list.h"
-#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -18,7 +18,7 @@ Status CheckDistinctNames(const Schema& schema, Span span) {
   ErrorList errors;
   std::unordered_map<std::string, int> seen;
   for (const ColumnInfo& column : schema.columns) {
-    if (++seen[LowerCase(column.name)] == 2) {
+    if (++seen[LowerAscii(column.name)] == 2) {
       errors.Add(InvalidArgument(fmt::format("the SELECT has two columns named '{}'", column.name))
                      .SqlState("42701")
                      .At(span)

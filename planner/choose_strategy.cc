@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
+#include "base/letter_case.h"
 #include "planner/choose_internal.h"
 #include "planner/plan.pb.h"
 #include "planner/pods.h"
@@ -306,9 +306,7 @@ int64_t RowsOfWholeTable(int64_t rows, int64_t columns, uint32_t batch_size) {
 Result<int64_t> ReadBytes(const std::string& text, Span span) {
   double amount = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
-  std::string unit(end, text.data() + text.size());
-  std::transform(unit.begin(), unit.end(), unit.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::string unit = UpperAscii(std::string_view(end, text.data() + text.size()));
   unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
   constexpr std::string_view kUnits = "KMGT";
   double scale = 0;

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "catalog/data_source.h"
 #include "planner/column_spec.h"
 #include "planner/column_target.h"
 #include "planner/derive.h"
 #include "planner/free_text.h"
 #include "planner/grouped_number.h"
-#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -58,7 +58,7 @@ bool RequestsProcesses(const std::string& name, const parser::AttributeValue& va
   if (name == "engine.strategy") {
     const auto* word = std::get_if<parser::AttributeValue::Word>(&value.value);
     const auto* text = std::get_if<std::string>(&value.value);
-    const std::string strategy = LowerCase(word != nullptr ? word->text : text ? *text : "");
+    const std::string strategy = LowerAscii(word != nullptr ? word->text : text ? *text : "");
     return strategy == "allreduce" || strategy == "parameter_server";
   }
   return name == "engine.checkpoint_dir";
@@ -135,7 +135,7 @@ class Demands {
              const parser::Attribute& attribute = *demand.attribute;
              return demand.met(type, attribute) ||
                     (but_for_processes &&
-                     RequestsProcesses(LowerCase(attribute.name.text), attribute.value));
+                     RequestsProcesses(LowerAscii(attribute.name.text), attribute.value));
            });
   }
 

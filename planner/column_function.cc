@@ -1,6 +1,6 @@
 #include "planner/column_function.h"
 
-#include "planner/letter_case.h"
+#include "base/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -44,7 +44,7 @@ std::span<const ColumnFunction> ColumnFunctions() {
 }
 
 const ColumnFunction* FindColumnFunction(std::string_view name) {
-  const std::string wanted = UpperCase(name);
+  const std::string wanted = UpperAscii(name);
   for (const ColumnFunction& function : kFunctions) {
     if (function.name == wanted) {
       return &function;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "planner/letter_case.h"
+#include "base/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -41,7 +41,7 @@ std::string ColumnIndex::Nearest(const std::vector<std::string>& missing) const 
 ColumnIndex::ColumnIndex(const Schema& schema) : names_(schema.Names()) {
   for (size_t i = 0; i < names_.size(); ++i) {
     exact_.emplace(names_[i], i);
-    const auto [found, fresh] = any_case_.emplace(LowerCase(names_[i]), i);
+    const auto [found, fresh] = any_case_.emplace(LowerAscii(names_[i]), i);
     if (!fresh) {
       found->second = kAmbiguous;
     }
@@ -53,7 +53,7 @@ std::optional<size_t> ColumnIndex::Find(std::string_view name) const {
   if (exact != exact_.end()) {
     return exact->second;
   }
-  const auto any_case = any_case_.find(LowerCase(name));
+  const auto any_case = any_case_.find(LowerAscii(name));
   if (any_case == any_case_.end() || any_case->second == kAmbiguous) {
     return std::nullopt;
   }

@@ -7,10 +7,10 @@
 #include <limits>
 #include <optional>
 
+#include "base/letter_case.h"
 #include "parser/printer.h"
 #include "planner/column_function.h"
 #include "planner/expression_value.h"
-#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -107,7 +107,7 @@ Result<ColumnSpec> Reader::Argument(const Expression& argument,
 Status Reader::ReadShape(const Expression& argument, ColumnSpec* spec) const {
   const Expression& inner = WithoutParentheses(argument);
   const std::optional<std::string> word = WordOf(inner);
-  if (word && LowerCase(*word) == "none") {
+  if (word && LowerAscii(*word) == "none") {
     return OkStatus();
   }
   std::vector<Expression> sizes = {inner};
@@ -148,10 +148,10 @@ Status Reader::ReadTensor(ColumnSpec* spec) const {
     if (!delimiter) {
       return Wrong(call_.args[2], "the delimiter must be a string or COMMA");
     }
-    spec->delimiter = UpperCase(*delimiter) == "COMMA" ? "," : *delimiter;
+    spec->delimiter = UpperAscii(*delimiter) == "COMMA" ? "," : *delimiter;
   }
   if (call_.args.size() > 3) {
-    const std::string type = LowerCase(WordOf(call_.args[3]).value_or(""));
+    const std::string type = LowerAscii(WordOf(call_.args[3]).value_or(""));
     if (type == "int" || type == "int64" || type == "int32") {
       spec->element = ColumnSpec::ElementType::kInteger;
     } else if (type == "string") {
@@ -169,12 +169,12 @@ Status Reader::ReadKeyValue(ColumnSpec* spec) const {
   if (!delimiter || delimiter->empty()) {
     return Wrong(call_.args[4], "the key-value delimiter must be a string");
   }
-  spec->key_value_delimiter = UpperCase(*delimiter) == "COMMA" ? "," : *delimiter;
+  spec->key_value_delimiter = UpperAscii(*delimiter) == "COMMA" ? "," : *delimiter;
   if (spec->element != ColumnSpec::ElementType::kInteger) {
     return Wrong(call_.args[3], "the keys of a key:value list must be \"int\"");
   }
   if (call_.args.size() > 5) {
-    const std::string type = LowerCase(WordOf(call_.args[5]).value_or(""));
+    const std::string type = LowerAscii(WordOf(call_.args[5]).value_or(""));
     if (type != "float" && type != "float32") {
       return Wrong(call_.args[5], "the weights of a key:value list must be \"float\"");
     }
@@ -295,14 +295,14 @@ Status Reader::ReadEmbedding(ColumnSpec* spec) const {
   spec->dimension = static_cast<uint32_t>(dimension);
   spec->combiner = "sum";
   if (call_.args.size() > 2) {
-    spec->combiner = LowerCase(WordOf(call_.args[2]).value_or(""));
+    spec->combiner = LowerAscii(WordOf(call_.args[2]).value_or(""));
     if (spec->combiner != "sum" && spec->combiner != "mean" && spec->combiner != "sqrtn") {
       return Wrong(call_.args[2], fmt::format("a combiner is sum, mean or sqrtn, not {}",
                                               parser::Print(call_.args[2])));
     }
   }
   if (call_.args.size() > 3) {
-    spec->initializer = LowerCase(WordOf(call_.args[3]).value_or(""));
+    spec->initializer = LowerAscii(WordOf(call_.args[3]).value_or(""));
     if (spec->initializer != "ones" && spec->initializer != "zeros" &&
         spec->initializer != "uniform" && spec->initializer != "normal") {
       return Wrong(call_.args[3],

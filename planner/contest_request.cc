@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/registry/registry.h"
 #include "planner/error_list.h"
-#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -16,14 +16,14 @@ constexpr std::string_view kTune = "tune.";
 
 bool IsOf(const std::vector<models::AttributeSpec>& specs, const std::string& name) {
   return std::any_of(specs.begin(), specs.end(),
-                     [&](const auto& spec) { return LowerCase(spec.name) == name; });
+                     [&](const auto& spec) { return LowerAscii(spec.name) == name; });
 }
 
 Status ReadTuned(const parser::Attribute& attribute, const ContestRequest& request,
                  TunedAttribute* tuned) {
   const std::string name = attribute.name.text.substr(kTune.size());
   for (const TunedAttribute& other : request.tuned) {
-    if (LowerCase(other.name) == LowerCase(name)) {
+    if (LowerAscii(other.name) == LowerAscii(name)) {
       return InvalidArgument(fmt::format("attribute {} is given twice", attribute.name.text))
           .At(attribute.name.span);
     }
@@ -51,7 +51,7 @@ Status ReadContestRequest(const parser::TrainStatement& statement, ContestReques
   std::vector<parser::Attribute> automatic;
   std::vector<parser::Attribute> search;
   for (const parser::Attribute& attribute : statement.attributes) {
-    const std::string name = LowerCase(attribute.name.text);
+    const std::string name = LowerAscii(attribute.name.text);
     if (name.starts_with("auto.")) {
       request->automatic_span = automatic.empty() ? attribute.name.span : request->automatic_span;
       automatic.push_back(attribute);

@@ -8,9 +8,9 @@
 #include <set>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "models/features/cell_format.h"
 #include "models/model.pb.h"
-#include "planner/letter_case.h"
 #include "planner/metric_list.h"
 
 namespace sluice::planner {
@@ -49,7 +49,7 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
         .At(span)
         .Hint("leave it out");
   }
-  const std::string word = LowerCase(*text);
+  const std::string word = LowerAscii(*text);
   if (word == "f1" || word == "auto") {
     return word;
   }
@@ -182,7 +182,7 @@ Status FillClassWeights(const AttributeSet& attributes, const catalog::ColumnSta
   }
   std::vector<double> weights;
   const std::string text = attributes.Text(kClassWeight).value_or("");
-  if (LowerCase(text) == "balanced") {
+  if (LowerAscii(text) == "balanced") {
     const double least = 1.0 / static_cast<double>(std::max<int64_t>(rows, 1));
     for (const std::string& name : label->classes()) {
       weights.push_back(1 / (label->classes_size() * std::max(ShareOf(name, statistics), least)));

@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
-#include "planner/letter_case.h"
 #include "planner/number_style.h"
 
 namespace sluice::planner {
@@ -225,7 +225,7 @@ models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<si
   inputs_.resize(input_.schema.columns.size());
   models::Feature* feature = plan_.add_features();
   std::string own = name;
-  for (int& next = next_number_[LowerCase(name)]; !names_.insert(LowerCase(own)).second; ++next) {
+  for (int& next = next_number_[LowerAscii(name)]; !names_.insert(LowerAscii(own)).second; ++next) {
     own = fmt::format("{}_{}", name, next + 2);
   }
   feature->set_name(own);

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "catalog/data_source.h"
 #include "models/model.pb.h"
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
-#include "planner/letter_case.h"
 #include "planner/text_shape.h"
 #include "planner/time_shape.h"
 
@@ -55,7 +55,7 @@ void PutPositiveClassLast(const ColumnStatistics& statistics, std::vector<std::s
     return;
   }
   const auto says_yes = [](const std::string& name) {
-    const std::string word = LowerCase(name);
+    const std::string word = LowerAscii(name);
     return word == "yes" || word == "y" || word == "true" || word == "t" || word == "positive" ||
            word == "pos";
   };

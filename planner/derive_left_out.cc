@@ -4,9 +4,9 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/letter_case.h"
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
-#include "planner/letter_case.h"
 
 // Finds columns that say nothing about future rows.
 namespace sluice::planner {
@@ -161,7 +161,7 @@ WhyLeftOut OfInteger(const ColumnFacts& column, const DeriveInput& input) {
 }  // namespace
 
 bool NamesAnIdentifier(std::string_view name) {
-  const std::string lower = LowerCase(name);
+  const std::string lower = LowerAscii(name);
   for (const std::string_view word : {"id", "uuid", "guid", "rowid", "oid"}) {
     if (lower == word) {
       return true;
@@ -183,7 +183,7 @@ bool NamesACategory(std::string_view name) {
   if (NamesAnIdentifier(name)) {
     return true;
   }
-  const std::string lower = LowerCase(name);
+  const std::string lower = LowerAscii(name);
   const size_t last = lower.find_last_of("_ -.");
   const std::string noun = last == std::string::npos ? lower : lower.substr(last + 1);
   return std::find(std::begin(kNouns), std::end(kNouns), noun) != std::end(kNouns);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "planner/letter_case.h"
+#include "base/letter_case.h"
 
 namespace sluice::planner {
 
@@ -32,9 +32,9 @@ Result<std::vector<std::string>> ReadMetrics(std::string_view list, const models
   for (const std::string& name : SplitList(list)) {
     const std::string canonical = models::Metrics::CanonicalName(name);
     if (std::find(known.begin(), known.end(), canonical) != known.end()) {
-      const bool same = LowerCase(name) == canonical;
+      const bool same = LowerAscii(name) == canonical;
       const bool twice = std::any_of(metrics.begin(), metrics.end(), [&](const auto& other) {
-        return LowerCase(other) == LowerCase(name);
+        return LowerAscii(other) == LowerAscii(name);
       });
       if (!twice) {
         metrics.push_back(same ? canonical : name);

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/letter_case.h"
 #include "models/imports/import_network.h"
 #include "models/registry/python_type.h"
 #include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/compile/python_models.h"
-#include "planner/letter_case.h"
 #include "planner/plan_use_internal.h"
 
 // Plans of statements about the catalog itself (models, jobs); planning needs no lookups.
@@ -18,7 +18,7 @@ namespace sluice::planner {
 namespace {
 
 Result<std::string> LanguageOf(const parser::Name& name) {
-  const std::string language = LowerCase(name.text);
+  const std::string language = LowerAscii(name.text);
   const std::vector<std::string>& known = models::ImportLanguages();
   if (std::find(known.begin(), known.end(), language) != known.end()) {
     return language;
@@ -32,10 +32,9 @@ Result<std::string> LanguageOf(const parser::Name& name) {
 // Runs the source once, so that what is wrong with it is known now, and its attributes later.
 Status DescribePythonType(const parser::CreateModelTypeStatement& statement, const Options& options,
                           plan::CreateModelTypePlan* create) {
-  const Result<std::string> description =
-      DescribePythonModel({create->source(), statement.type.name,
-                           create->language() == models::kKerasInPython},
-                          options.python);
+  const Result<std::string> description = DescribePythonModel(
+      {create->source(), statement.type.name, create->language() == models::kKerasInPython},
+      options.python);
   if (description.ok()) {
     *create->mutable_source() = *description + "\n" + create->source();
     return models::ReadPythonType(*description).status().MovedTo(statement.type.span);

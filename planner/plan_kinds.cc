@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "planner/letter_case.h"
+#include "base/letter_case.h"
 #include "planner/plan_contest_internal.h"
 
 namespace sluice::planner {
@@ -56,13 +56,13 @@ Status ReadKinds(const ContestRequest& request, const std::vector<const ModelTyp
       further.begin(), further.end(), std::back_inserter(known),
       [&](const ModelType* one) { return std::find(open.begin(), open.end(), one) == open.end(); });
   for (const std::string& name : *asked) {
-    const std::string folded = LowerCase(name);
+    const std::string folded = LowerAscii(name);
     if (folded == "blend") {
       *blends = true;
       continue;
     }
     const auto found = std::find_if(known.begin(), known.end(), [&](const ModelType* type) {
-      return folded == KindOf(*type) || folded == LowerCase(type->name) ||
+      return folded == KindOf(*type) || folded == LowerAscii(type->name) ||
              (folded == "dnn" && type->family == ModelFamily::kDeep && !type->build);
     });
     if (found == known.end()) {

@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "parser/parser.h"
 #include "parser/printer.h"
 #include "planner/column_spec.h"
 #include "planner/column_target.h"
-#include "planner/letter_case.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::planner {
@@ -31,7 +31,7 @@ std::string MeaningOf(const ColumnSpec& spec) {
     inner.push_back(MeaningOf(part));
   }
   return fmt::format("{}({} {} {} {:?} {:?} {} {} {} {} {} {:?} {:?} [{}])",
-                     static_cast<int>(spec.kind), LowerCase(spec.name), spec.pattern,
+                     static_cast<int>(spec.kind), LowerAscii(spec.name), spec.pattern,
                      fmt::join(spec.shape, ","), spec.delimiter, spec.key_value_delimiter,
                      static_cast<int>(spec.element), spec.weighted_elements,
                      fmt::join(spec.boundaries, ","), spec.buckets, spec.dimension, spec.combiner,
@@ -85,7 +85,7 @@ void FindUnknownNames(const std::vector<parser::ColumnClause>& clauses,
       const bool known =
           !spec.ok() || spec->kind != ColumnSpec::Kind::kName ||
           std::any_of(features.inputs().begin(), features.inputs().end(), [&](const auto& input) {
-            return LowerCase(input.name()) == LowerCase(spec->name);
+            return LowerAscii(input.name()) == LowerAscii(spec->name);
           });
       if (!known) {
         unknown->push_back({parser::Print(expression), expression.span});

@@ -1,3 +1,4 @@
+#include "base/letter_case.h"
 #include "catalog/postgres/postgres_session_internal.h"
 
 #include <fmt/core.h>
@@ -291,9 +292,7 @@ Status TemporaryInSelect(const std::string& what) {
             "CREATE FUNCTION in a schema that stays, not in pg_temp, and let it read tables that "
             "stay");
   }
-  std::string statement = "CREATE " + kind;
-  std::transform(statement.begin(), statement.end(), statement.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const std::string statement = "CREATE " + UpperAscii(kind);
   return Unimplemented(fmt::format("the {} '{}' is temporary: other connections read for this "
                                    "statement, and do not see it",
                                    kind, name))

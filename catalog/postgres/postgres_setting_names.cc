@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/letter_case.h"
 #include "catalog/postgres/postgres_session_internal.h"
 #include "catalog/sql/sql_text.h"
 

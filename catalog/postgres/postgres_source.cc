@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/letter_case.h"
 #include "base/mutex.h"
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_cut_internal.h"

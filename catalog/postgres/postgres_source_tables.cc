@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_result_table_internal.h"

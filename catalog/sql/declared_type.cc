@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 
 namespace sluice::catalog {

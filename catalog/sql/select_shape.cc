@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/letter_case.h"
+
 namespace sluice::catalog {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/letter_case.h"
+
 namespace sluice::catalog {
 namespace {
 
@@ -231,16 +233,6 @@ int HexDigit(char c) {
     return c - 'a' + 10;
   }
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-std::string LowerAscii(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') {
-      c = static_cast<char>(c - 'A' + 'a');
-    }
-  }
-  return lower;
 }
 
 std::string QuoteName(std::string_view name) {

@@ -28,8 +28,6 @@ std::vector<SqlToken> TokenizeSql(std::string_view sql, Dialect dialect);
 // The statement without surrounding white space and semicolons (comments stay).
 std::string_view TrimStatement(std::string_view sql, Dialect dialect);
 
-std::string LowerAscii(std::string_view text);
-
 // 0 to 15; -1: `c` is not a hexadecimal digit.
 int HexDigit(char c);
 

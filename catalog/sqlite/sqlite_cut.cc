@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/letter_case.h"
 #include "catalog/sqlite/sqlite_cut_internal.h"
 
 namespace sluice::catalog {

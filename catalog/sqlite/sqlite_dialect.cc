@@ -1,3 +1,4 @@
+#include "base/letter_case.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "base/log.h"
 #include "catalog/embedded_session.h"
 #include "catalog/sql/sqlstate.h"

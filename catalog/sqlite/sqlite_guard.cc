@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
 

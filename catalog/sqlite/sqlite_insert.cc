@@ -1,3 +1,4 @@
+#include "base/letter_case.h"
 #include "catalog/sqlite/sqlite_insert_internal.h"
 
 #include <fmt/core.h>

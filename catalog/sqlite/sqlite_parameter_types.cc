@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "base/letter_case.h"
 #include "catalog/sql/declared_type.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_parameter_types_internal.h"

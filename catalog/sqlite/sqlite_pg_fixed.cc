@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 

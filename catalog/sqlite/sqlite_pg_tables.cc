@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "catalog/sql/declared_type.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sql/sqlstate.h"
 #include "catalog/sqlite/sqlite_result_table_internal.h"

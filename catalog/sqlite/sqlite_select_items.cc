@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
 

@@ -1,3 +1,4 @@
+#include "base/letter_case.h"
 #include "catalog/sqlite/sqlite_statement_pieces_internal.h"
 
 #include <utility>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/letter_case.h"
 #include "catalog/sql/timestamp_text.h"
 #include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_types_internal.h"

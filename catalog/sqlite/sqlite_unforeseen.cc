@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_unforeseen_internal.h"
 

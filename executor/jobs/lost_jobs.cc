@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/letter_case.h"
 #include "base/process.h"
 #include "catalog/sql/sql_text.h"
 #include "executor/jobs/job_answer.h"
@@ -74,8 +75,7 @@ Status LostJob(catalog::JobStore& jobs, const catalog::Job& job) {
   std::string hint = "run the statement again";
   if (!checkpoint.empty()) {
     hint = fmt::format("run it again: it continues from {}", checkpoint);
-  } else if (catalog::LowerAscii(job.statement).find("engine.checkpoint_dir") !=
-             std::string::npos) {
+  } else if (LowerAscii(job.statement).find("engine.checkpoint_dir") != std::string::npos) {
     // The event of the newest checkpoint may have been lost with the process.
     hint = "run it again: it continues from the newest checkpoint in its engine.checkpoint_dir";
   } else if (job.kind == "train") {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/letter_case.h"
+
 namespace sluice::models {
 namespace {
 
@@ -105,18 +107,15 @@ bool ReadKeyValue(std::string_view cell, char delimiter, CellFormat* format) {
 }  // namespace
 
 bool IsMissingWord(std::string_view text) {
-  constexpr std::string_view kWords[] = {"n/a",  "#n/a", "na",      "nan",     "null", "none",
-                                         "nil",  "<na>", "missing", "unknown", "-",    "--",
-                                         "---",  "?",    ".",       "n.a."};
+  constexpr std::string_view kWords[] = {"n/a", "#n/a", "na",      "nan",     "null", "none",
+                                         "nil", "<na>", "missing", "unknown", "-",    "--",
+                                         "---", "?",    ".",       "n.a."};
   constexpr size_t kLongest = 7;
   text = TrimBlanks(text);
   if (text.empty() || text.size() > kLongest) {
     return false;
   }
-  std::string word(text);
-  for (char& c : word) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  const std::string word = LowerAscii(text);
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
@@ -191,15 +190,11 @@ std::optional<double> ParseCategoryNumber(std::string_view text) {
 }
 
 std::optional<bool> ParseFlag(std::string_view text) {
-  const auto is = [text](std::string_view word) {
-    return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
-      return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
-    });
-  };
-  if (is("t") || is("true")) {
+  if (SameIgnoringCase(text, "t") || SameIgnoringCase(text, "true")) {
     return true;
   }
-  return is("f") || is("false") ? std::optional<bool>(false) : std::nullopt;
+  return SameIgnoringCase(text, "f") || SameIgnoringCase(text, "false") ? std::optional<bool>(false)
+                                                                        : std::nullopt;
 }
 
 CellFormat InferFormat(std::string_view cell) {

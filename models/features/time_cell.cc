@@ -6,6 +6,7 @@
 #include <numbers>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/features/cell_format.h"
 
 namespace sluice::models {
@@ -76,14 +77,11 @@ class TimeText {
   std::string Word() {
     std::string word;
     while (!rest_.empty()) {
-      const char c = rest_.front();
-      if (c >= 'A' && c <= 'Z') {
-        word += static_cast<char>(c - 'A' + 'a');
-      } else if (c >= 'a' && c <= 'z') {
-        word += c;
-      } else {
+      const char c = LowerAscii(rest_.front());
+      if (c < 'a' || c > 'z') {
         break;
       }
+      word += c;
       rest_.remove_prefix(1);
     }
     return word;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/letter_case.h"
 #include "models/features/cell_format.h"
 
 namespace sluice::models {
@@ -81,7 +82,7 @@ std::optional<UnitNumber> ParseUnitNumber(std::string_view text) {
   UnitNumber found;
   found.number = *number;
   for (const char c : std::string(TrimBlanks(prefix)) + "#" + std::string(TrimBlanks(suffix))) {
-    found.unit += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    found.unit += LowerAscii(c);
   }
   return found;
 }

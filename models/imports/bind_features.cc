@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/imports/bind_features_internal.h"
 #include "models/imports/onnx_rewrite_internal.h"
 
@@ -14,13 +14,6 @@ namespace sluice::models {
 namespace {
 
 constexpr std::string_view kMaskEnd = ".mask";
-
-bool SameName(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
 
 // TensorFlow names the value of "age" "age:0".
 std::string_view WithoutPort(std::string_view name) {
@@ -95,7 +88,7 @@ class Binder {
       if (feature.name() == name) {
         return &feature;
       }
-      if (SameName(feature.name(), name)) {
+      if (SameIgnoringCase(feature.name(), name)) {
         found = &feature;
       }
     }

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/metrics/metric_state_internal.h"
 
 namespace sluice::models {
@@ -94,7 +94,7 @@ std::string Metrics::CanonicalName(std::string_view name) {
   std::string folded;
   for (const char c : name) {
     if (c != '_' && c != '-' && c != ' ') {
-      folded.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+      folded.push_back(LowerAscii(c));
     }
   }
   for (const Spelling& spelling : kSpellings) {
@@ -102,9 +102,7 @@ std::string Metrics::CanonicalName(std::string_view name) {
       return std::string(spelling.name);
     }
   }
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string lower = LowerAscii(name);
   return lower.starts_with(std::string(kCoverage) + "q") ? lower : "";
 }
 

@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "base/letter_case.h"
 #include "models/features/label_quantiles.h"
 #include "models/model.pb.h"
 
@@ -48,17 +47,10 @@ constexpr std::array kLosses = {
     NamedLoss{kQuantileLoss, Kind::kQuantile},
 };
 
-bool SameName(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
 Result<Kind> FindKind(const std::string& name) {
   std::vector<std::string> names;
   for (const NamedLoss& loss : kLosses) {
-    if (SameName(loss.name, name)) {
+    if (SameIgnoringCase(loss.name, name)) {
       return loss.kind;
     }
     names.emplace_back(loss.name);

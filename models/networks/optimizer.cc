@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 
+#include "base/letter_case.h"
 #include "models/kernels/kernels.h"
 #include "models/model.pb.h"
 
@@ -22,13 +22,6 @@
 // - Ftrl: McMahan et al. 2013, with TensorFlow's shrinkage and beta
 namespace sluice::models {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 // One optimizer's arguments by name, with defaults filled in and ranges checked.
 using Arguments = std::map<std::string, double>;
@@ -411,7 +404,7 @@ void Optimizer::Adopt(const float*, std::span<float>, size_t) const {}
 Result<std::unique_ptr<Optimizer>> Optimizer::Make(const OptimizerSpec& spec, Of of) {
   std::vector<std::string> names;
   for (const OptimizerDescription& optimizer : Optimizers()) {
-    if (Lower(optimizer.name) == Lower(spec.name())) {
+    if (SameIgnoringCase(optimizer.name, spec.name())) {
       ASSIGN_OR_RETURN(Arguments arguments, ResolveArguments(optimizer, spec));
       if (of == Of::kBiases && !spec.decays_vectors()) {
         arguments.erase("weight_decay");

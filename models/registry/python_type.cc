@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/model_language.h"
 #include "models/registry/registry_internal.h"
 
@@ -76,7 +77,7 @@ Result<AttributeSpec> ReadAttribute(const rapidjson::Value& attribute) {
 Status CheckNotCommon(const AttributeSpec& spec) {
   for (const bool classes : {true, false}) {
     for (const AttributeSpec& common : UserType("", "", classes, {}).attributes) {
-      if (SameName(common.name, spec.name)) {
+      if (SameIgnoringCase(common.name, spec.name)) {
         return InvalidArgument(
                    fmt::format("attribute '{}' has the name of one that every network has",
                                spec.name.substr(spec.name.find('.') + 1)))

@@ -1,10 +1,10 @@
 #include "models/registry/registry.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "base/status.h"
 #include "models/families/family.h"
 #include "models/families/family_layers.h"
@@ -70,13 +70,6 @@ std::string_view AttributeTypeName(AttributeType type) {
   return "unknown";
 }
 
-bool SameName(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
 const std::vector<ModelType>& ModelTypes() {
   static const std::vector<ModelType> types = MakeModelTypes();
   return types;
@@ -84,9 +77,9 @@ const std::vector<ModelType>& ModelTypes() {
 
 const ModelType* FindModelType(std::string_view name) {
   for (const ModelType& type : ModelTypes()) {
-    if (SameName(type.name, name) ||
+    if (SameIgnoringCase(type.name, name) ||
         std::any_of(type.aliases.begin(), type.aliases.end(),
-                    [name](const std::string& alias) { return SameName(alias, name); })) {
+                    [name](const std::string& alias) { return SameIgnoringCase(alias, name); })) {
       return &type;
     }
   }
@@ -104,9 +97,9 @@ const GraphBuilder* BuilderOf(const ModelType& type, const ModelSpec& spec) {
 
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name) {
   for (const AttributeSpec& spec : type.attributes) {
-    if (SameName(spec.name, name) ||
+    if (SameIgnoringCase(spec.name, name) ||
         std::any_of(spec.aliases.begin(), spec.aliases.end(),
-                    [name](const std::string& alias) { return SameName(alias, name); })) {
+                    [name](const std::string& alias) { return SameIgnoringCase(alias, name); })) {
       return &spec;
     }
   }
@@ -115,21 +108,21 @@ const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name)
 
 std::string UnknownAttributeHint(const ModelType& type, std::string_view name) {
   for (const KnownMistake& mistake : kKnownMistakes) {
-    if (SameName(mistake.name, name)) {
+    if (SameIgnoringCase(mistake.name, name)) {
       return std::string(mistake.hint);
     }
   }
   std::vector<std::string> names;
   for (const AttributeSpec& spec : type.attributes) {
     const auto same_end = [name](const std::string& own) {
-      return SameName(WithoutPrefix(own), WithoutPrefix(name));
+      return SameIgnoringCase(WithoutPrefix(own), WithoutPrefix(name));
     };
     if (same_end(spec.name) || std::any_of(spec.aliases.begin(), spec.aliases.end(), same_end)) {
       return "did you mean '" + spec.name + "'?";
     }
     names.push_back(spec.name);
   }
-  if (type.family == ModelFamily::kTrees && SameName(type.name, "xgboost.gblinear")) {
+  if (type.family == ModelFamily::kTrees && SameIgnoringCase(type.name, "xgboost.gblinear")) {
     const ModelType* trees = FindModelType("xgboost.gbtree");
     if (trees != nullptr && FindAttribute(*trees, name) != nullptr) {
       return "xgboost.gblinear grows no trees; xgboost.gbtree has this attribute";
@@ -147,12 +140,13 @@ std::optional<std::string> CanonicalChoice(const AttributeSpec& spec, std::strin
   }
   const size_t at = text.find('@');
   for (const std::string& choice : spec.allowed) {
-    if (SameName(choice, text)) {
+    if (SameIgnoringCase(choice, text)) {
       return choice;
     }
     const bool takes_number = choice.size() > 2 && choice.ends_with("@n");
     if (takes_number && at != std::string_view::npos &&
-        SameName(std::string_view(choice).substr(0, choice.size() - 2), text.substr(0, at))) {
+        SameIgnoringCase(std::string_view(choice).substr(0, choice.size() - 2),
+                         text.substr(0, at))) {
       const std::string_view number = text.substr(at + 1);
       // A trailing '-' is XGBoost's notation: lists without a relevant row count as 0 instead of 1.
       const size_t digits = number.find_first_not_of("0123456789.");

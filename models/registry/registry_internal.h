@@ -36,8 +36,6 @@ void SetDefault(ModelType* type, std::string_view name, const AttributeDefault& 
 AttributeSpec Required(AttributeSpec spec);
 AttributeSpec WithoutEffect(AttributeSpec spec);
 
-bool SameName(std::string_view a, std::string_view b);  // ignores case
-
 // The attributes of every training: train.*, validation.*, split.*, engine.*.
 std::vector<AttributeSpec> TrainingAttributes();
 std::vector<ModelType> NetworkTypes();

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/networks/optimizer.h"
 #include "models/registry/registry_internal.h"
 
@@ -80,7 +81,8 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
               "train.epoch is not given and there are validation rows"));
   attributes->push_back(Text(
       "train.early_stopping_metric", {}, {},
-      "metric of the validation rows that decides when a training stops and which weights are kept; "
+      "metric of the validation rows that decides when a training stops and which weights are "
+      "kept; "
       "when not given, log_loss of classes, rmse of numbers, the loss itself of a model type that "
       "has loss()"));
   attributes->push_back(
@@ -163,11 +165,11 @@ ModelType Linear(bool classification) {
   type.default_optimizer = "Ftrl";
   AppendTask(classification, &type.attributes);
   type.attributes.push_back(SparseCombiner("model.sparse_combiner"));
-  type.attributes.push_back(
-      Number("model.ridge", {}, Between(0, 1e9),
-             "penalty on half the squared weights beside the sum of the rows' losses, where the "
-             "model is trained to its optimum: when not given, 1, but 0.01 for a regressor's numeric "
-             "features"));
+  type.attributes.push_back(Number(
+      "model.ridge", {}, Between(0, 1e9),
+      "penalty on half the squared weights beside the sum of the rows' losses, where the "
+      "model is trained to its optimum: when not given, 1, but 0.01 for a regressor's numeric "
+      "features"));
   type.attributes.push_back(OptimizerName("model.optimizer", "model", type.default_optimizer));
   AppendOptimizerArguments("optimizer", &type.attributes);
   AppendTraining(&type.attributes);
@@ -265,7 +267,7 @@ ModelType UserType(std::string name, std::string doc, bool classification,
 std::optional<bool> IsLossOfClasses(std::string_view loss) {
   for (const bool classes : {true, false}) {
     for (const std::string& name : LossNames(classes)) {
-      if (SameName(name, loss)) {
+      if (SameIgnoringCase(name, loss)) {
         return classes;
       }
     }

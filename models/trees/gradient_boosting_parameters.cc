@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
 
+#include "base/letter_case.h"
 #include "base/value.h"
 #include "models/model.pb.h"
 #include "models/trees/gradient_boosting_internal.h"
@@ -15,13 +15,6 @@ namespace {
 
 // OpenMP aborts the process if it cannot start that many.
 constexpr int kMaxThreads = 256;
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 Result<std::string> SettingText(const Attribute& attribute) {
   switch (attribute.value_case()) {
@@ -54,22 +47,21 @@ struct Type {
 
 Result<Type> TypeOf(const std::string& spelled) {
   Type type;
-  type.name = Lower(spelled);
+  type.name = LowerAscii(spelled);
   constexpr std::string_view kPrefix = "xgboost.";
   if (type.name.starts_with(kPrefix)) {
     type.name = type.name.substr(kPrefix.size());
   }
-  static const std::vector<std::string> kNames = {
-      "gbtree",
-      "dart",
-      "gblinear",
-      "xgbclassifier",
-      "xgbregressor",
-      "xgbrfclassifier",
-      "xgbrfregressor",
-      "xgbranker",
-      "boostedtreesclassifier",
-      "boostedtreesregressor"};
+  static const std::vector<std::string> kNames = {"gbtree",
+                                                  "dart",
+                                                  "gblinear",
+                                                  "xgbclassifier",
+                                                  "xgbregressor",
+                                                  "xgbrfclassifier",
+                                                  "xgbrfregressor",
+                                                  "xgbranker",
+                                                  "boostedtreesclassifier",
+                                                  "boostedtreesregressor"};
   if (std::find(kNames.begin(), kNames.end(), type.name) == kNames.end()) {
     return NotFound(fmt::format("no boosted model of type '{}'", spelled))
         .Hint(

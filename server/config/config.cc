@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "base/letter_case.h"
 #include "catalog/source_url.h"
 
 namespace sluice::server {
@@ -200,10 +200,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
     RETURN_IF_ERROR(ReadFile(path, config));
   }
   for (const Key& key : kKeys) {
-    std::string variable = "SLUICE_";
-    for (const char* c = key.name; *c != '\0'; ++c) {
-      variable += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
-    }
+    const std::string variable = "SLUICE_" + UpperAscii(key.name);
     if (const char* value = Environment(variable)) {
       RETURN_IF_ERROR(SetKey(config, key.name, value, "environment variable " + variable));
     }

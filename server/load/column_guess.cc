@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
+
+#include "base/letter_case.h"
 
 namespace sluice::server {
 namespace {
@@ -21,12 +22,6 @@ size_t WholeDigits(std::string_view text) {
     ++count;
   }
   return count > 1 && text.front() == '0' ? 0 : count;
-}
-
-bool SameText(std::string_view text, std::string_view lower) {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  });
 }
 
 // The number in the `count` digits at `at`; -1: they are not all digits.
@@ -163,10 +158,10 @@ std::optional<double> ReadNumber(std::string_view text) {
 }
 
 std::optional<bool> ReadFlag(std::string_view text) {
-  if (SameText(text, "true")) {
+  if (SameIgnoringCase(text, "true")) {
     return true;
   }
-  return SameText(text, "false") ? std::optional<bool>(false) : std::nullopt;
+  return SameIgnoringCase(text, "false") ? std::optional<bool>(false) : std::nullopt;
 }
 
 bool IsMissingMark(std::string_view text) {
@@ -174,7 +169,7 @@ bool IsMissingMark(std::string_view text) {
                                                       "none", "nan", "\\n",  "?"};
   return text.empty() || (text.size() <= 4 &&
                           std::any_of(kMarks.begin(), kMarks.end(), [text](std::string_view mark) {
-                            return SameText(text, mark);
+                            return SameIgnoringCase(text, mark);
                           }));
 }
 

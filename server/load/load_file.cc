@@ -7,18 +7,12 @@
 #include <map>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "server/load/load_file_internal.h"
 #include "server/load/load_table.h"
 
 namespace sluice::server {
 namespace {
-
-std::string LowerAscii(std::string text) {
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
-}
 
 bool IsPlainName(std::string_view name) {
   const auto plain = [](char c) {

@@ -1,9 +1,8 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
 #include "parser/quoting.h"
@@ -100,12 +99,7 @@ class ScriptTarget final : public LoadTarget {
   ScriptTarget(const RunSql& run, bool postgres) : run_(run), postgres_(postgres) {}
 
   std::string Fold(std::string_view name) const override {
-    std::string folded(name);
-    if (postgres_) {
-      std::transform(folded.begin(), folded.end(), folded.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    }
-    return folded;
+    return postgres_ ? LowerAscii(name) : std::string(name);
   }
   bool ReadsTexts() const override { return false; }  // an error has no place there
   Result<std::optional<catalog::TableName>> Find(const catalog::TableName& table) override {

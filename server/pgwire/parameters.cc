@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/binary_forms_internal.h"
 #include "server/pgwire/column_types.h"
@@ -79,7 +80,7 @@ std::optional<Number> ReadWhole(std::string_view text) {
 
 // PostgreSQL accepts prefixes of words as booleans.
 std::optional<bool> ReadBool(std::string_view text) {
-  const std::string word = catalog::LowerAscii(TrimAscii(text));
+  const std::string word = LowerAscii(TrimAscii(text));
   if (word == "1" || word == "on") {
     return true;
   }

@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cctype>
+#include "base/letter_case.h"
 
 namespace sluice::server {
 namespace {
@@ -62,13 +61,6 @@ seed, local_cpus, in_process_work, progress, async, on_disconnect
 )"},
 };
 
-std::string InCapitals(std::string_view text) {
-  std::string upper(text);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return upper;
-}
-
 }  // namespace
 
 std::vector<std::string> StatementHelpTopics() {
@@ -80,7 +72,7 @@ std::vector<std::string> StatementHelpTopics() {
 }
 
 Result<std::string> StatementHelp(std::string_view topic) {
-  const std::string wanted = InCapitals(topic);
+  const std::string wanted = UpperAscii(topic);
   std::string overview;
   for (const Topic& known : kTopics) {
     // "MODEL" and "ALTER" are enough.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/letter_case.h"
 #include "parser/keywords.h"
 #include "parser/printer.h"
 
@@ -28,11 +29,6 @@ struct Unit {
 // PostgreSQL's spellings, the largest unit first.
 constexpr Unit kUnits[] = {
     {"d", kMillisOfDay}, {"h", 3'600'000}, {"min", 60'000}, {"s", kMillisOfSecond}, {"ms", 1}};
-
-bool SameText(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return parser::UpperAscii(x) == parser::UpperAscii(y); });
-}
 
 std::vector<SettingSpec> MakeSettings() {
   std::vector<SettingSpec> settings;
@@ -129,12 +125,12 @@ std::optional<int64_t> FlagOf(const AttributeValue& value) {
   }
   const std::string text = TextOf(value);
   for (const std::string_view word : {"on", "true", "yes"}) {
-    if (SameText(text, word)) {
+    if (SameIgnoringCase(text, word)) {
       return 1;
     }
   }
   for (const std::string_view word : {"off", "false", "no"}) {
-    if (SameText(text, word)) {
+    if (SameIgnoringCase(text, word)) {
       return 0;
     }
   }
@@ -148,7 +144,7 @@ std::optional<int64_t> WordOf(const SettingSpec& setting, const AttributeValue& 
     text = "off";
   }
   for (size_t i = 0; i < setting.words.size(); ++i) {
-    if (SameText(text, setting.words[i])) {
+    if (SameIgnoringCase(text, setting.words[i])) {
       return -1 - static_cast<int64_t>(i);
     }
   }
@@ -223,7 +219,7 @@ Status CheckSettingValue(const SettingSpec& setting, const parser::AttributeValu
 Result<const SettingSpec*> FindSetting(const parser::Name& name) {
   std::vector<std::string> names;
   for (const SettingSpec& setting : Settings()) {
-    if (SameText(name.text, setting.name)) {
+    if (SameIgnoringCase(name.text, setting.name)) {
       return &setting;
     }
     names.push_back(setting.name);

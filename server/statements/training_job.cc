@@ -9,11 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
-#include "executor/local/detached_job.h"
 #include "executor/executor.h"
+#include "executor/local/detached_job.h"
 #include "executor/pods/training_jobs.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
@@ -33,13 +34,6 @@ class DiscardingSink final : public executor::ResultSink {
   void Progress(const elastic::Progress&) override {}
   void Done(const std::string&) override {}
 };
-
-std::string LowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
 
 // Attributes that a spec adds to a statement.
 class Additions {
@@ -63,7 +57,7 @@ class Additions {
   }
   bool Says(const std::string& name) const {
     return std::any_of(statement_.attributes.begin(), statement_.attributes.end(),
-                       [&name](const auto& each) { return LowerCase(each.name.text) == name; });
+                       [&name](const auto& each) { return LowerAscii(each.name.text) == name; });
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "parser/lexer.h"
 #include "tests/fuzz/target.h"
@@ -170,7 +171,7 @@ void AgainstPostgres(const std::string& sql) {
 // Whether a ';' on the line after the text ends a statement. Not for triggers, which contain
 // semicolons.
 void AgainstSqlite(const std::string& sql) {
-  if (catalog::LowerAscii(sql).find("trigger") != std::string::npos) {
+  if (LowerAscii(sql).find("trigger") != std::string::npos) {
     return;
   }
   const std::string text = sql + "\n;";

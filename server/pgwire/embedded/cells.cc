@@ -7,6 +7,7 @@
 #include <bit>
 #include <charconv>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/binary_forms_internal.h"
 #include "server/pgwire/messages.h"
@@ -289,7 +290,7 @@ Result<catalog::SqlParameter> ParameterValue(uint32_t type, std::string text) {
                                 : invalid("numeric");
     }
     case kBoolOid: {
-      const std::string_view word = BoolOf(catalog::LowerAscii(text));
+      const std::string_view word = BoolOf(LowerAscii(text));
       return word.empty() ? invalid("boolean")
                           : Result<catalog::SqlParameter>(
                                 catalog::SqlParameter(int64_t{word == "t" ? 1 : 0}));

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "base/letter_case.h"
 #include "server/pgwire/embedded/session_reader_internal.h"
 
 namespace sluice::server::pgwire {
@@ -21,7 +22,7 @@ Status TakeCopyOption(SessionReader& reader, SessionStatement::CopyOptions* opti
   };
   if (reader.Take("FORMAT")) {
     const Span place = reader.Place();
-    const std::string format = catalog::LowerAscii(reader.TakeValue());
+    const std::string format = LowerAscii(reader.TakeValue());
     options->binary = format == "binary";
     options->csv = format == "csv";
     return options->binary || options->csv || format == "text"

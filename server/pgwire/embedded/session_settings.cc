@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 
 namespace sluice::server::pgwire {
@@ -30,7 +31,7 @@ constexpr std::array<std::string_view, 7> kConstant = {
     "integer_datetimes", "session_authorization", "server_version_num"};
 
 bool IsUtf8Encoding(const std::string& value) {
-  const std::string name = catalog::LowerAscii(value);
+  const std::string name = LowerAscii(value);
   return name == "utf8" || name == "utf-8" || name == "unicode" || name == "sql_ascii" ||
          name == "default";
 }
@@ -72,7 +73,7 @@ SessionSettings::SessionSettings(std::string version, std::string user,
     if (name != "user" && name != "database" && name != "options" && name != "replication" &&
         !name.starts_with("_pq_.")) {
       // An error leaves the setting unchanged.
-      [[maybe_unused]] const Status set = Set(catalog::LowerAscii(name), value, false);
+      [[maybe_unused]] const Status set = Set(LowerAscii(name), value, false);
     }
   }
   first_ = values_;
@@ -98,7 +99,7 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
     return Unimplemented("SQLite reads a backslash as itself")
         .Hint("standard_conforming_strings stays on");
   }
-  if (catalog::LowerAscii(value) == "default") {
+  if (LowerAscii(value) == "default") {
     return Reset(name);
   }
   if (name == "datestyle") {
@@ -154,7 +155,7 @@ void SessionSettings::End(bool committed) {
 std::vector<std::pair<std::string, std::string>> SessionSettings::Reported() const {
   std::vector<std::pair<std::string, std::string>> reported;
   for (const std::string_view name : kReported) {
-    const auto found = values_.find(catalog::LowerAscii(name));
+    const auto found = values_.find(LowerAscii(name));
     reported.emplace_back(name, found == values_.end() ? "" : found->second);
   }
   return reported;

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/letter_case.h"
 #include "server/pgwire/embedded/session_reader_internal.h"
 #include "server/pgwire/prepared_text.h"
 
@@ -103,14 +104,14 @@ SessionRead ReadSet(SessionReader& reader) {
     if (!name.has_value()) {
       return reader.Unexpected();
     }
-    statement.name = catalog::LowerAscii(*name);
+    statement.name = LowerAscii(*name);
     if (statement.name == "role" || statement.name == "authorization") {
       return Status(Code::kPermissionDenied,
                     "a session over SQLite stays the user that has logged in")
           .SqlState("42501");
     }
     while (reader.TakeSymbol(".")) {
-      statement.name += "." + catalog::LowerAscii(reader.TakeName().value_or(""));
+      statement.name += "." + LowerAscii(reader.TakeName().value_or(""));
     }
     if (statement.name == "names") {
       statement.name = "client_encoding";
@@ -157,9 +158,9 @@ SessionRead ReadName(SessionReader& reader, StatementKind kind, std::string tag)
     return reader.Unexpected();
   }
   const bool folds = kind == StatementKind::kShow || kind == StatementKind::kReset;
-  statement.name = folds ? catalog::LowerAscii(*name) : *name;
+  statement.name = folds ? LowerAscii(*name) : *name;
   while (reader.TakeSymbol(".")) {
-    statement.name += "." + catalog::LowerAscii(reader.TakeName().value_or(""));
+    statement.name += "." + LowerAscii(reader.TakeName().value_or(""));
   }
   return reader.AtEnd() ? SessionRead(statement) : reader.Unexpected();
 }
