@@ -67,9 +67,9 @@ double ThreadMillis() {
   return 1e3 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-// 1,000 nodes, 10,000 pods of which half are workers of 100 jobs, and room for 1,000 more. `blocked`:
-// the others are servers of these jobs, and so many further jobs of a higher priority have waited
-// for long: each needs 700 workers for which the servers leave no room.
+// 1,000 nodes, 10,000 pods of which half are workers of 100 jobs, and room for 1,000 more.
+// `blocked`: the others are servers of these jobs, and so many further jobs of a higher priority
+// have waited for long: each needs 700 workers for which the servers leave no room.
 ClusterState LargeCluster(int blocked) {
   constexpr int kNodes = 1'000, kJobs = 100, kOthers = 5'000, kWorkers = 5'000;
   ClusterState state;
@@ -280,15 +280,18 @@ int Main(const std::filesystem::path& folder) {
   Edl(report);
   ElasticDl(report);
   Hour(report);
-  report.Text("\n## The time of a decision\n"
-      "1,000 nodes and 10,000 pods, half of them workers of 100 jobs of three priorities; one core's "
+  report.Text(
+      "\n## The time of a decision\n"
+      "1,000 nodes and 10,000 pods, half of them workers of 100 jobs of three priorities; one "
+      "core's "
       "time, median of 7.\n\n| | ms | starts | suspended | goal |\n|---|---|---|---|---|\n");
   const auto row = [&report](const std::string& what, const Decision& decision) {
     report.Row(what, {Number(decision.millis, 0), fmt::format("{}", decision.starts),
                       fmt::format("{}", decision.suspended), "100"});
   };
   row("no job has to wait", TimeDecision(LargeCluster(0)));
-  row("one job of a higher priority waits for 700 workers of 8 processors", TimeDecision(LargeCluster(1)));
+  row("one job of a higher priority waits for 700 workers of 8 processors",
+      TimeDecision(LargeCluster(1)));
   row("five such jobs", TimeDecision(LargeCluster(5)));
   report.Write();
   return 0;

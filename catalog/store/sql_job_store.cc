@@ -10,6 +10,7 @@
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/job_row_internal.h"
 #include "catalog/store/role_oid.h"
+#include "catalog/store/sql_job_journal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -21,7 +22,8 @@ class SqlJobStore final : public JobStore {
       : tables_(tables),
         database_(std::move(database)),
         role_(std::move(role)),
-        query_(tables_, *database_) {}
+        query_(tables_, *database_),
+        journal_(tables_, *database_) {}
 
   Result<int64_t> Create(const Job& job) override {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
@@ -151,75 +153,12 @@ class SqlJobStore final : public JobStore {
     });
   }
 
-  Result<int64_t> BeginTerm(int64_t job) override {
-    return Again([&]() -> Result<int64_t> {
-      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-      RETURN_IF_ERROR(tables_.Create(*session));
-      ASSIGN_OR_RETURN(
-          const SqlRows rows,
-          session->Query(
-              tables_.Resolve("INSERT INTO {job_terms} AS t (job_id, term) VALUES ($1, 1)"
-                              " ON CONFLICT (job_id) DO UPDATE SET term = t.term + 1"
-                              " RETURNING term"),
-              {job}));
-      return IntegerCell(rows.at(0).at(0));
-    });
-  }
-
+  Result<int64_t> BeginTerm(int64_t job) override { return journal_.BeginTerm(job); }
   Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
                        bool anew, std::optional<int64_t>* last) override {
-    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-    ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.dialect(), true));
-    // Locks the row: a term that begins meanwhile waits, and then reads what is written here.
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        session->Query(tables_.Resolve("UPDATE {job_terms} SET term = term WHERE job_id = $1"
-                                       " AND term = $2 RETURNING term"),
-                       {job, term}));
-    if (rows.empty()) {
-      return Status(Code::kAborted,
-                    fmt::format("job {} has another master by now: term {} is over", job, term));
-    }
-    ASSIGN_OR_RETURN(
-        const SqlRows end,
-        session->Query(tables_.Resolve("SELECT coalesce(max(position), 0) FROM {job_journal}"
-                                       " WHERE job_id = $1"),
-                       {job}));
-    int64_t position = IntegerCell(end.at(0).at(0));
-    if (position > last->value_or(position)) {  // no other process appends in this term
-      *last = position;
-      return OkStatus();
-    }
-    *last = position;
-    if (anew) {
-      RETURN_IF_ERROR(
-          session->Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
-              .status());
-    }
-    for (const std::string& entry : entries) {
-      ASSIGN_OR_RETURN(const SqlRows inserted,
-                       session->Query(tables_.Resolve("INSERT INTO {job_journal} (job_id, entry)"
-                                                      " VALUES ($1, $2) RETURNING position"),
-                                      {job, SqlBytes{entry}}));
-      position = IntegerCell(inserted.at(0).at(0));
-    }
-    RETURN_IF_ERROR(transaction->Commit());
-    *last = position;
-    return OkStatus();
+    return journal_.Append(job, term, entries, anew, last);
   }
-
-  Result<std::vector<std::string>> Journal(int64_t job) override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        query_.Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position", {job}));
-    std::vector<std::string> entries;
-    entries.reserve(rows.size());
-    for (const std::vector<Value>& row : rows) {
-      entries.push_back(TextCell(row[0]));
-    }
-    return entries;
-  }
+  Result<std::vector<std::string>> Journal(int64_t job) override { return journal_.Read(job); }
 
   Status KeepRecord(int64_t job, const std::string& name, const std::string& content) override {
     return Again([&]() -> Status {
@@ -445,8 +384,7 @@ class SqlJobStore final : public JobStore {
     RETURN_IF_ERROR(
         session.Query(tables_.Resolve("DELETE FROM {job_records} WHERE job_id = $1"), {job})
             .status());
-    return session.Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
-        .status();
+    return journal_.Delete(session, job);
   }
 
   static Status NoJob(int64_t id) {
@@ -457,6 +395,7 @@ class SqlJobStore final : public JobStore {
   const std::unique_ptr<SqlDatabase> database_;
   const std::shared_ptr<RoleOid> role_;  // null: a database without roles
   CatalogQuery query_;
+  SqlJobJournal journal_;
 };
 
 }  // namespace

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "models/features/categorizer_internal.h"
@@ -92,39 +90,19 @@ Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::stri
                         spec.boundaries_size(), buckets));
       }
       return made;
-    case Categorizer::TIME_PART:
+    case Categorizer::TIME_PART: {
       made.kind_ = Kind::kTimePart;
-      RETURN_IF_ERROR(ReadTimePart(spec, &made));
+      ASSIGN_OR_RETURN(made.time_part_, FindTimePart(spec.time_part()));
+      if (buckets < TimePartValues(made.time_part_)) {
+        return InvalidArgument(fmt::format("'{}' needs {} buckets, not {}", spec.time_part(),
+                                           TimePartValues(made.time_part_), buckets));
+      }
       return made;
+    }
     default:
       return InvalidArgument(
           fmt::format("categorizer {} cannot stand for one column", static_cast<int>(spec.kind())));
   }
-}
-
-Status CellCategorizer::ReadTimePart(const Categorizer& spec, CellCategorizer* categorizer) {
-  struct Part {
-    std::string_view name;
-    TimePart part;
-    uint32_t values;
-  };
-  constexpr Part kParts[] = {
-      {"minute", TimePart::kMinute, 60},  {"hour", TimePart::kHour, 24},
-      {"weekday", TimePart::kWeekday, 7}, {"day", TimePart::kDay, 31},
-      {"month", TimePart::kMonth, 12},    {"quarter", TimePart::kQuarter, 4}};
-  for (const Part& part : kParts) {
-    if (part.name == spec.time_part()) {
-      if (spec.buckets() < part.values) {
-        return InvalidArgument(
-            fmt::format("'{}' needs {} buckets, not {}", part.name, part.values, spec.buckets()));
-      }
-      categorizer->time_part_ = part.part;
-      return OkStatus();
-    }
-  }
-  return InvalidArgument(fmt::format(
-      "'{}' is no part of a time: expected minute, hour, weekday, day, month or quarter",
-      spec.time_part()));
 }
 
 uint32_t CellCategorizer::OfIdentity(double value) const {
@@ -188,34 +166,6 @@ uint32_t CellCategorizer::OfIdentityText(std::string_view text) const {
 uint32_t CellCategorizer::OfBucket(double value) const {
   return static_cast<uint32_t>(std::upper_bound(boundaries_.begin(), boundaries_.end(), value) -
                                boundaries_.begin());
-}
-
-uint32_t CellCategorizer::OfTime(int64_t micros) const {
-  using std::chrono::floor;
-  // PostgreSQL's infinities, and times so close to them that their days would overflow.
-  constexpr int64_t kDay = 86'400'000'000;
-  if (micros < std::numeric_limits<int64_t>::min() + kDay ||
-      micros > std::numeric_limits<int64_t>::max() - kDay) {
-    return oov_id_;
-  }
-  const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(micros)};
-  const auto day = floor<std::chrono::days>(time);
-  const auto minutes = static_cast<uint32_t>(floor<std::chrono::minutes>(time - day).count());
-  switch (time_part_) {
-    case TimePart::kMinute:
-      return minutes % 60;
-    case TimePart::kHour:
-      return minutes / 60;
-    case TimePart::kWeekday:
-      return std::chrono::weekday(day).iso_encoding() - 1;  // Monday is 0
-    case TimePart::kDay:
-      return static_cast<unsigned>(std::chrono::year_month_day(day).day()) - 1;
-    case TimePart::kMonth:
-      return static_cast<unsigned>(std::chrono::year_month_day(day).month()) - 1;
-    case TimePart::kQuarter:
-      return (static_cast<unsigned>(std::chrono::year_month_day(day).month()) - 1) / 3;
-  }
-  return oov_id_;
 }
 
 template <typename Find>

@@ -11,6 +11,7 @@
 #include "models/features/feature_transform.h"
 #include "models/features/tensor_cell_internal.h"
 #include "models/features/time_cell.h"
+#include "models/features/time_part_internal.h"
 #include "models/features/vocabulary_internal.h"
 
 namespace sluice::models {
@@ -33,7 +34,6 @@ class CellCategorizer {
 
  private:
   enum class Kind { kVocabulary, kIdentity, kHash, kBucket, kTimePart };
-  enum class TimePart { kMinute, kHour, kWeekday, kDay, kMonth, kQuarter };
 
   template <typename Find>
   void Fill(const RowBatch::Column& column, size_t rows, uint32_t* ids, Find find) const;
@@ -42,7 +42,6 @@ class CellCategorizer {
   void ApplyHash(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
   Status ApplyBucket(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
   Status ApplyTimePart(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
-  static Status ReadTimePart(const Categorizer& spec, CellCategorizer* categorizer);
 
   uint32_t Known(uint32_t id) const { return id == kNoId ? oov_id_ : id; }
   uint32_t OfIdentity(int64_t value) const {
@@ -58,7 +57,7 @@ class CellCategorizer {
   uint32_t OfHashedText(std::string_view text) const;
   uint32_t OfIdentityText(std::string_view text) const;
   uint32_t OfBucket(double value) const;
-  uint32_t OfTime(int64_t micros) const;
+  uint32_t OfTime(int64_t micros) const { return PartOfTime(time_part_, micros).value_or(oov_id_); }
   // A blank cell of a numeric column is how file imports store a missing value.
   bool IsMissing(std::string_view text) const {
     return IsNumeric(learnt_) && TrimBlanks(text).empty();

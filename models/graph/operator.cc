@@ -113,10 +113,10 @@ Status OperatorContext::NeedFloat(size_t k) const {
 std::span<const OperatorEntry> Operators() {
   static const std::vector<OperatorEntry> entries = [] {
     std::vector<OperatorEntry> all;
-    for (const auto list :
-         {ElementwiseOperators(), ArithmeticOperators(), LogicOperators(), ProductOperators(),
-          ConvolutionOperators(), RecurrentOperators(), NormalisationOperators(),
-          ReductionOperators(), ShapeOperators(), MoveOperators(), GatherOperators()}) {
+    for (const auto list : {ElementwiseOperators(), ArithmeticOperators(), LogicOperators(),
+                            ProductOperators(), ConvolutionOperators(), RecurrentOperators(),
+                            NormalisationOperators(), ReductionOperators(), ShapeOperators(),
+                            MoveOperators(), StridedOperators(), GatherOperators()}) {
       all.insert(all.end(), list.begin(), list.end());
     }
     std::sort(all.begin(), all.end(),

@@ -121,6 +121,7 @@ std::span<const OperatorEntry> NormalisationOperators();
 std::span<const OperatorEntry> ReductionOperators();
 std::span<const OperatorEntry> ShapeOperators();
 std::span<const OperatorEntry> MoveOperators();
+std::span<const OperatorEntry> StridedOperators();
 std::span<const OperatorEntry> GatherOperators();
 
 }  // namespace sluice::models::graph

@@ -50,6 +50,12 @@ Status CheckShape(const Shape& shape) {
   return OkStatus();
 }
 
+Status NoBag(const Tensor& tensor) {
+  return tensor.type == ElementType::kBag
+             ? InvalidArgument("a feature of several ids per row has no elements")
+             : OkStatus();
+}
+
 Result<size_t> AxisOf(int64_t axis, size_t axes) {
   const int64_t count = static_cast<int64_t>(axes);
   if (axis < -count || axis >= count) {

@@ -65,6 +65,16 @@ std::string ShapeText(const Shape& shape);
 std::string_view TypeText(ElementType type);
 // Fails if it is too large for a batch.
 Status CheckShape(const Shape& shape);
+Status NoBag(const Tensor& tensor);
+// Calls body(from, to) with the elements of both, for their element type.
+template <typename Body>
+void WithElements(const Tensor& from, const Tensor& to, Body body) {
+  if (from.type == ElementType::kFloat) {
+    body(static_cast<const float*>(from.numbers), to.numbers);
+  } else {
+    body(static_cast<const int64_t*>(from.integers), to.integers);
+  }
+}
 // Negative: counted from the end.
 Result<size_t> AxisOf(int64_t axis, size_t axes);
 

@@ -9,8 +9,8 @@
 #include "models/imports/keras_json_internal.h"
 #include "models/imports/keras_reader_internal.h"
 
-// The compiled form of a function in Keras: its model's JSON, and the weights as Keras has them. Those
-// of recurrent layers and convolutions are put into ONNX's order.
+// The compiled form of a function in Keras: its model's JSON, and the weights as Keras has them.
+// Those of recurrent layers and convolutions are put into ONNX's order.
 namespace sluice::models {
 namespace {
 
@@ -42,10 +42,9 @@ int64_t SizeOf(const GraphParameter& parameter) {
 std::string OpOfLayer(const std::string& layer, const NetworkGraph& graph) {
   for (const GraphNode& node : graph.nodes()) {
     const std::string& op = node.op_type();
-    const bool own = std::any_of(node.outputs().begin(), node.outputs().end(),
-                                 [&](const std::string& output) {
-                                   return output.starts_with(layer + "/");
-                                 });
+    const bool own =
+        std::any_of(node.outputs().begin(), node.outputs().end(),
+                    [&](const std::string& output) { return output.starts_with(layer + "/"); });
     if (own && (op == "LSTM" || op == "GRU" || op == "RNN" || op == "Conv")) {
       return op;
     }
@@ -53,8 +52,8 @@ std::string OpOfLayer(const std::string& layer, const NetworkGraph& graph) {
   return "";
 }
 
-// The place of Keras's gate in ONNX's order: of an LSTM input, forget, cell, output there, and input,
-// output, forget, cell here. Those of a GRU agree.
+// The place of Keras's gate in ONNX's order: of an LSTM input, forget, cell, output there, and
+// input, output, forget, cell here. Those of a GRU agree.
 int64_t GateHere(const std::string& op, int64_t gate) {
   constexpr int64_t kLstm[] = {0, 2, 3, 1};
   return op == "LSTM" && gate < 4 ? kLstm[gate] : gate;
@@ -129,8 +128,8 @@ class Placing {
     }
     const int64_t units = own / gates;
     for (int64_t i = 0; i < own; ++i) {
-      values_[static_cast<size_t>(direction_ * own + GateHere(op_, i / units) * units + i % units)] =
-          given_.At(i);
+      values_[static_cast<size_t>(direction_ * own + GateHere(op_, i / units) * units +
+                                  i % units)] = given_.At(i);
     }
     return true;
   }
@@ -150,7 +149,8 @@ Status DamagedForm() {
 // `left`: the bytes of the weights that follow.
 Result<GivenWeight> ReadWeight(const Json& listed, std::string_view* left) {
   GivenWeight weight;
-  const auto shape = listed.IsObject() ? keras::Extents(keras::Member(listed, "shape")) : std::nullopt;
+  const auto shape =
+      listed.IsObject() ? keras::Extents(keras::Member(listed, "shape")) : std::nullopt;
   if (!shape) {
     return DamagedForm();
   }
@@ -206,9 +206,8 @@ Result<ImportedNetwork> ReadCompiledKeras(std::string_view compiled) {
       continue;  // no operator reads it
     }
     if (given.shape.empty()) {
-      network.notes.push_back(
-          fmt::format("{} is too large to be carried over: it begins by its initialiser",
-                      given.parameter));
+      network.notes.push_back(fmt::format(
+          "{} is too large to be carried over: it begins by its initialiser", given.parameter));
       continue;
     }
     std::vector<float>& values = network.values[given.parameter];
@@ -220,10 +219,11 @@ Result<ImportedNetwork> ReadCompiledKeras(std::string_view compiled) {
     const std::string op = OpOfLayer(layer, network.graph);
     if (!fits ||
         !Placing(given, op, seen[given.parameter]++, *parameter->second, &values).Place()) {
-      return InvalidArgument(fmt::format("'{}' of the Keras model has another shape than its layer",
-                                         given.parameter));
+      return InvalidArgument(
+          fmt::format("'{}' of the Keras model has another shape than its layer", given.parameter));
     }
-    const bool finite = std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+    const bool finite =
+        std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
     if (!finite) {
       return InvalidArgument(fmt::format("'{}' of the Keras model is not finite", given.parameter));
     }
