@@ -1,7 +1,8 @@
 # A ctest test for each suite of a GoogleTest program, or for each test of the suites that SINGLY (a
 # regular expression) names, written into a file that ctest includes:
-# Those that ALONE names do not run at the same time as one another.
-#   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path [-D SINGLY=regex] [-D ALONE=regex]
+# Those that ALONE names do not run at the same time as one another. Those that FIRST names start first: they
+# take long, and should not run on while nothing else is left.
+#   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path [-D SINGLY=regex] [-D ALONE=regex] [-D FIRST=regex]
 #     -P test_suites.cmake
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed
                 COMMAND_ERROR_IS_FATAL ANY)
@@ -14,6 +15,9 @@ macro(add_one name)
   if(ALONE AND "${name}" MATCHES "${ALONE}")
     string(APPEND tests
            "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES RESOURCE_LOCK ${FOLDER})\n")
+  endif()
+  if(FIRST AND "${name}" MATCHES "${FIRST}")
+    string(APPEND tests "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES COST 100)\n")
   endif()
 endmacro()
 foreach(line IN LISTS lines)

@@ -44,8 +44,8 @@ plan::TrainPlan PlanOf(const models::ModelType& type, plan::Strategy::Kind kind,
 
 // Every family: one process, two workers with two servers, and three workers by all-reduce.
 TEST(FamilyJob, InProcessWithServersAndByAllReduceToTheSameBits) {
-  const auto source = SmallSource(1'500);
-  constexpr int64_t kRowsPerShard = 250;
+  const auto source = SmallSource(750);
+  constexpr int64_t kRowsPerShard = 125;
   std::vector<std::pair<const models::ModelType*, std::string>> cases;
   for (const models::ModelType* type : models::BuiltTypes()) {
     if (type->task == models::ModelTask::kClassification) {  // else the same graph
