@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "planner/derive_internal.h"
-#include "planner/letter_case.h"
 
 namespace sluice::planner {
 namespace {
@@ -36,7 +36,7 @@ std::optional<std::pair<std::string, std::string>> SameInAnyCase(
   std::map<std::string, std::string> seen;
   for (const std::string& value : values) {
     const std::string_view word = models::TrimBlanks(value);
-    const auto [place, is_new] = seen.try_emplace(LowerCase(word), value);
+    const auto [place, is_new] = seen.try_emplace(LowerAscii(word), value);
     if (!is_new && word.size() > 1) {
       return std::pair(place->second, value);
     }
@@ -48,7 +48,7 @@ std::vector<std::string> InLowerCase(const std::vector<std::string>& values) {
   std::vector<std::string> lower;
   std::set<std::string> seen;
   for (const std::string& value : values) {
-    std::string folded = LowerCase(models::TrimBlanks(value));
+    std::string folded = LowerAscii(models::TrimBlanks(value));
     if (seen.insert(folded).second) {
       lower.push_back(std::move(folded));
     }

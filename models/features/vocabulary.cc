@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "models/features/cell_format.h"
 #include "models/features/vocabulary_internal.h"
 
@@ -142,10 +142,7 @@ void Vocabulary::IndexNumbers() {
 uint32_t Vocabulary::FindSpelling(std::string_view text) const {
   const std::string_view trimmed = TrimBlanks(text);
   if (any_case_) {
-    std::string lower(trimmed);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return FindText(lower);
+    return FindText(LowerAscii(trimmed));
   }
   if (learnt_ == DataType::kTimestamp) {
     const std::optional<int64_t> micros = ParseTimestamp(trimmed);
