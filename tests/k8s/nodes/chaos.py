@@ -18,6 +18,7 @@ class Chaos(JobsOnNodes):
     def test_jobs_are_disturbed(self):
         self.chance = random.Random(SEED)
         self.done = collections.Counter()
+        self.nodes = self.cluster.nodes()
         self.begun = time.time()
         jobs = []
         while self.left_seconds() > 0:
@@ -37,7 +38,7 @@ class Chaos(JobsOnNodes):
                                    [8, 4, 4, 2, 1, 1, 2])[0]
         how = self.chance.choice([0, 1, 30])  # as by force, as by a hurried and by a patient kubectl
         names = self.names(job, what)
-        node = self.chance.choice(["1", "2"])
+        node = self.chance.choice(self.nodes)[-1]
         if what in ("worker", "ps", "master", "gateway"):
             if not names:
                 return
@@ -49,8 +50,7 @@ class Chaos(JobsOnNodes):
             time.sleep(self.chance.uniform(0, 20))
             self.bring_back(node)
         else:
-            drain = self.cluster.drain(f"node{node}")
-            drain.communicate(timeout=200)
+            self.cluster.drain(f"node{node}").communicate(timeout=450)  # whether or not it comes to its end
             self.cluster.kubectl("uncordon", f"node{node}")
         print(f"{time.time() - self.begun:5.0f} s: {what} {how if names else node}", flush=True)
         self.done[what] += 1

@@ -12,7 +12,7 @@ BINARY = os.environ.get("SLUICE_BINARY", f"{ROOT}/build/release/server/sluice")
 NAMESPACE = "sluice"
 
 
-def run(*command, check=True, stdin=None, timeout=300, env=None):
+def run(*command, check=True, stdin=None, timeout=900, env=None):
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout,
                           env={**os.environ, **(env or {})})
     if check and done.returncode != 0:
@@ -20,7 +20,7 @@ def run(*command, check=True, stdin=None, timeout=300, env=None):
     return done.stdout if check else done
 
 
-def until(condition, seconds=60, what="", pause=0.1):
+def until(condition, seconds=180, what="", pause=0.1):
     """The first true answer; fails after so many seconds."""
     end = time.monotonic() + seconds
     while True:
@@ -63,14 +63,14 @@ class Cluster:
             if done.returncode != 0:
                 raise RuntimeError(f"scripts/kubernetes {' '.join(arguments)}: {log.read()}")
 
-    def kubectl(self, *arguments, check=True, stdin=None, timeout=300):
+    def kubectl(self, *arguments, check=True, stdin=None, timeout=900):
         return run("kubectl", "--kubeconfig", self.config, *arguments, check=check, stdin=stdin,
                    timeout=timeout)
 
     def drain(self, node):
         """kubectl drain; Popen."""
         return subprocess.Popen(["kubectl", "--kubeconfig", self.config, "drain", node, "--ignore-daemonsets",
-                                 "--delete-emptydir-data", "--force", "--timeout=180s"], text=True,
+                                 "--delete-emptydir-data", "--force", "--timeout=400s"], text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def ours(self, *arguments, **options):
@@ -122,7 +122,7 @@ class Cluster:
                      f"--cert={self.folder}/tls.crt", f"--key={self.folder}/tls.key")
 
     def wait_for_gateway(self, namespace=NAMESPACE):
-        self.kubectl("-n", namespace, "rollout", "status", "deployment/sluice-gateway", "--timeout=120s")
+        self.kubectl("-n", namespace, "rollout", "status", "deployment/sluice-gateway", "--timeout=300s")
 
     def nodes(self):
         return sorted(node["metadata"]["name"] for node in self.objects("node"))
@@ -134,7 +134,7 @@ class Cluster:
 
     def gateway_pod(self, namespace=NAMESPACE):
         """Its pod's name and address."""
-        pod = until(lambda: self.gateways(namespace), 120, "a gateway runs")[0]
+        pod = until(lambda: self.gateways(namespace), 300, "a gateway runs")[0]
         return pod["metadata"]["name"], pod["status"]["podIP"]
 
     def client(self, *statements, namespace=NAMESPACE):
@@ -147,7 +147,7 @@ class Cluster:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 stdin=subprocess.DEVNULL, env={**os.environ, "PGPASSWORD": PASSWORD})
 
-    def sql(self, *statements, namespace=NAMESPACE, timeout=180):
+    def sql(self, *statements, namespace=NAMESPACE, timeout=900):
         """What psql says, whether or not it fails."""
         return self.client(*statements, namespace=namespace).communicate(timeout=timeout)[0]
 

@@ -42,11 +42,11 @@ class AnOperator(JobsOnNodes):
         job = Training(self.cluster, "nightly")
         job.reached(3)
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":true}}')
-        self.cluster.ours("wait", "--for=condition=Suspended", "tj/nightly", "--timeout=60s")
+        self.cluster.ours("wait", "--for=condition=Suspended", "tj/nightly", "--timeout=180s")
         self.assertEqual(job.state, "SUSPENDED", job.story())
-        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 120, "every pod is gone")
+        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 300, "every pod is gone")
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":false}}')
-        self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=120s")
+        self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=600s")
         self.assertEqual(job.sha, self.sha, job.story())
         self.assertEqual(job.rows, self.rows, job.story())
         shown = self.cluster.ours("get", "tj", "nightly")
@@ -59,12 +59,12 @@ class AnOperator(JobsOnNodes):
         master = job.pods("master")[0][0]
         self.cluster.ours("delete", "pod", master, "--grace-period=0", "--force", "--wait=false")
         self.cluster.ours("delete", "tj", "deleted")
-        self.assertEqual(job.ended(60), "CANCELLED", job.story())
-        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 120, "every pod is gone")
+        self.assertEqual(job.ended(180), "CANCELLED", job.story())
+        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 300, "every pod is gone")
 
     def test_a_wrong_statement_is_a_condition_with_a_caret(self):
         self.cluster.apply(training_job("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m"))
-        self.cluster.ours("wait", "--for=condition=Failed", "tj/wrong", "--timeout=60s")
+        self.cluster.ours("wait", "--for=condition=Failed", "tj/wrong", "--timeout=180s")
         self.assertRegex(self.condition("wrong")["Failed"], r"LABEL z INTO m\n +\^")
 
     def test_a_missing_image_fails_the_job_in_the_kubelets_words(self):
@@ -98,7 +98,7 @@ class AnOperator(JobsOnNodes):
                                         check=False).stdout
         # Of one container: the next one has said nothing yet.
         until(lambda: re.search("rights are missing in namespace 'powerless': .*create trainingjobs.*create pods",
-                                last_words()), 60, "it names them all")
+                                last_words()), 180, "it names them all")
 
     def test_a_quota_leaves_the_job_fewer_workers(self):
         self.cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},

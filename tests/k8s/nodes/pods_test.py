@@ -19,7 +19,7 @@ class PodsOnNodes(JobsOnNodes):
         self.end_pod(job.pods("ps")[0][0])
         job.happened("server_lost")
         self.end_pod(self.cluster.gateway_pod()[0])
-        self.assertIn(f"job {job.job} goes on: WAIT JOB {job.job}", self.client.communicate(timeout=60)[0])
+        self.assertIn(f"job {job.job} goes on: WAIT JOB {job.job}", self.client.communicate(timeout=180)[0])
         self.expect_exact(job)
         self.cluster.wait_for_gateway()
 
@@ -31,7 +31,7 @@ class PodsOnNodes(JobsOnNodes):
         rest = [node for node in nodes if node != other]
         self.cluster.kubectl("cordon", *rest)  # the first master goes to the other node
         job = self.begin("cut")
-        until(lambda: [node for _, node in job.pods("master") if node], 60, "its master is placed", pause=0.02)
+        until(lambda: [node for _, node in job.pods("master") if node], 180, "its master is placed", pause=0.02)
         self.cluster.kubectl("uncordon", *rest)
         job.reached(3)
         self.assertEqual([node for _, node in job.pods("master")], [other])
@@ -49,7 +49,7 @@ class PodsOnNodes(JobsOnNodes):
             before = job.count("epoch_done")
             job.reached(before + 2)
             drains.append(self.cluster.drain(node))
-            until(lambda: node not in [where for _, where in job.pods()], 120, f"no pod on {node}: {job.story()}")
+            until(lambda: node not in [where for _, where in job.pods()], 300, f"no pod on {node}: {job.story()}")
             before = job.count("epoch_done")
             job.reached(before + 1)
             self.cluster.kubectl("uncordon", node)
@@ -57,7 +57,7 @@ class PodsOnNodes(JobsOnNodes):
         self.assertEqual(job.count("rolled_back"), 0, "one server at a time" + job.story())
         self.assertEqual(job.count("snapshot_lost"), 0, "a master stays until the next one keeps it" + job.story())
         for drain in drains:  # they wait until the API server has forgotten the pods, which takes up to a minute
-            said = drain.communicate(timeout=180)[0]
+            said = drain.communicate(timeout=450)[0]
             self.assertEqual(drain.returncode, 0, said)
 
     def test_a_service_comes_first(self):
@@ -71,14 +71,14 @@ class PodsOnNodes(JobsOnNodes):
         container = {"name": "web", "image": "sluice.test/tools:1", "imagePullPolicy": "Never",
                      "resources": {"requests": {"cpu": f"{millis}m"}}}
         labels = {"app": name}
-        self.addCleanup(until, lambda: not self.cluster.objects("pod", f"app={name}"), 120, f"{name} is gone")
+        self.addCleanup(until, lambda: not self.cluster.objects("pod", f"app={name}"), 300, f"{name} is gone")
         self.addCleanup(self.cluster.ours, "delete", "deployment", name)
         self.cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
                             "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
                                      "template": {"metadata": {"labels": labels},
                                                   "spec": {"terminationGracePeriodSeconds": 1,
                                                            "containers": [container]}}}})
-        self.cluster.ours("rollout", "status", f"deployment/{name}", "--timeout=60s")
+        self.cluster.ours("rollout", "status", f"deployment/{name}", "--timeout=180s")
 
     def test_the_api_server_is_restarted(self):
         job = self.begin("restarted", LONG)
@@ -99,4 +99,4 @@ class PodsOnNodes(JobsOnNodes):
         job.happened("worker_started", 4, 180)
         self.assertEqual(job.count("master_took_over"), 0, job.story())
         self.cluster.sql(f"CANCEL JOB {job.job}")
-        self.assertEqual(job.ended(60), "CANCELLED", job.story())
+        self.assertEqual(job.ended(180), "CANCELLED", job.story())

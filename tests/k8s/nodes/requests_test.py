@@ -32,7 +32,7 @@ class Requests(JobsOnNodes):
         job.reached(1)
         for workers in (3, 1):
             self.cluster.ours("scale", "tj/scaled", f"--replicas={workers}")
-            until(lambda: len(job.pods("worker")) == workers, 60, f"{workers} workers: {job.story()}")
+            until(lambda: len(job.pods("worker")) == workers, 180, f"{workers} workers: {job.story()}")
         self.assertFalse(job.over, job.story())
         self.expect_exact(job)
 
@@ -40,7 +40,7 @@ class Requests(JobsOnNodes):
         self.cluster.apply(training_job("brief", statement("brief", 1, SERVERS),
                                         ttlSecondsAfterFinished=5))
         self.assertEqual(Training(self.cluster, "brief").ended(), "SUCCEEDED")
-        self.cluster.ours("wait", "--for=delete", "tj/brief", "--timeout=60s")
+        self.cluster.ours("wait", "--for=delete", "tj/brief", "--timeout=180s")
 
     def test_pods_are_made_of_the_administrators_template(self):
         """Its labels and where it wants them; ours win where the protocol needs it."""

@@ -24,7 +24,7 @@ class Training:
         """The newest job of that model, later than job `after`."""
         self.cluster, self.model = cluster, model
         query = f"SELECT max(id) FROM sluice.jobs WHERE model = '{model}' AND id > {after}"
-        self.job = int(until(lambda: cluster.database.value(query), 60, f"a job for {model}"))
+        self.job = int(until(lambda: cluster.database.value(query), 180, f"a job for {model}"))
 
     def _value(self, query):
         return self.cluster.database.value(query)
@@ -59,19 +59,19 @@ class Training:
     def count(self, kind):
         return len(self.events(kind))
 
-    def reached(self, epochs, seconds=120):
+    def reached(self, epochs, seconds=300):
         until(lambda: self.count("epoch_done") >= epochs or self.over, seconds,
               f"epoch {epochs} of {self.model}: {self.story()}")
         assert not self.over, f"{self.model} was over too soon: {self.story()}"
 
-    def happened(self, kind, times=1, seconds=60):
+    def happened(self, kind, times=1, seconds=180):
         until(lambda: self.count(kind) >= times, seconds, f"{kind} of {self.model}: {self.story()}")
 
     @property
     def over(self):
         return self.state not in ("RUNNING", "QUEUED", "SUSPENDED")
 
-    def ended(self, seconds=240):
+    def ended(self, seconds=600):
         until(lambda: self.over, seconds, f"the end of {self.model}: {self.story()}")
         return self.state
 
