@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/letter_case.h"
 #include "base/log.h"
 #include "k8s/api_verbs.h"
 #include "k8s/json_internal.h"
@@ -25,13 +26,6 @@ void SetTimes(Value& event, int64_t count, int64_t last, const std::string& mess
   SetMember(event, "count", Value(count), memory);
   SetMember(event, "lastTimestamp", JsonText(Rfc3339(last), memory), memory);
   SetMember(event, "message", JsonText(message, memory), memory);
-}
-
-std::string Lower(std::string text) {
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
 }
 
 }  // namespace
@@ -72,7 +66,7 @@ void EventRecorder::Run(const std::stop_token& stop) {
 }
 
 std::string EventRecorder::NameOf(const std::string& reason) const {
-  return fmt::format("{}.{}.{}", about_.object.name, about_.instance, Lower(reason));
+  return fmt::format("{}.{}.{}", about_.object.name, about_.instance, LowerAscii(reason));
 }
 
 std::string EventRecorder::EventJson(const std::string& reason, const Series& series) const {

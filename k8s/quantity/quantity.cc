@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <cctype>
 #include <limits>
 #include <optional>
 #include <tuple>
+
+#include "base/letter_case.h"
 
 namespace sluice::k8s {
 namespace {
@@ -45,12 +46,9 @@ std::string Digits(Wide number) {
 
 // What an invalid suffix may have been meant as: GB, gb, KiB, g.
 std::string HintOf(std::string_view number, std::string_view suffix) {
-  std::string letter(suffix.substr(0, 1));
+  const std::string letter = UpperAscii(suffix.substr(0, 1));
   if (suffix == "K") {
     return fmt::format("write {}k (1000) or {}Ki (1024)", number, number);
-  }
-  for (char& each : letter) {
-    each = static_cast<char>(std::toupper(static_cast<unsigned char>(each)));
   }
   constexpr std::string_view kLarge = "KMGTPE";
   const std::string_view rest = suffix.substr(std::min<size_t>(1, suffix.size()));
