@@ -414,6 +414,13 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
     ++starts[static_cast<size_t>(start.job)];
   }
   std::vector<Grant> grants(snapshot.jobs.size());
+  for (const elastic::ScalingDecision::Start& start : decision.starts) {
+    std::vector<std::string>& nodes = grants[static_cast<size_t>(start.job)].nodes;
+    const std::string& name = snapshot.state.nodes[static_cast<size_t>(start.node)].name;
+    if (std::find(nodes.begin(), nodes.end(), name) == nodes.end()) {
+      nodes.push_back(name);
+    }
+  }
   for (const size_t victim : decision.victims) {
     const ClusterProcess& process = snapshot.state.processes[victim];
     grants[static_cast<size_t>(process.job)].give_up.push_back(process.name);

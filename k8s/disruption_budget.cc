@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "k8s/json_internal.h"
@@ -11,7 +10,7 @@ namespace sluice::k8s {
 
 std::string BuildDisruptionBudget(const Resource& kind, const std::string& namespace_name,
                                   const std::string& name, const Owner& owner,
-                                  const std::string& job_uid, uint32_t servers) {
+                                  const std::string& job_uid, uint32_t available) {
   rapidjson::Document budget;
   budget.SetObject();
   auto& memory = budget.GetAllocator();
@@ -31,15 +30,15 @@ std::string BuildDisruptionBudget(const Resource& kind, const std::string& names
   owners.PushBack(reference, memory);
   SetMember(metadata, "ownerReferences", std::move(owners), memory);
   rapidjson::Value& spec = Within(budget, {"spec"}, memory);
-  SetMember(spec, "minAvailable", rapidjson::Value(std::max(servers, 1U) - 1), memory);
+  SetMember(spec, "minAvailable", rapidjson::Value(available), memory);
   rapidjson::Value& labels = Within(spec, {"selector", "matchLabels"}, memory);
   SetMember(labels, kJobLabel, text(job_uid), memory);
   SetMember(labels, kRoleLabel, text(RoleName(elastic::Role::kParameterServer)), memory);
   return ToJson(budget);
 }
 
-std::string DisruptionBudgetPatch(uint32_t servers) {
-  return fmt::format(R"({{"spec":{{"minAvailable":{}}}}})", std::max(servers, 1U) - 1);
+std::string DisruptionBudgetPatch(uint32_t available) {
+  return fmt::format(R"({{"spec":{{"minAvailable":{}}}}})", available);
 }
 
 }  // namespace sluice::k8s

@@ -14,11 +14,11 @@ inline constexpr Resource kOldDisruptionBudgets{"policy", "v1beta1", "poddisrupt
 
 // Makes a drain of nodes evict a job's parameter servers one after the other, not a primary and its
 // backup. A number, not a share, since Kubernetes counts shares only for pods of a controller.
-// `servers` is at least 2: a budget for one would block every drain. Pure.
+// `available`: so many of them stay. Pure.
 std::string BuildDisruptionBudget(const Resource& kind, const std::string& namespace_name,
                                   const std::string& name, const Owner& owner,
-                                  const std::string& job_uid, uint32_t servers);
-// A merge patch for another number of servers.
-std::string DisruptionBudgetPatch(uint32_t servers);
+                                  const std::string& job_uid, uint32_t available);
+// A merge patch for another number.
+std::string DisruptionBudgetPatch(uint32_t available);
 
 }  // namespace sluice::k8s

@@ -296,6 +296,11 @@ std::vector<std::string> PodFleet::Due(bool to_make, const std::stop_token& stop
   return names;
 }
 
+void PodFleet::PreferNodes(std::vector<std::string> nodes) {
+  const MutexLock lock(mutex_);
+  preferred_ = std::move(nodes);
+}
+
 void PodFleet::Create(const std::vector<std::string>& names, const std::stop_token& stop) {
   std::vector<std::string> wanted;
   std::vector<Creation> secrets, pods, mounted;
@@ -303,6 +308,7 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
     const MutexLock lock(mutex_);
     PodShape shape = shape_;
     shape.avoided_nodes = suspects_.Names(client_.clock().Now());
+    shape.worker_nodes = preferred_;
     for (const std::string& name : names) {
       const auto found = pods_.find(name);
       if (found == pods_.end() || !found->second.spec) {

@@ -48,6 +48,8 @@ class PodFleet final : public elastic::Fleet {
 
   // Those that are running. Their events are reported as if they had been launched here.
   std::vector<Adopted> adopted() const { return adopted_; }
+  // Workers created from now on are placed on these nodes if possible; none: anywhere.
+  void PreferNodes(std::vector<std::string> nodes) EXCLUDES(mutex_);
   // The node of a pod; empty: it has none yet, or is gone.
   std::string NodeOf(const std::string& name) const EXCLUDES(mutex_);
   std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
@@ -112,6 +114,7 @@ class PodFleet final : public elastic::Fleet {
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);  // by name, until they are gone
   SuspectNodes suspects_ GUARDED_BY(mutex_);
+  std::vector<std::string> preferred_ GUARDED_BY(mutex_);  // nodes
   std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // Secrets, and pods without an entry
   std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
   Watcher watcher_ GUARDED_BY(mutex_);

@@ -176,7 +176,9 @@ void KeepApart(Value& spec, const PodIdentity& identity, Memory& memory) {
 }
 
 // By the label that every kubelet gives its node: a preference cannot name the node itself.
-void Avoid(Value& spec, const std::vector<std::string>& nodes, Memory& memory) {
+// `relation`: "In" or "NotIn".
+void PreferNodes(Value& spec, const char* relation, int weight,
+                 const std::vector<std::string>& nodes, Memory& memory) {
   if (nodes.empty()) {
     return;
   }
@@ -186,12 +188,12 @@ void Avoid(Value& spec, const std::vector<std::string>& nodes, Memory& memory) {
   }
   Value requirement(rapidjson::kObjectType);
   SetMember(requirement, "key", Text("kubernetes.io/hostname", memory), memory);
-  SetMember(requirement, "operator", Text("NotIn", memory), memory);
+  SetMember(requirement, "operator", Text(relation, memory), memory);
   SetMember(requirement, "values", std::move(values), memory);
   Value requirements(rapidjson::kArrayType);
   requirements.PushBack(requirement, memory);
   Value term(rapidjson::kObjectType);
-  SetMember(term, "weight", Value(100), memory);
+  SetMember(term, "weight", Value(weight), memory);
   SetMember(Within(term, {"preference"}, memory), "matchExpressions", std::move(requirements),
             memory);
   ListIn(Within(spec, {"affinity", "nodeAffinity"}, memory),
@@ -400,7 +402,10 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
   }
   SetPriority(spec, shape, identity, process.name, memory);
   KeepApart(spec, identity, memory);
-  Avoid(spec, shape.avoided_nodes, memory);
+  PreferNodes(spec, "NotIn", 100, shape.avoided_nodes, memory);
+  if (identity.role == Role::kWorker) {
+    PreferNodes(spec, "In", 50, shape.worker_nodes, memory);
+  }
   SetContainer(spec, shape, process, secret_name, memory);
   return ToJson(pod);
 }

@@ -59,6 +59,7 @@ struct PodShape {
   std::string priority_class;  // if `request` has none; empty: the template's
   PodRequest request;
   std::vector<std::string> avoided_nodes;  // where it is not placed if there is room elsewhere
+  std::vector<std::string> worker_nodes;   // where workers had better be placed
   int grace_seconds = 2;  // except of masters
 };
 

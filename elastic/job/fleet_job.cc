@@ -124,6 +124,7 @@ class FleetJob {
       follower_->OnProgress(progress, master_->workers_profile(), SteadyClock().Now());
       progress.servers = std::max(parameters_->wanted(),
                                   static_cast<uint32_t>(parameters_->map().servers.size()));
+      progress.servers_complete = parameters_->complete();
     }
     if (job_.progress) {
       job_.progress(progress);

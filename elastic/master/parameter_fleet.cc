@@ -174,6 +174,15 @@ void ParameterFleet::SetServers(uint32_t servers) {
   changed_.notify_all();
 }
 
+bool ParameterFleet::complete() const {
+  const MutexLock lock(mutex_);
+  return map_.version > kNoMapVersion && map_.servers.size() >= wanted_ &&
+         std::all_of(map_.servers.begin(), map_.servers.end(),
+                     [this](const auto& server) NO_THREAD_SAFETY_ANALYSIS {
+                       return servers_.contains(server.first);
+                     });
+}
+
 uint32_t ParameterFleet::wanted() const {
   const MutexLock lock(mutex_);
   return wanted_;

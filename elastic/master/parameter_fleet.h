@@ -83,6 +83,8 @@ class ParameterFleet {
   // continues.
   void SetServers(uint32_t servers);
   uint32_t wanted() const;
+  // There are as many as wanted, all of them answer, and each holds what it is to hold.
+  bool complete() const;
   // Writes a checkpoint during the training. Servers pause while they copy their memory
   // (parameters, slots, windows and the queue's position form one cut), and write while they serve.
   // The event is "checkpoint_written" or "checkpoint_failed"; the job continues in either case. A

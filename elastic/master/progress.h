@@ -23,6 +23,8 @@ struct Progress {
   int workers = 0;
   // Parameter servers that it has, or is to have where it has fewer; 0: none, or not known.
   uint32_t servers = 0;
+  // Each of them holds what it is to hold: one may be lost, and nothing with it.
+  bool servers_complete = false;
   double seconds_left = 0;
 };
 

@@ -153,7 +153,9 @@ void JobFleet::Watch(Watcher watcher) {
   watcher_ = std::move(watcher);
 }
 
-void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up, const std::string& why) {
+void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up,
+                    std::vector<std::string> nodes, const std::string& why) {
+  pods_->PreferNodes(std::move(nodes));
   const MutexLock lock(mutex_);
   if (workers != std::exchange(wanted_, workers)) {
     job_.Event("workers_granted", fmt::format("the job may have {} workers{}{}", workers,

@@ -241,7 +241,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     }
     const k8s::Grant grant = requests.grant.value_or(k8s::Grant());
     if (!grant.suspend) {  // its workers stay until the checkpoint is written
-      fleet.Want(wanted.Update(requests), grant.give_up, grant.reason);
+      fleet.Want(wanted.Update(requests), grant.give_up, grant.nodes, grant.reason);
     }
     if (!requests.suspend) {
       return std::string();
@@ -268,8 +268,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   ServerBudget budget(access_.client(),
                       {config_.namespace_name(), config_.uid(), config_.service(), OwnerOf(config_)},
                       [this](const std::stop_token& stop) { return MayWrite(stop); });
-  if (place_.term == 1) {  // later ones hear it from the journal
-    budget.Keep(ServersOf(strategy));
+  if (std::max(ServersOf(strategy), strategy.max_parameter_servers()) > 1) {
+    budget.KeepAll();  // a replacement may run already, and hold nothing yet
   }
   TrainingFleet place{fleet, endpoint, held->data.train(),
                       held->data.has_validation() ? &held->data.validation() : nullptr};
@@ -284,7 +284,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   Result<TrainReport> report = TrainOnProcesses(plan, context.source, context.catalog, job, place,
                                                 [&](const elastic::Progress& now) {
                                                   status_.OnProgress(now);
-                                                  budget.Keep(now.servers);
+                                                  budget.Keep(now.servers, now.servers_complete);
                                                   if (progress) {
                                                     progress(now);
                                                   }

@@ -13,6 +13,8 @@ namespace sluice::executor {
 namespace {
 
 constexpr auto kRetry = std::chrono::seconds(5);
+// More than there are.
+constexpr uint32_t kAll = 1'000'000;
 
 }  // namespace
 
@@ -25,18 +27,29 @@ ServerBudget::ServerBudget(k8s::ApiClient& client, Job job, MayWrite may_write)
 
 ServerBudget::~ServerBudget() = default;
 
-void ServerBudget::Keep(uint32_t servers) {
+void ServerBudget::Keep(uint32_t servers, bool complete) {
+  if (servers == 0) {
+    return;
+  }
+  const uint32_t stay = servers < 2 ? 0 : servers - (complete ? 1 : 0);
   const MutexLock lock(mutex_);
-  if (servers > 0 && std::exchange(wanted_, servers) != servers) {
+  if (std::exchange(wanted_, stay) != stay) {
+    changed_.notify_all();
+  }
+}
+
+void ServerBudget::KeepAll() {
+  const MutexLock lock(mutex_);
+  if (std::exchange(wanted_, kAll) != kAll) {
     changed_.notify_all();
   }
 }
 
 void ServerBudget::Run(const std::stop_token& stop) {
-  uint32_t written = 0;
+  std::optional<uint32_t> written;
   bool failed = false;
   while (!stop.stop_requested()) {
-    uint32_t wanted = 0;
+    std::optional<uint32_t> wanted;
     {
       MutexLock lock(mutex_);
       const auto news = [this, written]()
@@ -53,7 +66,7 @@ void ServerBudget::Run(const std::stop_token& stop) {
       continue;
     }
     const Status status =
-        may_write_(stop) ? Write(wanted, stop) : FailedPrecondition("there may be a later master");
+        may_write_(stop) ? Write(*wanted, stop) : FailedPrecondition("there may be a later master");
     if (!status.ok() && !failed && !stop.stop_requested()) {
       log::Warn("{}: a drain may evict several servers at once: {}", name_, status.message());
     }
@@ -62,18 +75,18 @@ void ServerBudget::Run(const std::stop_token& stop) {
   }
 }
 
-Status ServerBudget::Write(uint32_t servers, const std::stop_token& stop) {
+Status ServerBudget::Write(uint32_t available, const std::stop_token& stop) {
   bool unknown_kind = false;
-  Status status = WriteAs(k8s::kDisruptionBudgets, servers, stop, unknown_kind);
+  Status status = WriteAs(k8s::kDisruptionBudgets, available, stop, unknown_kind);
   if (unknown_kind) {  // an API server before 1.21 lacks that version
-    status = WriteAs(k8s::kOldDisruptionBudgets, servers, stop, unknown_kind);
+    status = WriteAs(k8s::kOldDisruptionBudgets, available, stop, unknown_kind);
   }
   return status;
 }
 
-Status ServerBudget::WriteAs(const k8s::Resource& kind, uint32_t servers,
+Status ServerBudget::WriteAs(const k8s::Resource& kind, uint32_t available,
                              const std::stop_token& stop, bool& unknown_kind) {
-  if (servers < 2) {
+  if (available == 0) {
     const k8s::ObjectAnswer there =
         k8s::GetObject(client_, kind, job_.namespace_name, name_, stop);
     unknown_kind = there.fault == k8s::Fault::kNotFound;  // or there is none
@@ -88,14 +101,14 @@ Status ServerBudget::WriteAs(const k8s::Resource& kind, uint32_t servers,
       k8s::CreateAll(client_,
                      {{kind, job_.namespace_name,
                        k8s::BuildDisruptionBudget(kind, job_.namespace_name, name_, job_.owner,
-                                                  job_.uid, servers)}},
+                                                  job_.uid, available)}},
                      stop)
           .front();
   unknown_kind = made.fault == k8s::Fault::kNotFound;
   RETURN_IF_ERROR(made.status);
   // It may have been there with another number.
   return k8s::PatchObject(client_, kind, job_.namespace_name, name_, "",
-                          k8s::DisruptionBudgetPatch(servers), stop)
+                          k8s::DisruptionBudgetPatch(available), stop)
       .status;
 }
 

@@ -17,8 +17,9 @@
 namespace sluice::executor {
 
 // A PodDisruptionBudget that follows the number of a job's parameter servers: a drain of nodes may
-// evict one of them at a time. One server has none, since it would block every drain. The job can
-// train without it: failures are logged and tried again. Thread-safe.
+// evict one of them at a time, and none while another one's replacement runs, but does not hold its
+// copies yet. One server has none, since it would block every drain. The job can train without it:
+// failures are logged and tried again. Thread-safe.
 class ServerBudget {
  public:
   struct Job {
@@ -30,13 +31,15 @@ class ServerBudget {
   ServerBudget(k8s::ApiClient& client, Job job, MayWrite may_write);
   ~ServerBudget();
 
-  // Returns at once. 0: not known.
-  void Keep(uint32_t servers) EXCLUDES(mutex_);
+  // Returns at once. `complete`: each of them holds its copies. 0: not known.
+  void Keep(uint32_t servers, bool complete) EXCLUDES(mutex_);
+  // None of them may be evicted until the next Keep: what they hold is not known.
+  void KeepAll() EXCLUDES(mutex_);
 
  private:
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
-  Status Write(uint32_t servers, const std::stop_token& stop);
-  Status WriteAs(const k8s::Resource& kind, uint32_t servers, const std::stop_token& stop,
+  Status Write(uint32_t available, const std::stop_token& stop);
+  Status WriteAs(const k8s::Resource& kind, uint32_t available, const std::stop_token& stop,
                  bool& unknown_kind);
 
   k8s::ApiClient& client_;
@@ -45,7 +48,7 @@ class ServerBudget {
   const MayWrite may_write_;
   Mutex mutex_;
   std::condition_variable_any changed_;
-  uint32_t wanted_ GUARDED_BY(mutex_) = 0;
+  std::optional<uint32_t> wanted_ GUARDED_BY(mutex_);  // so many stay; 0: there is no budget
   std::jthread thread_;  // last: uses the others
 };
 

@@ -85,6 +85,7 @@ class ClusterViewTest : public testing::Test {
          ChangedGrants(snapshot, elastic::Autoscale(snapshot.state, options, {}, {}))) {
       Grant& granted = grants[snapshot.jobs[index].name] = grant;
       reasons_[snapshot.jobs[index].name] = std::exchange(granted.reason, "");
+      nodes_[snapshot.jobs[index].name] = std::exchange(granted.nodes, {});
     }
     return grants;
   }
@@ -94,6 +95,7 @@ class ClusterViewTest : public testing::Test {
 
   ClusterView view_;
   std::map<std::string, std::string> reasons_;  // of the last grants, by job
+  std::map<std::string, std::vector<std::string>> nodes_;
   int jobs_ = 0;
   uint64_t workers_ = 0;
 };
@@ -106,6 +108,15 @@ TEST_F(ClusterViewTest, IdleRoomIsSharedByEqualJobs) {
   Job("a", 1, 8);
   Job("b", 1, 8);
   EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}, {"b", Workers(4)}}));
+}
+
+TEST_F(ClusterViewTest, AGrantNamesTheNodesOnWhichThereIsRoom) {
+  Node("n1", 1);
+  Node("n2", 2);
+  Service("web", "n1");
+  Job("a", 1, 2);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(2)}}));
+  EXPECT_EQ(nodes_["a"], std::vector<std::string>{"n2"});
 }
 
 TEST_F(ClusterViewTest, AnUnchangedGrantIsNotWrittenAgain) {

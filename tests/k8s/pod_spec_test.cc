@@ -208,6 +208,22 @@ TEST(PodSpec, NodesAreAvoidedWhereThereIsRoomElsewhere) {
                 R"("operator":"NotIn","values":["node-1","node-2"]}]}}]})"));
 }
 
+TEST(PodSpec, WorkersPreferTheNodesOfTheirGrant) {
+  PodShape shape = Shape();
+  shape.worker_nodes = {"node-1", "node-2"};
+  EXPECT_THAT(
+      Build(shape),
+      HasSubstr(R"("nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":)"
+                R"(50,"preference":{"matchExpressions":[{"key":"kubernetes.io/hostname",)"
+                R"("operator":"In","values":["node-1","node-2"]}]}}]})"));
+  EXPECT_THAT(Build(shape, elastic::Role::kParameterServer), Not(HasSubstr("nodeAffinity")));
+}
+
+TEST(PodSpec, AMasterHasTimeToWaitForTheNextOne) {
+  EXPECT_THAT(Build(Shape(), elastic::Role::kMaster),
+              HasSubstr(R"("terminationGracePeriodSeconds":30)"));
+}
+
 TEST(PodSpec, ClaimsAreMounted) {
   PodShape shape = Shape();
   shape.request.pull_policy = "Never";

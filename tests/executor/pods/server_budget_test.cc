@@ -23,7 +23,10 @@ class ServerBudgetTest : public ::testing::Test {
     const k8s::ObjectAnswer found = k8s::GetObject(
         server_.client(), k8s::kDisruptionBudgets, server_.namespace_name(), "job7-servers", {});
     const size_t at = found.object.json.find("\"minAvailable\":");
-    return found.ok() && at != std::string::npos ? found.object.json.substr(at + 15, 1) : "none";
+    const size_t number = at + 15;
+    return found.ok() && at != std::string::npos
+               ? found.object.json.substr(number, found.object.json.find_first_of(",}", number) - number)
+               : "none";
   }
   // The test's time limit ends a wait in vain.
   void WaitFor(const std::string& budget) {
@@ -37,27 +40,41 @@ class ServerBudgetTest : public ::testing::Test {
 
 TEST_F(ServerBudgetTest, FollowsTheNumberOfServers) {
   ServerBudget budget(server_.client(), Job(), [](const auto&) { return true; });
-  budget.Keep(2);
+  budget.Keep(2, true);
   WaitFor("1");
-  budget.Keep(4);
+  budget.Keep(4, true);
   WaitFor("3");
-  budget.Keep(0);  // not known
-  budget.Keep(3);
+  budget.Keep(0, true);  // not known
+  budget.Keep(3, true);
   WaitFor("2");
-  budget.Keep(1);
+  budget.Keep(1, true);
   WaitFor("none");
-  budget.Keep(2);
+  budget.Keep(2, true);
   WaitFor("1");
+}
+
+TEST_F(ServerBudgetTest, NobodyIsEvictedWhileAReplacementIsBeingFilled) {
+  ServerBudget budget(server_.client(), Job(), [](const auto&) { return true; });
+  budget.Keep(2, true);
+  WaitFor("1");
+  budget.Keep(2, false);
+  WaitFor("2");
+  budget.Keep(2, true);
+  WaitFor("1");
+  budget.KeepAll();
+  WaitFor("1000000");
+  budget.Keep(1, false);
+  WaitFor("none");
 }
 
 TEST_F(ServerBudgetTest, TheNextMasterChangesTheOneOfTheFirst) {
   {
     ServerBudget first(server_.client(), Job(), [](const auto&) { return true; });
-    first.Keep(2);
+    first.Keep(2, true);
     WaitFor("1");
   }
   ServerBudget next(server_.client(), Job(), [](const auto&) { return true; });
-  next.Keep(5);
+  next.Keep(5, true);
   WaitFor("4");
 }
 
@@ -67,7 +84,7 @@ TEST_F(ServerBudgetTest, AnEarlierMasterWritesNothing) {
     ++asked;
     return false;
   });
-  budget.Keep(2);
+  budget.Keep(2, true);
   while (asked == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

@@ -43,6 +43,7 @@ class PodsOnNodes(JobsOnNodes):
         self.expect_exact(job)
 
     def test_each_node_is_drained_in_turn(self):
+        self.addCleanup(self.cluster.kubectl, "uncordon", *self.cluster.nodes())
         job = self.begin("drained", LONG)
         drains = []
         for node in self.cluster.nodes():
