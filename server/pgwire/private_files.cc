@@ -162,7 +162,7 @@ Result<std::string> PutPrivateFile(const std::string& folder, const char* name,
 Status ReplacePrivateFile(const std::string& path, std::string_view text) {
   ASSIGN_OR_RETURN(const std::string draft, WriteDraft(path, text));
   if (rename(draft.c_str(), path.c_str()) != 0) {
-    const Status failed = DiskFailed("write", path);
+    Status failed = DiskFailed("write", path);
     unlink(draft.c_str());
     return failed;
   }

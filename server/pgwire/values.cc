@@ -112,7 +112,7 @@ Status AppendCell(const RowBatch::Column& column, size_t row, const ColumnType& 
   }
   const size_t begin = out->size();
   AppendInt32(0, out);
-  const Status appended = AppendValue(column, row, type, binary, out);
+  Status appended = AppendValue(column, row, type, binary, out);
   if (!appended.ok()) {
     out->resize(begin);
     return appended;
