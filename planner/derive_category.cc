@@ -115,7 +115,9 @@ uint32_t HashBuckets(double distinct) {
 }
 
 uint32_t HashBucketsOf(const catalog::ColumnStatistics& column) {
-  return HashBuckets(std::max(column.distinct, column.distinct_at_most));
+  // What may not be there must not take a machine's memory in every one of many columns.
+  constexpr double kMostUncertain = 1U << 17U;
+  return HashBuckets(std::max(column.distinct, std::min(column.distinct_at_most, kMostUncertain)));
 }
 
 uint32_t EmbeddingDimension(uint32_t buckets) {

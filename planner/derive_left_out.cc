@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <string_view>
 
 #include "base/letter_case.h"
@@ -203,6 +204,12 @@ WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input)
                 ? "the same in every row"
                 : fmt::format("'{}' in every row", statistics.common_values[0].first),
             true};
+  }
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (statistics.has_range && std::max(-statistics.min, statistics.max) > kLargest) {
+    return {fmt::format("numbers beyond {:.2g}, which models cannot use: divide them in the SELECT",
+                        kLargest),
+            false};
   }
   const bool time = column.time.has_value();
   const bool whole_number = column.info.type == DataType::kInt64;

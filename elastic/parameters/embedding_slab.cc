@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/short_copy.h"
 #include "elastic/parameters/packed_numbers.h"
 
 namespace sluice::elastic {
@@ -174,7 +175,7 @@ void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values, Absent abs
     for (const int64_t id : ids.subspan(begin, std::min(kTogether, ids.size() - begin))) {
       const uint32_t row = Find(id);
       if (row != kEmpty) {
-        std::copy_n(Row(row), n, values);
+        CopyShort(Row(row), n, values);
       } else {
         unknown[missing] = id;
         targets[missing++] = values;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/short_copy.h"
 #include "models/graph/broadcast_internal.h"
 #include "models/graph/operator_internal.h"
 
@@ -46,7 +47,7 @@ class Concat final : public Operator {
       const auto width = static_cast<size_t>(ExtentOf(node.In(k).shape, axis_));
       WithElements(node.In(k), node.Out(), [&](auto* from, auto* to) {
         for (size_t i = 0; i < outer_; ++i) {
-          std::copy_n(from + i * width, width, to + i * line + at);
+          CopyShort(from + i * width, width, to + i * line + at);
         }
       });
       at += width;
@@ -63,7 +64,7 @@ class Concat final : public Operator {
           const float* from = back + i * line + at;
           float* to = target.to + i * width;
           if (!target.add) {
-            std::copy_n(from, width, to);
+            CopyShort(from, width, to);
             continue;
           }
           for (size_t j = 0; j < width; ++j) {
@@ -127,7 +128,7 @@ class Split final : public Operator {
       if (node.Reads(k)) {
         WithElements(node.In(0), node.Out(k), [&](auto* from, auto* to) {
           for (size_t i = 0; i < outer_; ++i) {
-            std::copy_n(from + i * line + at, width, to + i * width);
+            CopyShort(from + i * line + at, width, to + i * width);
           }
         });
       }

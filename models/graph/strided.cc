@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/short_copy.h"
 #include "models/graph/operator_internal.h"
 
 // Operators that move elements to other strides: transpose, slice, pad.
@@ -61,7 +62,7 @@ class Strided : public Operator {
     WithElements(node.In(0), node.Out(), [&](auto* from, auto* to) {
       ForEachLine(node.Out().shape, strides_, first_, [&](const PlacedLine& line) {
         if (line.step == 1) {
-          std::copy_n(from + line.place, line.count, to + line.i);
+          CopyShort(from + line.place, line.count, to + line.i);
           return;
         }
         for (size_t j = 0; j < line.count; ++j) {

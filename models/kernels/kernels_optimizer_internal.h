@@ -3,8 +3,8 @@
 #include "models/kernels/kernels.h"
 #include "models/kernels/vector_internal.h"
 
-// Update rules. Plain loops that the compiler vectorises: no operation is fused or reordered, so
-// every instruction set gives the same bits. Included only by kernels_<set>.cc.
+// Update rules. Nearly all are plain loops that the compiler vectorises: no operation is fused or
+// reordered, so every instruction set gives the same bits. Included only by kernels_<set>.cc.
 namespace sluice::models {
 namespace {
 
@@ -47,16 +47,28 @@ void Adagrad(float* __restrict values, float* __restrict sums, const float* __re
   }
 }
 
+// Rows of embedding tables are shorter than a register or a little longer: the compiler's loop
+// would treat their numbers one by one.
 void Adam(float* __restrict values, float* __restrict slots, const float* __restrict gradient,
           size_t n, const AdamStep& step) {
-  const AdamStep s = step;
-  float* __restrict mean = slots;
-  float* __restrict square = slots + n;
-  for (size_t i = 0; i < n; ++i) {
-    const float g = gradient[i];
-    mean[i] = s.beta_1 * mean[i] + s.one_minus_beta_1 * g;
-    square[i] = s.beta_2 * square[i] + s.one_minus_beta_2 * (g * g);
-    values[i] -= s.rate * mean[i] / (Root(square[i]) + s.epsilon);
+  const Vector rate = Broadcast(step.rate);
+  const Vector epsilon = Broadcast(step.epsilon);
+  const Vector beta_1 = Broadcast(step.beta_1);
+  const Vector rest_1 = Broadcast(step.one_minus_beta_1);
+  const Vector beta_2 = Broadcast(step.beta_2);
+  const Vector rest_2 = Broadcast(step.one_minus_beta_2);
+  float* __restrict means = slots;
+  float* __restrict squares = slots + n;
+  for (size_t i = 0; i < n; i += kLanes) {
+    const size_t count = n - i < kLanes ? n - i : kLanes;
+    const Vector g = LoadFirst(gradient + i, count);
+    const Vector mean = beta_1 * LoadFirst(means + i, count) + rest_1 * g;
+    const Vector square = beta_2 * LoadFirst(squares + i, count) + rest_2 * (g * g);
+    const Vector value =
+        LoadFirst(values + i, count) - rate * mean / (SquareRoot(square) + epsilon);
+    StoreFirst(means + i, mean, count);
+    StoreFirst(squares + i, square, count);
+    StoreFirst(values + i, value, count);
   }
 }
 

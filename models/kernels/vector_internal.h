@@ -42,6 +42,9 @@ inline Vector Broadcast(float x) {
 inline Vector MultiplyAdd(Vector a, Vector b, Vector c) {
   return _mm512_fmadd_ps(a, b, c);
 }
+inline Vector SquareRoot(Vector x) {
+  return _mm512_sqrt_ps(x);
+}
 inline Vector Min(Vector a, Vector b) {
   return _mm512_min_ps(a, b);
 }
@@ -97,6 +100,9 @@ inline Vector Broadcast(float x) {
 }
 inline Vector MultiplyAdd(Vector a, Vector b, Vector c) {
   return _mm256_fmadd_ps(a, b, c);
+}
+inline Vector SquareRoot(Vector x) {
+  return _mm256_sqrt_ps(x);
 }
 inline Vector Min(Vector a, Vector b) {
   return _mm256_min_ps(a, b);
@@ -156,6 +162,9 @@ inline Vector Broadcast(float x) {
 }
 inline Vector MultiplyAdd(Vector a, Vector b, Vector c) {
   return _mm_add_ps(_mm_mul_ps(a, b), c);
+}
+inline Vector SquareRoot(Vector x) {
+  return _mm_sqrt_ps(x);
 }
 inline Vector Min(Vector a, Vector b) {
   return _mm_min_ps(a, b);
