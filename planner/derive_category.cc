@@ -115,7 +115,7 @@ uint32_t HashBuckets(double distinct) {
 }
 
 uint32_t HashBucketsOf(const catalog::ColumnStatistics& column) {
-  // What may not be there must not take a machine's memory in every one of many columns.
+  // An uncertain estimate must not take a machine's memory in each of many columns.
   constexpr double kMostUncertain = 1U << 17U;
   return HashBuckets(std::max(column.distinct, std::min(column.distinct_at_most, kMostUncertain)));
 }

@@ -25,6 +25,14 @@ constexpr double kWeightDecays[] = {0.5, 2};
 // A second training takes as long as the first.
 constexpr int64_t kMostRowsToRefit = 1'000'000;
 
+// Where one statement may take several trainings: in this process, from the beginning, without
+// checkpoints, which are of one training.
+bool MayTrainSeveralTimes(const BoundTrain& bound, const plan::TrainPlan& plan) {
+  return plan.strategy().kind() == plan::Strategy::LOCAL &&
+         plan.strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
+         !bound.attributes.Given("engine.checkpoint_dir");
+}
+
 // Uses what is known of the plan: its split.
 Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
   const AttributeSet& attributes = bound.attributes;
@@ -190,20 +198,15 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
 }
 
 void FillRefit(const BoundTrain& bound, bool latest, plan::TrainPlan* plan) {
-  const bool here = plan->strategy().kind() == plan::Strategy::LOCAL &&
-                    plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS;
-  plan->set_refits(latest && here && !bound.base && bound.statistics.rows <= kMostRowsToRefit &&
-                   !bound.attributes.Given("engine.checkpoint_dir"));
+  plan->set_refits(latest && MayTrainSeveralTimes(bound, *plan) &&
+                   bound.statistics.rows <= kMostRowsToRefit);
 }
 
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
   const bool linear = bound.type->family == models::ModelFamily::kLinear;
   const bool trees = bound.type->family == models::ModelFamily::kTrees;
   const uint32_t folds = ChooseFolds(bound.statistics.rows);
-  const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
-                      plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
-                      !bound.attributes.Given("engine.checkpoint_dir") &&
-                      bound.features.group_column().empty();
+  const bool simple = MayTrainSeveralTimes(bound, *plan) && bound.features.group_column().empty();
   const bool at_random =
       plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
   if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows ||

@@ -13,15 +13,17 @@ Result<Trained> TrainAndRefit(const elastic::TrainingJob& job) {
   const elastic::ProgressCallback progress = [&stages](const elastic::Progress& now) {
     stages.Report(now);
   };
-  elastic::TrainingJob first{.plan = job.plan,
-                             .source = job.source,
-                             .dataset = job.dataset,
-                             .base = job.base,
-                             .progress = progress,
-                             .events = job.events,
-                             .stop = job.stop,
-                             .profile = job.profile};
-  ASSIGN_OR_RETURN(Trained judged, TrainOnce(first));
+  const auto train = [&](const plan::TrainPlan& plan) {
+    return TrainOnce({.plan = plan,
+                      .source = job.source,
+                      .dataset = job.dataset,
+                      .base = job.base,
+                      .progress = progress,
+                      .events = job.events,
+                      .stop = job.stop,
+                      .profile = job.profile});
+  };
+  ASSIGN_OR_RETURN(Trained judged, train(job.plan));
   ASSIGN_OR_RETURN(ScoredRows held_out, ScoreValidation(job.plan, job.source, job.dataset, nullptr,
                                                         judged.weights, job.stop));
   if (held_out.rows() == 0) {
@@ -31,14 +33,7 @@ Result<Trained> TrainAndRefit(const elastic::TrainingJob& job) {
   plan::TrainPlan whole = job.plan;
   whole.clear_split();
   FixLength(BestEpoch(judged.outcome), judged.outcome, &whole);
-  ASSIGN_OR_RETURN(Trained refitted, TrainOnce({.plan = whole,
-                                                .source = job.source,
-                                                .dataset = job.dataset,
-                                                .base = job.base,
-                                                .progress = progress,
-                                                .events = job.events,
-                                                .stop = job.stop,
-                                                .profile = job.profile}));
+  ASSIGN_OR_RETURN(Trained refitted, train(whole));
   refitted.outcome.metrics = std::move(judged.outcome.metrics);
   refitted.outcome.validation_rows = judged.outcome.validation_rows;
   refitted.outcome.rows_read += judged.outcome.rows_read;

@@ -3,7 +3,6 @@
 #include <string>
 
 namespace sluice::models::families {
-
 namespace {
 
 constexpr char kSmall[] = "normal:0.01";

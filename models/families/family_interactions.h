@@ -20,7 +20,8 @@ inline constexpr double kLearningRate = 0.002;
 
 // Which features have vectors. Those of numbers, which no other value shares, make the pairs of
 // categories harder to learn.
-enum class Vectors { kOfAll, kOfCategories };  // kOfCategories: of numbers, too, if there are none
+// kOfCategories: of numbers only where no feature is a category.
+enum class Vectors { kOfAll, kOfCategories };
 
 // Reads model.k and model.l2. The weights and the vector of a category are one row of its table.
 Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t outputs,

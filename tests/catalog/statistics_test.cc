@@ -84,6 +84,21 @@ TEST_P(StatisticsTest, LimitsAreKept) {
   EXPECT_FALSE(all.columns[0].all_values);
 }
 
+// One row in twenty has a value of its own, the others share one: few of the rare values are sampled.
+TEST_P(StatisticsTest, ThereMayBeManyRareValues) {
+  MakeNumbers(60000);
+  StatisticsOptions options;
+  options.exact_below_rows = 20'000;
+  const SelectStatistics all =
+      Statistics(source(), "SELECT CASE WHEN id % 20 = 0 THEN id ELSE 0 END AS x FROM t", options);
+  EXPECT_FALSE(all.columns[0].exact);
+  EXPECT_GE(all.columns[0].distinct_at_most, all.columns[0].distinct);
+  EXPECT_GT(all.columns[0].distinct_at_most, 600);
+  EXPECT_LE(all.columns[0].distinct_at_most, 60000);
+  const SelectStatistics few = Statistics(source(), "SELECT id % 7 AS x FROM t", options);
+  EXPECT_EQ(few.columns[0].distinct_at_most, 7);
+}
+
 TEST_P(StatisticsTest, LargeTablesAreSampled) {
   MakeNumbers(60000);
   StatisticsOptions options;

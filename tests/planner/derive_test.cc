@@ -257,6 +257,26 @@ TEST_F(Derive, RequestedScales) {
   EXPECT_TRUE(First("COLUMN LOG(x)").logarithm());
 }
 
+// Quantiles of powers of an exponential distribution, whose own skewness is 2.
+TEST_F(Derive, AModerateTailGetsBothScalesAndAHeavyOneItsLogarithm) {
+  const auto scales = [this](double power) {
+    std::vector<Value> cells;
+    for (int i = 0; i < 1'000; ++i) {
+      cells.emplace_back(100 * std::pow(-std::log(1 - (i + 0.5) / 1'000), power));
+    }
+    AddTable(DataType::kDouble, cells);
+    std::string names;
+    const plan::TrainPlan plan = Train("");
+    for (const Feature& feature : plan.model().features().features()) {
+      names += feature.logarithm() ? "log " : "plain ";
+    }
+    return names;
+  };
+  EXPECT_EQ(scales(0.5), "plain ");
+  EXPECT_EQ(scales(1.3), "log plain ");
+  EXPECT_EQ(scales(2), "log ");
+}
+
 TEST_F(Derive, OneTargetRefinesSeveralRestrict) {
   source_.tables["t"] = SmallCensus(400);
   source_.tables["t"].schema.columns[4].name = "y";

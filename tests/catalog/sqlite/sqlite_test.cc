@@ -76,6 +76,42 @@ TEST_P(SqliteTest, ALongListIsRunAFewTimesOnly) {
   EXPECT_LT(long_runs, 64);
 }
 
+// How much of a table a statement reads.
+int StepsOf(const std::string& file, const std::string& select) {
+  sqlite3* database = nullptr;
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_prepare_v2(database, select.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << select;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+  }
+  const int steps = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+  return steps;
+}
+
+TEST_P(SqliteTest, AConditionOnTheKeyDoesNotWidenAShard) {
+  Run("CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER)");
+  Run("INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < "
+      "50000)"
+      " SELECT i, i % 7 FROM n");
+  const std::string file = url().substr(std::string_view("sqlite:").size());
+  for (const char* condition : {"id <= 49000", "id >= 5", "rowid > 5 AND rowid < 49000",
+                                "id BETWEEN 5 AND 49000", "id > 5 AND x < 9"}) {
+    const auto dataset =
+        source().OpenDataset(std::string("SELECT id, x FROM t WHERE ") + condition, {});
+    ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
+    std::string select = (*dataset)->spec().shard_select();
+    for (const auto& [bound, row] : {std::pair("{begin}", "20000"), std::pair("{end}", "20010")}) {
+      const size_t at = select.find(bound);
+      ASSERT_NE(at, std::string::npos) << select;
+      select.replace(at, std::string_view(bound).size(), row);
+    }
+    EXPECT_LT(StepsOf(file, select), 1'000) << select;
+  }
+}
+
 TEST_P(SqliteTest, ACellThatCannotBeConvertedIsNamed) {
   Run("CREATE TABLE mixed (i INTEGER)");
   Run("INSERT INTO mixed VALUES (1), (2), ('three')");

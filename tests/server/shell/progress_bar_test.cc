@@ -46,6 +46,11 @@ TEST(ProgressBar, LeavesOutWhatIsNotKnown) {
   progress.loss = std::numeric_limits<double>::quiet_NaN();
   progress.seconds_left = std::numeric_limits<double>::infinity();
   EXPECT_EQ(FormatProgress(progress), "999 rows");
+  progress.metrics = {{"auc", std::numeric_limits<double>::quiet_NaN()}};
+  EXPECT_EQ(FormatProgress(progress), "999 rows");
+  progress.metrics = {{"rmse", 201028.99312}};
+  EXPECT_EQ(FormatProgress(progress), "999 rows  rmse 201029");
+  progress.metrics.clear();
   progress.rows_total = 500;  // an estimate that was too low
   EXPECT_EQ(FormatProgress(progress), "100 %  999 of 500 rows");
 }
