@@ -36,7 +36,8 @@ std::string_view TypeText(ElementType type) {
 
 Status CheckShape(const Shape& shape) {
   if (shape.size() > kMaxAxes) {
-    return InvalidArgument(fmt::format("a value has {} axes: at most {}", shape.size(), kMaxAxes));
+    return InvalidArgument(fmt::format("a value has {} axes: at most {}", shape.size(), kMaxAxes))
+        .Hint("rows, steps, channels, heads and directions are five; Reshape joins axes");
   }
   // Checked even if an extent is 0: products of some of the extents are computed, too.
   int64_t size = 1;
@@ -44,7 +45,9 @@ Status CheckShape(const Shape& shape) {
     if (extent < 0 || extent > kMaxElements ||
         (size *= std::max<int64_t>(extent, 1)) > kMaxElements) {
       return InvalidArgument(fmt::format("a value of shape {} is too large: at most {} elements",
-                                         ShapeText(shape), kMaxElements));
+                                         ShapeText(shape), kMaxElements))
+          .Hint("that is a GiB for every batch; a smaller train.batch_size makes it smaller where "
+                "rows do");
     }
   }
   return OkStatus();

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "models/imports/keras_network_internal.h"
 
@@ -58,7 +59,7 @@ Result<Value> Dense(LayerWriter& layer, const Value& x) {
 
 Result<Value> Embedding(LayerWriter& layer, const Value& x) {
   RETURN_IF_ERROR(layer.Refuse({"mask_zero", "embeddings_regularizer", "activity_regularizer",
-                                "embeddings_constraint", "lora_rank"}));
+                                "embeddings_constraint", "lora_rank", "quantization_config"}));
   ASSIGN_OR_RETURN(const int64_t rows, Whole(layer.config(), "input_dim", 1, kMaxRows));
   ASSIGN_OR_RETURN(const int64_t width, Whole(layer.config(), "output_dim", 1, kWidest));
   ASSIGN_OR_RETURN(const std::string table, layer.Parameter({"embeddings",
@@ -76,6 +77,10 @@ Result<Value> Embedding(LayerWriter& layer, const Value& x) {
 }
 
 Result<Value> Reshaped(LayerWriter& layer, const Value& x) {
+  if (layer.type() == "Flatten" && x.extents.size() > 1 &&
+      Text(layer.config(), "data_format", "channels_last") != "channels_last") {
+    return layer.Unsupported("channels_first");
+  }
   std::vector<int64_t> extents = {Product(x.extents)};
   if (layer.type() == "Reshape") {
     const auto target = Extents(Member(layer.config(), "target_shape"));
@@ -274,6 +279,12 @@ Result<Value> LayerNormalised(LayerWriter& layer, const Value& x) {
 }
 
 }  // namespace
+
+bool JoinsInputs(std::string_view type) {
+  constexpr std::array<std::string_view, 8> kJoining = {
+      "Concatenate", "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Dot"};
+  return std::find(kJoining.begin(), kJoining.end(), type) != kJoining.end();
+}
 
 Result<Value> WriteLayer(LayerWriter& layer, const std::vector<Value>& inputs, bool* found) {
   *found = true;

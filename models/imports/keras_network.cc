@@ -112,13 +112,14 @@ Result<std::string> InitializerOf(const Json& initializer, const std::string& ot
 }
 
 LayerWriter::LayerWriter(const Json& layer, std::string name, size_t call,
-                         ImportedNetwork* network)
+                         ImportedNetwork* network, bool trainable)
     : network_(*network),
       config_(&Member(layer, "config")),
       name_(std::move(name)),
       type_(Text(layer, "class_name")),
       call_(call),
-      trainable_(Flag(*config_, "trainable", true)) {}
+      trainable_(trainable && Flag(*config_, "trainable", true)),
+      keras3_(Has(layer, "module")) {}
 
 std::string LayerWriter::Own(const std::string& part) const {
   std::string own = part.empty() ? name_ : name_ + "/" + part;
@@ -286,6 +287,10 @@ Result<std::string> LayerWriter::Activate(const std::string& value, const Json& 
   std::string activated = Node(onnx, {value}, part);
   if (onnx == "LeakyRelu") {
     constexpr float kSlope = 0.2F;
+    SetNumber("alpha", kSlope);
+  }
+  if (onnx == "HardSigmoid" && keras3_) {  // x / 6 + 0.5; of Keras 2, as of ONNX, x / 5 + 0.5
+    constexpr float kSlope = 1.0F / 6;
     SetNumber("alpha", kSlope);
   }
   return activated;

@@ -31,11 +31,14 @@ struct Weight {
 class LayerWriter {
  public:
   // `name`: of the layer; a layer inside a wrapper has the wrapper's. `call`: which use of a shared
-  // layer this is; the first creates the parameters.
-  LayerWriter(const Json& layer, std::string name, size_t call, ImportedNetwork* network);
+  // layer this is; the first creates the parameters. `trainable`: that of a wrapper.
+  LayerWriter(const Json& layer, std::string name, size_t call, ImportedNetwork* network,
+              bool trainable = true);
 
   const std::string& name() const { return name_; }
   const Json& config() const { return *config_; }
+  ImportedNetwork* network() { return &network_; }
+  size_t call() const { return call_; }
   const std::string& type() const { return type_; }
 
   // A node of this layer; its output is named by the layer and this name. Attributes are set on the
@@ -69,6 +72,8 @@ class LayerWriter {
   Status Refuse(const std::vector<const char*>& members) const;
   Status Unsupported(const std::string& what) const;
   bool trainable() const { return trainable_; }
+  // Keras 3 gives some functions another meaning than Keras 2 does.
+  bool keras3() const { return keras3_; }
   std::string Own(const std::string& part) const;
 
  private:
@@ -81,6 +86,7 @@ class LayerWriter {
   std::string type_;
   size_t call_;
   bool trainable_;
+  bool keras3_;
 };
 
 // An initializer of Keras as "uniform:0.25"; `note`: where it deviates, or "".
@@ -89,7 +95,11 @@ Result<std::string> InitializerOf(const Json& initializer, const std::string& ot
 // The ONNX activation for gates of recurrent layers; "": none.
 std::string FunctionOf(const std::string& keras);
 
-// The layers. `inputs` is not empty. `found` false: the layer is unknown.
+// Whether a layer of this type reads several others.
+bool JoinsInputs(std::string_view type);
+
+// The layers. `inputs` is not empty, and is one value unless JoinsInputs. `found` false: the layer
+// is unknown.
 Result<Value> WriteLayer(LayerWriter& layer, const std::vector<Value>& inputs, bool* found);
 Result<Value> WriteSequenceLayer(LayerWriter& layer, const std::vector<Value>& inputs, bool* found);
 Result<Value> WriteRecurrentLayer(LayerWriter& layer, const std::vector<Value>& inputs,

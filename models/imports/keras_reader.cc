@@ -75,15 +75,25 @@ std::optional<Source> SourceOf(const Json& reference) {
   return Source(history[0].GetString(), history[1].GetInt64());
 }
 
-// Reads a list of references, or a single one.
+// Reads a list of references, a single one, or an object of one for each name.
 std::optional<std::vector<Source>> SourcesOf(const Json& references) {
   if (const auto one = SourceOf(references)) {
     return std::vector<Source>{*one};
   }
+  std::vector<Source> sources;
+  if (references.IsObject()) {
+    for (const auto& named : references.GetObject()) {
+      const auto source = SourceOf(named.value);
+      if (!source) {
+        return std::nullopt;
+      }
+      sources.push_back(*source);
+    }
+    return sources;
+  }
   if (!references.IsArray()) {
     return std::nullopt;
   }
-  std::vector<Source> sources;
   for (const Json& reference : references.GetArray()) {
     const auto source = SourceOf(reference);
     if (!source) {
@@ -106,6 +116,33 @@ std::optional<std::vector<Source>> InputsOf(const Json& use) {
   return SourcesOf(arguments[0]);
 }
 
+// The argument of a call, beside the inputs, that another layer computes or that has an effect on
+// predictions; "": none. Keras writes `"training": false` and `"mask": null` by itself.
+std::string OtherArgument(const Json& use) {
+  const auto of_object = [](const Json& arguments) -> std::string {
+    if (arguments.IsObject()) {
+      for (const auto& argument : arguments.GetObject()) {
+        const bool layers = argument.value.IsObject() || argument.value.IsArray();
+        if (layers || argument.value.IsTrue()) {
+          return argument.name.GetString();
+        }
+      }
+    }
+    return "";
+  };
+  if (use.IsObject()) {
+    return of_object(Member(use, "kwargs"));
+  }
+  for (const Json& reference : use.GetArray()) {  // ["dense", 0, 0, {...}] of Keras 2
+    if (reference.IsArray() && reference.Size() > 3) {
+      if (std::string found = of_object(reference[3]); !found.empty()) {
+        return found;
+      }
+    }
+  }
+  return "";
+}
+
 class KerasReader {
  public:
   Result<ImportedNetwork> Read(const Json& model) {
@@ -122,9 +159,11 @@ class KerasReader {
     }
     for (const Json& layer : layers.GetArray()) {
       const std::string name = NameOf(layer);
-      if (name.empty() || !layers_.emplace(name, &layer).second) {
-        return InvalidArgument(fmt::format("{} layer{} called '{}'", name.empty() ? "a" : "two",
-                                           name.empty() ? " is" : "s are", name));
+      if (name.empty()) {
+        return InvalidArgument("a layer has no name");
+      }
+      if (!layers_.emplace(name, &layer).second) {
+        return InvalidArgument(fmt::format("two layers are called '{}'", name));
       }
     }
     RETURN_IF_ERROR(type == "Sequential" ? ReadSequential(layers) : ReadFunctional(config));
@@ -215,6 +254,13 @@ class KerasReader {
                                        source.first, Text(layer, "class_name")))
           .Hint("export the model to ONNX, which says it in operators");
     }
+    const std::string other =
+        OtherArgument(uses[static_cast<rapidjson::SizeType>(source.second)]);
+    if (!other.empty()) {
+      return Unimplemented(fmt::format("layer '{}' ({}) is called with {}, which is not supported",
+                                       source.first, Text(layer, "class_name"), other))
+          .Hint("export the model to ONNX, which says it in operators");
+    }
     std::vector<Value> values;
     for (const Source& input : *inputs) {
       ASSIGN_OR_RETURN(Value value, ValueOf(input));
@@ -254,10 +300,16 @@ class KerasReader {
       return WriteTimeDistributed(layer, call, inputs);
     }
     keras::LayerWriter writer(layer, NameOf(layer), call, &network_);
+    if (inputs.size() > 1 && !keras::JoinsInputs(type)) {
+      return writer.Unsupported(fmt::format("a call with {} layers", inputs.size()));
+    }
     bool found = false;
     for (const auto write :
          {keras::WriteLayer, keras::WriteSequenceLayer, keras::WriteRecurrentLayer}) {
       Result<Value> value = write(writer, inputs, &found);
+      if (!value.ok() && value.status().message().find("layer '") == std::string::npos) {
+        return Status(value.status()).Because(fmt::format("layer '{}' ({})", writer.name(), type));
+      }
       if (found || !value.ok()) {
         return value;
       }
@@ -272,7 +324,8 @@ class KerasReader {
     if (Text(inner, "class_name") != "Dense") {
       return Unknown(NameOf(layer), "TimeDistributed of " + Text(inner, "class_name"));
     }
-    keras::LayerWriter writer(inner, NameOf(layer), call, &network_);
+    keras::LayerWriter writer(inner, NameOf(layer), call, &network_,
+                              Flag(Member(layer, "config"), "trainable", true));
     bool found = false;
     return keras::WriteLayer(writer, inputs, &found);
   }

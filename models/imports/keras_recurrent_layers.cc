@@ -20,9 +20,11 @@ struct Cell {
 
 Result<Cell> CellOf(const LayerWriter& layer, const std::string& type, const Json& config) {
   const auto function = [&](const char* name, const char* otherwise) -> Result<std::string> {
-    const std::string keras = Text(config, name, otherwise);
+    const std::string keras =
+        Member(config, name).IsObject() ? "of another class" : Text(config, name, otherwise);
     std::string onnx = FunctionOf(keras);
-    if (onnx.empty() || onnx == "Softmax" || onnx == "Exp") {
+    const bool other_slope = onnx == "HardSigmoid" && layer.keras3();
+    if (onnx.empty() || onnx == "Softmax" || onnx == "Exp" || onnx == "LeakyRelu" || other_slope) {
       return layer.Unsupported(fmt::format("the {} '{}'", name, keras));
     }
     return onnx;
@@ -86,6 +88,15 @@ Result<Value> Recurrent(LayerWriter& layer, const std::string& type, const Json&
       return layer.Unsupported(member);
     }
   }
+  if (const Json& bias = Member(config, "bias_initializer"); !bias.IsNull()) {
+    std::string note;
+    Weight weight;
+    weight.name = "bias";
+    ASSIGN_OR_RETURN(const std::string begins, InitializerOf(bias, "Zeros", weight, &note));
+    if (begins != "zeros") {
+      return layer.Unsupported("another bias_initializer than Zeros");
+    }
+  }
   const bool backwards = Flag(config, "go_backwards", false);
   const bool sequences = Flag(config, "return_sequences", false);
   if (backwards && (both_ways || sequences)) {
@@ -139,6 +150,41 @@ Result<Value> Recurrent(LayerWriter& layer, const std::string& type, const Json&
   return Value{layer.Reshape(by_rows, {directions * units}, "state"), {directions * units}};
 }
 
+// Keras 3 always writes both directions, Keras 2 the second one if it was given.
+Status RequireAlike(const LayerWriter& layer, const Json& forwards, const Json& backwards) {
+  if (Text(forwards, "class_name") != Text(backwards, "class_name")) {
+    return layer.Unsupported("a backward_layer of another type");
+  }
+  const Json& own = Member(forwards, "config");
+  for (const char* member :
+       {"units", "activation", "recurrent_activation", "use_bias", "unit_forget_bias",
+        "reset_after", "return_sequences", "trainable", "dropout", "recurrent_dropout",
+        "kernel_regularizer", "recurrent_regularizer", "bias_regularizer"}) {
+    if (Member(own, member) != Member(Member(backwards, "config"), member)) {
+      return layer.Unsupported(fmt::format("a backward_layer with its own {}", member));
+    }
+  }
+  return OkStatus();
+}
+
+Result<Value> BothWays(LayerWriter& layer, const Value& x) {
+  const Json& merge = Member(layer.config(), "merge_mode");
+  if (layer.config().IsObject() && layer.config().HasMember("merge_mode") &&
+      !(merge.IsString() && std::string_view(merge.GetString()) == "concat")) {
+    return layer.Unsupported("another merge_mode than concat");
+  }
+  const Json& inner = Member(layer.config(), "layer");
+  const std::string cell = Text(inner, "class_name");
+  if (!IsCell(cell)) {
+    return layer.Unsupported(fmt::format("a layer of type {}", cell));
+  }
+  if (Has(layer.config(), "backward_layer")) {
+    RETURN_IF_ERROR(RequireAlike(layer, inner, Member(layer.config(), "backward_layer")));
+  }
+  LayerWriter writer(inner, layer.name(), layer.call(), layer.network(), layer.trainable());
+  return Recurrent(writer, cell, Member(inner, "config"), true, x);
+}
+
 }  // namespace
 
 Result<Value> WriteRecurrentLayer(LayerWriter& layer, const std::vector<Value>& inputs,
@@ -150,15 +196,7 @@ Result<Value> WriteRecurrentLayer(LayerWriter& layer, const std::vector<Value>& 
     return Recurrent(layer, type, layer.config(), false, x);
   }
   if (type == "Bidirectional") {
-    if (Text(layer.config(), "merge_mode", "concat") != "concat") {
-      return layer.Unsupported("another merge_mode than concat");
-    }
-    const Json& inner = Member(layer.config(), "layer");
-    const std::string cell = Text(inner, "class_name");
-    if (!IsCell(cell)) {
-      return layer.Unsupported(fmt::format("a layer of type {}", cell));
-    }
-    return Recurrent(layer, cell, Member(inner, "config"), true, x);
+    return BothWays(layer, x);
   }
   *found = false;
   return x;

@@ -61,7 +61,8 @@ void SetWindow(const Window& window, LayerWriter* layer) {
 
 Result<Value> Convolved(LayerWriter& layer, const Value& x) {
   RETURN_IF_ERROR(
-      layer.Refuse({"activity_regularizer", "kernel_constraint", "bias_constraint", "lora_rank"}));
+      layer.Refuse({"activity_regularizer", "kernel_constraint", "bias_constraint", "lora_rank",
+                    "quantization_config"}));
   ASSIGN_OR_RETURN(const Window window, WindowOf(layer, x, "kernel_size", false));
   ASSIGN_OR_RETURN(const int64_t filters, Whole(layer.config(), "filters", 1, kMaxFilters));
   ASSIGN_OR_RETURN(const int64_t groups, Whole(layer.config(), "groups", 1, kMaxFilters, 1));
@@ -111,6 +112,9 @@ Result<Value> Pooled(LayerWriter& layer, const Value& x) {
 Result<Value> PooledWhole(LayerWriter& layer, const Value& x) {
   if (x.extents.size() != 2) {
     return layer.Unsupported("an input of other than [rows, steps, channels]");
+  }
+  if (Text(layer.config(), "data_format", "channels_last") != "channels_last") {
+    return layer.Unsupported("channels_first");
   }
   const bool keep = Flag(layer.config(), "keepdims", false);
   const bool most = layer.type() == "GlobalMaxPooling1D";

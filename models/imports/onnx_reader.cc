@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -141,6 +142,11 @@ class OnnxReader {
         node->add_outputs(tensor.name());
         *node->mutable_constant() = std::move(values);
         continue;
+      }
+      if (std::any_of(values.numbers().begin(), values.numbers().end(),
+                      [](float value) { return std::isnan(value); })) {
+        return InvalidArgument(fmt::format("initializer '{}' begins with NaN", tensor.name()))
+            .Hint("the model that was exported had diverged, or this value was never set");
       }
       GraphParameter* parameter = read_.graph.add_parameters();
       parameter->set_name(tensor.name());
@@ -298,11 +304,12 @@ class OnnxReader {
       for (const std::string& input : node.inputs()) {
         const auto maker = makers.find(input);
         if (maker != makers.end() && maker->second >= n && !initializers_.contains(input)) {
+          const std::string own =
+              node.name().empty() ? "a node" : fmt::format("node '{}'", node.name());
           return InvalidArgument(
-              fmt::format("node '{}' ({}) reads '{}', which is made by it or by "
-                          "a node behind it: the graph has a cycle, or is out "
-                          "of order",
-                          node.name(), node.op_type(), input));
+              fmt::format("{} ({}) reads '{}', which is made by it or by a node behind it: the graph has "
+                          "a cycle, or is out of order",
+                          own, node.op_type(), input));
         }
       }
     }

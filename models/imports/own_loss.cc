@@ -94,7 +94,9 @@ Status AttachLoss(OwnLoss loss, const std::string& output, const std::string& le
     for (std::string& name : *node.mutable_outputs()) {
       name = renamed(name);
     }
-    node.set_name("loss" + node.name());
+    const size_t begin = node.name().find_first_not_of('/');
+    const std::string own = begin == std::string::npos ? "" : node.name().substr(begin);
+    node.set_name(own.starts_with("loss/") ? own : "loss/" + own);
     *graph->add_nodes() = std::move(node);
   }
   graph->set_loss(renamed(loss.network.graph.outputs(0)));

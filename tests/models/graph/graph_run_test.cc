@@ -236,7 +236,7 @@ std::vector<BadGraph> BadGraphs() {
        "more than 256 MiB, with 'y'"},
       {"NegativeExtent", node("Relu", {-1}), "too large"},
       {"HugeExtents", node("Relu", {int64_t{1} << 62, 4}), "too large"},
-      {"TooManyAxes", node("Relu", {1, 1, 1, 1, 1, 1, 1, 1, 1}), "9 axes: at most 8"},
+      {"TooManyAxes", node("Relu", {1, 1, 1, 1, 1, 1, 1, 1, 1}), "9 axes: at most 8 [rows, steps, channels"},
       {"TableForAll",
        [](Builder& b) {
          b.Ids("i");

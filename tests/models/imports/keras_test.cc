@@ -235,7 +235,9 @@ TEST(KerasTest, WhatItCannotBeIsSaidByName) {
   EXPECT_THAT(KerasError(Keras2(R"("activation": "my_function")")),
               HasSubstr("layer 'hidden' (Dense): the activation 'my_function' is not supported"));
   EXPECT_THAT(KerasError(Sequential(Layer("Dense", R"("units": -3)"))),
-              HasSubstr("units must be a whole number from 1"));
+              HasSubstr("layer 'the_Dense' (Dense): units must be a whole number from 1"));
+  EXPECT_THAT(KerasError(R"({"class_name": "Sequential", "config": {"layers": [1, 2]}})"),
+              HasSubstr("a layer has no name"));
   EXPECT_THAT(KerasError(Sequential(kOut, "[null, 3]")),
               HasSubstr("input 'x' of the model is [rows, 3], and its features have 2"));
   EXPECT_THAT(KerasError(Sequential(kOut, "[null, null]")), HasSubstr("an axis of no known size"));

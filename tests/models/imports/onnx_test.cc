@@ -248,6 +248,15 @@ TEST(OnnxTest, WhatItCannotBeIsSaidByName) {
               HasSubstr("sparse initializers are not supported"));
   EXPECT_THAT(changed([](OnnxBuilder* b) { b->Floats("weight", {1}); }),
               HasSubstr("two initializers are called 'weight'"));
+  EXPECT_THAT(changed([](OnnxBuilder* b) {
+                b->graph().mutable_initializers(1)->set_float_data(0, std::nanf(""));
+              }),
+              HasSubstr("initializer 'weight' begins with NaN"));
+  EXPECT_THAT(changed([](OnnxBuilder* b) {
+                b->graph().mutable_nodes(0)->set_inputs(1, "y");
+                b->graph().mutable_nodes(0)->clear_name();
+              }),
+              HasSubstr("a node (Gather) reads 'y'"));
 }
 
 TEST(OnnxTest, WhatDoesNotFitTheFeaturesIsSaidByName) {
