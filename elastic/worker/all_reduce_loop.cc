@@ -288,6 +288,10 @@ Status AllReduceLoop::CloseStep(const Task& first) {
   }
   RoundPosition& position = replica_.position;
   for (const LaneNote& note : sum_.lanes) {
+    const BatchIdentity batch{first.epoch, first.shard, position.step};
+    if (const Status number = CheckLoss(note.loss, batch); !number.ok()) {
+      return tasks_.Fail(first, number);
+    }
     TaskReport& report = position.lanes[note.lane];
     report.rows += note.rows;
     report.rows_read += note.rows_read;

@@ -66,7 +66,7 @@ Status AsynchronousLoop::SkipApplied(Lease* lease) {
   }
   ASSIGN_OR_RETURN(const BatchIndex applied, parameters_.AppliedBatches(task.epoch, task.shard));
   while (lease->next < std::min(applied, lease->end())) {
-    lease->Count({});
+    RETURN_IF_ERROR(lease->Count({}));
   }
   lease->report.rows_retried = lease->report.rows;
   return Status();
@@ -142,7 +142,9 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
     if (!pushed.ok()) {
       return tasks_.Fail(lease->task, pushed);
     }
-    lease->Count(loss);
+    if (const Status counted = lease->Count(loss); !counted.ok()) {
+      return tasks_.Fail(lease->task, counted);
+    }
     if (tasks_.TimeToReport()) {
       ASSIGN_OR_RETURN(const bool mine, tasks_.Report(lease, false));
       if (!mine || lease->report.done) {

@@ -1,5 +1,8 @@
 #include "elastic/worker/lease.h"
 
+#include <fmt/core.h>
+
+#include <cmath>
 #include <utility>
 
 #include "elastic/queue/shard_order.h"
@@ -41,13 +44,15 @@ uint64_t Lease::StepSeed() const {
   return MixSeeds(task.epoch.value(), task.shard.index(), next.index());
 }
 
-void Lease::Count(const models::LossSum& loss) {
+Status Lease::Count(const models::LossSum& loss) {
+  RETURN_IF_ERROR(CheckLoss(loss.loss, Identity(next)));
   const auto size = static_cast<int64_t>(batch_rows);
   const auto begin = static_cast<int64_t>(next.index() * batch_rows);
   report.rows += std::min<int64_t>(begin + size, static_cast<int64_t>(order.size())) - begin;
   report.loss += CountedSum(loss.loss);
   report.weight += CountedSum(loss.weight);
   report.next_batch = ++next;
+  return OkStatus();
 }
 
 void Lease::CutShort(BatchIndex last_batch) {
@@ -62,6 +67,17 @@ void Lease::CutShort(BatchIndex last_batch) {
   report.next_batch = last_batch;
   task.last_batch = last_batch;
   next = last_batch;
+}
+
+Status CheckLoss(double loss, const BatchIdentity& batch) {
+  if (!std::isnan(loss)) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("the loss is no number (epoch {}, shard {}, batch {})",
+                                     batch.epoch, batch.shard, batch.batch))
+      .SqlState("22003")
+      .Hint("a network gives NaN for ids beyond a table of its own, for 0 / 0 and for the logarithm "
+            "of what is below 0; a smaller learning rate helps where it happens late");
 }
 
 }  // namespace sluice::elastic

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/status.h"
 #include "elastic/parameters/parameter_rules.h"
 #include "elastic/queue/task.h"
 #include "elastic/worker/shard_rows.h"
@@ -34,11 +35,15 @@ struct Lease {
   BatchIdentity Identity(BatchIndex batch) const;
   void Gather(BatchIndex batch, models::FeatureBatch* out) const;
   uint64_t StepSeed() const;  // of the next batch
-  // The next batch has been trained.
-  void Count(const models::LossSum& loss);
+  // The next batch has been trained. Fails if its loss is NaN: operators give that without a
+  // gradient, too.
+  Status Count(const models::LossSum& loss);
   // The task now ends at `last_batch`, but more had been counted: batches beyond it belong to
   // another worker.
   void CutShort(BatchIndex last_batch);
 };
+
+// A training whose loss is no number has diverged, or its network cannot compute these rows.
+Status CheckLoss(double loss, const BatchIdentity& batch);
 
 }  // namespace sluice::elastic

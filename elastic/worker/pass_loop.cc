@@ -37,7 +37,7 @@ class PassLoop final : public TrainingLoop {
       return tasks_.Fail(task, added);
     }
     if (!lease->done()) {
-      lease->Count({});
+      RETURN_IF_ERROR(lease->Count({}));
     }
     lease->report.sums = SumsToBytes(sums);
     return tasks_.Report(lease.get(), true).status();

@@ -134,7 +134,7 @@ Result<bool> SynchronousLoop::StepGroup() {
   }
   RETURN_IF_ERROR(PushAndPullNext());
   for (const auto& [lease, loss] : stepped) {
-    lease->Count(loss);
+    RETURN_IF_ERROR(lease->Count(loss));
   }
   return true;
 }

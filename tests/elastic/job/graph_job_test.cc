@@ -170,6 +170,45 @@ TEST_F(GraphJob, BeginsWithTheValuesThatItIsGiven) {
   }
 }
 
+// Ids beyond a parameter give NaN, and no gradient that could show it.
+TEST_F(GraphJob, ALossThatIsNoNumberEndsTheTraining) {
+  const auto source = SmallSource(1'000);
+  for (const auto kind : {plan::Strategy::LOCAL, plan::Strategy::PARAMETER_SERVER,
+                          plan::Strategy::ALL_REDUCE}) {
+    for (const bool synchronous : {true, false}) {
+      if (!synchronous && kind == plan::Strategy::ALL_REDUCE) {
+        continue;
+      }
+      plan::TrainPlan plan = Plan(plan::Strategy::PARAMETER_SERVER, 2, 2);
+      plan.mutable_strategy()->set_kind(kind);
+      if (!synchronous) {
+        plan.mutable_strategy()->set_mode(plan::Strategy::ASYNCHRONOUS);
+        plan.mutable_strategy()->clear_micro_batches();
+      }
+      graph_ = plan.mutable_model()->mutable_graph();
+      graph_->Clear();
+      graph_->add_inputs()->set_name("c");
+      graph_->mutable_inputs(0)->set_kind(models::GraphInput::IDS);
+      graph_->mutable_inputs(0)->add_features("c");
+      Parameter("table", {51, 1}, "zeros");
+      models::GraphTensor* shift = Node("Constant", {}, "shift")->mutable_constant();
+      shift->set_type(models::GraphTensor::INTEGER);
+      shift->add_integers(100);
+      Node("Add", {"c", "shift"}, "beyond");
+      Node("Gather", {"table", "beyond"}, "logit");
+      graph_->add_outputs("logit");
+      const Status status =
+          kind == plan::Strategy::LOCAL
+              ? TrainInProcess({.plan = plan, .source = *source, .dataset = source->Spec(500)})
+                    .status()
+              : TrainWith(plan, *source, 500).outcome.status();
+      EXPECT_EQ(status.sqlstate(), "22003") << status.ToString();
+      EXPECT_NE(status.ToString().find("the loss is no number (epoch 1, shard "), std::string::npos)
+          << status.ToString();
+    }
+  }
+}
+
 TEST_F(GraphJob, StatisticsFollowAndFrozenParametersStay) {
   const auto source = SmallSource(2'000);
   const plan::TrainPlan plan = Plan(plan::Strategy::PARAMETER_SERVER, 1, 1);
