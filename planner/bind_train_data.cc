@@ -359,7 +359,7 @@ void TrainBinder::Derive() {
   DeriveInput input{
       bound_.select.schema,   bound_.select.columns, bound_.statistics, bound_.type->family,
       std::move(requested_),  only_requested_,       excluded_,         left_out_,
-      std::move(keys).value()};
+      std::move(keys).value(), bound_.user_type.has_value()};
   DeriveReport report;
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());

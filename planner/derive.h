@@ -54,6 +54,8 @@ struct DeriveInput {
   std::vector<std::string> left_out;
   // Per column: its role in the table's keys.
   std::vector<catalog::ColumnKey> keys;
+  // A network of the user's own has an input for each column: no number comes on two scales.
+  bool one_scale = false;
 };
 
 // A column that is left out because a model cannot learn from it, and the reason.

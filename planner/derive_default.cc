@@ -129,8 +129,10 @@ NumberScale FeatureMaker::ScaleOf(const ColumnFacts& column) const {
   if (!std::isfinite(as_it_is) || as_it_is < kTail || !(as_logarithms < as_it_is / 2)) {
     return NumberScale::kPlain;
   }
-  return as_it_is >= kHeavy && as_logarithms < kCured ? NumberScale::kLogarithm
-                                                      : NumberScale::kBoth;
+  if (as_it_is >= kHeavy && as_logarithms < kCured) {
+    return NumberScale::kLogarithm;
+  }
+  return input_.one_scale ? NumberScale::kPlain : NumberScale::kBoth;
 }
 
 // A straight line through months or grades says little, so a linear model with enough rows gets a
