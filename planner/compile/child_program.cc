@@ -76,6 +76,47 @@ void Limit(int resource, rlim_t value) {
   setrlimit(static_cast<__rlimit_resource>(resource), &limit);
 }
 
+// Ends as that process of ours did, whose number is its own in another namespace.
+[[noreturn]] void EndAs(pid_t inner) {
+  close_range(0, ~0U, 0);
+  int status = 0;
+  while (waitpid(inner, &status, 0) < 0) {
+    if (errno != EINTR) {
+      _exit(kCannotStart);
+    }
+  }
+  if (WIFSIGNALED(status)) {
+    signal(WTERMSIG(status), SIG_DFL);
+    kill(getpid(), WTERMSIG(status));
+  }
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : kCannotStart);
+}
+
+// No network, nothing to write, and no other process: not even /proc shows one, whose environment
+// may hold a password. What it leaves running, in whichever session, ends with it. Where some of
+// it is not allowed, the program keeps what this user may do.
+void GiveUpTheWorld() {
+  constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS;
+  const bool alone = unshare(kWorld | CLONE_NEWPID) == 0 ||
+                     unshare(CLONE_NEWUSER | kWorld | CLONE_NEWPID) == 0;
+  if (!alone && unshare(kWorld) != 0 && unshare(CLONE_NEWUSER | kWorld) != 0) {
+    return;
+  }
+  mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  if (alone) {
+    const pid_t inner = _Fork();  // the first process of its namespace
+    if (inner != 0) {
+      EndAs(inner);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+  }
+  mount_attr read_only{};
+  read_only.attr_set = MOUNT_ATTR_RDONLY;
+  [[maybe_unused]] const int ignored =
+      mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof(read_only));
+}
+
 // The child after fork: only async-signal-safe calls. Does not return.
 [[noreturn]] void BecomeProgram(char* const* arguments, int input, int output, int answer,
                                 pid_t parent, const ProgramLimits& limits) {
@@ -97,14 +138,7 @@ void Limit(int resource, rlim_t value) {
   Limit(RLIMIT_CPU, static_cast<rlim_t>(std::ceil(limits.seconds)));
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, 0);
-  // Where neither is allowed, the program keeps the network, and what this user may create or cut.
-  if (unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 ||
-      unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS) == 0) {
-    mount_attr read_only{};
-    read_only.attr_set = MOUNT_ATTR_RDONLY;
-    [[maybe_unused]] const int ignored =
-        mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof(read_only));
-  }
+  GiveUpTheWorld();
   char* const environment[] = {nullptr};
   execve(arguments[0], arguments, environment);
   _exit(kCannotStart);

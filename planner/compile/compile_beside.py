@@ -87,6 +87,12 @@ def write_out(torch):
     def reduced(losses, reduction):
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
+    def sized(pool):  # x.shape[-1] is a tensor while a model is traced
+        def whole(size):
+            return int(size) if isinstance(size, torch.Tensor) and size.dim() == 0 else size
+        return lambda input, *sizes, **named: pool(input, *map(whole, sizes), **{k: whole(v) for k, v in named.items()})
+
+    plain.avg_pool1d, plain.max_pool1d = sized(plain.avg_pool1d), sized(plain.max_pool1d)
     plain.huber_loss, plain.smooth_l1_loss, plain.embedding_bag = huber, smooth, bag
     plain.binary_cross_entropy, plain.binary_cross_entropy_with_logits = cross_entropy, cross_entropy_of_logits
     plain.logsigmoid = lambda input: -plain.softplus(-input)

@@ -3,8 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "models/imports/import_network.h"
@@ -205,6 +212,18 @@ TEST_F(PythonModels, AnEmbeddingBagAddsUpRows) {
   EXPECT_THAT(Refused(source), HasSubstr("EmbeddingBag gets ids [rows, length], without offsets"));
 }
 
+// As in PyTorch's tutorial about speech; a size of a traced tensor is a tensor.
+TEST_F(PythonModels, PoolsOverAWholeAxisMayNameItsSize) {
+  for (const char* pool : {"avg", "max"}) {
+    const std::string pooled = "nn.functional." + std::string(pool) + "_pool1d(s, s.shape[-1])";
+    EXPECT_EQ(Refused(Net("s = v.unsqueeze(1)\n    return " + pooled + ".squeeze(1)")), "compiled")
+        << pool;
+  }
+  EXPECT_NE(Refused(Net("s = v.unsqueeze(1)\n    return nn.functional.avg_pool1d(s, 5 + "
+                        "(x['age'].shape[0] > 3)).squeeze(1)[:, :1]")),
+            "compiled");  // depends on the number of rows
+}
+
 TEST_F(PythonModels, AreRefusedAtTheirLine) {
   EXPECT_THAT(Refused("import torch\nclass Net(torch.nn.Module:\n  pass\n"),
               ::testing::StartsWith("2: this is not Python"));
@@ -254,6 +273,15 @@ TEST_F(PythonModels, MemoryTimeAndOutputAreLimited) {
               HasSubstr("Python printed more than 1 MiB"));
   options_.limits.seconds = 2;
   EXPECT_THAT(Refused("while True: pass\n"), HasSubstr("not done with the model within 2 seconds"));
+}
+
+TEST_F(PythonModels, ValuesThatDoNotFitTheAnswerAreRefusedByName) {
+  std::string source = Net("return self.l(v) + self.big[0]");
+  source.replace(source.find("super().__init__()"), 18,
+                 "super().__init__(); self.big = nn.Parameter(torch.zeros(20_000_000))");
+  EXPECT_THAT(Refused(source),
+              ::testing::AllOf(HasSubstr("the model has 76 MiB of parameters: at most 60 MiB of a class"),
+                               HasSubstr("the largest is big, [20000000]")));
 }
 
 TEST_F(PythonModels, AnOwnOptimizerIsReadByNameAndArguments) {
@@ -378,6 +406,63 @@ TEST(ChildProgram, HasNeitherOurEnvironmentNorOurDescriptorsNorFiles) {
   ASSERT_TRUE(end.ok()) << end.status().ToString();
   EXPECT_EQ(end->answer, "input");
   EXPECT_THAT(end->printed, HasSubstr("5\n"));  // four, and the folder itself
+}
+
+// Its number is 1 where the kernel gives it a namespace of its own.
+bool HasOwnNamespace() {
+  const auto end = RunChildProgram({"/bin/sh", "-c", "echo $$"}, "", ProgramLimits(), {});
+  return end.ok() && end->printed == "1\n";
+}
+
+// A gateway's environment may hold a password of its database.
+TEST(ChildProgram, SeesNoOtherProcess) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  const pid_t other = fork();
+  if (other == 0) {
+    execle("/bin/sleep", "sleep", "1000", nullptr,
+           std::array<const char*, 2>{"PGPASSWORD=of the gateway", nullptr}.data());
+    _exit(1);
+  }
+  const auto end = RunChildProgram(
+      {"/bin/sh", "-c", "cat /proc/[0-9]*/environ; kill -9 " + std::to_string(other) + "; echo done"},
+      "", ProgramLimits(), {});
+  EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_THAT(end->printed, HasSubstr("done"));
+  EXPECT_THAT(end->printed, ::testing::Not(HasSubstr("of the gateway")));
+}
+
+TEST(ChildProgram, EndsAsItDid) {
+  const auto how = [](const std::string& script) {
+    const auto end = RunChildProgram({"/bin/sh", "-c", script}, "", ProgramLimits(), {});
+    EXPECT_TRUE(end.ok());
+    return std::pair(end->how, end->code);
+  };
+  EXPECT_EQ(how("exit 7"), std::pair(ProgramEnd::How::kExited, 7));
+  EXPECT_EQ(how("sh -c 'kill -SEGV $$'; exit 3"), std::pair(ProgramEnd::How::kExited, 3));
+}
+
+// A session of its own is no way out.
+TEST(ChildProgram, LeavesNothingRunning) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  const std::string name = "1000." + std::to_string(getpid());
+  const auto end = RunChildProgram(
+      {"/bin/sh", "-c", "setsid sleep " + name + " >/dev/null 2>&1 3>&- & sleep 0.1; echo begun"}, "",
+      ProgramLimits(), {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_THAT(end->printed, HasSubstr("begun"));
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream in(process.path() / "cmdline");
+    const std::string command((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    EXPECT_EQ(command.find(std::string("sleep\0", 6) + name), std::string::npos)
+        << process.path() << " is left";
+  }
 }
 
 TEST(ChildProgram, IsKilledWithWhatItHasStarted) {
