@@ -2,6 +2,7 @@
 
 #include "models/families/family.h"
 #include "models/families/family_interactions.h"
+#include "models/families/family_layers.h"
 #include "models/model.pb.h"
 
 // The sum of a factorization machine and hidden layers over the same vectors.
@@ -9,14 +10,29 @@
 namespace sluice::models::families {
 namespace {
 
+// The first layer is a product with the vectors plus one with the numbers, each with its part of the
+// layer's kernel: beside the numbers the vectors would have to be copied.
+GraphValue WriteHidden(const Interactions& parts, const AttributeValues& attributes,
+                       GraphWriter* writer) {
+  const std::vector<double> units = attributes.Numbers("model.hidden_units");
+  if (units.empty() || !parts.numbers || !parts.vectors) {
+    const GraphValue input = writer->Concat({parts.numbers, parts.vectors}, "deep/input");
+    return input ? writer->Hidden("deep", input, attributes) : input;
+  }
+  GraphFirstLayer first;
+  first.initializer = GlorotUniform(parts.numbers.width + parts.vectors.width, units.front());
+  first.sum = writer->Dense("deep/numbers", parts.numbers, static_cast<int64_t>(units.front()),
+                            first.initializer, false);
+  return writer->Hidden("deep", parts.vectors, attributes, first);
+}
+
 Result<NetworkGraph> BuildDeepFm(const std::vector<GraphFeature>& features, size_t outputs,
                                  const AttributeValues& attributes) {
   GraphWriter writer;
   const Interactions parts =
       WriteInteractions(features, outputs, attributes, Vectors::kOfCategories, &writer);
-  GraphValue deep = writer.Concat({parts.numbers, parts.vectors}, "deep/input");
+  GraphValue deep = WriteHidden(parts, attributes, &writer);
   if (deep) {
-    deep = writer.Hidden("deep", deep, attributes);
     deep = writer.Dense("deep/logits", deep, static_cast<int64_t>(outputs));
   }
   return writer.Take(writer.Add(writer.Add(parts.linear, parts.pairs), deep));

@@ -26,23 +26,24 @@ Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t
   const int64_t k = attributes.Integer("model.k").value_or(16);
   const double l2 = attributes.Number("model.l2").value_or(0);
   Interactions parts;
+  std::vector<GraphValue> weights;
   std::vector<GraphValue> rows;
   for (const GraphFeature& feature : features) {
     if (feature.category) {
-      rows.push_back(
-          writer->Penalised(writer->Embedding("embedding", feature, width + k, kSmall), l2));
+      const auto row = writer->EmbeddingParts("embedding", feature, {width, k}, kSmall);
+      weights.push_back(writer->Penalised(row[0], l2));
+      rows.push_back(writer->Penalised(row[1], l2));
     }
   }
   GraphValue sum;
   GraphValue squares;
-  if (!rows.empty()) {
-    const GraphValue stacked = writer->Stack(rows, "embedding");
+  if (const auto count = static_cast<int64_t>(rows.size()); count > 0) {
+    parts.linear =
+        writer->SumOf(writer->Stacked(writer->Concat(weights, "weights"), count), false);
+    parts.vectors = writer->Concat(rows, "vectors");
+    const GraphValue stacked = writer->Stacked(parts.vectors, count);
     sum = writer->SumOf(stacked, false);
-    parts.linear = writer->Slice(sum, 0, width);
-    sum = writer->Slice(sum, width, width + k);
-    squares = writer->Slice(writer->SumOf(stacked, true), width, width + k);
-    parts.vectors =
-        writer->SliceOfEach(stacked, static_cast<int64_t>(rows.size()), width, width + k);
+    squares = writer->SumOf(stacked, true);
   }
   if (const GraphValue numbers = writer->Numbers(features, "numbers")) {
     parts.linear = writer->Add(parts.linear, writer->Dense("linear", numbers, width, "zeros"));

@@ -43,8 +43,7 @@ Result<GraphValue> WriteDeep(const std::vector<GraphFeature>& features, int64_t 
     width += !feature.category ? 0 : feature.dimension > 0 ? feature.dimension : 1;
   }
   GraphFirstLayer first;
-  first.initializer =
-      fmt::format("uniform:{:.9g}", std::sqrt(6.0 / (static_cast<double>(width) + units.front())));
+  first.initializer = GlorotUniform(width, units.front());
   for (const GraphFeature& feature : features) {
     if (feature.category && feature.dimension == 0) {
       first.sum = writer->Add(first.sum,
@@ -92,6 +91,10 @@ GraphBuilder HiddenLayersOf(ModelFamily family) {
 }
 
 }  // namespace
+
+std::string GlorotUniform(int64_t inputs, double units) {
+  return fmt::format("uniform:{:.9g}", std::sqrt(6.0 / (static_cast<double>(inputs) + units)));
+}
 
 void AddHiddenLayers(std::vector<ModelType>* types) {
   for (ModelType& type : *types) {

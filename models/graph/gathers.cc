@@ -40,6 +40,7 @@ class Gather final : public Operator {
     outer_ = static_cast<size_t>(ExtentOf(x, 0, axis));
     extent_ = x[axis];
     inner_ = static_cast<size_t>(ExtentOf(x, axis + 1));
+    rows_ = axis + 2 == x.size() && node.In(0).type == ElementType::kFloat;
     Shape shape(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(axis));
     shape.insert(shape.end(), indices.begin(), indices.end());
     shape.insert(shape.end(), x.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.end());
@@ -49,9 +50,10 @@ class Gather final : public Operator {
     Number(node);
     const Tensor& x = node.In(0);
     if (x.type == ElementType::kFloat) {
-      Move(x.numbers, std::numeric_limits<float>::quiet_NaN(), node.Out().numbers);
+      Move(x.numbers, std::numeric_limits<float>::quiet_NaN(), node.Out().numbers,
+           LineOf(node.Out()));
     } else {
-      Move(x.integers, int64_t{0}, node.Out().integers);
+      Move(x.integers, int64_t{0}, node.Out().integers, inner_);
     }
   }
   void Backward(const OperatorContext& node) override {
@@ -62,7 +64,7 @@ class Gather final : public Operator {
         if (places_[i] == kNowhere) {
           continue;
         }
-        const float* from = back + (o * places_.size() + i) * inner_;
+        const float* from = back + (o * places_.size() + i) * LineOf(node.Out());
         float* own = to + (o * static_cast<size_t>(extent_) + places_[i]) * inner_;
         for (size_t k = 0; k < inner_; ++k) {
           own[k] += from[k];
@@ -70,8 +72,10 @@ class Gather final : public Operator {
       }
     }
   }
+  bool LeavesGaps() const override { return rows_; }
 
  private:
+  size_t LineOf(const Tensor& y) const { return y.line == 0 ? inner_ : y.line; }
   void Number(const OperatorContext& node) {
     const Tensor& indices = node.In(1);
     places_.resize(indices.count());
@@ -86,10 +90,10 @@ class Gather final : public Operator {
     }
   }
   template <typename T>
-  void Move(const T* x, T nothing, T* y) const {
+  void Move(const T* x, T nothing, T* y, size_t line) const {
     for (size_t o = 0; o < outer_; ++o) {
       for (size_t i = 0; i < places_.size(); ++i) {
-        T* to = y + (o * places_.size() + i) * inner_;
+        T* to = y + (o * places_.size() + i) * line;
         if (places_[i] == kNowhere) {
           std::fill_n(to, inner_, nothing);
         } else {
@@ -102,6 +106,7 @@ class Gather final : public Operator {
   size_t outer_ = 0;
   size_t inner_ = 0;
   int64_t extent_ = 0;
+  bool rows_ = false;  // of the last axis
   std::vector<size_t> places_;
 };
 
@@ -176,7 +181,8 @@ class GatherElements final : public Operator {
 };
 
 // Not of ONNX: combines the embeddings of a row's ids into one: their weighted sum, mean, or sum
-// divided by the root of the sum of squared weights. A row without ids gives 0.
+// divided by the root of the sum of squared weights. A row without ids gives 0. `columns`: the begin
+// and the end of the table's columns that are read.
 class EmbeddingBag final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -194,33 +200,72 @@ class EmbeddingBag final : public Operator {
     if (combiner_ != "sum" && combiner_ != "mean" && combiner_ != "sqrtn") {
       return InvalidArgument(fmt::format("no combiner '{}'", combiner_)).Hint("sum, mean or sqrtn");
     }
+    Shape columns = {0, table.shape[1]};
+    if (node.attributes->Has("columns")) {
+      columns = node.attributes->Integers("columns");
+    }
+    if (columns.size() != 2 || columns[0] < 0 || columns[0] >= columns[1] ||
+        columns[1] > table.shape[1]) {
+      return InvalidArgument(fmt::format("columns {} are not the begin and the end of some of a "
+                                         "table of shape {}",
+                                         ShapeText(columns), ShapeText(table.shape)));
+    }
     rows_ = static_cast<size_t>(table.shape[0]);
-    width_ = static_cast<size_t>(table.shape[1]);
-    return node.Shaped({node.In(1).shape[0], table.shape[1]});
+    stride_ = static_cast<size_t>(table.shape[1]);
+    first_ = static_cast<size_t>(columns[0]);
+    width_ = static_cast<size_t>(columns[1] - columns[0]);
+    return node.Shaped({node.In(1).shape[0], columns[1] - columns[0]});
   }
   void Forward(const OperatorContext& node) override {
+    const float* table = node.In(0).numbers + first_;
     float* y = node.Out().numbers;
-    const float* table = node.In(0).numbers;
-    std::fill_n(y, node.Out().count(), 0.0F);
+    const size_t line = LineOf(node.Out());
+    const size_t rows = RowsOf(node);
+    if (const RowUse* use = OneRowEach(node)) {
+      node.kernels->gather_rows(table, stride_, use->positions.data(), rows, width_, y, line);
+      return;
+    }
+    for (size_t row = 0; row < rows; ++row) {
+      std::fill_n(y + row * line, width_, 0.0F);
+    }
     Weigh(node);
     ForEach(node, [&](size_t row, size_t position, float factor) {
       for (size_t k = 0; k < width_; ++k) {
-        y[row * width_ + k] += factor * table[position * width_ + k];
+        y[row * line + k] += factor * table[position * stride_ + k];
       }
     });
   }
   void Backward(const OperatorContext& node) override {
-    const float* back = node.Back();
-    if (float* to = node.Zeroed(0)) {
-      ForEach(node, [&](size_t row, size_t position, float factor) {
-        for (size_t k = 0; k < width_; ++k) {
-          to[position * width_ + k] += factor * back[row * width_ + k];
-        }
-      });
+    float* to = node.Zeroed(0);
+    if (to == nullptr) {
+      return;
     }
+    to += first_;
+    const float* back = node.Back();
+    const size_t line = LineOf(node.Out());
+    if (const RowUse* use = OneRowEach(node)) {
+      node.kernels->scatter_add_rows(back, line, use->positions.data(), RowsOf(node), width_, to,
+                                     stride_);
+      return;
+    }
+    ForEach(node, [&](size_t row, size_t position, float factor) {
+      for (size_t k = 0; k < width_; ++k) {
+        to[position * stride_ + k] += factor * back[row * line + k];
+      }
+    });
   }
+  bool LeavesGaps() const override { return true; }
 
  private:
+  size_t LineOf(const Tensor& y) const { return y.line == 0 ? width_ : y.line; }
+  static size_t RowsOf(const OperatorContext& node) {
+    return static_cast<size_t>(node.Out().shape[0]);
+  }
+  // Whether each row has exactly one of the table's rows, of weight 1; nullptr: not so.
+  static const RowUse* OneRowEach(const OperatorContext& node) {
+    const RowUse& bag = *node.In(1).use;
+    return bag.ends.empty() && bag.weights.empty() ? node.In(0).use : nullptr;
+  }
   static size_t EndOf(const RowUse& bag, size_t row) {
     return bag.ends.empty() ? row + 1 : bag.ends[row];
   }
@@ -228,7 +273,7 @@ class EmbeddingBag final : public Operator {
     const RowUse& bag = *node.In(1).use;
     factors_.resize(bag.positions.size());
     size_t begin = 0;
-    for (size_t row = 0; row < static_cast<size_t>(node.Out().shape[0]); ++row) {
+    for (size_t row = 0; row < RowsOf(node); ++row) {
       const size_t end = EndOf(bag, row);
       float sum = 0;
       float squares = 0;
@@ -253,7 +298,7 @@ class EmbeddingBag final : public Operator {
     const RowUse& bag = *node.In(1).use;
     const RowUse& rows = node.In(0).use == nullptr ? bag : *node.In(0).use;
     size_t begin = 0;
-    for (size_t row = 0; row < static_cast<size_t>(node.Out().shape[0]); ++row) {
+    for (size_t row = 0; row < RowsOf(node); ++row) {
       const size_t end = EndOf(bag, row);
       for (size_t i = begin; i < end; ++i) {
         if (node.In(0).use != nullptr || rows.positions[i] < rows_) {
@@ -265,8 +310,10 @@ class EmbeddingBag final : public Operator {
   }
 
   std::string combiner_;
-  size_t rows_ = 0;
-  size_t width_ = 0;
+  size_t rows_ = 0;    // of the table
+  size_t stride_ = 0;  // from one to the next
+  size_t first_ = 0;   // column that is read
+  size_t width_ = 0;   // number of them
   std::vector<float> factors_;
 };
 
@@ -276,7 +323,7 @@ std::span<const OperatorEntry> GatherOperators() {
   static constexpr OperatorEntry kEntries[] = {
       {"Gather", 2, 2, 1, "axis", MakeOperator<Gather>},
       {"GatherElements", 2, 2, 1, "axis", MakeOperator<GatherElements>},
-      {"EmbeddingBag", 2, 2, 1, "combiner", MakeOperator<EmbeddingBag>},
+      {"EmbeddingBag", 2, 2, 1, "combiner columns", MakeOperator<EmbeddingBag>},
   };
   return kEntries;
 }

@@ -12,6 +12,17 @@ namespace {
 // Values known before a batch determine shapes, which have few axes; longer ones need not be known.
 constexpr int64_t kMaxKnown = 1 << 16;
 
+// Sets the memory of the inputs that lie in the joined value.
+void PlaceRows(const OperatorContext& node, float* Tensor::*memory) {
+  int64_t at = 0;
+  for (Tensor* input : node.inputs) {
+    if (input->line > 0) {
+      input->*memory = node.Out().*memory + at;
+    }
+    at += input->shape.back();
+  }
+}
+
 }  // namespace
 
 Tensor* GraphRun::Find(const std::string& name) {
@@ -34,6 +45,8 @@ Status GraphRun::Plan(int64_t rows, bool with_loss) {
     if (t >= given_) {
       tensor.gradient = nullptr;
       tensor.trained = false;
+      tensor.line = 0;
+      tensor.base = nullptr;
     }
   }
   for (int i = 0; i < graph_.inputs_size(); ++i) {
@@ -49,11 +62,16 @@ Status GraphRun::Plan(int64_t rows, bool with_loss) {
     elements_ += tensor.size();
   }
   for (Step& step : steps_) {
-    if (step.of_loss && !with_loss_) {
+    if (!Runs(step)) {
       continue;
     }
     if (Status status = PlanStep(&step); !status.ok()) {
       return std::move(status).Because(NameOf(*step.node));
+    }
+  }
+  for (const Step& step : steps_) {
+    if (Runs(step) && !step.fixed && step.run->JoinsRows()) {
+      JoinRows(step);
     }
   }
   rows_ = rows;
@@ -84,6 +102,9 @@ Status GraphRun::PlanStep(Step* step) {
       elements += output->size();
     }
   }
+  if (step->run->IsView() && IndexOf(*context.inputs[0]) >= given_) {
+    context.outputs[0]->base = &context.inputs[0]->learner();
+  }
   elements_ += step->run->IsView() ? 0 : elements;
   if (elements_ > kMaxElementsTogether) {
     return InvalidArgument(fmt::format("the values of a batch have more than {} elements together",
@@ -105,6 +126,18 @@ Status GraphRun::PlanStep(Step* step) {
   return OkStatus();
 }
 
+// Inputs that nobody else reads, and whose operators can, are computed in the joined value.
+void GraphRun::JoinRows(const Step& step) {
+  const int64_t line = step.context.Out().shape.back();
+  for (Tensor* input : step.context.inputs) {
+    const size_t index = IndexOf(*input);
+    const Step* maker = maker_[index];
+    if (maker != nullptr && readers_[index] == 1 && !maker->fixed && maker->run->LeavesGaps()) {
+      input->line = static_cast<size_t>(line);
+    }
+  }
+}
+
 void GraphRun::Allocate(Tensor* tensor) {
   const size_t index = IndexOf(*tensor);
   if (tensor->type == ElementType::kFloat) {
@@ -120,14 +153,18 @@ void GraphRun::Forward(bool train, uint64_t key) {
   if (!std::exchange(allocated_, true)) {
     for (Step& step : steps_) {
       for (Tensor* output : step.context.outputs) {
-        if (output != nullptr && (with_loss_ || !step.of_loss) && !output->known && !step.run->IsView()) {
+        if (output != nullptr && Runs(step) && !output->known && output->line == 0 &&
+            !step.run->IsView()) {
           Allocate(output);
         }
+      }
+      if (Runs(step) && step.run->JoinsRows()) {
+        PlaceRows(step.context, &Tensor::numbers);
       }
     }
   }
   for (Step& step : steps_) {
-    if (!step.done && (with_loss_ || !step.of_loss)) {
+    if (!step.done && Runs(step)) {
       step.context.train = train;
       step.context.key = HashInteger(key + step.number);
       step.run->Forward(step.context);
@@ -141,26 +178,27 @@ void GraphRun::PrepareBackward() {
     return;
   }
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    if (step->of_loss && !with_loss_) {
+    if (!Runs(*step)) {
       continue;
     }
     for (Tensor* output : step->context.outputs) {
       if (output == nullptr || !output->trained) {
         continue;
       }
-      const size_t index = IndexOf(*output);
-      if (output->gradient == nullptr) {
-        gradients_[index].resize(output->count());
-        output->gradient = gradients_[index].data();
-      }
       output->gradient_count = output->count();
-      if (step->run->IsView()) {
-        Tensor& viewed = *step->context.inputs[0];
-        const size_t of = IndexOf(viewed);
-        if (of >= given_ && readers_[of] == 1) {
-          viewed.gradient = output->gradient;  // no other gradient reaches it
-        }
+      if (output->gradient == nullptr && output->base == nullptr) {
+        std::vector<float>& memory = gradients_[IndexOf(*output)];
+        memory.resize(output->count());
+        output->gradient = memory.data();
       }
+    }
+    if (step->learns && step->run->JoinsRows()) {
+      PlaceRows(step->context, &Tensor::gradient);
+    }
+  }
+  for (Tensor& tensor : tensors_) {
+    if (tensor.base != nullptr) {
+      tensor.gradient = tensor.base->gradient;
     }
   }
 }
@@ -169,11 +207,11 @@ void GraphRun::Backward() {
   for (Tensor& tensor : tensors_) {
     tensor.written = false;
   }
-  tensors_[with_loss_ ? *loss_ : output_].written = true;
+  tensors_[with_loss_ ? *loss_ : output_].learner().written = true;
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     const auto& outputs = step->context.outputs;
     const bool reached = std::any_of(outputs.begin(), outputs.end(), [](const Tensor* output) {
-      return output != nullptr && output->trained && output->written;
+      return output != nullptr && output->trained && output->learner().written;
     });
     if (step->learns && reached) {
       step->run->Backward(step->context);

@@ -83,6 +83,8 @@ class GraphRun {
   Status CheckTables() const;
   Status AddTensor(const std::string& name);
   Status PlanStep(Step* step);
+  bool Runs(const Step& step) const { return with_loss_ || !step.of_loss; }
+  void JoinRows(const Step& step);
   size_t IndexOf(const Tensor& tensor) const {
     return static_cast<size_t>(&tensor - tensors_.data());
   }
@@ -96,6 +98,7 @@ class GraphRun {
   std::optional<size_t> loss_;
   std::vector<uint32_t> readers_;  // by tensor
   std::vector<Step> steps_;        // those on which the output depends
+  std::vector<const Step*> maker_;  // by tensor; nullptr: it is given
 
   // For the current batch size.
   int64_t rows_ = -1;

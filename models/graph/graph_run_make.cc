@@ -233,6 +233,14 @@ Status GraphRun::AddSteps() {
     step.context.attributes = &step.attributes;
     step.context.kernels = &kernels_;
   }
+  maker_.resize(tensors_.size());
+  for (const Step& step : steps_) {
+    for (const Tensor* output : step.context.outputs) {
+      if (output != nullptr) {
+        maker_[IndexOf(*output)] = &step;
+      }
+    }
+  }
   numbers_.resize(tensors_.size());
   integers_.resize(tensors_.size());
   gradients_.resize(tensors_.size());

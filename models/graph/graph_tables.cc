@@ -13,8 +13,8 @@ namespace sluice::models {
 namespace {
 
 struct Uses {
-  size_t count = 0;
-  std::string ids;  // the input by whose ids one of them reads it
+  std::string ids;     // the input by whose ids the first of them reads it
+  bool other = false;  // than by these
 };
 
 bool AlongFirstAxis(const GraphNode& node) {
@@ -39,14 +39,16 @@ std::map<std::string, Uses> UsesOf(const NetworkGraph& graph) {
         (node.op_type() == "Gather" && AlongFirstAxis(node)) || node.op_type() == "EmbeddingBag";
     for (int k = 0; k < node.inputs_size(); ++k) {
       Uses& own = uses[node.inputs(k)];
-      ++own.count;
-      if (gathers && k == 0 && node.inputs_size() == 2 && ids.contains(node.inputs(1))) {
-        own.ids = node.inputs(1);
+      if (!gathers || k > 0 || node.inputs_size() != 2 || !ids.contains(node.inputs(1))) {
+        own.other = true;
+        continue;
       }
+      own.other = own.other || (!own.ids.empty() && own.ids != node.inputs(1));
+      own.ids = node.inputs(1);
     }
   }
   for (const std::string& output : graph.outputs()) {
-    ++uses[output].count;
+    uses[output].other = true;
   }
   return uses;
 }
@@ -65,7 +67,7 @@ std::vector<std::string> MakeTables(NetworkGraph* graph) {
     const bool matrix = parameter.shape_size() == 2 && parameter.shape(0) > 0 &&
                         parameter.shape(1) > 0 &&
                         parameter.shape(1) <= std::numeric_limits<uint32_t>::max();
-    if (!by_ids || !matrix || !learns || found->second.count > 1) {
+    if (!by_ids || !matrix || !learns || found->second.other) {
       if (by_ids && matrix) {
         notes.push_back(
             fmt::format("{} ({} rows of {}) is pulled whole for every batch: it {}",

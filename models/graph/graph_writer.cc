@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/model.pb.h"
 
@@ -51,6 +52,13 @@ GraphValue GraphWriter::Numbers(const std::vector<GraphFeature>& features,
 
 GraphValue GraphWriter::Embedding(const std::string& scope, const GraphFeature& feature,
                                   int64_t dimension, const std::string& initializer) {
+  return EmbeddingParts(scope, feature, {dimension}, initializer).front();
+}
+
+std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
+                                                    const GraphFeature& feature,
+                                                    const std::vector<int64_t>& widths,
+                                                    const std::string& initializer) {
   const std::string ids = "ids/" + feature.name;
   const auto& inputs = graph_->inputs();
   if (std::none_of(inputs.begin(), inputs.end(),
@@ -60,13 +68,24 @@ GraphValue GraphWriter::Embedding(const std::string& scope, const GraphFeature& 
     input->set_kind(GraphInput::BAG);
     input->add_features(feature.name);
   }
+  const int64_t columns = std::accumulate(widths.begin(), widths.end(), int64_t{0});
   const std::string table =
-      Parameter(scope + "/" + feature.name, {feature.buckets, dimension}, initializer);
-  GraphValue value = Node("EmbeddingBag", {table, ids}, dimension, table + "/rows");
-  GraphAttribute* combiner = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-  combiner->set_name("combiner");
-  combiner->add_texts(feature.combiner);
-  return value;
+      Parameter(scope + "/" + feature.name, {feature.buckets, columns}, initializer);
+  std::vector<GraphValue> parts;
+  int64_t begin = 0;
+  for (const int64_t width : widths) {
+    const std::string rows = table + "/rows";
+    parts.push_back(Node("EmbeddingBag", {table, ids}, width,
+                         width == columns ? rows : fmt::format("{}/{}", rows, begin)));
+    if (width < columns) {
+      SetIntegers("columns", {begin, begin + width});
+    }
+    GraphAttribute* combiner = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+    combiner->set_name("combiner");
+    combiner->add_texts(feature.combiner);
+    begin += width;
+  }
+  return parts;
 }
 
 GraphValue GraphWriter::Ids(const GraphFeature& feature) {
@@ -170,25 +189,9 @@ GraphValue GraphWriter::Slice(const GraphValue& value, int64_t begin, int64_t en
   return Node("Slice", {value.name, from, to, axes}, end - begin);
 }
 
-GraphValue GraphWriter::SliceOfEach(const GraphValue& stacked, int64_t count, int64_t begin,
-                                    int64_t end) {
-  const std::string from = Shape({begin});
-  const std::string to = Shape({end});
-  const std::string axes = Shape({2});
-  const GraphValue cut = Node("Slice", {stacked.name, from, to, axes}, end - begin);
-  GraphValue beside = Node("Flatten", {cut.name}, count * (end - begin));
-  SetIntegers("axis", {1});
-  return beside;
-}
-
-GraphValue GraphWriter::Stack(const std::vector<GraphValue>& values, const std::string& name) {
-  if (values.empty()) {
-    return {};
-  }
-  const int64_t width = values.front().width;
-  const GraphValue all = Concat(values, name + "/beside");
-  const std::string shape = Shape({0, static_cast<int64_t>(values.size()), width});
-  return Node("Reshape", {all.name, shape}, width, name);
+GraphValue GraphWriter::Stacked(const GraphValue& beside, int64_t count) {
+  const std::string shape = Shape({0, count, beside.width / count});
+  return Node("Reshape", {beside.name, shape}, beside.width / count);
 }
 
 GraphValue GraphWriter::SumOf(const GraphValue& stacked, bool squared) {

@@ -42,6 +42,10 @@ class GraphWriter {
   // `initializer` is used if the feature has none of its own.
   GraphValue Embedding(const std::string& scope, const GraphFeature& feature, int64_t dimension,
                        const std::string& initializer);
+  // The same in several values, of these widths: as many neighbouring columns of the table each.
+  std::vector<GraphValue> EmbeddingParts(const std::string& scope, const GraphFeature& feature,
+                                         const std::vector<int64_t>& widths,
+                                         const std::string& initializer);
   // The id of each row, [rows], of a feature that has one per row.
   GraphValue Ids(const GraphFeature& feature);
   // The label, [rows]: only for the loss.
@@ -67,11 +71,10 @@ class GraphWriter {
   GraphValue Concat(const std::vector<GraphValue>& values, const std::string& name);
   // Columns [begin, end).
   GraphValue Slice(const GraphValue& value, int64_t begin, int64_t end);
-  // The elementwise sum of values of equal width; `squared`: of their squares.
-  GraphValue Stack(const std::vector<GraphValue>& values, const std::string& name);
+  // `count` values of equal width that were concatenated, on top of one another; their elementwise
+  // sum, `squared`: that of their squares.
+  GraphValue Stacked(const GraphValue& beside, int64_t count);
   GraphValue SumOf(const GraphValue& stacked, bool squared);
-  // Columns [begin, end) of each of the values, concatenated.
-  GraphValue SliceOfEach(const GraphValue& stacked, int64_t count, int64_t begin, int64_t end);
   GraphValue SumOfRow(const GraphValue& value);  // width 1
   GraphValue LogSoftmax(const GraphValue& value);
   GraphValue Column(const GraphValue& of_rows);  // [rows, 1] of [rows]

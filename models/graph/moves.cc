@@ -38,6 +38,7 @@ class Concat final : public Operator {
       shape[axis_] += own[axis_];
     }
     outer_ = static_cast<size_t>(ExtentOf(shape, 0, axis_));
+    joins_rows_ = axis_ + 1 == shape.size();
     return node.Shaped(std::move(shape), node.In(0).type);
   }
   void Forward(const OperatorContext& node) override {
@@ -45,11 +46,13 @@ class Concat final : public Operator {
     size_t at = 0;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const auto width = static_cast<size_t>(ExtentOf(node.In(k).shape, axis_));
-      WithElements(node.In(k), node.Out(), [&](auto* from, auto* to) {
-        for (size_t i = 0; i < outer_; ++i) {
-          CopyShort(from + i * width, width, to + i * line + at);
-        }
-      });
+      if (node.In(k).line == 0) {
+        WithElements(node.In(k), node.Out(), [&](auto* from, auto* to) {
+          for (size_t i = 0; i < outer_; ++i) {
+            CopyShort(from + i * width, width, to + i * line + at);
+          }
+        });
+      }
       at += width;
     }
   }
@@ -59,7 +62,8 @@ class Concat final : public Operator {
     size_t at = 0;
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const auto width = static_cast<size_t>(ExtentOf(node.In(k).shape, axis_));
-      if (const GradientTarget target = node.Target(k)) {
+      const GradientTarget target = node.Target(k);
+      if (target && node.In(k).line == 0) {
         for (size_t i = 0; i < outer_; ++i) {
           const float* from = back + i * line + at;
           float* to = target.to + i * width;
@@ -75,10 +79,12 @@ class Concat final : public Operator {
       at += width;
     }
   }
+  bool JoinsRows() const override { return joins_rows_; }
 
  private:
   size_t axis_ = 0;
   size_t outer_ = 0;
+  bool joins_rows_ = false;
 };
 
 class Split final : public Operator {

@@ -61,7 +61,7 @@ struct OperatorContext {
 
   // The gradient of an output; nullptr: none has reached it.
   const float* Back(size_t k = 0) const {
-    return Reads(k) && outputs[k]->written ? outputs[k]->gradient : nullptr;
+    return Reads(k) && outputs[k]->learner().written ? outputs[k]->gradient : nullptr;
   }
   // For operators that write every element of an input's gradient.
   GradientTarget Target(size_t k) const;
@@ -90,6 +90,10 @@ class Operator {
   virtual bool IsFunction() const { return true; }
   // Its output shares the memory of its first input, with another shape.
   virtual bool IsView() const { return false; }
+  // Once planned: each row of the last axis of the output is made of those of the inputs, side by
+  // side. An input whose operator leaves gaps between rows (Tensor::line) is computed right there.
+  virtual bool JoinsRows() const { return false; }
+  virtual bool LeavesGaps() const { return false; }
 };
 
 template <typename T>

@@ -20,7 +20,7 @@ class View : public Operator {
   void Backward(const OperatorContext& node) final {
     const float* back = node.Back();
     const GradientTarget target = node.Target(0);
-    if (!target || target.to == back) {  // the gradients share memory, too
+    if (!target || target.to == back) {  // see Tensor::base
       return;
     }
     for (size_t i = 0, n = node.Out().count(); i < n; ++i) {

@@ -43,6 +43,8 @@ struct Tensor {
   float* gradient = nullptr;    // of `numbers`, from Backward on
   size_t gradient_count = 0;    // of a table: for the rows of the batch
   const RowUse* use = nullptr;  // rows of a table, ids of a bag
+  size_t line = 0;         // from row to row of the last axis, if it lies in a wider value; else 0
+  Tensor* base = nullptr;  // what a view shows in another shape; they share their gradient
 
   int64_t size() const {
     int64_t size = 1;
@@ -53,6 +55,9 @@ struct Tensor {
   }
   size_t count() const { return static_cast<size_t>(size()); }
   size_t axes() const { return shape.size(); }
+  // Has `written` for the memory of `gradient`.
+  Tensor& learner() { return base == nullptr ? *this : *base; }
+  const Tensor& learner() const { return base == nullptr ? *this : *base; }
 };
 
 // The product of the extents of the axes [begin, end).

@@ -85,13 +85,14 @@ struct Kernels {
   void (*logistic)(const float* logits, const float* labels, float* losses, float* probabilities,
                    size_t n);
 
-  // to[r][0, width) = rows[positions[r]]; to[positions[r]] += from[r].
-  void (*gather_rows)(const float* rows, const uint32_t* positions, size_t count, size_t width,
-                      float* to, size_t to_stride);
-  void (*gather_add_rows)(const float* rows, const uint32_t* positions, size_t count, size_t width,
-                          float* to, size_t to_stride);
+  // to[r][0, width) = rows[positions[r]][0, width), or += it; rows[positions[r]] += from[r]. Strides
+  // are from row to row.
+  void (*gather_rows)(const float* rows, size_t rows_stride, const uint32_t* positions, size_t count,
+                      size_t width, float* to, size_t to_stride);
+  void (*gather_add_rows)(const float* rows, size_t rows_stride, const uint32_t* positions,
+                          size_t count, size_t width, float* to, size_t to_stride);
   void (*scatter_add_rows)(const float* from, size_t from_stride, const uint32_t* positions,
-                           size_t count, size_t width, float* rows);
+                           size_t count, size_t width, float* rows, size_t rows_stride);
 
   // kInitialBlocks blocks of kInitialValues random values, each block from the counters
   // [first_pair, first_pair + kInitialValues / 2) of a key: between -limit and limit, or normal.

@@ -287,55 +287,55 @@ inline void MoveRow(const float* __restrict from, float* __restrict to, size_t w
 }
 
 template <typename How, size_t kWidth>
-void Gather(const float* rows, const uint32_t* positions, size_t count, size_t width, float* to,
-            size_t to_stride) {
+void Gather(const float* rows, size_t rows_stride, const uint32_t* positions, size_t count,
+            size_t width, float* to, size_t to_stride) {
   for (size_t r = 0; r < count; ++r) {
-    MoveRow<How, kWidth>(rows + positions[r] * width, to + r * to_stride, width);
+    MoveRow<How, kWidth>(rows + positions[r] * rows_stride, to + r * to_stride, width);
   }
 }
 
 template <size_t kWidth>
 void Scatter(const float* from, size_t from_stride, const uint32_t* positions, size_t count,
-             size_t width, float* rows) {
+             size_t width, float* rows, size_t rows_stride) {
   for (size_t r = 0; r < count; ++r) {
-    MoveRow<Accumulate, kWidth>(from + r * from_stride, rows + positions[r] * width, width);
+    MoveRow<Accumulate, kWidth>(from + r * from_stride, rows + positions[r] * rows_stride, width);
   }
 }
 
 template <typename How>
-void GatherAny(const float* rows, const uint32_t* positions, size_t count, size_t width, float* to,
-               size_t to_stride) {
+void GatherAny(const float* rows, size_t rows_stride, const uint32_t* positions, size_t count,
+               size_t width, float* to, size_t to_stride) {
   switch (width) {
     case 1:
-      return Gather<How, 1>(rows, positions, count, width, to, to_stride);
+      return Gather<How, 1>(rows, rows_stride, positions, count, width, to, to_stride);
     case 4:
-      return Gather<How, 4>(rows, positions, count, width, to, to_stride);
+      return Gather<How, 4>(rows, rows_stride, positions, count, width, to, to_stride);
     case 8:
-      return Gather<How, 8>(rows, positions, count, width, to, to_stride);
+      return Gather<How, 8>(rows, rows_stride, positions, count, width, to, to_stride);
     case 16:
-      return Gather<How, 16>(rows, positions, count, width, to, to_stride);
+      return Gather<How, 16>(rows, rows_stride, positions, count, width, to, to_stride);
     case 64:
-      return Gather<How, 64>(rows, positions, count, width, to, to_stride);
+      return Gather<How, 64>(rows, rows_stride, positions, count, width, to, to_stride);
     default:
-      return Gather<How, 0>(rows, positions, count, width, to, to_stride);
+      return Gather<How, 0>(rows, rows_stride, positions, count, width, to, to_stride);
   }
 }
 
 void ScatterAny(const float* from, size_t from_stride, const uint32_t* positions, size_t count,
-                size_t width, float* rows) {
+                size_t width, float* rows, size_t rows_stride) {
   switch (width) {
     case 1:
-      return Scatter<1>(from, from_stride, positions, count, width, rows);
+      return Scatter<1>(from, from_stride, positions, count, width, rows, rows_stride);
     case 4:
-      return Scatter<4>(from, from_stride, positions, count, width, rows);
+      return Scatter<4>(from, from_stride, positions, count, width, rows, rows_stride);
     case 8:
-      return Scatter<8>(from, from_stride, positions, count, width, rows);
+      return Scatter<8>(from, from_stride, positions, count, width, rows, rows_stride);
     case 16:
-      return Scatter<16>(from, from_stride, positions, count, width, rows);
+      return Scatter<16>(from, from_stride, positions, count, width, rows, rows_stride);
     case 64:
-      return Scatter<64>(from, from_stride, positions, count, width, rows);
+      return Scatter<64>(from, from_stride, positions, count, width, rows, rows_stride);
     default:
-      return Scatter<0>(from, from_stride, positions, count, width, rows);
+      return Scatter<0>(from, from_stride, positions, count, width, rows, rows_stride);
   }
 }
 

@@ -126,7 +126,7 @@ void TableColumns::Forward(const TableUse& use, const FeatureBatch& batch, const
     const float* factors = Factors(slot, own.combiner, batch.rows);
     if (factors == nullptr && slot.ends.empty()) {
       const auto move = embedding ? kernels.gather_rows : kernels.gather_add_rows;
-      move(set.values.data(), positions, batch.rows, dimension, first, stride);
+      move(set.values.data(), dimension, positions, batch.rows, dimension, first, stride);
     } else {
       for (size_t r = 0; r < batch.rows; ++r) {
         float* row = first + r * stride;
@@ -154,7 +154,8 @@ void TableColumns::Backward(const TableUse& use, const FeatureBatch& batch, cons
     const float* first = gradient + own.column;
     const float* factors = Factors(slot, own.combiner, batch.rows);
     if (factors == nullptr && slot.ends.empty()) {
-      ActiveKernels().scatter_add_rows(first, stride, positions, batch.rows, dimension, rows);
+      ActiveKernels().scatter_add_rows(first, stride, positions, batch.rows, dimension, rows,
+                                       dimension);
     } else {
       for (size_t r = 0; r < batch.rows; ++r) {
         const float* row = first + r * stride;

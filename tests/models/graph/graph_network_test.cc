@@ -92,6 +92,19 @@ TEST(MakeTablesTest, WhatIsReadTwiceStaysWholeAndIsTold) {
   EXPECT_EQ(graph.tables_size(), 0);
 }
 
+TEST(MakeTablesTest, WhatTheSameIdsReadTwiceIsATable) {
+  for (const bool same : {true, false}) {
+    GraphBuilder b;
+    const std::string w = b.Parameter("w", {8, 3});
+    const std::string ids = b.Ids("i");
+    const std::string one = b.Node("Gather", {w, ids});
+    const std::string other = b.Node("Gather", {w, same ? ids : b.Ids("j")});
+    NetworkGraph graph = b.Output(b.Node("Mul", {one, other}));
+    EXPECT_EQ(MakeTables(&graph).size(), same ? 0u : 1u);
+    EXPECT_EQ(graph.tables_size(), same ? 1 : 0);
+  }
+}
+
 TEST(GraphNetworkTest, SaysWhatItHas) {
   const auto network = MakeNetwork(WideNet(3));
   ASSERT_NE(network, nullptr);

@@ -206,23 +206,25 @@ TEST_P(KernelsTest, RowsAreGatheredAndScattered) {
   for (const size_t width : {1u, 3u, 4u, 8u, 16u, 64u, 70u}) {
     constexpr size_t kRows = 5;
     const std::vector<uint32_t> positions = {4, 0, 4, 2, 2, 2};
-    const std::vector<float> rows = RandomFloats(kRows * width, 1);
+    const size_t rows_stride = width + 3;
+    const std::vector<float> rows = RandomFloats(kRows * rows_stride, 1);
     const size_t stride = width + 2;
-    std::vector<float> to(positions.size() * stride, 1), sums(kRows * width, 1);
-    GetParam()->gather_rows(rows.data(), positions.data(), positions.size(), width, to.data(),
-                            stride);
+    std::vector<float> to(positions.size() * stride, 1), sums(kRows * rows_stride, 1);
+    GetParam()->gather_rows(rows.data(), rows_stride, positions.data(), positions.size(), width,
+                            to.data(), stride);
     for (size_t r = 0; r < positions.size(); ++r) {
       for (size_t d = 0; d < stride; ++d) {
-        ASSERT_EQ(to[r * stride + d], d < width ? rows[positions[r] * width + d] : 1.0f);
+        ASSERT_EQ(to[r * stride + d], d < width ? rows[positions[r] * rows_stride + d] : 1.0f);
       }
     }
-    GetParam()->gather_add_rows(rows.data(), positions.data(), positions.size(), width, to.data(),
-                                stride);
-    EXPECT_EQ(to[0], 2 * rows[4 * width]);
+    GetParam()->gather_add_rows(rows.data(), rows_stride, positions.data(), positions.size(),
+                                width, to.data(), stride);
+    EXPECT_EQ(to[0], 2 * rows[4 * rows_stride]);
     GetParam()->scatter_add_rows(to.data(), stride, positions.data(), positions.size(), width,
-                                 sums.data());
-    EXPECT_NEAR(sums[2 * width], 1 + 6 * rows[2 * width], 1e-5);
-    EXPECT_EQ(sums[1 * width], 1) << "a row that nobody named";
+                                 sums.data(), rows_stride);
+    EXPECT_NEAR(sums[2 * rows_stride], 1 + 6 * rows[2 * rows_stride], 1e-5);
+    EXPECT_EQ(sums[1 * rows_stride], 1) << "a row that nobody named";
+    EXPECT_EQ(sums[2 * rows_stride + width], 1) << "a column that is not of the row";
   }
 }
 
