@@ -33,7 +33,7 @@ class AsynchronousLoop final : public TrainingLoop {
   Status LoadAhead(size_t trained_rows);
   Status TrainShard(Lease* lease);
   models::LossSum Step(const Lease& lease);
-  Status PushAndPullNext(const Lease& lease, double weight);
+  Status PushAndPullNext(Lease* lease, double weight);
   Status LoseToOthers(Lease* lease);
 
   WorkerTasks& tasks_;
@@ -105,18 +105,17 @@ models::LossSum AsynchronousLoop::Step(const Lease& lease) {
 }
 
 // Pushes the lease's next batch, and pulls for the following one.
-Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
-  const BatchIndex batch = lease.next;
-  const BatchIdentity identity = lease.Identity(batch);
-  if (batch + 1 >= lease.end()) {
+Status AsynchronousLoop::PushAndPullNext(Lease* lease, double weight) {
+  const BatchIndex batch = lease->next;
+  const BatchIdentity identity = lease->Identity(batch);
+  if (batch + 1 >= lease->end()) {
     const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
     return parameters_.Push(identity, weight, view_, gradient_);
   }
-  lease.Gather(batch + 1, &next_batch_);
-  network_.CollectIds(next_batch_, &next_view_);
+  lease->MakeBatch(batch + 1, &network_, &next_batch_, &next_view_);
   const BatchPush push{identity, weight, &view_, &gradient_};
   const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
-  RETURN_IF_ERROR(parameters_.PushAndPull({&push, 1}, lease.Identity(batch + 1), &next_view_));
+  RETURN_IF_ERROR(parameters_.PushAndPull({&push, 1}, lease->Identity(batch + 1), &next_view_));
   std::swap(batch_, next_batch_);
   std::swap(view_, next_view_);
   return Status();
@@ -124,8 +123,7 @@ Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
 
 Status AsynchronousLoop::TrainShard(Lease* lease) {
   if (!lease->done()) {
-    lease->Gather(lease->next, &batch_);
-    network_.CollectIds(batch_, &view_);
+    lease->MakeBatch(lease->next, &network_, &batch_, &view_);
     const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
     const Status pulled = parameters_.Pull(lease->Identity(lease->next), Purpose::kStep, &view_);
     if (!pulled.ok()) {
@@ -135,7 +133,7 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
   while (!lease->done()) {
     RETURN_IF_ERROR(tasks_.Stopped());
     const models::LossSum loss = Step(*lease);
-    const Status pushed = PushAndPullNext(*lease, loss.weight);
+    const Status pushed = PushAndPullNext(lease, loss.weight);
     if (pushed.code() == Code::kAborted) {
       return LoseToOthers(lease);
     }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "elastic/queue/shard_order.h"
-#include "elastic/worker/row_selection.h"
 
 namespace sluice::elastic {
 
@@ -35,9 +34,15 @@ BatchIdentity Lease::Identity(BatchIndex batch) const {
 }
 
 void Lease::Gather(BatchIndex batch, models::FeatureBatch* out) const {
-  const size_t begin = batch.index() * batch_rows;
-  const size_t count = std::min(batch_rows, order.size() - begin);
-  GatherRows(rows->train, std::span(order).subspan(begin, count), out);
+  GatherBatch(rows->train, order, batch_rows, batch, out);
+}
+
+void Lease::MakeBatch(BatchIndex batch, models::Network* network, models::FeatureBatch* features,
+                      models::ParameterView* view) {
+  if (ahead == nullptr || !ahead->Take(batch, features, view)) {
+    Gather(batch, features);
+    network->CollectIds(*features, view);
+  }
 }
 
 uint64_t Lease::StepSeed() const {

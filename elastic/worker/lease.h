@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "elastic/parameters/parameter_rules.h"
 #include "elastic/queue/task.h"
+#include "elastic/worker/batches_ahead.h"
 #include "elastic/worker/shard_rows.h"
 
 namespace sluice::elastic {
@@ -22,6 +23,7 @@ struct Lease {
   BatchIndex next;               // the batch to train next
   int64_t rows_read_before = 0;  // rows that the loader had read when it began this shard
   TaskReport report;
+  std::shared_ptr<BatchesAhead> ahead;  // null: nobody makes batches for this one
 
   explicit Lease(Task taken);
   // The rows have been read: fixes the order of the batches. `rows_read`: from the database, for
@@ -34,6 +36,10 @@ struct Lease {
 
   BatchIdentity Identity(BatchIndex batch) const;
   void Gather(BatchIndex batch, models::FeatureBatch* out) const;
+  // The batch, and the ids of the tables' rows that it needs; taken from those made ahead if it is
+  // there, else made by `network`.
+  void MakeBatch(BatchIndex batch, models::Network* network, models::FeatureBatch* features,
+                 models::ParameterView* view);
   uint64_t StepSeed() const;  // of the next batch
   // The next batch has been trained. Fails if its loss is NaN: operators give that without a
   // gradient, too.

@@ -24,9 +24,10 @@ ReaderThread::~ReaderThread() {
   Stop();
 }
 
-void ReaderThread::Begin() {
+void ReaderThread::Begin(Then then) {
   reading_ = true;
   const MutexLock lock(mutex_);
+  then_ = std::move(then);
   state_ = State::kWanted;
   changed_.notify_all();
 }
@@ -59,6 +60,7 @@ void ReaderThread::Stop() {
 
 void ReaderThread::Run(const std::stop_token& end) {
   for (;;) {
+    Then then;
     {
       MutexLock lock(mutex_);
       if (!changed_.wait(lock.native(), end, [this]() NO_THREAD_SAFETY_ANALYSIS {
@@ -66,8 +68,9 @@ void ReaderThread::Run(const std::stop_token& end) {
           })) {
         return;
       }
+      then = std::exchange(then_, {});
     }
-    Result<bool> result = ReadShard();
+    Result<bool> result = ReadShard(then);
     const MutexLock lock(mutex_);
     result_ = std::move(result);
     state_ = State::kOver;
@@ -75,10 +78,16 @@ void ReaderThread::Run(const std::stop_token& end) {
   }
 }
 
-Result<bool> ReaderThread::ReadShard() {
+Result<bool> ReaderThread::ReadShard(const Then& then) {
   PhaseClock clock(Phase::kTransforming, profile_);
   PhaseClock* const before = loader_.SetClock(&clock);
-  Result<bool> complete = Guarded("reading a shard", [this] { return Pump(); });
+  Result<bool> complete = Guarded("reading a shard", [&]() -> Result<bool> {
+    ASSIGN_OR_RETURN(const bool read, Pump());
+    if (read && then != nullptr) {
+      RETURN_IF_ERROR(then(&clock));
+    }
+    return read;
+  });
   loader_.SetClock(before);
   return complete;
 }

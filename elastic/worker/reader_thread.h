@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <thread>
 
 #include "base/mutex.h"
@@ -10,7 +11,8 @@
 
 namespace sluice::elastic {
 
-// Loads the shards of a loader on a thread of its own, one at a time, while another thread trains.
+// Loads the shards of a loader on a thread of its own, one at a time, while another thread trains,
+// and does with each what else can be done ahead.
 // Between Begin and the shard's end nobody else may use the loader. For one thread.
 class ReaderThread {
  public:
@@ -19,10 +21,12 @@ class ReaderThread {
   ReaderThread(ShardLoader& loader, ProfileSum* profile);
   ~ReaderThread();
 
-  // The loader has started a shard.
-  void Begin() EXCLUDES(mutex_);
+  // The loader has started a shard. `then` is done on the thread, by its clock, when the shard is
+  // complete.
+  using Then = std::function<Status(PhaseClock*)>;
+  void Begin(Then then = {}) EXCLUDES(mutex_);
   bool reading() const { return reading_; }
-  // Waits for a moment until the shard is complete. False: not yet. After true or an error the
+  // Waits for a moment until the shard is complete, and `then` done. False: not yet. After true or an error the
   // loader is the caller's again.
   Result<bool> Wait() EXCLUDES(mutex_);
   // Takes the loader back after the piece that is being read.
@@ -32,7 +36,7 @@ class ReaderThread {
   enum class State { kIdle, kWanted, kStopping, kOver };
 
   void Run(const std::stop_token& end) EXCLUDES(mutex_);
-  Result<bool> ReadShard() EXCLUDES(mutex_);
+  Result<bool> ReadShard(const Then& then) EXCLUDES(mutex_);
   Result<bool> Pump() EXCLUDES(mutex_);
   bool Wanted() EXCLUDES(mutex_);
 
@@ -42,6 +46,7 @@ class ReaderThread {
   Mutex mutex_;
   std::condition_variable_any changed_;
   State state_ GUARDED_BY(mutex_) = State::kIdle;
+  Then then_ GUARDED_BY(mutex_);
   Result<bool> result_ GUARDED_BY(mutex_) = false;
   std::jthread thread_;  // last: uses the members above
 };

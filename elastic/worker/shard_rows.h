@@ -69,7 +69,8 @@ class ShardLoader {
     reader_->SetClock(clock);
     return std::exchange(clock_of_, clock);
   }
-  // The shard that Pump has completed.
+  // The shard that Pump has completed, or that was kept.
+  const ShardRows& complete() const { return *found_; }
   std::shared_ptr<const ShardRows> Finish();
   // Abandons the shard that is being loaded.
   void Abandon();

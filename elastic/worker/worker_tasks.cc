@@ -16,6 +16,8 @@ namespace {
 // How often progress is reported to the master: it limits what is computed again when a worker
 // dies, and renews the lease long before it ends.
 constexpr double kReportSeconds = 0.1;
+// For a smaller shard another thread's help with its batches is not worth the handing over.
+constexpr size_t kRowsAhead = 4096;
 // Rows predicted at a time in an evaluation.
 constexpr size_t kEvaluationRows = 4096;
 
@@ -140,10 +142,33 @@ Result<std::unique_ptr<Lease>> WorkerTasks::Start(Task task) {
   if (!started.ok()) {
     return Fail(lease->task, started);
   }
-  if (reader_ != nullptr && !loader_->kept()) {
-    reader_->Begin();
+  if (reader_ != nullptr &&
+      (!loader_->kept() || loader_->complete().train.rows >= kRowsAhead)) {
+    lease->ahead = std::make_shared<BatchesAhead>();
+    reader_->Begin([this, task = lease->task, ahead = lease->ahead](PhaseClock* clock) {
+      return MakeAhead(task, ahead.get(), clock);
+    });
   }
   return lease;
+}
+
+std::vector<uint32_t> WorkerTasks::OrderOf(const Task& task, const ShardRows& rows) const {
+  return RowOrder(rows.train.rows, job_.plan.seed(), task.epoch, task.shard, job_.plan.shuffle());
+}
+
+// On the reader's thread, which has completed the shard.
+Status WorkerTasks::MakeAhead(const Task& task, BatchesAhead* ahead, PhaseClock* clock) {
+  const models::FeatureBatch& rows = loader_->complete().train;
+  if (rows.rows < kRowsAhead) {
+    return Status();
+  }
+  const PhaseScope making(clock, Phase::kBatches);
+  if (network_ahead_ == nullptr) {
+    ASSIGN_OR_RETURN(network_ahead_, models::Network::Make(job_.plan.model()));
+  }
+  ahead->Make(rows, OrderOf(task, loader_->complete()), batch_rows_, task.first_batch,
+              network_ahead_.get());
+  return Status();
 }
 
 Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
@@ -155,8 +180,11 @@ Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
   }
   if (*complete) {
     std::shared_ptr<const ShardRows> read = loader_->Finish();
-    std::vector<uint32_t> order = RowOrder(read->train.rows, job_.plan.seed(), lease->task.epoch,
-                                           lease->task.shard, job_.plan.shuffle());
+    std::vector<uint32_t> order =
+        lease->ahead == nullptr ? std::vector<uint32_t>() : lease->ahead->TakeOrder();
+    if (order.empty()) {
+      order = OrderOf(lease->task, *read);
+    }
     lease->Begin(std::move(read), std::move(order), batch_rows_,
                  loader_->rows_read() - lease->rows_read_before);
   }

@@ -68,6 +68,8 @@ class WorkerTasks {
   WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters);
   Status MakeLoaders();
   Result<bool> Load(size_t rows);
+  std::vector<uint32_t> OrderOf(const Task& task, const ShardRows& rows) const;
+  Status MakeAhead(const Task& task, BatchesAhead* ahead, PhaseClock* clock);
   Status Evaluate(const Task& task);
   Status Compare(const Task& task);
   Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
@@ -80,7 +82,8 @@ class WorkerTasks {
   std::unique_ptr<models::Network> network_;
   std::unique_ptr<ShardLoader> loader_;
   std::unique_ptr<ShardLoader> validation_loader_;
-  std::unique_ptr<ReaderThread> reader_;  // of loader_; null: this thread reads
+  std::unique_ptr<models::Network> network_ahead_;  // used by the reader's thread only
+  std::unique_ptr<ReaderThread> reader_;            // of loader_; null: this thread reads
   size_t batch_rows_ = 0;
   bool finished_ = false;
   std::stop_token stop_;
