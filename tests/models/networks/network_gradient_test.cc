@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/models/families/family_specs.h"
 #include "tests/models/networks/network_rows.h"
 
 namespace sluice::models {
@@ -94,6 +96,22 @@ std::vector<GradientCase> GradientCases() {
   for (const char* activation : {"relu", "tanh", "sigmoid", "elu", "leaky_relu", "selu", "gelu"}) {
     cases.push_back({std::string("Activation_") + activation,
                      [activation] { return WithActivation(activation); }, ClassLabel(2)});
+  }
+  for (const ModelType* type : BuiltTypes()) {
+    if (!type->build || type->task != ModelTask::kClassification) {
+      continue;  // batch normalisation's statistics have no slope
+    }
+    for (const int classes : {2, 3}) {
+      cases.push_back({fmt::format("{}Of{}", type->name, classes),
+                       [type, classes] {
+                         ModelSpec spec = DeepSpec({6, 4}, type->name);
+                         SetText(&spec, "model.activation_fn", "tanh");  // without kinks
+                         spec = OfType(*type, WithFeatures(spec), classes);
+                         Build(*type, &spec);
+                         return spec;
+                       },
+                       ClassLabel(classes), classes == 2 ? 1U : 2U});
+    }
   }
   return cases;
 }
