@@ -35,7 +35,7 @@ std::string Replaced(std::string text, const std::string& part, const std::strin
   return place == std::string::npos ? text : text.replace(place, part.size(), by);
 }
 
-const GraphParameter& ParameterOf(const Imported& imported, const std::string& name) {
+const GraphParameter& ParameterNamed(const Imported& imported, const std::string& name) {
   static const GraphParameter none;
   for (const GraphParameter& parameter : imported.spec.graph().parameters()) {
     if (parameter.name() == name) {
@@ -92,10 +92,10 @@ TEST(Keras3Test, BothDirectionsBeginAsTheirLayerSays) {
   const std::string json = Version3("both_ways");
   const Imported glorot = Import(json);
   ASSERT_TRUE(glorot.status.ok()) << glorot.status.ToString();
-  EXPECT_THAT(ParameterOf(glorot, "bidirectional/kernel").initializer(), HasSubstr("uniform:"));
+  EXPECT_THAT(ParameterNamed(glorot, "bidirectional/kernel").initializer(), HasSubstr("uniform:"));
   const Imported he = Import(Replaced(json, "GlorotUniform", "HeNormal"));
   ASSERT_TRUE(he.status.ok()) << he.status.ToString();
-  EXPECT_THAT(ParameterOf(he, "bidirectional/kernel").initializer(), HasSubstr("normal:1.41"));
+  EXPECT_THAT(ParameterNamed(he, "bidirectional/kernel").initializer(), HasSubstr("normal:1.41"));
 }
 
 TEST(Keras3Test, ALayerInAFrozenWrapperIsFrozen) {
@@ -103,7 +103,7 @@ TEST(Keras3Test, ALayerInAFrozenWrapperIsFrozen) {
       Version3("both_ways"), R"("name": "bidirectional", "trainable": true)",
       R"("name": "bidirectional", "trainable": false)"));
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
-  EXPECT_EQ(ParameterOf(imported, "bidirectional/kernel").group(), GraphParameter::FROZEN);
+  EXPECT_EQ(ParameterNamed(imported, "bidirectional/kernel").group(), GraphParameter::FROZEN);
 }
 
 // What Keras would compute, and this would not, is an error.
