@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <numeric>
 
 namespace sluice::elastic {
@@ -31,13 +33,13 @@ TEST(Lease, CountsTheRowsOfItsBatches) {
   EXPECT_EQ(lease.report.shard_rows, 35);
   EXPECT_EQ(lease.report.checksum, 77U);
   EXPECT_EQ(lease.report.rows_read, 40);
-  lease.Count({.loss = 4, .weight = 10});
-  lease.Count({.loss = 2, .weight = 10});
+  EXPECT_TRUE(lease.Count({.loss = 4, .weight = 10}).ok());
+  EXPECT_TRUE(lease.Count({.loss = 2, .weight = 10}).ok());
   EXPECT_EQ(lease.report.rows, 20);
   EXPECT_FALSE(lease.done());
   EXPECT_FALSE(lease.Identity(BatchIndex(2)).last);
   EXPECT_TRUE(lease.Identity(BatchIndex(3)).last);
-  lease.Count({.loss = 1, .weight = 5});
+  EXPECT_TRUE(lease.Count({.loss = 1, .weight = 5}).ok());
   EXPECT_EQ(lease.report.rows, 25) << "the last batch is short";
   EXPECT_EQ(lease.report.loss, 7);
   EXPECT_EQ(lease.report.weight, 25);
@@ -45,17 +47,25 @@ TEST(Lease, CountsTheRowsOfItsBatches) {
   EXPECT_TRUE(lease.done());
 }
 
+TEST(Lease, DoesNotCountALossThatIsNoNumber) {
+  Lease lease = HalfTrained();
+  const Status status = lease.Count({.loss = std::nan(""), .weight = 10});
+  EXPECT_EQ(status.sqlstate(), "22003") << status.ToString();
+  EXPECT_EQ(lease.report.rows, 0);
+  EXPECT_EQ(lease.report.next_batch, BatchIndex(1));
+}
+
 TEST(Lease, EndsWhereItsTaskEnds) {
   Lease lease = HalfTrained();
   lease.task.last_batch = BatchIndex(2);
-  lease.Count({.loss = 4, .weight = 10});
+  EXPECT_TRUE(lease.Count({.loss = 4, .weight = 10}).ok());
   EXPECT_TRUE(lease.done());
 }
 
 TEST(Lease, IsCutToItsShareOfWhatWasReported) {
   Lease lease = HalfTrained();
-  lease.Count({.loss = 4, .weight = 10});
-  lease.Count({.loss = 2, .weight = 10});
+  EXPECT_TRUE(lease.Count({.loss = 4, .weight = 10}).ok());
+  EXPECT_TRUE(lease.Count({.loss = 2, .weight = 10}).ok());
   lease.report.rows_retried = 20;
   lease.CutShort(BatchIndex(2));
   EXPECT_EQ(lease.report.rows, 10);
