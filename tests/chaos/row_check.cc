@@ -21,35 +21,35 @@ double Score(const ScoredRow& row) {
   return std::log(row.probability / (1 - row.probability));
 }
 
-enum class Verdict { kGood, kLost, kRepeated, kTooStale, kWrong };
+enum class RowVerdict { kGood, kLost, kRepeated, kTooStale, kWrong };
 
 // `steps`: the weight divided by the rate, towards the row's label.
-Verdict Judge(double steps, const RowExpectation& expected, RowFindings* findings) {
+RowVerdict Judge(double steps, const RowExpectation& expected, RowFindings* findings) {
   if (!std::isfinite(steps) || steps < -kTolerance) {
-    return Verdict::kWrong;
+    return RowVerdict::kWrong;
   }
   if (steps > expected.times + kTolerance) {
-    return Verdict::kRepeated;
+    return RowVerdict::kRepeated;
   }
   if (expected.same_bits) {
     const bool whole = std::abs(steps - std::round(steps)) < kTolerance;
-    return std::abs(steps - expected.times) < kTolerance ? Verdict::kGood
-           : whole                                       ? Verdict::kLost
-                                                         : Verdict::kWrong;
+    return std::abs(steps - expected.times) < kTolerance ? RowVerdict::kGood
+           : whole                                       ? RowVerdict::kLost
+                                                         : RowVerdict::kWrong;
   }
   if (steps < kFineTolerance) {
-    return Verdict::kLost;
+    return RowVerdict::kLost;
   }
   if (expected.times > 1) {
-    return Verdict::kGood;  // every sum is possible, so it proves nothing
+    return RowVerdict::kGood;  // every sum is possible, so it proves nothing
   }
   const double staleness = std::round(1 / steps);
   findings->stalest = std::max(findings->stalest, static_cast<int64_t>(staleness));
   if (std::abs(steps - 1 / staleness) > kFineTolerance) {
-    return Verdict::kRepeated;  // with two stalenesses
+    return RowVerdict::kRepeated;  // with two stalenesses
   }
   const bool too_stale = expected.most_stale > 0 && staleness > expected.most_stale;
-  return too_stale ? Verdict::kTooStale : Verdict::kGood;
+  return too_stale ? RowVerdict::kTooStale : RowVerdict::kGood;
 }
 
 }  // namespace
@@ -79,21 +79,21 @@ RowFindings CheckRows(const std::vector<ScoredRow>& rows, const RowExpectation& 
     }
     ++findings.rows;
     switch (Judge(steps, expected, &findings)) {
-      case Verdict::kGood:
+      case RowVerdict::kGood:
         break;
-      case Verdict::kLost:
+      case RowVerdict::kLost:
         ++findings.lost;
         tell(row, "lost", steps);
         break;
-      case Verdict::kRepeated:
+      case RowVerdict::kRepeated:
         ++findings.repeated;
         tell(row, "repeated", steps);
         break;
-      case Verdict::kTooStale:
+      case RowVerdict::kTooStale:
         ++findings.too_stale;
         tell(row, "too stale", steps);
         break;
-      case Verdict::kWrong:
+      case RowVerdict::kWrong:
         ++findings.wrong;
         tell(row, "wrong", steps);
         break;

@@ -10,7 +10,7 @@ namespace sluice::executor {
 namespace {
 
 // A hidden layer of two numbers, with batch normalisation and dropout, as an ONNX file.
-std::string Net() {
+std::string HiddenLayer() {
   models::OnnxBuilder b;
   b.Input("a", {1});
   b.Input("b", {1});
@@ -37,7 +37,7 @@ class UserType : public ClusterJobs {
     catalog::ModelVersion type;
     type.name = "net";
     type.type = "onnx";
-    const auto stored = catalog_->model_types().Put(type, Net(), true);
+    const auto stored = catalog_->model_types().Put(type, HiddenLayer(), true);
     ASSERT_TRUE(stored.ok()) << stored.status().ToString();
   }
 

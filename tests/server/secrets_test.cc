@@ -15,15 +15,15 @@ namespace sluice::server {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ReadFile(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-class Secrets : public testing::Test {
+class Secrets : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string folder = (fs::temp_directory_path() / "sluice_secrets_XXXXXX").string();

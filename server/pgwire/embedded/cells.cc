@@ -187,7 +187,7 @@ Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::stri
   const size_t begin = out->size();
   out->append(kLengthBytes, '\0');  // the length, when that is known
   if (column.format != 0) {
-    const Status appended = AppendBinaryField(cell, column, out);
+    Status appended = AppendBinaryField(cell, column, out);
     if (!appended.ok()) {
       out->resize(begin);
       return appended;

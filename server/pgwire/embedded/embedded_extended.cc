@@ -233,7 +233,7 @@ Status EmbeddedServer::Close(std::string_view body) {
 
 Status EmbeddedServer::Sync() {
   if (block_ == Block::kImplicit) {
-    const Status committed = CommitBlock();
+    Status committed = CommitBlock();
     if (Stopped(committed)) {
       return committed;
     }

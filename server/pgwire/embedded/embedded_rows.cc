@@ -152,7 +152,7 @@ Status EmbeddedServer::AppendCurrentRow() {
   out_->append(kLengthBytes, '\0');
   AppendInt16(static_cast<int16_t>(running.columns.size()), out_);
   for (size_t i = 0; i < running.columns.size(); ++i) {
-    const Status appended = AppendField(statement.Cell(i), running.columns[i], out_);
+    Status appended = AppendField(statement.Cell(i), running.columns[i], out_);
     if (!appended.ok()) {
       out_->resize(begin);
       return appended;

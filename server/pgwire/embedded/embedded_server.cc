@@ -181,7 +181,7 @@ Status EmbeddedServer::BeginBlock(Block kind) {
 Status EmbeddedServer::CommitBlock() {
   EndPortals();
   if (session_->transaction() != catalog::EmbeddedSession::Transaction::kNone) {
-    const Status committed = session_->Run("COMMIT");
+    Status committed = session_->Run("COMMIT");
     if (Stopped(committed)) {
       return committed;
     }

@@ -91,10 +91,10 @@ SessionRead ReadCopy(SessionReader& reader, std::string_view sql) {
       reader.Skip();
     }
   } else {
-    int64_t end = begin;
     if (reader.AtEnd()) {
       return reader.Unexpected();
     }
+    int64_t end;
     do {
       end = reader.Place().end;
       reader.Skip();

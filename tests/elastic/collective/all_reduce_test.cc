@@ -18,7 +18,7 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr char kToken[] = "0123456789abcdef0123456789abcdef";
+constexpr char kKeyText[] = "0123456789abcdef0123456789abcdef";
 constexpr size_t kDense = 1'000;
 const std::vector<uint32_t> kDimensions = {1, 3};
 
@@ -134,7 +134,7 @@ Mesh::Options OptionsFor(const std::vector<Listener>& listeners, size_t rank) {
   Mesh::Options options;
   options.world = WorldId(7);
   options.rank = Rank::At(rank);
-  options.key = kToken;
+  options.key = kKeyText;
   for (const Listener& listener : listeners) {
     options.addresses.push_back(listener.address());
   }
@@ -286,7 +286,7 @@ TEST(AllReduce, ASlowMemberIsWaitedFor) {
 // read.
 TEST(Mesh, AnEncryptedWorldHasTheSameBits) {
   constexpr size_t kSize = 3;
-  const JobKey key = MakeJobKey(kToken).value();
+  const JobKey key = MakeJobKey(kKeyText).value();
   const std::vector<Listener> listeners = Listen(kSize, Listener::Kind::kTcp);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < kSize; ++rank) {

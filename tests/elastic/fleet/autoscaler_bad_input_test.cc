@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 constexpr int64_t kGibibyte = int64_t{1} << 30;
 constexpr AutoscalerOptions kAtOnce = {.hysteresis_seconds = 0};
 
-TimePoint At(double seconds) {
+TimePoint TimeAt(double seconds) {
   return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
 }
 
@@ -28,7 +28,7 @@ struct BadInput {
     job.name = "job" + std::to_string(state.jobs.size());
     job.min = min;
     job.max = max;
-    job.arrival = At(static_cast<double>(state.jobs.size()));
+    job.arrival = TimeAt(static_cast<double>(state.jobs.size()));
     job.worker = {cpu, kGibibyte, 0, 1};
     state.jobs.push_back(job);
   }
@@ -51,7 +51,7 @@ TEST(AutoscalerBadInput, AMinimumBeyondTheClusterWaitsWithItsReasonAndHoldsUpNob
   bad.Node(8);
   bad.Job(9, 20);
   bad.Job(1, 20);
-  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, At(100));
+  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, TimeAt(100));
   EXPECT_EQ(decision.targets[0].workers, 0U);
   EXPECT_EQ(decision.targets[0].reason,
             "it needs at least 9 workers, and all nodes together have room for 8");
@@ -61,9 +61,10 @@ TEST(AutoscalerBadInput, AMinimumBeyondTheClusterWaitsWithItsReasonAndHoldsUpNob
 TEST(AutoscalerBadInput, ClustersWithoutNodesOrCapacityGiveNothing) {
   BadInput bad;
   bad.Job(1, 4);
-  EXPECT_EQ(Autoscale(bad.state, kAtOnce, {}, At(1)).targets[0].reason, "the cluster has no node");
+  EXPECT_EQ(Autoscale(bad.state, kAtOnce, {}, TimeAt(1)).targets[0].reason,
+            "the cluster has no node");
   bad.Node(0, 0);
-  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, At(1));
+  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, TimeAt(1));
   EXPECT_EQ(decision.targets[0].workers, 0U);
   EXPECT_THAT(decision.targets[0].reason, HasSubstr("have room for 0"));
 }
@@ -75,7 +76,7 @@ TEST(AutoscalerBadInput, AbsurdAmountsAreOnlyAmounts) {
   bad.Job(1, 10, 1e14);
   bad.Job(1, 10, 1e-12);
   bad.Job(2, 10, 1e15);
-  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, At(1));
+  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, TimeAt(1));
   EXPECT_LE(decision.targets[0].workers, 10U);
   EXPECT_EQ(decision.targets[1].workers, 10U);
   EXPECT_EQ(decision.targets[2].workers, 0U);
@@ -89,14 +90,14 @@ TEST(AutoscalerBadInput, AThousandJobsOfMinimumZeroShareWhatThereIs) {
   for (int i = 0; i < 1'000; ++i) {
     bad.Job(0, 100);
   }
-  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, At(2'000));
+  const ScalingDecision decision = Autoscale(bad.state, kAtOnce, {}, TimeAt(2'000));
   EXPECT_EQ(decision.starts.size(), 500U);
   for (const ScalingDecision::Target& target : decision.targets) {
     EXPECT_LE(target.workers, 1U);
     EXPECT_NE(target.reason, "");
   }
   bad.Start(decision);
-  const ScalingDecision again = Autoscale(bad.state, kAtOnce, {}, At(2'001));
+  const ScalingDecision again = Autoscale(bad.state, kAtOnce, {}, TimeAt(2'001));
   EXPECT_TRUE(again.starts.empty());
   EXPECT_TRUE(again.victims.empty()) << "nothing oscillates";
 }
@@ -111,7 +112,8 @@ TEST(AutoscalerBadInput, ANodeThatFlapsGetsNothingNewAndKeepsWhatItHas) {
   size_t starts = 0, victims = 0;
   for (int second = 0; second < 60; ++second) {
     bad.state.nodes[1].suspect = second % 2 == 1;
-    const ScalingDecision decision = Autoscale(bad.state, AutoscalerOptions(), history, At(second));
+    const ScalingDecision decision =
+        Autoscale(bad.state, AutoscalerOptions(), history, TimeAt(second));
     history = decision.history;
     starts += decision.starts.size();
     victims += decision.victims.size();
@@ -126,15 +128,15 @@ TEST(AutoscalerBadInput, AClockThatIsPutBackCostsNoMoreThanThePatience) {
   BadInput bad;
   bad.Node(4);
   bad.Job(1, 4);
-  ScalingDecision decision = Autoscale(bad.state, AutoscalerOptions(), {}, At(1'000));
+  ScalingDecision decision = Autoscale(bad.state, AutoscalerOptions(), {}, TimeAt(1'000));
   bad.Start(decision);
   bad.Node(4);
   bad.state.jobs[0].max = 8;
-  bad.state.jobs[0].arrival = At(5'000);  // by the clock of somebody else
-  decision = Autoscale(bad.state, AutoscalerOptions(), decision.history, At(1'001));
+  bad.state.jobs[0].arrival = TimeAt(5'000);  // by the clock of somebody else
+  decision = Autoscale(bad.state, AutoscalerOptions(), decision.history, TimeAt(1'001));
   EXPECT_TRUE(decision.starts.empty());
-  decision = Autoscale(bad.state, AutoscalerOptions(), decision.history, At(401));
-  decision = Autoscale(bad.state, AutoscalerOptions(), decision.history, At(406));
+  decision = Autoscale(bad.state, AutoscalerOptions(), decision.history, TimeAt(401));
+  decision = Autoscale(bad.state, AutoscalerOptions(), decision.history, TimeAt(406));
   EXPECT_EQ(decision.starts.size(), 4U);
 }
 

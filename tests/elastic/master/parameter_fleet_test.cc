@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kPartitions = 16;
-constexpr char kToken[] = "token";
+constexpr uint32_t kFleetPartitions = 16;
+constexpr char kFleetToken[] = "token";
 
 // A port that accepts connections and never sends anything.
 class SilentListener {
@@ -56,9 +56,9 @@ class World {
         double silence_seconds = 1000)
       : plan_(plan), network_(network) {
     options_.servers = servers;
-    options_.partitions = kPartitions;
+    options_.partitions = kFleetPartitions;
     options_.replicas = true;
-    options_.key = kToken;
+    options_.key = kFleetToken;
     options_.silence_seconds = silence_seconds;
     options_.checkpoints = std::move(checkpoints);
     options_.model = DescribeModel(plan.model(), network);
@@ -129,7 +129,7 @@ class World {
 
   void Start(ServerId id) {
     ParameterShard::Options options;
-    options.partitions = kPartitions;
+    options.partitions = kFleetPartitions;
     options.empty = true;
     auto shard = ParameterShard::Make(plan_.model(), network_, options, nullptr).value();
     {
@@ -142,7 +142,7 @@ class World {
   std::string Open(ServerId id) {
     const std::lock_guard lock(mutex_);
     const std::string address = Address(id);
-    doors_[id] = ParameterServer::Start({address, kToken, id, nullptr}, *shards_[id]).value();
+    doors_[id] = ParameterServer::Start({address, kFleetToken, id, nullptr}, *shards_[id]).value();
     return address;
   }
   // Server `id` will accept connections and never answer; nor does it report to the fleet.
@@ -181,7 +181,7 @@ class World {
   std::unique_ptr<ParameterLink> Worker() const {
     return ConnectParameters(fleet_->map(),
                              [this](MapVersion) { return Result<PartitionMap>(fleet_->map()); },
-                             kToken, network_, false, {});
+                             kFleetToken, network_, false, {});
   }
   Status Push(ParameterLink& link, int64_t batch) {
     models::ParameterView view;
@@ -206,7 +206,7 @@ class World {
   ParameterFleet& fleet() { return *fleet_; }
   // As ordered by the job's first master.
   static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
-    return ParameterControl(kToken, Term::First(), {}).Install(map.servers.at(server), map, phase);
+    return ParameterControl(kFleetToken, Term::First(), {}).Install(map.servers.at(server), map, phase);
   }
 
  private:

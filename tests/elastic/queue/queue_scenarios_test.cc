@@ -175,10 +175,10 @@ TEST(QueueScenario, S10_S11_RepeatedAndStrangeReports) {
 TEST(QueueScenario, S12_ALeaseThatIsTooShortForTheWorkGrows) {
   TaskQueue queue(QueueOf(1));  // leases of ten seconds
   double now = 0;
-  for (const double seconds : {10, 20, 40}) {
+  for (const double lease : {10, 20, 40}) {
     ASSERT_TRUE(queue.Take(Incarnation(1), At(now)).has_value());
-    EXPECT_TRUE(queue.ExpireLeases(At(now + seconds - 1)).empty());
-    now += seconds;
+    EXPECT_TRUE(queue.ExpireLeases(At(now + lease - 1)).empty());
+    now += lease;
     EXPECT_EQ(queue.ExpireLeases(At(now)).size(), 1U);
   }
   const Task task = *queue.Take(Incarnation(2), At(now));

@@ -12,7 +12,7 @@
 namespace sluice::elastic {
 namespace {
 
-std::string Written(const std::vector<std::string>& blocks, size_t part_bytes) {
+std::string InParts(const std::vector<std::string>& blocks, size_t part_bytes) {
   std::string all;
   PartWriter writer(part_bytes, [&all](const std::string& part) {
     all += part;
@@ -45,12 +45,12 @@ Result<std::vector<std::string>> Read(std::string_view bytes, size_t blocks) {
 TEST(ByteParts, BlocksComeBackWhateverThePartsAre) {
   const std::vector<std::string> blocks = {"", "one", std::string(1'000, 'x'), ""};
   for (size_t part_bytes : {1U, 7U, 64U, 1'000'000U}) {
-    EXPECT_EQ(Read(Written(blocks, part_bytes), blocks.size()).value(), blocks) << part_bytes;
+    EXPECT_EQ(Read(InParts(blocks, part_bytes), blocks.size()).value(), blocks) << part_bytes;
   }
 }
 
 TEST(ByteParts, DamageIsFound) {
-  const std::string good = Written({"one", "two"}, 5);
+  const std::string good = InParts({"one", "two"}, 5);
   for (size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x40);

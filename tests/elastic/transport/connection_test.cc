@@ -13,10 +13,10 @@
 namespace sluice::elastic {
 namespace {
 
-std::chrono::steady_clock::time_point Soon(double seconds = 20) {
+std::chrono::steady_clock::time_point Soon(double patience = 20) {
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-             std::chrono::duration<double>(seconds));
+             std::chrono::duration<double>(patience));
 }
 
 void WaitFor(const Connection& connection, short what) {
@@ -39,15 +39,15 @@ Socket Accept(const Listener& listener) {
 struct Ends {
   Result<Connection> made, accepted;
 };
-Ends Connect(const JobKey& ours, const JobKey& theirs, double seconds = 20) {
+Ends Connect(const JobKey& ours, const JobKey& theirs, double patience = 20) {
   const auto encryption = Encryption::Make(ours).value();
   const auto other = Encryption::Make(theirs).value();
   const Listener listener = Listener::Open(Listener::Kind::kTcp, "127.0.0.1").value();
   auto accepted = std::async(std::launch::async, [&] {
-    return Connection::Open(Accept(listener), other.get(), true, Soon(seconds));
+    return Connection::Open(Accept(listener), other.get(), true, Soon(patience));
   });
   Result<Connection> made = Connection::Open(ConnectTo(listener.address()).value(),
-                                             encryption.get(), false, Soon(seconds));
+                                             encryption.get(), false, Soon(patience));
   return {std::move(made), accepted.get()};
 }
 

@@ -32,12 +32,12 @@ std::string Ask(int port, const std::string& request) {
 }
 
 TEST(MetricsText, AHistogramCountsUpToEachBound) {
-  Histogram seconds({0.1, 3});
+  Histogram durations({0.1, 3});
   for (const double value : {0.1, 0.5, 2.5, 7.0}) {
-    seconds.Add(value);
+    durations.Add(value);
   }
   MetricsText text;
-  text.Add("sluice_seconds", "Seconds.", seconds);
+  text.Add("sluice_seconds", "Seconds.", durations);
   EXPECT_EQ(text.text(),
             "# HELP sluice_seconds Seconds.\n"
             "# TYPE sluice_seconds histogram\n"

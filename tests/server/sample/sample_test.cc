@@ -10,13 +10,13 @@
 namespace sluice::server {
 namespace {
 
-struct Rows {
+struct SampleRows {
   RowBatch batch;
   std::vector<double> probabilities;
 };
 
-Rows Make(const SampleGenerator& generator, int64_t first, size_t rows) {
-  Rows made;
+SampleRows Make(const SampleGenerator& generator, int64_t first, size_t rows) {
+  SampleRows made;
   generator.Fill(first, rows, &made.batch, &made.probabilities);
   return made;
 }
@@ -29,13 +29,13 @@ std::vector<Value> RowOf(const RowBatch& batch, size_t row) {
   return values;
 }
 
-class SampleOf : public testing::TestWithParam<const char*> {};
+class SampleOf : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SampleOf, RowDependsOnSeedAndNumberAlone) {
   const auto generator = MakeSample(GetParam(), 7);
   ASSERT_TRUE(generator.ok());
-  const Rows whole = Make(**generator, 0, 300);
-  const Rows part = Make(**generator, 250, 50);
+  const SampleRows whole = Make(**generator, 0, 300);
+  const SampleRows part = Make(**generator, 250, 50);
   for (size_t r = 0; r < 50; ++r) {
     EXPECT_EQ(RowOf(part.batch, r), RowOf(whole.batch, 250 + r));
   }
@@ -49,7 +49,7 @@ TEST_P(SampleOf, BayesAucIsThatOfTheTrueProbabilities) {
   constexpr size_t kRows = 40'000;
   const auto generator = MakeSample(GetParam(), 1);
   ASSERT_TRUE(generator.ok());
-  const Rows made = Make(**generator, 0, kRows);
+  const SampleRows made = Make(**generator, 0, kRows);
   const std::string label = std::string(GetParam()) == "census" ? "income" : "label";
   const size_t column = (*generator)->schema().Find(label).value();
   std::vector<std::pair<double, bool>> scored;
@@ -77,12 +77,12 @@ TEST_P(SampleOf, BayesAucIsThatOfTheTrueProbabilities) {
   EXPECT_LT(positives / kRows, 0.4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SampleOf, testing::Values("census", "clicks"));
+INSTANTIATE_TEST_SUITE_P(Kinds, SampleOf, ::testing::Values("census", "clicks"));
 
 TEST(Sample, CensusLooksLikeAdult) {
   const auto generator = MakeCensusSample(1);
   constexpr size_t kRows = 20'000;
-  const Rows made = Make(*generator, 0, kRows);
+  const SampleRows made = Make(*generator, 0, kRows);
   const Schema& schema = generator->schema();
   ASSERT_EQ(schema.columns.size(), 15U);
   std::map<std::string, double> nulls;

@@ -14,7 +14,7 @@
 namespace sluice::server {
 namespace {
 
-constexpr const char* kEndless =
+constexpr const char* kEndlessSelect =
     "SELECT v AS a, v AS y FROM (WITH RECURSIVE s(v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM s)"
     " SELECT v FROM s) WHERE v < 0 ";
 
@@ -22,14 +22,14 @@ class StatementCancelTest : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Statements, StatementCancelTest,
-    ::testing::Values(std::string("EXPLAIN ") + kEndless +
+    ::testing::Values(std::string("EXPLAIN ") + kEndlessSelect +
                           "TO TRAIN LinearClassifier LABEL y INTO m",
-                      std::string(kEndless) + "LABEL y INTO m",
-                      std::string(kEndless) + "TO PREDICT p.y USING known",
-                      std::string(kEndless) + "TO EVALUATE known",
+                      std::string(kEndlessSelect) + "LABEL y INTO m",
+                      std::string(kEndlessSelect) + "TO PREDICT p.y USING known",
+                      std::string(kEndlessSelect) + "TO EVALUATE known",
                       "SELECT a, y FROM t TO TRAIN LinearClassifier WITH validation.select='" +
-                          std::string(kEndless) + "' LABEL y INTO m",
-                      kEndless));
+                          std::string(kEndlessSelect) + "' LABEL y INTO m",
+                      kEndlessSelect));
 
 TEST_P(StatementCancelTest, EndsWith57014) {
   const catalog::Database database = catalog::OpenDatabase("sqlite::memory:").value();
