@@ -8,7 +8,7 @@ from collections import namedtuple
 
 FILE = "<model>"     # the user's source in tracebacks
 TABLE_ROWS = 4096    # of a larger Embedding only so many rows exist here
-MOST_VALUES = 60     # MiB of parameters, of an answer of 64 MiB
+MOST_VALUES = 60     # MiB of parameters, in an answer of 64 MiB
 FEATURES = []        # their names
 SOURCE = []          # its lines
 Feature = namedtuple("Feature", "name kind width buckets length")
@@ -250,11 +250,10 @@ def compile_model(request):
     else:
         model.forward = lambda *tensors: own(dict(zip(names, tensors)))
     state = {n: (p, isinstance(p, torch.nn.Parameter)) for n, p in [*model.named_parameters(), *model.named_buffers()]}
-    size = sum(p.numel() * p.element_size() for p, _ in state.values()) >> 20
-    if size > MOST_VALUES:
-        largest = max(state, key=lambda n: state[n][0].numel())
+    if (size := sum(p.numel() * p.element_size() for p, _ in state.values()) >> 20) > MOST_VALUES:
+        most, (values, _) = max(state.items(), key=lambda item: item[1][0].numel())
         raise Refused(f"the model has {size} MiB of parameters: at most {MOST_VALUES} MiB of a class",
-                      f"the largest is {largest}, {list(state[largest][0].shape)}; an Embedding counts with {TABLE_ROWS} rows at most")
+                      f"the largest is {most}, {list(values.shape)}; an Embedding counts with {TABLE_ROWS} rows at most")
     for name in names:
         if name in state:
             raise Refused(f"a feature and a parameter are both called '{name}'", "AS gives the column another name")
