@@ -164,7 +164,8 @@ Status ReadMode(const AttributeSet& attributes, uint32_t batch_size, plan::Strat
 }
 
 // As few parameter servers as possible, such that each one's exchange fits into a message.
-Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Strategy* strategy) {
+Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Strategy* strategy,
+                     std::vector<std::string>* notes) {
   const bool bf16 = attributes.Text("engine.transport").value_or("float32") == "bf16";
   const int64_t bytes =
       work.dense_parameters * static_cast<int64_t>(bf16 ? sizeof(uint16_t) : sizeof(float));
@@ -184,6 +185,10 @@ Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Str
         .Hint(fmt::format("engine.num_ps={}, or smaller layers", fewest));
   }
   strategy->set_parameter_servers(Unsigned(servers));
+  if (attributes.Integer("engine.num_ps") == 0) {
+    notes->push_back("engine.num_ps=0: workers exchange by one parameter server all the same; "
+                     "engine.strategy='allreduce' trains without any");
+  }
   if (const std::optional<int64_t> most = attributes.Integer("engine.max_ps")) {
     if (*most < servers) {
       return Conflict(attributes, "engine.max_ps",
@@ -257,7 +262,7 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   }
   strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
   RETURN_IF_ERROR(ReadMode(attributes, work.batch_size, strategy, notes));
-  RETURN_IF_ERROR(ChooseServers(attributes, work, strategy));
+  RETURN_IF_ERROR(ChooseServers(attributes, work, strategy, notes));
   const uint32_t most = std::max(strategy->parameter_servers(), strategy->max_parameter_servers());
   strategy->set_replicas(most > 1 ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
                                   : 0);

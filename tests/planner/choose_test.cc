@@ -197,6 +197,19 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
             plan::Strategy::LOCAL);
 }
 
+// Otherwise the server would come as a surprise.
+TEST_F(Choose, NoServersAreThoseOfAllReduce) {
+  const std::string train = "TO TRAIN DNNClassifier WITH engine.num_workers=4, engine.num_ps=";
+  const plan::TrainPlan none = Train(train + "0 LABEL income INTO m");
+  EXPECT_EQ(none.strategy().parameter_servers(), 1U);
+  ASSERT_EQ(none.notes_size(), 1);
+  EXPECT_NE(none.notes(0).find("engine.strategy='allreduce' trains without any"),
+            std::string::npos)
+      << none.notes(0);
+  EXPECT_EQ(Train(train + "1 LABEL income INTO m").notes_size(), 0);
+  EXPECT_EQ(Train(train + "0, engine.strategy='allreduce' LABEL income INTO m").notes_size(), 0);
+}
+
 TEST_F(Choose, TreesTrainInOneProcess) {
   const plan::TrainPlan plan =
       Train("TO TRAIN xgboost.gbtree WITH train.num_workers=8 LABEL income INTO m");
