@@ -1,5 +1,5 @@
-// What a network costs as a graph of operators: the DNN types trained as layers of their own, and by
-// the same arithmetic written as a graph, which they are where model.batch_norm is set. Processor
+// What a network costs as a graph of operators: linear and DNN types trained as layers of their own,
+// and by the same arithmetic written as a graph, which DNN types are where model.batch_norm is set. Processor
 // time of a whole training in one process, rows read and decoded included, over the samples of
 // census and clicks in SQLite; the two take turns, and the ratio is of neighbours.
 // Usage: graph_bench [rows [rounds]]
@@ -21,6 +21,7 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/job/local_job.h"
 #include "models/graph/graph_builder.h"
+#include "models/graph/graph_writer.h"
 #include "models/model.pb.h"
 #include "models/registry/registry.h"
 #include "parser/parser.h"
@@ -51,10 +52,36 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
+    {"census", "income", "LinearClassifier", "model.optimizer=Ftrl"},
+    {"clicks", "label", "LinearClassifier", "model.optimizer=Ftrl"},
     {"census", "income", "DNNClassifier", "model.hidden_units=[64, 32]"},
     {"census", "income", "DNNLinearCombinedClassifier", "model.dnn_hidden_units=[64, 32]"},
     {"clicks", "label", "DNNClassifier", "model.hidden_units=[64, 32]"},
 };
+
+// A linear model, which is never a graph elsewhere: numbers times weights, plus the sum of the
+// weights of the ids.
+Result<models::NetworkGraph> BuildLinear(const std::vector<models::GraphFeature>& features,
+                                         size_t outputs, const models::AttributeValues&) {
+  const auto width = static_cast<int64_t>(outputs);
+  models::GraphWriter writer;
+  writer.SetWide(true);
+  const models::GraphValue numbers = writer.Numbers(features, "numbers");
+  models::GraphValue sum = numbers ? writer.Dense("linear", numbers, width, "zeros")
+                                   : models::GraphValue();
+  std::vector<models::GraphValue> weights;
+  for (const models::GraphFeature& feature : features) {
+    if (feature.category) {
+      weights.push_back(writer.Embedding("weights", feature, width, "zeros"));
+    }
+  }
+  if (!weights.empty()) {
+    const auto count = static_cast<int64_t>(weights.size());
+    const models::GraphValue beside = writer.Concat(weights, "weights");
+    sum = writer.Add(sum, writer.SumOf(writer.Stacked(beside, count), false));
+  }
+  return writer.Take(sum);
+}
 
 // Processor seconds of one training; adds its figure on validation rows.
 double Train(const plan::TrainPlan& plan, catalog::DataSource& source, double* auc) {
@@ -80,8 +107,8 @@ bool Compare(const Case& of, catalog::DataSource& source, catalog::ModelStore& m
       Must(planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), source, models, {}))
           .train();
   plan::TrainPlan graph = layers;
-  Must(models::BuildGraph(models::FindModelType(of.type)->build_normalised, graph.mutable_model())
-           .status());
+  const models::GraphBuilder& layered = models::FindModelType(of.type)->build_normalised;
+  Must(models::BuildGraph(layered ? layered : BuildLinear, graph.mutable_model()).status());
   std::vector<double> own, as_graph, ratios;
   double own_auc = 0, graph_auc = 0;
   for (int round = 0; round < rounds; ++round) {
