@@ -217,12 +217,13 @@ class EmbeddingBag final : public Operator {
     return node.Shaped({node.In(1).shape[0], columns[1] - columns[0]});
   }
   void Forward(const OperatorContext& node) override {
-    const float* table = node.In(0).numbers + first_;
+    const float* table = node.In(0).numbers;  // null: no row of the batch has an id
     float* y = node.Out().numbers;
     const size_t line = LineOf(node.Out());
     const size_t rows = RowsOf(node);
-    if (const RowUse* use = OneRowEach(node)) {
-      node.kernels->gather_rows(table, stride_, use->positions.data(), rows, width_, y, line);
+    if (const RowUse* use = OneRowEach(node); use != nullptr && rows > 0) {
+      node.kernels->gather_rows(table + first_, stride_, use->positions.data(), rows, width_, y,
+                                line);
       return;
     }
     for (size_t row = 0; row < rows; ++row) {
@@ -231,7 +232,7 @@ class EmbeddingBag final : public Operator {
     Weigh(node);
     ForEach(node, [&](size_t row, size_t position, float factor) {
       for (size_t k = 0; k < width_; ++k) {
-        y[row * line + k] += factor * table[position * stride_ + k];
+        y[row * line + k] += factor * table[position * stride_ + first_ + k];
       }
     });
   }
