@@ -20,7 +20,8 @@
 namespace sluice::executor {
 namespace {
 
-// Cancels the statement at the first rows, or the first progress.
+// Cancels the statement at the first rows, or when the first have been trained: earlier progress may
+// tell of reading alone.
 class CancellingSink final : public ResultSink {
  public:
   explicit CancellingSink(std::stop_source& stop) : stop_(stop) {}
@@ -30,7 +31,11 @@ class CancellingSink final : public ResultSink {
     return OkStatus();
   }
   void Notice(const std::string&) override {}
-  void Progress(const elastic::Progress&) override { stop_.request_stop(); }
+  void Progress(const elastic::Progress& progress) override {
+    if (progress.rows_done > 0) {
+      stop_.request_stop();
+    }
+  }
   void Done(const std::string&) override {}
 
  private:
