@@ -8,7 +8,7 @@
 namespace sluice::elastic {
 namespace {
 
-// A shard of 10,000 rows with 100 numbers has 4 MB; what its rows need is held twice meanwhile.
+// A shard of 10,000 rows of 100 numbers has 4 MB; while it is trained, its rows are held twice.
 constexpr size_t kMostBytes = size_t{16} << 20;
 
 size_t BytesOf(const models::ParameterView& view) {
@@ -51,13 +51,6 @@ bool BatchesAhead::Take(BatchIndex batch, models::FeatureBatch* features,
     std::swap(view->tables[t].positions, made.view.tables[t].positions);
   }
   return true;
-}
-
-void GatherBatch(const models::FeatureBatch& rows, std::span<const uint32_t> order,
-                 size_t batch_rows, BatchIndex batch, models::FeatureBatch* out) {
-  const size_t begin = batch.index() * batch_rows;
-  const size_t count = std::min(batch_rows, order.size() - begin);
-  GatherRows(rows, order.subspan(begin, count), out);
 }
 
 }  // namespace sluice::elastic

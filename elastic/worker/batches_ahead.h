@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,8 +10,8 @@
 
 namespace sluice::elastic {
 
-// Batches of a shard that a thread makes which does not train them. Their number is limited by
-// their memory: the trainer makes the others itself. One thread at a time.
+// Batches of a shard, made by another thread than the one that trains on them. They take a limited
+// amount of memory: the training thread makes the rest itself. Used by one thread at a time.
 class BatchesAhead {
  public:
   // From `first` on, of `batch_rows` rows each: `rows` in the order of `order`. `network` is used
@@ -35,9 +34,5 @@ class BatchesAhead {
   BatchIndex first_;
   std::vector<Batch> batches_;
 };
-
-// The rows of one batch of a shard, in the order of `order`.
-void GatherBatch(const models::FeatureBatch& rows, std::span<const uint32_t> order,
-                 size_t batch_rows, BatchIndex batch, models::FeatureBatch* out);
 
 }  // namespace sluice::elastic

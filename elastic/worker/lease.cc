@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "elastic/queue/shard_order.h"
+#include "elastic/worker/row_selection.h"
 
 namespace sluice::elastic {
 

@@ -12,7 +12,7 @@
 namespace sluice::elastic {
 
 // Loads the shards of a loader on a thread of its own, one at a time, while another thread trains,
-// and does with each what else can be done ahead.
+// and prepares what the training needs of each.
 // Between Begin and the shard's end nobody else may use the loader. For one thread.
 class ReaderThread {
  public:
@@ -21,12 +21,12 @@ class ReaderThread {
   ReaderThread(ShardLoader& loader, ProfileSum* profile);
   ~ReaderThread();
 
-  // The loader has started a shard. `then` is done on the thread, by its clock, when the shard is
-  // complete.
+  // The loader has started a shard. Once it is complete, `then` runs on the reader's thread, whose
+  // clock it gets.
   using Then = std::function<Status(PhaseClock*)>;
   void Begin(Then then = {}) EXCLUDES(mutex_);
   bool reading() const { return reading_; }
-  // Waits for a moment until the shard is complete, and `then` done. False: not yet. After true or an error the
+  // Waits for a moment until the shard is complete and `then` has run. False: not yet. After true or an error the
   // loader is the caller's again.
   Result<bool> Wait() EXCLUDES(mutex_);
   // Takes the loader back after the piece that is being read.

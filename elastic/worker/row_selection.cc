@@ -69,6 +69,13 @@ void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows
   }
 }
 
+void GatherBatch(const models::FeatureBatch& rows, std::span<const uint32_t> order,
+                 size_t batch_rows, BatchIndex batch, models::FeatureBatch* out) {
+  const size_t begin = batch.index() * batch_rows;
+  const size_t count = std::min(batch_rows, order.size() - begin);
+  GatherRows(rows, order.subspan(begin, count), out);
+}
+
 uint64_t ChecksumOf(const models::FeatureBatch& rows) {
   constexpr uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
   const size_t label_width = rows.rows == 0 ? 0 : rows.labels.size() / rows.rows;

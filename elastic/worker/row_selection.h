@@ -14,6 +14,10 @@ namespace sluice::elastic {
 void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows,
                 models::FeatureBatch* out);
 
+// The rows of one of a shard's batches, of `batch_rows` rows each in the order of `order`.
+void GatherBatch(const models::FeatureBatch& rows, std::span<const uint32_t> order,
+                 size_t batch_rows, BatchIndex batch, models::FeatureBatch* out);
+
 // The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or the
 // table's.
 std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, Epoch epoch, ShardId shard,

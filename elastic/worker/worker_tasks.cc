@@ -16,7 +16,7 @@ namespace {
 // How often progress is reported to the master: it limits what is computed again when a worker
 // dies, and renews the lease long before it ends.
 constexpr double kReportSeconds = 0.1;
-// For a smaller shard another thread's help with its batches is not worth the handing over.
+// Batches of smaller shards are not made ahead: handing them over would cost more than it saves.
 constexpr size_t kRowsAhead = 4096;
 // Rows predicted at a time in an evaluation.
 constexpr size_t kEvaluationRows = 4096;

@@ -10,8 +10,8 @@
 namespace sluice::models::families {
 namespace {
 
-// The first layer is a product with the vectors plus one with the numbers, each with its part of the
-// layer's kernel: beside the numbers the vectors would have to be copied.
+// The first layer is the sum of two products, of the vectors and of the numbers, each with its part of
+// the layer's kernel. In one product, all vectors would be copied beside the numbers.
 GraphValue WriteHidden(const Interactions& parts, const AttributeValues& attributes,
                        GraphWriter* writer) {
   const std::vector<double> units = attributes.Numbers("model.hidden_units");

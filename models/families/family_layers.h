@@ -12,7 +12,7 @@ namespace sluice::models::families {
 // compute: what they are where model.batch_norm is set.
 void AddHiddenLayers(std::vector<ModelType>* types);
 
-// The initializer "glorot_uniform" of a whole layer, for a part of its kernel.
+// "glorot_uniform" of a layer with so many inputs and units, for a part of its kernel.
 std::string GlorotUniform(int64_t inputs, double units);
 
 }  // namespace sluice::models::families

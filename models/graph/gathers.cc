@@ -106,7 +106,7 @@ class Gather final : public Operator {
   size_t outer_ = 0;
   size_t inner_ = 0;
   int64_t extent_ = 0;
-  bool rows_ = false;  // of the last axis
+  bool rows_ = false;  // each index chooses a row of the last axis, of floats
   std::vector<size_t> places_;
 };
 

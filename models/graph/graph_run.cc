@@ -103,7 +103,7 @@ Status GraphRun::PlanStep(Step* step) {
     }
   }
   if (step->run->IsView() && IndexOf(*context.inputs[0]) >= given_) {
-    context.outputs[0]->base = &context.inputs[0]->learner();
+    context.outputs[0]->base = &context.inputs[0]->gradient_owner();
   }
   elements_ += step->run->IsView() ? 0 : elements;
   if (elements_ > kMaxElementsTogether) {
@@ -207,11 +207,11 @@ void GraphRun::Backward() {
   for (Tensor& tensor : tensors_) {
     tensor.written = false;
   }
-  tensors_[with_loss_ ? *loss_ : output_].learner().written = true;
+  tensors_[with_loss_ ? *loss_ : output_].gradient_owner().written = true;
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     const auto& outputs = step->context.outputs;
     const bool reached = std::any_of(outputs.begin(), outputs.end(), [](const Tensor* output) {
-      return output != nullptr && output->trained && output->learner().written;
+      return output != nullptr && output->trained && output->gradient_owner().written;
     });
     if (step->learns && reached) {
       step->run->Backward(step->context);

@@ -67,7 +67,7 @@ GradientTarget OperatorContext::Target(size_t k) const {
   if (!Has(k) || !inputs[k]->trained || inputs[k]->gradient == nullptr) {
     return {};
   }
-  return {inputs[k]->gradient, std::exchange(inputs[k]->learner().written, true)};
+  return {inputs[k]->gradient, std::exchange(inputs[k]->gradient_owner().written, true)};
 }
 
 float* OperatorContext::Zeroed(size_t k) const {

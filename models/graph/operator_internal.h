@@ -61,7 +61,7 @@ struct OperatorContext {
 
   // The gradient of an output; nullptr: none has reached it.
   const float* Back(size_t k = 0) const {
-    return Reads(k) && outputs[k]->learner().written ? outputs[k]->gradient : nullptr;
+    return Reads(k) && outputs[k]->gradient_owner().written ? outputs[k]->gradient : nullptr;
   }
   // For operators that write every element of an input's gradient.
   GradientTarget Target(size_t k) const;

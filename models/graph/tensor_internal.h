@@ -43,7 +43,8 @@ struct Tensor {
   float* gradient = nullptr;    // of `numbers`, from Backward on
   size_t gradient_count = 0;    // of a table: for the rows of the batch
   const RowUse* use = nullptr;  // rows of a table, ids of a bag
-  size_t line = 0;         // from row to row of the last axis, if it lies in a wider value; else 0
+  // Where it lies in a wider value: the distance of its rows, along the last axis. Else 0.
+  size_t line = 0;
   Tensor* base = nullptr;  // what a view shows in another shape; they share their gradient
 
   int64_t size() const {
@@ -55,9 +56,9 @@ struct Tensor {
   }
   size_t count() const { return static_cast<size_t>(size()); }
   size_t axes() const { return shape.size(); }
-  // Has `written` for the memory of `gradient`.
-  Tensor& learner() { return base == nullptr ? *this : *base; }
-  const Tensor& learner() const { return base == nullptr ? *this : *base; }
+  // The value whose `written` counts for `gradient`: of views, what they show.
+  Tensor& gradient_owner() { return base == nullptr ? *this : *base; }
+  const Tensor& gradient_owner() const { return base == nullptr ? *this : *base; }
 };
 
 // The product of the extents of the axes [begin, end).
