@@ -14,10 +14,11 @@ within 2 % of the figure that the truth itself reaches on the test rows.
 The test rows of the small tables (iris, housing, titanic) are too few to tell: their named types are
 judged on ten random fifths, every fifth for one training on each side, by the mean of the differences
 with its standard error. "equal" then is within two standard errors.
---splits N: only that, of N fifths, for the chosen models, too.
+--splits N: only these comparisons, on N random fifths each, and of the chosen models, too. With --before
+PROGRAM, another build of sluice takes the place of the peers.
 --markdown: the rows of the table in docs/benchmarks.md. The last line counts the goals that were missed.
-Usage: quality_bench.py FOLDER [--sqlite-only] [--only TABLE] [--model TYPE] [--seconds N] [--splits N]
-                               [--markdown]
+Usage: quality_bench.py FOLDER [--sqlite-only] [--only TABLE] [--model TYPE] [--seconds N]
+                               [--splits N [--before PROGRAM]] [--markdown]
 """
 import argparse
 import csv
@@ -35,6 +36,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import generated_tables
 import postgres
+from quality_peers import LABELS, LEFT_OUT, have_peers, peer_figure
 
 SLUICE = os.environ.get("SLUICE", os.path.join(HERE, "../build/release/server/sluice"))
 CENSUS = ("age workclass fnlwgt education education_num marital_status occupation relationship race "
@@ -146,8 +148,8 @@ def load(url, folder, only=None):
     database.close()
 
 
-def run(url, sql):
-    done = subprocess.run([SLUICE, "sql", "--source", url, "--format", "json", "-c", sql],
+def run(url, sql, program=None):
+    done = subprocess.run([program or SLUICE, "sql", "--source", url, "--format", "json", "-c", sql],
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{sql}\n{done.stderr}")
@@ -198,13 +200,6 @@ JOBS = [
     ("spam", "LABEL class", "auc", 0.99, "xgboost"),
 ]
 
-# Columns that a careful user leaves out, on both sides: row numbers, and those that sum to the label.
-LEFT_OUT = {"bank": {"id"}, "bike": {"instant", "casual", "registered"}}
-LABELS = {"census": "income", "iris": "class", "housing": "medv", "titanic": "survived", "bank": "y",
-          "letter": "letter", "diamonds": "price", "bike": "cnt", "spam": "class"}
-POSITIVE = {"census": ">50K", "bank": "yes", "spam": "spam"}
-
-
 def selected(columns, data):
     if data not in LEFT_OUT:
         return "*"
@@ -247,78 +242,12 @@ def their_figure(peer, data, metric, folder):
     return statistics.median(peer_figure(peer, data, metric, names, train, test, seed) for seed in seeds)
 
 
-def have_peers():
-    try:
-        import pandas, sklearn, xgboost  # noqa: F401
-        return True
-    except ImportError:
-        print("without python3-{pandas,sklearn,xgboost}: no peers", file=sys.stderr)
-        return False
-
-
 def verdict(metric, figure, bar):
     if bar != bar:
         return "nothing to compare with"
     better = bar - figure if metric == "rmse" else figure - bar
     slack = 1e-4 * bar if metric == "rmse" else 5e-4
     return "reached" if better >= 0 else "equal" if better >= -slack else "BELOW"
-
-
-def peer_figure(kind, data, metric, names, train, test, seed):
-    import numpy as np
-    import pandas as pd
-    import xgboost
-    from sklearn.compose import ColumnTransformer
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.metrics import accuracy_score, mean_squared_error, roc_auc_score
-    from sklearn.neural_network import MLPClassifier, MLPRegressor
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    train = pd.DataFrame(train, columns=names)
-    test = pd.DataFrame(test, columns=names)
-    y, yt = train.pop(LABELS[data]), test.pop(LABELS[data])
-    if data in POSITIVE:
-        y, yt = (y == POSITIVE[data]).astype(int), (yt == POSITIVE[data]).astype(int)
-    if data == "letter":
-        y, yt = y.map(lambda c: ord(c) - ord("A")), yt.map(lambda c: ord(c) - ord("A"))
-    for frame in train, test:
-        frame.drop(columns=list(LEFT_OUT.get(data, ())), inplace=True)
-    if "dteday" in train.columns:
-        for frame in train, test:
-            date = pd.to_datetime(frame.pop("dteday"))
-            frame["year"], frame["month"] = date.dt.year, date.dt.month
-            frame["weekday_of_date"], frame["day_of_year"] = date.dt.weekday, date.dt.dayofyear
-    texts = [c for c in train.columns if train[c].dtype == object]
-    numbers = [c for c in train.columns if c not in texts]
-    train[texts], test[texts] = train[texts].fillna("?"), test[texts].fillna("?")
-    if data == "spam":
-        prepare = ColumnTransformer([("t", TfidfVectorizer(sublinear_tf=True), "message")])
-    else:
-        prepare = ColumnTransformer([("n", StandardScaler(), numbers),
-                                     ("t", OneHotEncoder(handle_unknown="ignore"), texts)])
-    regression = metric == "rmse"
-    rounds, depth = {"iris": (20, 6), "titanic": (50, 4)}.get(data, (100, 6))
-    eta = 0.3 if data == "iris" else 0.1
-    model = {
-        "logistic": lambda: LogisticRegression(max_iter=2000),
-        "ridge": lambda: Ridge(alpha=1e-3),
-        "mlp": lambda: (MLPRegressor if regression else MLPClassifier)(
-            (10, 20) if data == "iris" else (64, 32), learning_rate_init=1e-3,
-            batch_size=32 if data in ("iris", "housing", "titanic") else 256, random_state=seed,
-            early_stopping=data not in ("census", "iris", "housing", "titanic"),
-            max_iter={"census": 5, "iris": 100, "housing": 200, "titanic": 20}.get(data, 200)),
-        "xgboost": lambda: (xgboost.XGBRegressor if regression else xgboost.XGBClassifier)(
-            n_estimators=rounds, max_depth=depth, learning_rate=eta, tree_method="hist"),
-    }[kind]()
-    import warnings
-    warnings.simplefilter("ignore")
-    fitted = make_pipeline(prepare, model).fit(train, y)
-    if metric == "rmse":
-        return float(np.sqrt(mean_squared_error(yt, fitted.predict(test))))
-    if metric == "accuracy":
-        return float(accuracy_score(yt, fitted.predict(test)))
-    return float(roc_auc_score(yt, fitted.predict_proba(test)[:, 1]))
 
 
 class Report:
@@ -386,21 +315,25 @@ def random_fifth(rows, seed):
             [row for i, row in enumerate(rows) if i in held])
 
 
-def over_splits(found, data, clause, metric, peer, splits):
-    """mean of our figures, of the peer's, of their differences (positive: better), its standard error,
-    and what that says"""
+def split_figure(program, data, clause, metric, names, types, train, test):
+    with tempfile.TemporaryDirectory() as scratch:
+        url = f"sqlite:{scratch}/split.db"
+        load_sqlite(url, [(f"{data}_train", (names, types, train)), (f"{data}_test", (names, types, test))])
+        run(url, f"SELECT * FROM {data}_train {clause} INTO m", program)
+        return run(url, f"SELECT * FROM {data}_test TO EVALUATE m LABEL {LABELS[data]}", program)[0][metric]
+
+
+def over_splits(found, data, clause, metric, peer, splits, before=None):
+    """mean of our figures, of the others', of their differences (positive: better), its standard error,
+    and what that says; the others are the peer, or the build of sluice `before`"""
     names, types, rows = found[f"{data}_train"]
     rows = rows + found[f"{data}_test"][2]
     ours, theirs = [], []
     for seed in range(1, splits + 1):
         train, test = random_fifth(rows, seed)
-        with tempfile.TemporaryDirectory() as scratch:
-            url = f"sqlite:{scratch}/split.db"
-            load_sqlite(url, [(f"{data}_train", (names, types, train)),
-                              (f"{data}_test", (names, types, test))])
-            run(url, f"SELECT * FROM {data}_train {clause} INTO m")
-            ours.append(run(url, f"SELECT * FROM {data}_test TO EVALUATE m")[0][metric])
-        theirs.append(peer_figure(peer, data, metric, names, train, test, seed))
+        ours.append(split_figure(SLUICE, data, clause, metric, names, types, train, test))
+        theirs.append(split_figure(before, data, clause, metric, names, types, train, test) if before
+                      else peer_figure(peer, data, metric, names, train, test, seed))
     sign = -1 if metric == "rmse" else 1
     better = [sign * (a - b) for a, b in zip(ours, theirs)]
     error = statistics.stdev(better) / len(better) ** 0.5
@@ -412,7 +345,8 @@ def over_splits(found, data, clause, metric, peer, splits):
 
 def tell_splits(folder, options):
     found = dict(tables(folder))
-    print(f"{'table':8} {'model':34} {'metric':9} {'sluice':>9} {'peer':>9} {'better by':>10} {'error':>8}")
+    other = "before" if options.before else "peer"
+    print(f"{'table':8} {'model':34} {'metric':9} {'sluice':>9} {other:>9} {'better by':>10} {'error':>8}")
     for data, clause, metric, _, peer in JOBS:
         if (data not in SMALL or peer is None or options.only and data != options.only
                 or options.model and options.model not in clause):
@@ -420,7 +354,8 @@ def tell_splits(folder, options):
         words = clause.split()
         if words[0] != "TO":
             clause += short_form([], options.seconds)
-        ours, theirs, mean, error, said = over_splits(found, data, clause, metric, peer, options.splits)
+        ours, theirs, mean, error, said = over_splits(found, data, clause, metric, peer, options.splits,
+                                                      options.before)
         print(f"{data:8} {words[2] if words[0] == 'TO' else '(chosen)':34} {metric:9} "
               f"{ours:9.4f} {theirs:9.4f} {mean:10.4f} {error:8.4f}  {said}", flush=True)
 
@@ -433,11 +368,12 @@ def main():
     parser.add_argument("--model")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--splits", type=int)
+    parser.add_argument("--before")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     if options.splits:
-        if options.splits < 2 or not have_peers():
-            sys.exit("--splits takes two or more, and the peers")
+        if options.splits < 2 or not (options.before or have_peers()):
+            sys.exit("--splits takes two or more, and the peers or --before")
         tell_splits(options.folder, options)
         return
     scratch = tempfile.mkdtemp()
