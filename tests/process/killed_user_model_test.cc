@@ -130,7 +130,7 @@ class KilledUserModels : public OutlivingJobs, public ::testing::WithParamInterf
 
   // The same training wherever it runs, long enough to be interrupted on any machine.
   static constexpr char kTraining[] =
-      "train.epoch=12, train.batch_size=500, split.fraction=0.1, engine.seed=3, engine.sync=true";
+      "train.epoch=8, train.batch_size=1000, split.fraction=0.1, engine.seed=3, engine.sync=true";
 
   std::string ShaOf(const std::string& model) const {
     return Ask("SELECT weights_sha256 FROM sluice_model_versions WHERE name = '" + model + "'")

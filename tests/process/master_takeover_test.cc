@@ -190,7 +190,8 @@ TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
 // the model has the best epoch's weights, and no epoch is trained again.
 TEST_F(MasterTakeover, E6_TheWeightsThatWereJudgedBestOutliveTheirMaster) {
   const std::string attributes =
-      "train.epoch=6, train.early_stopping_rounds=1, optimizer.learning_rate=0.3, "
+      "train.epoch=6, train.batch_size=1000, train.early_stopping_rounds=1, "
+      "optimizer.learning_rate=0.3, "
       "engine.num_workers=4, engine.num_ps=3, engine.replicas=1, engine.sync=true, "
       "engine.micro_batches=4";
   {

@@ -16,8 +16,8 @@ namespace sluice::executor {
 // Jobs in processes of their own: gateways, clients and the jobs' own processes are really killed.
 class OutlivingJobs : public ClusterJobs {
  protected:
-  // Long enough to be interrupted in the middle on any machine.
-  static constexpr int kEpochs = 20;
+  // Long enough to be interrupted in the middle on any machine; StillRuns tells that it was.
+  static constexpr int kEpochs = 10;
 
   void TearDown() override {
     if (catalog_ != nullptr) {
@@ -51,9 +51,10 @@ class OutlivingJobs : public ClusterJobs {
     return RunInShell(std::string(SLUICE_BINARY) + " sql --source " + Url() +
                       " --format csv -c \"" + sql + "\" 2>&1");
   }
-  static std::string Long(const std::string& model, const std::string& attributes) {
+  static std::string Long(const std::string& model, const std::string& attributes,
+                          int epochs = kEpochs) {
     return TrainText(
-        model, "split.kind='none', train.epoch=" + std::to_string(kEpochs) + ", " + attributes);
+        model, "split.kind='none', train.epoch=" + std::to_string(epochs) + ", " + attributes);
   }
   static std::string Fleet() { return "engine.num_workers=2, engine.num_ps=2"; }
 
@@ -80,6 +81,7 @@ class OutlivingJobs : public ClusterJobs {
   bool HasBegun(int64_t job) const {
     return Eventually([&] { return Count(job, "epoch_done") > 0; }, 60);
   }
+  bool StillRuns(int64_t job) const { return StateOf(job) == catalog::JobState::kRunning; }
   catalog::JobState StateOf(int64_t job) const { return catalog_->jobs().Find(job)->state; }
   // The result as the next gateway shows it.
   void ExpectWhole(int64_t job, const std::string& model, int epochs = kEpochs) const {

@@ -110,7 +110,7 @@ TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
       }
     });
     status = Train("m",
-                   "train.epoch=20, engine.seed=5, engine.num_workers=2, "
+                   "train.epoch=6, engine.seed=5, engine.num_workers=2, "
                    "engine.max_workers=2, engine.num_ps=2, engine.sync=true",
                    sink);
   }
@@ -118,7 +118,7 @@ TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
   ASSERT_NE(silent, "");
   EXPECT_EQ(kubelet_->Started("master").size(), 2U);
   EXPECT_EQ(Count(1, "master_took_over"), 1);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 20 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 6 * kRowsTrained);
   ExpectNothingLeft();
 }
 
