@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "models/families/family_layers.h"
 #include "models/graph/graph_network.h"
 #include "models/model.pb.h"
 #include "models/networks/loss.h"
-#include "models/networks/network_of_parts.h"
 
 namespace sluice::models {
 
@@ -13,8 +13,13 @@ Result<std::unique_ptr<Network>> Network::Make(const ModelSpec& spec) {
   ASSIGN_OR_RETURN(Loss loss, Loss::Make(spec));
   ASSIGN_OR_RETURN(auto transform,
                    FeatureTransform::Make(spec.features(), FeatureTransform::Target::kNetwork));
-  return spec.has_graph() ? MakeGraphNetwork(spec, std::move(transform), std::move(loss))
-                          : MakeNetworkOfParts(spec, std::move(transform), std::move(loss));
+  if (spec.has_graph()) {
+    return MakeGraphNetwork(spec, spec.graph(), /*limits=*/true, std::move(transform),
+                            std::move(loss));
+  }
+  ASSIGN_OR_RETURN(const NetworkGraph graph,
+                   families::GraphOfLayers(spec, *transform, loss.outputs()));
+  return MakeGraphNetwork(spec, graph, /*limits=*/false, std::move(transform), std::move(loss));
 }
 
 bool HasOwnLoss(const ModelSpec& spec) {

@@ -65,9 +65,9 @@ struct LossSum {
   double weight = 0;
 };
 
-// Networks as pure functions of (batch, parameters): linear, deep, wide and deep, or a graph of
-// operators (ModelSpec.graph). They own no parameters, so the same object serves a local run, one
-// of many workers, and prediction. Not thread-safe (has scratch buffers); use one per thread.
+// Networks as pure functions of (batch, parameters), each a graph of operators. They own no
+// parameters, so the same object serves a local run, one of many workers, and prediction. Not
+// thread-safe (has scratch buffers); use one per thread.
 class Network {
  public:
   static Result<std::unique_ptr<Network>> Make(const ModelSpec& spec);
@@ -80,6 +80,8 @@ class Network {
   virtual int64_t parameter_count() const = 0;
   // Scratch memory for one row of a batch, including the batch itself.
   virtual size_t bytes_per_row() const = 0;
+  // Whether a batch of so many rows can be computed; its values may be too many.
+  virtual Status CheckRows(size_t rows) = 0;
 
   // Fills view->tables[t].ids and positions with the rows that `batch` needs.
   virtual void CollectIds(const FeatureBatch& batch, ParameterView* view) = 0;

@@ -55,7 +55,7 @@ Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan) 
       .Hint(fmt::format("a larger {}, or none: it is estimated then", said));
 }
 
-Status CheckMemory(const BoundTrain& bound, const models::Network& network, int64_t limit,
+Status CheckMemory(const BoundTrain& bound, models::Network& network, int64_t limit,
                    const plan::TrainPlan& plan) {
   constexpr auto kBytesPerParameter = static_cast<double>(kFloatsPerParameter * sizeof(float));
   double parameters = 0;
@@ -71,7 +71,11 @@ Status CheckMemory(const BoundTrain& bound, const models::Network& network, int6
       static_cast<double>(plan.batch_size()) * static_cast<double>(network.bytes_per_row());
   const int64_t needed = WholeBytes(parameters * kBytesPerParameter + batch);
   if (needed <= limit) {
-    return OkStatus();
+    Status fits = network.CheckRows(plan.batch_size());
+    return fits.ok() ? OkStatus()
+                     : std::move(fits)
+                           .Because(fmt::format("with a batch of {} rows", plan.batch_size()))
+                           .At(bound.attributes.SpanOf("train.batch_size"));
   }
   return ResourceExhausted(fmt::format("training {} takes {}, and --memory-limit is {}",
                                        bound.type->name, FormatBytes(needed), FormatBytes(limit)))

@@ -178,11 +178,11 @@ Status FillGraph(const BoundTrain& bound, const Options& options, plan::TrainPla
   if (bound.user_type) {
     return ImportUserType(bound, options, plan);
   }
-  const models::GraphBuilder* builder = models::BuilderOf(*bound.type, *model);
-  if (builder == nullptr) {
+  if (!bound.type->build) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> notes, models::BuildGraph(*builder, model));
+  ASSIGN_OR_RETURN(const std::vector<std::string> notes,
+                   models::BuildGraph(bound.type->build, model));
   plan->mutable_notes()->Add(notes.begin(), notes.end());
   return OkStatus();
 }

@@ -39,7 +39,7 @@ void EstimateMemory(const BoundTrain& bound, const models::Network* network, pla
 Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan);
 // Before allocations of that size: the memory that the network needs whatever the data, and the
 // rows of its tables that the data can touch.
-Status CheckMemory(const BoundTrain& bound, const models::Network& network, int64_t limit,
+Status CheckMemory(const BoundTrain& bound, models::Network& network, int64_t limit,
                    const plan::TrainPlan& plan);
 
 }  // namespace sluice::planner

@@ -79,8 +79,8 @@ Status KeepColumns(const std::set<std::string>& kept, plan::TrainPlan* plan) {
   }
   const models::ModelType* type = models::FindModelType(plan->model().type());
   if (type != nullptr && type->family != models::ModelFamily::kTrees) {
-    if (const models::GraphBuilder* builder = models::BuilderOf(*type, plan->model())) {
-      RETURN_IF_ERROR(models::BuildGraph(*builder, plan->mutable_model()).status());
+    if (type->build) {
+      RETURN_IF_ERROR(models::BuildGraph(type->build, plan->mutable_model()).status());
     }
     ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan->model()));
     plan->set_parameter_count(network->parameter_count());

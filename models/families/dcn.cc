@@ -38,7 +38,7 @@ Result<NetworkGraph> BuildDcn(const std::vector<GraphFeature>& features, size_t 
     const GraphValue turned = writer.Dense(name, from, x0.width);
     x = writer.Add(writer.Multiply(x0, turned), x);
   }
-  const GraphValue deep = writer.Hidden("deep", x0, attributes);
+  const GraphValue deep = writer.Hidden("deep", x0, GraphHiddenLayers::Of(attributes));
   const GraphValue both = writer.Concat({x, deep}, "both");
   return writer.Take(writer.Dense("logits", both, static_cast<int64_t>(outputs)));
 }

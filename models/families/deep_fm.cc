@@ -10,20 +10,21 @@
 namespace sluice::models::families {
 namespace {
 
-// The first layer is the sum of two products, of the vectors and of the numbers, each with its part of
-// the layer's kernel. In one product, all vectors would be copied beside the numbers.
+// The first layer is the sum of two products, of the vectors and of the numbers, each with its part
+// of the layer's kernel. In one product, all vectors would be copied beside the numbers.
 GraphValue WriteHidden(const Interactions& parts, const AttributeValues& attributes,
                        GraphWriter* writer) {
-  const std::vector<double> units = attributes.Numbers("model.hidden_units");
-  if (units.empty() || !parts.numbers || !parts.vectors) {
+  const GraphHiddenLayers layers = GraphHiddenLayers::Of(attributes);
+  if (layers.units.empty() || !parts.numbers || !parts.vectors) {
     const GraphValue input = writer->Concat({parts.numbers, parts.vectors}, "deep/input");
-    return input ? writer->Hidden("deep", input, attributes) : input;
+    return input ? writer->Hidden("deep", input, layers) : input;
   }
-  GraphFirstLayer first;
-  first.initializer = GlorotUniform(parts.numbers.width + parts.vectors.width, units.front());
-  first.sum = writer->Dense("deep/numbers", parts.numbers, static_cast<int64_t>(units.front()),
-                            first.initializer, false);
-  return writer->Hidden("deep", parts.vectors, attributes, first);
+  const auto width = static_cast<int64_t>(layers.units.front());
+  const std::string initializer = GlorotUniform(parts.numbers.width + parts.vectors.width, width);
+  const GraphValue of_numbers =
+      writer->Dense("deep/numbers", parts.numbers, width, initializer, false);
+  const GraphValue of_vectors = writer->Dense("deep/0", parts.vectors, width, initializer);
+  return writer->HiddenAfter("deep", writer->Add(of_vectors, of_numbers), layers);
 }
 
 Result<NetworkGraph> BuildDeepFm(const std::vector<GraphFeature>& features, size_t outputs,

@@ -33,7 +33,8 @@ Result<GraphValue> Tower(const std::string& name, const std::vector<GraphFeature
     return InvalidArgument(fmt::format("the tower of the {}s has no features", name))
         .Hint("COLUMN age, city FOR user COLUMN title, price FOR item");
   }
-  return writer->Dense(name + "/vector", writer->Hidden(name, input, attributes), width);
+  return writer->Dense(name + "/vector",
+                       writer->Hidden(name, input, GraphHiddenLayers::Of(attributes)), width);
 }
 
 Result<NetworkGraph> BuildTwoTower(const std::vector<GraphFeature>& features, size_t outputs,
@@ -45,8 +46,8 @@ Result<NetworkGraph> BuildTwoTower(const std::vector<GraphFeature>& features, si
   ASSIGN_OR_RETURN(const GraphValue items, Tower("item", features, k * count, attributes, &writer));
   std::vector<GraphValue> products;
   for (int64_t o = 0; o < count; ++o) {
-    products.push_back(writer.SumOfRow(writer.Multiply(
-        writer.Slice(users, o * k, (o + 1) * k), writer.Slice(items, o * k, (o + 1) * k))));
+    products.push_back(writer.SumOfRow(writer.Multiply(writer.Slice(users, o * k, (o + 1) * k),
+                                                       writer.Slice(items, o * k, (o + 1) * k))));
   }
   const GraphValue product = writer.Concat(products, "products");
   if (attributes.Text("model.loss") == kInBatchSoftmax) {

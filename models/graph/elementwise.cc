@@ -139,9 +139,13 @@ struct Elu {
     Copy(x, y, n);
     kernels.elu(y, n, scale, alpha);
   }
-  void Slope(const Kernels& kernels, const float* x, const float*, const float* g, float* to,
+  void Slope(const Kernels& kernels, const float* x, const float* y, const float* g, float* to,
              size_t n) {
-    // From the input: with a negative alpha, the output does not show on which side the input was.
+    if (alpha > 0 && scale > 0) {
+      Copy(g, to, n);
+      return kernels.elu_gradient(y, to, n, scale, alpha);
+    }
+    // With a negative alpha, the output does not show on which side the input was.
     Each(x, to, n, [](float a) { return std::min(a, 0.0F); });
     kernels.exp(to, n);
     for (size_t i = 0; i < n; ++i) {

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "models/graph/operator_internal.h"
@@ -79,7 +78,8 @@ class Gather final : public Operator {
   void Number(const OperatorContext& node) {
     const Tensor& indices = node.In(1);
     places_.resize(indices.count());
-    if (const RowUse* use = node.In(0).use) {
+    if (const TableReads* reads = node.In(0).reads) {
+      const RowUse* use = reads->By(indices);
       for (size_t i = 0; i < places_.size(); ++i) {
         places_[i] = use->positions[i];
       }
@@ -180,151 +180,12 @@ class GatherElements final : public Operator {
   std::vector<size_t> places_;
 };
 
-// Not of ONNX: combines the embeddings of a row's ids into one: their weighted sum, mean, or sum
-// divided by the root of the sum of squared weights. A row without ids gives 0. `columns`: the begin
-// and the end of the table's columns that are read.
-class EmbeddingBag final : public Operator {
- public:
-  Status Plan(const OperatorContext& node) override {
-    RETURN_IF_ERROR(node.NeedFloat(0));
-    const Tensor& table = node.In(0);
-    if (table.axes() != 2) {
-      return InvalidArgument(
-          fmt::format("a table has rows and columns, not the shape {}", ShapeText(table.shape)));
-    }
-    if (node.In(1).type != ElementType::kBag) {
-      return InvalidArgument("the ids must be a feature's, as many per row as there are")
-          .Hint("say Gather");
-    }
-    combiner_ = node.attributes->Text("combiner", "sum");
-    if (combiner_ != "sum" && combiner_ != "mean" && combiner_ != "sqrtn") {
-      return InvalidArgument(fmt::format("no combiner '{}'", combiner_)).Hint("sum, mean or sqrtn");
-    }
-    Shape columns = {0, table.shape[1]};
-    if (node.attributes->Has("columns")) {
-      columns = node.attributes->Integers("columns");
-    }
-    if (columns.size() != 2 || columns[0] < 0 || columns[0] >= columns[1] ||
-        columns[1] > table.shape[1]) {
-      return InvalidArgument(fmt::format("columns {} are not the begin and the end of some of a "
-                                         "table of shape {}",
-                                         ShapeText(columns), ShapeText(table.shape)));
-    }
-    rows_ = static_cast<size_t>(table.shape[0]);
-    stride_ = static_cast<size_t>(table.shape[1]);
-    first_ = static_cast<size_t>(columns[0]);
-    width_ = static_cast<size_t>(columns[1] - columns[0]);
-    return node.Shaped({node.In(1).shape[0], columns[1] - columns[0]});
-  }
-  void Forward(const OperatorContext& node) override {
-    const float* table = node.In(0).numbers;  // null: no row of the batch has an id
-    float* y = node.Out().numbers;
-    const size_t line = LineOf(node.Out());
-    const size_t rows = RowsOf(node);
-    if (const RowUse* use = OneRowEach(node); use != nullptr && rows > 0) {
-      node.kernels->gather_rows(table + first_, stride_, use->positions.data(), rows, width_, y,
-                                line);
-      return;
-    }
-    for (size_t row = 0; row < rows; ++row) {
-      std::fill_n(y + row * line, width_, 0.0F);
-    }
-    Weigh(node);
-    ForEach(node, [&](size_t row, size_t position, float factor) {
-      for (size_t k = 0; k < width_; ++k) {
-        y[row * line + k] += factor * table[position * stride_ + first_ + k];
-      }
-    });
-  }
-  void Backward(const OperatorContext& node) override {
-    float* to = node.Zeroed(0);
-    if (to == nullptr) {
-      return;
-    }
-    to += first_;
-    const float* back = node.Back();
-    const size_t line = LineOf(node.Out());
-    if (const RowUse* use = OneRowEach(node)) {
-      node.kernels->scatter_add_rows(back, line, use->positions.data(), RowsOf(node), width_, to,
-                                     stride_);
-      return;
-    }
-    ForEach(node, [&](size_t row, size_t position, float factor) {
-      for (size_t k = 0; k < width_; ++k) {
-        to[position * stride_ + k] += factor * back[row * line + k];
-      }
-    });
-  }
-  bool LeavesGaps() const override { return true; }
-
- private:
-  size_t LineOf(const Tensor& y) const { return y.line == 0 ? width_ : y.line; }
-  static size_t RowsOf(const OperatorContext& node) {
-    return static_cast<size_t>(node.Out().shape[0]);
-  }
-  // Whether each row has exactly one of the table's rows, of weight 1; nullptr: not so.
-  static const RowUse* OneRowEach(const OperatorContext& node) {
-    const RowUse& bag = *node.In(1).use;
-    return bag.ends.empty() && bag.weights.empty() ? node.In(0).use : nullptr;
-  }
-  static size_t EndOf(const RowUse& bag, size_t row) {
-    return bag.ends.empty() ? row + 1 : bag.ends[row];
-  }
-  void Weigh(const OperatorContext& node) {
-    const RowUse& bag = *node.In(1).use;
-    factors_.resize(bag.positions.size());
-    size_t begin = 0;
-    for (size_t row = 0; row < RowsOf(node); ++row) {
-      const size_t end = EndOf(bag, row);
-      float sum = 0;
-      float squares = 0;
-      for (size_t i = begin; i < end; ++i) {
-        factors_[i] = bag.weights.empty() ? 1.0F : bag.weights[i];
-        sum += factors_[i];
-        squares += factors_[i] * factors_[i];
-      }
-      const float divisor =
-          combiner_ == "mean" ? sum : (combiner_ == "sqrtn" ? std::sqrt(squares) : 1.0F);
-      // If the weights cancel out, there is no mean: the row counts as empty.
-      const float scale = divisor == 0 ? 0.0F : 1.0F / divisor;
-      for (size_t i = begin; i < end; ++i) {
-        factors_[i] *= scale;
-      }
-      begin = end;
-    }
-  }
-  // body(row, table row, factor) for each id.
-  template <typename Body>
-  void ForEach(const OperatorContext& node, Body body) const {
-    const RowUse& bag = *node.In(1).use;
-    const RowUse& rows = node.In(0).use == nullptr ? bag : *node.In(0).use;
-    size_t begin = 0;
-    for (size_t row = 0; row < RowsOf(node); ++row) {
-      const size_t end = EndOf(bag, row);
-      for (size_t i = begin; i < end; ++i) {
-        if (node.In(0).use != nullptr || rows.positions[i] < rows_) {
-          body(row, rows.positions[i], factors_[i]);
-        }
-      }
-      begin = end;
-    }
-  }
-
-  std::string combiner_;
-  size_t rows_ = 0;    // of the table
-  size_t stride_ = 0;  // from one to the next
-  size_t first_ = 0;   // column that is read
-  size_t width_ = 0;   // number of them
-  std::vector<float> factors_;
-};
-
 }  // namespace
 
 std::span<const OperatorEntry> GatherOperators() {
   static constexpr OperatorEntry kEntries[] = {
       {"Gather", 2, 2, 1, "axis", MakeOperator<Gather>},
       {"GatherElements", 2, 2, 1, "axis", MakeOperator<GatherElements>},
-      {"EmbeddingBag", 2, 2, 1, "combiner columns", MakeOperator<EmbeddingBag>},
   };
   return kEntries;
 }

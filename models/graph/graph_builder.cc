@@ -62,14 +62,12 @@ std::vector<std::string> AttributeValues::Texts(std::string_view name) const {
                                                      found->texts().values().end());
 }
 
-Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<FeatureTransform> transform,
-                   FeatureTransform::Make(spec.features(), FeatureTransform::Target::kNetwork));
+std::vector<GraphFeature> GraphFeatures(const ModelSpec& spec, const FeatureTransform& transform) {
   const auto plan_of = [&spec](size_t feature) -> const Feature& {
     return spec.features().features(static_cast<int>(feature));
   };
   std::vector<GraphFeature> features;
-  for (const DenseColumn& column : transform->dense_columns()) {
+  for (const DenseColumn& column : transform.dense_columns()) {
     GraphFeature& feature = features.emplace_back();
     feature.name = plan_of(column.feature).name();
     feature.width = static_cast<uint32_t>(column.width);
@@ -77,7 +75,7 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
     feature.in_wide = column.in_wide;
     feature.in_deep = column.in_deep;
   }
-  for (const SlotColumn& column : transform->slots()) {
+  for (const SlotColumn& column : transform.slots()) {
     const Feature& plan = plan_of(column.feature);
     GraphFeature& feature = features.emplace_back();
     feature.name = plan.name();
@@ -98,9 +96,11 @@ Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec) {
 }
 
 Result<std::vector<std::string>> BuildGraph(const GraphBuilder& builder, ModelSpec* spec) {
-  ASSIGN_OR_RETURN(const std::vector<GraphFeature> features, GraphFeatures(*spec));
+  ASSIGN_OR_RETURN(const std::unique_ptr<FeatureTransform> transform,
+                   FeatureTransform::Make(spec->features(), FeatureTransform::Target::kNetwork));
   ASSIGN_OR_RETURN(const Loss loss, Loss::Make(*spec));
-  ASSIGN_OR_RETURN(NetworkGraph graph, builder(features, loss.outputs(), AttributeValues(*spec)));
+  ASSIGN_OR_RETURN(NetworkGraph graph, builder(GraphFeatures(*spec, *transform), loss.outputs(),
+                                               AttributeValues(*spec)));
   std::vector<std::string> notes = MakeTables(&graph);
   *spec->mutable_graph() = std::move(graph);
   return notes;

@@ -13,21 +13,22 @@
 namespace sluice::models {
 
 class Attribute;
+class FeatureTransform;
 class ModelSpec;
 class NetworkGraph;
 
 // A feature, as far as the builder of a graph needs to know it.
 struct GraphFeature {
-  std::string name;          // as GraphInput.features names it
-  bool category = false;     // any number of ids per row; else numbers
-  uint32_t width = 0;        // numbers per row, including the NULL indicator
-  uint32_t buckets = 0;      // ids are in [0, buckets)
-  uint32_t dimension = 0;    // of EMBEDDING(...), written or chosen; 0: indicator
-  std::string combiner;      // of a row's ids: "sum", "mean", "sqrtn"
-  std::string initializer;   // of the embedding; "" = the builder's choice
-  bool weighted = false;     // its ids have weights
-  std::string tower;         // Feature.tower
-  bool in_wide = true;       // Feature.part
+  std::string name;         // as GraphInput.features names it
+  bool category = false;    // any number of ids per row; else numbers
+  uint32_t width = 0;       // numbers per row, including the NULL indicator
+  uint32_t buckets = 0;     // ids are in [0, buckets)
+  uint32_t dimension = 0;   // of EMBEDDING(...), written or chosen; 0: indicator
+  std::string combiner;     // of a row's ids: "sum", "mean", "sqrtn"
+  std::string initializer;  // of the embedding; "" = the builder's choice
+  bool weighted = false;    // its ids have weights
+  std::string tower;        // Feature.tower
+  bool in_wide = true;      // Feature.part
   bool in_deep = true;
   bool several_ids = false;  // a row may have none or more than one
 };
@@ -54,8 +55,9 @@ class AttributeValues {
 using GraphBuilder = std::function<Result<NetworkGraph>(
     const std::vector<GraphFeature>& features, size_t outputs, const AttributeValues& attributes)>;
 
-// The features of a plan, numbers first, each in the plan's order.
-Result<std::vector<GraphFeature>> GraphFeatures(const ModelSpec& spec);
+// The features of a plan, numbers first, each in the plan's order. `transform`: of the spec, for
+// networks.
+std::vector<GraphFeature> GraphFeatures(const ModelSpec& spec, const FeatureTransform& transform);
 
 // Builds the graph of a spec whose features, attributes and loss are known, and stores it in the
 // spec. Parameters that are read only by a feature's ids become tables; returns notes on the

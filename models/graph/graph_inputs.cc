@@ -115,18 +115,17 @@ Status GraphInputs::AddSlot(const ModelSpec& spec, Input* input) {
   return OkStatus();
 }
 
-const GraphInputs::Input* GraphInputs::Find(const std::string& name) const {
-  const auto found = std::find_if(inputs_.begin(), inputs_.end(),
-                                  [&](const Input& input) { return input.graph->name() == name; });
-  return found == inputs_.end() ? nullptr : &*found;
+std::optional<size_t> GraphInputs::Find(const std::string& name) const {
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.graph->name() == name &&
+           (input.graph->kind() == GraphInput::IDS || input.graph->kind() == GraphInput::BAG);
+  });
+  return found == inputs_.end() ? std::nullopt
+                                : std::optional(static_cast<size_t>(found - inputs_.begin()));
 }
 
-const SlotColumn* GraphInputs::SlotOf(const std::string& input) const {
-  const Input* found = Find(input);
-  return found == nullptr || (found->graph->kind() != GraphInput::IDS &&
-                              found->graph->kind() != GraphInput::BAG)
-             ? nullptr
-             : &transform_->slots()[found->slot];
+const SlotColumn& GraphInputs::SlotOf(size_t input) const {
+  return transform_->slots()[inputs_[input].slot];
 }
 
 // The first ids of a row; 0 for those that it does not have.
@@ -140,23 +139,20 @@ void GraphInputs::Pad(const IdSlot& slot, size_t rows, Input* input) {
   }
 }
 
-const std::vector<uint32_t>& GraphInputs::IdsOf(const std::string& input,
-                                                const FeatureBatch& batch) {
-  auto* found = const_cast<Input*>(Find(input));
-  SLUICE_CHECK(found != nullptr, "a table is read by one of the inputs");
-  const IdSlot& slot = batch.slots[found->slot];
-  const bool as_they_are = slot.ends.empty() && found->graph->length() <= 1;
-  if (found->graph->kind() == GraphInput::BAG || as_they_are) {
+const std::vector<uint32_t>& GraphInputs::IdsOf(size_t input, const FeatureBatch& batch) {
+  Input& own = inputs_[input];
+  const IdSlot& slot = batch.slots[own.slot];
+  const bool as_they_are = slot.ends.empty() && own.graph->length() <= 1;
+  if (own.graph->kind() == GraphInput::BAG || as_they_are) {
     return slot.ids;
   }
-  Pad(slot, batch.rows, found);
-  return found->padded;
+  Pad(slot, batch.rows, &own);
+  return own.padded;
 }
 
-RowUse GraphInputs::UseOf(const std::string& input, const FeatureBatch& batch,
-                          const std::vector<uint32_t>& positions) const {
-  const Input* found = Find(input);
-  const IdSlot& slot = batch.slots[found->slot];
+RowUse GraphInputs::UseOf(size_t input, const FeatureBatch& batch,
+                          std::span<const uint32_t> positions) const {
+  const IdSlot& slot = batch.slots[inputs_[input].slot];
   return {positions, slot.ends, slot.weights};
 }
 
@@ -201,7 +197,7 @@ void GraphInputs::Feed(const FeatureBatch& batch) {
     }
     run_->Allocate(tensor);
     if (input.graph->kind() == GraphInput::IDS) {
-      const std::vector<uint32_t>& ids = IdsOf(input.graph->name(), batch);
+      const std::vector<uint32_t>& ids = IdsOf(static_cast<size_t>(&input - inputs_.data()), batch);
       std::copy(ids.begin(), ids.end(), tensor->integers);
       continue;
     }

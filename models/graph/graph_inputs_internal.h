@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,13 +27,13 @@ class GraphInputs {
 
   // After GraphRun::Plan: the batch must outlive the run's Forward and Backward.
   void Feed(const FeatureBatch& batch);
+  // An IDS or BAG by its name; nullopt: there is none.
+  std::optional<size_t> Find(const std::string& name) const;
+  const SlotColumn& SlotOf(size_t input) const;
   // The ids by which a table is read, in the order of the input.
-  const std::vector<uint32_t>& IdsOf(const std::string& input, const FeatureBatch& batch);
-  // nullptr: there is no IDS or BAG of that name.
-  const SlotColumn* SlotOf(const std::string& input) const;
+  const std::vector<uint32_t>& IdsOf(size_t input, const FeatureBatch& batch);
   // For a BAG: its ends and weights, with positions in a table instead of ids.
-  RowUse UseOf(const std::string& input, const FeatureBatch& batch,
-               const std::vector<uint32_t>& positions) const;
+  RowUse UseOf(size_t input, const FeatureBatch& batch, std::span<const uint32_t> positions) const;
 
  private:
   // Adjacent columns of FeatureBatch::dense.
@@ -51,7 +53,6 @@ class GraphInputs {
       : transform_(&transform), run_(run) {}
   Status AddNumbers(const ModelSpec& spec, Input* input);
   Status AddSlot(const ModelSpec& spec, Input* input);
-  const Input* Find(const std::string& name) const;
   static void Pad(const IdSlot& slot, size_t rows, Input* input);
 
   const FeatureTransform* transform_;

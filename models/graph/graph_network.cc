@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "models/graph/graph_inputs_internal.h"
 #include "models/graph/graph_run_internal.h"
 #include "models/model.pb.h"
+#include "models/networks/id_numbering.h"
 #include "models/networks/initialize.h"
 #include "models/networks/loss.h"
-#include "models/networks/network_internal.h"
 
 namespace sluice::models {
 namespace {
@@ -30,6 +32,10 @@ DenseTensor::Group GroupOf(GraphParameter::Group group) {
     default:
       return DenseTensor::Group::kDeep;
   }
+}
+
+int64_t FirstRowOf(const GraphTable& table, int input) {
+  return table.first_rows().empty() ? 0 : table.first_rows(input);
 }
 
 // "uniform" of "uniform:0.25".
@@ -57,6 +63,9 @@ class GraphNetwork final : public Network {
   size_t outputs() const override { return loss_.outputs(); }
   int64_t parameter_count() const override;
   size_t bytes_per_row() const override { return bytes_per_row_; }
+  Status CheckRows(size_t rows) override {
+    return run_->Plan(static_cast<int64_t>(rows), /*with_loss=*/true);
+  }
 
   void CollectIds(const FeatureBatch& batch, ParameterView* view) override;
   LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
@@ -68,6 +77,8 @@ class GraphNetwork final : public Network {
   // False: the operators cannot process that many rows, so nothing is known of these.
   bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, bool with_loss,
                uint64_t key);
+  Status AddTableInputs(const GraphTable& table);
+  void PlaceReads(size_t table, const FeatureBatch& batch, std::span<const uint32_t> positions);
   LossSum OwnLoss(const FeatureBatch& batch);
   void BeginAtOwnLoss(const FeatureBatch& batch, double weight);
   void PlaceGradient(const ParameterView& view, Gradient* gradient);
@@ -86,10 +97,11 @@ class GraphNetwork final : public Network {
   graph::GraphInputs inputs_;
   std::vector<graph::Tensor*> dense_values_;  // nullptr: not read by any node
   std::vector<graph::Tensor*> table_values_;
-  std::vector<graph::RowUse> uses_;      // by table
-  std::vector<IdNumbering> numberings_;  // of the tables
-  std::vector<float> unlearnt_;          // the output's gradient when nothing learns
-  std::vector<float> shifted_;           // the output with its rows' offsets
+  std::vector<std::vector<size_t>> table_inputs_;  // by table: those of its inputs
+  std::vector<graph::TableReads> reads_;           // by table
+  std::vector<IdNumbering> numberings_;            // of the tables
+  std::vector<float> unlearnt_;                    // the output's gradient when nothing learns
+  std::vector<float> shifted_;                     // the output with its rows' offsets
 };
 
 Status GraphNetwork::AddParameters() {
@@ -113,13 +125,7 @@ Status GraphNetwork::AddParameters() {
   for (const GraphTable& own : run_->graph().tables()) {
     RETURN_IF_ERROR(
         CheckInitializer(KindOf(own.initializer()), fmt::format("table '{}'", own.name())));
-    const SlotColumn* slot = inputs_.SlotOf(own.input());
-    if (slot == nullptr || slot->buckets > own.rows()) {
-      return InvalidArgument(fmt::format("table '{}' has {} rows, its feature '{}' has {} values",
-                                         own.name(), own.rows(), own.input(),
-                                         slot == nullptr ? 0 : slot->buckets))
-          .Hint("features say how many values they have: buckets");
-    }
+    RETURN_IF_ERROR(AddTableInputs(own));
     EmbeddingTable table;
     table.name = own.name();
     table.rows = own.rows();
@@ -130,12 +136,33 @@ Status GraphNetwork::AddParameters() {
     table_values_.push_back(run_->Find(own.name()));
     stamps -= numberings_.emplace_back(own.rows(), stamps).stamps();
   }
-  uses_.resize(tables_.size());
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (table_values_[t] != nullptr) {
-      table_values_[t]->use = &uses_[t];
+      table_values_[t]->reads = &reads_[t];
     }
   }
+  return OkStatus();
+}
+
+Status GraphNetwork::AddTableInputs(const GraphTable& table) {
+  std::vector<size_t>& inputs = table_inputs_.emplace_back();
+  graph::TableReads& reads = reads_.emplace_back();
+  for (int k = 0; k < table.inputs_size(); ++k) {
+    const std::optional<size_t> input = inputs_.Find(table.inputs(k));
+    SLUICE_CHECK(input.has_value(), "GraphRun::Make has seen that there is such an input");
+    const int64_t values = inputs_.SlotOf(*input).buckets;
+    if (values > table.rows() - FirstRowOf(table, k)) {
+      return InvalidArgument(fmt::format("table '{}' has {} rows, its feature '{}' has {} values{}",
+                                         table.name(), table.rows(), table.inputs(k), values,
+                                         table.first_rows().empty()
+                                             ? ""
+                                             : fmt::format(" from row {}", FirstRowOf(table, k))))
+          .Hint("features say how many values they have: buckets");
+    }
+    inputs.push_back(*input);
+    reads.inputs.push_back(run_->Find(table.inputs(k)));
+  }
+  reads.uses.resize(inputs.size());
   return OkStatus();
 }
 
@@ -192,15 +219,20 @@ void GraphNetwork::CollectIds(const FeatureBatch& batch, ParameterView* view) {
   view->tables.resize(tables_.size());
   for (size_t t = 0; t < tables_.size(); ++t) {
     const GraphTable& table = run_->graph().tables(static_cast<int>(t));
-    const std::vector<uint32_t>& ids = inputs_.IdsOf(table.input(), batch);
     RowSet& set = view->tables[t];
+    size_t occurrences = 0;
+    for (const size_t input : table_inputs_[t]) {
+      occurrences += inputs_.IdsOf(input, batch).size();
+    }
     set.ids.clear();
-    set.positions.resize(ids.size());
-    numberings_[t].Start(ids.size());
-    SlotUse use;
-    use.buckets = static_cast<uint32_t>(
-        std::min<int64_t>(table.rows(), std::numeric_limits<uint32_t>::max()));
-    numberings_[t].Number(ids, use, &set.ids, set.positions.data());
+    set.positions.resize(occurrences);
+    numberings_[t].Start(occurrences);
+    uint32_t* positions = set.positions.data();
+    for (size_t k = 0; k < table_inputs_[t].size(); ++k) {
+      const std::vector<uint32_t>& ids = inputs_.IdsOf(table_inputs_[t][k], batch);
+      numberings_[t].Number(ids, FirstRowOf(table, static_cast<int>(k)), &set.ids, positions);
+      positions += ids.size();
+    }
   }
 }
 
@@ -222,13 +254,22 @@ bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view,
   }
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (table_values_[t] != nullptr) {
-      const GraphTable& table = run_->graph().tables(static_cast<int>(t));
       table_values_[t]->numbers = const_cast<float*>(view.tables[t].values.data());
-      uses_[t] = inputs_.UseOf(table.input(), batch, view.tables[t].positions);
+      PlaceReads(t, batch, view.tables[t].positions);
     }
   }
   run_->Forward(train, key);
   return true;
+}
+
+void GraphNetwork::PlaceReads(size_t table, const FeatureBatch& batch,
+                              std::span<const uint32_t> positions) {
+  const std::vector<size_t>& inputs = table_inputs_[table];
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const size_t count = inputs_.IdsOf(inputs[k], batch).size();
+    reads_[table].uses[k] = inputs_.UseOf(inputs[k], batch, positions.first(count));
+    positions = positions.subspan(count);
+  }
 }
 
 void GraphNetwork::PlaceGradient(const ParameterView& view, Gradient* gradient) {
@@ -350,11 +391,14 @@ LossSum GraphNetwork::Predict(const FeatureBatch& batch, const ParameterView& vi
 
 }  // namespace
 
-Result<std::unique_ptr<Network>> MakeGraphNetwork(const ModelSpec& spec,
+Result<std::unique_ptr<Network>> MakeGraphNetwork(const ModelSpec& spec, const NetworkGraph& graph,
+                                                  bool limits,
                                                   std::unique_ptr<FeatureTransform> transform,
                                                   Loss loss) {
-  ASSIGN_OR_RETURN(std::unique_ptr<graph::GraphRun> run,
-                   graph::GraphRun::Make(spec.graph(), ActiveKernels()));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<graph::GraphRun> run,
+      graph::GraphRun::Make(graph, ActiveKernels(),
+                            limits ? std::optional(graph::kMaxDenseBytes) : std::nullopt));
   ASSIGN_OR_RETURN(graph::GraphInputs inputs,
                    graph::GraphInputs::Make(spec, *transform, run.get()));
   auto network = std::make_unique<GraphNetwork>(std::move(transform), std::move(loss), spec.seed(),

@@ -9,10 +9,13 @@ namespace sluice::models {
 
 class Loss;
 class ModelSpec;
+class NetworkGraph;
 
-// The network that ModelSpec.graph describes. Fails if it cannot be run on the spec's features,
+// The network that a graph over the spec's features describes. Fails if it cannot be run on these,
 // names a feature that does not exist, or has other outputs than the loss expects.
-Result<std::unique_ptr<Network>> MakeGraphNetwork(const ModelSpec& spec,
+// `limits`: whether its dense parameters are limited, as those of users and families are.
+Result<std::unique_ptr<Network>> MakeGraphNetwork(const ModelSpec& spec, const NetworkGraph& graph,
+                                                  bool limits,
                                                   std::unique_ptr<FeatureTransform> transform,
                                                   Loss loss);
 

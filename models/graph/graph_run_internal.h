@@ -34,7 +34,10 @@ class GraphRun {
  public:
   // Refuses a graph that cannot be run: unknown operators or attributes, values that no node
   // computes, cycles, sizes beyond the limits. The graph is not trusted. `kernels` outlives this.
-  static Result<std::unique_ptr<GraphRun>> Make(const NetworkGraph& graph, const Kernels& kernels);
+  // `most_dense_bytes`: of the dense parameters together; nullopt: as many as there are.
+  static Result<std::unique_ptr<GraphRun>> Make(
+      const NetworkGraph& graph, const Kernels& kernels,
+      std::optional<int64_t> most_dense_bytes = kMaxDenseBytes);
 
   const NetworkGraph& graph() const { return graph_; }
   // nullptr: there is no such value, or no node reads it.
@@ -59,7 +62,8 @@ class GraphRun {
   // tables.
   void PrepareBackward();
   // Computes the gradients of parameters and tables, whose pointers must be set, from the gradient
-  // of the loss if that was planned, else of the output, which must be filled in. Their `written` is set if a gradient reached them.
+  // of the loss if that was planned, else of the output, which must be filled in. Their `written`
+  // is set if a gradient reached them.
   void Backward();
 
  private:
@@ -69,17 +73,21 @@ class GraphRun {
     Attributes attributes;
     std::unique_ptr<Operator> run;
     OperatorContext context;
-    uint64_t number = 0;  // among the graph's nodes; part of dropout's key
-    bool learns = false;  // a parameter or table needs its gradient
+    uint64_t number = 0;   // among the graph's nodes; part of dropout's key
+    bool learns = false;   // a parameter or table needs its gradient
     bool of_loss = false;  // the output does not depend on it
-    bool fixed = false;   // reads only constants: runs once per batch size
+    bool fixed = false;    // reads only constants: runs once per batch size
     bool done = false;
   };
   GraphRun(const NetworkGraph& graph, const Kernels& kernels);
-  Status AddGiven();
+  Status AddInputs();
+  Status AddParameters(std::optional<int64_t> most_bytes);
+  Status AddTables();
   Status AddSteps();
   std::vector<bool> CountReaders();
   Status CheckOfLoss(const GraphInput& input, const std::vector<bool>& of_output) const;
+  Status CheckReaders(const GraphTable& table) const;
+  bool ReadsByIds(const Step& step, const GraphTable& table) const;
   Status CheckTables() const;
   Status AddTensor(const std::string& name);
   Status PlanStep(Step* step);
@@ -96,8 +104,8 @@ class GraphRun {
   size_t given_ = 0;
   size_t output_ = 0;
   std::optional<size_t> loss_;
-  std::vector<uint32_t> readers_;  // by tensor
-  std::vector<Step> steps_;        // those on which the output depends
+  std::vector<uint32_t> readers_;   // by tensor
+  std::vector<Step> steps_;         // those on which the output depends
   std::vector<const Step*> maker_;  // by tensor; nullptr: it is given
 
   // For the current batch size.

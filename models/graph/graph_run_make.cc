@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,7 +31,8 @@ bool Listed(std::string_view list, std::string_view word) {
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kInstead = {{
     {"TopK", "ReduceMax (torch.amax) is the largest along an axis; sorting has no counterpart"},
     {"CumSum", "a running sum along an axis is a product with a triangular matrix of ones"},
-    {"Einsum", "MatMul of values that are transposed and reshaped (torch.matmul) computes the same"},
+    {"Einsum",
+     "MatMul of values that are transposed and reshaped (torch.matmul) computes the same"},
     {"NonZero", "how many rows a mask picks depends on the values: multiply by the mask instead"},
     {"InstanceNormalization", "LayerNormalization (nn.LayerNorm) or BatchNormalization normalise"},
     {"ScatterElements", "Where (torch.where) puts other values in places"},
@@ -82,8 +85,8 @@ std::string NameOf(const GraphNode& node) {
 GraphRun::GraphRun(const NetworkGraph& graph, const Kernels& kernels)
     : graph_(graph), kernels_(kernels) {}
 
-Result<std::unique_ptr<GraphRun>> GraphRun::Make(const NetworkGraph& graph,
-                                                 const Kernels& kernels) {
+Result<std::unique_ptr<GraphRun>> GraphRun::Make(const NetworkGraph& graph, const Kernels& kernels,
+                                                 std::optional<int64_t> most_dense_bytes) {
   if (graph.nodes_size() > kMaxNodes) {
     return InvalidArgument(
                fmt::format("a graph of {} nodes: at most {}", graph.nodes_size(), kMaxNodes))
@@ -94,7 +97,9 @@ Result<std::unique_ptr<GraphRun>> GraphRun::Make(const NetworkGraph& graph,
         .Hint("large constants can be parameters");
   }
   std::unique_ptr<GraphRun> run(new GraphRun(graph, kernels));
-  RETURN_IF_ERROR(run->AddGiven());
+  RETURN_IF_ERROR(run->AddInputs());
+  RETURN_IF_ERROR(run->AddParameters(most_dense_bytes));
+  RETURN_IF_ERROR(run->AddTables());
   RETURN_IF_ERROR(run->AddSteps());
   RETURN_IF_ERROR(run->CheckTables());
   return run;
@@ -111,7 +116,7 @@ Status GraphRun::AddTensor(const std::string& name) {
   return OkStatus();
 }
 
-Status GraphRun::AddGiven() {
+Status GraphRun::AddInputs() {
   for (const GraphInput& input : graph_.inputs()) {
     RETURN_IF_ERROR(AddTensor(input.name()));
     Tensor& tensor = tensors_.back();
@@ -132,22 +137,33 @@ Status GraphRun::AddGiven() {
         return InvalidArgument(fmt::format("input '{}' is of no known kind", input.name()));
     }
   }
+  return OkStatus();
+}
+
+Status GraphRun::AddParameters(std::optional<int64_t> most_bytes) {
   int64_t bytes = 0;
   for (const GraphParameter& parameter : graph_.parameters()) {
     RETURN_IF_ERROR(AddTensor(parameter.name()));
     Tensor& tensor = tensors_.back();
     tensor.shape.assign(parameter.shape().begin(), parameter.shape().end());
-    RETURN_IF_ERROR(
-        CheckShape(tensor.shape).Because(fmt::format("parameter '{}'", parameter.name())));
-    bytes += tensor.size() * static_cast<int64_t>(sizeof(float));
-    if (bytes > kMaxDenseBytes) {
-      return InvalidArgument(fmt::format("the dense parameters have more than {} MiB, with '{}'",
-                                         kMaxDenseBytes >> 20, parameter.name()))
-          .Hint("they are pulled whole for every batch; rows that a category names become a table");
+    if (most_bytes) {
+      RETURN_IF_ERROR(
+          CheckShape(tensor.shape).Because(fmt::format("parameter '{}'", parameter.name())));
+      bytes += tensor.size() * static_cast<int64_t>(sizeof(float));
+      if (bytes > *most_bytes) {
+        return InvalidArgument(fmt::format("the dense parameters have more than {} MiB, with '{}'",
+                                           *most_bytes >> 20, parameter.name()))
+            .Hint(
+                "they are pulled whole for every batch; rows that a category names become a table");
+      }
     }
     tensor.trained = parameter.group() != GraphParameter::FROZEN;
     tensor.gradient_count = tensor.count();
   }
+  return OkStatus();
+}
+
+Status GraphRun::AddTables() {
   for (const GraphTable& table : graph_.tables()) {
     if (table.rows() < 1 || table.rows() > kMaxTableRows || table.dimension() < 1 ||
         table.dimension() > kWidestTable) {
@@ -271,26 +287,61 @@ Status GraphRun::CheckOfLoss(const GraphInput& input, const std::vector<bool>& o
   }
   for (size_t n = 0; n < of_output.size(); ++n) {
     const GraphNode& node = graph_.nodes(static_cast<int>(n));
-    if (of_output[n] &&
-        std::find(node.inputs().begin(), node.inputs().end(), input.name()) != node.inputs().end()) {
+    if (of_output[n] && std::find(node.inputs().begin(), node.inputs().end(), input.name()) !=
+                            node.inputs().end()) {
       return InvalidArgument(fmt::format("{}: the output depends on the label", NameOf(node)));
     }
   }
   return OkStatus();
 }
 
+Status GraphRun::CheckReaders(const GraphTable& table) const {
+  const bool one_each =
+      table.first_rows().empty() || table.first_rows_size() == table.inputs_size();
+  const bool inside =
+      std::all_of(table.first_rows().begin(), table.first_rows().end(),
+                  [&](int64_t first) { return first >= 0 && first <= table.rows(); });
+  if (table.inputs().empty() || !one_each || !inside) {
+    return InvalidArgument(
+        fmt::format("table '{}' has no place for the ids that are its rows", table.name()));
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : table.inputs()) {
+    const auto input =
+        std::find_if(graph_.inputs().begin(), graph_.inputs().end(),
+                     [&](const GraphInput& candidate) { return candidate.name() == name; });
+    if (input == graph_.inputs().end() ||
+        (input->kind() != GraphInput::IDS && input->kind() != GraphInput::BAG)) {
+      return InvalidArgument(
+          fmt::format("table '{}' is read by '{}', which is no feature's ids", table.name(), name));
+    }
+    if (!seen.insert(name).second) {
+      return InvalidArgument(fmt::format("table '{}' names '{}' twice", table.name(), name));
+    }
+  }
+  return OkStatus();
+}
+
+// Whether the node, whose first input is the table, reads it only by ids that are its rows.
+bool GraphRun::ReadsByIds(const Step& step, const GraphTable& table) const {
+  const GraphNode& node = *step.node;
+  const auto is_own = [&](const std::string& name) {
+    return std::find(table.inputs().begin(), table.inputs().end(), name) != table.inputs().end();
+  };
+  if (node.op_type() == "Gather") {
+    return step.attributes.Integer("axis", 0) == 0 && is_own(node.inputs(1));
+  }
+  return node.op_type() == "EmbeddingBag" &&
+         std::all_of(node.inputs().begin() + 1, node.inputs().end(), [&](const std::string& name) {
+           return tensors_[names_.at(name)].type != ElementType::kBag || is_own(name);
+         });
+}
+
 Status GraphRun::CheckTables() const {
   std::unordered_map<std::string, const GraphTable*> tables;
   for (const GraphTable& table : graph_.tables()) {
     tables.emplace(table.name(), &table);
-    const auto input = std::find_if(
-        graph_.inputs().begin(), graph_.inputs().end(),
-        [&](const GraphInput& candidate) { return candidate.name() == table.input(); });
-    if (input == graph_.inputs().end() ||
-        (input->kind() != GraphInput::IDS && input->kind() != GraphInput::BAG)) {
-      return InvalidArgument(fmt::format("table '{}' is read by '{}', which is no feature's ids",
-                                         table.name(), table.input()));
-    }
+    RETURN_IF_ERROR(CheckReaders(table));
   }
   for (const Step& step : steps_) {
     const GraphNode& node = *step.node;
@@ -299,12 +350,10 @@ Status GraphRun::CheckTables() const {
       if (table == tables.end()) {
         continue;
       }
-      const bool reads = node.op_type() == "Gather" ? step.attributes.Integer("axis", 0) == 0
-                                                    : node.op_type() == "EmbeddingBag";
-      if (!reads || k != 0 || node.inputs(1) != table->second->input()) {
+      if (k != 0 || !ReadsByIds(step, *table->second)) {
         return InvalidArgument(fmt::format(
             "{}: table '{}' can only be read by Gather or EmbeddingBag with the ids of '{}'",
-            NameOf(node), table->first, table->second->input()));
+            NameOf(node), table->first, fmt::join(table->second->inputs(), "', '")));
       }
     }
   }

@@ -79,7 +79,7 @@ std::vector<std::string> MakeTables(NetworkGraph* graph) {
     }
     GraphTable* table = graph->add_tables();
     table->set_name(parameter.name());
-    table->set_input(found->second.ids);
+    table->add_inputs(found->second.ids);
     table->set_rows(parameter.shape(0));
     table->set_dimension(static_cast<uint32_t>(parameter.shape(1)));
     table->set_initializer(parameter.initializer());

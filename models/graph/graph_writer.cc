@@ -3,25 +3,35 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "models/model.pb.h"
 
 namespace sluice::models {
 namespace {
 
-// As input_bound of the DNN types.
-constexpr float kInputBound = 3;
 constexpr double kBatchNormMomentum = 0.9;
 
-std::string OperatorOf(const std::string& function) {
-  if (function == "leaky_relu") {
-    return "LeakyRelu";
-  }
-  std::string name = function.empty() ? "relu" : function;
-  name[0] = static_cast<char>(name[0] - 'a' + 'A');
-  return name;
-}
+// An activation of model.activation_fn: the operator, with the values of tf.nn's function where
+// ONNX's defaults are others.
+struct Activation {
+  std::string_view function;
+  const char* op;
+  float alpha = 0;
+  float gamma = 0;
+};
+constexpr Activation kActivations[] = {
+    {"relu", "Relu"},
+    {"tanh", "Tanh"},
+    {"sigmoid", "Sigmoid"},
+    {"elu", "Elu"},
+    {"leaky_relu", "LeakyRelu", 0.2F},
+    {"selu", "Selu", 1.67326324F, 1.05070098F},  // Klambauer and others, 2017
+    {"gelu", "Gelu"},
+};
 
 }  // namespace
 
@@ -59,15 +69,7 @@ std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
                                                     const GraphFeature& feature,
                                                     const std::vector<int64_t>& widths,
                                                     const std::string& initializer) {
-  const std::string ids = "ids/" + feature.name;
-  const auto& inputs = graph_->inputs();
-  if (std::none_of(inputs.begin(), inputs.end(),
-                   [&](const GraphInput& input) { return input.name() == ids; })) {
-    GraphInput* input = graph_->add_inputs();
-    input->set_name(ids);
-    input->set_kind(GraphInput::BAG);
-    input->add_features(feature.name);
-  }
+  const std::string ids = Bag(feature);
   const int64_t columns = std::accumulate(widths.begin(), widths.end(), int64_t{0});
   const std::string table =
       Parameter(scope + "/" + feature.name, {feature.buckets, columns}, initializer);
@@ -86,6 +88,53 @@ std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
     begin += width;
   }
   return parts;
+}
+
+std::string GraphWriter::Bag(const GraphFeature& feature) {
+  std::string name = "ids/" + feature.name;
+  const auto& inputs = graph_->inputs();
+  if (std::none_of(inputs.begin(), inputs.end(),
+                   [&](const GraphInput& input) { return input.name() == name; })) {
+    GraphInput* input = graph_->add_inputs();
+    input->set_name(name);
+    input->set_kind(GraphInput::BAG);
+    input->add_features(feature.name);
+  }
+  return name;
+}
+
+std::string GraphWriter::Table(const std::string& name, const std::vector<GraphFeature>& features,
+                               int64_t dimension, const std::string& initializer) {
+  GraphTable table;
+  for (const GraphFeature& feature : features) {
+    table.add_inputs(Bag(feature));
+    table.add_first_rows(table.rows());
+    table.set_rows(table.rows() + feature.buckets);
+  }
+  table.set_name(name);
+  table.set_dimension(static_cast<uint32_t>(dimension));
+  table.set_initializer(initializer);
+  table.set_wide(wide_);
+  *graph_->add_tables() = std::move(table);
+  return name;
+}
+
+GraphValue GraphWriter::Rows(const std::string& table, const std::vector<GraphFeature>& features,
+                             int64_t dimension, const std::string& combiner,
+                             const std::string& start) {
+  std::vector<std::string> inputs = {table};
+  for (const GraphFeature& feature : features) {
+    inputs.push_back(Bag(feature));
+  }
+  if (!start.empty()) {
+    inputs.push_back(start);
+  }
+  GraphValue rows =
+      Node("EmbeddingBag", inputs, dimension, fmt::format("{}/rows_{}", table, ++next_));
+  GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+  own->set_name("combiner");
+  own->add_texts(combiner);
+  return rows;
 }
 
 GraphValue GraphWriter::Ids(const GraphFeature& feature) {
@@ -227,14 +276,13 @@ void GraphWriter::SetLoss(const GraphValue& value) {
   graph_->set_loss(Node("Reshape", {value.name, shape}, 1, "loss").name);
 }
 
-GraphValue GraphWriter::Bounded(const GraphValue& value) {
+GraphValue GraphWriter::Bounded(const GraphValue& value, float bound) {
   if (!value) {
     return value;
   }
-  const GraphValue near = Scale(value, 1.0F / kInputBound);
-  const GraphValue square = Multiply(near, near);
+  const GraphValue square = Scale(Multiply(value, value), 1.0F / (bound * bound));
   const std::string one = Scalar(1);
-  const GraphValue above = Node("Add", {square.name, one}, value.width);
+  const GraphValue above = Node("Add", {one, square.name}, value.width);
   const GraphValue root = Node("Sqrt", {above.name}, value.width);
   return Node("Div", {value.name, root.name}, value.width);
 }
@@ -249,46 +297,74 @@ GraphValue GraphWriter::Dense(const std::string& name, const GraphValue& value, 
   return Node("Gemm", inputs, width, name + "/product");
 }
 
-GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& function) {
-  return Node(OperatorOf(function), {value.name}, value.width);
+GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& function,
+                                 const std::string& name) {
+  const auto* activation =
+      std::find_if(std::begin(kActivations), std::end(kActivations), [&](const Activation& known) {
+        return known.function == (function.empty() ? "relu" : function);
+      });
+  SLUICE_CHECK(activation != std::end(kActivations), "attributes name an activation that exists");
+  GraphValue active = Node(activation->op, {value.name}, value.width, name);
+  for (const auto& [attribute, number] :
+       {std::pair{"alpha", activation->alpha}, std::pair{"gamma", activation->gamma}}) {
+    if (number != 0) {
+      GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+      own->set_name(attribute);
+      own->add_numbers(number);
+    }
+  }
+  if (function == "gelu") {
+    GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+    own->set_name("approximate");
+    own->add_texts("tanh");
+  }
+  return active;
 }
 
-GraphValue GraphWriter::Hidden(const std::string& scope, GraphValue value,
-                               const AttributeValues& attributes, const GraphFirstLayer& first,
-                               const std::string& prefix) {
-  const std::string before = "model." + prefix;
-  const double dropout = attributes.Number(before + "dropout").value_or(0);
-  const std::string function = attributes.Text(before + "activation_fn").value_or("relu");
-  int layer = 0;
-  for (const double units : attributes.Numbers(before + "hidden_units")) {
+GraphHiddenLayers GraphHiddenLayers::Of(const AttributeValues& attributes) {
+  GraphHiddenLayers layers;
+  layers.units = attributes.Numbers("model.hidden_units");
+  layers.activation = attributes.Text("model.activation_fn").value_or("relu");
+  layers.dropout = attributes.Number("model.dropout").value_or(0);
+  layers.batch_norm = attributes.Flag("model.batch_norm").value_or(false);
+  return layers;
+}
+
+GraphValue GraphWriter::Normalised(const std::string& layer, const GraphValue& value) {
+  std::vector<std::string> inputs = {value.name};
+  for (const auto& [part, initializer] :
+       {std::pair{"scale", "ones"}, std::pair{"shift", "zeros"}, std::pair{"mean", "zeros"},
+        std::pair{"variance", "ones"}}) {
+    inputs.push_back(Parameter(fmt::format("{}/norm/{}", layer, part), {value.width}, initializer));
+    if (inputs.size() > 3) {
+      GraphParameter* own = graph_->mutable_parameters(graph_->parameters_size() - 1);
+      own->set_group(GraphParameter::STATISTICS);
+      own->set_momentum(kBatchNormMomentum);
+    }
+  }
+  return Node("BatchNormalization", inputs, value.width, layer + "/norm");
+}
+
+GraphValue GraphWriter::Hidden(const std::string& scope, const GraphValue& value,
+                               const GraphHiddenLayers& layers) {
+  if (layers.units.empty()) {
+    return value;
+  }
+  return HiddenAfter(scope, Dense(scope + "/0", value, static_cast<int64_t>(layers.units.front())),
+                     layers);
+}
+
+GraphValue GraphWriter::HiddenAfter(const std::string& scope, const GraphValue& first,
+                                    const GraphHiddenLayers& layers) {
+  GraphValue value = first;
+  for (size_t layer = 0; layer < layers.units.size(); ++layer) {
     const std::string name = fmt::format("{}/{}", scope, layer);
-    const auto width = static_cast<int64_t>(units);
-    if (layer++ > 0) {
-      value = Dense(name, value, width);
-    } else if (value) {
-      value = Add(Dense(name, value, width, first.initializer), first.sum);
-    } else {
-      const std::string bias = Parameter(name + "/bias", {width}, "zeros");
-      value = Node("Add", {first.sum.name, bias}, width);
-    }
-    if (attributes.Flag("model.batch_norm").value_or(false)) {
-      std::vector<std::string> inputs = {value.name};
-      for (const auto& [part, initializer] :
-           {std::pair{"scale", "ones"}, std::pair{"shift", "zeros"}, std::pair{"mean", "zeros"},
-            std::pair{"variance", "ones"}}) {
-        inputs.push_back(Parameter(fmt::format("{}/norm/{}", name, part), {width}, initializer));
-        if (inputs.size() > 3) {
-          GraphParameter* own = graph_->mutable_parameters(graph_->parameters_size() - 1);
-          own->set_group(GraphParameter::STATISTICS);
-          own->set_momentum(kBatchNormMomentum);
-        }
-      }
-      value = Node("BatchNormalization", inputs, width, name + "/norm");
-    }
-    const GraphValue active = Node(OperatorOf(function), {value.name}, width, name + "/active");
-    value = active;
-    if (dropout > 0) {
-      const std::string ratio = Scalar(static_cast<float>(dropout));
+    const auto width = static_cast<int64_t>(layers.units[layer]);
+    value = layer == 0 ? value : Dense(name, value, width);
+    value = layers.batch_norm ? Normalised(name, value) : value;
+    value = Activate(value, layers.activation, name + "/active");
+    if (layers.dropout > 0) {
+      const std::string ratio = Scalar(static_cast<float>(layers.dropout));
       value = Node("Dropout", {value.name, ratio}, width, name + "/dropout");
     }
   }

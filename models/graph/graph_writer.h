@@ -23,10 +23,14 @@ struct GraphValue {
   explicit operator bool() const { return width > 0; }
 };
 
-// What the first of several hidden layers has beside its input.
-struct GraphFirstLayer {
-  GraphValue sum = {};  // is added to its product: rows of the kernel that ids choose
-  std::string initializer = "glorot_uniform";
+// Hidden layers, each a product, normalised over the batch or not, an activation, and dropout.
+struct GraphHiddenLayers {
+  std::vector<double> units;  // outputs of each
+  std::string activation = "relu";
+  double dropout = 0;
+  bool batch_norm = false;
+  // What model.hidden_units, activation_fn, dropout and batch_norm say.
+  static GraphHiddenLayers Of(const AttributeValues& attributes);
 };
 
 // Builds the graph of a family, operator by operator. Parameters are named by layer, as in
@@ -46,6 +50,14 @@ class GraphWriter {
   std::vector<GraphValue> EmbeddingParts(const std::string& scope, const GraphFeature& feature,
                                          const std::vector<int64_t>& widths,
                                          const std::string& initializer);
+  // One table for several features, each of which has rows of its own in it, in their order.
+  std::string Table(const std::string& name, const std::vector<GraphFeature>& features,
+                    int64_t dimension, const std::string& initializer);
+  // For each row, the sum of the table's rows of these features; several ids of a feature are
+  // combined by `combiner`. `start`, of the table's dimension or a row of it for all, is added; "":
+  // nothing.
+  GraphValue Rows(const std::string& table, const std::vector<GraphFeature>& features,
+                  int64_t dimension, const std::string& combiner, const std::string& start = "");
   // The id of each row, [rows], of a feature that has one per row.
   GraphValue Ids(const GraphFeature& feature);
   // The label, [rows]: only for the loss.
@@ -80,15 +92,18 @@ class GraphWriter {
   GraphValue Column(const GraphValue& of_rows);  // [rows, 1] of [rows]
   GraphValue Turned(const GraphValue& value);    // transposed: not of a row any more
   // x / sqrt(1 + (x / bound)^2): limits the influence of outliers.
-  GraphValue Bounded(const GraphValue& value);
+  GraphValue Bounded(const GraphValue& value, float bound = 3);
   // value x kernel [+ bias].
   GraphValue Dense(const std::string& name, const GraphValue& value, int64_t width,
                    const std::string& initializer = "glorot_uniform", bool bias = true);
-  GraphValue Activate(const GraphValue& value, const std::string& function);
-  // Hidden layers as model.hidden_units, activation_fn, batch_norm and dropout say. `prefix`: of the
-  // names of these attributes, "dnn_".
-  GraphValue Hidden(const std::string& scope, GraphValue value, const AttributeValues& attributes,
-                    const GraphFirstLayer& first = {}, const std::string& prefix = "");
+  // `function`: as model.activation_fn names it.
+  GraphValue Activate(const GraphValue& value, const std::string& function,
+                      const std::string& name = "");
+  GraphValue Hidden(const std::string& scope, const GraphValue& value,
+                    const GraphHiddenLayers& layers);
+  // The same, given the first layer's output before what follows its product.
+  GraphValue HiddenAfter(const std::string& scope, const GraphValue& first,
+                         const GraphHiddenLayers& layers);
   // Adds half of l2 times the squares of a row's numbers to its loss, by the gradient only.
   GraphValue Penalised(const GraphValue& value, double l2);
 
@@ -99,6 +114,8 @@ class GraphWriter {
 
  private:
   std::string Shape(const std::vector<int64_t>& shape);
+  std::string Bag(const GraphFeature& feature);
+  GraphValue Normalised(const std::string& layer, const GraphValue& value);
   std::string Fresh(std::string_view op);
 
   std::unique_ptr<NetworkGraph> graph_;

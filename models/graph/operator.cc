@@ -116,7 +116,7 @@ std::span<const OperatorEntry> Operators() {
     for (const auto list : {ElementwiseOperators(), ArithmeticOperators(), LogicOperators(),
                             ProductOperators(), ConvolutionOperators(), RecurrentOperators(),
                             NormalisationOperators(), ReductionOperators(), ShapeOperators(),
-                            MoveOperators(), StridedOperators(), GatherOperators()}) {
+                            MoveOperators(), StridedOperators(), GatherOperators(), EmbeddingOperators()}) {
       all.insert(all.end(), list.begin(), list.end());
     }
     std::sort(all.begin(), all.end(),

@@ -127,5 +127,6 @@ std::span<const OperatorEntry> ShapeOperators();
 std::span<const OperatorEntry> MoveOperators();
 std::span<const OperatorEntry> StridedOperators();
 std::span<const OperatorEntry> GatherOperators();
+std::span<const OperatorEntry> EmbeddingOperators();
 
 }  // namespace sluice::models::graph

@@ -8,6 +8,14 @@
 
 namespace sluice::models::graph {
 
+const RowUse* TableReads::By(const Tensor& input, size_t likely) const {
+  if (likely < inputs.size() && inputs[likely] == &input) {
+    return &uses[likely];
+  }
+  const auto found = std::find(inputs.begin(), inputs.end(), &input);
+  return found == inputs.end() ? nullptr : &uses[static_cast<size_t>(found - inputs.begin())];
+}
+
 int64_t ExtentOf(const Shape& shape, size_t begin, size_t end) {
   int64_t extent = 1;
   for (size_t axis = begin; axis < std::min(end, shape.size()); ++axis) {

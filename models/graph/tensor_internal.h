@@ -29,20 +29,31 @@ struct RowUse {
   std::span<const float> weights;  // as IdSlot::weights
 };
 
+struct Tensor;
+
+// By which inputs a table is read, and the positions of their ids among its rows in the batch.
+struct TableReads {
+  std::vector<const Tensor*> inputs;
+  std::vector<RowUse> uses;  // by input
+  // nullptr: it is not one of them. `likely`: where it may be found at once.
+  const RowUse* By(const Tensor& input, size_t likely = 0) const;
+};
+
 // A value of the current batch. Numbers are row-major; booleans are the integers 0 and 1. Bags (a
 // variable number of ids per row) have no elements: only EmbeddingBag reads them.
 struct Tensor {
   ElementType type = ElementType::kFloat;
   Shape shape;
-  bool known = false;           // before a batch: its elements may determine shapes
-  bool fixed = false;           // the same for all batches of a size
-  bool trained = false;         // its gradient is needed
-  bool written = false;         // `gradient`, by this batch's Backward
-  float* numbers = nullptr;     // kFloat
-  int64_t* integers = nullptr;  // kInteger, kBool
-  float* gradient = nullptr;    // of `numbers`, from Backward on
-  size_t gradient_count = 0;    // of a table: for the rows of the batch
-  const RowUse* use = nullptr;  // rows of a table, ids of a bag
+  bool known = false;                 // before a batch: its elements may determine shapes
+  bool fixed = false;                 // the same for all batches of a size
+  bool trained = false;               // its gradient is needed
+  bool written = false;               // `gradient`, by this batch's Backward
+  float* numbers = nullptr;           // kFloat
+  int64_t* integers = nullptr;        // kInteger, kBool
+  float* gradient = nullptr;          // of `numbers`, from Backward on
+  size_t gradient_count = 0;          // of a table: for the rows of the batch
+  const RowUse* use = nullptr;        // of a bag
+  const TableReads* reads = nullptr;  // of a table
   // Where it lies in a wider value: the distance of its rows, along the last axis. Else 0.
   size_t line = 0;
   Tensor* base = nullptr;  // what a view shows in another shape; they share their gradient

@@ -268,7 +268,7 @@ class Binder {
     Add(bag, GraphInput::BAG, feature);
     GraphTable* table = before_.add_tables();
     table->set_name(rows);
-    table->set_input(bag);
+    table->add_inputs(bag);
     table->set_rows(feature.categorizer().buckets());
     table->set_dimension(feature.dimension());
     table->set_initializer(feature.initializer());

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/kernels/kernels.h"
 #include "models/kernels/kernels_random_internal.h"
@@ -39,6 +42,20 @@ size_t DenseTensor::size() const {
     size *= static_cast<size_t>(extent);
   }
   return size;
+}
+
+Status CheckInitializer(std::string_view name, std::string_view of) {
+  static const std::vector<std::string> kNames = {"normal",     "uniform",        "zeros",
+                                                  "ones",       "glorot_uniform", "glorot_normal",
+                                                  "he_uniform", "he_normal"};
+  if (name.empty() || std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+    return OkStatus();
+  }
+  Status status = NotFound(fmt::format("no initializer '{}' for {}", name, of));
+  if (const auto near = NearestName(name, kNames)) {
+    return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+  }
+  return std::move(status).Hint("normal, uniform, zeros, ones, glorot_uniform, he_normal");
 }
 
 Initializer::Initializer(std::string_view name, uint64_t seed, std::string_view initializer,

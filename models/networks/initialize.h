@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/status.h"
 #include "models/model.h"
 
 namespace sluice::models {
@@ -36,6 +37,9 @@ class Initializer {
   float value_ = 0;  // the constant, the limit, the standard deviation
   uint64_t key_ = 0;
 };
+
+// Checks that Initializer knows the name. `of` is for the message.
+Status CheckInitializer(std::string_view name, std::string_view of);
 
 // Fills the whole tensor.
 void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> values);

@@ -7,7 +7,6 @@
 #include "base/letter_case.h"
 #include "base/status.h"
 #include "models/families/family.h"
-#include "models/families/family_layers.h"
 #include "models/model.pb.h"
 #include "models/registry/registry_internal.h"
 
@@ -19,7 +18,6 @@ std::vector<ModelType> MakeModelTypes() {
   for (std::vector<ModelType>& more : std::vector{families::Types(), TreeTypes()}) {
     std::move(more.begin(), more.end(), std::back_inserter(types));
   }
-  families::AddHiddenLayers(&types);
   std::vector<ModelType> sqlflow = SqlflowTypes(types);
   std::move(sqlflow.begin(), sqlflow.end(), std::back_inserter(types));
   return types;
@@ -84,15 +82,6 @@ const ModelType* FindModelType(std::string_view name) {
     }
   }
   return nullptr;
-}
-
-const GraphBuilder* BuilderOf(const ModelType& type, const ModelSpec& spec) {
-  if (type.build) {
-    return &type.build;
-  }
-  const bool normalised =
-      type.build_normalised && AttributeValues(spec).Flag("model.batch_norm").value_or(false);
-  return normalised ? &type.build_normalised : nullptr;
 }
 
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name) {

@@ -49,14 +49,10 @@ struct ModelType {
   double default_learning_rate = 0;  // of that optimizer; 0: its own
   std::string default_objective;     // trees
   std::vector<std::string> towers;   // targets of COLUMN ... FOR, each with features of its own
-  // Of a network that is a graph: writes it, where the statement is planned. Empty for any other.
+  // Of a network whose graph is written where the statement is planned, and stored with the model.
+  // Empty for trees, and for linear, DNN and wide and deep types (models/families/family_layers.h).
   GraphBuilder build;
-  // Of a network with layers of its own, which is a graph only where model.batch_norm is set.
-  GraphBuilder build_normalised;
 };
-
-// What writes the graph of this model of the type, whose attributes are known; nullptr: it is none.
-const GraphBuilder* BuilderOf(const ModelType& type, const ModelSpec& spec);
 
 const std::vector<ModelType>& ModelTypes();
 // A user-defined type: a network with an imported graph, and attributes of its

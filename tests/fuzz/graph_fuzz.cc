@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,13 +36,12 @@ struct Memory {
   std::vector<std::vector<float>> numbers;
   std::vector<uint32_t> positions = std::vector<uint32_t>(kMaxElementsHere, 0);
   std::vector<uint32_t> ends = {2, 3};
-  RowUse table;
+  std::deque<TableReads> tables;
   RowUse bag;
   float* Of(size_t n) { return numbers.emplace_back(std::max<size_t>(n, 1), 0.5F).data(); }
 };
 
 void Place(GraphRun* run, Memory* memory) {
-  memory->table = {memory->positions, {}, {}};
   memory->bag = {std::span(memory->positions).first(3), memory->ends, {}};
   for (const GraphInput& input : run->graph().inputs()) {
     if (Tensor* tensor = run->Find(input.name())) {
@@ -60,7 +60,12 @@ void Place(GraphRun* run, Memory* memory) {
       tensor->numbers = memory->Of(table.dimension());
       tensor->gradient = memory->Of(table.dimension());
       tensor->gradient_count = table.dimension();
-      tensor->use = &memory->table;
+      TableReads& reads = memory->tables.emplace_back();
+      for (const std::string& name : table.inputs()) {
+        reads.inputs.push_back(run->Find(name));
+        reads.uses.push_back({memory->positions, {}, {}});
+      }
+      tensor->reads = &reads;
     }
   }
 }

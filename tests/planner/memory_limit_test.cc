@@ -102,6 +102,14 @@ TEST_F(MemoryLimitTest, TheBatchCounts) {
   EXPECT_EQ(plan.status().sqlstate(), "53200");
 }
 
+TEST_F(MemoryLimitTest, ABatchWhoseValuesAreTooManyIsRefusedAtItsSize) {
+  const auto plan =
+      Plan("DNNClassifier", "model.hidden_units=[1024], train.batch_size=1000000", 100 * kGibibyte);
+  EXPECT_EQ(plan.status().sqlstate(), "22023");
+  EXPECT_THAT(plan.status().message(), HasSubstr("[1000000, 1024] is too large"));
+  EXPECT_EQ(Place(plan.status()), "1000000");
+}
+
 class StoredPlanTest : public ::testing::Test {
  protected:
   static plan::TrainPlan Small() {

@@ -71,7 +71,7 @@ TEST(MakeTablesTest, WhatOnlyIdsReadIsATable) {
   const ModelSpec spec = WideNet(2);
   std::set<std::string> tables;
   for (const GraphTable& table : spec.graph().tables()) {
-    tables.insert(table.name() + " by " + table.input());
+    tables.insert(table.name() + " by " + table.inputs(0));
   }
   EXPECT_EQ(tables, (std::set<std::string>{"embed/c by c", "embed/e by e", "wide/c by c"}));
   for (const GraphParameter& parameter : spec.graph().parameters()) {

@@ -71,59 +71,6 @@ TEST(GatherTest, NumbersThatThereAreNotGiveNaN) {
   EXPECT_EQ(tested.GradientOf(0)[2], TestedGraph::WeightOf(0));
 }
 
-TEST(EmbeddingBagTest, SumsMeansAndRootsOfWeightedIds) {
-  const std::vector<uint32_t> ids = {2, 0, 2, 1};
-  const std::vector<uint32_t> ends = {2, 2, 4};
-  const std::vector<float> weights = {2, 1, 0.5F, 1};
-  const auto row_of = [&](const std::string& combiner, size_t row) {
-    GraphBuilder b;
-    const std::string x = b.Parameter("x", {3, 2});
-    const std::string bag = b.Ids("bag", 0, GraphInput::BAG);
-    const std::string y = b.Node("EmbeddingBag", {x, bag}, {{"combiner", combiner.c_str()}});
-    TestedGraph tested(b.Output(y), ActiveKernels());
-    const RowUse use = {ids, ends, weights};
-    tested.Input("bag").use = &use;
-    tested.Values(0) = {1, 2, 3, 4, 5, 6};
-    const std::vector<float> all = tested.Forward();
-    tested.Backward();
-    EXPECT_EQ(tested.GradientOf(0).size(), 6u);
-    if (combiner == "sum") {
-      EXPECT_FLOAT_EQ(tested.GradientOf(0)[4],
-                      2 * TestedGraph::WeightOf(0) + 0.5F * TestedGraph::WeightOf(4));
-    }
-    return std::vector<float>{all[2 * row], all[2 * row + 1]};
-  };
-  EXPECT_EQ(row_of("sum", 0), (std::vector<float>{11, 14}));
-  EXPECT_EQ(row_of("sum", 1), (std::vector<float>{0, 0}));
-  EXPECT_FLOAT_EQ(row_of("mean", 0)[0], 11.0F / 3);
-  EXPECT_FLOAT_EQ(row_of("sqrtn", 2)[1], 7 / std::sqrt(1.25F));
-}
-
-TEST(EmbeddingBagTest, ReadsSomeColumns) {
-  const std::vector<uint32_t> ids = {2, 0, 2};
-  const RowUse use = {ids, {}, {}};
-  GraphBuilder b;
-  const std::string bag = b.Ids("ids", 0, GraphInput::BAG);
-  const std::string x = b.Parameter("x", {3, 4});
-  const std::string left = b.Node("EmbeddingBag", {x, bag}, {{"columns", List{0, 1}}});
-  const std::string right = b.Node("EmbeddingBag", {x, bag}, {{"columns", List{1, 4}}});
-  TestedGraph tested(b.Output(b.Node("Concat", {right, left}, {{"axis", 1}})), ActiveKernels());
-  tested.Input("ids").use = &use;
-  for (const bool as_table : {false, true}) {
-    tested.run().Find("x")->use = as_table ? &use : nullptr;
-    const std::vector<float>& rows = tested.Values(0);
-    EXPECT_EQ(tested.Forward(),
-              (std::vector<float>{rows[9], rows[10], rows[11], rows[8], rows[1], rows[2], rows[3],
-                                  rows[0], rows[9], rows[10], rows[11], rows[8]}));
-    tested.Backward();
-    const auto weight = [](size_t i) { return TestedGraph::WeightOf(i); };
-    EXPECT_EQ(tested.GradientOf(0),
-              (std::vector<float>{weight(7), weight(4), weight(5), weight(6), 0, 0, 0, 0,
-                                  weight(3) + weight(11), weight(0) + weight(8),
-                                  weight(1) + weight(9), weight(2) + weight(10)}));
-  }
-}
-
 // [rows, 3] by way of a shape that the graph computes, as PyTorch exports view(x.size(0), -1).
 NetworkGraph OfAnyRows() {
   GraphBuilder b;
@@ -217,6 +164,18 @@ void PrintTo(const BadGraph& bad, std::ostream* out) {
   *out << bad.name;
 }
 
+// A table that a graph reads by the ids of "i".
+GraphTable* Table(GraphBuilder& b) {
+  b.Ids("i", 0, GraphInput::BAG);
+  GraphTable* table = b.graph.add_tables();
+  table->set_name("t");
+  table->add_inputs("i");
+  table->set_rows(10);
+  table->set_dimension(2);
+  b.Output(b.Node("EmbeddingBag", {"t", "i"}));
+  return table;
+}
+
 std::vector<BadGraph> BadGraphs() {
   using Builder = GraphBuilder;
   const auto node = [](const std::string& op, const Shape& shape,
@@ -261,18 +220,37 @@ std::vector<BadGraph> BadGraphs() {
        "more than 256 MiB, with 'y'"},
       {"NegativeExtent", node("Relu", {-1}), "too large"},
       {"HugeExtents", node("Relu", {int64_t{1} << 62, 4}), "too large"},
-      {"TooManyAxes", node("Relu", {1, 1, 1, 1, 1, 1, 1, 1, 1}), "9 axes: at most 8 [rows, steps, channels"},
+      {"TooManyAxes", node("Relu", {1, 1, 1, 1, 1, 1, 1, 1, 1}),
+       "9 axes: at most 8 [rows, steps, channels"},
       {"TableForAll",
        [](Builder& b) {
          b.Ids("i");
          GraphTable* table = b.graph.add_tables();
          table->set_name("t");
-         table->set_input("i");
+         table->add_inputs("i");
          table->set_rows(10);
          table->set_dimension(2);
          b.Output(b.Node("Relu", {"t"}));
        },
        "table 't' can only be read by Gather"},
+      {"TableByIdsOfOthers",
+       [](Builder& b) {
+         b.Ids("j", 0, GraphInput::BAG);
+         Table(b);
+         b.Output(b.Node("EmbeddingBag", {"t", "i", "j"}));
+       },
+       "with the ids of 'i'"},
+      {"TableOfNobody", [](Builder& b) { Table(b)->clear_inputs(); }, "no place for the ids"},
+      {"TableNamesAnInputTwice", [](Builder& b) { Table(b)->add_inputs("i"); }, "names 'i' twice"},
+      {"FirstRowOutside", [](Builder& b) { Table(b)->add_first_rows(11); }, "no place for the ids"},
+      {"NegativeFirstRow", [](Builder& b) { Table(b)->add_first_rows(-1); },
+       "no place for the ids"},
+      {"FirstRowsOfMoreInputs",
+       [](Builder& b) {
+         Table(b)->add_first_rows(1);
+         b.graph.mutable_tables(0)->add_first_rows(2);
+       },
+       "no place for the ids"},
   };
 }
 
@@ -363,6 +341,18 @@ std::vector<BadGraph> BadShapes() {
          b.Output(x);
        },
        "elements"},
+      {"StartOfAnotherWidth",
+       [](Builder& b) {
+         b.Output(b.Node("EmbeddingBag", {b.Parameter("x", {3, 2}), b.Ids("i", 0, GraphInput::BAG),
+                                          b.Parameter("start", {4})}));
+       },
+       "cannot be added to a value of shape [4]"},
+      {"StartBeforeTheIds",
+       [](Builder& b) {
+         b.Output(b.Node("EmbeddingBag", {b.Parameter("x", {3, 2}), b.Parameter("start", {2}),
+                                          b.Ids("i", 0, GraphInput::BAG)}));
+       },
+       "the ids must be a feature's"},
   };
 }
 

@@ -40,7 +40,8 @@ Joined JoinRows(const std::string& op, bool apart) {
   } else {
     tested.Input("ids").use = &use;
   }
-  tested.run().Find("x")->use = tested.run().Find("y")->use = &use;
+  const TableReads reads = {{&tested.Input("ids")}, {use}};
+  tested.run().Find("x")->reads = tested.run().Find("y")->reads = &reads;
   for (size_t p : {size_t{0}, size_t{1}}) {
     tested.run().Find(tested.Name(p))->gradient_count = tested.Values(p).size();
   }

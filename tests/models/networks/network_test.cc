@@ -205,15 +205,6 @@ std::vector<BadSpec> BadSpecs() {
        "no network of type 'Transformer'", "42704"},
       {"NoHiddenUnits", [] { return Classes(WithFeatures(Spec("DNNClassifier")), 2); },
        "needs model.hidden_units", "22023"},
-      {"BatchNorm",
-       [=] {
-         ModelSpec spec = deep();
-         Attribute* attribute = spec.add_attributes();
-         attribute->set_name("model.batch_norm");
-         attribute->set_flag(true);
-         return spec;
-       },
-       "model.batch_norm is set, and the model's layers have no", "22023"},
       {"NoSuchActivation",
        [=] {
          ModelSpec spec = deep();

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "models/kernels/kernels.h"
+#include "models/linear/linear_equations_internal.h"
 #include "models/linear_optimum.h"
 #include "models/model.pb.h"
-#include "models/networks/linear_equations_internal.h"
 #include "models/networks/loss.h"
 
 namespace sluice::models {
@@ -123,14 +123,13 @@ class SumsOfRows final : public LinearSums {
  public:
   explicit SumsOfRows(LinearShape linear)
       : linear_(std::move(linear)),
-        form_(linear_.shape, linear_.outputs),
+        form_(linear_),
         loss_(linear_.kind, linear_.outputs),
         n_(linear_.outputs) {}
 
-  Status Sum(const LinearPass& pass, const FeatureBatch& rows, Kept* kept,
-             Vector* sums) override {
+  Status Sum(const LinearPass& pass, const FeatureBatch& rows, Kept* kept, Vector* sums) override {
     if (pass.kind == LinearPass::Kind::kEquations) {
-      LinearEquations equations(form_.shape(), n_);
+      LinearEquations equations(linear_);
       equations.Add(rows);
       *sums = equations.Sums();
       return OkStatus();
@@ -244,11 +243,6 @@ class SumsOfRows final : public LinearSums {
   std::vector<float> row_values_;
 };
 
-bool HasOptimum(Loss::Kind kind) {
-  return kind == Loss::Kind::kLogistic || kind == Loss::Kind::kSoftmax ||
-         kind == Loss::Kind::kSquared;
-}
-
 void Append(const void* data, size_t size, std::string* bytes) {
   bytes->append(static_cast<const char*>(data), size);
 }
@@ -262,22 +256,6 @@ struct PassHead {
 };
 
 }  // namespace
-
-Result<LinearShape> LinearShape::Of(const ModelSpec& spec) {
-  ASSIGN_OR_RETURN(const Loss loss, Loss::Make(spec));
-  ASSIGN_OR_RETURN(const auto transform,
-                   FeatureTransform::Make(spec.features(), FeatureTransform::Target::kNetwork));
-  ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *transform, loss.outputs()));
-  if (shape.deep || !shape.wide || !HasOptimum(loss.kind())) {
-    return Unimplemented(fmt::format("{} has no optimum that could be computed", spec.type()));
-  }
-  return LinearShape{std::move(shape), loss.kind(), loss.outputs()};
-}
-
-bool LinearOptimum::Finds(const ModelSpec& spec) {
-  const Result<Loss> loss = Loss::Make(spec);
-  return loss.ok() && HasOptimum(loss->kind());
-}
 
 Result<std::unique_ptr<LinearSums>> LinearSums::Make(const ModelSpec& spec) {
   ASSIGN_OR_RETURN(LinearShape linear, LinearShape::Of(spec));

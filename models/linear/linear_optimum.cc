@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/linear/linear_equations_internal.h"
 #include "models/model.pb.h"
-#include "models/networks/linear_equations_internal.h"
 
 namespace sluice::models {
 namespace {
@@ -15,8 +15,9 @@ namespace {
 // Up to this many columns the normal equations are cheaper than passes over the rows.
 constexpr size_t kMaxEquations = 1'000;
 // Penalty: half of this times the squared weights, added to the sum of the rows' losses. It weighs
-// like one row, so that rare categories and words stay near 0. For numbers as features of numbers it
-// is just enough for redundant columns to share a weight, and a straight line is still found exactly.
+// like one row, so that rare categories and words stay near 0. For numbers as features of numbers
+// it is just enough for redundant columns to share a weight, and a straight line is still found
+// exactly.
 constexpr double kRidge = 1.0;
 constexpr double kStraightRidge = 0.01;
 // The search ends when the gradient has shrunk by this factor; the rest does not change the first
@@ -39,10 +40,11 @@ double Dot(const Vector& a, const Vector& b) {
 class LinearSearch final : public LinearOptimum {
  public:
   LinearSearch(LinearShape linear, Ridge ridge)
-      : form_(std::move(linear.shape), linear.outputs),
-        squared_(linear.kind == Loss::Kind::kSquared),
+      : linear_(std::move(linear)),
+        form_(linear_),
+        squared_(linear_.kind == Loss::Kind::kSquared),
         ridge_(ridge),
-        n_(linear.outputs) {}
+        n_(linear_.outputs) {}
 
   bool one_pass() const override { return squared_ && form_.size() / n_ <= kMaxEquations; }
 
@@ -69,6 +71,7 @@ class LinearSearch final : public LinearOptimum {
   }
   void AddRidge(const Vector& of, Vector* to) const;
 
+  const LinearShape linear_;
   const LinearForm form_;
   const bool squared_;
   const Ridge ridge_;
@@ -234,7 +237,7 @@ Result<LinearOptimum::Found> LinearSearch::SolveEquations(const Pass& pass,
   LinearPass all;
   all.kind = LinearPass::Kind::kEquations;
   ASSIGN_OR_RETURN(const Vector sums, pass(all));
-  LinearEquations equations(form_.shape(), n_);
+  LinearEquations equations(linear_);
   RETURN_IF_ERROR(equations.AddSums(sums));
   Found found;
   found.rows = equations.rows();

@@ -1,4 +1,4 @@
-#include "models/networks/linear_equations_internal.h"
+#include "models/linear/linear_equations_internal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,146 +8,10 @@
 
 namespace sluice::models {
 
-LinearForm::LinearForm(NetworkShape shape, size_t outputs)
-    : shape_(std::move(shape)), outputs_(outputs) {
-  SLUICE_CHECK(shape_.wide_dense.runs.size() <= 1, "a linear model has all dense columns");
-  bias_ = shape_.wide_dense.width * outputs_;
-  size_ = bias_ + outputs_;
-  rows_.resize(shape_.tables.size());
-  for (size_t t = 0; t < shape_.tables.size(); ++t) {
-    tables_.push_back(size_);
-    size_ += static_cast<size_t>(shape_.tables[t].rows) * outputs_;
-  }
-}
-
-void LinearForm::Load(const std::vector<double>& weights) {
-  const auto copy = [&weights](size_t from, size_t count, std::vector<float>* to) {
-    to->resize(count);
-    for (size_t i = 0; i < count; ++i) {
-      (*to)[i] = static_cast<float>(weights[from + i]);
-    }
-  };
-  copy(0, bias_, &kernel_);
-  copy(bias_, outputs_, &bias_values_);
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    copy(tables_[t], static_cast<size_t>(shape_.tables[t].rows) * outputs_, &rows_[t].values);
-  }
-}
-
-// Maps each id of the batch to its row in the whole table.
-void LinearForm::Place(const TableUse& use, const FeatureBatch& batch, RowSet* rows) const {
-  rows->positions.clear();
-  for (const SlotUse& slot : use.slots) {
-    for (const uint32_t id : batch.slots[slot.slot].ids) {
-      rows->positions.push_back(static_cast<uint32_t>(slot.offset) + id);
-    }
-  }
-}
-
-void LinearForm::Multiply(const FeatureBatch& batch, float* logits) {
-  const Kernels& kernels = ActiveKernels();
-  const size_t width = shape_.wide_dense.width;
-  if (width == 0) {
-    for (size_t r = 0; r < batch.rows; ++r) {
-      std::copy_n(bias_values_.data(), outputs_, logits + r * outputs_);
-    }
-  } else {
-    const float* input = batch.dense.data() + shape_.wide_dense.runs.front().from;
-    if (outputs_ == 1) {
-      kernels.row_dots(batch.rows, width, input, batch.dense_width, kernel_.data(),
-                       bias_values_.front(), logits);
-    } else {
-      kernels.gemm_bias({batch.rows, outputs_, width, batch.dense_width, 1, outputs_, outputs_},
-                        input, kernel_.data(), bias_values_.data(), logits);
-    }
-  }
-  for (size_t t = 0; t < shape_.uses.size(); ++t) {
-    Place(shape_.uses[t], batch, &rows_[t]);
-    columns_.Forward(shape_.uses[t], batch, rows_[t], outputs_, logits, outputs_);
-  }
-}
-
-void LinearForm::AddTransposed(const FeatureBatch& batch, const float* values,
-                               std::vector<double>* sums) {
-  if (batch.rows == 0) {
-    return;
-  }
-  const Kernels& kernels = ActiveKernels();
-  const auto add = [&](size_t place) {
-    for (size_t i = 0; i < sums_.size(); ++i) {
-      (*sums)[place + i] += static_cast<double>(sums_[i]);
-    }
-  };
-  if (const size_t width = shape_.wide_dense.width; width > 0) {
-    const float* input = batch.dense.data() + shape_.wide_dense.runs.front().from;
-    sums_.assign(width * outputs_, 0);
-    kernels.gemm({width, outputs_, batch.rows, 1, batch.dense_width, outputs_, outputs_}, input,
-                 values, sums_.data());
-    add(0);
-  }
-  sums_.assign(outputs_, 0);
-  kernels.column_sums(batch.rows, outputs_, values, outputs_, sums_.data());
-  add(bias_);
-  for (size_t t = 0; t < shape_.uses.size(); ++t) {
-    Place(shape_.uses[t], batch, &rows_[t]);
-    sums_.assign(static_cast<size_t>(shape_.tables[t].rows) * outputs_, 0);
-    columns_.Backward(shape_.uses[t], batch, rows_[t], outputs_, values, outputs_, sums_.data());
-    add(tables_[t]);
-  }
-}
-
-void LinearForm::AddSquaresTransposed(const FeatureBatch& batch, const float* values,
-                                      std::vector<double>* sums) {
-  FeatureBatch squared;
-  squared.rows = batch.rows;
-  squared.dense_width = batch.dense_width;
-  squares_.resize(batch.dense.size());
-  std::transform(batch.dense.begin(), batch.dense.end(), squares_.begin(),
-                 [](float cell) { return cell * cell; });
-  squared.dense.swap(squares_);
-  squared.slots = batch.slots;
-  for (IdSlot& slot : squared.slots) {
-    for (float& weight : slot.weights) {
-      weight *= weight;
-    }
-  }
-  AddTransposed(squared, values, sums);
-  squared.dense.swap(squares_);
-}
-
-NetworkWeights LinearForm::Export(const std::vector<double>& weights) const {
-  NetworkWeights exported;
-  const auto tensor = [&](size_t from, size_t count) {
-    std::vector<float>& to = exported.dense.emplace_back(count);
-    std::transform(weights.begin() + static_cast<std::ptrdiff_t>(from),
-                   weights.begin() + static_cast<std::ptrdiff_t>(from + count), to.begin(),
-                   [](double weight) { return static_cast<float>(weight); });
-  };
-  if (bias_ > 0) {
-    tensor(0, bias_);
-  }
-  tensor(bias_, outputs_);
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    NetworkWeights::Table& table = exported.tables.emplace_back();
-    for (int64_t id = 0; id < shape_.tables[t].rows; ++id) {
-      const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(
-                                               tables_[t] + static_cast<size_t>(id) * outputs_);
-      const auto end = begin + static_cast<std::ptrdiff_t>(outputs_);
-      if (std::all_of(begin, end, [](double weight) { return weight == 0; })) {
-        continue;  // does not occur in any row
-      }
-      table.ids.push_back(id);
-      std::transform(begin, end, std::back_inserter(table.values),
-                     [](double weight) { return static_cast<float>(weight); });
-    }
-  }
-  return exported;
-}
-
-LinearEquations::LinearEquations(const NetworkShape& shape, size_t outputs)
-    : shape_(shape), outputs_(outputs), dense_(shape.wide_dense.width) {
+LinearEquations::LinearEquations(const LinearShape& shape)
+    : shape_(shape), outputs_(shape.outputs), dense_(shape.numbers) {
   columns_ = dense_ + 1;
-  for (const EmbeddingTable& table : shape.tables) {
+  for (const LinearTable& table : shape.tables) {
     tables_.push_back(columns_);
     columns_ += static_cast<size_t>(table.rows);
   }
@@ -159,9 +23,9 @@ LinearEquations::LinearEquations(const NetworkShape& shape, size_t outputs)
 void LinearEquations::CollectCells(const FeatureBatch& batch, size_t row) {
   cells_.clear();
   cells_.push_back({dense_, 1});
-  for (size_t t = 0; t < shape_.uses.size(); ++t) {
-    for (const SlotUse& use : shape_.uses[t].slots) {
-      const IdSlot& slot = batch.slots[use.slot];
+  for (size_t t = 0; t < shape_.tables.size(); ++t) {
+    for (const LinearFeature& feature : shape_.tables[t].features) {
+      const IdSlot& slot = batch.slots[feature.slot];
       const size_t first = cells_.size();
       double sum = 0;
       double squares = 0;
@@ -169,12 +33,13 @@ void LinearEquations::CollectCells(const FeatureBatch& batch, size_t row) {
         const double weight = slot.weights.empty() ? 1 : static_cast<double>(slot.weights[i]);
         sum += weight;
         squares += weight * weight;
-        cells_.push_back({tables_[t] + static_cast<size_t>(use.offset) + slot.ids[i], weight});
+        cells_.push_back(
+            {tables_[t] + static_cast<size_t>(feature.first_row) + slot.ids[i], weight});
       }
-      const double divisor = use.combiner == Combiner::kMean    ? sum
-                             : use.combiner == Combiner::kSqrtn ? std::sqrt(squares)
-                                                                : 1;
-      for (size_t i = first; i < cells_.size(); ++i) {  // see TableColumns
+      const double divisor = shape_.combiner == "mean"    ? sum
+                             : shape_.combiner == "sqrtn" ? std::sqrt(squares)
+                                                          : 1;
+      for (size_t i = first; i < cells_.size(); ++i) {  // see LinearForm
         cells_[i].value *= divisor == 0 ? 0 : 1 / divisor;
       }
     }
@@ -183,7 +48,7 @@ void LinearEquations::CollectCells(const FeatureBatch& batch, size_t row) {
 
 // Adds the products of dense columns with each other.
 void LinearEquations::AddDense(const FeatureBatch& batch) {
-  const float* input = batch.dense.data() + shape_.wide_dense.runs.front().from;
+  const float* input = batch.dense.data();
   const size_t stride = batch.dense_width;
   const float* right = input;
   if (!batch.weights.empty()) {
@@ -215,13 +80,12 @@ void LinearEquations::Add(const FeatureBatch& batch) {
   if (batch.rows == 0) {
     return;
   }
-  const size_t from = dense_ > 0 ? shape_.wide_dense.runs.front().from : 0;
   if (dense_ > 0) {
     AddDense(batch);
   }
   for (size_t r = 0; r < batch.rows; ++r) {
     const double weight = batch.weights.empty() ? 1 : static_cast<double>(batch.weights[r]);
-    const float* dense = batch.dense.data() + r * batch.dense_width + from;
+    const float* dense = batch.dense.data() + r * batch.dense_width;
     const float* labels = batch.labels.data() + r * outputs_;
     CollectCells(batch, r);
     for (const Cell& cell : cells_) {
