@@ -72,6 +72,10 @@ Result<ExtendedStatement> ParseDrop(Cursor& cursor) {
     statement.if_exists = true;
   }
   ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  if (cursor.AtWord("VERSION")) {
+    return cursor.Unexpected("the end of the statement")
+        .Hint("a version follows the name: DROP MODEL my_model:2");
+  }
   return ExtendedStatement(std::move(statement));
 }
 
