@@ -6,20 +6,17 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <span>
 #include <utility>
 
+#include "models/graph/batch_tables_internal.h"
 #include "models/graph/graph_inputs_internal.h"
 #include "models/graph/graph_run_internal.h"
 #include "models/model.pb.h"
-#include "models/networks/id_numbering.h"
 #include "models/networks/initialize.h"
 #include "models/networks/loss.h"
 
 namespace sluice::models {
 namespace {
-
-constexpr int64_t kMaxStampsTogether = 1 << 25;  // 256 MiB; beyond, the ids of a batch are hashed
 
 DenseTensor::Group GroupOf(GraphParameter::Group group) {
   switch (group) {
@@ -34,15 +31,6 @@ DenseTensor::Group GroupOf(GraphParameter::Group group) {
   }
 }
 
-int64_t FirstRowOf(const GraphTable& table, int input) {
-  return table.first_rows().empty() ? 0 : table.first_rows(input);
-}
-
-// "uniform" of "uniform:0.25".
-std::string_view KindOf(std::string_view initializer) {
-  return initializer.substr(0, initializer.find(':'));
-}
-
 class GraphNetwork final : public Network {
  public:
   GraphNetwork(std::unique_ptr<FeatureTransform> transform, Loss loss, uint64_t seed,
@@ -51,7 +39,8 @@ class GraphNetwork final : public Network {
         loss_(std::move(loss)),
         seed_(seed),
         run_(std::move(run)),
-        inputs_(std::move(inputs)) {}
+        inputs_(std::move(inputs)),
+        tables_(run_.get(), &inputs_) {}
 
   Status AddParameters();
   // Whether the operators fit together, for any number of rows, and fit the loss.
@@ -59,7 +48,7 @@ class GraphNetwork final : public Network {
 
   const FeatureTransform& transform() const override { return *transform_; }
   const std::vector<DenseTensor>& dense() const override { return dense_; }
-  const std::vector<EmbeddingTable>& tables() const override { return tables_; }
+  const std::vector<EmbeddingTable>& tables() const override { return tables_.tables(); }
   size_t outputs() const override { return loss_.outputs(); }
   int64_t parameter_count() const override;
   size_t bytes_per_row() const override { return bytes_per_row_; }
@@ -67,7 +56,9 @@ class GraphNetwork final : public Network {
     return run_->Plan(static_cast<int64_t>(rows), /*with_loss=*/true);
   }
 
-  void CollectIds(const FeatureBatch& batch, ParameterView* view) override;
+  void CollectIds(const FeatureBatch& batch, ParameterView* view) override {
+    tables_.CollectIds(batch, view);
+  }
   LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
                Gradient* gradient) override;
   LossSum Predict(const FeatureBatch& batch, const ParameterView& view,
@@ -77,8 +68,6 @@ class GraphNetwork final : public Network {
   // False: the operators cannot process that many rows, so nothing is known of these.
   bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, bool with_loss,
                uint64_t key);
-  Status AddTableInputs(const GraphTable& table);
-  void PlaceReads(size_t table, const FeatureBatch& batch, std::span<const uint32_t> positions);
   LossSum OwnLoss(const FeatureBatch& batch);
   void BeginAtOwnLoss(const FeatureBatch& batch, double weight);
   void PlaceGradient(const ParameterView& view, Gradient* gradient);
@@ -89,25 +78,21 @@ class GraphNetwork final : public Network {
   Loss loss_;
   uint64_t seed_;
   std::vector<DenseTensor> dense_;
-  std::vector<EmbeddingTable> tables_;
   size_t bytes_per_row_ = 0;
 
   // For the current batch.
   std::unique_ptr<graph::GraphRun> run_;
   graph::GraphInputs inputs_;
   std::vector<graph::Tensor*> dense_values_;  // nullptr: not read by any node
-  std::vector<graph::Tensor*> table_values_;
-  std::vector<std::vector<size_t>> table_inputs_;  // by table: those of its inputs
-  std::vector<graph::TableReads> reads_;           // by table
-  std::vector<IdNumbering> numberings_;            // of the tables
-  std::vector<float> unlearnt_;                    // the output's gradient when nothing learns
-  std::vector<float> shifted_;                     // the output with its rows' offsets
+  graph::BatchTables tables_;
+  std::vector<float> unlearnt_;  // the output's gradient when nothing learns
+  std::vector<float> shifted_;   // the output with its rows' offsets
 };
 
 Status GraphNetwork::AddParameters() {
   for (const GraphParameter& parameter : run_->graph().parameters()) {
-    RETURN_IF_ERROR(CheckInitializer(KindOf(parameter.initializer()),
-                                     fmt::format("parameter '{}'", parameter.name())));
+    RETURN_IF_ERROR(
+        CheckInitializer(parameter.initializer(), fmt::format("parameter '{}'", parameter.name())));
     DenseTensor tensor;
     tensor.name = parameter.name();
     tensor.shape.assign(parameter.shape().begin(), parameter.shape().end());
@@ -121,49 +106,7 @@ Status GraphNetwork::AddParameters() {
     dense_.push_back(std::move(tensor));
     dense_values_.push_back(run_->Find(parameter.name()));
   }
-  int64_t stamps = kMaxStampsTogether;
-  for (const GraphTable& own : run_->graph().tables()) {
-    RETURN_IF_ERROR(
-        CheckInitializer(KindOf(own.initializer()), fmt::format("table '{}'", own.name())));
-    RETURN_IF_ERROR(AddTableInputs(own));
-    EmbeddingTable table;
-    table.name = own.name();
-    table.rows = own.rows();
-    table.dimension = own.dimension();
-    table.wide = own.wide();
-    table.initializer = own.initializer();
-    tables_.push_back(std::move(table));
-    table_values_.push_back(run_->Find(own.name()));
-    stamps -= numberings_.emplace_back(own.rows(), stamps).stamps();
-  }
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    if (table_values_[t] != nullptr) {
-      table_values_[t]->reads = &reads_[t];
-    }
-  }
-  return OkStatus();
-}
-
-Status GraphNetwork::AddTableInputs(const GraphTable& table) {
-  std::vector<size_t>& inputs = table_inputs_.emplace_back();
-  graph::TableReads& reads = reads_.emplace_back();
-  for (int k = 0; k < table.inputs_size(); ++k) {
-    const std::optional<size_t> input = inputs_.Find(table.inputs(k));
-    SLUICE_CHECK(input.has_value(), "GraphRun::Make has seen that there is such an input");
-    const int64_t values = inputs_.SlotOf(*input).buckets;
-    if (values > table.rows() - FirstRowOf(table, k)) {
-      return InvalidArgument(fmt::format("table '{}' has {} rows, its feature '{}' has {} values{}",
-                                         table.name(), table.rows(), table.inputs(k), values,
-                                         table.first_rows().empty()
-                                             ? ""
-                                             : fmt::format(" from row {}", FirstRowOf(table, k))))
-          .Hint("features say how many values they have: buckets");
-    }
-    inputs.push_back(*input);
-    reads.inputs.push_back(run_->Find(table.inputs(k)));
-  }
-  reads.uses.resize(inputs.size());
-  return OkStatus();
+  return tables_.AddAll();
 }
 
 Status GraphNetwork::CheckOutputs() {
@@ -200,6 +143,7 @@ Status GraphNetwork::CheckOutputs() {
                      kCopies * sizeof(float) / 5;
     before = run_->elements();
   }
+  bytes_per_row_ += tables_.bytes_per_row();
   return OkStatus();
 }
 
@@ -208,32 +152,11 @@ int64_t GraphNetwork::parameter_count() const {
   for (const DenseTensor& tensor : dense_) {
     count += static_cast<double>(tensor.size());
   }
-  for (const EmbeddingTable& table : tables_) {
+  for (const EmbeddingTable& table : tables()) {
     count += static_cast<double>(table.rows) * table.dimension;
   }
   constexpr double kMax = 0x1p62;
   return static_cast<int64_t>(std::min(count, kMax));
-}
-
-void GraphNetwork::CollectIds(const FeatureBatch& batch, ParameterView* view) {
-  view->tables.resize(tables_.size());
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const GraphTable& table = run_->graph().tables(static_cast<int>(t));
-    RowSet& set = view->tables[t];
-    size_t occurrences = 0;
-    for (const size_t input : table_inputs_[t]) {
-      occurrences += inputs_.IdsOf(input, batch).size();
-    }
-    set.ids.clear();
-    set.positions.resize(occurrences);
-    numberings_[t].Start(occurrences);
-    uint32_t* positions = set.positions.data();
-    for (size_t k = 0; k < table_inputs_[t].size(); ++k) {
-      const std::vector<uint32_t>& ids = inputs_.IdsOf(table_inputs_[t][k], batch);
-      numberings_[t].Number(ids, FirstRowOf(table, static_cast<int>(k)), &set.ids, positions);
-      positions += ids.size();
-    }
-  }
 }
 
 bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view, bool train,
@@ -252,24 +175,9 @@ bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view,
           const_cast<float*>(view.dense[i]);  // parameters are never written
     }
   }
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    if (table_values_[t] != nullptr) {
-      table_values_[t]->numbers = const_cast<float*>(view.tables[t].values.data());
-      PlaceReads(t, batch, view.tables[t].positions);
-    }
-  }
+  tables_.Place(batch, view);
   run_->Forward(train, key);
   return true;
-}
-
-void GraphNetwork::PlaceReads(size_t table, const FeatureBatch& batch,
-                              std::span<const uint32_t> positions) {
-  const std::vector<size_t>& inputs = table_inputs_[table];
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    const size_t count = inputs_.IdsOf(inputs[k], batch).size();
-    reads_[table].uses[k] = inputs_.UseOf(inputs[k], batch, positions.first(count));
-    positions = positions.subspan(count);
-  }
 }
 
 void GraphNetwork::PlaceGradient(const ParameterView& view, Gradient* gradient) {
@@ -280,14 +188,7 @@ void GraphNetwork::PlaceGradient(const ParameterView& view, Gradient* gradient) 
       dense_values_[i]->gradient = gradient->dense[i].data();
     }
   }
-  gradient->tables.resize(tables_.size());
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    gradient->tables[t].resize(view.tables[t].ids.size() * tables_[t].dimension);
-    if (table_values_[t] != nullptr) {
-      table_values_[t]->gradient = gradient->tables[t].data();
-      table_values_[t]->gradient_count = gradient->tables[t].size();
-    }
-  }
+  tables_.PlaceGradient(view, gradient);
 }
 
 void GraphNetwork::ClearUnreached(Gradient* gradient) const {
@@ -296,11 +197,7 @@ void GraphNetwork::ClearUnreached(Gradient* gradient) const {
       std::fill(gradient->dense[i].begin(), gradient->dense[i].end(), 0.0F);
     }
   }
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    if (table_values_[t] == nullptr || !table_values_[t]->written) {
-      std::fill(gradient->tables[t].begin(), gradient->tables[t].end(), 0.0F);
-    }
-  }
+  tables_.ClearUnreached(gradient);
 }
 
 LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
@@ -314,11 +211,7 @@ LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view,
         tensor->written = false;
       }
     }
-    for (graph::Tensor* tensor : table_values_) {
-      if (tensor != nullptr) {
-        tensor->written = false;
-      }
-    }
+    tables_.ForgetGradient();
     ClearUnreached(gradient);
     return {kNaN, static_cast<double>(batch.rows)};
   }

@@ -48,6 +48,7 @@ Status CheckInitializer(std::string_view name, std::string_view of) {
   static const std::vector<std::string> kNames = {"normal",     "uniform",        "zeros",
                                                   "ones",       "glorot_uniform", "glorot_normal",
                                                   "he_uniform", "he_normal"};
+  name = name.substr(0, name.find(':'));
   if (name.empty() || std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
     return OkStatus();
   }

@@ -38,7 +38,7 @@ class Initializer {
   uint64_t key_ = 0;
 };
 
-// Checks that Initializer knows the name. `of` is for the message.
+// Checks that Initializer knows the name, which may have a parameter. `of` is for the message.
 Status CheckInitializer(std::string_view name, std::string_view of);
 
 // Fills the whole tensor.
