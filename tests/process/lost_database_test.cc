@@ -91,7 +91,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
     // One epoch, as long as the lock is held.
     status = Run(TrainText("m",
                            "engine.num_workers=2, engine.max_workers=2, engine.num_ps=1, "
-                           "train.epoch=1, train.batch_size=2"),
+                           "train.epoch=1, train.batch_size=1"),
                  cluster, *Open(), sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();

@@ -8,7 +8,9 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/config/terminal.h"
@@ -33,6 +35,7 @@ class HostileService final : public v1::Gateway::Service {
   }
   grpc::Status Run(grpc::ServerContext*, const v1::RunRequest*,
                    grpc::ServerWriter<v1::RunUpdate>* writer) override {
+    const auto [updates, for_ever] = Answer();
     do {
       for (const v1::RunUpdate& update : updates) {
         if (!writer->Write(update)) {
@@ -42,8 +45,22 @@ class HostileService final : public v1::Gateway::Service {
     } while (for_ever);
     return grpc::Status::OK;
   }
-  Updates updates;
-  bool for_ever = false;
+  // To the calls from now on: one that its client has given up may still be answered.
+  void Answer(Updates updates, bool for_ever) {
+    const std::lock_guard lock(mutex_);
+    updates_ = std::move(updates);
+    for_ever_ = for_ever;
+  }
+
+ private:
+  std::pair<Updates, bool> Answer() {
+    const std::lock_guard lock(mutex_);
+    return {updates_, for_ever_};
+  }
+
+  std::mutex mutex_;
+  Updates updates_;
+  bool for_ever_ = false;
 };
 
 class HostileGateway : public ::testing::Test {
@@ -65,8 +82,8 @@ class HostileGateway : public ::testing::Test {
     std::string err;
   };
   // The shell's output for the updates.
-  Shown Run(Updates updates, OutputFormat format = OutputFormat::kTable) {
-    service_.updates = std::move(updates);
+  Shown Run(Updates updates, OutputFormat format = OutputFormat::kTable, bool for_ever = false) {
+    service_.Answer(std::move(updates), for_ever);
     std::FILE* const out = std::tmpfile();
     std::FILE* const err = std::tmpfile();
     Shown shown;
@@ -256,11 +273,11 @@ TEST_F(HostileGateway, WhatCannotBeReadIsAnError) {
 TEST_F(HostileGateway, NothingIsKeptForEver) {
   v1::RunUpdate setting;
   setting.set_setting_changed("SET sluice.seed = 1");
-  service_.for_ever = true;
-  EXPECT_EQ(Run({setting}).status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(Run({setting}, OutputFormat::kTable, /*for_ever=*/true).status.code(),
+            Code::kResourceExhausted);
   v1::RunUpdate error;
   error.mutable_error()->add_diagnostics()->set_message("wrong");
-  EXPECT_EQ(Run({error}).status.message(), "wrong");
+  EXPECT_EQ(Run({error}, OutputFormat::kTable, /*for_ever=*/true).status.message(), "wrong");
 }
 
 }  // namespace
