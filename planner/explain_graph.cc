@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "models/graph/graph_tables.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
 
@@ -31,7 +32,7 @@ std::string LayerOf(const std::string& name) {
 std::vector<std::string> LayersOf(const models::NetworkGraph& graph, int64_t* operators) {
   std::set<std::string> tables;
   for (const models::GraphTable& table : graph.tables()) {
-    tables.insert(table.name());
+    tables.insert(models::ValueOf(table));
   }
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> layers;

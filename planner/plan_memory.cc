@@ -71,10 +71,12 @@ Status CheckMemory(const BoundTrain& bound, models::Network& network, int64_t li
       static_cast<double>(plan.batch_size()) * static_cast<double>(network.bytes_per_row());
   const int64_t needed = WholeBytes(parameters * kBytesPerParameter + batch);
   if (needed <= limit) {
-    Status fits = network.CheckRows(plan.batch_size());
+    // No batch has more rows than the table, whose number may be an estimate.
+    const int64_t rows = std::min<int64_t>(plan.batch_size(), 2 * bound.statistics.rows + 1'000);
+    Status fits = network.CheckRows(static_cast<size_t>(rows));
     return fits.ok() ? OkStatus()
                      : std::move(fits)
-                           .Because(fmt::format("with a batch of {} rows", plan.batch_size()))
+                           .Because(fmt::format("with a batch of {} rows", rows))
                            .At(bound.attributes.SpanOf("train.batch_size"));
   }
   return ResourceExhausted(fmt::format("training {} takes {}, and --memory-limit is {}",

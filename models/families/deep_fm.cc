@@ -23,7 +23,7 @@ GraphValue WriteHidden(const Interactions& parts, const AttributeValues& attribu
   const std::string initializer = GlorotUniform(parts.numbers.width + parts.vectors.width, width);
   const GraphValue of_numbers =
       writer->Dense("deep/numbers", parts.numbers, width, initializer, false);
-  const GraphValue of_vectors = writer->Dense("deep/0", parts.vectors, width, initializer);
+  const GraphValue of_vectors = writer->Layer("deep/0", parts.vectors, width, initializer);
   return writer->HiddenAfter("deep", writer->Add(of_vectors, of_numbers), layers);
 }
 

@@ -148,7 +148,7 @@ Result<GraphValue> WriteDeep(const ModelSpec& spec, const Features& features, in
   const std::string initializer =
       GlorotUniform(input.width + static_cast<int64_t>(indicators.size()), units);
   const GraphValue first =
-      input ? writer->Dense("deep/0", input, units, initializer)
+      input ? writer->Layer("deep/0", input, units, initializer)
             : GraphValue{writer->Parameter("deep/0/bias", {units}, "zeros"), units};
   const GraphValue hidden = writer->HiddenAfter(
       "deep", AddRows("indicator", indicators, units, initializer, "sum", first, writer), layers);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/graph/batch_tables_internal.h"
+#include "models/graph/graph_tables.h"
 #include "models/networks/initialize.h"
 
 namespace sluice::models::graph {
@@ -30,7 +31,7 @@ Status BatchTables::AddAll() {
     table.wide = own.wide();
     table.initializer = own.initializer();
     tables_.push_back(std::move(table));
-    values_.push_back(run_->Find(own.name()));
+    values_.push_back(run_->Find(ValueOf(own)));
     stamps -= numberings_.emplace_back(own.rows(), stamps).stamps();
   }
   for (size_t t = 0; t < tables_.size(); ++t) {

@@ -51,9 +51,13 @@ Status CheckLabel(const LabelPlan& label, const GraphInput& input) {
 Result<GraphInputs> GraphInputs::Make(const ModelSpec& spec, const FeatureTransform& transform,
                                       GraphRun* run) {
   GraphInputs inputs(transform, run);
+  inputs.NameFeatures(spec);
   for (const GraphInput& graph : run->graph().inputs()) {
     Input& input = inputs.inputs_.emplace_back();
     input.graph = &graph;
+    if (graph.kind() == GraphInput::IDS || graph.kind() == GraphInput::BAG) {
+      inputs.ids_.emplace(graph.name(), inputs.inputs_.size() - 1);
+    }
     if (graph.kind() == GraphInput::LABEL || graph.kind() == GraphInput::CLASS) {
       RETURN_IF_ERROR(CheckLabel(spec.features().label(), graph));
       continue;
@@ -62,6 +66,15 @@ Result<GraphInputs> GraphInputs::Make(const ModelSpec& spec, const FeatureTransf
                                                         : inputs.AddSlot(spec, &input));
   }
   return inputs;
+}
+
+void GraphInputs::NameFeatures(const ModelSpec& spec) {
+  for (size_t c = 0; c < transform_->dense_columns().size(); ++c) {
+    columns_.emplace(FeatureName(spec, transform_->dense_columns()[c].feature), c);
+  }
+  for (size_t s = 0; s < transform_->slots().size(); ++s) {
+    slots_.emplace(FeatureName(spec, transform_->slots()[s].feature), s);
+  }
 }
 
 Status GraphInputs::AddNumbers(const ModelSpec& spec, Input* input) {
@@ -82,14 +95,11 @@ Status GraphInputs::AddNumbers(const ModelSpec& spec, Input* input) {
     }
   }
   for (const std::string& name : graph.features()) {
-    const auto& columns = transform_->dense_columns();
-    const auto column = std::find_if(columns.begin(), columns.end(), [&](const DenseColumn& own) {
-      return FeatureName(spec, own.feature) == name;
-    });
-    if (column == columns.end()) {
+    const auto column = columns_.find(name);
+    if (column == columns_.end()) {
       return NoFeature(spec, name, graph.name(), "numbers");
     }
-    add(*column);
+    add(transform_->dense_columns()[column->second]);
   }
   if (width != graph.width()) {
     return InvalidArgument(fmt::format("input '{}' has {} numbers per row, its features have {}",
@@ -104,24 +114,17 @@ Status GraphInputs::AddSlot(const ModelSpec& spec, Input* input) {
     return InvalidArgument(fmt::format("input '{}' has the ids of {} features: of one",
                                        graph.name(), graph.features_size()));
   }
-  const auto& slots = transform_->slots();
-  const auto slot = std::find_if(slots.begin(), slots.end(), [&](const SlotColumn& own) {
-    return FeatureName(spec, own.feature) == graph.features(0);
-  });
-  if (slot == slots.end()) {
+  const auto slot = slots_.find(graph.features(0));
+  if (slot == slots_.end()) {
     return NoFeature(spec, graph.features(0), graph.name(), "a category");
   }
-  input->slot = static_cast<size_t>(slot - slots.begin());
+  input->slot = slot->second;
   return OkStatus();
 }
 
 std::optional<size_t> GraphInputs::Find(const std::string& name) const {
-  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-    return input.graph->name() == name &&
-           (input.graph->kind() == GraphInput::IDS || input.graph->kind() == GraphInput::BAG);
-  });
-  return found == inputs_.end() ? std::nullopt
-                                : std::optional(static_cast<size_t>(found - inputs_.begin()));
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
 const SlotColumn& GraphInputs::SlotOf(size_t input) const {

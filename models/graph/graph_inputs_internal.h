@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -53,11 +54,14 @@ class GraphInputs {
       : transform_(&transform), run_(run) {}
   Status AddNumbers(const ModelSpec& spec, Input* input);
   Status AddSlot(const ModelSpec& spec, Input* input);
+  void NameFeatures(const ModelSpec& spec);
   static void Pad(const IdSlot& slot, size_t rows, Input* input);
 
   const FeatureTransform* transform_;
   GraphRun* run_;
   std::vector<Input> inputs_;
+  // By name: features among the transform's columns and slots, and the IDS and BAGs.
+  std::unordered_map<std::string, size_t> columns_, slots_, ids_;
 };
 
 }  // namespace sluice::models::graph

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/graph/graph_run_internal.h"
+#include "models/graph/graph_tables.h"
 
 // Checks that a graph can be run, and prepares it.
 namespace sluice::models::graph {
@@ -170,7 +171,7 @@ Status GraphRun::AddTables() {
       return InvalidArgument(fmt::format("table '{}' has {} rows of {}", table.name(), table.rows(),
                                          table.dimension()));
     }
-    RETURN_IF_ERROR(AddTensor(table.name()));
+    RETURN_IF_ERROR(AddTensor(ValueOf(table)));
     tensors_.back().shape = {table.rows(), table.dimension()};
     tensors_.back().trained = true;
   }
@@ -340,7 +341,7 @@ bool GraphRun::ReadsByIds(const Step& step, const GraphTable& table) const {
 Status GraphRun::CheckTables() const {
   std::unordered_map<std::string, const GraphTable*> tables;
   for (const GraphTable& table : graph_.tables()) {
-    tables.emplace(table.name(), &table);
+    tables.emplace(ValueOf(table), &table);
     RETURN_IF_ERROR(CheckReaders(table));
   }
   for (const Step& step : steps_) {
@@ -353,7 +354,7 @@ Status GraphRun::CheckTables() const {
       if (k != 0 || !ReadsByIds(step, *table->second)) {
         return InvalidArgument(fmt::format(
             "{}: table '{}' can only be read by Gather or EmbeddingBag with the ids of '{}'",
-            NameOf(node), table->first, fmt::join(table->second->inputs(), "', '")));
+            NameOf(node), table->second->name(), fmt::join(table->second->inputs(), "', '")));
       }
     }
   }

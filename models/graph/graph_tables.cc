@@ -55,6 +55,10 @@ std::map<std::string, Uses> UsesOf(const NetworkGraph& graph) {
 
 }  // namespace
 
+const std::string& ValueOf(const GraphTable& table) {
+  return table.value().empty() ? table.name() : table.value();
+}
+
 std::vector<std::string> MakeTables(NetworkGraph* graph) {
   const std::map<std::string, Uses> uses = UsesOf(*graph);
   std::vector<std::string> notes;

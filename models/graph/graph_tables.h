@@ -5,7 +5,11 @@
 
 namespace sluice::models {
 
+class GraphTable;
 class NetworkGraph;
+
+// The name of the value that a table is.
+const std::string& ValueOf(const GraphTable& table);
 
 // Makes a table of each parameter whose only use is to be read by a feature's ids: its rows are
 // then created when they are touched, and only those that a batch needs are pulled and pushed.

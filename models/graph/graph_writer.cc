@@ -76,9 +76,7 @@ std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
   std::vector<GraphValue> parts;
   int64_t begin = 0;
   for (const int64_t width : widths) {
-    const std::string rows = table + "/rows";
-    parts.push_back(Node("EmbeddingBag", {table, ids}, width,
-                         width == columns ? rows : fmt::format("{}/{}", rows, begin)));
+    parts.push_back(Node("EmbeddingBag", {table, ids}, width));
     if (width < columns) {
       SetIntegers("columns", {begin, begin + width});
     }
@@ -92,9 +90,7 @@ std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
 
 std::string GraphWriter::Bag(const GraphFeature& feature) {
   std::string name = "ids/" + feature.name;
-  const auto& inputs = graph_->inputs();
-  if (std::none_of(inputs.begin(), inputs.end(),
-                   [&](const GraphInput& input) { return input.name() == name; })) {
+  if (bags_.insert(name).second) {
     GraphInput* input = graph_->add_inputs();
     input->set_name(name);
     input->set_kind(GraphInput::BAG);
@@ -112,11 +108,12 @@ std::string GraphWriter::Table(const std::string& name, const std::vector<GraphF
     table.set_rows(table.rows() + feature.buckets);
   }
   table.set_name(name);
+  table.set_value(Fresh("table"));
   table.set_dimension(static_cast<uint32_t>(dimension));
   table.set_initializer(initializer);
   table.set_wide(wide_);
-  *graph_->add_tables() = std::move(table);
-  return name;
+  *graph_->add_tables() = table;
+  return table.value();
 }
 
 GraphValue GraphWriter::Rows(const std::string& table, const std::vector<GraphFeature>& features,
@@ -129,8 +126,7 @@ GraphValue GraphWriter::Rows(const std::string& table, const std::vector<GraphFe
   if (!start.empty()) {
     inputs.push_back(start);
   }
-  GraphValue rows =
-      Node("EmbeddingBag", inputs, dimension, fmt::format("{}/rows_{}", table, ++next_));
+  GraphValue rows = Node("EmbeddingBag", inputs, dimension);
   GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
   own->set_name("combiner");
   own->add_texts(combiner);
@@ -345,13 +341,22 @@ GraphValue GraphWriter::Normalised(const std::string& layer, const GraphValue& v
   return Node("BatchNormalization", inputs, value.width, layer + "/norm");
 }
 
+GraphValue GraphWriter::Layer(const std::string& name, const GraphValue& value, int64_t units,
+                              const std::string& initializer) {
+  const GraphValue product = Dense(name, value, units, initializer);
+  if (units == 1) {
+    SetIntegers("dots", {0});
+  }
+  return product;
+}
+
 GraphValue GraphWriter::Hidden(const std::string& scope, const GraphValue& value,
                                const GraphHiddenLayers& layers) {
   if (layers.units.empty()) {
     return value;
   }
-  return HiddenAfter(scope, Dense(scope + "/0", value, static_cast<int64_t>(layers.units.front())),
-                     layers);
+  const auto units = static_cast<int64_t>(layers.units.front());
+  return HiddenAfter(scope, Layer(scope + "/0", value, units), layers);
 }
 
 GraphValue GraphWriter::HiddenAfter(const std::string& scope, const GraphValue& first,
@@ -360,7 +365,7 @@ GraphValue GraphWriter::HiddenAfter(const std::string& scope, const GraphValue& 
   for (size_t layer = 0; layer < layers.units.size(); ++layer) {
     const std::string name = fmt::format("{}/{}", scope, layer);
     const auto width = static_cast<int64_t>(layers.units[layer]);
-    value = layer == 0 ? value : Dense(name, value, width);
+    value = layer == 0 ? value : Layer(name, value, width);
     value = layers.batch_norm ? Normalised(name, value) : value;
     value = Activate(value, layers.activation, name + "/active");
     if (layers.dropout > 0) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,7 +51,8 @@ class GraphWriter {
   std::vector<GraphValue> EmbeddingParts(const std::string& scope, const GraphFeature& feature,
                                          const std::vector<int64_t>& widths,
                                          const std::string& initializer);
-  // One table for several features, each of which has rows of its own in it, in their order.
+  // One table for several features, each of which has rows of its own in it, in their order;
+  // returns its value's name. `name` may be that of a parameter: columns have any names.
   std::string Table(const std::string& name, const std::vector<GraphFeature>& features,
                     int64_t dimension, const std::string& initializer);
   // For each row, the sum of the table's rows of these features; several ids of a feature are
@@ -99,6 +101,9 @@ class GraphWriter {
   // `function`: as model.activation_fn names it.
   GraphValue Activate(const GraphValue& value, const std::string& function,
                       const std::string& name = "");
+  // Dense, as a hidden layer.
+  GraphValue Layer(const std::string& name, const GraphValue& value, int64_t units,
+                   const std::string& initializer = "glorot_uniform");
   GraphValue Hidden(const std::string& scope, const GraphValue& value,
                     const GraphHiddenLayers& layers);
   // The same, given the first layer's output before what follows its product.
@@ -119,6 +124,7 @@ class GraphWriter {
   std::string Fresh(std::string_view op);
 
   std::unique_ptr<NetworkGraph> graph_;
+  std::set<std::string> bags_;
   int next_ = 0;
   bool wide_ = false;
 };

@@ -201,7 +201,7 @@ class Expand final : public Operator {
 }  // namespace
 
 std::span<const OperatorEntry> MoveOperators() {
-  constexpr size_t kMaxParts = 4096;
+  constexpr size_t kMaxParts = 20'000;
   static constexpr OperatorEntry kEntries[] = {
       {"Concat", 1, kMaxParts, 1, "axis", MakeOperator<Concat>},
       {"Split", 1, 2, kMaxParts, "axis split", MakeOperator<Split>},

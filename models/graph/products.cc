@@ -19,8 +19,8 @@ struct Matrix {
 class Product {
  public:
   void Multiply(const Kernels& kernels, size_t m, size_t n, size_t k, Matrix a, Matrix b, bool add,
-                const float* bias, float* c) {
-    const bool row = n == 1 && !add;  // B's column is contiguous either way
+                const float* bias, float* c, bool dots = true) {
+    const bool row = n == 1 && !add && dots;  // B's column is contiguous either way
     if (row && !a.transposed && k > 0) {
       return kernels.row_dots(m, k, a.values, k, b.values, bias == nullptr ? 0.0F : *bias, c);
     }
@@ -62,7 +62,8 @@ class Product {
   std::vector<float> transposed_;
 };
 
-// alpha x A' x B' + beta x C.
+// alpha x A' x B' + beta x C. Not of ONNX: `dots`, 0: a single column is computed as wider products
+// are, not as dot products of rows; the sums are rounded otherwise.
 class Gemm final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -79,6 +80,7 @@ class Gemm final : public Operator {
     b_turned_ = node.attributes->Integer("transB", 0) != 0;
     alpha_ = node.attributes->Number("alpha", 1);
     beta_ = node.attributes->Number("beta", 1);
+    dots_ = node.attributes->Integer("dots", 1) != 0;
     m_ = static_cast<size_t>(a_turned_ ? a[1] : a[0]);
     k_ = static_cast<size_t>(a_turned_ ? a[0] : a[1]);
     n_ = static_cast<size_t>(b_turned_ ? b[0] : b[1]);
@@ -108,7 +110,7 @@ class Gemm final : public Operator {
     float* c = node.Out().numbers;
     product_.Multiply(*node.kernels, m_, n_, k_, {node.In(0).numbers, a_turned_},
                       {node.In(1).numbers, b_turned_}, false,
-                      simple_bias_ ? node.In(2).numbers : nullptr, c);
+                      simple_bias_ ? node.In(2).numbers : nullptr, c, dots_);
     if (simple_bias_) {
       return;
     }
@@ -184,6 +186,7 @@ class Gemm final : public Operator {
   bool a_turned_ = false;
   bool b_turned_ = false;
   bool simple_bias_ = false;  // C is a row, added by the kernel
+  bool dots_ = true;
   float alpha_ = 1;
   float beta_ = 1;
   Broadcast addend_;
@@ -293,7 +296,7 @@ class MatMul final : public Operator {
 std::span<const OperatorEntry> ProductOperators() {
   static constexpr OperatorEntry kEntries[] = {
       {"MatMul", 2, 2, 1, "", MakeOperator<MatMul>},
-      {"Gemm", 2, 3, 1, "alpha beta transA transB", MakeOperator<Gemm>},
+      {"Gemm", 2, 3, 1, "alpha beta transA transB dots", MakeOperator<Gemm>},
   };
   return kEntries;
 }

@@ -56,7 +56,7 @@ void Place(GraphRun* run, Memory* memory) {
     }
   }
   for (const GraphTable& table : run->graph().tables()) {
-    if (Tensor* tensor = run->Find(table.name())) {  // the batch uses one of its rows
+    if (Tensor* tensor = run->Find(ValueOf(table))) {  // the batch uses one of its rows
       tensor->numbers = memory->Of(table.dimension());
       tensor->gradient = memory->Of(table.dimension());
       tensor->gradient_count = table.dimension();

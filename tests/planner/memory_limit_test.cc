@@ -103,11 +103,19 @@ TEST_F(MemoryLimitTest, TheBatchCounts) {
 }
 
 TEST_F(MemoryLimitTest, ABatchWhoseValuesAreTooManyIsRefusedAtItsSize) {
+  std::string wide = "model.hidden_units=[65536";
+  for (int i = 1; i < 10; ++i) {
+    wide += ",65536";
+  }
   const auto plan =
-      Plan("DNNClassifier", "model.hidden_units=[1024], train.batch_size=1000000", 100 * kGibibyte);
+      Plan("DNNClassifier", wide + "], train.batch_size=1000000", 100'000 * kGibibyte);
   EXPECT_EQ(plan.status().sqlstate(), "22023");
-  EXPECT_THAT(plan.status().message(), HasSubstr("[1000000, 1024] is too large"));
+  EXPECT_THAT(plan.status().message(), HasSubstr("the values of a batch have more than"));
   EXPECT_EQ(Place(plan.status()), "1000000");
+  // No batch has more rows than there are.
+  const auto few =
+      Plan("DNNClassifier", "model.hidden_units=[1024], train.batch_size=1000000", 100 * kGibibyte);
+  EXPECT_TRUE(few.ok()) << few.status().ToString();
 }
 
 class StoredPlanTest : public ::testing::Test {

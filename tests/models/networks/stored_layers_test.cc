@@ -185,5 +185,41 @@ TEST(StoredLayers, ParametersKeepTheirOrder) {
                                       "embedding/large 70000x3 deep", "embedding/g 9x3 deep"}));
 }
 
+// A column may have any name, also that of a parameter, of an input, or of what a node makes.
+TEST(StoredLayers, ColumnsAreCalledAsParametersAre) {
+  for (const std::string type :
+       {"LinearClassifier", "DNNClassifier", "DNNLinearCombinedClassifier"}) {
+    for (const std::string name : {"kernel", "bias", "numbers", "product", "table_1", "ids/a",
+                                   "0/kernel", "EmbeddingBag_1"}) {
+      SCOPED_TRACE(type + " " + name);
+      ModelSpec spec = DeepSpec({4, 3}, type);
+      AddCategory(&spec, name, 5, 0);
+      AddCategory(&spec, "other", 5, 3);
+      AddNumber(&spec, "a");
+      spec = Classes(spec, 2);
+      const auto network = MakeNetwork(spec);
+      ASSERT_NE(network, nullptr);
+      if (type != "DNNClassifier") {
+        EXPECT_EQ(network->tables()[0].name, "wide/" + name);
+      }
+      ParameterStore store(network.get(), 5, "Adam", 0.02);
+      const FeatureBatch batch = RandomBatch(*network, 20, 3, 1, false, ClassLabel(2));
+      const double first = store.Train(batch, 1).loss;
+      for (int64_t step = 2; step <= 30; ++step) {
+        store.Train(batch, step);
+      }
+      EXPECT_LT(store.Train(batch, 31).loss, first);
+    }
+  }
+}
+
+TEST(StoredLayers, FiveThousandEmbeddingsAreConcatenated) {
+  ModelSpec spec = DeepSpec({2});
+  for (int i = 0; i < 5'000; ++i) {
+    AddCategory(&spec, fmt::format("c{}", i), 3, 1);
+  }
+  EXPECT_NE(MakeNetwork(Classes(spec, 2)), nullptr);
+}
+
 }  // namespace
 }  // namespace sluice::models
