@@ -290,7 +290,11 @@ GraphValue GraphWriter::Dense(const std::string& name, const GraphValue& value, 
   if (bias) {
     inputs.push_back(Parameter(name + "/bias", {width}, "zeros"));
   }
-  return Node("Gemm", inputs, width, name + "/product");
+  const GraphValue product = Node("Gemm", inputs, width, name + "/product");
+  if (value.width == 1 && width > 1) {
+    SetIntegers("dots", {0});
+  }
+  return product;
 }
 
 GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& function,

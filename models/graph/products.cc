@@ -149,7 +149,7 @@ class Gemm final : public Operator {
                           target.to);
       } else {  // m x k = G B'
         product_.Multiply(*node.kernels, m_, k_, n_, {back, false}, {b.values, !b.transposed},
-                          target.add, nullptr, target.to);
+                          target.add, nullptr, target.to, dots_);
       }
     }
     if (const GradientTarget target = node.Target(1)) {
