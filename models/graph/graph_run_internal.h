@@ -87,7 +87,7 @@ class GraphRun {
   std::vector<bool> CountReaders();
   Status CheckOfLoss(const GraphInput& input, const std::vector<bool>& of_output) const;
   Status CheckReaders(const GraphTable& table) const;
-  bool ReadsByIds(const Step& step, const GraphTable& table) const;
+  static bool ReadsByIds(const Step& step, const GraphTable& table);
   Status CheckTables() const;
   Status AddTensor(const std::string& name);
   Status PlanStep(Step* step);

@@ -308,11 +308,12 @@ Status GraphRun::CheckReaders(const GraphTable& table) const {
   }
   std::set<std::string> seen;
   for (const std::string& name : table.inputs()) {
-    const auto input =
-        std::find_if(graph_.inputs().begin(), graph_.inputs().end(),
-                     [&](const GraphInput& candidate) { return candidate.name() == name; });
-    if (input == graph_.inputs().end() ||
-        (input->kind() != GraphInput::IDS && input->kind() != GraphInput::BAG)) {
+    const auto found = names_.find(name);
+    const bool input =
+        found != names_.end() && found->second < static_cast<size_t>(graph_.inputs_size());
+    const GraphInput::Kind kind =
+        input ? graph_.inputs(static_cast<int>(found->second)).kind() : GraphInput::NUMBERS;
+    if (kind != GraphInput::IDS && kind != GraphInput::BAG) {
       return InvalidArgument(
           fmt::format("table '{}' is read by '{}', which is no feature's ids", table.name(), name));
     }
@@ -324,18 +325,22 @@ Status GraphRun::CheckReaders(const GraphTable& table) const {
 }
 
 // Whether the node, whose first input is the table, reads it only by ids that are its rows.
-bool GraphRun::ReadsByIds(const Step& step, const GraphTable& table) const {
+bool GraphRun::ReadsByIds(const Step& step, const GraphTable& table) {
   const GraphNode& node = *step.node;
-  const auto is_own = [&](const std::string& name) {
-    return std::find(table.inputs().begin(), table.inputs().end(), name) != table.inputs().end();
-  };
+  const std::set<std::string_view> own(table.inputs().begin(), table.inputs().end());
   if (node.op_type() == "Gather") {
-    return step.attributes.Integer("axis", 0) == 0 && is_own(node.inputs(1));
+    return step.attributes.Integer("axis", 0) == 0 && own.contains(node.inputs(1));
   }
-  return node.op_type() == "EmbeddingBag" &&
-         std::all_of(node.inputs().begin() + 1, node.inputs().end(), [&](const std::string& name) {
-           return tensors_[names_.at(name)].type != ElementType::kBag || is_own(name);
-         });
+  if (node.op_type() != "EmbeddingBag") {
+    return false;
+  }
+  for (int k = 1; k < node.inputs_size(); ++k) {
+    const Tensor* input = step.context.inputs[static_cast<size_t>(k)];
+    if (input != nullptr && input->type == ElementType::kBag && !own.contains(node.inputs(k))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Status GraphRun::CheckTables() const {

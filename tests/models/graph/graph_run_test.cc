@@ -347,6 +347,12 @@ std::vector<BadGraph> BadShapes() {
                                           b.Parameter("start", {4})}));
        },
        "cannot be added to a value of shape [4]"},
+      {"LeftOutIds",
+       [](Builder& b) {
+         Table(b);
+         b.Output(b.Node("EmbeddingBag", {"t", "i", "", b.Parameter("start", {2})}));
+       },
+       "the ids must be a feature's"},
       {"StartBeforeTheIds",
        [](Builder& b) {
          b.Output(b.Node("EmbeddingBag", {b.Parameter("x", {3, 2}), b.Parameter("start", {2}),
