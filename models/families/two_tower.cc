@@ -25,7 +25,7 @@ Result<GraphValue> Tower(const std::string& name, const std::vector<GraphFeature
   for (const GraphFeature& feature : own) {
     if (feature.category) {
       const int64_t k = attributes.Integer("model.k").value_or(16);
-      parts.push_back(writer->Penalised(writer->Embedding(name + "/embedding", feature, k, "normal:0.05"), l2));
+      parts.push_back(writer->Penalised(writer->Embedding(name, feature, k, "normal:0.05"), l2));
     }
   }
   const GraphValue input = writer->Concat(parts, name + "/input");

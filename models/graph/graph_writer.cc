@@ -71,8 +71,7 @@ std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
                                                     const std::string& initializer) {
   const std::string ids = Bag(feature);
   const int64_t columns = std::accumulate(widths.begin(), widths.end(), int64_t{0});
-  const std::string table =
-      Parameter(scope + "/" + feature.name, {feature.buckets, columns}, initializer);
+  const std::string table = Table(scope + "/" + feature.name, {feature}, columns, initializer);
   std::vector<GraphValue> parts;
   int64_t begin = 0;
   for (const int64_t width : widths) {

@@ -83,11 +83,32 @@ TEST(Families, RowsWithoutIdsWithSeveralAndASingleRow) {
   }
 }
 
+TEST(Families, ColumnsAreCalledAsParametersAre) {
+  for (const ModelType& type : ModelTypes()) {
+    if (!type.build || type.name.starts_with("MatrixFactorization")) {
+      continue;
+    }
+    for (const std::string name : {"numbers", "kernel", "bias", "vectors", "input", "0/kernel"}) {
+      SCOPED_TRACE(type.name + " " + name);
+      ModelSpec features = Spec("");
+      AddNumber(&features, "a");
+      AddCategory(&features, name, 5, 3);
+      AddCategory(&features, "b", 4, 0);
+      for (size_t tower = 0; Feature & own : *features.mutable_features()->mutable_features()) {
+        own.set_tower(type.towers.empty() ? "" : type.towers[tower++ % type.towers.size()]);
+      }
+      ModelSpec spec = OfType(type, std::move(features));
+      Build(type, &spec);
+      EXPECT_NE(MakeNetwork(spec), nullptr);
+    }
+  }
+}
+
 TEST(Families, NoFeatureIsAnError) {
   for (const ModelType* type : BuiltTypes()) {
     ModelSpec spec = OfType(*type, Spec(""));
-    const Status status = type->build ? BuildGraph(type->build, &spec).status()
-                                      : Network::Make(spec).status();
+    const Status status =
+        type->build ? BuildGraph(type->build, &spec).status() : Network::Make(spec).status();
     ASSERT_FALSE(status.ok()) << type->name;
     EXPECT_NE(status.ToString().find("feature"), std::string::npos) << status.ToString();
   }
