@@ -38,7 +38,7 @@ void EstimateMemory(const BoundTrain& bound, const models::Network* network, pla
 // A process with less memory than it needs would be restarted for ever.
 Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan);
 // Before allocations of that size: the memory that the network needs whatever the data, and the
-// rows of its tables that the data can touch.
+// rows of its tables that the data can touch. And whether a batch can be computed at all.
 Status CheckMemory(const BoundTrain& bound, models::Network& network, int64_t limit,
                    const plan::TrainPlan& plan);
 

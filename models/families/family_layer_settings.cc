@@ -61,23 +61,21 @@ Status SetUnits(const ModelSpec& spec, GraphHiddenLayers* layers) {
 }
 
 Status SetActivation(const ModelSpec& spec, GraphHiddenLayers* layers) {
-  static const std::vector<std::string> kActivations = {"relu",       "tanh", "sigmoid", "elu",
-                                                        "leaky_relu", "selu", "gelu"};
   const Attribute* attribute = FindModelAttribute(spec, "activation_fn");
   if (attribute == nullptr || attribute->text().empty()) {
     return OkStatus();
   }
+  const std::vector<std::string> names = ActivationNames();
   layers->activation = attribute->text();
-  if (std::find(kActivations.begin(), kActivations.end(), attribute->text()) !=
-      kActivations.end()) {
+  if (std::find(names.begin(), names.end(), attribute->text()) != names.end()) {
     return OkStatus();
   }
   Status status = NotFound(
       fmt::format("no activation '{}' for attribute {}", attribute->text(), attribute->name()));
-  if (const auto near = NearestName(attribute->text(), kActivations)) {
+  if (const auto near = NearestName(attribute->text(), names)) {
     return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
   }
-  return std::move(status).Hint(fmt::format("{}", fmt::join(kActivations, ", ")));
+  return std::move(status).Hint(fmt::format("{}", fmt::join(names, ", ")));
 }
 
 Status SetRegularisation(const ModelSpec& spec, GraphHiddenLayers* layers) {

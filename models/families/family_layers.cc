@@ -84,8 +84,8 @@ GraphValue AddRows(const std::string& scope, Features features, int64_t width,
   return value;
 }
 
-Result<GraphValue> WriteWide(const Features& features, int64_t outputs, const std::string& combiner,
-                             GraphWriter* writer) {
+GraphValue WriteWide(const Features& features, int64_t outputs, const std::string& combiner,
+                     GraphWriter* writer) {
   writer->SetWide(true);
   const GraphValue numbers = writer->Numbers(features, "wide/numbers");
   GraphValue sum = numbers
@@ -195,9 +195,8 @@ Result<NetworkGraph> GraphOfLayers(const ModelSpec& spec, const FeatureTransform
   GraphValue logits;
   if (parts.wide) {
     ASSIGN_OR_RETURN(const std::string combiner, WideCombiner(spec));
-    ASSIGN_OR_RETURN(
-        logits, WriteWide(Where(features, [&](const auto& own) { return !both || own.in_wide; }),
-                          width, combiner, &writer));
+    logits = WriteWide(Where(features, [&](const auto& own) { return !both || own.in_wide; }),
+                       width, combiner, &writer);
   }
   if (parts.deep) {
     ASSIGN_OR_RETURN(

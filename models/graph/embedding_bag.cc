@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "models/graph/operator_internal.h"
+#include "models/networks/id_factors.h"
 
 namespace sluice::models::graph {
 namespace {
@@ -143,7 +143,8 @@ class EmbeddingBag final : public Operator {
     for (size_t row = 0; row < rows_ && !begun; ++row) {
       std::fill_n(y + row * line, width_, 0.0F);
     }
-    Weigh(bag);
+    const RowUse& use = *bag->ids->use;
+    IdFactors(combiner_, rows_, use.ends, use.weights, &bag->factors);
     ForEach(*bag, [&](size_t row, size_t position, float factor) {
       for (size_t k = 0; k < width_; ++k) {
         y[row * line + k] += factor * table[position * stride_ + first_ + k];
@@ -187,34 +188,6 @@ class EmbeddingBag final : public Operator {
   }
   static size_t EndOf(const RowUse& bag, size_t row) {
     return bag.ends.empty() ? row + 1 : bag.ends[row];
-  }
-  void Weigh(Bag* own) const {
-    const RowUse& bag = *own->ids->use;
-    own->factors.clear();
-    if (bag.weights.empty() && (combiner_ == "sum" || bag.ends.empty())) {
-      return;
-    }
-    own->factors.resize(bag.positions.size());
-    std::vector<float>& factors = own->factors;
-    size_t begin = 0;
-    for (size_t row = 0; row < rows_; ++row) {
-      const size_t end = EndOf(bag, row);
-      float sum = 0;
-      float squares = 0;
-      for (size_t i = begin; i < end; ++i) {
-        factors[i] = bag.weights.empty() ? 1.0F : bag.weights[i];
-        sum += factors[i];
-        squares += factors[i] * factors[i];
-      }
-      const float divisor =
-          combiner_ == "mean" ? sum : (combiner_ == "sqrtn" ? std::sqrt(squares) : 1.0F);
-      // If the weights cancel out, there is no mean: the row counts as empty.
-      const float scale = divisor == 0 ? 0.0F : 1.0F / divisor;
-      for (size_t i = begin; i < end; ++i) {
-        factors[i] *= scale;
-      }
-      begin = end;
-    }
   }
   // body(row, table row, factor) for each id.
   template <typename Body>

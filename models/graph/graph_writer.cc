@@ -35,6 +35,14 @@ constexpr Activation kActivations[] = {
 
 }  // namespace
 
+std::vector<std::string> ActivationNames() {
+  std::vector<std::string> names;
+  for (const Activation& activation : kActivations) {
+    names.emplace_back(activation.function);
+  }
+  return names;
+}
+
 GraphWriter::GraphWriter() : graph_(std::make_unique<NetworkGraph>()) {}
 GraphWriter::~GraphWriter() = default;
 
@@ -69,19 +77,15 @@ std::vector<GraphValue> GraphWriter::EmbeddingParts(const std::string& scope,
                                                     const GraphFeature& feature,
                                                     const std::vector<int64_t>& widths,
                                                     const std::string& initializer) {
-  const std::string ids = Bag(feature);
   const int64_t columns = std::accumulate(widths.begin(), widths.end(), int64_t{0});
   const std::string table = Table(scope + "/" + feature.name, {feature}, columns, initializer);
   std::vector<GraphValue> parts;
   int64_t begin = 0;
   for (const int64_t width : widths) {
-    parts.push_back(Node("EmbeddingBag", {table, ids}, width));
+    parts.push_back(Rows(table, {feature}, width, feature.combiner));
     if (width < columns) {
       SetIntegers("columns", {begin, begin + width});
     }
-    GraphAttribute* combiner = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-    combiner->set_name("combiner");
-    combiner->add_texts(feature.combiner);
     begin += width;
   }
   return parts;
@@ -126,9 +130,7 @@ GraphValue GraphWriter::Rows(const std::string& table, const std::vector<GraphFe
     inputs.push_back(start);
   }
   GraphValue rows = Node("EmbeddingBag", inputs, dimension);
-  GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-  own->set_name("combiner");
-  own->add_texts(combiner);
+  AddAttribute("combiner")->add_texts(combiner);
   return rows;
 }
 
@@ -167,10 +169,14 @@ GraphValue GraphWriter::Node(const std::string& op, const std::vector<std::strin
   return {node->name(), width};
 }
 
+GraphAttribute* GraphWriter::AddAttribute(std::string_view name) {
+  GraphAttribute* attribute = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
+  attribute->set_name(std::string(name));
+  return attribute;
+}
+
 void GraphWriter::SetIntegers(std::string_view attribute, const std::vector<int64_t>& values) {
-  GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-  own->set_name(std::string(attribute));
-  own->mutable_integers()->Add(values.begin(), values.end());
+  AddAttribute(attribute)->mutable_integers()->Add(values.begin(), values.end());
 }
 
 std::string GraphWriter::Scalar(float value) {
@@ -307,15 +313,11 @@ GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& fun
   for (const auto& [attribute, number] :
        {std::pair{"alpha", activation->alpha}, std::pair{"gamma", activation->gamma}}) {
     if (number != 0) {
-      GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-      own->set_name(attribute);
-      own->add_numbers(number);
+      AddAttribute(attribute)->add_numbers(number);
     }
   }
   if (function == "gelu") {
-    GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-    own->set_name("approximate");
-    own->add_texts("tanh");
+    AddAttribute("approximate")->add_texts("tanh");
   }
   return active;
 }
@@ -384,9 +386,7 @@ GraphValue GraphWriter::Penalised(const GraphValue& value, double l2) {
     return value;
   }
   GraphValue same = Node("L2Penalty", {value.name}, value.width);
-  GraphAttribute* own = graph_->mutable_nodes(graph_->nodes_size() - 1)->add_attributes();
-  own->set_name("l2");
-  own->add_numbers(static_cast<float>(l2));
+  AddAttribute("l2")->add_numbers(static_cast<float>(l2));
   return same;
 }
 

@@ -14,6 +14,7 @@
 
 namespace sluice::models {
 
+class GraphAttribute;
 class GraphNode;
 
 // A value of a graph that is being built: its name, and its numbers per row. Width 0: the value
@@ -33,6 +34,9 @@ struct GraphHiddenLayers {
   // What model.hidden_units, activation_fn, dropout and batch_norm say.
   static GraphHiddenLayers Of(const AttributeValues& attributes);
 };
+
+// What model.activation_fn may be.
+std::vector<std::string> ActivationNames();
 
 // Builds the graph of a family, operator by operator. Parameters are named by layer, as in
 // "deep/0/kernel". Not thread-safe.
@@ -119,6 +123,7 @@ class GraphWriter {
 
  private:
   std::string Shape(const std::vector<int64_t>& shape);
+  GraphAttribute* AddAttribute(std::string_view name);  // of the last node
   std::string Bag(const GraphFeature& feature);
   GraphValue Normalised(const std::string& layer, const GraphValue& value);
   std::string Fresh(std::string_view op);

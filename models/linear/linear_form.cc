@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <memory>
 
@@ -12,6 +11,7 @@
 #include "models/kernels/kernels.h"
 #include "models/linear_optimum.h"
 #include "models/model.pb.h"
+#include "models/networks/id_factors.h"
 
 namespace sluice::models {
 namespace {
@@ -99,75 +99,48 @@ const std::vector<uint32_t>& LinearForm::PlacesOf(const IdSlot& slot,
   return places_;
 }
 
-const float* LinearForm::Factors(const IdSlot& slot, size_t rows) {
-  const bool one_each = slot.ends.empty() && slot.weights.empty();
-  const bool plain_sum = shape_.combiner == "sum" && slot.weights.empty();
-  if (one_each || plain_sum) {
-    return nullptr;
-  }
-  factors_.resize(slot.ids.size());
-  for (size_t r = 0; r < rows; ++r) {
-    const size_t begin = slot.Begin(r);
-    const size_t end = slot.End(r);
-    float sum = 0;
-    float squares = 0;
-    for (size_t i = begin; i < end; ++i) {
-      const float weight = slot.weights.empty() ? 1.0F : slot.weights[i];
-      factors_[i] = weight;
-      sum += weight;
-      squares += weight * weight;
-    }
-    const float divisor = shape_.combiner == "mean"    ? sum
-                          : shape_.combiner == "sqrtn" ? std::sqrt(squares)
-                                                       : 1.0F;
-    // Weights that sum to zero have no mean, so the row counts as empty.
-    const float scale = divisor == 0 ? 0.0F : 1.0F / divisor;
-    for (size_t i = begin; i < end; ++i) {
-      factors_[i] *= scale;
+// body(row of the batch, row of the table, factor) for each id of a feature.
+template <typename Body>
+void LinearForm::ForEachId(const FeatureBatch& batch, const LinearFeature& feature, Body body) {
+  const IdSlot& slot = batch.slots[feature.slot];
+  IdFactors(shape_.combiner, batch.rows, slot.ends, slot.weights, &factors_);
+  const std::vector<uint32_t>& places = PlacesOf(slot, feature);
+  for (size_t r = 0; r < batch.rows; ++r) {
+    for (size_t i = slot.Begin(r); i < slot.End(r); ++i) {
+      body(r, places[i], factors_.empty() ? 1.0F : factors_[i]);
     }
   }
-  return factors_.data();
 }
 
 // logits += the rows of the table that the feature's ids choose.
 void LinearForm::AddFeature(const FeatureBatch& batch, const LinearFeature& feature,
                             const float* table, float* logits) {
   const IdSlot& slot = batch.slots[feature.slot];
-  const std::vector<uint32_t>& places = PlacesOf(slot, feature);
-  const float* factors = Factors(slot, batch.rows);
-  if (factors == nullptr && slot.ends.empty()) {
-    ActiveKernels().gather_add_rows(table, outputs_, places.data(), batch.rows, outputs_, logits,
-                                    outputs_);
+  if (slot.ends.empty() && slot.weights.empty()) {
+    ActiveKernels().gather_add_rows(table, outputs_, PlacesOf(slot, feature).data(), batch.rows,
+                                    outputs_, logits, outputs_);
     return;
   }
-  for (size_t r = 0; r < batch.rows; ++r) {
-    for (size_t i = slot.Begin(r); i < slot.End(r); ++i) {
-      const float factor = factors == nullptr ? 1.0F : factors[i];
-      for (size_t o = 0; o < outputs_; ++o) {
-        logits[r * outputs_ + o] += factor * table[places[i] * outputs_ + o];
-      }
+  ForEachId(batch, feature, [&](size_t row, size_t place, float factor) {
+    for (size_t o = 0; o < outputs_; ++o) {
+      logits[row * outputs_ + o] += factor * table[place * outputs_ + o];
     }
-  }
+  });
 }
 
 void LinearForm::AddFeatureTransposed(const FeatureBatch& batch, const LinearFeature& feature,
                                       const float* values, float* table) {
   const IdSlot& slot = batch.slots[feature.slot];
-  const std::vector<uint32_t>& places = PlacesOf(slot, feature);
-  const float* factors = Factors(slot, batch.rows);
-  if (factors == nullptr && slot.ends.empty()) {
-    ActiveKernels().scatter_add_rows(values, outputs_, places.data(), batch.rows, outputs_, table,
-                                     outputs_);
+  if (slot.ends.empty() && slot.weights.empty()) {
+    ActiveKernels().scatter_add_rows(values, outputs_, PlacesOf(slot, feature).data(), batch.rows,
+                                     outputs_, table, outputs_);
     return;
   }
-  for (size_t r = 0; r < batch.rows; ++r) {
-    for (size_t i = slot.Begin(r); i < slot.End(r); ++i) {
-      const float factor = factors == nullptr ? 1.0F : factors[i];
-      for (size_t o = 0; o < outputs_; ++o) {
-        table[places[i] * outputs_ + o] += factor * values[r * outputs_ + o];
-      }
+  ForEachId(batch, feature, [&](size_t row, size_t place, float factor) {
+    for (size_t o = 0; o < outputs_; ++o) {
+      table[place * outputs_ + o] += factor * values[row * outputs_ + o];
     }
-  }
+  });
 }
 
 void LinearForm::Multiply(const FeatureBatch& batch, float* logits) {

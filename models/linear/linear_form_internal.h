@@ -55,8 +55,8 @@ class LinearForm {
   NetworkWeights Export(const std::vector<double>& weights) const;
 
  private:
-  // The factor of every id, or nullptr if all are 1.
-  const float* Factors(const IdSlot& slot, size_t rows);
+  template <typename Body>
+  void ForEachId(const FeatureBatch& batch, const LinearFeature& feature, Body body);
   // The row of each id in the whole table.
   const std::vector<uint32_t>& PlacesOf(const IdSlot& slot, const LinearFeature& feature);
   void AddFeature(const FeatureBatch& batch, const LinearFeature& feature, const float* table,
