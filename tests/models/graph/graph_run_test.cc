@@ -389,6 +389,28 @@ TEST(GraphRunTest, ManyNodesAreTooMany) {
             std::string::npos);
 }
 
+// Hidden layers of one unit are rounded as wider ones are: stored models depend on it.
+TEST(GraphRunTest, WithoutDotsASingleColumnHasTheBitsOfAWiderProduct) {
+  const auto product = [](int64_t columns, int64_t dots) {
+    GraphBuilder b;
+    const std::string y = b.Node(
+        "Gemm", {b.Parameter("x", {3, 37}), b.Parameter("w", {37, columns})}, {{"dots", dots}});
+    TestedGraph tested(b.Output(y), ActiveKernels());
+    for (size_t i = 0; i < 37; ++i) {
+      for (size_t c = 0; c < static_cast<size_t>(columns); ++c) {
+        tested.Values(1)[i * static_cast<size_t>(columns) + c] =
+            1.0F / (3.0F + static_cast<float>(i));
+      }
+    }
+    return tested.Forward();
+  };
+  const std::vector<float> wide = product(2, 1);
+  const std::vector<float> single = product(1, 0);
+  for (size_t row = 0; row < 3; ++row) {
+    EXPECT_EQ(single[row], wide[2 * row]);
+  }
+}
+
 TEST(GraphRunTest, WhatNobodyReadsIsNotRun) {
   GraphBuilder b;
   const std::string x = b.Parameter("x", {2});
