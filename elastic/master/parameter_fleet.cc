@@ -20,9 +20,9 @@ constexpr auto kWaitForRoom = std::chrono::milliseconds(200);
 constexpr int kFailedStarts = 8;
 // Versions of maps begin here in each term: above all that earlier masters may have tried.
 constexpr int kVersionBitsOfATerm = 32;
-// How long the end of an epoch, or of the job, waits for a server to answer or to be replaced. A
-// server that was only asleep is asked again this many times.
-constexpr auto kPatience = std::chrono::seconds(30);
+// How long the end of an epoch, or of the job, waits for a server to answer or to be replaced: for
+// longer than a silent one with the last copy is waited for. One that was only asleep is asked again.
+constexpr auto kPatience = std::chrono::seconds(static_cast<int>(kLastCopySilenceSeconds) + 15);
 constexpr auto kAskAgain = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -91,6 +91,7 @@ bool ParameterFleet::OnRegistered(ServerId server, const std::string& address,
     return false;
   }
   found->second.last_contact = clock_.Now();
+  found->second.waited_for = false;
   found->second.node = node;
   if (found->second.address.empty()) {
     found->second.address = address;
@@ -143,23 +144,66 @@ void ParameterFleet::Judge(const std::stop_token& stop) {
 }
 
 void ParameterFleet::GiveUpSilent() {
-  std::vector<ServerId> silent;
+  std::set<ServerId> silent;
+  std::vector<std::string> waiting;
   {
     const MutexLock lock(mutex_);
+    const TimePoint now = clock_.Now();
     for (const auto& [id, server] : servers_) {
       // A server that is still starting is watched by the fleet of processes, not by the clock.
       if (!server.address.empty() &&
-          SecondsBetween(server.last_contact, clock_.Now()) >= options_.silence_seconds) {
-        silent.push_back(id);
+          SecondsBetween(server.last_contact, now) >= options_.silence_seconds) {
+        silent.insert(id);
+      }
+    }
+    for (ServerId id : WithLastCopies(silent)) {
+      Server& server = servers_[id];
+      if (SecondsBetween(server.last_contact, now) < options_.last_copy_silence_seconds) {
+        silent.erase(id);
+        if (!std::exchange(server.waited_for, true)) {
+          waiting.push_back(fmt::format(
+              "{}: no sign of life for {} seconds, and it has the only copy of some partitions: it "
+              "is waited for, {} seconds in all",
+              id, options_.silence_seconds, options_.last_copy_silence_seconds));
+        }
       }
     }
     for (ServerId id : silent) {
-      Forget(id, fmt::format("no sign of life for {} seconds", options_.silence_seconds));
+      Forget(id, fmt::format("no sign of life for {:.0f} seconds",
+                             SecondsBetween(servers_[id].last_contact, now)));
     }
+  }
+  for (const std::string& which : waiting) {
+    hooks_.on_event("server_silent", which);
   }
   for (ServerId id : silent) {
     hooks_.stop(id);
   }
+}
+
+// Those of the silent servers without which some partition would have no copy. With checkpoints
+// none: the job returns to the newest one sooner than a server may come back.
+std::set<ServerId> ParameterFleet::WithLastCopies(const std::set<ServerId>& silent) const {
+  std::set<ServerId> needed;
+  if (options_.checkpoints.has_value()) {
+    return needed;
+  }
+  std::set<ServerId> gone = silent;
+  for (const auto& [id, address] : map_.servers) {
+    if (!servers_.contains(id)) {
+      gone.insert(id);
+    }
+  }
+  std::vector<uint32_t> orphans;
+  WithoutServers(map_, gone, &orphans);
+  for (uint32_t partition : orphans) {
+    for (ServerId holder : {map_.primary[partition], map_.backup[partition]}) {
+      if (silent.contains(holder)) {
+        needed.insert(holder);
+      }
+    }
+  }
+  return needed;
 }
 
 bool ParameterFleet::Interrupted() {

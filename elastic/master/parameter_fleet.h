@@ -39,6 +39,7 @@ class ParameterFleet {
     JobKey key;
     Term term = Term::First();  // of the master
     double silence_seconds = kServerSilenceSeconds;
+    double last_copy_silence_seconds = kLastCopySilenceSeconds;
     // Their description in the manifests of checkpoints; to continue from one, its `partitions`.
     std::optional<CheckpointDirectory> checkpoints;
     std::string model;  // DescribeModel
@@ -106,8 +107,10 @@ class ParameterFleet {
     std::string address;  // empty: starting
     TimePoint last_contact{};
     std::string node = {};
+    bool waited_for = false;  // it is silent, and has the only copy of something
   };
   void GiveUpSilent();
+  std::set<ServerId> WithLastCopies(const std::set<ServerId>& silent) const REQUIRES(mutex_);
   // A server was lost since the last step began, which is more urgent.
   bool Interrupted();
   void Forget(ServerId server, const std::string& why) REQUIRES(mutex_);

@@ -14,6 +14,9 @@ namespace sluice::elastic {
 // The master gives up a parameter server that is silent for this long; the server knows that, and
 // then acknowledges nothing more.
 inline constexpr double kServerSilenceSeconds = 5;
+// One that has the only copy of some partition is waited for so long, unless its process is known
+// to have ended: without it the job would fail.
+inline constexpr double kLastCopySilenceSeconds = 60;
 
 // Which server holds which partition. Only the master makes maps, each with a higher version than
 // the last; a request is served only if it carries the server's own version.

@@ -53,13 +53,14 @@ class World {
   World(const plan::TrainPlan& plan, const models::Network& network, uint32_t servers,
         std::optional<CheckpointDirectory> checkpoints,
         std::optional<CheckpointDirectory::Found> restore = std::nullopt,
-        double silence_seconds = 1000)
+        double silence_seconds = 1000, double last_copy_silence_seconds = 1000)
       : plan_(plan), network_(network) {
     options_.servers = servers;
     options_.partitions = kFleetPartitions;
     options_.replicas = true;
     options_.key = kFleetToken;
     options_.silence_seconds = silence_seconds;
+    options_.last_copy_silence_seconds = last_copy_silence_seconds;
     options_.checkpoints = std::move(checkpoints);
     options_.model = DescribeModel(plan.model(), network);
     options_.restore = std::move(restore);
@@ -72,6 +73,7 @@ class World {
   ~World() {
     fleet_->Stop();
     const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(failure_.ok() || failure_expected_) << failure_.ToString();
     doors_.clear();
     fs::remove_all(folder_);
   }
@@ -101,7 +103,10 @@ class World {
       events_.push_back(kind);
       details_.push_back(detail);
     };
-    hooks.fail = [](const Status& cause) { ADD_FAILURE() << cause.ToString(); };
+    hooks.fail = [this](const Status& cause) {
+      const std::lock_guard lock(mutex_);
+      failure_ = cause;
+    };
     hooks.cut = [this](CheckpointManifest* manifest) {
       manifest->queue_state = std::to_string(pushed_.load());
       return Status();
@@ -157,12 +162,20 @@ class World {
     const std::lock_guard lock(mutex_);
     return stopped_.contains(id);
   }
-  // The report that servers send every second.
-  void Beat() {
+  // The report that servers send every second, from this one on.
+  void Beat(ServerId first = ServerId(0)) {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, door] : doors_) {
-      (void)fleet_->OnRegistered(id, Address(id));
+      if (id >= first) {
+        (void)fleet_->OnRegistered(id, Address(id));
+      }
     }
+  }
+  // Why the job cannot continue, which is what the test expects.
+  Status Failure() {
+    const std::lock_guard lock(mutex_);
+    failure_expected_ = true;
+    return failure_;
   }
   void Kill(ServerId id) {
     const std::lock_guard lock(mutex_);
@@ -217,6 +230,8 @@ class World {
   const models::Network& network_;
   mutable std::mutex mutex_;
   std::vector<std::string> events_, details_;
+  Status failure_;
+  bool failure_expected_ = false;
   std::map<ServerId, std::unique_ptr<ParameterShard>> shards_;
   std::map<ServerId, std::unique_ptr<ParameterServer>> doors_;
   std::atomic<int64_t> pushed_ = 0;
@@ -364,6 +379,35 @@ TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
   EXPECT_LT(longest.count(), 10) << "a call's own patience is 15 seconds, the silence 1";
   EXPECT_FALSE(world.fleet().map().servers.contains(ServerId(2)));
   ASSERT_TRUE(world.Push(*worker, batch).ok());
+}
+
+TEST_F(ParameterFleetTest, TheLastCopyIsWaitedForWhileItIsSilent) {
+  World world(plan_, *network_, 2, std::nullopt, std::nullopt, 2);
+  world.Beat();
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  world.Await([&] { return world.Happened("server_silent"); });  // both are, and neither is given up
+  EXPECT_EQ(world.fleet().map().servers.size(), 2U);
+  const std::jthread beats([&world](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      world.Beat(ServerId(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  // One is back: the other is not needed any more. The new one reports itself with the first.
+  world.Await([&] { return !world.fleet().map().servers.contains(ServerId(0)); });
+  EXPECT_TRUE(world.Stopped(ServerId(0)));
+  EXPECT_FALSE(world.Stopped(ServerId(1)));
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
+}
+
+TEST_F(ParameterFleetTest, TheLastCopyIsGivenUpInTheEnd) {
+  World world(plan_, *network_, 1, std::nullopt, std::nullopt, 0.2, 0.8);
+  world.Await([&] { return world.Failure().code() == Code::kUnavailable; });
+  EXPECT_NE(world.Failure().ToString().find("only copy of 16 of 16"), std::string::npos)
+      << world.Failure().ToString();
+  EXPECT_TRUE(world.Happened("server_silent"));
+  EXPECT_TRUE(world.fleet().lost_partitions());
 }
 
 TEST_F(ParameterFleetTest, AServerThatIsNotWantedAnyMoreDoesNotStart) {
