@@ -230,7 +230,7 @@ void ElasticDl(Report& report) {
       "\nE2: Nginx grows from 0 to 14 of 21 processors and shrinks again, the job has the rest. "
       "E2b: "
       "the same on 320, 4.5 times as slowly. A dip is a time during which less than everything "
-      "runs: pods that start and end, and the 4 s for which room has to last before a job "
+      "runs: pods that start and end, and the half second for which room has to last before a job "
       "grows.\n\n"
       "| | used | longest dip (s) | ElasticDL, published | goal |\n|---|---|---|---|---|\n");
   const ExperimentResult small = Mean(RunElasticDlE2, Quick(Scaling::kAutoscaler));

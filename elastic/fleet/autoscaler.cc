@@ -158,6 +158,11 @@ bool SuspendOthers(const ClusterState& state, const AutoscalerOptions& options,
   return false;
 }
 
+GrowthCaution CautionOf(const ClusterJob& job, const AutoscalerHistory& history) {
+  const auto found = history.growth.find(job.name);
+  return found == history.growth.end() ? GrowthCaution() : found->second;
+}
+
 constexpr char kSuspended[] =
     "suspended: a job of a higher priority needs the room; it goes on from its checkpoint when "
     "there is some";
@@ -222,6 +227,8 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
   for (size_t i = 0; i < jobs; ++i) {
     held[i] = holds(i, wanted->counts()[i]);
   }
+  const GrowthWaits waits{options.first_wait_seconds, options.hysteresis_seconds,
+                          options.payback_seconds};
   bool impatient = false;
   for (size_t i = 0; i < jobs; ++i) {
     const ClusterJob& job = state.jobs[i];
@@ -229,8 +236,8 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
     if (held[i] < job.min || wanted->counts()[i] <= held[i]) {
       continue;
     }
-    if (!patience.IsOver(job.name, options.hysteresis_seconds, history.wants_more_since,
-                         decision.history.wants_more_since)) {
+    if (!patience.IsOver(job.name, WaitBeforeGrowth(CautionOf(job, history), waits, now),
+                         history.wants_more_since, decision.history.wants_more_since)) {
       limits[i] = held[i];
       impatient = true;
     }
@@ -245,6 +252,14 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
   }
   SharingPlan plan(state, options, limits);
   plan.Make();
+  for (size_t i = 0; i < jobs; ++i) {
+    const ClusterJob& job = state.jobs[i];
+    const bool gave_up = history.wants_more_since.contains(job.name) &&
+                         !decision.history.wants_more_since.contains(job.name);
+    decision.history.growth[job.name] =
+        CautionAfter(CautionOf(job, history), std::max(running[i], job.granted), plan.counts()[i],
+                     gave_up, waits, now);
+  }
 
   std::vector<Capacity> room;  // really there
   for (const ClusterNode& node : state.nodes) {

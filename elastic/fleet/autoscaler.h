@@ -10,13 +10,16 @@
 
 #include "base/clock.h"
 #include "elastic/fleet/cluster_state.h"
+#include "elastic/fleet/growth_caution.h"
 
 namespace sluice::elastic {
 
 struct AutoscalerOptions {
   double load = 1;  // fraction of the whole cluster's capacity that may be used
-  // More workers are started only when there has been room for them for this long: room that comes
-  // and goes is not worth the starts. A reduction takes effect at once.
+  // More workers are started only when there has been room for them for a while, which begins at
+  // the first figure and doubles up to the second where room comes and goes, which is not worth the
+  // starts (growth_caution.h). A reduction takes effect at once.
+  double first_wait_seconds = 0.5;
   double hysteresis_seconds = 4;
   // A worker that adds less than this fraction of the first one's throughput is past the knee.
   double knee = 0.2;
@@ -36,6 +39,7 @@ struct AutoscalerHistory {
   // smallest number, or since it was found that no suspension would help it; since when a suspended
   // one could start again.
   std::map<std::string, TimePoint> wants_more_since, blocked_since, fits_since;
+  std::map<std::string, GrowthCaution> growth;  // by job, too
 };
 
 struct ScalingDecision {
