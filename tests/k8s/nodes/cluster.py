@@ -133,8 +133,11 @@ class Cluster:
                 if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
 
     def gateway_pod(self, namespace=NAMESPACE):
-        """Its pod's name and address."""
-        pod = until(lambda: self.gateways(namespace), 300, "a gateway runs")[0]
+        """The name and address of one that answers."""
+        def ready():
+            return [pod for pod in self.gateways(namespace) for condition in pod["status"].get("conditions", [])
+                    if (condition["type"], condition["status"]) == ("Ready", "True")]
+        pod = until(ready, 300, "a gateway is ready")[0]
         return pod["metadata"]["name"], pod["status"]["podIP"]
 
     def client(self, *statements, namespace=NAMESPACE):

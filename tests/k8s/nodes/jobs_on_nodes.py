@@ -26,7 +26,7 @@ class JobsOnNodes(unittest.TestCase):
         after = training.last_job(self.cluster)
         self.client = self.cluster.client(statement(model, epochs, more, cpu))
         self.addCleanup(self.client.kill)
-        return Training(self.cluster, model, after)
+        return Training(self.cluster, model, after, self.client)
 
     def expect(self, epochs):
         """What a job of so many epochs comes to where nobody disturbs it."""

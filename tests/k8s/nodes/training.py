@@ -20,11 +20,17 @@ def statement(model, epochs, more="engine.num_workers=2, engine.max_workers=2, e
 class Training:
     """One job, as its row and its events show it."""
 
-    def __init__(self, cluster, model, after=0):
-        """The newest job of that model, later than job `after`."""
+    def __init__(self, cluster, model, after=0, client=None):
+        """The newest job of that model, later than job `after`; `client`: the psql that asked for it."""
         self.cluster, self.model = cluster, model
         query = f"SELECT max(id) FROM sluice.jobs WHERE model = '{model}' AND id > {after}"
-        self.job = int(until(lambda: cluster.database.value(query), 180, f"a job for {model}"))
+
+        def number():
+            refused = client is not None and client.poll() is not None
+            found = cluster.database.value(query)
+            assert found or not refused, f"no job for {model}: {client.stdout.read()}"
+            return found
+        self.job = int(until(number, 180, f"a job for {model}"))
 
     def _value(self, query):
         return self.cluster.database.value(query)
