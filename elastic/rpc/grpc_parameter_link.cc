@@ -8,12 +8,15 @@
 
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/exchange_internal.h"
+#include "elastic/transport/message_stream_internal.h"
 #include "elastic/rpc/wire_internal.h"
 
 namespace sluice::elastic {
 namespace {
 
 constexpr auto kRetryWait = std::chrono::milliseconds(20);
+// For one attempt: a machine without power answers nothing.
+constexpr auto kConnecting = std::chrono::seconds(1);
 // While servers are awaited, how often the master is asked whether they are still the right ones.
 constexpr auto kMapCheck = std::chrono::milliseconds(500);
 
@@ -22,6 +25,7 @@ class RemoteParameters final : public ParameterLink {
   RemoteParameters(const PartitionMap& map, MapSource newer_map, JobKey key,
                    const models::Network& network, bool bf16, std::stop_token stop)
       : key_(std::move(key)),
+        encryption_(Encryption::Make(key_)),
         stop_(std::move(stop)),
         newer_map_(std::move(newer_map)),
         packer_(network, static_cast<uint32_t>(map.primary.size()), bf16) {
@@ -67,10 +71,14 @@ class RemoteParameters final : public ParameterLink {
         AppliedReply reply;
         grpc::ClientContext context;
         Prepare(&context, key_.token);
-        server.status = server.stub->Applied(&context, request, &reply);
+        if (server.stub == nullptr) {
+          server.stub = ParameterService::NewStub(OpenChannel(server.address, key_));
+        }
+        server.status =
+            FromGrpc(server.stub->Applied(&context, request, &reply), server.part.server);
         again = again || Unreachable(server) || reply.wrong_owner();
         if (!server.status.ok() && !Unreachable(server)) {
-          return FromGrpc(server.status, server.part.server);
+          return server.status;
         }
         everywhere = std::min(everywhere, BatchIndex(reply.batches()));
       }
@@ -84,9 +92,11 @@ class RemoteParameters final : public ParameterLink {
  private:
   struct Server {
     ExchangePart part;
-    std::unique_ptr<ParameterService::Stub> stub;
+    std::string address;
+    MessageStream stream;
+    std::unique_ptr<ParameterService::Stub> stub;  // for all but exchanges; null: not used yet
     bool answered = false;
-    grpc::Status status;
+    Status status;
   };
   using Work = ExchangePacker::Work;
   using Clock = std::chrono::steady_clock;
@@ -96,9 +106,9 @@ class RemoteParameters final : public ParameterLink {
                               std::chrono::duration<double>(kRetrySeconds));
   }
   static bool Unreachable(const Server& server) {
-    return server.status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-           server.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
-           server.status.error_code() == grpc::StatusCode::CANCELLED;
+    return server.status.code() == Code::kUnavailable ||
+           server.status.code() == Code::kDeadlineExceeded ||
+           server.status.code() == Code::kCancelled;
   }
 
   void Follow(const PartitionMap& map) {
@@ -110,7 +120,7 @@ class RemoteParameters final : public ParameterLink {
         continue;
       }
       server.part.server = fmt::format("parameter server {} at {}", id, address);
-      server.stub = ParameterService::NewStub(OpenChannel(address, key_));
+      server.address = address;
       servers.push_back(std::move(server));
     }
     servers_.swap(servers);
@@ -128,7 +138,7 @@ class RemoteParameters final : public ParameterLink {
       for (const Server& server : servers_) {
         if (!server.answered) {
           return Unavailable(fmt::format("{} cannot be reached: {}", server.part.server,
-                                         server.status.error_message()));
+                                         server.status.message()));
         }
       }
       return Unavailable("the parameter servers cannot be reached");
@@ -169,7 +179,7 @@ class RemoteParameters final : public ParameterLink {
       bool again = false;
       for (Server& server : servers_) {
         if (!server.status.ok() && !Unreachable(server)) {
-          return FromGrpc(server.status, server.part.server);
+          return server.status;
         }
         server.answered = server.status.ok() && !server.part.reply.wrong_owner();
         again = again || !server.answered;
@@ -184,46 +194,45 @@ class RemoteParameters final : public ParameterLink {
     }
   }
 
+  // To all servers at the same time.
   void ExchangeOnce() {
-    if (servers_.size() == 1) {
-      // One server needs no queue: the plain call is the cheapest.
-      Server& server = servers_.front();
-      grpc::ClientContext context;
-      Prepare(&context, key_.token);
-      server.status = server.stub->Exchange(&context, server.part.request, &server.part.reply);
-      return;
-    }
-    grpc::CompletionQueue queue;
-    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-    std::vector<std::unique_ptr<grpc::ClientAsyncResponseReader<ExchangeReply>>> calls;
+    const auto until = Clock::now() + kCallDeadline;
     for (Server& server : servers_) {
-      if (server.answered) {
-        continue;
+      if (!server.answered) {
+        server.status = Send(server, until);
       }
-      contexts.push_back(std::make_unique<grpc::ClientContext>());
-      Prepare(contexts.back().get(), key_.token);
-      calls.push_back(
-          server.stub->AsyncExchange(contexts.back().get(), server.part.request, &queue));
-      calls.back()->Finish(&server.part.reply, &server.status, &server);
     }
-    void* tag = nullptr;
-    bool ok = false;
-    for (size_t left = calls.size(); left > 0;) {
-      const auto until = std::chrono::system_clock::now() + kMapCheck;
-      if (queue.AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT) {
-        --left;
-        continue;
+    for (Server& server : servers_) {
+      if (!server.answered && server.status.ok()) {
+        server.status = Receive(server, until);
       }
-      // A server that hangs is given up by the master long before the call's deadline.
+    }
+  }
+
+  Status Send(Server& server, Clock::time_point until) const {
+    if (!server.stream.open()) {
+      const auto connected = std::min(until, Clock::now() + kConnecting);
+      RETURN_IF_ERROR(encryption_.status());
+      ASSIGN_OR_RETURN(server.stream, MessageStream::Connect(server.address, key_,
+                                                             encryption_->get(), connected));
+    }
+    return server.stream.Send(server.part.request, until);
+  }
+
+  // A server that hangs is given up by the master long before the call's deadline.
+  Status Receive(Server& server, Clock::time_point until) {
+    for (;;) {
+      const auto look = std::min(until, Clock::now() + kMapCheck);
+      Status status = server.stream.Receive(&server.part.reply, look);
+      if (status.code() != Code::kDeadlineExceeded || !server.stream.open()) {
+        return status;
+      }
       const Result<PartitionMap> map = newer_map_(kNoMapVersion);
-      if (stop_.stop_requested() || (map.ok() && map->version > map_.version)) {
-        for (const auto& context : contexts) {
-          context->TryCancel();
-        }
+      if (Clock::now() >= until || stop_.stop_requested() ||
+          (map.ok() && map->version > map_.version)) {
+        server.stream = MessageStream();  // an answer may still come
+        return Unavailable("there was no answer in time");
       }
-    }
-    queue.Shutdown();
-    while (queue.Next(&tag, &ok)) {
     }
   }
 
@@ -237,6 +246,7 @@ class RemoteParameters final : public ParameterLink {
   }
 
   const JobKey key_;
+  const Result<std::shared_ptr<const Encryption>> encryption_;
   const std::stop_token stop_;
   const MapSource newer_map_;
   ExchangePacker packer_;

@@ -25,8 +25,6 @@
 // Conversion of the engine's types to messages. Included by the gRPC shells only.
 namespace sluice::elastic {
 
-// The overhead of a push that is shipped on to a replica.
-inline constexpr int kEnvelopeBytes = 1 << 20;
 // The largest message to a master: a piece of the weights, the metrics of a shard.
 inline constexpr int kMaxMasterMessageBytes = 64 << 20;
 // For calls whose duration depends on the size of a model or a partition.

@@ -14,6 +14,7 @@
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/replication_internal.h"
 #include "elastic/storage/background.h"
+#include "elastic/transport/stream_server_internal.h"
 
 namespace sluice::elastic {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 // How long a pull for a step that is not open yet waits in the server; then the worker checks
 // whether there are lanes without a holder.
 constexpr double kStepWaitSeconds = 0.05;
+constexpr auto kForever = MessageStream::Deadline::max();
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 // Pushes of several workers and shipments of other servers arriving at the same time.
 constexpr ServerLimits kLimits{.name = "parameter server",
@@ -51,11 +53,28 @@ class Service final : public ParameterService::StreamedService {
         shard_(shard),
         replication_({options.self, options.key, std::move(options.base)}, shard) {}
 
-  grpc::Status StreamedExchange(grpc::ServerContext* context,
-                                Call<ExchangeRequest, ExchangeReply>* call) override {
-    return ForMember(*context, call, [this](ExchangeRequest* request, ExchangeReply* reply) {
-      return RunExchange(request, reply);
-    });
+  // Answers a worker's exchanges.
+  void Serve(MessageStream& stream) {
+    ExchangeRequest request;
+    ExchangeReply reply;
+    while (stream.open()) {
+      Status status = stream.Receive(&request, kForever);
+      if (!stream.open()) {
+        return;
+      }
+      const auto until = std::chrono::steady_clock::now() + kCallDeadline;
+      reply.Clear();
+      if (status.ok()) {
+        status = Guarded("an exchange", [&] { return RunExchange(&request, &reply); });
+      }
+      if (status.ok()) {
+        status = stream.Send(reply, until);
+      }
+      if (!status.ok() && stream.open()) {
+        // A worker that is gone needs none.
+        static_cast<void>(stream.SendError(status, until));
+      }
+    }
   }
 
   grpc::Status StreamedApplied(grpc::ServerContext* context,
@@ -334,8 +353,13 @@ class Service final : public ParameterService::StreamedService {
 class Server final : public ParameterServer {
  public:
   Server(Options options, ParameterShard& shard)
-      : host_(options.host), key_(options.key), service_(std::move(options), shard) {
-    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, key_, &service_);
+      : host_(options.host),
+        key_(options.key),
+        service_(std::move(options), shard),
+        streams_(key_, [this](MessageStream& stream) { service_.Serve(stream); }) {
+    Result<std::unique_ptr<RpcServer>> server =
+        StartServer(kLimits, host_, key_, &service_,
+                    [this](Socket connection) { streams_.Take(std::move(connection)); });
     if (server.ok()) {
       server_ = *std::move(server);
     }
@@ -357,6 +381,7 @@ class Server final : public ParameterServer {
   const std::string host_;
   const JobKey key_;
   Service service_;
+  StreamServer streams_;
   std::unique_ptr<RpcServer> server_;
 };
 

@@ -67,10 +67,12 @@ std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const JobKey& key
 }  // namespace
 
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
-                                               const JobKey& key, grpc::Service* service) {
+                                               const JobKey& key, grpc::Service* service,
+                                               Acceptor::HandOn streams) {
   return RpcServer::Start(
       AddressOf(host, 0), limits, ServerCredentialsOf(key),
-      [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
+      [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); },
+      std::move(streams));
 }
 
 namespace {
@@ -109,22 +111,16 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Job
 }
 
 grpc::Status CheckToken(const grpc::ServerContext& context, const JobKey& key) {
-  const auto found = context.client_metadata().find(kTokenKey);
-  if (found == context.client_metadata().end() ||
-      std::string_view(found->second.data(), found->second.size()) != key.token) {
-    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "this process belongs to another job");
-  }
-  const auto build = context.client_metadata().find(kBuildKey);
-  const std::string theirs = build == context.client_metadata().end()
-                                 ? BuildId()
-                                 : std::string(build->second.data(), build->second.size());
-  if (key.encrypts() && theirs != BuildId()) {
-    return ToGrpc(FailedPrecondition(fmt::format("all processes of a job are of one build: the one "
-                                                 "that calls is {}, the one that it calls is {}",
-                                                 theirs, BuildId()))
-                      .Hint("name the image of the pods by its digest"));
-  }
-  return grpc::Status::OK;
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(kTokenKey), build = metadata.find(kBuildKey);
+  const auto text = [](const grpc::string_ref& value) {
+    return std::string_view(value.data(), value.size());
+  };
+  // Programs that were linked without an id have none to say.
+  return ToGrpc(found == metadata.end()
+                    ? Status(Code::kPermissionDenied, "this process belongs to another job")
+                    : CheckMember(key, text(found->second),
+                                  build == metadata.end() ? BuildId() : text(build->second)));
 }
 
 void Prepare(grpc::ClientContext* context, const std::string& token) {

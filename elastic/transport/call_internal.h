@@ -15,6 +15,7 @@
 
 #include "elastic/ids.h"
 #include "elastic/transport/job_key.h"
+#include "elastic/transport/message_limits.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "elastic/transport/status_codec_internal.h"
 
@@ -22,9 +23,6 @@
 // shells only.
 namespace sluice::elastic {
 
-// The largest message: a server's slice of the dense tensors both ways. Larger models need more
-// servers.
-inline constexpr int kMaxMessageBytes = 1 << 29;
 // A process that does not answer for this long is treated as unreachable.
 inline constexpr auto kCallDeadline = std::chrono::seconds(20);
 inline constexpr char kTokenKey[] = "x-sluice-token";
@@ -37,7 +35,8 @@ Status FromGrpc(const grpc::Status& status, const std::string& context);
 
 // `host`: any free port of it; or a whole address: "unix...:", "HOST:PORT" ("[HOST]:PORT").
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
-                                               const JobKey& key, grpc::Service* service);
+                                               const JobKey& key, grpc::Service* service,
+                                               Acceptor::HandOn streams = nullptr);
 // The address of a server that was started with that `host`.
 std::string AddressOf(const std::string& host, int port);
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const JobKey& key);

@@ -12,33 +12,31 @@
 #include <climits>
 #include <utility>
 
+#include "elastic/transport/tls_wire_internal.h"
+
 namespace sluice::elastic {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-bool Again() {
-  return errno == EAGAIN || errno == EINTR;
+TlsWire& WireOf(BIO* bio) {
+  return *static_cast<TlsWire*>(BIO_get_data(bio));
 }
 
-int DescriptorOf(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio)));
-}
-
-// OpenSSL's own BIO writes without MSG_NOSIGNAL: a closed peer would end this process.
 int WriteBio(BIO* bio, const char* bytes, int count) {
   BIO_clear_retry_flags(bio);
-  const ssize_t sent = send(DescriptorOf(bio), bytes, static_cast<size_t>(count), MSG_NOSIGNAL);
-  if (sent < 0 && Again()) {
+  errno = EAGAIN;
+  const int sent = WireOf(bio).Write(bytes, count);
+  if (sent < 0 && MayTryAgain()) {
     BIO_set_retry_write(bio);
   }
-  return static_cast<int>(sent);
+  return sent;
 }
 
 int ReadBio(BIO* bio, char* bytes, int count) {
   BIO_clear_retry_flags(bio);
-  const ssize_t got = recv(DescriptorOf(bio), bytes, static_cast<size_t>(count), 0);
-  if (got < 0 && Again()) {
+  const ssize_t got = WireOf(bio).Read(bytes, count);
+  if (got < 0 && MayTryAgain()) {
     BIO_set_retry_read(bio);
   }
   return static_cast<int>(got);
@@ -69,6 +67,10 @@ std::string LastError() {
   return text;
 }
 
+// As strong as the key pair's curve (128 bits), and the fastest.
+constexpr char kCiphers[] = "TLS_AES_128_GCM_SHA256";
+constexpr size_t kReadBytes = 256 << 10;
+
 class Context final : public Encryption {
  public:
   Context() : context_(SSL_CTX_new(TLS_method())) {}
@@ -89,13 +91,17 @@ class Context final : public Encryption {
                       SSL_CTX_use_PrivateKey(context_, pair) == 1 &&
                       SSL_CTX_check_private_key(context_) == 1 &&
                       X509_STORE_add_cert(SSL_CTX_get_cert_store(context_), certificate) == 1 &&
-                      SSL_CTX_set_num_tickets(context_, 0) == 1;  // sessions are not resumed
+                      SSL_CTX_set_num_tickets(context_, 0) == 1 &&  // sessions are not resumed
+                      SSL_CTX_set_ciphersuites(context_, kCiphers) == 1;
     EVP_PKEY_free(pair);
     X509_free(certificate);
     BIO_free(key_text);
     BIO_free(certificate_text);
     if (used) {
       SSL_CTX_set_verify(context_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+      // Several records at a time from the system.
+      SSL_CTX_set_read_ahead(context_, 1);
+      SSL_CTX_set_default_read_buffer_len(context_, kReadBytes);
       SSL_CTX_set_mode(context_,
                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     }
@@ -113,28 +119,54 @@ ptrdiff_t Outcome(SSL* session, int answer) {
   return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? 0 : -1;
 }
 
-bool WaitFor(int descriptor, short what, SteadyTime until) {
-  while (std::chrono::steady_clock::now() < until) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until - std::chrono::steady_clock::now());
-    pollfd entry{descriptor, what, 0};
-    if (poll(&entry, 1, static_cast<int>(left.count()) + 1) > 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 struct Connection::Session {
-  explicit Session(SSL* made) : ssl(made) {}
+  Session(SSL* made, int descriptor) : ssl(made), wire(descriptor) {}
   ~Session() { SSL_free(ssl); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
+  ptrdiff_t Send(std::span<const std::byte> bytes);
 
   SSL* const ssl;
+  TlsWire wire;
+  // Bytes that the caller has been told found no room, and whose record waits in `wire`.
+  ptrdiff_t held = 0;
 };
+
+ptrdiff_t Connection::Session::Send(std::span<const std::byte> bytes) {
+  if (!wire.Flush()) {
+    return -1;
+  }
+  if (!wire.empty()) {
+    return 0;
+  }
+  if (held > 0) {
+    return std::exchange(held, 0);
+  }
+  ptrdiff_t taken = 0, last = 0;
+  while (static_cast<size_t>(taken) < bytes.size()) {
+    const std::span<const std::byte> rest = bytes.subspan(static_cast<size_t>(taken));
+    const int count = static_cast<int>(std::min<size_t>(rest.size(), INT_MAX));
+    const int sent = SSL_write(ssl, rest.data(), count);
+    if (sent <= 0) {
+      if (Outcome(ssl, sent) < 0) {
+        return -1;
+      }
+      break;
+    }
+    last = sent;
+    taken += last;
+  }
+  if (!wire.Flush()) {
+    return -1;
+  }
+  if (!wire.empty() && taken > 0) {
+    held = last;
+    return taken - last;
+  }
+  return taken;
+}
 
 Result<std::shared_ptr<const Encryption>> Encryption::Make(const JobKey& key) {
   if (!key.encrypts()) {
@@ -166,13 +198,13 @@ Result<Connection> Connection::Open(Socket socket, const Encryption* encryption,
   }
   const int descriptor = connection.descriptor();
   SSL* const ssl = SSL_new(dynamic_cast<const Context&>(*encryption).get());
-  connection.session_ = std::make_unique<Session>(ssl);
+  connection.session_ = std::make_unique<Session>(ssl, descriptor);
   BIO* const bio = BIO_new(SocketMethod());
   if (ssl == nullptr || bio == nullptr) {
     BIO_free(bio);
     return Internal("TLS cannot be set up").Detail(LastError());
   }
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)));
+  BIO_set_data(bio, &connection.session_->wire);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl, bio, bio);
   // An outgoing connection may still be in progress.
@@ -182,6 +214,7 @@ Result<Connection> Connection::Open(Socket socket, const Encryption* encryption,
   for (;;) {
     const int answer = accepted ? SSL_accept(ssl) : SSL_connect(ssl);
     if (answer == 1) {
+      connection.session_->wire.Collect();
       return connection;
     }
     const int error = SSL_get_error(ssl, answer);
@@ -200,17 +233,15 @@ ptrdiff_t Connection::Send(std::span<const iovec> pieces) {
     message.msg_iov = const_cast<iovec*>(pieces.data());
     message.msg_iovlen = pieces.size();
     const ssize_t sent = sendmsg(descriptor(), &message, MSG_NOSIGNAL);
-    return sent < 0 && Again() ? 0 : sent;
+    return sent < 0 && MayTryAgain() ? 0 : sent;
   }
-  const int count = static_cast<int>(std::min<size_t>(pieces[0].iov_len, INT_MAX));
-  const int sent = SSL_write(session_->ssl, pieces[0].iov_base, count);
-  return sent > 0 ? sent : Outcome(session_->ssl, sent);
+  return session_->Send({static_cast<const std::byte*>(pieces[0].iov_base), pieces[0].iov_len});
 }
 
 ptrdiff_t Connection::Receive(std::span<std::byte> room) {
   if (session_ == nullptr) {
     const ssize_t got = recv(descriptor(), room.data(), room.size(), 0);
-    return got > 0 ? got : got < 0 && Again() ? 0 : -1;
+    return got > 0 ? got : got < 0 && MayTryAgain() ? 0 : -1;
   }
   const int count = static_cast<int>(std::min<size_t>(room.size(), INT_MAX));
   const int got = SSL_read(session_->ssl, room.data(), count);

@@ -101,6 +101,19 @@ Result<JobKey> MakeJobKey(std::string token) {
   return made;
 }
 
+Status CheckMember(const JobKey& key, std::string_view token, std::string_view build) {
+  if (token != key.token) {
+    return Status(Code::kPermissionDenied, "this process belongs to another job");
+  }
+  if (key.encrypts() && build != BuildId()) {
+    return FailedPrecondition(fmt::format("all processes of a job are of one build: the one that "
+                                          "calls is {}, the one that it calls is {}",
+                                          build, BuildId()))
+        .Hint("name the image of the pods by its digest");
+  }
+  return Status();
+}
+
 const std::string& BuildId() {
   static const std::string id = [] {
     std::string found;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/status.h"
@@ -27,6 +28,11 @@ struct JobKey {
 Result<JobKey> MakeJobKey(std::string token);
 // The certificate's subject.
 inline constexpr char kJobName[] = "sluice-job";
+
+// Whether who said this token and build belongs to the job. PermissionDenied: a stranger.
+// FailedPrecondition: between machines, where each may have an image of another build, a process of
+// another build.
+Status CheckMember(const JobKey& key, std::string_view token, std::string_view build);
 
 // Of this program: processes of one job have the same build. Empty: it was linked without.
 const std::string& BuildId();

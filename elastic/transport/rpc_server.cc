@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 #include <grpcpp/resource_quota.h>
+#include <sys/socket.h>
 
 #include <utility>
+
+#include "elastic/transport/message_stream_internal.h"
 
 namespace sluice::elastic {
 namespace {
@@ -53,12 +56,18 @@ void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
   }
 }
 
+bool BeginsStream(const Socket& connection) {
+  char byte = 0;
+  return recv(connection.descriptor(), &byte, 1, MSG_PEEK) == 1 && byte == kStreamByte;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, const ServerLimits& limits,
     const std::shared_ptr<grpc::ServerCredentials>& credentials,
-    const std::function<void(grpc::ServerBuilder& builder)>& add_services) {
+    const std::function<void(grpc::ServerBuilder& builder)>& add_services,
+    Acceptor::HandOn streams) {
   std::unique_ptr<RpcServer> server(new RpcServer());
   ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Listen(address));
   server->port_ = server->acceptor_->port();
@@ -71,7 +80,11 @@ Result<std::unique_ptr<RpcServer>> RpcServer::Start(
   if (server->server_ == nullptr) {
     return Unavailable(fmt::format("the {} cannot be started on {}", limits.name, address));
   }
-  server->acceptor_->Start([raw = server.get()](Socket connection) {
+  server->acceptor_->Start([raw = server.get(), streams = std::move(streams)](Socket connection) {
+    if (streams != nullptr && BeginsStream(connection)) {
+      streams(std::move(connection));
+      return;
+    }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
     parameters.fd = connection.Release();
     raw->connections_->HandleNewConnection(&parameters);

@@ -35,11 +35,12 @@ struct ServerLimits {
 class RpcServer {
  public:
   // `address` as for the Acceptor. `add_services` registers the services, and only needs to outlive
-  // the call.
+  // the call. `streams`: gets the connections that are message streams; none are accepted without.
   static Result<std::unique_ptr<RpcServer>> Start(
       const std::string& address, const ServerLimits& limits,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
-      const std::function<void(grpc::ServerBuilder& builder)>& add_services);
+      const std::function<void(grpc::ServerBuilder& builder)>& add_services,
+      Acceptor::HandOn streams = nullptr);
   ~RpcServer();  // like Shutdown without a grace period
 
   int port() const { return port_; }

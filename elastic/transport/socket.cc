@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -23,6 +25,7 @@ constexpr int kBufferBytes = 4 << 20;
 constexpr int kBacklog = 128;
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kTcpPrefix = "tcp:";
+constexpr std::string_view kAbstractPrefix = "unix-abstract:";
 
 union AnyAddress {
   sockaddr generic;
@@ -44,12 +47,15 @@ Status Tune(int descriptor, bool tcp) {
   return tcp ? Option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1) : Status();
 }
 
-socklen_t UnixAddress(std::string_view name, AnyAddress* address) {
+// `abstract`: the leading zero byte makes it an abstract name.
+socklen_t LocalAddress(std::string_view name, bool abstract, AnyAddress* address) {
   address->local = {};
   address->local.sun_family = AF_UNIX;
-  // The leading zero byte makes it an abstract name.
-  std::memcpy(address->local.sun_path + 1, name.data(), name.size());
+  std::memcpy(address->local.sun_path + (abstract ? 1 : 0), name.data(), name.size());
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+socklen_t UnixAddress(std::string_view name, AnyAddress* address) {
+  return LocalAddress(name, true, address);
 }
 
 Result<socklen_t> TcpAddress(const std::string& host, uint16_t port, AnyAddress* address) {
@@ -89,6 +95,24 @@ Status SystemError(const std::string& what) {
 Socket::~Socket() {
   if (descriptor_ >= 0) {
     close(descriptor_);
+  }
+}
+
+bool WaitFor(int descriptor, short events, std::chrono::steady_clock::time_point until) {
+  for (;;) {
+    int wait = -1;
+    if (until != std::chrono::steady_clock::time_point::max()) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          until - std::chrono::steady_clock::now());
+      wait = static_cast<int>(std::max<int64_t>(left.count() + 1, 0));
+    }
+    pollfd entry{descriptor, events, 0};
+    if (poll(&entry, 1, wait) > 0) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() >= until) {
+      return false;
+    }
   }
 }
 
@@ -143,31 +167,82 @@ Socket Listener::Accept() const {
   return socket;
 }
 
-Result<Socket> ConnectTo(const std::string& text) {
-  AnyAddress address;
-  socklen_t length = 0;
-  const bool tcp = text.starts_with(kTcpPrefix);
-  if (tcp) {
-    const size_t colon = text.rfind(':');
-    uint16_t port = 0;
-    std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
-    ASSIGN_OR_RETURN(length, TcpAddress(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size()),
-                                        port, &address));
-  } else if (text.starts_with(kUnixPrefix) && text.size() < sizeof(address.local.sun_path)) {
-    length = UnixAddress(std::string_view(text).substr(kUnixPrefix.size()), &address);
-  } else {
-    return InvalidArgument(fmt::format("'{}' is not the address of a worker", text));
-  }
+namespace {
+
+Result<Socket> Connect(const AnyAddress& address, socklen_t length, const std::string& text) {
   const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
   Socket made(socket(address.generic.sa_family, type, 0));
   if (!made.open()) {
     return SystemError("a socket");
   }
-  RETURN_IF_ERROR(Tune(made.descriptor(), tcp));
+  RETURN_IF_ERROR(Tune(made.descriptor(), address.generic.sa_family != AF_UNIX));
   if (connect(made.descriptor(), &address.generic, length) != 0 && errno != EINPROGRESS) {
     return SystemError(fmt::format("connecting to {}", text));
   }
   return made;
+}
+
+// "HOST:PORT"
+Result<socklen_t> TcpAddressOf(std::string_view text, AnyAddress* address) {
+  const size_t colon = text.rfind(':');
+  uint16_t port = 0;
+  if (colon != std::string_view::npos) {
+    std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
+  }
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  }
+  return TcpAddress(std::string(host), port, address);
+}
+
+}  // namespace
+
+Result<Socket> ConnectTo(const std::string& text) {
+  AnyAddress address;
+  socklen_t length = 0;
+  if (text.starts_with(kTcpPrefix)) {
+    ASSIGN_OR_RETURN(length,
+                     TcpAddressOf(std::string_view(text).substr(kTcpPrefix.size()), &address));
+  } else if (text.starts_with(kUnixPrefix) && text.size() < sizeof(address.local.sun_path)) {
+    length = UnixAddress(std::string_view(text).substr(kUnixPrefix.size()), &address);
+  } else {
+    return InvalidArgument(fmt::format("'{}' is not the address of a worker", text));
+  }
+  return Connect(address, length, text);
+}
+
+Result<Socket> ConnectToServer(const std::string& text) {
+  AnyAddress address;
+  socklen_t length = 0;
+  const bool abstract = text.starts_with(kAbstractPrefix);
+  if (abstract || text.starts_with(kUnixPrefix)) {
+    const std::string_view name =
+        std::string_view(text).substr((abstract ? kAbstractPrefix : kUnixPrefix).size());
+    if (name.empty() || name.size() + 1 > sizeof(address.local.sun_path)) {
+      return InvalidArgument(fmt::format("'{}' is not a name for a local address", name));
+    }
+    length = LocalAddress(name, abstract, &address);
+  } else {
+    ASSIGN_OR_RETURN(length, TcpAddressOf(text, &address));
+  }
+  ASSIGN_OR_RETURN(Socket socket, Connect(address, length, text));
+  TuneServerConnection(socket);
+  return socket;
+}
+
+void TuneServerConnection(const Socket& socket) {
+  constexpr int kProbeSeconds = 1, kProbes = 2, kUnacknowledgedMs = 3'000;
+  const auto set = [&socket](int level, int name, int value) {
+    setsockopt(socket.descriptor(), level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_SNDBUF, kBufferBytes);
+  set(SOL_SOCKET, SO_RCVBUF, kBufferBytes);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kProbeSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
 }
 
 }  // namespace sluice::elastic

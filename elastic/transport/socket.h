@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,9 @@ class Socket {
   int descriptor_ = -1;
 };
 
+// Waits until poll reports one of these events. False: not in time. max(): there is no limit.
+bool WaitFor(int descriptor, short events, std::chrono::steady_clock::time_point until);
+
 // Unavailable: `what`, and the system's message for the last call.
 Status SystemError(const std::string& what);
 
@@ -53,6 +57,13 @@ class Listener {
   Socket socket_;
   std::string address_;
 };
+
+// Connects to a server's address, as Acceptor::Listen has it, with a numeric host; the connection
+// may still be in progress (poll for writing).
+Result<Socket> ConnectToServer(const std::string& address);
+// Large buffers; and, between machines, an error within some seconds of the other end's loss, which
+// says nothing. The system grants what it allows.
+void TuneServerConnection(const Socket& socket);
 
 // Connects to a Listener's address; the connection may still be in progress (poll for writing).
 Result<Socket> ConnectTo(const std::string& address);

@@ -14,6 +14,7 @@
 
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
+#include "elastic/transport/message_stream_internal.h"
 
 // Processes without the job's token, and processes that have it but send nonsense.
 namespace sluice::elastic {
@@ -96,8 +97,8 @@ class StrangerTest : public ::testing::Test {
 
 // A call without the token is refused before any message is received.
 TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
-  for (const char* method : {"Exchange", "Applied", "Keep", "Export", "Install", "Fill", "Snapshot",
-                             "Write", "Replicate"}) {
+  for (const char* method :
+       {"Applied", "Keep", "Export", "Install", "Fill", "Snapshot", "Write", "Replicate"}) {
     EXPECT_EQ(WithoutMessage(server_->address(), std::string(kParameters) + method, "another"),
               grpc::StatusCode::PERMISSION_DENIED)
         << method;
@@ -108,6 +109,10 @@ TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
               grpc::StatusCode::PERMISSION_DENIED)
         << method;
   }
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  EXPECT_EQ(
+      MessageStream::Connect(server_->address(), "another", nullptr, soon).status().code(),
+      Code::kPermissionDenied);
 }
 
 size_t PeakMegabytes() {
@@ -139,7 +144,7 @@ TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
       grpc::Status status;
       grpc::CompletionQueue queue;
       const auto call =
-          stub.PrepareUnaryCall(&context, std::string(kParameters) + "Exchange", request, &queue);
+          stub.PrepareUnaryCall(&context, std::string(kParameters) + "Replicate", request, &queue);
       call->StartCall();
       call->Finish(&reply, &status, &status);
       void* tag = nullptr;
@@ -245,11 +250,13 @@ TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
   for (size_t t = 0; t < network_->tables().size(); ++t) {
     pull.add_tables();
   }
-  grpc::ClientContext context;
-  Prepare(&context, kJobToken);
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  MessageStream stream =
+      MessageStream::Connect(server_->address(), kJobToken, nullptr, soon).value();
   ExchangeReply reply;
-  const grpc::Status status = parameters_->Exchange(&context, request, &reply);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(stream.Send(request, soon).ok());
+  const Status status = stream.Receive(&reply, soon);
+  EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_TRUE(reply.wrong_owner());
 }
 

@@ -19,7 +19,7 @@ std::chrono::steady_clock::time_point Soon(double patience = 20) {
              std::chrono::duration<double>(patience));
 }
 
-void WaitFor(const Connection& connection, short what) {
+void WaitASecondFor(const Connection& connection, short what) {
   pollfd entry{connection.descriptor(), what, 0};
   poll(&entry, 1, 1'000);
 }
@@ -69,7 +69,7 @@ TEST(Connection, CarriesWhatIsMoreThanARecord) {
         ASSERT_GE(more, 0);
         sent += static_cast<size_t>(more);
         if (more == 0) {
-          WaitFor(*ends.made, POLLOUT);
+          WaitASecondFor(*ends.made, POLLOUT);
         }
       }
     });
@@ -82,13 +82,13 @@ TEST(Connection, CarriesWhatIsMoreThanARecord) {
       got += static_cast<size_t>(more);
       if (more == 0) {
         EXPECT_FALSE(ends.accepted->holds_more());
-        WaitFor(*ends.accepted, POLLIN);
+        WaitASecondFor(*ends.accepted, POLLIN);
       }
     }
     EXPECT_EQ(heard, text);
     *ends.made = Connection();
     std::byte room[1];
-    WaitFor(*ends.accepted, POLLIN);
+    WaitASecondFor(*ends.accepted, POLLIN);
     EXPECT_EQ(ends.accepted->Receive(room), -1) << "it has gone";
   }
 }

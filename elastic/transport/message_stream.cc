@@ -1,0 +1,202 @@
+#include "elastic/transport/message_stream_internal.h"
+
+#include <fmt/core.h>
+#include <google/protobuf/message_lite.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "elastic/transport/message_limits.h"
+#include "elastic/transport/status_codec_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+using Deadline = MessageStream::Deadline;
+
+// In clear, before a TLS handshake.
+constexpr std::string_view kOpening = "SLUICE1\n";
+static_assert(kOpening.front() == kStreamByte);
+constexpr size_t kMaxHelloBytes = 4096;
+constexpr size_t kFirstRoom = 16 << 10;
+
+Status ReadOpening(const Socket& socket, Deadline until) {
+  std::array<char, kOpening.size()> bytes{};
+  size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t more = recv(socket.descriptor(), bytes.data() + got, bytes.size() - got, 0);
+    if (more > 0) {
+      got += static_cast<size_t>(more);
+    } else if (more == 0 || (errno != EAGAIN && errno != EINTR)) {
+      return Unavailable("the other end has closed the connection");
+    } else if (!WaitFor(socket.descriptor(), POLLIN, until)) {
+      return Unavailable("there was no answer in time");
+    }
+  }
+  return std::string_view(bytes.data(), bytes.size()) == kOpening
+             ? Status()
+             : InvalidArgument("not a stream of messages");
+}
+
+}  // namespace
+
+void MessageStream::Buffer::Reserve(size_t room, size_t kept) {
+  if (room <= room_) {
+    return;
+  }
+  std::unique_ptr<char[]> bytes(new char[room]);
+  std::copy_n(bytes_.get(), kept, bytes.get());
+  bytes_ = std::move(bytes);
+  room_ = room;
+}
+
+Result<MessageStream> MessageStream::Connect(const std::string& address, const JobKey& key,
+                                             const Encryption* encryption, Deadline until) {
+  ASSIGN_OR_RETURN(Socket socket, ConnectToServer(address));
+  if (!WaitFor(socket.descriptor(), POLLOUT, until)) {
+    return Unavailable("there was no answer in time");
+  }
+  // A connection that was not established fails here. The first bytes always have room.
+  if (send(socket.descriptor(), kOpening.data(), kOpening.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(kOpening.size())) {
+    return SystemError("connecting");
+  }
+  MessageStream stream;
+  ASSIGN_OR_RETURN(stream.connection_,
+                   Connection::Open(std::move(socket), encryption, false, until));
+  stream.most_ = kMaxMessageBytes + kEnvelopeBytes;
+  HelloProto hello;
+  hello.set_token(key.token);
+  hello.set_build(BuildId());
+  RETURN_IF_ERROR(stream.Send(hello, until));
+  const Status admitted = stream.Receive(&hello, until);
+  if (admitted.code() == Code::kDeadlineExceeded) {
+    return Unavailable("there was no answer in time");
+  }
+  RETURN_IF_ERROR(admitted);
+  return stream;
+}
+
+Result<MessageStream> MessageStream::Accept(Socket socket, const JobKey& key,
+                                            const Encryption* encryption, Deadline until) {
+  RETURN_IF_ERROR(ReadOpening(socket, until));
+  MessageStream stream;
+  ASSIGN_OR_RETURN(stream.connection_,
+                   Connection::Open(std::move(socket), encryption, true, until));
+  stream.most_ = kMaxHelloBytes;  // of somebody who may be a stranger
+  HelloProto hello;
+  RETURN_IF_ERROR(stream.Receive(&hello, until));
+  const Status allowed = CheckMember(key, hello.token(), hello.build());
+  if (!allowed.ok()) {
+    RETURN_IF_ERROR(stream.SendError(allowed, until));
+    return allowed;
+  }
+  RETURN_IF_ERROR(stream.Send(HelloProto(), until));
+  stream.most_ = kMaxMessageBytes + kEnvelopeBytes;
+  return stream;
+}
+
+Status MessageStream::Broken(const std::string& why) {
+  broken_ = true;
+  return Unavailable(why);
+}
+
+Status MessageStream::Send(const google::protobuf::MessageLite& message, Deadline until) {
+  return SendFrame(message, Kind::kMessage, until);
+}
+
+Status MessageStream::SendError(const Status& error, Deadline until) {
+  StatusProto proto;
+  ToProto(error, &proto);
+  return SendFrame(proto, Kind::kError, until);
+}
+
+Status MessageStream::SendFrame(const google::protobuf::MessageLite& message, Kind kind,
+                                Deadline until) {
+  const size_t bytes = message.ByteSizeLong();
+  if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
+    return ResourceExhausted(fmt::format("a message of {} bytes; {} are allowed", bytes,
+                                         kMaxMessageBytes));
+  }
+  const Header header{static_cast<uint32_t>(bytes), kind};
+  out_.Reserve(std::max(sizeof(header) + bytes, kFirstRoom), 0);
+  std::memcpy(out_.data(), &header, sizeof(header));
+  message.SerializeWithCachedSizesToArray(
+      reinterpret_cast<uint8_t*>(out_.data() + sizeof(header)));
+  return SendBytes({out_.data(), sizeof(header) + bytes}, until);
+}
+
+Status MessageStream::SendBytes(std::span<const char> bytes, Deadline until) {
+  while (!bytes.empty()) {
+    const iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+    const ptrdiff_t sent = connection_.Send({&piece, 1});
+    if (sent < 0) {
+      return Broken("the other end has closed the connection");
+    }
+    if (sent == 0 && !WaitFor(connection_.descriptor(), POLLOUT, until)) {
+      return Broken("the other end does not read");
+    }
+    bytes = bytes.subspan(static_cast<size_t>(sent));
+  }
+  return Status();
+}
+
+// All of a frame into in_.
+Status MessageStream::ReceiveFrame(size_t most, Deadline until) {
+  Header header;
+  for (;;) {
+    size_t wanted = sizeof(header);
+    if (received_ >= sizeof(header)) {
+      std::memcpy(&header, in_.data(), sizeof(header));
+      if (header.length > most) {
+        return Broken("a message that is longer than any may be");
+      }
+      wanted += header.length;
+      if (received_ >= wanted) {
+        return received_ == wanted ? Status() : Broken("more than an answer was received");
+      }
+    }
+    // Twice what has arrived: a length alone takes no memory.
+    in_.Reserve(std::max(std::min(wanted, 2 * received_), kFirstRoom), received_);
+    const std::span<char> room(in_.data() + received_, in_.room() - received_);
+    const ptrdiff_t got = connection_.Receive(std::as_writable_bytes(room));
+    if (got < 0) {
+      return Broken("the other end has closed the connection");
+    }
+    received_ += static_cast<size_t>(got);
+    if (got == 0 && !WaitFor(connection_.descriptor(), POLLIN, until)) {
+      return Status(Code::kDeadlineExceeded, "there was no answer in time");
+    }
+  }
+}
+
+Status MessageStream::Receive(google::protobuf::MessageLite* message, Deadline until) {
+  if (!open()) {
+    return Unavailable("the connection is closed");
+  }
+  RETURN_IF_ERROR(ReceiveFrame(most_, until));
+  Header header;
+  std::memcpy(&header, in_.data(), sizeof(header));
+  const char* const bytes = in_.data() + sizeof(header);
+  const auto length = static_cast<int>(header.length);
+  received_ = 0;
+  if (header.kind == Kind::kMessage) {
+    return message->ParseFromArray(bytes, length)
+               ? Status()
+               : InvalidArgument("a message between processes of a job cannot be read");
+  }
+  StatusProto error;
+  if (header.kind != Kind::kError || !error.ParseFromArray(bytes, length) ||
+      error.diagnostics().empty()) {
+    return Broken("an answer that cannot be read");
+  }
+  return FromProto(error);
+}
+
+}  // namespace sluice::elastic

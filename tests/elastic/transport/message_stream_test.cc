@@ -1,0 +1,204 @@
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "elastic/transport/acceptor.h"
+#include "elastic/transport/message_limits.h"
+#include "elastic/transport/status.pb.h"
+#include "elastic/transport/stream_server_internal.h"
+
+// Message streams and their server.
+namespace sluice::elastic {
+namespace {
+
+using Deadline = MessageStream::Deadline;
+
+Deadline In(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+Deadline InTime() {
+  return In(std::chrono::seconds(20));
+}
+
+// Sends each message back, and an error for one without a token.
+void Echo(MessageStream& stream) {
+  HelloProto message;
+  while (stream.Receive(&message, Deadline::max()).ok()) {
+    const Status sent = message.token().empty()
+                            ? stream.SendError(NotFound("no token").Hint("say one"), InTime())
+                            : stream.Send(message, InTime());
+    if (!sent.ok()) {
+      return;
+    }
+  }
+}
+
+// A stream server at a free port of this machine.
+class Streams {
+ public:
+  explicit Streams(const JobKey& key, StreamServer::Serve serve = Echo)
+      : server_(key, std::move(serve)), acceptor_(Acceptor::Listen("127.0.0.1:0").value()) {
+    acceptor_->Start([this](Socket socket) { server_.Take(std::move(socket)); });
+  }
+  ~Streams() { acceptor_.reset(); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_->port()); }
+  Result<MessageStream> Connect(const JobKey& key) const {
+    const auto encryption = Encryption::Make(key).value();
+    return MessageStream::Connect(address(), key, encryption.get(), InTime());
+  }
+
+ private:
+  StreamServer server_;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+HelloProto MessageOf(const std::string& text) {
+  HelloProto message;
+  message.set_token(text);
+  return message;
+}
+
+TEST(MessageStream, CarriesMessagesOfAnyLength) {
+  for (const JobKey& key : {JobKey("token"), MakeJobKey("token").value()}) {
+    const Streams streams(key);
+    MessageStream stream = streams.Connect(key).value();
+    HelloProto answer;
+    for (const size_t length : {1, 100, 20'000, 3'000'000, 5}) {
+      std::string text(length, 'a');
+      text.back() = 'z';
+      ASSERT_TRUE(stream.Send(MessageOf(text), InTime()).ok());
+      ASSERT_TRUE(stream.Receive(&answer, InTime()).ok());
+      EXPECT_EQ(answer.token(), text);
+    }
+  }
+}
+
+TEST(MessageStream, AnErrorIsAnAnswer) {
+  const Streams streams("token");
+  MessageStream stream = streams.Connect("token").value();
+  HelloProto answer;
+  ASSERT_TRUE(stream.Send(HelloProto(), InTime()).ok());
+  const Status status = stream.Receive(&answer, InTime());
+  EXPECT_EQ(status.ToString(), NotFound("no token").Hint("say one").ToString());
+  ASSERT_TRUE(stream.open());
+  ASSERT_TRUE(stream.Send(MessageOf("more"), InTime()).ok());
+  ASSERT_TRUE(stream.Receive(&answer, InTime()).ok());
+  EXPECT_EQ(answer.token(), "more");
+}
+
+TEST(MessageStream, AStrangerIsRefused) {
+  const JobKey ours = MakeJobKey("token").value(), theirs = MakeJobKey("token").value();
+  const Streams plain("token"), encrypted(ours);
+  EXPECT_EQ(plain.Connect("another").status().code(), Code::kPermissionDenied);
+  EXPECT_EQ(encrypted.Connect(theirs).status().code(), Code::kUnavailable);
+  EXPECT_EQ(encrypted.Connect("token").status().code(), Code::kUnavailable);  // without TLS
+  JobKey other_token = ours;
+  other_token.token = "another";
+  EXPECT_EQ(encrypted.Connect(other_token).status().code(), Code::kPermissionDenied);
+  EXPECT_TRUE(encrypted.Connect(ours).ok());
+}
+
+// What a stranger writes after his first byte ends his connection, and nothing else.
+TEST(MessageStream, NonsenseEndsTheConnection) {
+  const Streams streams("token");
+  const std::string opening = "SLUICE1\n";
+  for (const std::string& nonsense :
+       {std::string("SOMETHING ELSE"), opening + std::string("\xFF\xFF\xFF\x7F\0\0\0\0", 8),
+        opening + std::string("\4\0\0\0\0\0\0\0\xFF\xFF\xFF\xFF", 12),
+        opening + std::string("\0\0\0\0\7\0\0\0", 8)}) {
+    const Socket socket = ConnectToServer(streams.address()).value();
+    ASSERT_TRUE(WaitFor(socket.descriptor(), POLLOUT, InTime()));
+    ASSERT_EQ(send(socket.descriptor(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(nonsense.size()));
+    char byte = 0;
+    ssize_t got = -1;
+    do {  // a refusal may come before the end
+      ASSERT_TRUE(WaitFor(socket.descriptor(), POLLIN, InTime()));
+      got = recv(socket.descriptor(), &byte, 1, 0);
+    } while (got == 1);
+    EXPECT_LE(got, 0);
+  }
+  EXPECT_TRUE(streams.Connect("token").ok());
+}
+
+TEST(MessageStream, AnAnswerMayBeAwaitedInParts) {
+  std::atomic<bool> answers = false;
+  const Streams streams("token", [&answers](MessageStream& stream) {
+    HelloProto message;
+    ASSERT_TRUE(stream.Receive(&message, InTime()).ok());
+    answers.wait(false);
+    ASSERT_TRUE(stream.Send(message, InTime()).ok());
+  });
+  MessageStream stream = streams.Connect("token").value();
+  HelloProto answer;
+  ASSERT_TRUE(stream.Send(MessageOf("text"), InTime()).ok());
+  EXPECT_EQ(stream.Receive(&answer, In(std::chrono::milliseconds(30))).code(),
+            Code::kDeadlineExceeded);
+  ASSERT_TRUE(stream.open());
+  answers = true;
+  answers.notify_all();
+  ASSERT_TRUE(stream.Receive(&answer, InTime()).ok());
+  EXPECT_EQ(answer.token(), "text");
+}
+
+TEST(MessageStream, ALostEndIsNoticed) {
+  auto streams = std::make_unique<Streams>("token");
+  MessageStream stream = streams->Connect("token").value();
+  const std::string address = streams->address();
+  streams.reset();  // although the stream's thread waits for a message
+  HelloProto answer;
+  static_cast<void>(stream.Send(MessageOf("text"), InTime()));
+  EXPECT_EQ(stream.Receive(&answer, InTime()).code(), Code::kUnavailable);
+  EXPECT_FALSE(stream.open());
+  EXPECT_EQ(MessageStream::Connect(address, "token", nullptr, InTime()).status().code(),
+            Code::kUnavailable);
+}
+
+TEST(MessageStream, AMessageThatIsTooLongIsNotSent) {
+  const Streams streams("token");
+  MessageStream stream = streams.Connect("token").value();
+  EXPECT_EQ(stream.Send(MessageOf(std::string(kMaxMessageBytes, 'x')), InTime()).code(),
+            Code::kResourceExhausted);
+  HelloProto answer;
+  ASSERT_TRUE(stream.Send(MessageOf("text"), InTime()).ok());
+  ASSERT_TRUE(stream.Receive(&answer, InTime()).ok());
+}
+
+TEST(MessageStream, WhoDoesNotSayWhoHeIsTakesNoMoreThanAFewThreads) {
+  const Streams streams("token");
+  std::vector<Socket> silent;
+  for (int i = 0; i < 200; ++i) {
+    silent.push_back(ConnectToServer(streams.address()).value());
+    ASSERT_TRUE(WaitFor(silent.back().descriptor(), POLLOUT, InTime()));
+    ASSERT_EQ(send(silent.back().descriptor(), "S", 1, MSG_NOSIGNAL), 1);
+  }
+  // Those in excess are closed at once.
+  int closed = 0;
+  for (const Socket& socket : silent) {
+    char byte = 0;
+    closed += WaitFor(socket.descriptor(), POLLIN, In(std::chrono::milliseconds(closed > 0 ? 20 : 2'000))) &&
+                      recv(socket.descriptor(), &byte, 1, 0) <= 0
+                  ? 1
+                  : 0;
+    if (closed > 100) {
+      break;
+    }
+  }
+  EXPECT_GT(closed, 100);
+  silent.clear();
+  const auto until = InTime();
+  while (!streams.Connect("token").ok() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(streams.Connect("token").ok());
+}
+
+}  // namespace
+}  // namespace sluice::elastic
