@@ -265,9 +265,6 @@ std::vector<AttributeSpec> TrainingAttributes() {
       WithoutEffect(
           Integer("train.verbose", int64_t{0}, Between(0, 2),
                   "taken over from SQLFlow, no effect: progress is reported once a second")),
-      WithoutEffect(
-          Flag("train.disk_cache", false,
-               "taken over from SQLFlow, no effect: rows are kept in memory, within bounds")),
       Text("validation.select", std::string(), {},
            "a SELECT whose rows are the validation rows; replaces the split"),
       Text("validation.metrics", {}, {},
