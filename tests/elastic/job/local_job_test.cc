@@ -76,7 +76,6 @@ TEST(TrainInProcess, RowsOnTheDiskChangeNoBits) {
                                                          .profile = &profile});
     EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_EQ(source->rows_read(), rows_read);
-    EXPECT_EQ(outcome->rows_read, rows_read);
     EXPECT_EQ(profile.Get().Seconds(Phase::kCache) > 0,
               memory == 1 && cache == plan::TrainPlan::CACHE);
     return models::SaveWeights(outcome->weights);

@@ -181,11 +181,11 @@ TEST_F(SpilledShardsTest, NothingIsLeftWhenItsProcessIsKilled) {
 
 // Wherever one bit differs: the shard comes from the database again, and the others from the file.
 TEST_F(SpilledShardsTest, ADamagedShardIsReadFromTheDatabase) {
-  constexpr size_t kRows = 300;
+  constexpr size_t kRowsEach = 300;
   for (const off_t place : {0, 8, 16, 24, 40, 120, 200, 1'000, 5'000, 12'000}) {
     SpilledShards spilled(options_);
-    spilled.Keep(ShardId(0), Shard(kRows), 0);
-    spilled.Keep(ShardId(1), Shard(kRows), 0);
+    spilled.Keep(ShardId(0), Shard(kRowsEach), 0);
+    spilled.Keep(ShardId(1), Shard(kRowsEach), 0);
     const int file = OpenForDamage();
     char byte = 0;
     ASSERT_EQ(pread(file, &byte, 1, place), 1);
@@ -197,10 +197,10 @@ TEST_F(SpilledShardsTest, ADamagedShardIsReadFromTheDatabase) {
     EXPECT_EQ(spilled.Checksum(ShardId(0)), std::nullopt);
     const auto other = spilled.Read(ShardId(1));
     ASSERT_NE(other, nullptr);
-    EXPECT_EQ(Bits(other->train), Bits(Shard(kRows).train));
+    EXPECT_EQ(Bits(other->train), Bits(Shard(kRowsEach).train));
     // It can be kept again.
-    spilled.Keep(ShardId(0), Shard(kRows), 0);
-    EXPECT_EQ(Bits(spilled.Read(ShardId(0))->train), Bits(Shard(kRows).train));
+    spilled.Keep(ShardId(0), Shard(kRowsEach), 0);
+    EXPECT_EQ(Bits(spilled.Read(ShardId(0))->train), Bits(Shard(kRowsEach).train));
   }
   EXPECT_THAT(ends_, ElementsAre());
 }
