@@ -89,11 +89,6 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
       Integer("train.save_checkpoints_steps", int64_t{100}, AtLeast(1),
               "with engine.checkpoint_dir: steps between two checkpoints; more where writing one "
               "takes longer"));
-  attributes->push_back(
-      Flag("train.disk_cache", {},
-           "rows that memory has no room for (256 MiB) are kept for later epochs in a file that "
-           "only the process can read; when not given, where the disk is faster than the "
-           "database"));
   attributes->push_back(WithoutEffect(
       Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
               "taken over from SQLFlow, no effect: progress is reported once a second")));

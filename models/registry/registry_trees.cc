@@ -177,9 +177,6 @@ void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
       WithoutEffect(Integer("train.epoch", int64_t{1}, AtLeast(1),
                             "taken over from SQLFlow: rounds, not epochs, make a tree model")));
-  attributes->push_back(
-      WithoutEffect(Flag("train.disk_cache", false,
-                         "taken over from SQLFlow: trees always have all rows in memory")));
   for (AttributeSpec& spec : TrainingAttributes()) {
     attributes->push_back(std::move(spec));
   }
