@@ -6,8 +6,8 @@ namespace sluice {
 namespace {
 
 constexpr std::array<std::string_view, kPhases> kNames = {
-    "planning", "start",    "database",  "decoding",   "transforming", "rows",   "batches",
-    "learning", "exchange", "optimizer", "evaluation", "finishing",    "storing"};
+    "planning", "start",    "database", "decoding",  "transforming", "cache",     "rows",
+    "batches",  "learning", "exchange", "optimizer", "evaluation",   "finishing", "storing"};
 
 }  // namespace
 

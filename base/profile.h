@@ -17,6 +17,7 @@ enum class Phase : uint8_t {
   kDatabase,      // waiting for the rows of the database
   kDecoding,      // rows to columns
   kTransforming,  // columns to features, and which of them validate
+  kCache,         // writing rows to a local file, and reading them there in later epochs
   kRows,          // waiting for the thread that reads the rows beside
   kBatches,       // order of the rows, forming batches, and what is not listed elsewhere
   kLearning,      // forward and backward; trees: all rounds; linear optimum: the sums of a pass
@@ -26,7 +27,7 @@ enum class Phase : uint8_t {
   kFinishing,     // calibration, feature effects
   kStoring,       // weights into the catalog
 };
-inline constexpr size_t kPhases = 13;
+inline constexpr size_t kPhases = 14;
 // As it is stored and shown: "database", "evaluation".
 std::string_view PhaseName(Phase phase);
 

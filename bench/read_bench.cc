@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/census_rows.h"
 #include "bench/measure.h"
 #include "bench/must.h"
 #include "catalog/data_source.h"
@@ -31,29 +32,9 @@ constexpr double kGoal = 0.8;
 constexpr size_t kRowsPerBatch = 4'096;
 constexpr int64_t kRowsPerShard = 10'000;
 
-// 6 numbers and 8 texts with the cardinalities of the census table, and the label. {i} is the row.
-constexpr std::string_view kColumns =
-    "17 + {i} * 7 % 74 AS age, 'workclass-' || ({i} * 3 % 9) AS workclass,"
-    " 12285 + {i} * 7919 % 1400000 AS fnlwgt, 'education-' || ({i} * 5 % 16) AS education,"
-    " 1 + {i} % 16 AS education_num, 'marital-' || ({i} % 7) AS marital_status,"
-    " 'occupation-' || ({i} * 11 % 15) AS occupation, 'relation-' || ({i} % 6) AS relationship,"
-    " 'race-' || ({i} % 5) AS race, CASE WHEN {i} % 3 = 0 THEN 'Female' ELSE 'Male' END AS sex,"
-    " CASE WHEN {i} % 12 = 0 THEN {i} % 99999 ELSE 0 END AS capital_gain,"
-    " CASE WHEN {i} % 20 = 0 THEN {i} % 4356 ELSE 0 END AS capital_loss,"
-    " 1 + {i} % 99 AS hours_per_week, 'country-' || ({i} * 13 % 42) AS native_country,"
-    " CASE WHEN {i} % 4 = 0 THEN '>50K' ELSE '<=50K' END AS income";
-
 [[noreturn]] void Fail(const std::string& message) {
   fmt::print(stderr, "read_bench: {}\n", message);
   std::exit(1);
-}
-
-std::string Columns() {
-  std::string columns(kColumns);
-  for (size_t at = columns.find("{i}"); at != std::string::npos; at = columns.find("{i}")) {
-    columns.replace(at, 3, "i");
-  }
-  return columns;
 }
 
 double CpuSeconds() {
@@ -202,7 +183,7 @@ void BenchPostgres(int64_t rows, int rounds) {
   const auto source = Must(catalog::OpenDataSource(database.url()));
   Must(source->Execute(fmt::format("CREATE TABLE census AS SELECT {} FROM"
                                    " generate_series(1::bigint, {}) AS s(i)",
-                                   Columns(), rows),
+                                   CensusColumns(), rows),
                        nullptr, {}));
   Must(source->Execute("VACUUM ANALYZE census", nullptr, {}));
   catalog::DatasetOptions options;
@@ -240,7 +221,7 @@ void BenchSqlite(int64_t rows, int rounds) {
         nullptr, {}));
     Must(source->Execute(fmt::format("INSERT INTO census WITH RECURSIVE s(i) AS (SELECT 1 UNION"
                                      " ALL SELECT i + 1 FROM s WHERE i < {}) SELECT {} FROM s",
-                                     rows, Columns()),
+                                     rows, CensusColumns()),
                          nullptr, {}));
     catalog::DatasetOptions options;
     options.rows_per_shard = kRowsPerShard;

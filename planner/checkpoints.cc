@@ -28,6 +28,7 @@ constexpr std::array kMutableAttributes = {
     "engine.memory",
     "engine.priority",
     "engine.checkpoint_dir",
+    "train.disk_cache",
     "engine.keep_checkpoint_max",
     "engine.database_patience",
     "train.save_checkpoints_steps",

@@ -307,6 +307,9 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   if (plan.estimated_server_memory_bytes() > 0) {
     json->Put("server_memory_bytes", plan.estimated_server_memory_bytes());
   }
+  if (plan.estimated_spilled_bytes() > 0) {
+    json->Put("spilled_bytes", plan.estimated_spilled_bytes());
+  }
   json->Put("seed", plan.seed());
   json->OpenList("left_out");
   for (const plan::LeftOut& column : plan.left_out()) {

@@ -195,6 +195,13 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                            ? fmt::format("about {} a process", memory)
                            : fmt::format("about {} a worker, {} a parameter server", memory,
                                          FormatBytes(plan.estimated_server_memory_bytes())));
+  if (plan.estimated_spilled_bytes() > 0) {
+    lines.Line("kept", fmt::format("about {} of rows in local files, for later epochs{}",
+                                   FormatBytes(plan.estimated_spilled_bytes()),
+                                   plan.disk_cache() == plan::TrainPlan::CACHE
+                                       ? ""
+                                       : ", where that is faster than the database"));
+  }
   lines.Line("seed", fmt::format("{}", plan.seed()));
   for (const std::string& warning : plan.warnings()) {
     lines.Line("warning", warning);

@@ -34,6 +34,7 @@ void EstimateMemory(const BoundTrain& bound, const models::Network* network,
   plan->set_estimated_memory_bytes(memory.worker);
   plan->set_estimated_server_memory_bytes(memory.server);
   plan->set_estimated_kept_bytes(memory.kept);
+  plan->set_estimated_spilled_bytes(memory.spilled);
 }
 
 Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan) {

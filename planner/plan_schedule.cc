@@ -106,6 +106,9 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
       static_cast<uint32_t>(attributes.Integer("train.batch_size").value_or(chosen.batch_size)));
   plan->set_max_steps(attributes.Integer("train.max_steps").value_or(0));
   plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
+  if (const std::optional<bool> cache = attributes.Flag("train.disk_cache")) {
+    plan->set_disk_cache(*cache ? plan::TrainPlan::CACHE : plan::TrainPlan::NO_CACHE);
+  }
 }
 
 bool TrainsToOptimum(const BoundTrain& bound, const models::Network& network,

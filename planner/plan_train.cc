@@ -125,6 +125,9 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
     plan->add_without_effect(attribute);
   }
   const bool trees = bound.type->family == models::ModelFamily::kTrees;
+  if (trees && attributes.Flag("train.disk_cache").value_or(false)) {
+    plan->add_without_effect("train.disk_cache: no effect: boosted trees have all rows in memory");
+  }
   if (plan->strategy().kind() == plan::Strategy::LOCAL) {
     std::vector<const char*> of_processes = {
         "engine.num_workers", "engine.min_workers", "engine.max_workers", "engine.num_ps",

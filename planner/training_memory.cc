@@ -141,6 +141,14 @@ double BytesPerRow(const models::Network& network) {
          sizeof(float);
 }
 
+// What is kept on disks if memory has no room. An optimum beyond it is found in one pass.
+int64_t SpilledBytes(const plan::TrainPlan& plan, const models::Network& network, bool no_room) {
+  const bool again = plan.epochs() > 1 && !plan.optimum();
+  return no_room && again && plan.disk_cache() != plan::TrainPlan::NO_CACHE
+             ? WholeBytes(BytesPerRow(network) * static_cast<double>(plan.estimated_rows()))
+             : 0;
+}
+
 // The memory for rows in a process that trains.
 TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& network) {
   const double workers = std::max<uint32_t>(1, plan.strategy().workers());
@@ -159,6 +167,7 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
     kept = std::min(kMaxKeptValidation, per_row * rows * plan.split().fraction() / workers);
   }
   TrainingMemory memory;
+  memory.spilled = SpilledBytes(plan, network, BytesPerRow(network) * rows > kMaxKept);
   // The current shard and the next one; half of the scratch is for rare uses (dropout).
   memory.worker = WholeBytes(kStreamBytes + 2 * shard * per_row + batch / 2 + kept);
   memory.kept = WholeBytes(kept);
@@ -213,8 +222,9 @@ TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::
   memory.worker = WholeBytes(worker);
   if (strategy.kind() != plan::Strategy::LOCAL && strategy.memory_bytes() > 0 &&
       memory.worker > strategy.memory_bytes()) {
-    memory.worker -= memory.kept;  // they are read again instead
+    memory.worker -= memory.kept;
     memory.kept = 0;
+    memory.spilled = SpilledBytes(plan, network, true);
   }
   return memory;
 }

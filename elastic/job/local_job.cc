@@ -141,7 +141,13 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
                                  .validation = job.validation,
                                  .clock = &clock,
                                  .reads_beside = ReadsBeside(job),
-                                 .profile = job.profile},
+                                 .profile = job.profile,
+                                 .rows_read_again =
+                                     [&host](const std::string& why) {
+                                       host.With([&why](Master& told, TimePoint) {
+                                         told.outbox().AddEvent(kRowsReadAgain, why);
+                                       });
+                                     }},
                                 master, parameters));
   const Status worked = [&] {
     const std::stop_callback finish(

@@ -75,7 +75,17 @@ using Run = std::function<Result<OptimumSearch::Outcome>(OptimumSearch&)>;
 Result<TrainOutcome> Train(const TrainingJob& job, const Run& run) {
   PhaseClock clock(Phase::kBatches, job.profile);
   ProgressReporter reporter(job);
-  OptimumSearch search({job.plan, job.source, job.dataset, job.validation, nullptr, {}, &clock},
+  const auto read_again = [&job](const std::string& why) {
+    if (job.events.on_event) {
+      job.events.on_event(kRowsReadAgain, why);
+    }
+  };
+  OptimumSearch search({.plan = job.plan,
+                        .source = job.source,
+                        .dataset = job.dataset,
+                        .validation = job.validation,
+                        .clock = &clock,
+                        .rows_read_again = read_again},
                        job.stop);
   search.FinishOn(job.finish);
   search.OnRead([&reporter](int64_t rows) { reporter.Read(rows); });

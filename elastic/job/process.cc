@@ -76,6 +76,7 @@ class HeartbeatThread {
       }
       const std::string waits_for = reads_.waits_for();
       report_.waits_for = waits_for == told_ ? "" : waits_for;
+      report_.rows_read_again = reads_.TakeRowsReadAgain();
       const Result<bool> finished = master.Heartbeat(report_);
       told_ = waits_for;
       if (done.stop_requested()) {
@@ -163,7 +164,10 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
                         config.has_validation() ? &config.validation() : nullptr,
                         &reads,
                         {},
-                        &clock};
+                        &clock,
+                        false,
+                        nullptr,
+                        [&reads](const std::string& why) { reads.ReadRowsAgain(why); }};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                      MakeReplica(config, *network, master));

@@ -130,8 +130,9 @@ class Master {
   // A worker that computes or reads for long is alive nevertheless; its leases are renewed by Take
   // and Report, not by this. True: the job is over.
   Result<bool> Heartbeat(Incarnation worker, TimePoint now);
-  // What the worker waits for in its database, as text for people.
-  void Wait(Incarnation worker, const std::string& what);
+  // What the worker has to tell people: an event of this kind. That rows are read again is told
+  // once for all of a job's workers.
+  void Tell(Incarnation worker, const std::string& kind, const std::string& what);
   // Events of the fleet.
   void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
               TimePoint now);
@@ -281,6 +282,7 @@ class Master {
   CheckpointSchedule checkpoints_;
   WorldCheckpoint world_checkpoint_;
   bool parameters_lost_ = false;
+  bool told_rows_read_again_ = false;
   Suspension suspension_;
   std::optional<Phase> running_phase_;  // of a suspended job: the phase in which it continues
 

@@ -123,11 +123,8 @@ class Service final : public MasterService::StreamedService {
                       [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
                         ASSIGN_OR_RETURN(const bool finished,
                                          host_.Heartbeat(Incarnation(request->incarnation())));
-                        if (!request->waits_for().empty()) {
-                          host_.With([&](Master& master, TimePoint) {
-                            master.Wait(Incarnation(request->incarnation()), request->waits_for());
-                          });
-                        }
+                        Tell(*request, kDatabaseWaits, request->waits_for());
+                        Tell(*request, kRowsReadAgain, request->rows_read_again());
                         reply->set_finished(finished);
                         ReportHeldSnapshot(*request);
                         return Status();
@@ -246,6 +243,14 @@ class Service final : public MasterService::StreamedService {
   grpc::Status Authorized(grpc::ServerContext* context, AnyCall* call, const Handle& handle) {
     const grpc::Status allowed = Admit(context);
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+
+  void Tell(const HeartbeatRequest& request, const char* kind, const std::string& what) {
+    if (!what.empty()) {
+      host_.With([&](Master& master, TimePoint) {
+        master.Tell(Incarnation(request.incarnation()), kind, what);
+      });
+    }
   }
 
   void ReportHeldSnapshot(const HeartbeatRequest& request) {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <utility>
 
 #include "catalog/sql/sqlstate.h"
 #include "elastic/master/master.h"
@@ -74,14 +75,15 @@ void Master::OnNotStarted(const std::string& name, const std::string& why, TimeP
   }
 }
 
-void Master::Wait(Incarnation worker, const std::string& what) {
+void Master::Tell(Incarnation worker, const std::string& kind, const std::string& what) {
   constexpr size_t kLongest = 1000;
   const std::map<Incarnation, Membership::Worker>& workers = pool_.members().workers();
   const auto found = workers.find(worker);
-  if (found != workers.end() && !finished()) {
-    outbox_.AddEvent(kDatabaseWaits,
-                     fmt::format("{}: {}", found->second.name, what.substr(0, kLongest)));
+  if (found == workers.end() || finished() ||
+      (kind == kRowsReadAgain && std::exchange(told_rows_read_again_, true))) {
+    return;
   }
+  outbox_.AddEvent(kind, fmt::format("{}: {}", found->second.name, what.substr(0, kLongest)));
 }
 
 bool Master::FailForDatabase(Incarnation worker, TaskId task, const Status& cause, TimePoint now) {

@@ -34,6 +34,8 @@ using ProgressCallback = std::function<void(const Progress&)>;
 
 // The event that a process waits for the database; its detail is for the caller of the job.
 inline constexpr char kDatabaseWaits[] = "database_waits";
+// Rows that memory has no room for cannot be kept on the disk either; for the caller, too.
+inline constexpr char kRowsReadAgain[] = "rows_read_again";
 
 struct EventCallback {
   std::function<void(const std::string& kind, const std::string& detail)> on_event;

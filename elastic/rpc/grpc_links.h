@@ -38,6 +38,7 @@ class RemoteMaster : public MasterLink, public WorldLink {
   // What a heartbeat reports in addition to being alive.
   struct HeartbeatReport {
     std::string waits_for;                      // "": unchanged
+    std::string rows_read_again;                // "": as it was told before
     std::string snapshot, validation_snapshot;  // that this process keeps alive; "": none
     std::string node;                           // where it runs
   };

@@ -107,6 +107,7 @@ class Remote final : public RemoteMaster {
     HeartbeatRequest request;
     request.set_incarnation(worker_.value());
     request.set_waits_for(report.waits_for);
+    request.set_rows_read_again(report.rows_read_again);
     request.set_snapshot(report.snapshot);
     request.set_validation_snapshot(report.validation_snapshot);
     request.set_node(report.node);

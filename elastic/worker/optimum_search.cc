@@ -6,6 +6,7 @@
 
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/fixed_parameters.h"
+#include "elastic/worker/loader_options.h"
 #include "elastic/worker/pass_sums.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/split.h"
@@ -40,15 +41,10 @@ OptimumSearch::Outcome::~Outcome() = default;
 OptimumSearch::OptimumSearch(const Worker::Job& job, std::stop_token stop)
     : job_(job), stop_(std::move(stop)) {}
 
-Result<std::unique_ptr<ShardLoader>> OptimumSearch::Open(const catalog::DatasetSpec& dataset,
-                                                         const models::Network& network,
-                                                         ShardLoader::Options options) const {
+Result<std::unique_ptr<ShardLoader>> OptimumSearch::Open(
+    const catalog::DatasetSpec& dataset, const models::Network& network,
+    const ShardLoader::Options& options) const {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
-  options.watch = job_.reads;
-  options.clock = job_.clock;
-  if (job_.plan.database_patience_seconds() > 0) {
-    options.patience_seconds = job_.plan.database_patience_seconds();
-  }
   ASSIGN_OR_RETURN(auto loader,
                    ShardLoader::Make(job_.source, dataset, network.transform(), split, options));
   loader->HearStop(stop_);
@@ -82,7 +78,7 @@ Status OptimumSearch::Judge(models::Network& network, ShardLoader& loader, Outco
   const PhaseScope evaluating(job_.clock, Phase::kEvaluation);
   std::unique_ptr<ShardLoader> other;
   if (apart) {
-    ShardLoader::Options options;
+    ShardLoader::Options options = LoaderOptionsOf(job_);
     options.all_validation = true;
     ASSIGN_OR_RETURN(other, Open(*job_.validation, network, options));
   }
@@ -153,7 +149,7 @@ Result<models::LinearOptimum::Found> OptimumSearch::Search(ShardLoader& loader) 
 Result<OptimumSearch::Outcome> OptimumSearch::Run() {
   ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(job_.plan.model()));
-  ShardLoader::Options options;
+  ShardLoader::Options options = LoaderOptionsOf(job_);
   options.keep_rows = !search->one_pass();
   ASSIGN_OR_RETURN(const auto loader, Open(job_.dataset, *network, options));
   Outcome outcome;
@@ -226,7 +222,7 @@ Result<models::LinearOptimum::Found> OptimumSearch::SearchWithout(
 
 Result<OptimumSearch::Outcome> OptimumSearch::RunByFolds(uint32_t folds, HeldOut* held_out) {
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(job_.plan.model()));
-  ShardLoader::Options options;
+  ShardLoader::Options options = LoaderOptionsOf(job_);
   options.keep_rows = true;
   ASSIGN_OR_RETURN(const auto loader, Open(job_.dataset, *network, options));
   ASSIGN_OR_RETURN(const std::vector<Fold> cut, CutIntoFolds(folds, *loader));

@@ -57,7 +57,7 @@ class OptimumSearch {
   using Fold = std::vector<models::FeatureBatch>;  // by shard
   Result<std::unique_ptr<ShardLoader>> Open(const catalog::DatasetSpec& dataset,
                                             const models::Network& network,
-                                            ShardLoader::Options options) const;
+                                            const ShardLoader::Options& options) const;
   Status ForEach(ShardLoader& loader, const catalog::DatasetSpec& dataset,
                  const Visitor& visit) const;
   Status Judge(models::Network& network, ShardLoader& loader, Outcome* outcome) const;

@@ -43,6 +43,16 @@ class ReadWatch {
     return waits_for_;
   }
 
+  // Why rows are read again that were to be kept for later epochs, for a person. Any thread.
+  void ReadRowsAgain(std::string why) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    rows_read_again_ = std::move(why);
+  }
+  std::string TakeRowsReadAgain() EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return std::exchange(rows_read_again_, {});
+  }
+
   // The next beat, on the thread that looks: the number of beats that the open read has already
   // seen.
   int Beat() {
@@ -59,6 +69,7 @@ class ReadWatch {
   int beats_ = 0;
   mutable Mutex mutex_;
   std::string waits_for_ GUARDED_BY(mutex_);
+  std::string rows_read_again_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::elastic

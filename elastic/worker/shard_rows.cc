@@ -15,7 +15,7 @@ namespace sluice::elastic {
 namespace {
 
 // Later epochs read the rows from memory if the whole dataset fits in this; otherwise none of it is
-// kept, so that memory does not grow with the table.
+// kept there, so that memory does not grow with the table.
 constexpr double kKeptBytes = 256.0 * (1 << 20);
 // Validation rows kept for the evaluation at the end of the epoch; the rest is read again.
 constexpr size_t kKeptValidationBytes = 64U << 20;
@@ -65,6 +65,10 @@ Status ShardLoader::Start(ShardId shard) {
     return Status();
   }
   rows_ = std::make_shared<ShardRows>();
+  database_seconds_ = 0;
+  if (spilled_ != nullptr) {
+    spilled_->Expect(shard);
+  }
   return Status();
 }
 
@@ -113,21 +117,40 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   pause_ = std::min(2 * pause_, kLongestReadWait);
   reader_->Disconnect();
   rows_ = std::make_shared<ShardRows>();
+  database_seconds_ = 0;
   return false;
 }
 
 Result<bool> ShardLoader::Read(size_t rows) {
-  if (found_ != nullptr) {
+  if (found_ != nullptr || ReadSpilled()) {
     return true;
   }
+  const TimePoint begun = clock_.Now();
+  Result<bool> complete = ReadPiece(rows);
+  database_seconds_ += SecondsBetween(begun, clock_.Now());
+  if (complete.ok() && *complete) {
+    found_ = rows_;
+    Keep();
+  }
+  return complete;
+}
+
+bool ShardLoader::ReadSpilled() {
+  if (spilled_ == nullptr || reader_->open() || !spilled_->Has(shard_)) {
+    return false;
+  }
+  const PhaseScope reading(clock_of_, Phase::kCache);
+  found_ = spilled_->Read(shard_);
+  return found_ != nullptr;
+}
+
+Result<bool> ShardLoader::ReadPiece(size_t rows) {
   if (!reader_->open()) {
     RETURN_IF_ERROR(reader_->Open(shard_));
   }
   for (size_t read = 0; read < rows; read += reader_->rows()) {
     ASSIGN_OR_RETURN(const bool more, reader_->Next(kTileRows));
     if (!more) {
-      found_ = rows_;
-      Keep();
       return true;
     }
     if (options_.all_validation) {
@@ -158,16 +181,27 @@ void ShardLoader::Keep() {
     kept_[shard_] = rows_;
     return;
   }
-  const size_t validation_bytes = rows_->validation.Bytes();
+  KeepValidation();
+  if (keep_all_.has_value() && options_.spill.has_value()) {
+    const PhaseScope writing(clock_of_, Phase::kCache);
+    if (spilled_ == nullptr) {
+      spilled_ = std::make_unique<SpilledShards>(*options_.spill);
+    }
+    spilled_->Keep(shard_, *rows_, database_seconds_);
+  }
+}
+
+void ShardLoader::KeepValidation() {
+  const size_t bytes = rows_->validation.Bytes();
   if (rows_->validation.rows == 0 || kept_validation_.contains(shard_) ||
-      kept_validation_bytes_ + validation_bytes >
+      kept_validation_bytes_ + bytes >
           std::min<size_t>(kKeptValidationBytes, static_cast<size_t>(options_.most_kept))) {
     return;
   }
   auto validation = std::make_shared<ShardRows>();
   validation->validation = rows_->validation;
   validation->checksum = rows_->checksum;
-  kept_validation_bytes_ += validation_bytes;
+  kept_validation_bytes_ += bytes;
   kept_validation_[shard_] = std::move(validation);
 }
 
@@ -192,10 +226,21 @@ Result<std::shared_ptr<const ShardRows>> ShardLoader::Validation(ShardId shard) 
       return found->second;
     }
   }
+  if (spilled_ != nullptr) {
+    const PhaseScope reading(clock_of_, Phase::kCache);
+    if (std::shared_ptr<const ShardRows> rows = spilled_->ReadValidation(shard)) {
+      return rows;
+    }
+  }
   return ReadWhole(shard);
 }
 
 Result<uint64_t> ShardLoader::Checksum(ShardId shard) {
+  if (spilled_ != nullptr) {
+    if (const std::optional<uint64_t> checksum = spilled_->Checksum(shard)) {
+      return *checksum;
+    }
+  }
   ASSIGN_OR_RETURN(const std::shared_ptr<const ShardRows> rows, ReadWhole(shard));
   return rows->checksum;
 }

@@ -17,22 +17,14 @@
 #include "elastic/ids.h"
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/read_watch.h"
+#include "elastic/worker/shard_columns.h"
+#include "elastic/worker/spilled_shards.h"
 
 namespace sluice::elastic {
 
-// A shard in the form that models use: transformed and split.
-struct ShardRows {
-  models::FeatureBatch train;
-  models::FeatureBatch validation;
-  int64_t rows_read = 0;
-  // Sum over the rows of a hash of each row's features: independent of their order. 0 if the shard
-  // will not be read again.
-  uint64_t checksum = 0;
-};
-
 // Loads shards of one dataset from its database, a piece at a time, so that one thread can train on
-// a shard while the next one is loaded (a reader that sleeps slows the server down). Rows that fit
-// in memory are kept for later epochs. Not thread-safe,
+// a shard while the next one is loaded (a reader that sleeps slows the server down). Rows are kept
+// for later epochs: in memory if all fit, else on the disk. Not thread-safe,
 // but rows_read() and waiting() may be called while another thread loads.
 class ShardLoader {
  public:
@@ -42,6 +34,8 @@ class ShardLoader {
     bool checksum = false;        // other processes may read the same shards
     // The most bytes of rows that may be kept: this process has no more memory.
     int64_t most_kept = std::numeric_limits<int64_t>::max();
+    // Where rows are kept that memory has no room for; none: they are read again.
+    std::optional<SpilledShards::Options> spill;
     ReadWatch* watch = nullptr;  // notified of each read; must outlive the loader
     // How long to retry when the database cannot be reached, has no connection left or blocks reads
     // by a lock.
@@ -62,7 +56,7 @@ class ShardLoader {
   Result<bool> Pump(size_t rows);
   void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends waits (57014)
   bool waiting() const { return waiting_; }
-  // The started shard is one that was kept: Pump reads nothing.
+  // The started shard is one that was kept in memory: Pump reads nothing.
   bool kept() const { return found_ != nullptr; }
   // See FeatureReader.
   PhaseClock* SetClock(PhaseClock* clock) {
@@ -85,8 +79,11 @@ class ShardLoader {
  private:
   ShardLoader(const catalog::DatasetSpec& spec, const Options& options);
   Result<bool> Read(size_t rows);
+  Result<bool> ReadPiece(size_t rows);
+  bool ReadSpilled();
   Result<bool> WaitOrGiveUp(const Status& why);
   void Keep();
+  void KeepValidation();
   Result<std::shared_ptr<const ShardRows>> ReadWhole(ShardId shard);
 
   const catalog::DatasetSpec& spec_;
@@ -104,10 +101,13 @@ class ShardLoader {
   std::atomic<bool> waiting_ = false;  // waiting_since_ has a value
   std::chrono::milliseconds pause_{0};
 
+  double database_seconds_ = 0;  // of the shard that is being loaded
+
   std::optional<bool> keep_all_;  // decided with the first shard
   std::unordered_map<ShardId, std::shared_ptr<const ShardRows>> kept_;
   std::unordered_map<ShardId, std::shared_ptr<const ShardRows>> kept_validation_;
   size_t kept_validation_bytes_ = 0;
+  std::unique_ptr<SpilledShards> spilled_;  // null: none are spilled
 };
 
 }  // namespace sluice::elastic

@@ -46,6 +46,9 @@ class Worker {
     // `reads`; the model is the same.
     bool reads_beside = false;
     ProfileSum* profile = nullptr;  // receives that thread's time; null: nobody
+    // Called once, on the thread that reads, with the reason why no further rows are kept for later
+    // epochs on the disk, where memory has no room for them.
+    std::function<void(const std::string&)> rows_read_again = {};
   };
   // All-reduce: the workers hold the parameters themselves.
   struct Replica {

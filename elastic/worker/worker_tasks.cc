@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "elastic/queue/evaluation.h"
+#include "elastic/worker/loader_options.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/worker_tasks_internal.h"
 #include "models/features/label_scale.h"
@@ -48,13 +49,8 @@ Result<std::unique_ptr<WorkerTasks>> WorkerTasks::Make(const Worker::Job& job, M
 
 Status WorkerTasks::MakeLoaders() {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
-  ShardLoader::Options options;
+  ShardLoader::Options options = LoaderOptionsOf(job_);
   options.keep_rows = job_.plan.epochs() > 1 || job_.plan.optimum();
-  options.watch = job_.reads;
-  options.clock = job_.clock;
-  if (job_.plan.database_patience_seconds() > 0) {
-    options.patience_seconds = job_.plan.database_patience_seconds();
-  }
   if (job_.plan.strategy().memory_bytes() > 0) {
     const int64_t without = job_.plan.estimated_memory_bytes() - job_.plan.estimated_kept_bytes();
     options.most_kept = std::max<int64_t>(0, job_.plan.strategy().memory_bytes() - without);

@@ -108,7 +108,8 @@ Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& pla
 elastic::EventCallback EventsOf(JobRecord& job) {
   elastic::EventCallback events;
   events.on_event = [&job](const std::string& kind, const std::string& detail) {
-    kind == elastic::kDatabaseWaits ? job.Announce(kind, detail) : job.Event(kind, detail);
+    const bool announced = kind == elastic::kDatabaseWaits || kind == elastic::kRowsReadAgain;
+    announced ? job.Announce(kind, detail) : job.Event(kind, detail);
   };
   return events;
 }

@@ -265,9 +265,10 @@ std::vector<AttributeSpec> TrainingAttributes() {
       WithoutEffect(
           Integer("train.verbose", int64_t{0}, Between(0, 2),
                   "taken over from SQLFlow, no effect: progress is reported once a second")),
-      WithoutEffect(
-          Flag("train.disk_cache", false,
-               "taken over from SQLFlow, no effect: rows are kept in memory, within bounds")),
+      Flag("train.disk_cache", {},
+           "rows that memory has no room for (256 MiB) are kept for later epochs in a file that "
+           "only the process can read; when not given, where the disk is faster than the "
+           "database"),
       Text("validation.select", std::string(), {},
            "a SELECT whose rows are the validation rows; replaces the split"),
       Text("validation.metrics", {}, {},

@@ -145,6 +145,28 @@ TEST_F(Explain, JsonSaysWhatTheTextSays) {
   EXPECT_STREQ(train["strategy"]["kind"].GetString(), "LOCAL");
 }
 
+// Rows that memory has no room for, if they are read more than once.
+TEST_F(Explain, SaysWhatIsKeptOnDisks) {
+  const auto kept = [&](const std::string& table, const std::string& attributes) -> std::string {
+    const Result<plan::Plan> plan = Plan("SELECT * FROM " + table + " TO TRAIN DNNClassifier WITH " +
+                                         attributes + " LABEL income INTO m");
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    const std::string text = ExplainText(*plan);
+    const std::string name = "\n  kept       ";
+    const size_t begin = text.find(name);
+    if (begin == std::string::npos) {
+      return "";
+    }
+    return text.substr(begin + name.size(), text.find('\n', begin + 1) - begin - name.size());
+  };
+  const std::string all = "about 55.9 GB of rows in local files, for later epochs";
+  EXPECT_EQ(kept("huge", "train.epoch=2"), all + ", where that is faster than the database");
+  EXPECT_EQ(kept("huge", "train.epoch=2, train.disk_cache=true"), all);
+  EXPECT_EQ(kept("huge", "train.epoch=2, train.disk_cache=false"), "");
+  EXPECT_EQ(kept("huge", "train.epoch=1"), "");
+  EXPECT_EQ(kept("census", "train.epoch=2, train.disk_cache=true"), "") << "memory has room";
+}
+
 TEST_F(Explain, SamePlanTwice) {
   const std::string text = "SELECT * FROM clicks LABEL clicked INTO m";
   EXPECT_EQ(Plan(text)->SerializeAsString(), Plan(text)->SerializeAsString());

@@ -121,11 +121,22 @@ TEST_F(DatabaseWaits, AJobThatTrainsNothingForSoLongEndsWithTheDatabasesOwnWord)
 TEST_F(DatabaseWaits, WhatAWorkerWaitsForIsTold) {
   Start();
   ASSERT_TRUE(master_->Heartbeat(started_[0].incarnation, At(1)).ok());
-  master_->Wait(started_[0].incarnation, "a lock of session 7");
-  master_->Wait(Incarnation(12345), "of nobody");
+  master_->Tell(started_[0].incarnation, kDatabaseWaits, "a lock of session 7");
+  master_->Tell(Incarnation(12345), kDatabaseWaits, "of nobody");
   Collect();
   EXPECT_EQ(Count(kDatabaseWaits), 1);
   EXPECT_THAT(events_.back().detail, HasSubstr("a lock of session 7"));
+}
+
+// All workers of a machine have the same disk.
+TEST_F(DatabaseWaits, ThatRowsAreReadAgainIsToldOnce) {
+  Start();
+  ASSERT_TRUE(master_->Heartbeat(started_[0].incarnation, At(1)).ok());
+  master_->Tell(started_[0].incarnation, kRowsReadAgain, "the disk is full");
+  master_->Tell(started_[0].incarnation, kRowsReadAgain, "the disk is full");
+  Collect();
+  EXPECT_EQ(Count(kRowsReadAgain), 1);
+  EXPECT_THAT(events_.back().detail, HasSubstr("the disk is full"));
 }
 
 TEST(ShardsOfABusyDatabase, AreReadWhenItLets) {

@@ -54,6 +54,34 @@ TEST(TrainOnFleet, TellsWhatItsWorkersSpentTheirTimeOn) {
   EXPECT_EQ(run.profile.Seconds(Phase::kOptimizer), 0);  // the servers'
 }
 
+// Each worker keeps the shards that it has read.
+TEST(TrainOnFleet, RowsOnTheDiskChangeNoBits) {
+  for (const auto kind : {plan::Strategy::PARAMETER_SERVER, plan::Strategy::ALL_REDUCE}) {
+    plan::TrainPlan plan = FleetPlan(2, kind == plan::Strategy::ALL_REDUCE ? 0 : 1, 4);
+    plan.mutable_strategy()->set_kind(kind);
+    plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
+    plan.mutable_strategy()->set_micro_batches(4);
+    const auto source = SmallSource(6'000);
+    const FleetRun memory = TrainWith(plan, *source, 700);
+    plan.mutable_strategy()->set_memory_bytes(1);
+    plan.set_disk_cache(plan::TrainPlan::NO_CACHE);
+    const int64_t before = source->rows_read();
+    const FleetRun database = TrainWith(plan, *source, 700);
+    const int64_t between = source->rows_read();
+    plan.set_disk_cache(plan::TrainPlan::CACHE);
+    const FleetRun disk = TrainWith(plan, *source, 700);
+    for (const FleetRun* run : {&memory, &database, &disk}) {
+      ASSERT_TRUE(run->outcome.ok()) << run->outcome.status().ToString();
+      EXPECT_EQ(Bits(*run), Bits(memory));
+      EXPECT_EQ(run->Count(kRowsReadAgain), 0);
+    }
+    EXPECT_GE(between - before, 4 * 6'000);
+    EXPECT_LE(source->rows_read() - between, 2 * 6'000) << "each worker reads a shard once";
+    EXPECT_GT(disk.profile.Seconds(Phase::kCache), 0);
+    EXPECT_EQ(database.profile.Seconds(Phase::kCache), 0);
+  }
+}
+
 // With one worker, each push precedes the next pull as in a single process, however many servers
 // hold the parameters.
 TEST(TrainOnFleet, E11_OneWorkerHasTheBitsOfARunInProcess) {

@@ -53,6 +53,43 @@ TEST(TrainInProcess, TellsWhatItSpentItsTimeOn) {
   EXPECT_LE(profile.Get().Total(), seconds);
 }
 
+// What memory has no room for is read from the database once, and then from the disk.
+TEST(TrainInProcess, RowsOnTheDiskChangeNoBits) {
+  const auto train = [](plan::TrainPlan::DiskCache cache, int64_t memory, unsigned processors,
+                        int64_t rows_read, std::vector<std::string>* told) {
+    plan::TrainPlan plan = SmallPlan(3, 64);
+    plan.set_disk_cache(cache);
+    plan.mutable_strategy()->set_memory_bytes(memory);
+    const auto source = SmallSource(20'000);
+    EventCallback events;
+    events.on_event = [told](const std::string& kind, const std::string& detail) {
+      if (kind == kRowsReadAgain) {
+        told->push_back(detail);
+      }
+    };
+    ProfileSum profile;
+    const Result<TrainOutcome> outcome = TrainInProcess({.plan = plan,
+                                                         .source = *source,
+                                                         .dataset = source->Spec(6'000),
+                                                         .events = events,
+                                                         .processors = processors,
+                                                         .profile = &profile});
+    EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_EQ(source->rows_read(), rows_read);
+    EXPECT_EQ(profile.Get().Seconds(Phase::kCache) > 0,
+              memory == 1 && cache == plan::TrainPlan::CACHE);
+    return models::SaveWeights(outcome->weights);
+  };
+  std::vector<std::string> told;
+  const std::string bits = train(plan::TrainPlan::CACHE, 0, 1, 20'000, &told);
+  for (const unsigned processors : {1U, 2U}) {
+    EXPECT_EQ(train(plan::TrainPlan::CACHE, 1, processors, 20'000, &told), bits);
+    // Each epoch, and the validation rows of each.
+    EXPECT_EQ(train(plan::TrainPlan::NO_CACHE, 1, processors, 120'000, &told), bits);
+  }
+  EXPECT_TRUE(told.empty());
+}
+
 // Shards are trained in their order, whoever reads them.
 TEST(TrainInProcess, AThreadThatReadsBesideChangesNoBits) {
   for (const uint32_t epochs : {1U, 3U}) {
