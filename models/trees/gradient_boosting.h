@@ -18,14 +18,18 @@ namespace sluice::models {
 class ModelSpec;
 
 // Gradient-boosted trees through libxgboost: gbtree, dart, gblinear, random forests, ranking.
-// Batches are quantised as they arrive, so memory is about one byte per row and feature.
+// Rows are packed as they arrive, and the packed ones freed once libxgboost has quantised them: two
+// bytes per row and feature, four to eight more where some are missing (README.md).
 // Not thread-safe; libxgboost uses its own threads (attribute nthread).
 class GradientBoosting {
  public:
-  // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass.
+  // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass, with the
+  // same rows. libxgboost needs four passes: all but the first read packed rows, if these do not
+  // take more than most_kept bytes.
   struct BatchSource {
     std::function<Result<const FeatureBatch*>()> next;
     std::function<Status()> rewind;
+    size_t most_kept = 512U << 20U;
   };
   struct Round {
     int round = 0, rounds = 0;
