@@ -18,8 +18,7 @@ namespace sluice::models {
 class ModelSpec;
 
 // Gradient-boosted trees through libxgboost: gbtree, dart, gblinear, random forests, ranking.
-// Rows are packed as they arrive, and the packed ones freed once libxgboost has quantised them: two
-// bytes per row and feature, four to eight more where some are missing (README.md).
+// Rows are read once and packed, until libxgboost has made its bins of them (README.md).
 // Not thread-safe; libxgboost uses its own threads (attribute nthread).
 class GradientBoosting {
  public:
@@ -35,7 +34,8 @@ class GradientBoosting {
     int round = 0, rounds = 0;
     int best = 0;  // of the rounds so far, if there is early stopping; else 0
     // "train-logloss", "validation-auc": those of the training rows first. On tables of more than
-    // 100,000 rows those may be from some rounds ago.
+    // 100,000 rows they may be from some rounds ago: with early stopping those of the training
+    // rows, without it all.
     std::vector<std::pair<std::string, double>> metrics;
   };
 

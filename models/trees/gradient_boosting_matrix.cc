@@ -30,9 +30,15 @@ int BinPass(bool own_cuts) {
   return major != 1 || minor != 7 ? kNone : own_cuts ? 2 : 1;
 }
 
-// Freed pieces of several megabytes stay with the allocator, which cannot use them for libxgboost's
-// larger blocks. For small tables that does not matter, and giving back costs time.
-constexpr size_t kWorthGivingBack = 8U << 20U;
+// Gives freed memory back to the operating system: blocks of several megabytes would stay with the
+// allocator, which cannot use them for libxgboost's larger ones. With few rows that would only take
+// time.
+void GiveBack(size_t rows_bytes) {
+  constexpr size_t kWorthIt = 8U << 20U;
+  if (rows_bytes > kWorthIt) {
+    malloc_trim(0);
+  }
+}
 
 std::string BuildSettings(const BoostingParameters& parameters) {
   return fmt::format(R"({{"missing":NaN,"nthread":{},"max_bin":{}}})", parameters.training_threads,
@@ -101,12 +107,6 @@ class MatrixFeed {
   Status NextPiece();
   void Keep();
   void Unpack(const PackedPiece& piece);
-  // Freed memory, to the operating system.
-  void GiveBack() const {
-    if (kept_bytes_ > kWorthGivingBack) {
-      malloc_trim(0);
-    }
-  }
   // The piece that packer_ was given, with its labels and weights.
   PackedPiece Packed();
   Status SetProxy();
@@ -227,7 +227,7 @@ Status MatrixFeed::NextPiece() {
   if (pass_ == bin_pass_) {  // the bins grow as the values go
     matrix_.PackPresence(&packer_);
     piece = Packed();
-    GiveBack();
+    GiveBack(kept_bytes_);
   }
   return OkStatus();
 }
@@ -296,13 +296,14 @@ Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
   RETURN_IF_ERROR(CheckXgboost(code, "binning the rows"));
   proxy_.reset();
   kept_ = {};
-  GiveBack();
+  GiveBack(kept_bytes_);
   RETURN_IF_ERROR(SetGroups(matrix.get()));
   return matrix;
 }
 
 Result<MatrixHandle> MatrixFeed::Numbers() {
   RETURN_IF_ERROR(Collect(kAll, kAll));
+  GiveBack(matrix_.numbers() * sizeof(float));  // what the matrix has grown out of
   void* handle = nullptr;
   const std::string settings = BuildSettings(parameters_);
   const int code =

@@ -8,13 +8,15 @@ namespace sluice::models {
 namespace {
 
 // A list of more would take as much as it saves, and its hash table would not fit in the
-// processor's caches. At most half of the table's places are taken.
+// processor's caches.
 constexpr size_t kMostDistinct = 1 << 14;
-constexpr int kPlaceBits = 15;
-constexpr size_t kPlaces = size_t{1} << kPlaceBits;
 
-size_t PlaceOf(uint32_t bits) {
-  return (bits * 0x9E3779B1u) >> (32 - kPlaceBits);
+// Hardly any two of the first numbers are equal: more of them would only take time.
+constexpr size_t kTried = 4096;
+constexpr size_t kMostOfTried = kTried - kTried / 16;
+
+size_t HashOf(uint32_t bits) {
+  return (bits * 0x9E3779B1u) >> 16u;
 }
 
 }  // namespace
@@ -28,17 +30,18 @@ void NumberPacker::Append(const void* bytes, size_t size) {
 template <typename Number>
 bool NumberPacker::FindIndices(const Number* numbers, size_t count, size_t stride) {
   const size_t most = std::min(kMostDistinct, count / 2);
-  places_.assign(kPlaces, 0);
+  places_.assign(std::bit_ceil(2 * most), 0);  // at most half of them are taken
+  const size_t mask = places_.size() - 1;
   distinct_.clear();
   indices_.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const auto bits = std::bit_cast<uint32_t>(numbers[i * stride]);
-    size_t place = PlaceOf(bits);
+    size_t place = HashOf(bits) & mask;
     while (places_[place] != 0 && distinct_[places_[place] - 1u] != bits) {
-      place = (place + 1) % kPlaces;
+      place = (place + 1) & mask;
     }
     if (places_[place] == 0) {
-      if (distinct_.size() == most) {
+      if (distinct_.size() == most || (i == kTried && distinct_.size() > kMostOfTried)) {
         return false;
       }
       distinct_.push_back(bits);
