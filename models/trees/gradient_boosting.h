@@ -23,8 +23,8 @@ class ModelSpec;
 class GradientBoosting {
  public:
   // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass, with the
-  // same rows. libxgboost needs four passes: all but the first read packed rows, if these do not
-  // take more than most_kept bytes.
+  // same rows. libxgboost needs four passes: all but the first read packed rows, unless these take
+  // more than most_kept bytes and more than libxgboost is going to. 0: nothing is packed.
   struct BatchSource {
     std::function<Result<const FeatureBatch*>()> next;
     std::function<Status()> rewind;

@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <xgboost/c_api.h>
 
+#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <limits>
@@ -19,6 +20,11 @@ namespace {
 constexpr size_t kRowsPerPiece = 1 << 16;
 constexpr size_t kNumbersPerPiece = 1 << 21;
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
+
+// What libxgboost holds at least while it trains, when the packed rows are gone: bins by row and by
+// column; and per row its place, label, prediction, gradient and positions in the tree.
+constexpr size_t kTrainingBytesPerNumber = 2;
+constexpr size_t kTrainingBytesPerRow = 48;
 
 // libxgboost 1.7 reads the rows in four passes: sizes of the columns, cut points (unless those of
 // another matrix are used), bins, the bins by column. The last one asks which numbers are missing,
@@ -134,6 +140,7 @@ class MatrixFeed {
   NumberPacker packer_;
   std::vector<PackedPiece> kept_;
   size_t kept_bytes_ = 0;
+  size_t training_bytes_ = 0;
   size_t unpacked_ = 0;  // pieces in this pass
 };
 
@@ -191,7 +198,9 @@ void MatrixFeed::Keep() {
   matrix_.Pack(&packer_);
   kept_.push_back(Packed());
   kept_bytes_ += kept_.back().bytes.size();
-  if (kept_bytes_ > source_.most_kept) {
+  training_bytes_ +=
+      kTrainingBytesPerNumber * matrix_.numbers() + kTrainingBytesPerRow * matrix_.rows();
+  if (kept_bytes_ > std::max(source_.most_kept, training_bytes_)) {
     keeps_ = false;
     kept_ = {};
   }
