@@ -29,7 +29,7 @@ void EstimateMemory(const BoundTrain& bound, const models::Network* network,
                     plan::TrainPlan* plan) {
   const TrainingMemory memory =
       network == nullptr
-          ? EstimateTreeMemory(*plan, bound.statistics)
+          ? EstimateTreeMemory(*plan, bound.select.schema, bound.statistics)
           : EstimateNetworkMemory(*plan, *network, bound.select.schema, bound.statistics);
   plan->set_estimated_memory_bytes(memory.worker);
   plan->set_estimated_server_memory_bytes(memory.server);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string_view>
 
+#include "base/letter_case.h"
 #include "catalog/data_source.h"
 #include "models/model.h"
 #include "models/model.pb.h"
@@ -42,9 +45,22 @@ constexpr double kCopiesHandedOver = 2.9;
 constexpr double kCopiesInProcess = 2;
 // Weights, direction, gradient and diagonal, as doubles, in memory and in messages.
 constexpr double kCopiesInPass = 16;
-// libxgboost: values with their columns twice, gradients, predictions and positions.
-constexpr double kTreeBytesPerValue = 8;
-constexpr double kTreeBytesPerRow = 32;
+// libxgboost per row: where it begins and its label; positions in the tree, twice; and for each
+// output a gradient and the predictions, as kept and as evaluated.
+constexpr double kTreeBytesPerRow = 36;
+constexpr double kTreeBytesPerOutput = 16;
+// Numbers with their columns, by row and by column, for methods that do not use bins.
+constexpr double kNumberBytesPerValue = 16;
+// The bins, by row (by column they take a byte, or two beyond 256 of them), if numbers are missing.
+constexpr double kBinBytesWithMissing = 4;
+constexpr int64_t kMostSmallBins = 256;
+// The sketch of a column, from which its bins are found.
+constexpr double kSketchBytesPerValue = 64;
+constexpr double kMostSketchBytes = 2.6 * kMebibyte;
+// A piece of rows as read, as passed to libxgboost, and as packed (models/trees).
+constexpr double kCopiesOfPiece = 2;
+constexpr double kRowsPerPiece = 1 << 16;
+constexpr double kNumbersPerPiece = 1 << 21;
 // Limits for rows kept for later epochs (elastic/worker/shard_rows.cc), and for validation rows.
 constexpr double kMaxKept = 256 * kMebibyte;
 constexpr double kMaxKeptValidation = 64 * kMebibyte;
@@ -174,6 +190,57 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
   return memory;
 }
 
+// What boosted trees hold of their columns while these are binned.
+struct TreeColumns {
+  double packed = 0;  // bytes a row
+  double sketches = 0;
+  bool missing = false;  // some numbers
+};
+
+// The statistics of the column that a number is read from; null: of none, or of several.
+const catalog::ColumnStatistics* StatisticsOf(const models::FeaturePlan& plan,
+                                              const models::Feature& feature, const Schema& columns,
+                                              const catalog::SelectStatistics& statistics) {
+  if (feature.inputs_size() != 1) {
+    return nullptr;
+  }
+  const auto input = static_cast<int>(feature.inputs(0));
+  const std::optional<size_t> column = columns.Find(plan.inputs(input).name());
+  return column.has_value() && *column < statistics.columns.size() ? &statistics.columns[*column]
+                                                                   : nullptr;
+}
+
+void AddColumn(const models::Feature& feature, const catalog::ColumnStatistics* statistics,
+               double rows, TreeColumns* columns) {
+  // Of as many rows as are packed together, by the number of distinct values among them.
+  constexpr double kOneByte = 256, kTwoBytes = 16'384;
+  double distinct = rows;
+  if (feature.kind() == models::Feature::CATEGORY) {
+    distinct = std::min(rows, static_cast<double>(feature.categorizer().buckets()));
+    columns->missing = columns->missing || feature.format().kind() != models::TensorFormat::NONE;
+  } else if (statistics != nullptr) {
+    distinct = std::min(rows, statistics->distinct);
+    columns->missing = columns->missing || statistics->null_fraction > 0;
+  }
+  columns->packed += distinct <= kOneByte ? 1 : distinct <= kTwoBytes ? 2 : 4;
+  columns->sketches += std::min(kMostSketchBytes, kSketchBytesPerValue * distinct);
+}
+
+const models::Attribute* FindAttribute(const models::ModelSpec& model, std::string_view name) {
+  for (const models::Attribute& attribute : model.attributes()) {
+    if (attribute.name() == name) {
+      return &attribute;
+    }
+  }
+  return nullptr;
+}
+
+bool LearnsFromNumbers(const models::ModelSpec& model) {
+  const models::Attribute* method = FindAttribute(model, "tree_method");
+  return LowerAscii(model.type()).ends_with("gblinear") ||
+         (method != nullptr && (method->text() == "exact" || method->text() == "approx"));
+}
+
 }  // namespace
 
 int64_t WholeBytes(double bytes) {
@@ -229,13 +296,31 @@ TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::
   return memory;
 }
 
-TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan,
+TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& columns,
                                   const catalog::SelectStatistics& statistics) {
-  const double per_row =
-      kTreeBytesPerValue * plan.model().features().features_size() + kTreeBytesPerRow;
+  const models::FeaturePlan& features = plan.model().features();
+  const auto rows = static_cast<double>(std::max<int64_t>(0, statistics.rows));
+  const double width = features.features_size();
+  TreeColumns all;
+  for (const models::Feature& feature : features.features()) {
+    AddColumn(feature, StatisticsOf(features, feature, columns, statistics), rows, &all);
+  }
+  const int classes = features.label().classes_size();
+  const double outputs = classes > 2 ? classes : 1;
+  double training = kTreeBytesPerRow + kTreeBytesPerOutput * outputs;
+  double building = 0;
+  if (LearnsFromNumbers(plan.model())) {
+    training += kNumberBytesPerValue * width;
+  } else {
+    const models::Attribute* bins = FindAttribute(plan.model(), "max_bin");
+    const double bin = bins != nullptr && bins->integer() > kMostSmallBins ? 2 : 1;
+    training += ((all.missing ? kBinBytesWithMissing : bin) + bin) * width;
+    building = rows * all.packed + all.sketches;
+  }
+  const double piece = std::min(kNumbersPerPiece, std::min(rows, kRowsPerPiece) * width);
   TrainingMemory memory;
-  memory.worker = WholeBytes(kProgramBytes + kStreamBytes +
-                             static_cast<double>(std::max<int64_t>(0, statistics.rows)) * per_row);
+  memory.worker = WholeBytes(kProgramBytes + kStreamBytes + kCopiesOfPiece * piece * sizeof(float) +
+                             std::max(building, rows * training));
   return memory;
 }
 

@@ -36,7 +36,7 @@ TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::
                                      const Schema& columns,
                                      const catalog::SelectStatistics& statistics);
 // The same for boosted trees, which hold the whole table in one process.
-TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan,
+TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& columns,
                                   const catalog::SelectStatistics& statistics);
 
 }  // namespace sluice::planner

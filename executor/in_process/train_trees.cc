@@ -20,10 +20,6 @@
 namespace sluice::executor {
 namespace {
 
-// libxgboost reads its rows more than once (cut points first, bins second). Up to this many bytes
-// of transformed rows are kept for the later passes; a larger table is read again from the same
-// snapshot.
-constexpr size_t kKeptBytes = 512U << 20U;
 constexpr size_t kRowsPerBatch = 8192;
 
 // The rows of one dataset as feature batches, pass after pass; the first pass sets validation rows
@@ -46,7 +42,7 @@ class FeatureRows {
   }
 
   models::GradientBoosting::BatchSource AsSource() {
-    return {[this] { return Next(); }, [this] { return Rewind(); }};
+    return {.next = [this] { return Next(); }, .rewind = [this] { return Rewind(); }};
   }
   int64_t rows() const { return rows_; }
   int64_t rows_read() const { return rows_read_; }
@@ -57,13 +53,11 @@ class FeatureRows {
     if (stop_.stop_requested()) {
       return Cancelled("the training was cancelled");
     }
-    if (complete_) {
-      return position_ < kept_.size() ? &kept_[position_++] : &end_;
-    }
     while (true) {
       if (!reader_->open()) {
         if (shard_ == shards_) {
-          return EndOfPass();
+          first_pass_ = false;
+          return &end_;
         }
         RETURN_IF_ERROR(reader_->Open(elastic::ShardId(shard_)));
       }
@@ -79,12 +73,6 @@ class FeatureRows {
     }
   }
 
-  const models::FeatureBatch* EndOfPass() {
-    first_pass_ = false;
-    complete_ = keep_;
-    return &end_;
-  }
-
   // Distributes the batch to train_ and, in the first pass, validation_.
   void Take() {
     rows_read_ += static_cast<int64_t>(reader_->rows());
@@ -95,29 +83,13 @@ class FeatureRows {
       reader_->AppendValidation(&validation_);
       rows_ += static_cast<int64_t>(train_.rows);
     }
-    if (keep_ && train_.rows > 0) {
-      kept_bytes_ += train_.Bytes();
-      if (kept_bytes_ > kKeptBytes) {
-        keep_ = false;
-        kept_ = {};
-      } else {
-        kept_.push_back(train_);
-      }
-    }
   }
 
   Status Rewind() {
-    position_ = 0;
-    if (!complete_) {
-      reader_->Close();
-      shard_ = 0;
-      if (!first_pass_) {
-        return OkStatus();
-      }
-      // A pass that was interrupted starts over: none of it counts.
+    reader_->Close();
+    shard_ = 0;
+    if (first_pass_) {  // it was interrupted and starts over: none of it counts
       rows_ = 0;
-      kept_.clear();
-      kept_bytes_ = 0;
       validation_.Clear();
     }
     return OkStatus();
@@ -129,29 +101,37 @@ class FeatureRows {
   std::unique_ptr<elastic::FeatureReader> reader_;
   int shard_ = 0;
   models::FeatureBatch train_, validation_, end_;
-  std::vector<models::FeatureBatch> kept_;
-  size_t kept_bytes_ = 0;
-  size_t position_ = 0;
-  bool keep_ = true;
   bool first_pass_ = true;
-  bool complete_ = false;
   int64_t rows_ = 0;
   int64_t rows_read_ = 0;
 };
 
-// Returns the same batch again and again.
-models::GradientBoosting::BatchSource OneBatch(const models::FeatureBatch& batch, bool* given) {
-  static const models::FeatureBatch end;
-  return {[&batch, given]() -> Result<const models::FeatureBatch*> {
-            const models::FeatureBatch* answer = *given ? &end : &batch;
-            *given = true;
-            return answer;
-          },
-          [given] {
-            *given = false;
-            return OkStatus();
-          }};
-}
+// Rows in memory, a few at a time, pass after pass.
+class BatchParts {
+ public:
+  explicit BatchParts(const models::FeatureBatch& batch) : batch_(batch) {}
+  // The next ones; none at the end.
+  const models::FeatureBatch& Next() {
+    const size_t end = std::min(next_ + kRowsPerBatch, batch_.rows);
+    part_ = batch_.Slice(next_, end);
+    next_ = end;
+    return part_;
+  }
+  models::GradientBoosting::BatchSource AsSource() {
+    return {.next = [this]() -> Result<const models::FeatureBatch*> { return &Next(); },
+            .rewind =
+                [this] {
+                  next_ = 0;
+                  return OkStatus();
+                },
+            .most_kept = 0};
+  }
+
+ private:
+  const models::FeatureBatch& batch_;
+  models::FeatureBatch part_;
+  size_t next_ = 0;
+};
 
 elastic::Progress ToProgress(const models::GradientBoosting::Round& round, int64_t rows,
                              double seconds) {
@@ -176,10 +156,17 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
   }
   models::Metrics metrics(spec, trees.outputs());
   std::vector<float> scores;
-  RETURN_IF_ERROR(trees.Predict(batch, &scores));
-  std::vector<float> labels = batch.labels;
-  models::RestoreLabelScale(spec.features().label(), &labels);
-  metrics.Add(scores, labels, batch.weights, batch.groups);
+  BatchParts parts(batch);
+  while (true) {
+    const models::FeatureBatch& part = parts.Next();
+    if (part.rows == 0) {
+      break;
+    }
+    RETURN_IF_ERROR(trees.Predict(part, &scores));
+    std::vector<float> labels = part.labels;
+    models::RestoreLabelScale(spec.features().label(), &labels);
+    metrics.Add(scores, labels, part.weights, part.groups);
+  }
   outcome->metrics = metrics.Values(elastic::FurtherMetrics(plan));
   outcome->validation_rows = static_cast<int64_t>(batch.rows);
   return OkStatus();
@@ -234,10 +221,10 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
   }
   // The split's own validation rows are complete once libxgboost has read all training rows.
   models::FeatureBatch& validation_rows = job.validation != nullptr ? held_out : rows.validation();
-  bool given = false;
+  BatchParts validation_parts(validation_rows);
   const bool has_validation = job.validation != nullptr || split.splits();
   const models::GradientBoosting::BatchSource validation_source =
-      has_validation ? OneBatch(validation_rows, &given) : models::GradientBoosting::BatchSource{};
+      has_validation ? validation_parts.AsSource() : models::GradientBoosting::BatchSource{};
 
   elastic::TrainOutcome outcome;
   const auto on_round = [&](const models::GradientBoosting::Round& round) {

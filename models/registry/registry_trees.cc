@@ -65,7 +65,7 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Text("objective", {}, Objectives(task),
                              "what is minimised; chosen by the label when not given"));
   attributes->push_back(Text("eval_metric", {}, EvalMetrics(),
-                             "metric reported after every round, and used to stop early"));
+                             "metric reported while it trains, and used to stop early"));
   attributes->push_back(Integer("num_class", {}, Between(2, kMaxTreeClasses),
                                 "number of classes; counted in the data when not given"));
   attributes->push_back(

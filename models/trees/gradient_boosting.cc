@@ -52,9 +52,9 @@ class XgboostModel final : public GradientBoosting {
   Status RunRounds(const std::vector<void*>& matrices,
                    const std::function<void(const Round&)>& progress, const std::stop_token& stop,
                    const std::stop_token& finish);
-  // The metrics after a round; those of the training rows come from `train` unless `with_train`.
+  // Replaces the metrics by those after a round; those of the training rows only `with_train`.
   Status Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
-                  RoundMetrics* train, RoundMetrics* all) const;
+                  RoundMetrics* metrics) const;
   Status KeepRounds(int count);
   Result<std::string> SaveRaw() const;
   Status LoadRaw(std::string_view bytes);
@@ -117,34 +117,30 @@ Status XgboostModel::Train(const BatchSource& train, const BatchSource& validati
   return LoadRaw(bytes);
 }
 
-// The metrics of the training rows cost a quarter of a round on a million rows. So they are
-// computed every round up to this many rows, and every tenth round up to ten times as many; in the
-// first and the last round always.
+// The metrics of the training rows cost a quarter of a round on a million rows, those of the
+// validation rows a tenth. So they are computed every round up to this many rows, and every tenth
+// round up to ten times as many; in the first and the last round always. Early stopping needs those
+// of the validation rows in every round.
 constexpr uint64_t kRowsToldEveryRound = 100'000;
 
 Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
-                              RoundMetrics* train, RoundMetrics* all) const {
+                              RoundMetrics* metrics) const {
   static const char* kNames[] = {"train", "validation"};
   const size_t first = with_train ? 0 : 1;
   std::vector<void*> evaluated(matrices.begin() + static_cast<std::ptrdiff_t>(first),
                                matrices.end());
-  RoundMetrics fresh;
-  if (!evaluated.empty()) {
-    const char* line = nullptr;
-    RETURN_IF_ERROR(CheckXgboost(XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
-                                                      kNames + first, evaluated.size(), &line),
-                                 "evaluating"));
-    fresh = ParseRoundMetrics(line);
+  if (evaluated.empty()) {
+    return OkStatus();
   }
-  if (with_train) {
-    train->clear();
-    std::copy_if(fresh.begin(), fresh.end(), std::back_inserter(*train),
-                 [](const auto& metric) { return metric.first.starts_with("train-"); });
-    *all = std::move(fresh);
-  } else {
-    *all = *train;
-    all->insert(all->end(), fresh.begin(), fresh.end());
-  }
+  const char* line = nullptr;
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
+                                                    kNames + first, evaluated.size(), &line),
+                               "evaluating"));
+  const RoundMetrics fresh = ParseRoundMetrics(line);
+  std::erase_if(*metrics, [&](const auto& metric) {
+    return with_train || !metric.first.starts_with("train-");
+  });
+  metrics->insert(metrics->end(), fresh.begin(), fresh.end());
   return OkStatus();
 }
 
@@ -157,18 +153,19 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
   RETURN_IF_ERROR(CheckXgboost(XGDMatrixNumRow(matrices.front(), &rows), "training"));
   const auto interval = static_cast<int>(rows / kRowsToldEveryRound) + 1;
   BestRound best(matrices.size() > 1 ? parameters_.early_stopping_rounds : 0);
-  RoundMetrics train;
+  RoundMetrics metrics;
   for (int i = 0; i < parameters_.rounds; ++i) {
     if (stop.stop_requested()) {
       return Cancelled("the training was cancelled");
     }
     RETURN_IF_ERROR(CheckXgboost(
         XGBoosterUpdateOneIter(booster_.get(), first + i, matrices.front()), "training"));
-    Round round;
-    round.round = i + 1;
-    round.rounds = parameters_.rounds;
-    const bool with_train = i % interval == 0 || round.round == round.rounds;
-    RETURN_IF_ERROR(Evaluate(matrices, first + i, with_train, &train, &round.metrics));
+    const bool finishing = finish.stop_requested();
+    const bool told = i % interval == 0 || i + 1 == parameters_.rounds || finishing;
+    if (told || parameters_.early_stopping_rounds > 0) {
+      RETURN_IF_ERROR(Evaluate(matrices, first + i, told, &metrics));
+    }
+    Round round{.round = i + 1, .rounds = parameters_.rounds, .best = 0, .metrics = metrics};
     const bool enough = best.Note(i, round.metrics);
     round.best = best.round() ? *best.round() + 1 : 0;
     if (progress) {

@@ -18,20 +18,24 @@ namespace sluice::models {
 class ModelSpec;
 
 // Gradient-boosted trees through libxgboost: gbtree, dart, gblinear, random forests, ranking.
-// Batches are quantised as they arrive, so memory is about one byte per row and feature.
+// Rows are read once and packed, until libxgboost has made its bins of them (README.md).
 // Not thread-safe; libxgboost uses its own threads (attribute nthread).
 class GradientBoosting {
  public:
-  // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass.
+  // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass, with the
+  // same rows. libxgboost needs four passes: all but the first read packed rows, unless these take
+  // more than most_kept bytes and more than libxgboost is going to. 0: nothing is packed.
   struct BatchSource {
     std::function<Result<const FeatureBatch*>()> next;
     std::function<Status()> rewind;
+    size_t most_kept = 512U << 20U;
   };
   struct Round {
     int round = 0, rounds = 0;
     int best = 0;  // of the rounds so far, if there is early stopping; else 0
     // "train-logloss", "validation-auc": those of the training rows first. On tables of more than
-    // 100,000 rows those may be from some rounds ago.
+    // 100,000 rows they may be from some rounds ago: with early stopping those of the training
+    // rows, without it all.
     std::vector<std::pair<std::string, double>> metrics;
   };
 

@@ -15,6 +15,7 @@
 #include "models/features/label_scale.h"
 #include "models/features/query_order.h"
 #include "models/trees/gradient_boosting.h"
+#include "models/trees/packed_numbers_internal.h"
 
 // Converts between our batches and libxgboost. Only gradient_boosting*.cc include this.
 namespace sluice::models {
@@ -108,10 +109,16 @@ class RowMatrix {
       : layout_(layout), parameters_(parameters) {}
   // Fails on a cell with several ids if the plan expects one.
   Status Fill(const FeatureBatch& batch);
-  // Adds rows to the existing ones, for methods that need all numbers at once.
+  // Adds rows to the existing ones.
   Status Append(const FeatureBatch& batch);
+  void Pack(NumberPacker* packer) const;
+  // Only which numbers there are, as zeros, and which are missing.
+  void PackPresence(NumberPacker* packer) const;
+  // Replaces all rows by packed ones.
+  void Unpack(size_t rows, NumberReader* reader);
 
   size_t rows() const { return rows_; }
+  size_t numbers() const { return values_.size(); }
   // JSON like numpy's __array_interface__.
   std::string Dense() const;
   std::string RowEnds() const;
@@ -119,6 +126,7 @@ class RowMatrix {
   std::string Values() const;
 
  private:
+  void PackPlaces(NumberPacker* packer) const;  // of compressed rows
   Status AppendDense(const FeatureBatch& batch);
   Status AppendSparse(const FeatureBatch& batch);
   bool IsMissing(float value) const;

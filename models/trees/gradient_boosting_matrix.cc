@@ -1,6 +1,8 @@
 #include <fmt/core.h>
+#include <malloc.h>
 #include <xgboost/c_api.h>
 
+#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <limits>
@@ -12,8 +14,37 @@
 namespace sluice::models {
 namespace {
 
-// Each push runs several parallel loops, whose threads wait for each other.
-constexpr size_t kRowsPerPush = 1 << 16;
+// libxgboost takes rows in pieces. Each runs several parallel loops, whose threads wait for each
+// other, so that a piece should be large; but it is in memory besides the packed rows, so that one
+// of many columns has fewer rows.
+constexpr size_t kRowsPerPiece = 1 << 16;
+constexpr size_t kNumbersPerPiece = 1 << 21;
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
+
+// What libxgboost holds at least while it trains, when the packed rows are gone: bins by row and by
+// column; and per row its place, label, prediction, gradient and positions in the tree.
+constexpr size_t kTrainingBytesPerNumber = 2;
+constexpr size_t kTrainingBytesPerRow = 48;
+
+// libxgboost 1.7 reads the rows in four passes: sizes of the columns, cut points (unless those of
+// another matrix are used), bins, the bins by column. The last one asks which numbers are missing,
+// and for no value.
+constexpr int kNone = -1;
+int BinPass(bool own_cuts) {
+  int major = 0, minor = 0;
+  XGBoostVersion(&major, &minor, nullptr);
+  return major != 1 || minor != 7 ? kNone : own_cuts ? 2 : 1;
+}
+
+// Gives freed memory back to the operating system: blocks of several megabytes would stay with the
+// allocator, which cannot use them for libxgboost's larger ones. With few rows that would only take
+// time.
+void GiveBack(size_t rows_bytes) {
+  constexpr size_t kWorthIt = 8U << 20U;
+  if (rows_bytes > kWorthIt) {
+    malloc_trim(0);
+  }
+}
 
 std::string BuildSettings(const BoostingParameters& parameters) {
   return fmt::format(R"({{"missing":NaN,"nthread":{},"max_bin":{}}})", parameters.training_threads,
@@ -32,8 +63,15 @@ void AppendLabels(const FeatureBatch& batch, const BoostingParameters& parameter
   }
 }
 
+// Rows of a matrix with their labels and weights, packed.
+struct PackedPiece {
+  size_t rows = 0;
+  bool weighed = false;
+  std::vector<uint8_t> bytes;
+};
+
 // Passes a source's batches to libxgboost, which calls back from C: every error is stored and looks
-// like the end of the rows.
+// like the end of the rows. Those of the first pass are packed for the later ones.
 class MatrixFeed {
  public:
   MatrixFeed(const GradientBoosting::BatchSource& source, const ColumnLayout& layout,
@@ -43,7 +81,8 @@ class MatrixFeed {
         parameters_(parameters),
         stop_(std::move(stop)),
         matrix_(&layout, &parameters),
-        groups_(parameters.group_column) {}
+        groups_(parameters.group_column),
+        keeps_(source.most_kept > 0) {}
 
   // Whether there is a first batch; Next returns it first.
   Result<bool> HasRows() {
@@ -62,12 +101,20 @@ class MatrixFeed {
   void Reset() {
     ended_ = false;
     must_rewind_ = must_rewind_ || reading_;
-    first_pass_ = first_pass_ && !reading_;
+    pass_ += reading_ ? 1 : 0;
+    reading_ = false;
+    unpacked_ = 0;
   }
   int NextForXgboost();
   Result<const FeatureBatch*> NextBatch();
-  // Reads at least `rows` rows into matrix_, or all that are left.
-  Status Collect(size_t rows);
+  // Reads so many rows or numbers into matrix_, up to a batch more, or all that are left.
+  Status Collect(size_t rows, size_t numbers);
+  // The next rows in matrix_ with their labels and weights: from the source, or unpacked.
+  Status NextPiece();
+  void Keep();
+  void Unpack(const PackedPiece& piece);
+  // The piece that packer_ was given, with its labels and weights.
+  PackedPiece Packed();
   Status SetProxy();
   Status SetGroups(void* handle) const;
   // Once per row, whatever the number of passes.
@@ -81,13 +128,20 @@ class MatrixFeed {
   QueryGroups groups_;
   const FeatureBatch* first_ = nullptr;
   bool must_rewind_ = false;
-  bool reading_ = false;  // since the last rewind
-  bool first_pass_ = true;
-  bool ended_ = false;  // this pass
+  bool reading_ = false;  // since the last reset
+  int pass_ = 0;          // complete ones
+  int bin_pass_ = kNone;  // the last that reads values
+  bool ended_ = false;    // this pass
   Status status_;
   MatrixHandle proxy_;
   std::vector<float> labels_;  // of the rows in matrix_
   std::vector<float> weights_;
+  bool keeps_;  // the rows of the first pass
+  NumberPacker packer_;
+  std::vector<PackedPiece> kept_;
+  size_t kept_bytes_ = 0;
+  size_t training_bytes_ = 0;
+  size_t unpacked_ = 0;  // pieces in this pass
 };
 
 Result<const FeatureBatch*> MatrixFeed::NextBatch() {
@@ -112,14 +166,14 @@ Status MatrixFeed::Note(const FeatureBatch& batch) {
                fmt::format("label '{}' must be one number or class per row", parameters_.label))
         .Hint("trees have no vector labels: train one model per number");
   }
-  return parameters_.ranking && first_pass_ ? groups_.Add(batch) : OkStatus();
+  return parameters_.ranking && pass_ == 0 ? groups_.Add(batch) : OkStatus();
 }
 
-Status MatrixFeed::Collect(size_t rows) {
+Status MatrixFeed::Collect(size_t rows, size_t numbers) {
   labels_.clear();
   weights_.clear();
   bool fresh = true;
-  while (!ended_ && (fresh || matrix_.rows() < rows)) {
+  while (!ended_ && (fresh || (matrix_.rows() < rows && matrix_.numbers() < numbers))) {
     ASSIGN_OR_RETURN(const FeatureBatch* batch, NextBatch());
     if (batch->rows == 0) {
       ended_ = true;
@@ -130,6 +184,59 @@ Status MatrixFeed::Collect(size_t rows) {
     fresh = false;
     AppendLabels(*batch, parameters_, &labels_);
     weights_.insert(weights_.end(), batch->weights.begin(), batch->weights.end());
+  }
+  return OkStatus();
+}
+
+PackedPiece MatrixFeed::Packed() {
+  packer_.Add(labels_.data(), labels_.size());
+  packer_.Add(weights_.data(), weights_.size());
+  return {matrix_.rows(), !weights_.empty(), packer_.Take()};
+}
+
+void MatrixFeed::Keep() {
+  matrix_.Pack(&packer_);
+  kept_.push_back(Packed());
+  kept_bytes_ += kept_.back().bytes.size();
+  training_bytes_ +=
+      kTrainingBytesPerNumber * matrix_.numbers() + kTrainingBytesPerRow * matrix_.rows();
+  if (kept_bytes_ > std::max(source_.most_kept, training_bytes_)) {
+    keeps_ = false;
+    kept_ = {};
+  }
+}
+
+void MatrixFeed::Unpack(const PackedPiece& piece) {
+  NumberReader reader(piece.bytes);
+  matrix_.Unpack(piece.rows, &reader);
+  labels_.resize(piece.rows);
+  reader.Read(labels_.data(), labels_.size());
+  weights_.resize(piece.weighed ? piece.rows : 0);
+  reader.Read(weights_.data(), weights_.size());
+}
+
+Status MatrixFeed::NextPiece() {
+  if (!keeps_ || pass_ == 0) {
+    RETURN_IF_ERROR(Collect(kRowsPerPiece, kNumbersPerPiece));
+    if (keeps_ && !labels_.empty()) {
+      Keep();
+    }
+    return OkStatus();
+  }
+  if (stop_.stop_requested()) {
+    return Cancelled("the training was cancelled");
+  }
+  reading_ = true;
+  if (unpacked_ == kept_.size()) {
+    labels_.clear();
+    return OkStatus();
+  }
+  PackedPiece& piece = kept_[unpacked_++];
+  Unpack(piece);
+  if (pass_ == bin_pass_) {  // the bins grow as the values go
+    matrix_.PackPresence(&packer_);
+    piece = Packed();
+    GiveBack(kept_bytes_);
   }
   return OkStatus();
 }
@@ -158,7 +265,7 @@ int MatrixFeed::NextForXgboost() {
     return 0;
   }
   try {
-    status_ = Collect(kRowsPerPush);
+    status_ = NextPiece();
     if (!status_.ok() || labels_.empty()) {
       return 0;
     }
@@ -189,18 +296,23 @@ Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
   void* proxy = nullptr;
   RETURN_IF_ERROR(CheckXgboost(XGProxyDMatrixCreate(&proxy), "starting a matrix"));
   proxy_.reset(proxy);
+  bin_pass_ = BinPass(reference == nullptr);
   void* handle = nullptr;
   const int code = XGQuantileDMatrixCreateFromCallback(this, proxy, reference, ResetOf, NextOf,
                                                        BuildSettings(parameters_).c_str(), &handle);
   MatrixHandle matrix(code == 0 ? handle : nullptr);
   RETURN_IF_ERROR(status_);  // the cause, if the rows ended early
   RETURN_IF_ERROR(CheckXgboost(code, "binning the rows"));
+  proxy_.reset();
+  kept_ = {};
+  GiveBack(kept_bytes_);
   RETURN_IF_ERROR(SetGroups(matrix.get()));
   return matrix;
 }
 
 Result<MatrixHandle> MatrixFeed::Numbers() {
-  RETURN_IF_ERROR(Collect(std::numeric_limits<size_t>::max()));
+  RETURN_IF_ERROR(Collect(kAll, kAll));
+  GiveBack(matrix_.numbers() * sizeof(float));  // what the matrix has grown out of
   void* handle = nullptr;
   const std::string settings = BuildSettings(parameters_);
   const int code =

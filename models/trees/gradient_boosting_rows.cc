@@ -149,6 +149,63 @@ Status RowMatrix::AppendSparse(const FeatureBatch& batch) {
   return OkStatus();
 }
 
+void RowMatrix::PackPlaces(NumberPacker* packer) const {
+  std::vector<uint32_t> sizes(rows_);
+  for (size_t r = 0; r < rows_; ++r) {
+    sizes[r] = static_cast<uint32_t>(row_ends_[r + 1] - row_ends_[r]);
+  }
+  packer->Add(sizes.data(), rows_);
+  packer->Add(columns_.data(), columns_.size());
+}
+
+void RowMatrix::Pack(NumberPacker* packer) const {
+  if (layout_->sparse()) {
+    PackPlaces(packer);
+    packer->Add(values_.data(), values_.size());
+    return;
+  }
+  for (size_t c = 0; c < layout_->columns(); ++c) {
+    packer->Add(values_.data() + c, rows_, layout_->columns());
+  }
+}
+
+void RowMatrix::PackPresence(NumberPacker* packer) const {
+  if (layout_->sparse()) {
+    PackPlaces(packer);
+    const std::vector<float> present(values_.size());
+    packer->Add(present.data(), present.size());
+    return;
+  }
+  std::vector<float> present(rows_);
+  for (size_t c = 0; c < layout_->columns(); ++c) {
+    for (size_t r = 0; r < rows_; ++r) {
+      present[r] = std::isnan(values_[r * layout_->columns() + c]) ? kMissing : 0;
+    }
+    packer->Add(present.data(), rows_);
+  }
+}
+
+void RowMatrix::Unpack(size_t rows, NumberReader* reader) {
+  rows_ = rows;
+  if (!layout_->sparse()) {
+    values_.resize(rows * layout_->columns());
+    for (size_t c = 0; c < layout_->columns(); ++c) {
+      reader->Read(values_.data() + c, rows, layout_->columns());
+    }
+    return;
+  }
+  std::vector<uint32_t> sizes(rows);
+  reader->Read(sizes.data(), rows);
+  row_ends_.assign(1, 0);
+  for (const uint32_t size : sizes) {
+    row_ends_.push_back(row_ends_.back() + size);
+  }
+  columns_.resize(row_ends_.back());
+  values_.resize(row_ends_.back());
+  reader->Read(columns_.data(), columns_.size());
+  reader->Read(values_.data(), values_.size());
+}
+
 std::string RowMatrix::Dense() const {
   return ArrayInterface(values_.data(), rows_, layout_->columns(), "<f4");
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/process/cluster_job.h"
+#include "tests/server/sluice_process.h"
 
 // Compares EXPLAIN's memory estimate with the memory of real processes.
 namespace sluice::executor {
@@ -121,6 +122,34 @@ TEST_F(MemoryEstimate, OfWideLayers) {
       "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[1536,1536], "
       "train.batch_size=64, train.max_steps=60, engine.num_workers=2, engine.num_ps=1 LABEL y INTO "
       "m");
+}
+
+// Trees train in the gateway's process: here, that of a shell.
+TEST_F(MemoryEstimate, OfTrees) {
+  // Seven numbers with few distinct values, and seven with a value of their own in each row.
+  std::string columns;
+  for (int i = 0; i < 7; ++i) {
+    columns += fmt::format(", (i * {} + k * 31) % {} AS f{}", 7919 + 2 * i, 10 * (i + 1), i);
+    columns += fmt::format(", (i * 8 + k) * {} % 1000003 / 7.0 AS g{}", 7919 + 2 * i, i);
+  }
+  ASSERT_TRUE(source_
+                  ->Execute("CREATE TABLE many AS SELECT y" + columns +
+                                " FROM points p, (WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL "
+                                "SELECT k + 1 FROM n WHERE k < 8) SELECT k FROM n)",
+                            nullptr, {})
+                  .ok());
+  for (const char* model : {"xgboost.gbtree WITH ", "xgboost.gblinear WITH "}) {
+    const std::string sql = std::string("SELECT * FROM many TO TRAIN ") + model +
+                            "train.num_boost_round=2 LABEL y INTO m";
+    const auto estimate = static_cast<double>(PlanOf(sql).estimated_memory_bytes());
+    Peaks peaks;
+    const ShellOutcome outcome =
+        RunInShell("exec " SLUICE_BINARY " sql --source " + Url() + " -c \"" + sql + "\" 2>&1");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    const double measured = peaks.Of("sql");
+    EXPECT_GT(estimate, measured * 0.75) << sql;
+    EXPECT_LT(estimate, measured * 1.33) << sql;
+  }
 }
 
 }  // namespace

@@ -17,7 +17,9 @@ namespace sluice::models {
 // Returns the batches of a list, pass after pass.
 class Batches {
  public:
-  explicit Batches(std::vector<FeatureBatch> batches) : batches_(std::move(batches)) {}
+  explicit Batches(std::vector<FeatureBatch> batches,
+                   size_t most_kept = GradientBoosting::BatchSource().most_kept)
+      : batches_(std::move(batches)), most_kept_(most_kept) {}
   GradientBoosting::BatchSource Source() {
     return {[this]() -> Result<const FeatureBatch*> {
               return next_ < batches_.size() ? &batches_[next_++] : &end_;
@@ -26,12 +28,14 @@ class Batches {
               next_ = 0;
               ++rewinds_;
               return OkStatus();
-            }};
+            },
+            most_kept_};
   }
   int rewinds() const { return rewinds_; }
 
  private:
   std::vector<FeatureBatch> batches_;
+  const size_t most_kept_;
   FeatureBatch end_;
   size_t next_ = 0;
   int rewinds_ = 0;

@@ -20,7 +20,7 @@ TEST(BoostingErrorTest, ReaderErrorsComeThroughUnchanged) {
       }
       return good.next();
     };
-    const Status status = trees->Train({next, good.rewind}, {}, nullptr, {});
+    const Status status = trees->Train({next, good.rewind, 0}, {}, nullptr, {});
     EXPECT_EQ(status.message(), "the database went away") << failing_call;
     EXPECT_EQ(status.code(), Code::kUnavailable);
   }
