@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kRetryWait = std::chrono::milliseconds(20);
 // For one attempt: a machine without power answers nothing.
-constexpr auto kConnecting = std::chrono::seconds(1);
+constexpr auto kConnecting = std::chrono::seconds(2);
 // While servers are awaited, how often the master is asked whether they are still the right ones.
 constexpr auto kMapCheck = std::chrono::milliseconds(500);
 

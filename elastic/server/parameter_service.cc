@@ -55,15 +55,14 @@ class Service final : public ParameterService::StreamedService {
 
   // Answers a worker's exchanges.
   void Serve(MessageStream& stream) {
-    ExchangeRequest request;
-    ExchangeReply reply;
     while (stream.open()) {
+      ExchangeRequest request;  // of each its own: a large one leaves nothing behind
+      ExchangeReply reply;
       Status status = stream.Receive(&request, kForever);
       if (!stream.open()) {
         return;
       }
       const auto until = std::chrono::steady_clock::now() + kCallDeadline;
-      reply.Clear();
       if (status.ok()) {
         status = Guarded("an exchange", [&] { return RunExchange(&request, &reply); });
       }

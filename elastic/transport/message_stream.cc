@@ -25,6 +25,7 @@ constexpr std::string_view kOpening = "SLUICE1\n";
 static_assert(kOpening.front() == kStreamByte);
 constexpr size_t kMaxHelloBytes = 4096;
 constexpr size_t kFirstRoom = 16 << 10;
+constexpr size_t kMostKept = 4 << 20;
 
 Status ReadOpening(const Socket& socket, Deadline until) {
   std::array<char, kOpening.size()> bytes{};
@@ -54,6 +55,13 @@ void MessageStream::Buffer::Reserve(size_t room, size_t kept) {
   std::copy_n(bytes_.get(), kept, bytes.get());
   bytes_ = std::move(bytes);
   room_ = room;
+}
+
+void MessageStream::Buffer::FreeIfLarge() {
+  if (room_ > kMostKept) {
+    bytes_.reset();
+    room_ = 0;
+  }
 }
 
 Result<MessageStream> MessageStream::Connect(const std::string& address, const JobKey& key,
@@ -129,7 +137,9 @@ Status MessageStream::SendFrame(const google::protobuf::MessageLite& message, Ki
   std::memcpy(out_.data(), &header, sizeof(header));
   message.SerializeWithCachedSizesToArray(
       reinterpret_cast<uint8_t*>(out_.data() + sizeof(header)));
-  return SendBytes({out_.data(), sizeof(header) + bytes}, until);
+  const Status status = SendBytes({out_.data(), sizeof(header) + bytes}, until);
+  out_.FreeIfLarge();
+  return status;
 }
 
 Status MessageStream::SendBytes(std::span<const char> bytes, Deadline until) {
@@ -187,9 +197,10 @@ Status MessageStream::Receive(google::protobuf::MessageLite* message, Deadline u
   const auto length = static_cast<int>(header.length);
   received_ = 0;
   if (header.kind == Kind::kMessage) {
-    return message->ParseFromArray(bytes, length)
-               ? Status()
-               : InvalidArgument("a message between processes of a job cannot be read");
+    const bool readable = message->ParseFromArray(bytes, length);
+    in_.FreeIfLarge();
+    return readable ? Status()
+                    : InvalidArgument("a message between processes of a job cannot be read");
   }
   StatusProto error;
   if (header.kind != Kind::kError || !error.ParseFromArray(bytes, length) ||

@@ -49,13 +49,14 @@ class MessageStream {
   Status Receive(google::protobuf::MessageLite* message, Deadline until);
 
  private:
-  // Bytes whose room is kept from frame to frame.
+  // Bytes whose room is kept from frame to frame, unless it is large.
   class Buffer {
    public:
     char* data() { return bytes_.get(); }
     size_t room() const { return room_; }
     // Keeps the first `kept` bytes.
     void Reserve(size_t room, size_t kept);
+    void FreeIfLarge();
 
    private:
     std::unique_ptr<char[]> bytes_;
