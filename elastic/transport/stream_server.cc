@@ -13,7 +13,8 @@
 namespace sluice::elastic {
 namespace {
 
-// Strangers get a thread for so long, and only so many of them at a time.
+// Strangers get a thread for so long, and only so many of them at a time: a new one replaces the
+// oldest.
 constexpr std::chrono::seconds kHandshake(10);
 constexpr std::ptrdiff_t kMaxHandshakes = 64;
 
@@ -38,11 +39,16 @@ StreamServer::~StreamServer() {
 void StreamServer::Take(Socket socket) {
   const MutexLock lock(mutex_);
   sessions_.remove_if([](const Session& session) { return session.over; });
-  const auto handshakes =
-      std::count_if(sessions_.begin(), sessions_.end(),
-                    [](const Session& session) { return !session.admitted && !session.over; });
+  const auto waits = [](const Session& session) {
+    return !session.admitted && !session.given_up && !session.over;
+  };
+  if (std::count_if(sessions_.begin(), sessions_.end(), waits) >= kMaxHandshakes) {
+    Session& oldest = *std::find_if(sessions_.begin(), sessions_.end(), waits);
+    oldest.given_up = true;
+    shutdown(oldest.control.descriptor(), SHUT_RDWR);
+  }
   Socket control(fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (over_ || handshakes >= kMaxHandshakes || !control.open()) {
+  if (over_ || !control.open()) {
     return;
   }
   Session& session = sessions_.emplace_back();

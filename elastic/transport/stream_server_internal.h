@@ -27,6 +27,7 @@ class StreamServer {
   struct Session {
     Socket control;         // of the same connection, to end it from outside
     bool admitted = false;  // it belongs to the job
+    bool given_up = false;  // it did not say so, and others came
     bool over = false;
     std::jthread thread;
   };
