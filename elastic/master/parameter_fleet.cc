@@ -21,7 +21,8 @@ constexpr int kFailedStarts = 8;
 // Versions of maps begin here in each term: above all that earlier masters may have tried.
 constexpr int kVersionBitsOfATerm = 32;
 // How long the end of an epoch, or of the job, waits for a server to answer or to be replaced: for
-// longer than a silent one with the last copy is waited for. One that was only asleep is asked again.
+// longer than a silent one with the last copy is waited for. One that was only asleep is asked
+// again.
 constexpr auto kPatience = std::chrono::seconds(static_cast<int>(kLastCopySilenceSeconds) + 15);
 constexpr auto kAskAgain = std::chrono::milliseconds(100);
 
@@ -222,9 +223,8 @@ bool ParameterFleet::complete() const {
   const MutexLock lock(mutex_);
   return map_.version > kNoMapVersion && map_.servers.size() >= wanted_ &&
          std::all_of(map_.servers.begin(), map_.servers.end(),
-                     [this](const auto& server) NO_THREAD_SAFETY_ANALYSIS {
-                       return servers_.contains(server.first);
-                     });
+                     [this](const auto& server)
+                         NO_THREAD_SAFETY_ANALYSIS { return servers_.contains(server.first); });
 }
 
 uint32_t ParameterFleet::wanted() const {

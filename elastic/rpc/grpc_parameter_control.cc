@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 
+#include "base/mutex.h"
 #include "catalog/model_record.h"
 #include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
@@ -40,45 +42,81 @@ Status FromCall(const grpc::Status& status, const std::string& address) {
   return FromGrpc(status, name);
 }
 
-// One attempt: the caller knows better what to do when a server is gone.
-Status CallOnce(
-    const JobKey& key, Term term, const std::string& address, const std::stop_token& stop,
-    const std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>& call) {
-  const auto stub = ParameterService::NewStub(OpenChannel(address, key));
-  grpc::ClientContext context;
-  Prepare(&context, key.token);
-  context.AddMetadata(kTermKey, fmt::format("{}", term));
-  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  return FromCall(call(stub.get(), &context), address);
-}
-
 using Done = std::function<void(grpc::Status)>;
 using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::Stub>().async())>;
 using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
-
-// The same, given up when `should_give_up` says so.
-Status CallOrGiveUp(const JobKey& key, Term term, const std::string& address,
-                    const std::stop_token& stop,
-                    const ParameterControl::ShouldGiveUp& should_give_up,
-                    std::chrono::seconds deadline, const Begin& begin) {
-  const auto stub = ParameterService::NewStub(OpenChannel(address, key));
-  grpc::ClientContext context;
-  Prepare(&context, key.token);
-  context.AddMetadata(kTermKey, fmt::format("{}", term));
-  context.set_deadline(std::chrono::system_clock::now() + deadline);
-  const auto promise = std::make_shared<std::promise<grpc::Status>>();
-  std::future<grpc::Status> answer = promise->get_future();
-  begin(stub->async(), &context,
-        [promise](grpc::Status status) { promise->set_value(std::move(status)); });
-  while (answer.wait_for(kPollInterval) != std::future_status::ready) {
-    if (stop.stop_requested() || (should_give_up && should_give_up())) {
-      context.TryCancel();
-    }
-  }
-  return FromCall(answer.get(), address);
-}
+using Call = std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>;
 
 }  // namespace
+
+// A master makes some hundred calls in a row to fill or to collect: a connection for each would
+// take longer than the calls, with TLS above all.
+struct ParameterControl::Calls {
+  explicit Calls(const ParameterControl& of) : control(of) {}
+
+  // One attempt: the caller knows better what to do when a server is gone.
+  Status Once(const std::string& address, const Call& call) {
+    const std::shared_ptr<ParameterService::Stub> stub = StubOf(address);
+    grpc::ClientContext context;
+    Prepare(&context);
+    const std::stop_callback cancel(control.stop_, [&context] { context.TryCancel(); });
+    return Ended(address, call(stub.get(), &context));
+  }
+
+  // The same, given up when the control's owner says so.
+  Status OrGiveUp(const std::string& address, std::chrono::seconds deadline, const Begin& begin) {
+    const std::shared_ptr<ParameterService::Stub> stub = StubOf(address);
+    grpc::ClientContext context;
+    Prepare(&context);
+    context.set_deadline(std::chrono::system_clock::now() + deadline);
+    const auto promise = std::make_shared<std::promise<grpc::Status>>();
+    std::future<grpc::Status> answer = promise->get_future();
+    begin(stub->async(), &context,
+          [promise](grpc::Status status) { promise->set_value(std::move(status)); });
+    while (answer.wait_for(kPollInterval) != std::future_status::ready) {
+      if (control.stop_.stop_requested() ||
+          (control.should_give_up_ && control.should_give_up_())) {
+        context.TryCancel();
+      }
+    }
+    return Ended(address, answer.get());
+  }
+
+ private:
+  void Prepare(grpc::ClientContext* context) const {
+    elastic::Prepare(context, control.key_.token);
+    context->AddMetadata(kTermKey, fmt::format("{}", control.term_));
+  }
+  std::shared_ptr<ParameterService::Stub> StubOf(const std::string& address) {
+    const MutexLock lock(mutex);
+    std::shared_ptr<ParameterService::Stub>& stub = stubs[address];
+    if (stub == nullptr) {
+      stub = ParameterService::NewStub(OpenChannel(address, control.key_));
+    }
+    return stub;
+  }
+  Status Ended(const std::string& address, const grpc::Status& status) {
+    if (!status.ok()) {
+      const MutexLock lock(mutex);
+      stubs.erase(address);  // the next call connects anew
+    }
+    return FromCall(status, address);
+  }
+
+  const ParameterControl& control;
+  Mutex mutex;
+  std::map<std::string, std::shared_ptr<ParameterService::Stub>> stubs GUARDED_BY(mutex);
+};
+
+ParameterControl::ParameterControl(JobKey key, Term term, std::stop_token stop,
+                                   ShouldGiveUp should_give_up)
+    : key_(std::move(key)),
+      term_(term),
+      stop_(std::move(stop)),
+      should_give_up_(std::move(should_give_up)),
+      calls_(std::make_unique<Calls>(*this)) {}
+
+ParameterControl::~ParameterControl() = default;
 
 Status ParameterControl::Install(const std::string& address, const PartitionMap& map, Phase phase,
                                  const CheckpointDirectory::Found* restore) const {
@@ -92,11 +130,10 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
     }
   }
   InstallReply reply;
-  return CallOrGiveUp(key_, term_, address, stop_, should_give_up_,
-                      phase == Phase::kCreate ? kBulkDeadline : kCallDeadline,
-                      [&](auto* stub, grpc::ClientContext* context, const Done& done) {
-                        stub->Install(context, &request, &reply, done);
-                      });
+  return calls_->OrGiveUp(address, phase == Phase::kCreate ? kBulkDeadline : kCallDeadline,
+                          [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                            stub->Install(context, &request, &reply, done);
+                          });
 }
 
 Status ParameterControl::Fill(const std::string& address, uint32_t partition, ServerId to,
@@ -106,10 +143,10 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
   request.set_server(to.value());
   request.set_address(to_address);
   FillReply reply;
-  return CallOrGiveUp(key_, term_, address, stop_, should_give_up_, kBulkDeadline,
-                      [&](auto* stub, grpc::ClientContext* context, const Done& done) {
-                        stub->Fill(context, &request, &reply, done);
-                      });
+  return calls_->OrGiveUp(address, kBulkDeadline,
+                          [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                            stub->Fill(context, &request, &reply, done);
+                          });
 }
 
 Status ParameterControl::Snapshot(const std::string& address,
@@ -117,10 +154,10 @@ Status ParameterControl::Snapshot(const std::string& address,
   SnapshotRequest request;
   request.mutable_partitions()->Add(partitions.begin(), partitions.end());
   SnapshotReply reply;
-  return CallOrGiveUp(key_, term_, address, stop_, should_give_up_, kCallDeadline,
-                      [&](auto* stub, grpc::ClientContext* context, const Done& done) {
-                        stub->Snapshot(context, &request, &reply, done);
-                      });
+  return calls_->OrGiveUp(address, kCallDeadline,
+                          [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                            stub->Snapshot(context, &request, &reply, done);
+                          });
 }
 
 Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
@@ -128,10 +165,10 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(CallOrGiveUp(key_, term_, address, stop_, should_give_up_, kBulkDeadline,
-                               [&](auto* stub, grpc::ClientContext* context, const Done& done) {
-                                 stub->Write(context, &request, &reply, done);
-                               }));
+  RETURN_IF_ERROR(calls_->OrGiveUp(address, kBulkDeadline,
+                                   [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                                     stub->Write(context, &request, &reply, done);
+                                   }));
   std::vector<CheckpointManifest::File> files;
   for (const CheckpointFileProto& file : reply.files()) {
     files.push_back(FromProto(file));
@@ -147,10 +184,9 @@ Result<std::string> ParameterControl::Keep(const PartitionMap& map, const KeepOr
   std::vector<std::string> digests(map.primary.size());
   for (const auto& [server, address] : map.servers) {
     KeepReply reply;
-    RETURN_IF_ERROR(
-        CallOnce(key_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-          return stub->Keep(context, request, &reply);
-        }));
+    RETURN_IF_ERROR(calls_->Once(address, [&](auto* stub, grpc::ClientContext* context) {
+      return stub->Keep(context, request, &reply);
+    }));
     for (int i = 0; i < std::min(reply.partitions_size(), reply.digests_size()); ++i) {
       if (reply.partitions(i) < digests.size()) {
         digests[reply.partitions(i)] = reply.digests(i);
@@ -175,17 +211,16 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
     request.set_map_version(map.version.value());
     request.set_partition(p);
     std::string bytes;
-    RETURN_IF_ERROR(CallOnce(key_, term_, map.servers.at(map.primary[p]), stop_,
-                             [&](auto* stub, grpc::ClientContext* context) {
-                               context->set_deadline(std::chrono::system_clock::now() +
-                                                     kBulkDeadline);
-                               const auto reader = stub->Export(context, request);
-                               ExportChunk chunk;
-                               while (reader->Read(&chunk)) {
-                                 bytes += chunk.weights();
-                               }
-                               return reader->Finish();
-                             }));
+    RETURN_IF_ERROR(
+        calls_->Once(map.servers.at(map.primary[p]), [&](auto* stub, grpc::ClientContext* context) {
+          context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
+          const auto reader = stub->Export(context, request);
+          ExportChunk chunk;
+          while (reader->Read(&chunk)) {
+            bytes += chunk.weights();
+          }
+          return reader->Finish();
+        }));
     if (!digest.empty()) {
       digests.push_back(catalog::Sha256Hex(bytes));
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -17,18 +18,15 @@
 namespace sluice::elastic {
 
 // The master's calls to the parameter servers. Each returns when it is done; one that does not get
-// through in time is Unavailable.
+// through in time is Unavailable. A server keeps its connection from call to call. Thread-safe.
 class ParameterControl {
  public:
   // `term`: of the calling master; servers that know a later one refuse (Aborted). While a
   // placement call waits, `should_give_up` is called from time to time, on the caller's thread, and
   // decides whether to give up: a hung server is given up long before a call's deadline.
   using ShouldGiveUp = std::function<bool()>;
-  ParameterControl(JobKey key, Term term, std::stop_token stop, ShouldGiveUp should_give_up = {})
-      : key_(std::move(key)),
-        term_(term),
-        stop_(std::move(stop)),
-        should_give_up_(std::move(should_give_up)) {}
+  ParameterControl(JobKey key, Term term, std::stop_token stop, ShouldGiveUp should_give_up = {});
+  ~ParameterControl();
 
   // Placement.
 
@@ -52,10 +50,13 @@ class ParameterControl {
                                          const std::string& digest) const;
 
  private:
+  struct Calls;
+
   const JobKey key_;
   const Term term_;
   const std::stop_token stop_;
   const ShouldGiveUp should_give_up_;
+  const std::unique_ptr<Calls> calls_;
 };
 
 }  // namespace sluice::elastic

@@ -8,8 +8,8 @@
 
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/exchange_internal.h"
-#include "elastic/transport/message_stream_internal.h"
 #include "elastic/rpc/wire_internal.h"
+#include "elastic/transport/message_stream_internal.h"
 
 namespace sluice::elastic {
 namespace {
@@ -137,8 +137,8 @@ class RemoteParameters final : public ParameterLink {
     if (stop_.stop_requested() || Clock::now() > give_up) {
       for (const Server& server : servers_) {
         if (!server.answered) {
-          return Unavailable(fmt::format("{} cannot be reached: {}", server.part.server,
-                                         server.status.message()));
+          return Unavailable(
+              fmt::format("{} cannot be reached: {}", server.part.server, server.status.message()));
         }
       }
       return Unavailable("the parameter servers cannot be reached");
@@ -213,8 +213,8 @@ class RemoteParameters final : public ParameterLink {
     if (!server.stream.open()) {
       const auto connected = std::min(until, Clock::now() + kConnecting);
       RETURN_IF_ERROR(encryption_.status());
-      ASSIGN_OR_RETURN(server.stream, MessageStream::Connect(server.address, key_,
-                                                             encryption_->get(), connected));
+      ASSIGN_OR_RETURN(server.stream,
+                       MessageStream::Connect(server.address, key_, encryption_->get(), connected));
     }
     return server.stream.Send(server.part.request, until);
   }

@@ -129,14 +129,13 @@ Status MessageStream::SendFrame(const google::protobuf::MessageLite& message, Ki
                                 Deadline until) {
   const size_t bytes = message.ByteSizeLong();
   if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
-    return ResourceExhausted(fmt::format("a message of {} bytes; {} are allowed", bytes,
-                                         kMaxMessageBytes));
+    return ResourceExhausted(
+        fmt::format("a message of {} bytes; {} are allowed", bytes, kMaxMessageBytes));
   }
   const Header header{static_cast<uint32_t>(bytes), kind};
   out_.Reserve(std::max(sizeof(header) + bytes, kFirstRoom), 0);
   std::memcpy(out_.data(), &header, sizeof(header));
-  message.SerializeWithCachedSizesToArray(
-      reinterpret_cast<uint8_t*>(out_.data() + sizeof(header)));
+  message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out_.data() + sizeof(header)));
   const Status status = SendBytes({out_.data(), sizeof(header) + bytes}, until);
   out_.FreeIfLarge();
   return status;

@@ -41,7 +41,8 @@ class MessageStream {
 
   // No connection, or one that has failed.
   bool open() const { return connection_.open() && !broken_; }
-  // An error other than ResourceExhausted breaks the stream. ResourceExhausted: the message is too large, and nothing was sent.
+  // An error other than ResourceExhausted breaks the stream. ResourceExhausted: the message is too
+  // large, and nothing was sent.
   Status Send(const google::protobuf::MessageLite& message, Deadline until);
   Status SendError(const Status& error, Deadline until);
   // The other end's message, or its error. DeadlineExceeded: not yet; the next call continues. Any

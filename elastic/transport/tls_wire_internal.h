@@ -24,8 +24,7 @@ class TlsWire {
   void Collect() { collects_ = true; }
   int Write(const char* bytes, int count) {
     if (!collects_) {
-      return static_cast<int>(
-          send(descriptor_, bytes, static_cast<size_t>(count), MSG_NOSIGNAL));
+      return static_cast<int>(send(descriptor_, bytes, static_cast<size_t>(count), MSG_NOSIGNAL));
     }
     if (waiting_.size() >= kMostCollected && (!Flush() || !empty())) {
       return -1;

@@ -219,7 +219,8 @@ class World {
   ParameterFleet& fleet() { return *fleet_; }
   // As ordered by the job's first master.
   static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
-    return ParameterControl(kFleetToken, Term::First(), {}).Install(map.servers.at(server), map, phase);
+    return ParameterControl(kFleetToken, Term::First(), {})
+        .Install(map.servers.at(server), map, phase);
   }
 
  private:
@@ -386,7 +387,8 @@ TEST_F(ParameterFleetTest, TheLastCopyIsWaitedForWhileItIsSilent) {
   world.Beat();
   const auto worker = world.Worker();
   ASSERT_TRUE(world.Push(*worker, 0).ok());
-  world.Await([&] { return world.Happened("server_silent"); });  // both are, and neither is given up
+  world.Await(
+      [&] { return world.Happened("server_silent"); });  // both are, and neither is given up
   EXPECT_EQ(world.fleet().map().servers.size(), 2U);
   const std::jthread beats([&world](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
