@@ -12,6 +12,14 @@
 namespace sluice::elastic {
 namespace {
 
+TEST(ReadWatch, WhyRowsAreReadAgainIsTakenOnce) {
+  ReadWatch watch;
+  EXPECT_EQ(watch.TakeRowsReadAgain(), "");
+  watch.ReadRowsAgain("the disk is full");
+  EXPECT_EQ(watch.TakeRowsReadAgain(), "the disk is full");
+  EXPECT_EQ(watch.TakeRowsReadAgain(), "");
+}
+
 TEST(ReadWatch, CountsTheBeatsOfOneReadOnly) {
   ReadWatch watch;
   EXPECT_EQ(watch.Beat(), 0);
