@@ -213,8 +213,14 @@ class RemoteParameters final : public ParameterLink {
     if (!server.stream.open()) {
       const auto connected = std::min(until, Clock::now() + kConnecting);
       RETURN_IF_ERROR(encryption_.status());
-      ASSIGN_OR_RETURN(server.stream,
-                       MessageStream::Connect(server.address, key_, encryption_->get(), connected));
+      Result<MessageStream> stream =
+          MessageStream::Connect(server.address, key_, encryption_->get(), connected);
+      if (stream.status().code() == Code::kPermissionDenied) {
+        // The server is gone, and its address belongs to another job: the next map says so.
+        return Unavailable(stream.status().message());
+      }
+      RETURN_IF_ERROR(stream.status());
+      server.stream = *std::move(stream);
     }
     return server.stream.Send(server.part.request, until);
   }

@@ -206,7 +206,9 @@ Status MessageStream::Receive(google::protobuf::MessageLite* message, Deadline u
       error.diagnostics().empty()) {
     return Broken("an answer that cannot be read");
   }
-  return FromProto(error);
+  const Status theirs = FromProto(error);
+  // That code is ours, for an answer that has not come yet.
+  return theirs.code() == Code::kDeadlineExceeded ? Unavailable(theirs.message()) : theirs;
 }
 
 }  // namespace sluice::elastic

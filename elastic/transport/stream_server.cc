@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "base/guarded.h"
@@ -53,10 +54,15 @@ void StreamServer::Take(Socket socket) {
   }
   Session& session = sessions_.emplace_back();
   session.control = std::move(control);
-  session.thread = std::jthread([this, &session, socket = std::move(socket)]() mutable {
-    pthread_setname_np(pthread_self(), "message stream");
-    Run(session, std::move(socket));
-  });
+  try {
+    session.thread = std::jthread([this, &session, socket = std::move(socket)]() mutable {
+      pthread_setname_np(pthread_self(), "message stream");
+      Run(session, std::move(socket));
+    });
+  } catch (const std::system_error& error) {  // no room for a thread: whoever called may try again
+    sessions_.pop_back();
+    log::Warn("a stream of messages is refused: {}", error.what());
+  }
 }
 
 void StreamServer::Run(Session& session, Socket socket) {

@@ -36,7 +36,7 @@ class ResumedJob : public ::testing::Test {
 
   plan::TrainPlan Plan(plan::Strategy::Kind kind, uint32_t workers, uint32_t servers = 1) const {
     // Long enough for some checkpoints: steps are reported ten times a second.
-    plan::TrainPlan plan = SmallPlan(kind == plan::Strategy::PARAMETER_SERVER ? 8 : 300, 128);
+    plan::TrainPlan plan = SmallPlan(kind == plan::Strategy::PARAMETER_SERVER ? 30 : 300, 128);
     plan::Strategy* strategy = plan.mutable_strategy();
     strategy->set_kind(kind);
     strategy->set_workers(workers);

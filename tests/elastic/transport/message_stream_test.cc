@@ -93,6 +93,21 @@ TEST(MessageStream, AnErrorIsAnAnswer) {
   EXPECT_EQ(answer.token(), "more");
 }
 
+// An error that would be taken for an answer that has not come yet.
+TEST(MessageStream, TheirDeadlineIsNotOurs) {
+  const Streams streams("token", [](MessageStream& stream) {
+    HelloProto message;
+    ASSERT_TRUE(stream.Receive(&message, InTime()).ok());
+    ASSERT_TRUE(stream.SendError(Status(Code::kDeadlineExceeded, "theirs"), InTime()).ok());
+  });
+  MessageStream stream = streams.Connect("token").value();
+  HelloProto answer;
+  ASSERT_TRUE(stream.Send(MessageOf("text"), InTime()).ok());
+  const Status status = stream.Receive(&answer, InTime());
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "theirs");
+}
+
 TEST(MessageStream, AStrangerIsRefused) {
   const JobKey ours = MakeJobKey("token").value(), theirs = MakeJobKey("token").value();
   const Streams plain("token"), encrypted(ours);
