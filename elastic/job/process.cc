@@ -25,6 +25,9 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
+// A server without a master stays for this long, since it may have the only copy of its parameters:
+// for longer than a master waits for it.
+constexpr std::chrono::duration<double> kMasterPatience(2 * kLastCopySilenceSeconds);
 // The length of a lease: then the master gives the shard of a reader that reports nothing to
 // another worker.
 constexpr int kMaxStuckHeartbeats = 20;
@@ -308,16 +311,22 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);
+  auto answered = std::chrono::steady_clock::now();
   do {
     RETURN_IF_ERROR(server->health());
     const auto asked = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const bool wanted,
-                     master->Register(config.name(), ServerId(config.server_id()),
-                                      server->address(), config.node()));
-    if (!wanted) {
+    const Result<bool> wanted = master->Register(config.name(), ServerId(config.server_id()),
+                                                 server->address(), config.node());
+    if (!wanted.ok() && asked - answered < kMasterPatience && !stop.stop_requested() &&
+        wanted.status().code() == Code::kUnavailable) {
+      continue;
+    }
+    RETURN_IF_ERROR(wanted.status());
+    if (!*wanted) {
       return Status(Code::kAborted, "the master has given up this parameter server");
     }
     server->AnsweredByMaster(asked);
+    answered = asked;
   } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
   return Cancelled("the parameter server was stopped");
 }
