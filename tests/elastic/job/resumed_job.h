@@ -25,6 +25,13 @@ class ResumedJob : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 6'000;
   static constexpr int64_t kRowsPerShard = 500;
+  // Long enough for some checkpoints: steps are reported ten times a second. What is compiled for the
+  // sanitizers trains more slowly.
+#ifdef NDEBUG
+  static constexpr uint32_t kServerEpochs = 30;
+#else
+  static constexpr uint32_t kServerEpochs = 8;
+#endif
   using Disturb = std::function<void(ThreadFleet&, const std::string& kind)>;
 
   ResumedJob()
@@ -35,8 +42,8 @@ class ResumedJob : public ::testing::Test {
   ~ResumedJob() override { std::filesystem::remove_all(path_); }
 
   plan::TrainPlan Plan(plan::Strategy::Kind kind, uint32_t workers, uint32_t servers = 1) const {
-    // Long enough for some checkpoints: steps are reported ten times a second.
-    plan::TrainPlan plan = SmallPlan(kind == plan::Strategy::PARAMETER_SERVER ? 30 : 300, 128);
+    plan::TrainPlan plan =
+        SmallPlan(kind == plan::Strategy::PARAMETER_SERVER ? kServerEpochs : 300, 128);
     plan::Strategy* strategy = plan.mutable_strategy();
     strategy->set_kind(kind);
     strategy->set_workers(workers);
