@@ -110,7 +110,6 @@ class ParameterFleet {
     bool waited_for = false;  // it is silent, and has the only copy of something
   };
   void GiveUpSilent();
-  std::set<ServerId> WithLastCopies(const std::set<ServerId>& silent) const REQUIRES(mutex_);
   // A server was lost since the last step began, which is more urgent.
   bool Interrupted();
   void Forget(ServerId server, const std::string& why) REQUIRES(mutex_);
@@ -124,6 +123,7 @@ class ParameterFleet {
   std::map<ServerId, std::string> Nodes() const REQUIRES(mutex_);
   // parameter_fleet_map.cc
   Status TakeOver(const std::set<ServerId>& lost);
+  std::set<ServerId> WithLastCopies(const std::set<ServerId>& silent) const REQUIRES(mutex_);
   std::vector<ServerId> TakeSuperfluous() REQUIRES(mutex_);
   Result<bool> Rebalance();
   // Copies what `next` needs, then installs it. False: a server was lost meanwhile.

@@ -32,6 +32,31 @@ Status ParameterFleet::TakeOver(const std::set<ServerId>& lost) {
   return Status();
 }
 
+// Those of the silent servers without which some partition would have no copy. With checkpoints
+// none: the job returns to the newest one sooner than a server may come back.
+std::set<ServerId> ParameterFleet::WithLastCopies(const std::set<ServerId>& silent) const {
+  std::set<ServerId> needed;
+  if (options_.checkpoints.has_value()) {
+    return needed;
+  }
+  std::set<ServerId> gone = silent;
+  for (const auto& [id, address] : map_.servers) {
+    if (!servers_.contains(id)) {
+      gone.insert(id);
+    }
+  }
+  std::vector<uint32_t> orphans;
+  WithoutServers(map_, gone, &orphans);
+  for (uint32_t partition : orphans) {
+    for (ServerId holder : {map_.primary[partition], map_.backup[partition]}) {
+      if (silent.contains(holder)) {
+        needed.insert(holder);
+      }
+    }
+  }
+  return needed;
+}
+
 Status ParameterFleet::Remember(const PartitionMap& map) {
   Placement placement;
   {
