@@ -21,7 +21,7 @@ WORK = 5020  # seconds of one worker that a job takes
 JOB = f"engine.num_ps=1, engine.ps_resource_request='cpu=10m,memory=64Mi', " \
       f"engine.worker_resource_request='cpu={UNIT}m,memory=64Mi', " \
       f"engine.master_resource_request='cpu={UNIT}m,memory=64Mi'"
-# Every tenth row takes as long as ten of them are to take. A sequence is read as it is now, whatever the snapshot:
+# Every hundredth row takes as long as a hundred of them are to take: PostgreSQL sleeps for whole milliseconds. A sequence is read as it is now, whatever the snapshot:
 # 0 while the statement is planned.
 PACED = """CREATE SEQUENCE pace_{0} MINVALUE 0 START 0;
  CREATE TABLE paced_{0} AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a,
@@ -31,7 +31,7 @@ PACED = """CREATE SEQUENCE pace_{0} MINVALUE 0 START 0;
  ALTER TABLE paced_{0} OWNER TO ann; ALTER SEQUENCE pace_{0} OWNER TO ann;
  ANALYZE paced_{0};
  CREATE FUNCTION pace_{0}(i bigint, a float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS
- 'SELECT CASE WHEN i % 10 <> 0 THEN a WHEN pg_sleep((SELECT last_value FROM public.pace_{0}) / 1e6) IS NULL THEN NULL
+ 'SELECT CASE WHEN i % 100 <> 0 THEN a WHEN pg_sleep((SELECT last_value FROM public.pace_{0}) / 1e6) IS NULL THEN NULL
  ELSE a END'"""
 
 
@@ -116,7 +116,7 @@ class Experiments(unittest.TestCase):
             f"engine.num_workers=1, engine.min_workers=1, engine.max_workers={workers} LABEL y INTO {name}")
         self.addCleanup(client.kill)
         job = Training(self.cluster, name, after, client)
-        self.cluster.database.run(f"SELECT setval('pace_{name}', {round(1e7 * work / ROWS)})")
+        self.cluster.database.run(f"SELECT setval('pace_{name}', {round(1e8 * work / ROWS)})")
         return job, begun
 
     def test_e1_two_jobs_of_13_on_24_processors(self):
