@@ -66,10 +66,6 @@ class Service final : public ParameterService::StreamedService {
       if (status.ok()) {
         status = Guarded("an exchange", [&] { return RunExchange(&request, &reply); });
       }
-      const size_t bytes = status.ok() ? reply.ByteSizeLong() : 0;
-      if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
-        status = TooLarge("an answer", bytes);
-      }
       if (status.ok()) {
         status = stream.Send(reply, until);
       }

@@ -30,13 +30,6 @@ Status FromGrpc(const grpc::Status& status, const std::string& context) {
                 fmt::format("{}: {}", context, status.error_message()));
 }
 
-Status TooLarge(const char* what, size_t bytes) {
-  return ResourceExhausted(fmt::format("{} of {} bytes between two processes of a job; {} are "
-                                       "allowed",
-                                       what, bytes, kMaxMessageBytes))
-      .Hint("with engine.num_ps each parameter server has a smaller part of the model");
-}
-
 std::string AddressOf(const std::string& host, int port) {
   const auto colons = std::count(host.begin(), host.end(), ':');
   const bool whole = host.starts_with("unix") || host.starts_with("[") || colons == 1;

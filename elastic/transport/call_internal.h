@@ -46,8 +46,6 @@ grpc::Status CheckToken(const grpc::ServerContext& context, const JobKey& key);
 void Prepare(grpc::ClientContext* context, const std::string& token);
 // The term of a call or an answer; kNoTerm: none.
 Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
-// ResourceExhausted: names the message, which is too large to be sent.
-Status TooLarge(const char* what, size_t bytes);
 
 // Receives and answers a unary call after its caller has been admitted. The services are
 // StreamedService, whose handlers are called before the message arrives: a stranger's is never

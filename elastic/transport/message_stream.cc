@@ -1,6 +1,5 @@
 #include "elastic/transport/message_stream_internal.h"
 
-#include <fmt/core.h>
 #include <google/protobuf/message_lite.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -129,8 +128,7 @@ Status MessageStream::SendFrame(const google::protobuf::MessageLite& message, Ki
                                 Deadline until) {
   const size_t bytes = message.ByteSizeLong();
   if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
-    return ResourceExhausted(
-        fmt::format("a message of {} bytes; {} are allowed", bytes, kMaxMessageBytes));
+    return TooLarge("a message", bytes);
   }
   const Header header{static_cast<uint32_t>(bytes), kind};
   out_.Reserve(std::max(sizeof(header) + bytes, kFirstRoom), 0);
@@ -157,13 +155,13 @@ Status MessageStream::SendBytes(std::span<const char> bytes, Deadline until) {
 }
 
 // All of a frame into in_.
-Status MessageStream::ReceiveFrame(size_t most, Deadline until) {
+Status MessageStream::ReceiveFrame(Deadline until) {
   Header header;
   for (;;) {
     size_t wanted = sizeof(header);
     if (received_ >= sizeof(header)) {
       std::memcpy(&header, in_.data(), sizeof(header));
-      if (header.length > most) {
+      if (header.length > most_) {
         return Broken("a message that is longer than any may be");
       }
       wanted += header.length;
@@ -189,7 +187,7 @@ Status MessageStream::Receive(google::protobuf::MessageLite* message, Deadline u
   if (!open()) {
     return Unavailable("the connection is closed");
   }
-  RETURN_IF_ERROR(ReceiveFrame(most_, until));
+  RETURN_IF_ERROR(ReceiveFrame(until));
   Header header;
   std::memcpy(&header, in_.data(), sizeof(header));
   const char* const bytes = in_.data() + sizeof(header);

@@ -72,7 +72,7 @@ class MessageStream {
 
   Status SendFrame(const google::protobuf::MessageLite& message, Kind kind, Deadline until);
   Status SendBytes(std::span<const char> bytes, Deadline until);
-  Status ReceiveFrame(size_t most, Deadline until);
+  Status ReceiveFrame(Deadline until);
   Status Broken(const std::string& why);
 
   Connection connection_;
