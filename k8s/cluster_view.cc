@@ -17,10 +17,6 @@ using elastic::AllowedNodes;
 using elastic::ClusterJob;
 using elastic::ClusterProcess;
 
-// How much a new measurement of the same number of workers changes the known one.
-constexpr double kNewRateWeight = 0.2;
-// One is of a second, in which an epoch may have ended.
-constexpr int kSamplesOfRate = 4;
 // Before the first pod of a job shows what its workers request.
 constexpr double kUnknownCpu = 1;
 
@@ -101,17 +97,7 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   const bool steady = std::exchange(job.steady_workers, workers) == workers;
   const double rate = job.status.rows_per_second.value_or(0);
   if (steady && workers > 0 && rate > 0) {
-    KnownJob::Rate& known = job.rates[workers];
-    if (++known.samples == 1) {
-      known.rows_per_second = rate;
-      return;
-    }
-    // Machines and database become busier or idler for any number of workers: otherwise what was
-    // measured earlier looks better or worse than it would be now.
-    const double faster = 1 + kNewRateWeight * (rate / known.rows_per_second - 1);
-    for (auto& [count, measured] : job.rates) {
-      measured.rows_per_second *= faster;
-    }
+    job.curve.Measure(workers, rate);
   }
 }
 
@@ -266,11 +252,7 @@ class ClusterView::Builder {
       described.worker = Requested(workers);
     }
     described.priority = PriorityOf(pod_priority, job.spec.priority);
-    for (const auto& [count, rate] : job.rates) {
-      if (rate.samples >= kSamplesOfRate) {
-        described.throughput.emplace_back(count, rate.rows_per_second);
-      }
-    }
+    described.throughput = job.curve.Points();
     if (job.status.seconds_left && job.status.rows_per_second) {
       described.rows_left =
           static_cast<double>(*job.status.seconds_left) * *job.status.rows_per_second;

@@ -50,11 +50,7 @@ class ClusterView {
     TrainingJobSpec spec;
     TrainingJobStatus status;
     TimePoint created{};
-    struct Rate {
-      double rows_per_second = 0;
-      int samples = 0;
-    };
-    std::map<uint32_t, Rate> rates;  // measured, by number of workers
+    elastic::ThroughputCurve curve;
     uint32_t steady_workers = 0;     // that ran when the status was last written
     bool suspended = false;          // by its grant
     std::vector<PodFacts> needs;     // master and servers of a suspended one

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "elastic/fleet/capacity.h"
+#include "elastic/fleet/throughput_curve.h"
 
 namespace sluice::elastic {
 
@@ -50,8 +51,7 @@ struct ClusterJob {
   AllowedNodes nodes;     // of its workers
   uint32_t granted = 0;   // workers, by the last decision; some may not have started
   int out_of_memory = 0;  // workers that ran out of memory: each next one requests more
-  // Measured: workers and rows per second with them, ascending. Empty: taken as linear.
-  std::vector<std::pair<uint32_t, double>> throughput;
+  Throughput throughput;  // measured; empty: taken as linear
   std::optional<double> rows_left;
   // It may be suspended: it writes checkpoints, and starts again from one. Suspended: it has no
   // processes, but those that still end; those that wait are what it would start with.

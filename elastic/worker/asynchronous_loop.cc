@@ -8,9 +8,6 @@
 namespace sluice::elastic {
 namespace {
 
-// Rows of the next shard to read at a time between two batches.
-constexpr size_t kLoadAheadRows = 1024;
-
 class AsynchronousLoop final : public TrainingLoop {
  public:
   AsynchronousLoop(WorkerTasks& tasks, ParameterLink& parameters)
@@ -50,10 +47,9 @@ Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
   if (next_ == nullptr) {
     return tasks_.Take(true);
   }
-  while (next_->rows == nullptr) {  // what could not be read during training
-    RETURN_IF_ERROR(tasks_.Read(next_.get(), kLoadAheadRows).status());
-  }
-  return std::move(next_);
+  std::unique_ptr<Lease> next = std::move(next_);
+  ASSIGN_OR_RETURN(const bool mine, tasks_.ReadRest(next.get()));
+  return mine ? std::move(next) : nullptr;
 }
 
 // Finds where to continue if an earlier holder of this shard got further than it could report. In a
@@ -92,11 +88,11 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   }
   load_credit_ +=
       trained_rows + trained_rows / 4;  // shards differ, and there are validation rows in addition
-  if (load_credit_ < kLoadAheadRows) {
+  if (load_credit_ < WorkerTasks::kLoadRows) {
     return Status();
   }
-  load_credit_ -= kLoadAheadRows;
-  return tasks_.Read(next_.get(), kLoadAheadRows).status();
+  load_credit_ -= WorkerTasks::kLoadRows;
+  return tasks_.Read(next_.get(), WorkerTasks::kLoadRows).status();
 }
 
 models::LossSum AsynchronousLoop::Step(const Lease& lease) {

@@ -114,21 +114,8 @@ Result<std::unique_ptr<Lease>> WorkerTasks::Take(bool waiting) {
     return std::unique_ptr<Lease>();
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Lease> lease, Start(*std::move(task)));
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool complete, Read(lease.get(), kLoadRows));
-    if (complete) {
-      return lease;
-    }
-    if (!waiting_for_database() && TimeToReport()) {
-      // Reading is progress, too, and renews the lease. Waiting for the database is not.
-      lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
-      ASSIGN_OR_RETURN(const bool mine, Report(lease.get(), false));
-      if (!mine) {
-        Abandon();
-        return std::unique_ptr<Lease>();
-      }
-    }
-  }
+  ASSIGN_OR_RETURN(const bool mine, ReadRest(lease.get()));
+  return mine ? std::move(lease) : nullptr;
 }
 
 Result<std::unique_ptr<Lease>> WorkerTasks::Start(Task task) {
@@ -185,6 +172,22 @@ Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
                  loader_->rows_read() - lease->rows_read_before);
   }
   return complete;
+}
+
+Result<bool> WorkerTasks::ReadRest(Lease* lease) {
+  while (lease->rows == nullptr) {
+    ASSIGN_OR_RETURN(const bool complete, Read(lease, kLoadRows));
+    if (!complete && !waiting_for_database() && TimeToReport()) {
+      // Reading is progress, too, and renews the lease. Waiting for the database is not.
+      lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
+      ASSIGN_OR_RETURN(const bool mine, Report(lease, false));
+      if (!mine) {
+        Abandon();
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 Result<bool> WorkerTasks::Load(size_t rows) {

@@ -25,8 +25,8 @@ namespace sluice::elastic {
 // evaluations and comparisons at once. One thread.
 class WorkerTasks {
  public:
-  // Rows read between two checks of the stop request.
-  static constexpr size_t kLoadRows = 4096;
+  // Rows read between two batches, two reports, or two checks of the stop request.
+  static constexpr size_t kLoadRows = 1024;
 
   static Result<std::unique_ptr<WorkerTasks>> Make(const Worker::Job& job, MasterLink& master,
                                                    ParameterLink& parameters);
@@ -47,6 +47,9 @@ class WorkerTasks {
   Result<std::unique_ptr<Lease>> Start(Task task);
   // Reads about `rows` further rows. True: all are there, and the lease can be trained.
   Result<bool> Read(Lease* lease, size_t rows);
+  // Reads what has not been read yet, and keeps the lease meanwhile. False: the task belongs to
+  // another worker now.
+  Result<bool> ReadRest(Lease* lease);
   bool waiting_for_database() const { return loader_->waiting(); }
   // A thread of its own reads the started shard: Read only waits for it.
   bool reads_beside() const { return reader_ != nullptr && reader_->reading(); }

@@ -72,8 +72,7 @@ std::vector<Allocation> AllocationsOf(const std::vector<catalog::JobMetric>& met
   return all;
 }
 
-std::vector<std::pair<uint32_t, double>> ThroughputOf(
-    const std::vector<catalog::JobMetric>& metrics) {
+elastic::Throughput ThroughputOf(const std::vector<catalog::JobMetric>& metrics) {
   const std::map<int64_t, double> rates = PointsOf(metrics, "rows_per_second");
   std::map<uint32_t, std::vector<double>> measured;
   std::optional<double> before;
@@ -84,7 +83,7 @@ std::vector<std::pair<uint32_t, double>> ThroughputOf(
     }
     before = workers;
   }
-  std::vector<std::pair<uint32_t, double>> throughput;
+  elastic::Throughput throughput;
   throughput.reserve(measured.size());
   for (const auto& [workers, values] : measured) {
     throughput.emplace_back(workers, MedianOf(values));
@@ -92,12 +91,12 @@ std::vector<std::pair<uint32_t, double>> ThroughputOf(
   return throughput;
 }
 
-std::string DescribeKnee(const std::vector<std::pair<uint32_t, double>>& throughput) {
+std::string DescribeKnee(const elastic::Throughput& throughput) {
   if (throughput.size() < 2) {
     return "";
   }
   elastic::ClusterJob job;
-  job.throughput = throughput;
+  job.throughput = elastic::LeastConcave(throughput);
   const std::optional<uint32_t> knee = elastic::KneeOf(job, elastic::AutoscalerOptions().knee);
   if (!knee) {
     return fmt::format("beyond {} workers", throughput.back().first);

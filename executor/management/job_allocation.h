@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "catalog/job_store.h"
+#include "elastic/fleet/throughput_curve.h"
 
 namespace sluice::executor {
 
@@ -25,11 +25,10 @@ std::vector<Allocation> AllocationsOf(const std::vector<catalog::JobMetric>& met
 
 // Rows per second by number of workers, ascending: the median over the seconds during which their
 // number stayed the same.
-std::vector<std::pair<uint32_t, double>> ThroughputOf(
-    const std::vector<catalog::JobMetric>& metrics);
+elastic::Throughput ThroughputOf(const std::vector<catalog::JobMetric>& metrics);
 
 // "6 workers: one more added 9 % of the first one's rows"; where the measurements do not reach it:
 // "beyond 6 workers"; empty: fewer than two numbers of workers were measured.
-std::string DescribeKnee(const std::vector<std::pair<uint32_t, double>>& throughput);
+std::string DescribeKnee(const elastic::Throughput& throughput);
 
 }  // namespace sluice::executor

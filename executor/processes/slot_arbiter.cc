@@ -8,8 +8,6 @@
 namespace sluice::executor {
 namespace {
 
-constexpr double kNewRateWeight = 0.5;  // against earlier rates for that many workers
-
 SlotArbiter::Options Whole(SlotArbiter::Options options) {
   const RoomSize size = WithMachine(RoomSize{options.slots, options.memory_bytes});
   options.slots = size.slots;
@@ -100,15 +98,14 @@ void SlotArbiter::Report(int64_t job, uint32_t workers, double rows_per_second, 
   const bool steady = known.last_reported == workers && workers == known.grant.workers;
   known.last_reported = workers;
   if (steady && workers > 0 && rows_per_second > 0) {
-    const auto [rate, first] = known.rates.emplace(workers, rows_per_second);
-    rate->second += first ? 0 : kNewRateWeight * (rows_per_second - rate->second);
+    known.curve.Measure(workers, rows_per_second);
     Changed();
   }
 }
 
 void SlotArbiter::ForgetRates() {
   for (auto& [id, job] : jobs_) {
-    job.rates.clear();
+    job.curve.Forget();
   }
 }
 
@@ -147,7 +144,7 @@ elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
   one.worker = {job.request.cpu, job.request.memory_bytes, 0};
   one.granted = job.grant.workers;
   one.out_of_memory = job.out_of_memory;
-  one.throughput.assign(job.rates.begin(), job.rates.end());
+  one.throughput = job.curve.Points();
   one.rows_left = job.rows_left;
   return one;
 }

@@ -66,7 +66,7 @@ class SlotArbiter final : public Room {
     std::multiset<int64_t> live;  // running workers, by their memory limits
     int out_of_memory = 0;
     uint32_t last_reported = 0;  // number of workers in the last report
-    std::map<uint32_t, double> rates;
+    elastic::ThroughputCurve curve;
     std::optional<double> rows_left;
   };
 

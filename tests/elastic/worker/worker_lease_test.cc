@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <map>
+#include <thread>
 
 #include "catalog/dataset.pb.h"
 #include "elastic/job/direct_links.h"
@@ -28,6 +30,7 @@ class ScriptedMaster final : public MasterLink {
   }
   Result<LeaseStatus> Report(const TaskReport& report) override {
     reports[report.task] = report;
+    while_reading[report.task] += report.rows_read > 0 && report.batches == 0 ? 1 : 0;
     return LeaseStatus{.mine = report.task != taken_back};
   }
   Result<bool> MayBegin(int64_t) override { return true; }
@@ -41,6 +44,7 @@ class ScriptedMaster final : public MasterLink {
   std::deque<Task> tasks;
   TaskId taken_back = kNoTask;
   std::map<TaskId, TaskReport> reports;
+  std::map<TaskId, int> while_reading;  // reports
   std::vector<Status> failures;
   std::vector<TaskId> abandoned;
 };
@@ -127,6 +131,27 @@ TEST_F(WorkerLease, S12_TheMastersRefusalEndsItsLease) {
   EXPECT_LT(parameters_.pushes[ShardId(0)], kShardRows / kBatch);
   EXPECT_FALSE(master_.reports[TaskId(1)].done);
   EXPECT_EQ(parameters_.pushes[ShardId(1)], kShardRows / kBatch);
+}
+
+// Otherwise a slow database costs the lease, and another worker reads the rows again.
+TEST_F(WorkerLease, AShardIsReportedWhileItIsRead) {
+  master_.tasks[0].first_batch = BatchIndex(kShardRows / kBatch - 1);  // then none is read meanwhile
+  source_->OnRead([] { std::this_thread::sleep_for(std::chrono::milliseconds(150)); });
+  const Status status = Work();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_GE(master_.while_reading[TaskId(1)], 2) << "the first";
+  EXPECT_GE(master_.while_reading[TaskId(2)], 2) << "asked for ahead";
+  EXPECT_TRUE(master_.reports[TaskId(2)].done);
+}
+
+TEST_F(WorkerLease, ALeaseLostWhileItsShardIsReadIsLeftAlone) {
+  master_.tasks[0].first_batch = BatchIndex(kShardRows / kBatch - 1);
+  master_.taken_back = TaskId(2);
+  source_->OnRead([] { std::this_thread::sleep_for(std::chrono::milliseconds(150)); });
+  const Status status = Work();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(master_.while_reading[TaskId(2)], 1);
+  EXPECT_EQ(parameters_.pushes[ShardId(1)], 0);
 }
 
 }  // namespace
