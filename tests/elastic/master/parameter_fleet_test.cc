@@ -68,7 +68,10 @@ class World {
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
     StartFleet();
-    Await([this] { return fleet_->map().version > kNoMapVersion; });
+    Await([this] {
+      Beat();  // on a busy machine, filling them may take longer than they may be silent
+      return fleet_->map().version > kNoMapVersion;
+    });
   }
   ~World() {
     fleet_->Stop();
