@@ -7,7 +7,7 @@ namespace {
 
 // Measurements that a number of workers needs before it counts: one is of a second, in which an
 // epoch may have ended.
-constexpr int kSamples = 4;
+constexpr int kSamplesNeeded = 4;
 // How much a later measurement changes what is known.
 constexpr double kNewRateWeight = 0.2;
 
@@ -38,7 +38,7 @@ Throughput LeastConcave(const Throughput& points) {
 
 void ThroughputCurve::Measure(uint32_t workers, double rows_per_second) {
   Rate& known = rates_[workers];
-  if (known.samples < kSamples) {
+  if (known.samples < kSamplesNeeded) {
     ++known.samples;
     known.rows_per_second += (rows_per_second - known.rows_per_second) / known.samples;
     return;
@@ -54,7 +54,7 @@ void ThroughputCurve::Measure(uint32_t workers, double rows_per_second) {
 Throughput ThroughputCurve::Points() const {
   Throughput points;
   for (const auto& [workers, rate] : rates_) {
-    if (rate.samples >= kSamples) {
+    if (rate.samples >= kSamplesNeeded) {
       points.emplace_back(workers, rate.rows_per_second);
     }
   }
