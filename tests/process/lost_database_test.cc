@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 
@@ -309,22 +310,44 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
 // Fewer connections than the workers need: some of them wait, and none is blamed for it.
 TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   const std::string role = "few_" + std::to_string(getpid());
-  ASSERT_TRUE(
-      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 10", nullptr, {}).ok());
-  ASSERT_TRUE(source_->Execute("GRANT SELECT ON points TO " + role, nullptr, {}).ok());
-  ASSERT_TRUE(source_->Execute("CREATE SCHEMA sluice AUTHORIZATION " + role, nullptr, {}).ok());
+  // Each hundredth row takes as many seconds as the sequence says, which no snapshot hides.
+  for (const std::string& statement :
+       {"CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 10",
+        "CREATE SCHEMA sluice AUTHORIZATION " + role,
+        std::string("CREATE SEQUENCE pace MINVALUE 0 START 0"),
+        std::string("CREATE FUNCTION paced(i bigint, a float8) RETURNS float8 IMMUTABLE LANGUAGE "
+                    "sql AS 'SELECT CASE WHEN i % 100 <> 0 THEN a WHEN pg_sleep((SELECT last_value "
+                    "FROM public.pace)) IS NULL THEN NULL ELSE a END'"),
+        "GRANT SELECT ON points, pace TO " + role}) {
+    ASSERT_TRUE(source_->Execute(statement, nullptr, {}).ok()) << statement;
+  }
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   Status status;
+  bool told = false;
   {
     const auto few = catalog::OpenDataSource(UrlBy(role, 0)).value();
     catalog_ = catalog::OpenCatalog(UrlBy(role, 0)).value();
-    status = Run(TrainText("m",
-                           "engine.seed=5, engine.num_workers=8, engine.max_workers=8, "
-                           "engine.num_ps=1, train.epoch=20"),
+    const std::jthread fault([&](const std::stop_token& stop) {
+      const auto has = [&](const std::string& what) {
+        const auto events = catalog_->jobs().Events(1);
+        return events.ok() && std::any_of(events->begin(), events->end(), [&](const auto& event) {
+                 return event.kind == what || event.detail.find(what) != std::string::npos;
+               });
+      };
+      // While those that are connected read, the others try in vain.
+      Eventually([&] { return stop.stop_requested() || has("workers_granted"); }, 60);
+      EXPECT_TRUE(source_->Execute("SELECT setval('pace', 1)", nullptr, {}).ok());
+      told = Eventually([&] { return stop.stop_requested() || has("too many connections"); }, 60);
+      EXPECT_TRUE(source_->Execute("SELECT setval('pace', 0)", nullptr, {}).ok());
+    });
+    status = Run("SELECT paced(i, a) AS a, b, y FROM points TO TRAIN DNNClassifier WITH "
+                 "model.hidden_units=[8], engine.seed=5, engine.num_workers=8, "
+                 "engine.max_workers=8, engine.num_ps=1, train.epoch=20 LABEL y INTO m",
                  cluster, *few, sink);
   }
   EXPECT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
+  EXPECT_TRUE(told);
   EXPECT_THAT(Events(1), Contains(HasSubstr("too many connections")));
   EXPECT_EQ(Count(1, "task_failed"), 0);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
