@@ -125,6 +125,7 @@ void ToProto(const TaskReport& report, ReportState* proto) {
   proto->mutable_versions()->Assign(report.versions.begin(), report.versions.end());
   proto->mutable_checksums()->Assign(report.checksums.begin(), report.checksums.end());
   proto->set_sums(report.sums);
+  proto->set_read_seconds(report.read_seconds);
 }
 
 TaskReport FromProto(const ReportState& proto) {
@@ -145,6 +146,7 @@ TaskReport FromProto(const ReportState& proto) {
   report.versions.assign(proto.versions().begin(), proto.versions().end());
   report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
   report.sums = proto.sums();
+  report.read_seconds = proto.read_seconds();
   return report;
 }
 

@@ -19,6 +19,11 @@ Status CheckReport(const TaskReport& report) {
           fmt::format("a report on task {} counts {} of something", report.task, count));
     }
   }
+  if (!(report.read_seconds >= 0)) {
+    return InvalidArgument(
+        fmt::format("a report on task {} says that reading its rows took {} seconds", report.task,
+                    report.read_seconds));
+  }
   return Status();
 }
 

@@ -46,6 +46,7 @@ struct TaskReport {
   uint64_t checksum = 0;     // of the shard's rows, independent of their order; 0: not computed
   int64_t rows = 0;          // training rows of the batches [first_batch, next_batch)
   int64_t rows_read = 0;     // from the database
+  double read_seconds = 0;   // how long that took, without the training in between
   int64_t rows_retried = 0;  // found to be applied already, by a worker that died before reporting
                              // it
   double loss = 0;           // weighted sum, and the sum of the weights

@@ -16,6 +16,25 @@ constexpr size_t kRememberedSeconds = 64;
 // A lease that is always too short would go round forever: it is doubled each time.
 constexpr uint32_t kMaxDoublings = 16;
 
+// Keeps the last ones.
+void Remember(double seconds, std::deque<double>* last) {
+  last->push_back(seconds);
+  if (last->size() > kRememberedSeconds) {
+    last->pop_front();
+  }
+}
+
+// 0: of none.
+double MedianOf(const std::deque<double>& seconds) {
+  if (seconds.empty()) {
+    return 0;
+  }
+  std::vector<double> sorted(seconds.begin(), seconds.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
 }  // namespace
 
 void TaskQueue::Do(const QueueRecord& record, TimePoint now) {
@@ -82,13 +101,6 @@ std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
   return std::nullopt;
 }
 
-double TaskQueue::MedianSeconds() const {
-  std::vector<double> sorted(seconds_.begin(), seconds_.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
-}
-
 // The lane for which the open step waits: the one with the least progress, when nothing moves.
 std::optional<TaskId> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) const {
   std::optional<TaskId> lagging;
@@ -122,7 +134,8 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     return HandOut(owner, key, state_.ranges().at(key).attempt, kNoLimit, now);
   }
   // The one with the longest remaining time, judged by its holder's progress so far.
-  const double late = seconds_.empty() ? 0 : kLateFactor * MedianSeconds();
+  const double late = kLateFactor * MedianOf(seconds_);
+  const double reading = MedianOf(reads_);
   const QueueState::Lease* slowest = nullptr;
   double longest = 0;
   bool split = false;
@@ -137,12 +150,15 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     const int64_t trained = range.next - lease.task.first_batch;
     const int64_t left = std::min(range.last, EndOf(range.batches)) - range.next;
     // Nothing committed yet: at least as long again as it has taken so far.
+    const double training = std::max(0.0, elapsed - lease.last_report.read_seconds);
     const double seconds = trained > 0 && left > 0
-                               ? elapsed * static_cast<double>(left) / static_cast<double>(trained)
+                               ? training * static_cast<double>(left) / static_cast<double>(trained)
                                : elapsed;
     const bool can_split = trained > 0 && left >= kBatchesToSplit && seconds >= kSecondsToSplit &&
+                           seconds / 2 > reading &&
                            SecondsBetween(lease.progress, now) < kStallSeconds;
-    const bool can_race = !seconds_.empty() && elapsed >= late && seconds >= kSecondsToSplit;
+    const bool can_race = !seconds_.empty() && elapsed >= late && seconds >= kSecondsToSplit &&
+                          seconds > reading;
     if ((can_split || can_race) && (slowest == nullptr || seconds > longest ||
                                     (seconds == longest && id < slowest->task.id))) {
       slowest = &lease;
@@ -232,9 +248,9 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
   }
   if (report.done) {
     record.kind = QueueRecord::Kind::kFinish;
-    seconds_.push_back(SecondsBetween(lease.since, now));
-    if (seconds_.size() > kRememberedSeconds) {
-      seconds_.pop_front();
+    Remember(SecondsBetween(lease.since, now), &seconds_);
+    if (report.rows_read > 0) {
+      Remember(report.read_seconds, &reads_);
     }
     Do(record, now);
     return Answer::kAccepted;

@@ -37,11 +37,12 @@ class TaskQueue {
   // its next report), or a second copy of a late task: of two commits of a batch the first counts,
   // and the first copy to reach the end has finished the task. A task is late after 1.5 times the
   // median of those before it; in synchronous mode, when the step has waited for its lane for
-  // kStallSeconds.
+  // kStallSeconds. Only if the thief, who has to read all the shard's rows first, is then still of
+  // use.
   std::optional<Task> Steal(Incarnation owner, TimePoint now);
   static constexpr double kLateFactor = 1.5;
   static constexpr double kStallSeconds = 1;
-  // Reading half a shard again has a cost: less than this is not worth it.
+  // Less than this is not worth another task.
   static constexpr int64_t kBatchesToSplit = 4;
   static constexpr double kSecondsToSplit = 0.3;
 
@@ -121,11 +122,11 @@ class TaskQueue {
   std::vector<Task> RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how);
   std::optional<TaskId> LaggingLane(Incarnation owner, TimePoint now) const;
   Status CheckRows(const QueueState::Lease& lease, const TaskReport& report) const;
-  double MedianSeconds() const;
 
   QueueState state_;
   std::vector<QueueRecord> journal_;
   std::deque<double> seconds_;  // durations of the last tasks
+  std::deque<double> reads_;    // and how long reading their rows took
 };
 
 }  // namespace sluice::elastic

@@ -59,13 +59,13 @@ Status ShardLoader::Start(ShardId shard) {
   shard_ = shard;
   loading_ = true;
   found_.reset();
+  reading_seconds_ = 0;
   const auto kept = kept_.find(shard);
   if (kept != kept_.end()) {
     found_ = kept->second;
     return Status();
   }
   rows_ = std::make_shared<ShardRows>();
-  database_seconds_ = 0;
   if (spilled_ != nullptr) {
     spilled_->Expect(shard);
   }
@@ -117,7 +117,7 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   pause_ = std::min(2 * pause_, kLongestReadWait);
   reader_->Disconnect();
   rows_ = std::make_shared<ShardRows>();
-  database_seconds_ = 0;
+  reading_seconds_ = 0;
   return false;
 }
 
@@ -127,7 +127,7 @@ Result<bool> ShardLoader::Read(size_t rows) {
   }
   const TimePoint begun = clock_.Now();
   Result<bool> complete = ReadPiece(rows);
-  database_seconds_ += SecondsBetween(begun, clock_.Now());
+  reading_seconds_ += SecondsBetween(begun, clock_.Now());
   if (complete.ok() && *complete) {
     found_ = rows_;
     Keep();
@@ -187,7 +187,7 @@ void ShardLoader::Keep() {
     if (spilled_ == nullptr) {
       spilled_ = std::make_unique<SpilledShards>(*options_.spill);
     }
-    spilled_->Keep(shard_, *rows_, database_seconds_);
+    spilled_->Keep(shard_, *rows_, reading_seconds_);
   }
 }
 

@@ -75,6 +75,9 @@ class ShardLoader {
   // ShardRows::checksum of the shard as it is now, or as it was read by this loader.
   Result<uint64_t> Checksum(ShardId shard);
   int64_t rows_read() const { return rows_read_; }
+  // Spent in reading the last shard that was started; 0: it was kept. Not beside another thread
+  // that loads.
+  double reading_seconds() const { return reading_seconds_; }
 
  private:
   ShardLoader(const catalog::DatasetSpec& spec, const Options& options);
@@ -101,7 +104,7 @@ class ShardLoader {
   std::atomic<bool> waiting_ = false;  // waiting_since_ has a value
   std::chrono::milliseconds pause_{0};
 
-  double database_seconds_ = 0;  // of the shard that is being loaded
+  double reading_seconds_ = 0;
 
   std::optional<bool> keep_all_;  // decided with the first shard
   std::unordered_map<ShardId, std::shared_ptr<const ShardRows>> kept_;

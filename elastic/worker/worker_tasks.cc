@@ -170,6 +170,7 @@ Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
     }
     lease->Begin(std::move(read), std::move(order), batch_rows_,
                  loader_->rows_read() - lease->rows_read_before);
+    lease->report.read_seconds = loader_->reading_seconds();
   }
   return complete;
 }

@@ -83,6 +83,27 @@ TEST(QueueStealing, S19_HalfOfWhatIsLeftIsStolen) {
   EXPECT_TRUE(queue.CheckLedger().ok());
 }
 
+// Whoever reads its rows again is late for a shard that is trained in less time than that takes.
+TEST(QueueStealing, S19_RowsThatTakeLongToReadAreNotReadAgain) {
+  TaskQueue queue(QueueOf(2));
+  const Task slow = *queue.Take(Incarnation(1), At(0)), quick = *queue.Take(Incarnation(2), At(0));
+  const auto trained = [](const Task& task, int64_t upto) {
+    TaskReport report = Trained(task, upto, 100);
+    report.rows_read = 1000;
+    report.read_seconds = 10;
+    return report;
+  };
+  ASSERT_TRUE(queue.Report(Incarnation(2), trained(quick, 100), At(11)).ok());
+  ASSERT_TRUE(queue.Report(Incarnation(1), trained(slow, 20), At(11)).ok());
+  EXPECT_FALSE(queue.Steal(Incarnation(2), At(11)).has_value()) << "80 batches take 4 s";
+  ASSERT_TRUE(queue.Report(Incarnation(1), trained(slow, 21), At(13)).ok());
+  EXPECT_FALSE(queue.Steal(Incarnation(2), At(13)).has_value()) << "79 batches take 11 s";
+  ASSERT_TRUE(queue.Report(Incarnation(1), trained(slow, 24), At(22)).ok());
+  const std::optional<Task> stolen = queue.Steal(Incarnation(2), At(22));
+  ASSERT_TRUE(stolen.has_value()) << "76 batches take 38 s";
+  EXPECT_EQ(stolen->first_batch, BatchIndex(62));
+}
+
 TEST(QueueStealing, S19_AThiefThatDiesLeavesItsRestToOthers) {
   TaskQueue queue(QueueOf(1));
   const Task slow = *queue.Take(Incarnation(1), At(0));
