@@ -301,9 +301,10 @@ int Main(const std::filesystem::path& folder) {
 }  // namespace sluice::elastic
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  if (argc != 2 || !std::filesystem::is_directory(argv[1])) {
     fmt::print(stderr,
-               "cluster_report FOLDER: writes FOLDER/cluster.md and FOLDER/cluster/*.svg\n");
+               "cluster_report FOLDER: writes FOLDER/cluster.md and FOLDER/cluster/*.svg; FOLDER "
+               "exists\n");
     return 2;
   }
   return sluice::elastic::Main(argv[1]);

@@ -259,7 +259,7 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
 }  // namespace sluice::elastic
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3) {
+  if (argc < 2 || argc > 3 || !std::filesystem::is_directory(argv[1])) {
     fmt::print(stderr, "scheduler_report FOLDER [1 | 2]: writes FOLDER/cluster_scheduler.md\n");
     return 2;
   }
