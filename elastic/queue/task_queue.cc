@@ -157,8 +157,8 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     const bool can_split = trained > 0 && left >= kBatchesToSplit && seconds >= kSecondsToSplit &&
                            seconds / 2 > reading &&
                            SecondsBetween(lease.progress, now) < kStallSeconds;
-    const bool can_race = !seconds_.empty() && elapsed >= late && seconds >= kSecondsToSplit &&
-                          seconds > reading;
+    const bool can_race =
+        !seconds_.empty() && elapsed >= late && seconds >= kSecondsToSplit && seconds > reading;
     if ((can_split || can_race) && (slowest == nullptr || seconds > longest ||
                                     (seconds == longest && id < slowest->task.id))) {
       slowest = &lease;

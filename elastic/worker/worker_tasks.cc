@@ -125,8 +125,7 @@ Result<std::unique_ptr<Lease>> WorkerTasks::Start(Task task) {
   if (!started.ok()) {
     return Fail(lease->task, started);
   }
-  if (reader_ != nullptr &&
-      (!loader_->kept() || loader_->complete().train.rows >= kRowsAhead)) {
+  if (reader_ != nullptr && (!loader_->kept() || loader_->complete().train.rows >= kRowsAhead)) {
     lease->ahead = std::make_shared<BatchesAhead>();
     reader_->Begin([this, task = lease->task, ahead = lease->ahead](PhaseClock* clock) {
       return MakeAhead(task, ahead.get(), clock);

@@ -341,10 +341,11 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
       told = Eventually([&] { return stop.stop_requested() || has("too many connections"); }, 60);
       EXPECT_TRUE(source_->Execute("SELECT setval('pace', 0)", nullptr, {}).ok());
     });
-    status = Run("SELECT paced(i, a) AS a, b, y FROM points TO TRAIN DNNClassifier WITH "
-                 "model.hidden_units=[8], engine.seed=5, engine.num_workers=8, "
-                 "engine.max_workers=8, engine.num_ps=1, train.epoch=20 LABEL y INTO m",
-                 cluster, *few, sink);
+    status =
+        Run("SELECT paced(i, a) AS a, b, y FROM points TO TRAIN DNNClassifier WITH "
+            "model.hidden_units=[8], engine.seed=5, engine.num_workers=8, "
+            "engine.max_workers=8, engine.num_ps=1, train.epoch=20 LABEL y INTO m",
+            cluster, *few, sink);
   }
   EXPECT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
   EXPECT_TRUE(told);

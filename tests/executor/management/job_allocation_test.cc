@@ -15,8 +15,8 @@ constexpr int64_t kMicrosPerSecond = 1'000'000;
 class JobAllocationTest : public ::testing::Test {
  protected:
   void Has(double second, int64_t workers) {
-    metrics_.push_back({static_cast<int64_t>(second * kMicrosPerSecond), 0, catalog::kJobWorkersMetrics[0],
-                        static_cast<double>(workers)});
+    metrics_.push_back({static_cast<int64_t>(second * kMicrosPerSecond), 0,
+                        catalog::kJobWorkersMetrics[0], static_cast<double>(workers)});
   }
   void Happens(double second, const std::string& kind, const std::string& detail) {
     events_.push_back({static_cast<int64_t>(second * kMicrosPerSecond), kind, detail});
