@@ -8,6 +8,12 @@
 namespace sluice::elastic {
 namespace {
 
+// What is left of a shard is trained after a request to stop if that takes at most so many seconds:
+// another worker would have to read all of its rows again.
+constexpr double kFinishSeconds = 0.5;
+// Of the last batch, in the mean time that one takes.
+constexpr double kBatchWeight = 0.2;
+
 class AsynchronousLoop final : public TrainingLoop {
  public:
   AsynchronousLoop(WorkerTasks& tasks, ParameterLink& parameters)
@@ -32,6 +38,8 @@ class AsynchronousLoop final : public TrainingLoop {
   models::LossSum Step(const Lease& lease);
   Status PushAndPullNext(Lease* lease, double weight);
   Status LoseToOthers(Lease* lease);
+  // Cancelled: it was requested to stop, and the rest of the shard takes too long.
+  Status StoppedIn(const Lease& lease) const;
 
   WorkerTasks& tasks_;
   models::Network& network_;
@@ -41,6 +49,8 @@ class AsynchronousLoop final : public TrainingLoop {
   models::FeatureBatch batch_, next_batch_;
   models::ParameterView view_, next_view_;
   models::Gradient gradient_;
+  SteadyClock clock_;
+  double batch_seconds_ = 0;  // mean of the last ones; 0: none yet
 };
 
 Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
@@ -83,6 +93,7 @@ Status AsynchronousLoop::AskAhead() {
 // same time and the database never waits for long.
 Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   if (next_ == nullptr || next_->rows != nullptr || tasks_.reads_beside() ||
+      !tasks_.Stopped().ok() ||
       tasks_.waiting_for_database()) {  // the wait for the database can happen later
     return Status();
   }
@@ -127,13 +138,17 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
     }
   }
   while (!lease->done()) {
-    RETURN_IF_ERROR(tasks_.Stopped());
+    RETURN_IF_ERROR(StoppedIn(*lease));
+    const TimePoint begun = clock_.Now();
     const models::LossSum loss = Step(*lease);
     const Status pushed = PushAndPullNext(lease, loss.weight);
+    const double seconds = SecondsBetween(begun, clock_.Now());
+    batch_seconds_ += (batch_seconds_ == 0 ? 1 : kBatchWeight) * (seconds - batch_seconds_);
     if (pushed.code() == Code::kAborted) {
       return LoseToOthers(lease);
     }
     if (!pushed.ok()) {
+      RETURN_IF_ERROR(tasks_.Stopped());  // servers may have been stopped, too
       return tasks_.Fail(lease->task, pushed);
     }
     if (const Status counted = lease->Count(loss); !counted.ok()) {
@@ -148,6 +163,14 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
     RETURN_IF_ERROR(LoadAhead(batch_.rows));
   }
   return tasks_.Report(lease, true).status();
+}
+
+Status AsynchronousLoop::StoppedIn(const Lease& lease) const {
+  const Status stopped = tasks_.Stopped();
+  const double seconds = static_cast<double>(lease.end() - lease.next) * batch_seconds_;
+  const bool finishes =
+      tasks_.SharesWork() && lease.next > lease.task.first_batch && seconds <= kFinishSeconds;
+  return finishes ? Status() : stopped;
 }
 
 // A server has refused a push: another worker holds the range now, or a part of it from some batch

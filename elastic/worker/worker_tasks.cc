@@ -56,8 +56,7 @@ Status WorkerTasks::MakeLoaders() {
     options.most_kept = std::max<int64_t>(0, job_.plan.strategy().memory_bytes() - without);
   }
   // Other processes read the same shards: workers, or a job that resumes from a checkpoint.
-  options.checksum =
-      job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
+  options.checksum = SharesWork() || job_.plan.has_checkpoints();
   ASSIGN_OR_RETURN(
       loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
   if (job_.reads_beside) {
@@ -78,6 +77,10 @@ void WorkerTasks::HearStop(std::stop_token stop) {
   if (validation_loader_ != nullptr) {
     validation_loader_->HearStop(stop_);
   }
+}
+
+bool WorkerTasks::SharesWork() const {
+  return job_.plan.strategy().kind() != plan::Strategy::LOCAL;
 }
 
 Status WorkerTasks::Stopped() const {

@@ -62,6 +62,9 @@ class WorkerTasks {
   // Tells the master why a task cannot be done, and returns the reason.
   Status Fail(const Task& task, const Status& cause);
 
+  // With other processes: what this worker does not do, one of them does.
+  bool SharesWork() const;
+
   models::Network& network() { return *network_; }
   MasterLink& master() { return master_; }
   ParameterLink& parameters() { return parameters_; }

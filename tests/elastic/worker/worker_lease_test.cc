@@ -2,8 +2,11 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
+#include <stop_token>
 #include <thread>
+#include <utility>
 
 #include "catalog/dataset.pb.h"
 #include "elastic/job/direct_links.h"
@@ -62,6 +65,9 @@ class FencedParameters final : public ParameterLink {
       return Status(Code::kAborted, "shard belongs to another worker now");
     }
     ++pushes[batch.shard];
+    if (on_push) {
+      on_push(batch);
+    }
     return link_.Push(batch, weight, view, gradient);
   }
   Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
@@ -73,6 +79,7 @@ class FencedParameters final : public ParameterLink {
   ShardId fenced_shard{-1};
   BatchIndex fenced_from;
   std::map<ShardId, int64_t> pushes;
+  std::function<void(const BatchIdentity&)> on_push;
 
  private:
   ParameterLink& link_;
@@ -88,13 +95,14 @@ class WorkerLease : public ::testing::Test {
       master_.tasks.push_back(task);
     }
   }
-  Status Work() {
+  Status Work(std::stop_token stop = {}) {
     const Worker::Job job{plan_, *source_, spec_};
-    return Worker::Make(job, master_, parameters_).value()->Run({});
+    return Worker::Make(job, master_, parameters_).value()->Run(std::move(stop));
   }
 
   static plan::TrainPlan Plan() {
     plan::TrainPlan plan = SmallPlan(1, kBatch);
+    plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
     plan.mutable_split()->set_kind(plan::Split::NONE);
     return plan;
   }
@@ -151,6 +159,35 @@ TEST_F(WorkerLease, ALeaseLostWhileItsShardIsReadIsLeftAlone) {
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(master_.while_reading[TaskId(2)], 1);
   EXPECT_EQ(parameters_.pushes[ShardId(1)], 0);
+}
+
+// Whoever took the rest would have to read all of the shard again.
+TEST_F(WorkerLease, AShardThatIsAllButTrainedIsFinishedBeforeTheWorkerLeaves) {
+  std::stop_source stop;
+  parameters_.on_push = [&stop](const BatchIdentity& batch) {
+    if (batch.batch == BatchIndex(kShardRows / kBatch - 3)) {
+      stop.request_stop();
+    }
+  };
+  EXPECT_EQ(Work(stop.get_token()).code(), Code::kCancelled);
+  EXPECT_EQ(parameters_.pushes[ShardId(0)], kShardRows / kBatch);
+  EXPECT_TRUE(master_.reports[TaskId(1)].done);
+  EXPECT_EQ(parameters_.pushes[ShardId(1)], 0) << "the next one has not begun";
+  EXPECT_TRUE(master_.failures.empty());
+}
+
+TEST_F(WorkerLease, AShardWhoseRestTakesLongIsLeftAtOnce) {
+  std::stop_source stop;
+  parameters_.on_push = [&stop](const BatchIdentity& batch) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // of 380 batches: for seconds
+    if (batch.batch == BatchIndex(20)) {
+      stop.request_stop();
+    }
+  };
+  EXPECT_EQ(Work(stop.get_token()).code(), Code::kCancelled);
+  EXPECT_EQ(parameters_.pushes[ShardId(0)], 21);
+  EXPECT_FALSE(master_.reports[TaskId(1)].done);
+  EXPECT_TRUE(master_.failures.empty());
 }
 
 }  // namespace
