@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "k8s/json_internal.h"
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 #include "k8s/quantity/quantity.h"
 #include "k8s/rfc3339.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 
 namespace sluice::k8s {
 namespace {

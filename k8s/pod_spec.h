@@ -1,7 +1,5 @@
 #pragma once
 
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,15 +7,10 @@
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "k8s/object.h"
+#include "k8s/pod_labels.h"
 #include "k8s/pod_request.h"
 
 namespace sluice::k8s {
-
-// Labels of our pods, by which a later master finds them: the job's pods have its uid.
-inline constexpr std::string_view kJobLabel = "training.sluice/job";
-inline constexpr std::string_view kRoleLabel = "training.sluice/role";
-inline constexpr std::string_view kIncarnationLabel = "training.sluice/incarnation";
-inline constexpr std::string_view kServerLabel = "training.sluice/server";
 
 // Where a pod finds its configuration: the files `config` and `secret`.
 inline constexpr std::string_view kProcessFolder = "/var/run/sluice/process";
@@ -32,21 +25,6 @@ struct Owner {
   std::string api_version, kind, name, uid;
 };
 
-// The process of a job that a pod runs.
-struct PodIdentity {
-  std::string job_uid;
-  elastic::Role role = elastic::Role::kWorker;
-  elastic::Incarnation incarnation = elastic::kNoIncarnation;
-  elastic::ServerId server_index = elastic::ServerId::First();
-};
-std::map<std::string, std::string> LabelsOf(const PodIdentity& identity);
-// nullopt: the labels are not ours, or damaged.
-std::optional<PodIdentity> IdentityOf(const std::map<std::string, std::string>& labels);
-
-// kJobLabel of the pods of a TrainingJob: a label of its own if a statement has made it, or its
-// uid.
-std::string JobUidOf(const Object& training_job);
-
 // A master that is evicted may have to wait for the next one.
 inline constexpr int kMasterGraceSeconds = 30;
 
@@ -60,7 +38,7 @@ struct PodShape {
   PodRequest request;
   std::vector<std::string> avoided_nodes;  // where it is not placed if there is room elsewhere
   std::vector<std::string> worker_nodes;   // where workers had better be placed
-  int grace_seconds = 2;  // except of masters
+  int grace_seconds = 2;                   // except of masters
 };
 
 // The pod of a process, as JSON. The administrator's template is kept: affinity, tolerations,

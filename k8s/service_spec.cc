@@ -7,7 +7,7 @@
 
 #include "elastic/fleet/fleet.h"
 #include "k8s/json_internal.h"
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 
 namespace sluice::k8s {
 namespace {

@@ -13,7 +13,7 @@
 #include "executor/pods/api_metrics.h"
 #include "executor/pods/pod_job.pb.h"
 #include "k8s/api_verbs.h"
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 #include "k8s/rfc3339.h"
 #include "k8s/rights.h"
 #include "k8s/training_job.h"

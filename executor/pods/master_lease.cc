@@ -10,7 +10,7 @@
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "k8s/api_verbs.h"
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 
 namespace sluice::executor {
 namespace {

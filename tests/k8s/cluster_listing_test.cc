@@ -5,7 +5,6 @@
 
 #include "elastic/fleet/forecast.h"
 #include "k8s/api_verbs.h"
-#include "k8s/pod_spec.h"
 #include "tests/k8s/tested_api_server.h"
 
 namespace sluice::k8s {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 
 namespace sluice::k8s {
 namespace {

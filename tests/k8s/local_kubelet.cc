@@ -20,7 +20,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/credentials_internal.h"
 #include "k8s/json_internal.h"
-#include "k8s/pod_spec.h"
+#include "k8s/pod_labels.h"
 #include "k8s/pod_state.h"
 #include "k8s/training_job.h"
 

@@ -237,22 +237,6 @@ TEST(PodSpec, ClaimsAreMounted) {
   EXPECT_THAT(pod, HasSubstr(R"("persistentVolumeClaim":{"claimName":"d"})"));
 }
 
-TEST(PodSpec, LabelsSayWhichProcessItIs) {
-  for (const elastic::Role role :
-       {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
-    const auto identity = IdentityOf(LabelsOf(Identity(role)));
-    ASSERT_TRUE(identity);
-    EXPECT_EQ(identity->job_uid, "uid-7");
-    EXPECT_EQ(identity->role, role);
-    EXPECT_EQ(identity->incarnation, elastic::Incarnation(9));
-  }
-  auto labels = LabelsOf(Identity(elastic::Role::kParameterServer));
-  EXPECT_EQ(IdentityOf(labels)->server_index, elastic::ServerId(1));
-  labels["training.sluice/server"] = "1x";
-  EXPECT_FALSE(IdentityOf(labels));
-  EXPECT_FALSE(IdentityOf({}));
-}
-
 TEST(PodSpec, TheSecretHasTheConfigurationAndItsNameDependsOnIt) {
   EXPECT_EQ(BuildSecret(Shape(), Identity(), Process(), "s").value(),
             R"({"apiVersion":"v1","kind":"Secret","type":"Opaque","immutable":true,)"

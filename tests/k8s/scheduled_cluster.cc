@@ -13,8 +13,8 @@
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_objects.h"
 #include "k8s/json_internal.h"
+#include "k8s/pod_labels.h"
 #include "k8s/pod_request.h"
-#include "k8s/pod_spec.h"
 #include "k8s/training_job.h"
 
 namespace sluice::k8s {
