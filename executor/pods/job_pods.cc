@@ -265,9 +265,10 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     const Result<bool> handed_over = book.HandedOver();
     return handed_over.ok() && *handed_over;
   });
-  ServerBudget budget(access_.client(),
-                      {config_.namespace_name(), config_.uid(), config_.service(), OwnerOf(config_)},
-                      [this](const std::stop_token& stop) { return MayWrite(stop); });
+  ServerBudget budget(
+      access_.client(),
+      {config_.namespace_name(), config_.uid(), config_.service(), OwnerOf(config_)},
+      [this](const std::stop_token& stop) { return MayWrite(stop); });
   if (std::max(ServersOf(strategy), strategy.max_parameter_servers()) > 1) {
     budget.KeepAll();  // a replacement may run already, and hold nothing yet
   }
@@ -289,6 +290,10 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
                                                     progress(now);
                                                   }
                                                 });
+  if (!report.ok() && lease_.IsFollowed(job.stop_token())) {
+    // Its journal, its servers or its workers have refused it: that is not how the job ends.
+    exit_.LeaveToNext("there is a later master: the job goes on with that one");
+  }
   job.set_snapshot_lost(!report.ok() && !suspended && held->datasets.Lost());
   return report;
 }

@@ -1,6 +1,8 @@
 #include "executor/pods/master_exit.h"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -18,9 +20,8 @@ MasterExit::Condition::Condition(MasterExit& exit, MayExit may_exit) : exit_(exi
 
 MasterExit::Condition::~Condition() {
   MutexLock lock(exit_.mutex_);
-  exit_.over_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS {
-    return !exit_.told_ || exit_.may_;
-  });
+  exit_.over_.wait(lock.native(),
+                   [this]() NO_THREAD_SAFETY_ANALYSIS { return !exit_.told_ || exit_.may_; });
   exit_.may_exit_ = nullptr;
 }
 
@@ -39,6 +40,12 @@ void MasterExit::Wait() {
     }
     std::this_thread::sleep_for(kLookInterval);
   }
+}
+
+void MasterExit::LeaveToNext(const char* why) {
+  Wait();
+  std::fprintf(stderr, "%s\n", why);
+  std::_Exit(kEvicted);
 }
 
 }  // namespace sluice::executor

@@ -30,10 +30,15 @@ class MasterExit {
     MasterExit& exit_;
   };
 
-  // Returns when the process may exit. Once.
+  // Returns when the process may exit.
   void Wait() EXCLUDES(mutex_);
+  // Exits when the process may, with what a pod that was evicted exits with. `why`: a line for its
+  // log.
+  [[noreturn]] void LeaveToNext(const char* why) EXCLUDES(mutex_);
   // The process has been told to end: it begins nothing more.
   bool told() const { return told_; }
+
+  static constexpr int kEvicted = 143;  // as by SIGTERM
 
  private:
   Mutex mutex_;

@@ -61,23 +61,34 @@ void MasterLease::Run(const std::stop_token& stop) {
 }
 
 bool MasterLease::IsNewest(const std::stop_token& stop) {
-  if (Held()) {
-    return true;
-  }
-  const k8s::Listing masters = k8s::ListObjects(client_, {k8s::kPods, namespace_, masters_}, stop);
-  if (!masters.ok()) {
-    return false;
-  }
-  const bool followed =
-      std::any_of(masters.objects.begin(), masters.objects.end(), [this](const auto& pod) {
-        const auto identity = k8s::IdentityOf(pod.labels);
-        return identity.has_value() &&
-               static_cast<int64_t>(identity->incarnation.value()) > number_;
-      });
-  if (followed) {
+  const std::optional<bool> followed = AskForLater(stop);
+  if (followed.value_or(false)) {
     superseded_();
   }
-  return !followed;
+  return followed.has_value() && !*followed;
+}
+
+bool MasterLease::IsFollowed(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    if (const std::optional<bool> followed = AskForLater(stop)) {
+      return *followed;
+    }
+    MutexLock lock(mutex_);
+    never_.wait_for(lock.native(), stop, std::chrono::duration<double>(kRenewSeconds),
+                    [] { return false; });
+  }
+  return false;
+}
+
+std::optional<bool> MasterLease::AskForLater(const std::stop_token& stop) {
+  const k8s::Listing masters = k8s::ListObjects(client_, {k8s::kPods, namespace_, masters_}, stop);
+  if (!masters.ok()) {
+    return std::nullopt;
+  }
+  return std::any_of(masters.objects.begin(), masters.objects.end(), [this](const auto& pod) {
+    const auto identity = k8s::IdentityOf(pod.labels);
+    return identity.has_value() && static_cast<int64_t>(identity->incarnation.value()) > number_;
+  });
 }
 
 }  // namespace sluice::executor

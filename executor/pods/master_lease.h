@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -25,17 +26,21 @@ class MasterLease {
   static constexpr int kSilenceSeconds = 8;
   static constexpr double kRenewSeconds = 2;
 
-  // `superseded`: there is a later master; called once, on a thread of its own.
+  // `superseded`: there is a later master; called by whichever thread has learnt it.
   MasterLease(k8s::ApiClient& client, const PodJobConfig& config, int64_t number,
               std::function<void()> superseded);
   ~MasterLease();
 
-  // Whether this is the newest master, as far as can be known. While the lease is held, no call is
-  // made; otherwise (after the process was suspended, or the API server was away) it asks the API,
-  // and if that does not answer, the result is not known.
+  // Whether this is the newest master, by the API server; false also if that does not answer. A
+  // lease that is held is no proof: a master whose pod is deleted is succeeded at once.
   bool IsNewest(const std::stop_token& stop) EXCLUDES(mutex_);
+  // Whether there is a later master, by the API server, which is asked until it answers, or until
+  // `stop` (false).
+  bool IsFollowed(const std::stop_token& stop);
 
  private:
+  // nullopt: the API server does not answer.
+  std::optional<bool> AskForLater(const std::stop_token& stop);
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
   bool Held() EXCLUDES(mutex_);
 

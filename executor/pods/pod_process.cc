@@ -36,7 +36,6 @@
 namespace sluice::executor {
 namespace {
 
-constexpr int kEvicted = 143;
 constexpr int kNotEnded = 1;
 
 Result<std::string> ReadMounted(const std::string& folder, const char* name) {
@@ -130,11 +129,9 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
     return RecordEnd(open, config, job_status);
   }
   MasterLease lease(access->client(), config, term, [&end] {
-    if (end.told()) {  // the later one still needs what this one holds
-      return;
+    if (!end.told()) {
+      end.LeaveToNext("there is a later master: the job goes on with that one");
     }
-    std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
-    std::_Exit(kEvicted);
   });
   const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
                                                 [&job_status] { return job_status.Metrics(); });
@@ -172,11 +169,8 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
                  const std::stop_token& stop) {
   // At any time: all that it has promised is in the journal, and the next master does the rest.
   MasterExit end;
-  const std::stop_callback evicted(stop, [&end] {
-    end.Wait();
-    std::fputs("evicted: the job goes on with the next master\n", stderr);
-    std::_Exit(kEvicted);
-  });
+  const std::stop_callback evicted(
+      stop, [&end] { end.LeaveToNext("evicted: the job goes on with the next master"); });
   PodJobConfig config;
   JobSecrets secrets;
   const Result<int> exit =

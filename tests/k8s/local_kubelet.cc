@@ -308,11 +308,15 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
   if (pod.pid < 0 && !object.leaving && !Start(object, pod, stop)) {
     return;  // a Secret does not exist yet
   }
-  if (object.leaving && !pod.asked_to_end) {
+  const auto now = std::chrono::steady_clock::now();
+  if (object.leaving && !pod.end_at) {
+    pod.end_at = now + end_delay_.load();
+  }
+  if (pod.end_at && now >= *pod.end_at && !pod.asked_to_end) {
     pod.asked_to_end = true;
     const Document json = ParseJsonObject(object.json, "a pod").value();
     const int64_t grace = NumberIn(json, {"metadata", "deletionGracePeriodSeconds"});
-    pod.kill_at = std::chrono::steady_clock::now() + std::chrono::seconds(grace);
+    pod.kill_at = now + std::chrono::seconds(grace);
     if (pod.pid > 0 && !pod.ended) {
       kill(pod.pid, SIGTERM);
     }

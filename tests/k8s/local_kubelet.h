@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -59,6 +60,8 @@ class LocalKubelet {
   void Occupy(const std::string& node, double cpu);
   // As by kubectl.
   void Delete(const std::string& pod, int grace_seconds);
+  // A busy kubelet: from now on it tells the process of a deleted pod only after so long.
+  void EndLate(std::chrono::seconds delay) { end_delay_ = delay; }
   // Number of objects of a kind in the namespace.
   size_t Count(const Resource& resource);
 
@@ -68,7 +71,7 @@ class LocalKubelet {
     int pid = -1;
     int exit_code = 0;
     bool ended = false, told = false, asked_to_end = false;
-    std::optional<std::chrono::steady_clock::time_point> kill_at;
+    std::optional<std::chrono::steady_clock::time_point> end_at, kill_at;
   };
 
   void Run(const std::stop_token& stop);
@@ -99,6 +102,7 @@ class LocalKubelet {
   std::map<std::string, std::map<std::string, std::string>> selectors_;  // by a Service's uid
   std::vector<std::pair<std::string, std::string>> started_;             // role and name
   std::map<std::string, std::unique_ptr<ServiceProxy>> proxies_;         // by the Service's uid
+  std::atomic<std::chrono::seconds> end_delay_ = std::chrono::seconds(0);
   int addresses_ = 0;
   LocalScheduler scheduler_;
   std::set<std::string> refused_;  // uids; used by its thread, like the next one

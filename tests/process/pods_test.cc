@@ -122,6 +122,37 @@ TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
   ExpectNothingLeft();
 }
 
+// Its kubelet is busy, so that it is still at work when the next one begins.
+TEST_F(Pods, AMasterThatIsSucceededWhileItWorksDoesNotEndTheJob) {
+  RecordingSink sink;
+  Status status;
+  std::string earlier;
+  {
+    const std::jthread drain([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      if (stop.stop_requested() || masters.empty()) {
+        return;
+      }
+      earlier = masters.back();
+      kubelet_->EndLate(std::chrono::seconds(20));
+      kubelet_->Delete(earlier, 30);
+      Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
+      kubelet_->EndLate(std::chrono::seconds(0));
+    });
+    status = Train("m", kSynchronous, sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_NE(earlier, "");
+  EXPECT_THAT(kubelet_->LogOf(earlier), HasSubstr("there is a later master"));
+  EXPECT_EQ(kubelet_->Started("master").size(), 2U);
+  EXPECT_EQ(Count(1, "master_took_over"), 1);
+  EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
 // As a drain does: SIGTERM.
 TEST_F(Pods, AnEvictedMasterLeavesEverybodyRunning) {
   RecordingSink sink;
