@@ -122,7 +122,7 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
   folder_ = pattern;
   const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
   CreateTrainingJob(
-      "nightly", TrainText("m", fmt::format("train.epoch=60, engine.seed=5, engine.num_workers=2, "
+      "nightly", TrainText("m", fmt::format("train.epoch=300, engine.seed=5, engine.num_workers=2, "
                                             "engine.max_workers=2, engine.num_ps=1, "
                                             "engine.checkpoint_dir='{}', "
                                             "engine.volume='claim_name=c,mount_path={}'",
@@ -145,7 +145,7 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
       Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120))
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 300 * kRowsTrained);
 }
 
 // Changes to it while it runs: a grant, `kubectl scale`, a deadline.
