@@ -250,17 +250,14 @@ TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
 }
 
 TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
-  if (Direct(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", testing::kPasswordRole)).exit_code !=
-      0) {
-    Direct("SELECT 1");  // it did not exist
-  }
-  Direct(fmt::format("CREATE ROLE {} LOGIN", testing::kPasswordRole));
-  ASSERT_EQ(Direct(fmt::format("ALTER ROLE {0} PASSWORD 'secret'; GRANT SELECT ON points TO {0}",
-                               testing::kPasswordRole))
+  const std::string role = "guest_" + Name();
+  Direct(fmt::format("CREATE ROLE {} LOGIN", testing::kPasswordRole));  // other tests' too
+  ASSERT_EQ(Direct(fmt::format("CREATE ROLE {0} LOGIN PASSWORD 'secret' IN ROLE {1};"
+                               "GRANT SELECT ON points TO {0}",
+                               role, testing::kPasswordRole))
                 .exit_code,
             0);
   Start("--auth password");
-  const std::string role = testing::kPasswordRole;
   const ShellOutcome right =
       Psql("SELECT current_user;\nSELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO his;\n",
            "-At", role);
@@ -277,7 +274,7 @@ TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
   // A server that does not ask for a password has not verified the user.
   EXPECT_THAT(try_as("postgres", "x"), HasSubstr("without asking for the password"));
   EXPECT_THAT(try_as(role, "wrong"),
-              HasSubstr("FATAL:  password authentication failed for user \"needs_password\""));
+              HasSubstr("FATAL:  password authentication failed for user \"" + role + "\""));
   // Each counts once, although psql retries without TLS: after two, no one has to wait.
   try_as(role, "typo");
   EXPECT_THAT(try_as(role, "secret"), HasSubstr("(1 row)"));
@@ -287,6 +284,8 @@ TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
     guesses += try_as(role, "guess");
   }
   EXPECT_THAT(guesses, HasSubstr("FATAL:  too many failed logins"));
+  gateway_.reset();
+  Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", role));
 }
 
 TEST_F(DoorTest, CtrlCEndsATrainingAndAPlainStatement) {
