@@ -116,14 +116,25 @@ class ResumedJob : public ::testing::Test {
     plan.clear_checkpoints();
     return Run(plan);
   }
-  // A small training may end while its checkpoint is being written: then start over.
+  // A small training may end while its checkpoint is being written: then once more, from the
+  // checkpoints that were there.
   void Stopped(const plan::TrainPlan& plan, int at) {
     constexpr int kTries = 20;
+    const std::filesystem::path folder = plan.checkpoints().directory();
+    const std::filesystem::path before = folder.string() + "-before";
+    const auto copy = [](const std::filesystem::path& from, const std::filesystem::path& to) {
+      std::filesystem::remove_all(to);
+      if (std::filesystem::exists(from)) {
+        std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+      }
+    };
+    copy(folder, before);
     Result<TrainOutcome> stopped = Run(plan, at);
     for (int tried = 1; stopped.ok() && term_ == kNoTerm && tried < kTries; ++tried) {
-      std::filesystem::remove_all(plan.checkpoints().directory());
+      copy(before, folder);
       stopped = Run(plan, at);
     }
+    std::filesystem::remove_all(before);
     ASSERT_EQ(stopped.status().code(), Code::kCancelled) << stopped.status().ToString();
   }
   static std::string Bits(const Result<TrainOutcome>& outcome) {

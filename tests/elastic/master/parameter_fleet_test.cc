@@ -401,7 +401,7 @@ TEST_F(ParameterFleetTest, TheLastCopyIsWaitedForWhileItIsSilent) {
   });
   // One is back: the other is not needed any more. The new one reports itself with the first.
   world.Await([&] { return !world.fleet().map().servers.contains(ServerId(0)); });
-  EXPECT_TRUE(world.Stopped(ServerId(0)));
+  world.Await([&] { return world.Stopped(ServerId(0)); });
   EXPECT_FALSE(world.Stopped(ServerId(1)));
   ASSERT_TRUE(world.Push(*worker, 1).ok());
 }
