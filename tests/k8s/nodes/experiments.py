@@ -1,6 +1,6 @@
-"""ElasticDL's experiments E1 and E2 on real nodes, beside the published figures: `run --nodes 3 experiments`, 18 minutes.
+"""ElasticDL's experiments E1 and E2 on real nodes, beside the published figures: `run --nodes 3 experiments`, 20 minutes.
 
-Not one of the tests, and not run to its end yet: docs/ has no figures of it. Jobs are paced by their database, so that a worker's speed is the same whatever this machine
+Not one of the tests. Jobs are paced by their database, so that a worker's speed is the same whatever this machine
 does. A unit is a processor of ElasticDL's clusters, here 100m.
 """
 import json
