@@ -140,7 +140,10 @@ TEST_F(Pods, AMasterThatIsSucceededWhileItWorksDoesNotEndTheJob) {
       Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
       kubelet_->EndLate(std::chrono::seconds(0));
     });
-    status = Train("m", kSynchronous, sink);
+    status = Train("m",
+                   "train.epoch=40, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
+                   "engine.num_ps=2, engine.sync=true",
+                   sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_NE(earlier, "");
@@ -149,7 +152,7 @@ TEST_F(Pods, AMasterThatIsSucceededWhileItWorksDoesNotEndTheJob) {
   EXPECT_EQ(Count(1, "master_took_over"), 1);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 40 * kRowsTrained);
   ExpectNothingLeft();
 }
 
