@@ -10,16 +10,17 @@ namespace sluice::elastic {
 // Rows per second by number of workers, ascending.
 using Throughput = std::vector<std::pair<uint32_t, double>>;
 
-// The least concave curve from the origin that is nowhere below these points: its corners. More
-// workers neither do less work, nor add more than those before them did; where the points say
-// otherwise, that is noise, and would look like a knee. Pure.
+// The corners of the least concave curve that starts at the origin and is nowhere below these
+// points (the upper hull, by Andrew's monotone chain, 1979). It never falls, and each further
+// worker adds at most as much as the one before it; measurements that say otherwise are noise, and
+// would look like a knee. Pure.
 Throughput LeastConcave(const Throughput& points);
 
 // How a job's throughput depends on its number of workers, measured while it trains. Not
 // thread-safe.
 class ThroughputCurve {
  public:
-  // Over a second or so, during all of which that many trained.
+  // The rate (above 0) over a second or so, during all of which so many workers trained.
   void Measure(uint32_t workers, double rows_per_second);
   void Forget() { rates_.clear(); }
 

@@ -8,11 +8,10 @@
 namespace sluice::elastic {
 namespace {
 
-// What is left of a shard is trained after a request to stop if that takes at most so many seconds:
-// another worker would have to read all of its rows again.
+// A worker that is told to stop finishes its shard first if that takes at most so many seconds:
+// another worker would have to read all of the shard's rows again.
 constexpr double kFinishSeconds = 0.5;
-// Of the last batch, in the mean time that one takes.
-constexpr double kBatchWeight = 0.2;
+constexpr double kNewBatchWeight = 0.2;  // in the mean duration of a batch
 
 class AsynchronousLoop final : public TrainingLoop {
  public:
@@ -38,8 +37,8 @@ class AsynchronousLoop final : public TrainingLoop {
   models::LossSum Step(const Lease& lease);
   Status PushAndPullNext(Lease* lease, double weight);
   Status LoseToOthers(Lease* lease);
-  // Cancelled: it was requested to stop, and the rest of the shard takes too long.
-  Status StoppedIn(const Lease& lease) const;
+  // Cancelled: a stop was requested, and the rest of the shard takes too long to be finished.
+  Status StopUnlessNearlyDone(const Lease& lease) const;
 
   WorkerTasks& tasks_;
   models::Network& network_;
@@ -138,12 +137,12 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
     }
   }
   while (!lease->done()) {
-    RETURN_IF_ERROR(StoppedIn(*lease));
+    RETURN_IF_ERROR(StopUnlessNearlyDone(*lease));
     const TimePoint begun = clock_.Now();
     const models::LossSum loss = Step(*lease);
     const Status pushed = PushAndPullNext(lease, loss.weight);
     const double seconds = SecondsBetween(begun, clock_.Now());
-    batch_seconds_ += (batch_seconds_ == 0 ? 1 : kBatchWeight) * (seconds - batch_seconds_);
+    batch_seconds_ += (batch_seconds_ == 0 ? 1 : kNewBatchWeight) * (seconds - batch_seconds_);
     if (pushed.code() == Code::kAborted) {
       return LoseToOthers(lease);
     }
@@ -165,7 +164,7 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
   return tasks_.Report(lease, true).status();
 }
 
-Status AsynchronousLoop::StoppedIn(const Lease& lease) const {
+Status AsynchronousLoop::StopUnlessNearlyDone(const Lease& lease) const {
   const Status stopped = tasks_.Stopped();
   const double seconds = static_cast<double>(lease.end() - lease.next) * batch_seconds_;
   const bool finishes =

@@ -32,8 +32,8 @@ class MasterExit {
 
   // Returns when the process may exit.
   void Wait() EXCLUDES(mutex_);
-  // Exits when the process may, with what a pod that was evicted exits with. `why`: a line for its
-  // log.
+  // Ends the process as soon as it may exit, with the exit code of an evicted pod. `why`: a line
+  // for the pod's log.
   [[noreturn]] void LeaveToNext(const char* why) EXCLUDES(mutex_);
   // The process has been told to end: it begins nothing more.
   bool told() const { return told_; }

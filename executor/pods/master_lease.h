@@ -31,8 +31,8 @@ class MasterLease {
               std::function<void()> superseded);
   ~MasterLease();
 
-  // Whether this is the newest master, by the API server; false also if that does not answer. A
-  // lease that is held is no proof: a master whose pod is deleted is succeeded at once.
+  // Whether this is the newest master, by the API server; false also if that does not answer. To
+  // hold the lease is not enough: a master whose pod is deleted is succeeded at once.
   bool IsNewest(const std::stop_token& stop) EXCLUDES(mutex_);
   // Whether there is a later master, by the API server, which is asked until it answers, or until
   // `stop` (false).

@@ -310,7 +310,8 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
 // Fewer connections than the workers need: some of them wait, and none is blamed for it.
 TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   const std::string role = "few_" + std::to_string(getpid());
-  // Each hundredth row takes as many seconds as the sequence says, which no snapshot hides.
+  // Every hundredth row takes as many seconds as the sequence says. A sequence has its present
+  // value in every snapshot.
   for (const std::string& statement :
        {"CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 10",
         "CREATE SCHEMA sluice AUTHORIZATION " + role,

@@ -21,8 +21,8 @@ WORK = 5020  # seconds of one worker that a job takes
 JOB = f"engine.num_ps=1, engine.ps_resource_request='cpu=10m,memory=64Mi', " \
       f"engine.worker_resource_request='cpu={UNIT}m,memory=64Mi', " \
       f"engine.master_resource_request='cpu={UNIT}m,memory=64Mi'"
-# Every hundredth row waits until a hundred rows are due after the last one, so that what else takes time does not make
-# a worker slower; more than 50 ms late is late for ever. A sequence, in microseconds, is read as it is now, whatever the
+# Every hundredth row waits until it is due, so that a busy machine does not make a worker slower; a delay beyond 50 ms is
+# not made up for. The time between two such rows, in microseconds, is a sequence's, which has its present value in every
 # snapshot: 0 while the statement is planned.
 PACED = """CREATE SEQUENCE pace_{0} MINVALUE 0 START 0;
  CREATE TABLE paced_{0} AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a,
