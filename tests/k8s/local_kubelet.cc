@@ -182,6 +182,11 @@ bool LocalKubelet::Kill(const std::string& pod) {
 
 void LocalKubelet::Delete(const std::string& pod, int grace_seconds) {
   DeleteAll(*client_, {{kPods, namespace_, pod, "", grace_seconds}}, {});
+  // At once: by its next turn the pod's replacement may be at work.
+  const std::optional<int> process = ProcessId(pod);
+  if (grace_seconds > 0 && end_delay_.load() == std::chrono::seconds(0) && process.has_value()) {
+    kill(*process, SIGTERM);
+  }
 }
 
 size_t LocalKubelet::Count(const Resource& resource) {
