@@ -34,7 +34,7 @@ class Pods : public ClusterJobs {
   // Of 15,000: a hash of each row picks the other rows for validation.
   static constexpr int64_t kRowsTrained = 14'252;
   static constexpr char kSynchronous[] =
-      "train.epoch=4, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "train.epoch=12, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
 
   void SetUp() override {

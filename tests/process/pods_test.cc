@@ -20,7 +20,7 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(kubelet_->Started("ps").size(), 2U);
   EXPECT_EQ(sink.rows.size(), 1U);
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
   EXPECT_THAT(catalog_->jobs().Records(1, "").value(), IsEmpty());
   EXPECT_EQ(Count(1, "pod_started"), 1 + 2 + 2) << ::testing::PrintToString(Events(1));
   EXPECT_EQ(Count(1, "pod_ended"), 2 + 2) << ::testing::PrintToString(Events(1));
@@ -84,7 +84,7 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   EXPECT_EQ(Count(2, "snapshot_lost"), 0);
   EXPECT_EQ(kubelet_->Started("worker").size(), 2U + 2U);
   EXPECT_EQ(kubelet_->Started("ps").size(), 2U + 2U);
-  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 12 * kRowsTrained);
   EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 1U);
   EXPECT_TRUE(catalog_->jobs().Journal(2)->empty());
   ExpectNothingLeft();
@@ -180,7 +180,7 @@ TEST_F(Pods, AnEvictedMasterLeavesEverybodyRunning) {
   EXPECT_EQ(Count(1, "master_took_over"), 1);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
   ExpectNothingLeft();
 }
 
@@ -211,7 +211,7 @@ TEST_F(Pods, AMasterAndAllWorkersAreEvictedAtOnce) {
   ASSERT_NE(evicted, "");
   EXPECT_EQ(Count(2, "master_took_over"), 1) << ::testing::PrintToString(Events(2));
   EXPECT_EQ(Count(2, "snapshot_lost"), 0) << ::testing::PrintToString(Events(2));
-  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 12 * kRowsTrained);
   EXPECT_EQ(Sha("m"), Sha("u"));
   ExpectNothingLeft();
 }
@@ -261,7 +261,7 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
       }
     });
     status = Train("m",
-                   "train.epoch=6, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
+                   "train.epoch=12, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
                    "engine.num_ps=2, engine.replicas=1, engine.sync=true",
                    sink);
   }
@@ -269,7 +269,7 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
   EXPECT_GE(kubelet_->Started("worker").size(), 4U);
   EXPECT_GE(kubelet_->Started("ps").size(), 3U);
   EXPECT_EQ(kubelet_->Started("master").size(), 1U);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 6 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
   ExpectNothingLeft();
 }
 
@@ -339,7 +339,7 @@ TEST_F(Pods, AMasterThatDiesFirstIsSucceeded) {
     status = Train("m", kSynchronous, sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
   ExpectNothingLeft();
 }
 
