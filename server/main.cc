@@ -81,7 +81,7 @@ int Main(int argc, char** argv) {
 }  // namespace sluice::server
 
 int main(int argc, char** argv) {
-  sluice::server::UsePassiveWaiting(argv);
+  sluice::server::UsePassiveWaiting();
   const sluice::Result<int> exit = sluice::Guarded(
       "sluice", [&]() -> sluice::Result<int> { return sluice::server::Main(argc, argv); });
   if (!exit.ok()) {

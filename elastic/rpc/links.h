@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,9 +90,12 @@ class ParameterLink {
                       const models::Gradient& gradient) = 0;
   // Pushes all of these in order, then pulls for the next batch; in one exchange if that is
   // cheaper. Several batches belong to different lanes of one step.
+  // `meanwhile` runs once, while the answer is awaited if there is anything to wait for.
   virtual Status PushAndPull(std::span<const BatchPush> pushes, const BatchIdentity& next,
-                             models::ParameterView* next_view) {
+                             models::ParameterView* next_view,
+                             const std::function<void()>& meanwhile) {
     RETURN_IF_ERROR(PushAll(pushes));
+    meanwhile();
     return Pull(next, Purpose::kStep, next_view);
   }
   virtual Status PushAll(std::span<const BatchPush> pushes) {

@@ -47,8 +47,15 @@ class RemoteParameters final : public ParameterLink {
   }
 
   Status PushAndPull(std::span<const BatchPush> pushes, const BatchIdentity& next,
-                     models::ParameterView* next_view) override {
-    return Exchange({.pushes = pushes, .pull = &next, .wanted = next_view});
+                     models::ParameterView* next_view,
+                     const std::function<void()>& meanwhile) override {
+    bool ran = false;
+    const std::function<void()> once = [&] {
+      if (!std::exchange(ran, true)) {
+        meanwhile();
+      }
+    };
+    return Exchange({.pushes = pushes, .pull = &next, .wanted = next_view}, once);
   }
 
   Status PushEnd(const BatchIdentity& batch) override {
@@ -171,11 +178,11 @@ class RemoteParameters final : public ParameterLink {
 
   // Calls all servers at the same time, and repeats the calls that were not answered, with the same
   // batch: a server that has applied it already says so.
-  Status Exchange(const Work& work) {
+  Status Exchange(const Work& work, const std::function<void()>& meanwhile = [] {}) {
     const auto give_up = GiveUp();
     RETURN_IF_ERROR(Build(work));
     for (;;) {
-      ExchangeOnce();
+      ExchangeOnce(meanwhile);
       bool again = false;
       for (Server& server : servers_) {
         if (!server.status.ok() && !Unreachable(server)) {
@@ -195,13 +202,14 @@ class RemoteParameters final : public ParameterLink {
   }
 
   // To all servers at the same time.
-  void ExchangeOnce() {
+  void ExchangeOnce(const std::function<void()>& meanwhile) {
     const auto until = Clock::now() + kCallDeadline;
     for (Server& server : servers_) {
       if (!server.answered) {
         server.status = Send(server, until);
       }
     }
+    meanwhile();
     for (Server& server : servers_) {
       if (!server.answered && server.status.ok()) {
         server.status = Receive(server, until);

@@ -29,11 +29,16 @@ class AsynchronousLoop final : public TrainingLoop {
   }
 
  private:
+  struct Batch {
+    models::FeatureBatch rows;
+    models::ParameterView view;
+  };
   Result<std::unique_ptr<Lease>> NextLease();
   Status SkipApplied(Lease* lease);
   Status AskAhead();
   Status LoadAhead(size_t trained_rows);
   Status TrainShard(Lease* lease);
+  void MakeBatch(Lease* lease, BatchIndex index, Batch* batch);
   models::LossSum Step(const Lease& lease);
   Status PushAndPullNext(Lease* lease, double weight);
   Status LoseToOthers(Lease* lease);
@@ -45,8 +50,8 @@ class AsynchronousLoop final : public TrainingLoop {
   ParameterLink& parameters_;
   std::unique_ptr<Lease> next_;  // read while the current one is trained
   size_t load_credit_ = 0;       // rows of next_ that may be read for the training done
-  models::FeatureBatch batch_, next_batch_;
-  models::ParameterView view_, next_view_;
+  Batch batch_, next_batch_, batch_after_;
+  Status read_ahead_;
   models::Gradient gradient_;
   SteadyClock clock_;
   double batch_seconds_ = 0;  // mean of the last ones; 0: none yet
@@ -98,40 +103,54 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   }
   load_credit_ +=
       trained_rows + trained_rows / 4;  // shards differ, and there are validation rows in addition
-  if (load_credit_ < WorkerTasks::kLoadRows) {
+  static const size_t kLeastRead = getenv("LR") ? atoi(getenv("LR")) : 1024;
+  if (load_credit_ < kLeastRead) {
     return Status();
   }
-  load_credit_ -= WorkerTasks::kLoadRows;
-  return tasks_.Read(next_.get(), WorkerTasks::kLoadRows).status();
+  return tasks_.Read(next_.get(), std::exchange(load_credit_, 0)).status();
+}
+
+void AsynchronousLoop::MakeBatch(Lease* lease, BatchIndex index, Batch* batch) {
+  lease->MakeBatch(index, &network_, &batch->rows, &batch->view);
 }
 
 models::LossSum AsynchronousLoop::Step(const Lease& lease) {
   const PhaseScope learning(tasks_.clock(), Phase::kLearning);
-  return network_.Step(batch_, view_, lease.StepSeed(), &gradient_);
+  return network_.Step(batch_.rows, batch_.view, lease.StepSeed(), &gradient_);
 }
 
-// Pushes the lease's next batch, and pulls for the following one.
+// Pushes the lease's next batch, and pulls for the following one. While the servers compute, this
+// thread reads the next shard and makes the batch after that.
 Status AsynchronousLoop::PushAndPullNext(Lease* lease, double weight) {
   const BatchIndex batch = lease->next;
   const BatchIdentity identity = lease->Identity(batch);
-  if (batch + 1 >= lease->end()) {
-    const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
-    return parameters_.Push(identity, weight, view_, gradient_);
-  }
-  lease->MakeBatch(batch + 1, &network_, &next_batch_, &next_view_);
-  const BatchPush push{identity, weight, &view_, &gradient_};
   const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
-  RETURN_IF_ERROR(parameters_.PushAndPull({&push, 1}, lease->Identity(batch + 1), &next_view_));
+  if (batch + 1 >= lease->end()) {
+    return parameters_.Push(identity, weight, batch_.view, gradient_);
+  }
+  const BatchPush push{identity, weight, &batch_.view, &gradient_};
+  RETURN_IF_ERROR(
+      parameters_.PushAndPull({&push, 1}, lease->Identity(batch + 1), &next_batch_.view, [&] {
+        const PhaseScope making(tasks_.clock(), Phase::kBatches);
+        if (batch + 2 < lease->end()) {
+          MakeBatch(lease, batch + 2, &batch_after_);
+        }
+        read_ahead_ = LoadAhead(batch_.rows.rows);
+      }));
   std::swap(batch_, next_batch_);
-  std::swap(view_, next_view_);
+  std::swap(next_batch_, batch_after_);
   return Status();
 }
 
 Status AsynchronousLoop::TrainShard(Lease* lease) {
   if (!lease->done()) {
-    lease->MakeBatch(lease->next, &network_, &batch_, &view_);
+    MakeBatch(lease, lease->next, &batch_);
+    if (lease->next + 1 < lease->end()) {
+      MakeBatch(lease, lease->next + 1, &next_batch_);
+    }
     const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
-    const Status pulled = parameters_.Pull(lease->Identity(lease->next), Purpose::kStep, &view_);
+    const Status pulled =
+        parameters_.Pull(lease->Identity(lease->next), Purpose::kStep, &batch_.view);
     if (!pulled.ok()) {
       return tasks_.Fail(lease->task, pulled);
     }
@@ -159,7 +178,7 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
         return Status();
       }
     }
-    RETURN_IF_ERROR(LoadAhead(batch_.rows));
+    RETURN_IF_ERROR(std::exchange(read_ahead_, Status()));
   }
   return tasks_.Report(lease, true).status();
 }

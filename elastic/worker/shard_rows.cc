@@ -149,7 +149,7 @@ Result<bool> ShardLoader::ReadPiece(size_t rows) {
     RETURN_IF_ERROR(reader_->Open(shard_));
   }
   for (size_t read = 0; read < rows; read += reader_->rows()) {
-    ASSIGN_OR_RETURN(const bool more, reader_->Next(kTileRows));
+    ASSIGN_OR_RETURN(const bool more, reader_->Next(std::min(rows - read, kTileRows)));
     if (!more) {
       return true;
     }

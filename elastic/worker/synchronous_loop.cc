@@ -174,7 +174,7 @@ Status SynchronousLoop::PushAndPullNext() {
     return parameters_.PushAll(group_.Pushes());
   }
   const Status done =
-      parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity, coming_.CombinedView());
+      parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity, coming_.CombinedView(), [] {});
   if (done.code() == Code::kDeadlineExceeded) {
     return Status();  // all is pushed, and the step is not open yet
   }

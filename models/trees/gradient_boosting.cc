@@ -1,7 +1,6 @@
 #include "models/trees/gradient_boosting.h"
 
 #include <fmt/core.h>
-#include <xgboost/c_api.h>
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +15,7 @@
 #include "models/kernels/kernels.h"
 #include "models/model.pb.h"
 #include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/xgboost_library_internal.h"
 
 namespace sluice::models {
 namespace {
@@ -76,15 +76,15 @@ class XgboostModel final : public GradientBoosting {
 Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matrices) const {
   void* handle = nullptr;
   RETURN_IF_ERROR(
-      CheckXgboost(XGBoosterCreate(matrices.data(), matrices.size(), &handle), "making a booster"));
+      CheckXgboost(Xgboost().XGBoosterCreate(matrices.data(), matrices.size(), &handle), "making a booster"));
   BoosterHolder booster(handle);
   if (booster_ != nullptr) {
     ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
-    RETURN_IF_ERROR(CheckXgboost(XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
+    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
                                  "going on from a model"));
   }
   for (const auto& [name, value] : parameters_.settings) {
-    RETURN_IF_ERROR(CheckXgboost(XGBoosterSetParam(handle, name.c_str(), value.c_str()),
+    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, name.c_str(), value.c_str()),
                                  fmt::format("attribute {}", name)));
   }
   return booster;
@@ -133,7 +133,7 @@ Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration,
     return OkStatus();
   }
   const char* line = nullptr;
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
                                                     kNames + first, evaluated.size(), &line),
                                "evaluating"));
   const RoundMetrics fresh = ParseRoundMetrics(line);
@@ -148,9 +148,9 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
                                const std::function<void(const Round&)>& progress,
                                const std::stop_token& stop, const std::stop_token& finish) {
   int first = 0;
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterBoostedRounds(booster_.get(), &first), "training"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterBoostedRounds(booster_.get(), &first), "training"));
   bst_ulong rows = 0;
-  RETURN_IF_ERROR(CheckXgboost(XGDMatrixNumRow(matrices.front(), &rows), "training"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixNumRow(matrices.front(), &rows), "training"));
   const auto interval = static_cast<int>(rows / kRowsToldEveryRound) + 1;
   BestRound best(matrices.size() > 1 ? parameters_.early_stopping_rounds : 0);
   RoundMetrics metrics;
@@ -159,7 +159,7 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
       return Cancelled("the training was cancelled");
     }
     RETURN_IF_ERROR(CheckXgboost(
-        XGBoosterUpdateOneIter(booster_.get(), first + i, matrices.front()), "training"));
+        Xgboost().XGBoosterUpdateOneIter(booster_.get(), first + i, matrices.front()), "training"));
     const bool finishing = finish.stop_requested();
     const bool told = i % interval == 0 || i + 1 == parameters_.rounds || finishing;
     if (told || parameters_.early_stopping_rounds > 0) {
@@ -180,13 +180,13 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
 
 Status XgboostModel::KeepRounds(int count) {
   int rounds = 0;
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterBoostedRounds(booster_.get(), &rounds), "training"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterBoostedRounds(booster_.get(), &rounds), "training"));
   if (count >= rounds || parameters_.booster == BoostingParameters::Booster::kLinear) {
     return OkStatus();  // a linear model has no rounds to undo
   }
   void* kept = nullptr;
   RETURN_IF_ERROR(
-      CheckXgboost(XGBoosterSlice(booster_.get(), 0, count, 1, &kept), "keeping the best rounds"));
+      CheckXgboost(Xgboost().XGBoosterSlice(booster_.get(), 0, count, 1, &kept), "keeping the best rounds"));
   booster_.reset(kept);
   return OkStatus();
 }
@@ -198,25 +198,25 @@ Result<std::string> XgboostModel::SaveRaw() const {
   bst_ulong size = 0;
   const char* bytes = nullptr;
   RETURN_IF_ERROR(
-      CheckXgboost(XGBoosterSaveModelToBuffer(booster_.get(), R"({"format":"ubj"})", &size, &bytes),
+      CheckXgboost(Xgboost().XGBoosterSaveModelToBuffer(booster_.get(), R"({"format":"ubj"})", &size, &bytes),
                    "saving the model"));
   return std::string(bytes, size);
 }
 
 Status XgboostModel::LoadRaw(std::string_view bytes) {
   void* handle = nullptr;
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterCreate(nullptr, 0, &handle), "making a booster"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterCreate(nullptr, 0, &handle), "making a booster"));
   BoosterHolder booster(handle);
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
                                "loading the model"));
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterSetParam(handle, "verbosity", "0"), "loading the model"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, "verbosity", "0"), "loading the model"));
   if (parameters_.threads > 0) {
     const std::string threads = std::to_string(parameters_.threads);
     RETURN_IF_ERROR(
-        CheckXgboost(XGBoosterSetParam(handle, "nthread", threads.c_str()), "loading the model"));
+        CheckXgboost(Xgboost().XGBoosterSetParam(handle, "nthread", threads.c_str()), "loading the model"));
   }
   bst_ulong columns = 0;
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterGetNumFeature(handle, &columns), "loading the model"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterGetNumFeature(handle, &columns), "loading the model"));
   if (columns != layout_.columns()) {
     return InvalidArgument(
         fmt::format("the stored model has {} columns, its plan {}", columns, layout_.columns()));
@@ -261,11 +261,11 @@ Status XgboostModel::PredictInPlace(const FeatureBatch& batch, const float** sco
   bst_ulong dimensions = 0;
   const int code =
       layout_.sparse()
-          ? XGBoosterPredictFromCSR(booster_.get(), rows_.RowEnds().c_str(),
+          ? Xgboost().XGBoosterPredictFromCSR(booster_.get(), rows_.RowEnds().c_str(),
                                     rows_.Columns().c_str(), rows_.Values().c_str(),
                                     layout_.columns(), kPredictSettings, nullptr, &shape,
                                     &dimensions, scores)
-          : XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(), kPredictSettings,
+          : Xgboost().XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(), kPredictSettings,
                                       nullptr, &shape, &dimensions, scores);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
   return CheckShape(shape, dimensions, batch.rows);
@@ -278,15 +278,15 @@ Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scor
   const std::string settings =
       fmt::format(R"({{"missing":NaN,"nthread":{}}})", parameters_.threads);
   const int code = layout_.sparse()
-                       ? XGDMatrixCreateFromCSR(rows_.RowEnds().c_str(), rows_.Columns().c_str(),
+                       ? Xgboost().XGDMatrixCreateFromCSR(rows_.RowEnds().c_str(), rows_.Columns().c_str(),
                                                 rows_.Values().c_str(), layout_.columns(),
                                                 settings.c_str(), &handle)
-                       : XGDMatrixCreateFromDense(rows_.Dense().c_str(), settings.c_str(), &handle);
+                       : Xgboost().XGDMatrixCreateFromDense(rows_.Dense().c_str(), settings.c_str(), &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
   linear_rows_.reset(handle);
   bst_ulong const* shape = nullptr;
   bst_ulong dimensions = 0;
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings,
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings,
                                                            &shape, &dimensions, scores),
                                "predicting"));
   return CheckShape(shape, dimensions, batch.rows);
@@ -349,7 +349,7 @@ Result<std::map<std::string, double>> XgboostModel::Scores(const char* type) con
   bst_ulong const* shape = nullptr;
   float const* scores = nullptr;
   const std::string settings = fmt::format(R"({{"importance_type":"{}"}})", type);
-  RETURN_IF_ERROR(CheckXgboost(XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
                                                      &features, &dimensions, &shape, &scores),
                                "scoring features"));
   // A linear model with several classes has a weight per class.
@@ -397,12 +397,13 @@ Result<std::vector<GradientBoosting::Importance>> XgboostModel::FeatureImportanc
 }  // namespace
 
 void BoosterFree::operator()(void* handle) const {
-  XGBoosterFree(handle);
+  Xgboost().XGBoosterFree(handle);
 }
 
 Result<std::unique_ptr<GradientBoosting>> GradientBoosting::Make(const ModelSpec& spec) {
+  RETURN_IF_ERROR(LoadXgboost());
   // libxgboost would print its warnings to the process's standard output.
-  RETURN_IF_ERROR(CheckXgboost(XGBRegisterLogCallback(IgnoreLog), "starting"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBRegisterLogCallback(IgnoreLog), "starting"));
   ASSIGN_OR_RETURN(BoostingParameters parameters, ParametersOf(spec));
   ASSIGN_OR_RETURN(auto transform,
                    FeatureTransform::Make(spec.features(), FeatureTransform::Target::kTrees));

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <malloc.h>
-#include <xgboost/c_api.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +9,7 @@
 
 #include "models/model.pb.h"
 #include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/xgboost_library_internal.h"
 
 namespace sluice::models {
 namespace {
@@ -32,7 +32,7 @@ constexpr size_t kTrainingBytesPerRow = 48;
 constexpr int kNone = -1;
 int BinPass(bool own_cuts) {
   int major = 0, minor = 0;
-  XGBoostVersion(&major, &minor, nullptr);
+  Xgboost().XGBoostVersion(&major, &minor, nullptr);
   return major != 1 || minor != 7 ? kNone : own_cuts ? 2 : 1;
 }
 
@@ -245,16 +245,16 @@ Status MatrixFeed::SetProxy() {
   void* proxy = proxy_.get();
   const int code =
       layout_.sparse()
-          ? XGProxyDMatrixSetDataCSR(proxy, matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
+          ? Xgboost().XGProxyDMatrixSetDataCSR(proxy, matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
                                      matrix_.Values().c_str(), layout_.columns())
-          : XGProxyDMatrixSetDataDense(proxy, matrix_.Dense().c_str());
+          : Xgboost().XGProxyDMatrixSetDataDense(proxy, matrix_.Dense().c_str());
   RETURN_IF_ERROR(CheckXgboost(code, "reading rows"));
   RETURN_IF_ERROR(CheckXgboost(
-      XGDMatrixSetInfoFromInterface(proxy, "label", VectorInterface(labels_, "<f4").c_str()),
+      Xgboost().XGDMatrixSetInfoFromInterface(proxy, "label", VectorInterface(labels_, "<f4").c_str()),
       "reading labels"));
   if (!weights_.empty() && !parameters_.ranking) {
     RETURN_IF_ERROR(CheckXgboost(
-        XGDMatrixSetInfoFromInterface(proxy, "weight", VectorInterface(weights_, "<f4").c_str()),
+        Xgboost().XGDMatrixSetInfoFromInterface(proxy, "weight", VectorInterface(weights_, "<f4").c_str()),
         "reading weights"));
   }
   return OkStatus();
@@ -282,23 +282,23 @@ Status MatrixFeed::SetGroups(void* handle) const {
     return OkStatus();
   }
   const std::vector<uint32_t>& sizes = groups_.sizes();
-  RETURN_IF_ERROR(CheckXgboost(XGDMatrixSetUIntInfo(handle, "group", sizes.data(), sizes.size()),
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixSetUIntInfo(handle, "group", sizes.data(), sizes.size()),
                                "grouping queries"));
   const std::vector<float>& weights = groups_.weights();
   if (weights.empty()) {
     return OkStatus();
   }
-  return CheckXgboost(XGDMatrixSetFloatInfo(handle, "weight", weights.data(), weights.size()),
+  return CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "weight", weights.data(), weights.size()),
                       "weighing queries");
 }
 
 Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
   void* proxy = nullptr;
-  RETURN_IF_ERROR(CheckXgboost(XGProxyDMatrixCreate(&proxy), "starting a matrix"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGProxyDMatrixCreate(&proxy), "starting a matrix"));
   proxy_.reset(proxy);
   bin_pass_ = BinPass(reference == nullptr);
   void* handle = nullptr;
-  const int code = XGQuantileDMatrixCreateFromCallback(this, proxy, reference, ResetOf, NextOf,
+  const int code = Xgboost().XGQuantileDMatrixCreateFromCallback(this, proxy, reference, ResetOf, NextOf,
                                                        BuildSettings(parameters_).c_str(), &handle);
   MatrixHandle matrix(code == 0 ? handle : nullptr);
   RETURN_IF_ERROR(status_);  // the cause, if the rows ended early
@@ -317,17 +317,17 @@ Result<MatrixHandle> MatrixFeed::Numbers() {
   const std::string settings = BuildSettings(parameters_);
   const int code =
       layout_.sparse()
-          ? XGDMatrixCreateFromCSR(matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
+          ? Xgboost().XGDMatrixCreateFromCSR(matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
                                    matrix_.Values().c_str(), layout_.columns(), settings.c_str(),
                                    &handle)
-          : XGDMatrixCreateFromDense(matrix_.Dense().c_str(), settings.c_str(), &handle);
+          : Xgboost().XGDMatrixCreateFromDense(matrix_.Dense().c_str(), settings.c_str(), &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "making a matrix"));
   MatrixHandle matrix(handle);
   RETURN_IF_ERROR(CheckXgboost(
-      XGDMatrixSetFloatInfo(handle, "label", labels_.data(), labels_.size()), "reading labels"));
+      Xgboost().XGDMatrixSetFloatInfo(handle, "label", labels_.data(), labels_.size()), "reading labels"));
   if (!weights_.empty() && !parameters_.ranking) {
     RETURN_IF_ERROR(
-        CheckXgboost(XGDMatrixSetFloatInfo(handle, "weight", weights_.data(), weights_.size()),
+        CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "weight", weights_.data(), weights_.size()),
                      "reading weights"));
   }
   RETURN_IF_ERROR(SetGroups(handle));
@@ -337,7 +337,7 @@ Result<MatrixHandle> MatrixFeed::Numbers() {
 }  // namespace
 
 void MatrixFree::operator()(void* handle) const {
-  XGDMatrixFree(handle);
+  Xgboost().XGDMatrixFree(handle);
 }
 
 Status CheckXgboost(int code, std::string_view doing) {
@@ -345,7 +345,7 @@ Status CheckXgboost(int code, std::string_view doing) {
     return OkStatus();
   }
   // "[12:00:00] ./src/metric/metric.cc:49: Unknown metric function x\nStack trace: ..."
-  std::string text = XGBGetLastError();
+  std::string text = Xgboost().XGBGetLastError();
   text = text.substr(0, text.find("\nStack trace"));
   if (!text.empty() && text[0] == '[') {
     const size_t time = text.find("] ");

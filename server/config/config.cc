@@ -1,7 +1,6 @@
 #include "server/config/config.h"
 
 #include <fmt/core.h>
-#include <limits.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -286,17 +285,9 @@ std::string PrintConfig(const Config& config) {
   return text;
 }
 
-void UsePassiveWaiting(char** argv) {
-  constexpr char kPolicy[] = "OMP_WAIT_POLICY";
-  if (Environment(kPolicy) != nullptr || Environment("GOMP_SPINCOUNT") != nullptr) {
-    return;
-  }
-  // Start it by its own path: process listings show the path that a process was started with.
-  std::array<char, PATH_MAX> path{};
-  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size() - 1);
-  if (size > 0 &&
-      setenv(kPolicy, "passive", 0) == 0) {  // NOLINT(concurrency-mt-unsafe): before any thread
-    execv(path.data(), argv);
+void UsePassiveWaiting() {
+  if (Environment("GOMP_SPINCOUNT") == nullptr) {
+    setenv("OMP_WAIT_POLICY", "passive", 0);  // NOLINT(concurrency-mt-unsafe): before any thread
   }
 }
 

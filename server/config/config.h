@@ -98,12 +98,10 @@ Result<Auth> AuthOf(const Config& config);
 bool IsLocalAddress(std::string_view address);
 
 // The threads that train boosted trees wait for each other many times a round. OpenMP's runtime
-// lets them spin while they wait, which is expensive when other processes want the processors. The
-// runtime reads its settings when it is loaded, before main, so the program restarts itself with
-// OMP_WAIT_POLICY=passive; once only, since child processes inherit it. Does nothing when the
-// environment already sets how threads wait, or when restarting fails. Call before any thread
-// exists.
-void UsePassiveWaiting(char** argv);
+// lets them spin while they wait, which is expensive when other processes want the processors. It
+// reads its environment when it is loaded, with libxgboost. Does nothing when the environment
+// already sets how threads wait. Call before any thread exists.
+void UsePassiveWaiting();
 
 // The Kubernetes cluster that the environment names.
 executor::KubernetesPlace KubernetesOfEnvironment();
