@@ -80,6 +80,9 @@ AllReduce::AllReduce(Mesh& mesh, size_t dense_size, std::vector<uint32_t> dimens
 AllReduce::~AllReduce() = default;
 
 std::pair<size_t, size_t> AllReduce::Slice(Rank rank) const {
+  if (AddsEverything()) {
+    return {0, dense_size_};
+  }
   const auto border = [this](size_t part) {
     const size_t at = dense_size_ * part / mesh_.size();
     return part == mesh_.size() ? dense_size_ : at / kAlignment * kAlignment;
@@ -88,20 +91,21 @@ std::pair<size_t, size_t> AllReduce::Slice(Rank rank) const {
 }
 
 Status AllReduce::Run(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,
-                      std::span<const LaneNote> notes, bool reconvene, StepSum* sum) {
+                      std::span<const LaneNote> notes, bool reconvene, StepSum* sum,
+                      const std::function<void()>& meanwhile) {
   std::erase_if(*mine, [](const Sums::Node& node) { return !node.sum.has_value(); });
   sum->reconvene = reconvene;
-  RETURN_IF_ERROR(Scatter(step, lanes, mine, notes, reconvene));
+  RETURN_IF_ERROR(Scatter(step, lanes, mine, notes, reconvene, meanwhile));
   RETURN_IF_ERROR(Collect(lanes, notes, sum));
   if (std::none_of(sum->lanes.begin(), sum->lanes.end(),
                    [](const LaneNote& note) { return note.gradient != 0; })) {
     return Status();
   }
   RETURN_IF_ERROR(Combine(lanes, mine, sum));
-  return Gather(step, sum);
+  return AddsEverything() ? Status() : Gather(step, sum);
 }
 
-// Each row goes to the member to which its id hashes.
+// Each row goes to the member to which its id hashes, or to both members.
 void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
   const uint64_t members = mesh_.size();
   for (std::vector<std::vector<RowGradients>>& nodes : outbound_) {
@@ -117,6 +121,11 @@ void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
   for (size_t node = 0; node < mine.size(); ++node) {
     for (size_t t = 0; t < dimensions_.size(); ++t) {
       const RowGradients& rows = mine[node].sum->tables[t];
+      if (AddsEverything()) {
+        outbound_[0][node][t] = rows;
+        outbound_[1][node][t] = rows;
+        continue;
+      }
       for (size_t i = 0; i < rows.ids.size(); ++i) {
         const auto id = static_cast<uint64_t>(rows.ids[i]);
         const uint64_t owner = members == 1 ? 0 : MixSeeds(t, id) % members;
@@ -130,7 +139,8 @@ void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
 }
 
 Status AllReduce::Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,
-                          std::span<const LaneNote> notes, bool reconvene) {
+                          std::span<const LaneNote> notes, bool reconvene,
+                          const std::function<void()>& meanwhile) {
   SplitRows(*mine);
   const Header header{mesh_.world().value(),
                       step,
@@ -173,7 +183,7 @@ Status AllReduce::Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>*
     in.Start(header, own_end - own_begin, {});
     traffic[peer].next = [&in] { return in.Next(); };
   }
-  return mesh_.Exchange(&traffic);
+  return mesh_.Exchange(&traffic, meanwhile);
 }
 
 // The notes of all members; each lane must occur once.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -58,18 +59,24 @@ class AllReduce {
   // this member computed (scratch afterwards), and its notes on them. OK: every member has sent its
   // part of this step, so every member had closed the step before it. Unavailable: a member is gone
   // or silent; `sum` is unusable then. Cancelled: asked to stop.
+  // `meanwhile`, if not empty, runs once while the others' parts are on their way.
   Status Run(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,
-             std::span<const LaneNote> notes, bool reconvene, StepSum* sum);
+             std::span<const LaneNote> notes, bool reconvene, StepSum* sum,
+             const std::function<void()>& meanwhile = {});
 
  private:
   struct Header;   // of each message
   struct Part;     // the part of a node's sum that belongs to one slice
   struct Inbound;  // data from one peer
   Status Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,
-                 std::span<const LaneNote> notes, bool reconvene);
+                 std::span<const LaneNote> notes, bool reconvene,
+                 const std::function<void()>& meanwhile);
   Status Collect(uint32_t lanes, std::span<const LaneNote> notes, StepSum* sum) const;
   Status Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum* sum);
   Status Gather(int64_t step, StepSum* sum);
+  // With two members each adds up everything. A reduce-scatter and an all-gather send as many
+  // bytes, but wait twice.
+  bool AddsEverything() const { return mesh_.size() == 2; }
   std::pair<size_t, size_t> Slice(Rank rank) const;
   void SplitRows(const std::vector<Sums::Node>& mine);
 

@@ -72,16 +72,23 @@ bool ReadHello(Connection& connection, Hello* hello, SteadyTime until) {
   return got == sizeof(*hello) && hello->magic == kMagic;
 }
 
+}  // namespace
+
 // One peer's part of an exchange.
-class Flow {
+class Mesh::Flow {
  public:
-  Flow(Connection& peer, Mesh::Traffic* traffic) : peer_(&peer), traffic_(traffic) {}
-  Status Begin() { return NextTarget(); }
+  Flow(Peer& peer, Mesh::Traffic* traffic) : peer_(&peer), traffic_(traffic) {}
+  Status Begin() {
+    RETURN_IF_ERROR(NextTarget());
+    return Send();
+  }
   bool sending() const { return piece_ < traffic_->out.size(); }
   bool receiving() const { return receiving_; }
-  int descriptor() const { return peer_->descriptor(); }
+  int descriptor() const { return peer_->connection.descriptor(); }
   // Data that have already arrived need no waiting.
-  bool has_more() const { return receiving_ && peer_->holds_more(); }
+  bool has_more() const {
+    return receiving_ && (held() > 0 || peer_->connection.holds_more());
+  }
 
   // Both continue until the system has no room or no data for the moment.
   Status Send() {
@@ -93,7 +100,7 @@ class Flow {
             traffic_->out[i].subspan(i == piece_ ? offset_ : 0);
         pieces[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
       }
-      const ptrdiff_t sent = peer_->Send({pieces, count});
+      const ptrdiff_t sent = peer_->connection.Send({pieces, count});
       if (sent <= 0) {
         return sent == 0 ? Status() : Lost();
       }
@@ -103,11 +110,16 @@ class Flow {
   }
   Status Receive() {
     while (receiving_) {
-      const ptrdiff_t got = peer_->Receive(target_);
-      if (got <= 0) {
-        return got == 0 ? Status() : Lost();
+      if (held() == 0) {
+        const ptrdiff_t got = target_.size() < kTogether ? Refill() : Straight();
+        if (got <= 0) {
+          return got == 0 ? Status() : Lost();
+        }
       }
-      target_ = target_.subspan(static_cast<size_t>(got));
+      const size_t count = std::min(held(), target_.size());
+      std::memcpy(target_.data(), peer_->received.data() + peer_->taken, count);
+      peer_->taken += count;
+      target_ = target_.subspan(count);
       if (target_.empty()) {
         RETURN_IF_ERROR(NextTarget());
       }
@@ -116,6 +128,21 @@ class Flow {
   }
 
  private:
+  // A message is many small pieces: those that have arrived are received at once.
+  static constexpr size_t kTogether = size_t{64} << 10;
+  size_t held() const { return peer_->received.size() - peer_->taken; }
+  ptrdiff_t Refill() {
+    peer_->taken = 0;
+    peer_->received.resize(kTogether);
+    const ptrdiff_t got = peer_->connection.Receive(peer_->received);
+    peer_->received.resize(static_cast<size_t>(std::max<ptrdiff_t>(got, 0)));
+    return got;
+  }
+  ptrdiff_t Straight() {
+    const ptrdiff_t got = peer_->connection.Receive(target_);
+    target_ = target_.subspan(static_cast<size_t>(std::max<ptrdiff_t>(got, 0)));
+    return got;
+  }
   static Status Lost() { return Unavailable("a worker of this world is gone"); }
   Status NextTarget() {
     ASSIGN_OR_RETURN(target_, traffic_->next());
@@ -135,15 +162,13 @@ class Flow {
     }
   }
 
-  Connection* peer_;
+  Peer* peer_;
   Mesh::Traffic* traffic_;
   size_t piece_ = 0;
   size_t offset_ = 0;
   std::span<std::byte> target_;
   bool receiving_ = false;
 };
-
-}  // namespace
 
 Result<std::unique_ptr<Mesh>> Mesh::Open(const Options& options, const Listener& listener,
                                          std::stop_token stop) {
@@ -166,19 +191,19 @@ Status Mesh::Connect(std::vector<Connection>* heartbeats) {
   hello.rank = options_.rank.value();
   options_.key.token.copy(hello.token, sizeof(hello.token));
   for (size_t peer = 0; peer < options_.rank.index(); ++peer) {
-    for (std::vector<Connection>* channel : {&peers_, heartbeats}) {
+    for (Connection* channel : {&peers_[peer].connection, &(*heartbeats)[peer]}) {
       Result<Socket> socket = ConnectTo(options_.addresses[peer]);
       if (!socket.ok()) {  // the next regroup may know a better address
         return Unavailable(socket.status().message());
       }
       Result<Connection> connection =
           Connection::Open(*std::move(socket), encryption_.get(), false, until);
-      hello.heartbeat = channel == heartbeats ? 1 : 0;
+      hello.heartbeat = channel == &(*heartbeats)[peer] ? 1 : 0;
       const bool connected = connection.ok();
       if (connected) {
-        (*channel)[peer] = *std::move(connection);
+        *channel = *std::move(connection);
       }
-      if (!connected || !SendHello((*channel)[peer], hello, until)) {
+      if (!connected || !SendHello(*channel, hello, until)) {
         return Unavailable(fmt::format("worker {} of world {} cannot be reached at {}", peer,
                                        options_.world, options_.addresses[peer]));
       }
@@ -223,7 +248,7 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Connection>* he
         hello.heartbeat > 1) {
       continue;
     }
-    Connection& place = hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : peers_[hello.rank];
+    Connection& place = hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : peers_[hello.rank].connection;
     missing -= place.open() ? 0 : 1;
     place = *std::move(connection);
   }
@@ -240,13 +265,16 @@ Status Mesh::Interrupted() const {
                                                       options_.world));
 }
 
-Status Mesh::Exchange(std::vector<Traffic>* traffic) {
+Status Mesh::Exchange(std::vector<Traffic>* traffic, const std::function<void()>& meanwhile) {
   std::vector<Flow> flows;
   for (size_t peer = 0; peer < size(); ++peer) {
     if (peer != rank().index()) {
       flows.emplace_back(peers_[peer], &(*traffic)[peer]);
       RETURN_IF_ERROR(flows.back().Begin());
     }
+  }
+  if (meanwhile) {
+    meanwhile();
   }
   std::vector<pollfd> entries;
   for (;;) {

@@ -47,7 +47,8 @@ class Mesh {
   // Sends and receives everything, with all peers at once. `traffic`: by rank, this member's own is
   // ignored. Unavailable as soon as a peer's connection closes before it was done, or a peer has
   // been silent for silence_seconds; then some data may have arrived. Cancelled: `stop`.
-  Status Exchange(std::vector<Traffic>* traffic);
+  // `meanwhile`, if not empty, runs once, when what has room has been sent.
+  Status Exchange(std::vector<Traffic>* traffic, const std::function<void()>& meanwhile = {});
 
   // A peer that has been silent for too long.
   std::optional<Rank> silent() const {
@@ -60,6 +61,13 @@ class Mesh {
  private:
   Mesh(Options options, std::stop_token stop)
       : options_(std::move(options)), stop_(std::move(stop)) {}
+  // A connection to another member, and what has been received from it beyond the last exchange.
+  struct Peer {
+    Connection connection;
+    std::vector<std::byte> received;
+    size_t taken = 0;  // of `received`
+  };
+  class Flow;
   Status Connect(std::vector<Connection>* heartbeats);
   Status AcceptYounger(const Listener& listener, std::vector<Connection>* heartbeats);
   Status Interrupted() const;
@@ -67,7 +75,7 @@ class Mesh {
   const Options options_;
   const std::stop_token stop_;
   std::shared_ptr<const Encryption> encryption_;  // null: none
-  std::vector<Connection> peers_;                 // by rank
+  std::vector<Peer> peers_;                       // by rank
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 

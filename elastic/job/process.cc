@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include "base/guarded.h"
@@ -19,6 +18,7 @@
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/parameter_service.h"
+#include "elastic/transport/socket.h"
 #include "elastic/worker/fixed_parameters.h"
 #include "elastic/worker/worker.h"
 
@@ -169,7 +169,7 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
                         &reads,
                         {},
                         &clock,
-                        std::getenv("RB") != nullptr,
+                        false,
                         nullptr,
                         [&reads](const std::string& why) { reads.ReadRowsAgain(why); }};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
@@ -242,6 +242,16 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
   return source;
 }
 
+// Among processes of one machine a stream of messages through a Unix socket takes less processor
+// time than one through the loopback device.
+Result<std::string> ListenAddressOf(const ProcessConfig& config) {
+  if (Listener::KindFor(config.listen_host()) == Listener::Kind::kTcp) {
+    return config.listen_host();
+  }
+  ASSIGN_OR_RETURN(const std::string name, MakeJobToken());
+  return "unix-abstract:sluice-" + name;
+}
+
 }  // namespace
 
 Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::stop_token stop) {
@@ -283,20 +293,6 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   return status;
 }
 
-namespace {
-
-// Among processes of one machine a stream of messages through a Unix socket takes less processor
-// time than one through the loopback device.
-std::string ListenAddressOf(const ProcessConfig& config) {
-  if (config.listen_host() != kThisMachine) {
-    return config.listen_host();
-  }
-  std::random_device random;
-  return fmt::format("unix-abstract:sluice-{:08x}{:08x}", random(), random());
-}
-
-}  // namespace
-
 Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   ASSIGN_OR_RETURN(ProcessConfig parsed, ParseConfig(bytes));
   ASSIGN_OR_RETURN(const ProcessConfig config, Completed(std::move(parsed), true, stop));
@@ -308,8 +304,9 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   options.empty = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
-  ParameterServer::Options service{ListenAddressOf(config), KeyOf(config),
-                                   ServerId(config.server_id()), nullptr};
+  ASSIGN_OR_RETURN(std::string address, ListenAddressOf(config));
+  ParameterServer::Options service{std::move(address), KeyOf(config), ServerId(config.server_id()),
+                                   nullptr};
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), KeyOf(config), kNoIncarnation, stop);
   if (config.base_bytes() > 0) {

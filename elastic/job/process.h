@@ -11,9 +11,6 @@ class DataSource;
 
 namespace sluice::elastic {
 
-// ProcessConfig.listen_host of a process whose job runs on one machine.
-inline constexpr char kThisMachine[] = "127.0.0.1";
-
 // Runs a worker process that has opened its database: joins the job that `config` (a serialised
 // ProcessConfig) names and works until it is over. Cancelled: stopped, or given up by the master.
 Status RunWorker(const std::string& config, catalog::DataSource& source, std::stop_token stop);

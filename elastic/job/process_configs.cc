@@ -2,7 +2,6 @@
 
 #include "catalog/data_source.h"
 #include "elastic/job/job_checkpoints.h"
-#include "elastic/job/process.h"
 #include "elastic/job/process_configs_internal.h"
 #include "elastic/job/training_job.h"
 #include "elastic/master/master_service.h"
@@ -13,6 +12,7 @@
 namespace sluice::elastic {
 namespace {
 
+constexpr char kListenHost[] = "127.0.0.1";
 
 // Takes the large parts, which are fetched, out of a configuration; the rest is passed to each
 // process.
@@ -40,7 +40,7 @@ void ProcessConfigs::Fill(MasterServer& master) {
   server_.set_private_key(endpoint_.key.private_key);
   server_.set_master_address(master.address());
   if (!endpoint_.configures) {  // otherwise each process has the whole configuration
-    server_.set_listen_host(kThisMachine);
+    server_.set_listen_host(kListenHost);
   }
   *server_.mutable_plan() = job_.plan;
   worker_ = server_;

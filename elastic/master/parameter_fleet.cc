@@ -234,15 +234,11 @@ void ParameterFleet::Work(const std::stop_token& stop) {
   for (ServerId id : unknown_servers_) {
     hooks_.stop(id);
   }
-  uint64_t seen = 0;
   while (!stop.stop_requested()) {
-    {
-      MutexLock lock(mutex_);
-      if (changes_ == seen) {
-        changed_.wait_for(lock.native(), kTick);
-      }
-      seen = changes_;
-    }
+    const uint64_t seen = [this] {
+      const MutexLock lock(mutex_);
+      return changes_;
+    }();
     for (bool more = true; more && !stop.stop_requested();) {
       const Result<bool> did = Guarded("keeping parameter servers", [this] { return Step(); });
       if (did.ok()) {
@@ -262,6 +258,10 @@ void ParameterFleet::Work(const std::stop_token& stop) {
       }
       MutexLock lock(mutex_);
       changed_.wait_for(lock.native(), kRetryWait);
+    }
+    MutexLock lock(mutex_);
+    if (changes_ == seen && !stop.stop_requested()) {
+      changed_.wait_for(lock.native(), kTick);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include "elastic/parameters/lane_tree.h"
 #include "elastic/worker/all_reduce_group.h"
 #include "elastic/worker/replica_state.h"
+#include "elastic/worker/round_ahead.h"
 #include "elastic/worker/training_loop_internal.h"
 
 // The workers hold the parameters themselves: they regroup at the master, and train a round
@@ -37,7 +38,8 @@ class AllReduceLoop final : public TrainingLoop {
         dense_size_(DenseSize(network_)),
         dimensions_(Dimensions(network_)),
         group_(std::move(group)),
-        replica_(replica, network_) {}
+        replica_(replica, network_),
+        ahead_(tasks) {}
   Status Advance() override;
 
  private:
@@ -49,8 +51,9 @@ class AllReduceLoop final : public TrainingLoop {
   Status TrainRound(const std::vector<Task>& lanes);
   Status StepLanes(uint32_t lanes);
   Status AddUp(uint32_t lanes, bool regroup);
-  Result<LaneNote> StepLane(Lease* lease, std::optional<FlatGradient>* gradient);
-  FlatGradient Flatten(double weight);
+  void PrepareNextStep();
+  Result<LaneNote> StepLane(size_t place, std::optional<FlatGradient>* gradient);
+  FlatGradient Flatten(double weight, const models::ParameterView& view);
   Status CloseStep(const Task& first);
 
   WorkerTasks& tasks_;
@@ -61,13 +64,23 @@ class AllReduceLoop final : public TrainingLoop {
   const std::unique_ptr<AllReduceGroup> group_;
   ReplicaState replica_;
 
+  // A lane's batch, made before its step.
+  struct Batch {
+    TaskId task = kNoTask;  // kNoTask: none
+    BatchIndex index;
+    models::FeatureBatch rows;
+    models::ParameterView view;
+  };
+  void MakeBatch(const Lease& lease, BatchIndex index, Batch* batch);
+
+  RoundAhead ahead_;
+  Status read_ahead_;
   std::vector<std::unique_ptr<Lease>> lanes_;
+  std::vector<Batch> batches_;  // by place in lanes_
   AllReduce::Sums sums_;
   std::vector<LaneNote> notes_;
   StepSum sum_;
   std::vector<std::vector<float>> spare_;  // gradient buffers for reuse
-  models::FeatureBatch batch_;
-  models::ParameterView view_;
   models::Gradient gradient_;
 };
 
@@ -97,6 +110,7 @@ Status AllReduceLoop::Advance() {
     case WorldAnswer::Work::kTrain:
       return TrainRound(answer.lanes);
     case WorldAnswer::Work::kEvaluate:
+      ahead_.Release();
       return EvaluateAll();
     case WorldAnswer::Work::kExport: {
       ASSIGN_OR_RETURN(const models::NetworkWeights weights, replica_.Export());
@@ -154,12 +168,19 @@ Status AllReduceLoop::LoadLanes(const std::vector<Task>& lanes, uint32_t begin, 
     }
     lanes_.back()->next = replica_.position.step;
   }
+  batches_.resize(lanes_.size());
+  ahead_.Expect(lanes_, group_->rank(), group_->size());
   return Status();
 }
 
 // The lanes are held by all members together, so none reports individually while it reads.
 Result<std::unique_ptr<Lease>> AllReduceLoop::LoadLane(const Task& task) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Lease> lease, tasks_.Start(task));
+  ASSIGN_OR_RETURN(std::unique_ptr<Lease> lease, ahead_.Take(task));
+  if (lease != nullptr) {
+    return lease;
+  }
+  ahead_.Release();
+  ASSIGN_OR_RETURN(lease, tasks_.Start(task));
   for (bool complete = false; !complete;) {
     ASSIGN_OR_RETURN(complete, tasks_.Read(lease.get(), WorkerTasks::kLoadRows));
   }
@@ -196,6 +217,7 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
     if (!added.ok()) {
       return group_->Leave(added);
     }
+    RETURN_IF_ERROR(std::exchange(read_ahead_, Status()));
     if (group_->rank() == Rank::First() && tasks_.TimeToReport()) {
       ASSIGN_OR_RETURN(const StepAnswer answer,
                        link_.ReportStep(group_->world(), replica_.closed(), position));
@@ -212,7 +234,29 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
 
 Status AllReduceLoop::AddUp(uint32_t lanes, bool regroup) {
   const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
-  return group_->all_reduce().Run(replica_.closed(), lanes, &sums_.nodes(), notes_, regroup, &sum_);
+  return group_->all_reduce().Run(replica_.closed(), lanes, &sums_.nodes(), notes_, regroup, &sum_,
+                                  [this] { PrepareNextStep(); });
+}
+
+// While the others' parts are on their way.
+void AllReduceLoop::PrepareNextStep() {
+  const PhaseScope making(tasks_.clock(), Phase::kBatches);
+  size_t trained = 0;
+  for (size_t place = 0; place < lanes_.size(); ++place) {
+    const Lease& lease = *lanes_[place];
+    trained += lease.done() ? 0 : batches_[place].rows.rows;
+    if (lease.next + 1 < lease.end()) {
+      MakeBatch(lease, lease.next + 1, &batches_[place]);
+    }
+  }
+  read_ahead_ = ahead_.Read(trained);
+}
+
+void AllReduceLoop::MakeBatch(const Lease& lease, BatchIndex index, Batch* batch) {
+  lease.Gather(index, &batch->rows);
+  network_.CollectIds(batch->rows, &batch->view);
+  batch->task = lease.task.id;
+  batch->index = index;
 }
 
 // The gradients of this worker's lanes in the open step, added as far as the tree allows.
@@ -223,16 +267,17 @@ Status AllReduceLoop::StepLanes(uint32_t lanes) {
     Merge(left, right, dimensions_);
     spare_.push_back(std::move(right.dense));
   };
-  for (const std::unique_ptr<Lease>& lease : lanes_) {
+  for (size_t place = 0; place < lanes_.size(); ++place) {
     std::optional<FlatGradient> gradient;
-    ASSIGN_OR_RETURN(const LaneNote note, StepLane(lease.get(), &gradient));
+    ASSIGN_OR_RETURN(const LaneNote note, StepLane(place, &gradient));
     notes_.push_back(note);
     sums_.Add(note.lane, std::move(gradient), merge);
   }
   return Status();
 }
 
-Result<LaneNote> AllReduceLoop::StepLane(Lease* lease, std::optional<FlatGradient>* gradient) {
+Result<LaneNote> AllReduceLoop::StepLane(size_t place, std::optional<FlatGradient>* gradient) {
+  Lease* const lease = lanes_[place].get();
   LaneNote note;
   note.lane = lease->task.lane;
   note.rows_read = std::exchange(lease->report.rows_read, 0);
@@ -242,21 +287,25 @@ Result<LaneNote> AllReduceLoop::StepLane(Lease* lease, std::optional<FlatGradien
   if (lease->done()) {
     return note;
   }
-  lease->Gather(lease->next, &batch_);
-  network_.CollectIds(batch_, &view_);
-  RETURN_IF_ERROR(tasks_.parameters().Pull(lease->Identity(lease->next), Purpose::kLatest, &view_));
+  Batch& batch = batches_[place];
+  if (batch.task != lease->task.id || batch.index != lease->next) {
+    MakeBatch(*lease, lease->next, &batch);
+  }
+  RETURN_IF_ERROR(
+      tasks_.parameters().Pull(lease->Identity(lease->next), Purpose::kLatest, &batch.view));
   const PhaseScope learning(tasks_.clock(), Phase::kLearning);
-  const models::LossSum loss = network_.Step(batch_, view_, lease->StepSeed(), &gradient_);
+  const models::LossSum loss =
+      network_.Step(batch.rows, batch.view, lease->StepSeed(), &gradient_);
   note.gradient = 1;
   note.weight = loss.weight;
   note.loss = loss.loss;
-  note.rows = static_cast<int64_t>(batch_.rows);
-  *gradient = Flatten(loss.weight);
+  note.rows = static_cast<int64_t>(batch.rows.rows);
+  *gradient = Flatten(loss.weight, batch.view);
   return note;
 }
 
 // The batch's gradient multiplied by the weight of its rows.
-FlatGradient AllReduceLoop::Flatten(double weight) {
+FlatGradient AllReduceLoop::Flatten(double weight, const models::ParameterView& view) {
   const auto factor = static_cast<float>(weight);
   FlatGradient flat;
   if (!spare_.empty()) {
@@ -271,7 +320,7 @@ FlatGradient AllReduceLoop::Flatten(double weight) {
     }
   }
   for (size_t t = 0; t < dimensions_.size(); ++t) {
-    flat.tables.push_back({view_.tables[t].ids, gradient_.tables[t]});
+    flat.tables.push_back({view.tables[t].ids, gradient_.tables[t]});
     for (float& value : flat.tables.back().values) {
       value *= factor;
     }

@@ -103,8 +103,7 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   }
   load_credit_ +=
       trained_rows + trained_rows / 4;  // shards differ, and there are validation rows in addition
-  static const size_t kLeastRead = getenv("LR") ? atoi(getenv("LR")) : 1024;
-  if (load_credit_ < kLeastRead) {
+  if (load_credit_ < WorkerTasks::kLeastRows) {
     return Status();
   }
   return tasks_.Read(next_.get(), std::exchange(load_credit_, 0)).status();

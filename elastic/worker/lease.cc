@@ -15,6 +15,13 @@ Lease::Lease(Task taken) : task(std::move(taken)), next(task.first_batch) {
   report.next_batch = next;
 }
 
+void Lease::Become(Task dealt) {
+  task = std::move(dealt);
+  report.task = task.id;
+  next = task.first_batch;
+  report.next_batch = next;
+}
+
 void Lease::Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> row_order,
                   size_t rows_per_batch, int64_t rows_read) {
   rows = std::move(read);

@@ -26,6 +26,8 @@ struct Lease {
   std::shared_ptr<BatchesAhead> ahead;  // null: nobody makes batches for this one
 
   explicit Lease(Task taken);
+  // The rows were read before the master had dealt this task for their shard.
+  void Become(Task dealt);
   // The rows have been read: fixes the order of the batches. `rows_read`: from the database, for
   // them.
   void Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> row_order,

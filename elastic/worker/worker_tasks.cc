@@ -2,7 +2,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "elastic/parameters/lane_tree.h"
 #include "elastic/queue/evaluation.h"
+#include "elastic/queue/shard_order.h"
 #include "elastic/worker/loader_options.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/worker_tasks_internal.h"
@@ -231,6 +233,23 @@ Result<bool> WorkerTasks::Report(Lease* lease, bool done) {
     lease->CutShort(answer.last_batch);
     done = true;
   }
+}
+
+std::vector<Task> WorkerTasks::LanesAfter(const Task& task, Rank rank, size_t members) const {
+  const int64_t shards = job_.dataset.shards_size();
+  const uint32_t lanes = task.lanes;
+  const int64_t first = (task.round.value() + 1) * lanes;
+  const auto count = static_cast<uint32_t>(std::clamp<int64_t>(shards - first, 0, lanes));
+  const auto [begin, end] = LanesOf(count, rank, members);
+  const ShardOrder order(shards, job_.plan.seed(), task.epoch, job_.plan.shuffle());
+  std::vector<Task> coming;
+  for (uint32_t lane = begin; lane < end; ++lane) {
+    Task next;
+    next.epoch = task.epoch;
+    next.shard = order.At(ShardPosition(first + lane));
+    coming.push_back(std::move(next));
+  }
+  return coming;
 }
 
 Status WorkerTasks::Judge(const Task& task) {

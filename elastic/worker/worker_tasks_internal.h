@@ -27,6 +27,8 @@ class WorkerTasks {
  public:
   // Rows read between two batches, two reports, or two checks of the stop request.
   static constexpr size_t kLoadRows = 1024;
+  // Fewer are not read at a time.
+  static constexpr size_t kLeastRows = 256;
 
   static Result<std::unique_ptr<WorkerTasks>> Make(const Worker::Job& job, MasterLink& master,
                                                    ParameterLink& parameters);
@@ -42,6 +44,9 @@ class WorkerTasks {
   // A training task with its rows loaded; other tasks are done at once. nullptr: ask again.
   Result<std::unique_ptr<Lease>> Take(bool waiting);
   Status Judge(const Task& task);  // an evaluation or a comparison
+  // The lanes of the round after the task's, in the same epoch, that the master will deal to one of
+  // so many members. Without task ids.
+  std::vector<Task> LanesAfter(const Task& task, Rank rank, size_t members) const;
 
   // Begins to read the task's shard, one at a time.
   Result<std::unique_ptr<Lease>> Start(Task task);

@@ -62,9 +62,10 @@ class CountedExchanges final : public ParameterLink {
     return link_.PushAll(batches);
   }
   Status PushAndPull(std::span<const BatchPush> batches, const BatchIdentity& next,
-                     models::ParameterView* next_view) override {
+                     models::ParameterView* next_view,
+                     const std::function<void()>& meanwhile) override {
     ++both;
-    return link_.PushAndPull(batches, next, next_view);
+    return link_.PushAndPull(batches, next, next_view, meanwhile);
   }
   Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
   std::vector<int64_t> Versions() const override { return link_.Versions(); }
