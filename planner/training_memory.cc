@@ -17,7 +17,9 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 // The program with its libraries, and what every process of a job needs: threads, connections.
-constexpr double kProgramBytes = 31 * kMebibyte;
+constexpr double kProgramBytes = 23 * kMebibyte;
+// libxgboost with OpenMP's runtime, in processes that use it.
+constexpr double kTreeLibraryBytes = 8 * kMebibyte;
 // The database's buffers and the rows between it and the transform; a server's messages.
 constexpr double kStreamBytes = 5 * kMebibyte;
 constexpr double kMessageBytes = 2 * kMebibyte;
@@ -184,8 +186,11 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
   }
   TrainingMemory memory;
   memory.spilled = SpilledBytes(plan, network, BytesPerRow(network) * rows > kMaxKept);
-  // The current shard and the next one; half of the scratch is for rare uses (dropout).
-  memory.worker = WholeBytes(kStreamBytes + 2 * shard * per_row + batch / 2 + kept);
+  // The current shard and the next one, or a worker's share of a round's lanes, in an all-reduce
+  // those of the next round, too; half of the scratch is for rare uses (dropout).
+  const double rounds = plan.strategy().kind() == plan::Strategy::ALL_REDUCE ? 2 : 1;
+  const double shards = std::max(2.0, std::ceil(lanes / workers) * rounds);
+  memory.worker = WholeBytes(kStreamBytes + shards * shard * per_row + batch / 2 + kept);
   memory.kept = WholeBytes(kept);
   return memory;
 }
@@ -319,7 +324,8 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
   }
   const double piece = std::min(kNumbersPerPiece, std::min(rows, kRowsPerPiece) * width);
   TrainingMemory memory;
-  memory.worker = WholeBytes(kProgramBytes + kStreamBytes + kCopiesOfPiece * piece * sizeof(float) +
+  memory.worker = WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
+                             kCopiesOfPiece * piece * sizeof(float) +
                              std::max(building, rows * training));
   return memory;
 }

@@ -18,7 +18,6 @@
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/parameter_service.h"
-#include "elastic/transport/socket.h"
 #include "elastic/worker/fixed_parameters.h"
 #include "elastic/worker/worker.h"
 
@@ -242,16 +241,6 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
   return source;
 }
 
-// Among processes of one machine a stream of messages through a Unix socket takes less processor
-// time than one through the loopback device.
-Result<std::string> ListenAddressOf(const ProcessConfig& config) {
-  if (Listener::KindFor(config.listen_host()) == Listener::Kind::kTcp) {
-    return config.listen_host();
-  }
-  ASSIGN_OR_RETURN(const std::string name, MakeJobToken());
-  return "unix-abstract:sluice-" + name;
-}
-
 }  // namespace
 
 Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::stop_token stop) {
@@ -304,9 +293,8 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   options.empty = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
-  ASSIGN_OR_RETURN(std::string address, ListenAddressOf(config));
-  ParameterServer::Options service{std::move(address), KeyOf(config), ServerId(config.server_id()),
-                                   nullptr};
+  ParameterServer::Options service{config.listen_host(), KeyOf(config),
+                                   ServerId(config.server_id()), nullptr};
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), KeyOf(config), kNoIncarnation, stop);
   if (config.base_bytes() > 0) {

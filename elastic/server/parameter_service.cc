@@ -11,9 +11,11 @@
 #include "elastic/ids.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/exchange_internal.h"
+#include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/replication_internal.h"
 #include "elastic/storage/background.h"
+#include "elastic/transport/socket.h"
 #include "elastic/transport/stream_server_internal.h"
 
 namespace sluice::elastic {
@@ -384,10 +386,20 @@ class Server final : public ParameterServer {
   std::unique_ptr<RpcServer> server_;
 };
 
+// Processes of one machine that reach each other through a Unix socket share memory.
+Result<std::string> LocalHost(const ParameterServer::Options& options) {
+  if (options.key.encrypts() || Listener::KindFor(options.host) == Listener::Kind::kTcp) {
+    return options.host;
+  }
+  ASSIGN_OR_RETURN(const std::string name, MakeJobToken());
+  return "unix-abstract:sluice-" + name;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ParameterServer>> ParameterServer::Start(Options options,
                                                                 ParameterShard& shard) {
+  ASSIGN_OR_RETURN(options.host, LocalHost(options));
   const std::string host = options.host;
   auto server = std::make_unique<Server>(std::move(options), shard);
   if (!server->listening()) {

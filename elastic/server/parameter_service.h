@@ -15,7 +15,9 @@ namespace sluice::elastic {
 class ParameterServer {
  public:
   struct Options {
-    std::string host;  // listens on a free port of it, immediately
+    // Listens on a free port of it, immediately; on the loopback and without encryption, at a free
+    // Unix address instead.
+    std::string host;
     JobKey key;
     ServerId self;
     std::unique_ptr<models::NetworkWeights> base;  // to continue from

@@ -12,6 +12,7 @@
 #include <climits>
 #include <utility>
 
+#include "elastic/transport/shared_rings_internal.h"
 #include "elastic/transport/tls_wire_internal.h"
 
 namespace sluice::elastic {
@@ -185,6 +186,7 @@ Connection::Connection(Connection&& other) noexcept = default;
 
 Connection& Connection::operator=(Connection&& other) noexcept {
   session_ = std::move(other.session_);
+  rings_ = std::move(other.rings_);
   socket_ = std::move(other.socket_);
   return *this;
 }
@@ -227,7 +229,19 @@ Result<Connection> Connection::Open(Socket socket, const Encryption* encryption,
   }
 }
 
+void Connection::UseMemory(SharedRings rings) {
+  rings_ = std::make_unique<SharedRings>(std::move(rings));
+}
+
+short Connection::room_event() const {
+  return rings_ != nullptr ? POLLIN : POLLOUT;
+}
+
 ptrdiff_t Connection::Send(std::span<const iovec> pieces) {
+  if (rings_ != nullptr) {
+    return rings_->Send(socket_,
+                        {static_cast<const std::byte*>(pieces[0].iov_base), pieces[0].iov_len});
+  }
   if (session_ == nullptr) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(pieces.data());
@@ -239,6 +253,9 @@ ptrdiff_t Connection::Send(std::span<const iovec> pieces) {
 }
 
 ptrdiff_t Connection::Receive(std::span<std::byte> room) {
+  if (rings_ != nullptr) {
+    return rings_->Receive(socket_, room);
+  }
   if (session_ == nullptr) {
     const ssize_t got = recv(descriptor(), room.data(), room.size(), 0);
     return got > 0 ? got : got < 0 && MayTryAgain() ? 0 : -1;

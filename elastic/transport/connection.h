@@ -21,7 +21,10 @@ class Encryption {
   virtual ~Encryption() = default;
 };
 
-// A socket between two processes of a job, plain or with TLS. Non-blocking; one thread.
+class SharedRings;
+
+// A connection between two processes of a job: a socket, plain or with TLS, or memory that both
+// share. Non-blocking; one thread.
 class Connection {
  public:
   Connection();  // none
@@ -33,6 +36,9 @@ class Connection {
   static Result<Connection> Open(Socket socket, const Encryption* encryption, bool accepted,
                                  std::chrono::steady_clock::time_point until);
 
+  // From now on data pass through this memory, and the socket, a plain one, only wakes the ends.
+  void UseMemory(SharedRings rings);
+
   bool open() const { return socket_.open(); }
   int descriptor() const { return socket_.descriptor(); }
   // The number of bytes; 0: no room, or no data, for now; -1: the other end has closed. Data for
@@ -41,11 +47,14 @@ class Connection {
   ptrdiff_t Receive(std::span<std::byte> room);
   // Data can be received that poll does not report.
   bool holds_more() const;
+  // What to poll for after a Send that found no room.
+  short room_event() const;
 
  private:
   struct Session;
   Socket socket_;
-  std::unique_ptr<Session> session_;  // null: no TLS
+  std::unique_ptr<Session> session_;    // null: no TLS
+  std::unique_ptr<SharedRings> rings_;  // null: through the socket
 };
 
 }  // namespace sluice::elastic

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "elastic/transport/message_limits.h"
+#include "elastic/transport/shared_rings_internal.h"
 #include "elastic/transport/status_codec_internal.h"
 
 namespace sluice::elastic {
@@ -23,14 +24,17 @@ using Deadline = MessageStream::Deadline;
 constexpr std::string_view kOpening = "SLUICE1\n";
 static_assert(kOpening.front() == kStreamByte);
 constexpr size_t kMaxHelloBytes = 4096;
+// Of a Unix socket's address: its other end is on this machine.
+constexpr std::string_view kLocalPrefix = "unix";
 constexpr size_t kFirstRoom = 16 << 10;
 constexpr size_t kMostKept = 4 << 20;
 
-Status ReadOpening(const Socket& socket, Deadline until) {
+// `memory`: the file of what the other end wants to share; not open: it sends through the socket.
+Status ReadOpening(const Socket& socket, Deadline until, Socket* memory) {
   std::array<char, kOpening.size()> bytes{};
   size_t got = 0;
   while (got < bytes.size()) {
-    const ssize_t more = recv(socket.descriptor(), bytes.data() + got, bytes.size() - got, 0);
+    const ssize_t more = ReceiveWithFile(socket, std::span(bytes).subspan(got), memory);
     if (more > 0) {
       got += static_cast<size_t>(more);
     } else if (more == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -69,9 +73,17 @@ Result<MessageStream> MessageStream::Connect(const std::string& address, const J
   if (!WaitFor(socket.descriptor(), POLLOUT, until)) {
     return Unavailable("there was no answer in time");
   }
+  SharedRings rings;
+  if (encryption == nullptr && address.starts_with(kLocalPrefix)) {
+    Socket memory;
+    Result<SharedRings> made = SharedRings::Make(&memory);
+    if (made.ok() && SendWithFile(socket, kOpening, memory)) {
+      rings = *std::move(made);
+    }
+  }
   // A connection that was not established fails here. The first bytes always have room.
-  if (send(socket.descriptor(), kOpening.data(), kOpening.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(kOpening.size())) {
+  if (!rings.open() && send(socket.descriptor(), kOpening.data(), kOpening.size(), MSG_NOSIGNAL) !=
+                           static_cast<ssize_t>(kOpening.size())) {
     return SystemError("connecting");
   }
   MessageStream stream;
@@ -87,12 +99,16 @@ Result<MessageStream> MessageStream::Connect(const std::string& address, const J
     return Unavailable("there was no answer in time");
   }
   RETURN_IF_ERROR(admitted);
+  if (rings.open()) {
+    stream.connection_.UseMemory(std::move(rings));
+  }
   return stream;
 }
 
 Result<MessageStream> MessageStream::Accept(Socket socket, const JobKey& key,
                                             const Encryption* encryption, Deadline until) {
-  RETURN_IF_ERROR(ReadOpening(socket, until));
+  Socket memory;
+  RETURN_IF_ERROR(ReadOpening(socket, until, &memory));
   MessageStream stream;
   ASSIGN_OR_RETURN(stream.connection_,
                    Connection::Open(std::move(socket), encryption, true, until));
@@ -104,7 +120,14 @@ Result<MessageStream> MessageStream::Accept(Socket socket, const JobKey& key,
     RETURN_IF_ERROR(stream.SendError(allowed, until));
     return allowed;
   }
+  SharedRings rings;
+  if (memory.open()) {
+    ASSIGN_OR_RETURN(rings, SharedRings::Adopt(memory));
+  }
   RETURN_IF_ERROR(stream.Send(HelloProto(), until));
+  if (rings.open()) {
+    stream.connection_.UseMemory(std::move(rings));
+  }
   stream.most_ = kMaxMessageBytes + kEnvelopeBytes;
   return stream;
 }
@@ -146,7 +169,7 @@ Status MessageStream::SendBytes(std::span<const char> bytes, Deadline until) {
     if (sent < 0) {
       return Broken("the other end has closed the connection");
     }
-    if (sent == 0 && !WaitFor(connection_.descriptor(), POLLOUT, until)) {
+    if (sent == 0 && !WaitFor(connection_.descriptor(), connection_.room_event(), until)) {
       return Broken("the other end does not read");
     }
     bytes = bytes.subspan(static_cast<size_t>(sent));

@@ -24,7 +24,8 @@ inline constexpr char kStreamByte = 'S';
 
 // Messages between two processes of a job, over a connection of their own: what they do thousands
 // of times, a call of gRPC's each time would cost more than the message. A frame is a length, a
-// kind, and a message or an error; they alternate: a request, its answer. One thread.
+// kind, and a message or an error; they alternate: a request, its answer. Through a Unix socket and
+// without encryption the two ends share memory. One thread.
 class MessageStream {
  public:
   using Deadline = std::chrono::steady_clock::time_point;  // max(): none

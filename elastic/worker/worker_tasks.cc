@@ -237,7 +237,7 @@ Result<bool> WorkerTasks::Report(Lease* lease, bool done) {
 
 std::vector<Task> WorkerTasks::LanesAfter(const Task& task, Rank rank, size_t members) const {
   const int64_t shards = job_.dataset.shards_size();
-  const uint32_t lanes = task.lanes;
+  const uint32_t lanes = std::max(1U, job_.plan.strategy().micro_batches());
   const int64_t first = (task.round.value() + 1) * lanes;
   const auto count = static_cast<uint32_t>(std::clamp<int64_t>(shards - first, 0, lanes));
   const auto [begin, end] = LanesOf(count, rank, members);

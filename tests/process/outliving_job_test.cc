@@ -64,7 +64,7 @@ TEST_F(OutlivingJobs, TheNextGatewayCountsTheirSlotsAndCancelsThem) {
   StartGateway("--slots 2");
   // It returns within a moment; until then the next gateway does not know of it.
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", two)).exit_code, 0);
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", two, 20 * kEpochs)).exit_code, 0);
   ExpectWhole(1, "m", kLonger);
   ASSERT_TRUE(Eventually([&] { return Count(2, "worker_started") == 2; }));
   int64_t last_of_first = 0;

@@ -91,7 +91,7 @@ TEST_F(Pods, PodsAreMadeAsTheStatementSays) {
   };
   const Status status =
       Train("m",
-            "train.epoch=20, engine.num_workers=2, engine.num_ps=1, "
+            "train.epoch=300, engine.num_workers=2, engine.num_ps=1, "
             "engine.template='spot', engine.image_pull_policy='Never', "
             "engine.master_resource_request='cpu=150m', "
             "engine.worker_resource_request='cpu=350m', "

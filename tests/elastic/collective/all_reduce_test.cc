@@ -71,7 +71,7 @@ bool Ended(uint32_t lane, uint32_t ended) {
 
 // One member's part of a step.
 Status Step(AllReduce& all_reduce, const Mesh& mesh, uint32_t lanes, uint32_t ended, int64_t step,
-            StepSum* sum) {
+            StepSum* sum, const std::function<void()>& meanwhile = {}) {
   AllReduce::Sums sums;
   sums.Start(lanes);
   std::vector<LaneNote> notes;
@@ -90,7 +90,8 @@ Status Step(AllReduce& all_reduce, const Mesh& mesh, uint32_t lanes, uint32_t en
       Merge(left, right, kDimensions);
     });
   }
-  return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == Rank(1), sum);
+  return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == Rank(1), sum,
+                        meanwhile);
 }
 
 // The result of a parameter server for the same lanes.
@@ -165,8 +166,11 @@ TEST_P(AllReduceBits, AreThoseOfAParameterServer) {  // G4
       for (uint32_t lanes : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
         for (uint32_t ended : {0x00U, 0x01U, 0x52U, 0x0eU}) {
           StepSum sum;
-          const Status status = Step(all_reduce, **mesh, lanes, ended, ++step, &sum);
+          int meanwhile = 0;
+          const Status status =
+              Step(all_reduce, **mesh, lanes, ended, ++step, &sum, [&meanwhile] { ++meanwhile; });
           ASSERT_TRUE(status.ok()) << status.ToString();
+          EXPECT_EQ(meanwhile, 1);
           EXPECT_EQ(sum.reconvene, size > 1);
           if (lanes == 1 && ended == 1) {
             EXPECT_EQ(sum.lanes[0].gradient, 0U);  // nothing to add

@@ -176,6 +176,42 @@ TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
   EXPECT_EQ(servers_[ServerId(0)].shard->version(0), 1);
 }
 
+// What the worker does meanwhile is done once, though the exchange is repeated with another server.
+TEST_F(ReplicationTest, WorkBesideAnExchangeIsDoneOnce) {
+  Create(2);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  const PartitionMap old = map_;
+  servers_[ServerId(0)].door.reset();
+  when_asked_ = [&] {
+    std::vector<uint32_t> orphans;
+    Install(WithoutServers(old, {ServerId(0)}, &orphans), ParameterControl::Phase::kAdopt);
+  };
+  models::ParameterView view, next;
+  for (models::ParameterView* each : {&view, &next}) {
+    each->tables.resize(network_->tables().size());
+  }
+  models::Gradient gradient;
+  for (const models::DenseTensor& tensor : network_->dense()) {
+    gradient.dense.emplace_back(tensor.size(), 0.1F);
+  }
+  gradient.tables.resize(network_->tables().size());
+  BatchIdentity identity;
+  identity.batch = BatchIndex(1);
+  const BatchPush push{identity, 1, &view, &gradient};
+  BatchIdentity following;
+  following.batch = BatchIndex(2);
+  int meanwhile = 0;
+  const Status status =
+      worker->PushAndPull({&push, 1}, following, &next, [&meanwhile] { ++meanwhile; });
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_GE(asked_, 1);
+  EXPECT_EQ(meanwhile, 1);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[ServerId(1)].shard->version(p), 2);
+  }
+}
+
 // A server was given up while it slept: its followers refuse its updates, so that it cannot
 // acknowledge; the worker finds the new owner, and the batch counts once.
 TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {

@@ -1,6 +1,8 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -40,15 +42,32 @@ void Echo(MessageStream& stream) {
   }
 }
 
-// A stream server at a free port of this machine.
+// How the ends of a stream reach each other: through the loopback device, or through memory that
+// they share.
+enum class Way { kLoopback, kMemory };
+
+std::string FreeAddress(Way way) {
+  static std::atomic<int> number = 0;
+  return way == Way::kMemory
+             ? fmt::format("unix-abstract:sluice-test-streams-{}-{}", getpid(), ++number)
+             : "127.0.0.1:0";
+}
+
+// A stream server at a free address of this machine.
 class Streams {
  public:
-  explicit Streams(const JobKey& key, StreamServer::Serve serve = Echo)
-      : server_(key, std::move(serve)), acceptor_(Acceptor::Listen("127.0.0.1:0").value()) {
+  explicit Streams(const JobKey& key, StreamServer::Serve serve = Echo, Way way = Way::kLoopback)
+      : server_(key, std::move(serve)),
+        listened_(FreeAddress(way)),
+        acceptor_(Acceptor::Listen(listened_).value()) {
     acceptor_->Start([this](Socket socket) { server_.Take(std::move(socket)); });
   }
+  Streams(const JobKey& key, Way way) : Streams(key, Echo, way) {}
   ~Streams() { acceptor_.reset(); }
-  std::string address() const { return "127.0.0.1:" + std::to_string(acceptor_->port()); }
+  std::string address() const {
+    return listened_.starts_with("unix") ? listened_
+                                         : "127.0.0.1:" + std::to_string(acceptor_->port());
+  }
   Result<MessageStream> Connect(const JobKey& key) const {
     const auto encryption = Encryption::Make(key).value();
     return MessageStream::Connect(address(), key, encryption.get(), InTime());
@@ -56,8 +75,15 @@ class Streams {
 
  private:
   StreamServer server_;
+  const std::string listened_;
   std::unique_ptr<Acceptor> acceptor_;
 };
+
+class EachWay : public ::testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(MessageStream, EachWay, ::testing::Values(Way::kLoopback, Way::kMemory),
+                         [](const auto& which) {
+                           return which.param == Way::kMemory ? "Memory" : "Loopback";
+                         });
 
 HelloProto MessageOf(const std::string& text) {
   HelloProto message;
@@ -65,9 +91,9 @@ HelloProto MessageOf(const std::string& text) {
   return message;
 }
 
-TEST(MessageStream, CarriesMessagesOfAnyLength) {
+TEST_P(EachWay, CarriesMessagesOfAnyLength) {
   for (const JobKey& key : {JobKey("token"), MakeJobKey("token").value()}) {
-    const Streams streams(key);
+    const Streams streams(key, GetParam());
     MessageStream stream = streams.Connect(key).value();
     HelloProto answer;
     for (const size_t length : {1, 100, 20'000, 3'000'000, 5}) {
@@ -80,8 +106,8 @@ TEST(MessageStream, CarriesMessagesOfAnyLength) {
   }
 }
 
-TEST(MessageStream, AnErrorIsAnAnswer) {
-  const Streams streams("token");
+TEST_P(EachWay, AnErrorIsAnAnswer) {
+  const Streams streams("token", GetParam());
   MessageStream stream = streams.Connect("token").value();
   HelloProto answer;
   ASSERT_TRUE(stream.Send(HelloProto(), InTime()).ok());
@@ -108,9 +134,9 @@ TEST(MessageStream, TheirDeadlineIsNotOurs) {
   EXPECT_EQ(status.message(), "theirs");
 }
 
-TEST(MessageStream, AStrangerIsRefused) {
+TEST_P(EachWay, AStrangerIsRefused) {
   const JobKey ours = MakeJobKey("token").value(), theirs = MakeJobKey("token").value();
-  const Streams plain("token"), encrypted(ours);
+  const Streams plain("token", GetParam()), encrypted(ours, GetParam());
   EXPECT_EQ(plain.Connect("another").status().code(), Code::kPermissionDenied);
   EXPECT_EQ(encrypted.Connect(theirs).status().code(), Code::kUnavailable);
   EXPECT_EQ(encrypted.Connect("token").status().code(), Code::kUnavailable);  // without TLS
@@ -121,8 +147,8 @@ TEST(MessageStream, AStrangerIsRefused) {
 }
 
 // What a stranger writes after his first byte ends his connection, and nothing else.
-TEST(MessageStream, NonsenseEndsTheConnection) {
-  const Streams streams("token");
+TEST_P(EachWay, NonsenseEndsTheConnection) {
+  const Streams streams("token", GetParam());
   const std::string opening = "SLUICE1\n";
   for (const std::string& nonsense :
        {std::string("SOMETHING ELSE"), opening + std::string("\xFF\xFF\xFF\x7F\0\0\0\0", 8),
@@ -143,14 +169,17 @@ TEST(MessageStream, NonsenseEndsTheConnection) {
   EXPECT_TRUE(streams.Connect("token").ok());
 }
 
-TEST(MessageStream, AnAnswerMayBeAwaitedInParts) {
+TEST_P(EachWay, AnAnswerMayBeAwaitedInParts) {
   std::atomic<bool> answers = false;
-  const Streams streams("token", [&answers](MessageStream& stream) {
-    HelloProto message;
-    ASSERT_TRUE(stream.Receive(&message, InTime()).ok());
-    answers.wait(false);
-    ASSERT_TRUE(stream.Send(message, InTime()).ok());
-  });
+  const Streams streams(
+      "token",
+      [&answers](MessageStream& stream) {
+        HelloProto message;
+        ASSERT_TRUE(stream.Receive(&message, InTime()).ok());
+        answers.wait(false);
+        ASSERT_TRUE(stream.Send(message, InTime()).ok());
+      },
+      GetParam());
   MessageStream stream = streams.Connect("token").value();
   HelloProto answer;
   ASSERT_TRUE(stream.Send(MessageOf("text"), InTime()).ok());
@@ -163,8 +192,8 @@ TEST(MessageStream, AnAnswerMayBeAwaitedInParts) {
   EXPECT_EQ(answer.token(), "text");
 }
 
-TEST(MessageStream, ALostEndIsNoticed) {
-  auto streams = std::make_unique<Streams>("token");
+TEST_P(EachWay, ALostEndIsNoticed) {
+  auto streams = std::make_unique<Streams>("token", GetParam());
   MessageStream stream = streams->Connect("token").value();
   const std::string address = streams->address();
   streams.reset();  // although the stream's thread waits for a message
@@ -176,8 +205,8 @@ TEST(MessageStream, ALostEndIsNoticed) {
             Code::kUnavailable);
 }
 
-TEST(MessageStream, AMessageThatIsTooLongIsNotSent) {
-  const Streams streams("token");
+TEST_P(EachWay, AMessageThatIsTooLongIsNotSent) {
+  const Streams streams("token", GetParam());
   MessageStream stream = streams.Connect("token").value();
   EXPECT_EQ(stream.Send(MessageOf(std::string(kMaxMessageBytes, 'x')), InTime()).code(),
             Code::kResourceExhausted);
