@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/median.h"
 
 namespace sluice::elastic {
 namespace {
@@ -25,14 +26,8 @@ void Remember(double seconds, std::deque<double>* last) {
 }
 
 // 0: of none.
-double MedianOf(const std::deque<double>& seconds) {
-  if (seconds.empty()) {
-    return 0;
-  }
-  std::vector<double> sorted(seconds.begin(), seconds.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+double MedianOrZero(const std::deque<double>& seconds) {
+  return seconds.empty() ? 0 : MedianOf(std::vector<double>(seconds.begin(), seconds.end()));
 }
 
 }  // namespace
@@ -134,8 +129,8 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     return HandOut(owner, key, state_.ranges().at(key).attempt, kNoLimit, now);
   }
   // The one with the longest remaining time, judged by its holder's progress so far.
-  const double late = kLateFactor * MedianOf(seconds_);
-  const double reading = MedianOf(reads_);
+  const double late = kLateFactor * MedianOrZero(seconds_);
+  const double reading = MedianOrZero(reads_);
   const QueueState::Lease* slowest = nullptr;
   double longest = 0;
   bool split = false;

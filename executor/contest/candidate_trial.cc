@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "base/median.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"

@@ -52,10 +52,4 @@ void FixLength(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPl
   }
 }
 
-uint32_t MedianOf(std::vector<uint32_t> numbers) {
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
-}
-
 }  // namespace sluice::executor

@@ -24,9 +24,6 @@ models::Attribute* FindAttribute(std::string_view name, plan::TrainPlan* plan);
 // The epoch, or round, whose weights the training kept.
 uint32_t BestEpoch(const elastic::TrainOutcome& outcome);
 
-// The upper median. At least one number.
-uint32_t MedianOf(std::vector<uint32_t> numbers);
-
 // Limits the training to `share` of its length.
 void Shorten(double share, plan::TrainPlan* plan);
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/median.h"
 #include "elastic/job/further_metrics.h"
 #include "elastic/job/local_job.h"
 #include "elastic/job/optimum_job.h"

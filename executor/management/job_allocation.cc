@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/median.h"
 #include "elastic/fleet/autoscaler.h"
 
 namespace sluice::executor {
@@ -32,12 +33,6 @@ std::map<int64_t, double> PointsOf(const std::vector<catalog::JobMetric>& metric
     }
   }
   return points;
-}
-
-double MedianOf(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
