@@ -117,7 +117,7 @@ class Mesh::Flow {
         }
       }
       const size_t count = std::min(held(), target_.size());
-      std::memcpy(target_.data(), peer_->received.data() + peer_->taken, count);
+      std::copy_n(peer_->buffer.data() + peer_->taken, count, target_.data());
       peer_->taken += count;
       target_ = target_.subspan(count);
       if (target_.empty()) {
@@ -130,12 +130,12 @@ class Mesh::Flow {
  private:
   // A message is many small pieces: those that have arrived are received at once.
   static constexpr size_t kTogether = size_t{64} << 10;
-  size_t held() const { return peer_->received.size() - peer_->taken; }
+  size_t held() const { return peer_->received - peer_->taken; }
   ptrdiff_t Refill() {
+    peer_->buffer.resize(kTogether);
+    const ptrdiff_t got = peer_->connection.Receive(peer_->buffer);
     peer_->taken = 0;
-    peer_->received.resize(kTogether);
-    const ptrdiff_t got = peer_->connection.Receive(peer_->received);
-    peer_->received.resize(static_cast<size_t>(std::max<ptrdiff_t>(got, 0)));
+    peer_->received = static_cast<size_t>(std::max<ptrdiff_t>(got, 0));
     return got;
   }
   ptrdiff_t Straight() {

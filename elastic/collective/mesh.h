@@ -61,11 +61,12 @@ class Mesh {
  private:
   Mesh(Options options, std::stop_token stop)
       : options_(std::move(options)), stop_(std::move(stop)) {}
-  // A connection to another member, and what has been received from it beyond the last exchange.
+  // A connection to another member, and what has been received from it in advance:
+  // buffer[taken, received).
   struct Peer {
     Connection connection;
-    std::vector<std::byte> received;
-    size_t taken = 0;  // of `received`
+    std::vector<std::byte> buffer;
+    size_t taken = 0, received = 0;
   };
   class Flow;
   Status Connect(std::vector<Connection>* heartbeats);
