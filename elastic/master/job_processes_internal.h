@@ -88,16 +88,17 @@ class JobProcesses {
   // Stops the remaining processes and waits until they have ended. No event reaches the host
   // afterwards.
   void StopAll(Fleet& fleet) {
-    std::vector<std::string> names;
+    std::map<std::string, double> grace_seconds;
     {
       const MutexLock lock(mutex_);
       host_ = nullptr;
       for (const auto& [name, process] : running_) {
-        names.push_back(name);
+        // A server has nothing that is still needed.
+        grace_seconds[name] = process.server == kNoServer ? kStopGraceSeconds : 0;
       }
     }
-    for (const std::string& name : names) {
-      const Status status = fleet.Stop(name, kStopGraceSeconds);
+    for (const auto& [name, grace] : grace_seconds) {
+      const Status status = fleet.Stop(name, grace);
       if (!status.ok()) {
         log::Debug("stopping {}: {}", name, status.message());
         Remove(name);

@@ -88,7 +88,9 @@ TEST_P(InEveryMode, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_GE(killed, 2);
-  EXPECT_EQ(Count(1, "master_lost"), killed);
+  // The last one may be killed when it has answered already.
+  EXPECT_LE(Count(1, "master_lost"), killed);
+  EXPECT_GE(Count(1, "master_lost"), killed - 1);
   EXPECT_GE(Count(1, "master_took_over"), 1);
   ExpectUndisturbed(1);
   EXPECT_EQ(Trained(1), kTrainingRows * GetParam().epochs);
