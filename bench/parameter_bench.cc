@@ -1,7 +1,7 @@
 // How fast parameters are pulled and pushed: rows of 16 floats with Adagrad, batches of 4,096 rows,
 // compared with a plain loop over the same bytes; then through gRPC on loopback, with and without
-// replicas, for workers that only exchange and for workers that train a small network, and with TLS;
-// the size of an exchange; and the effect of a checkpoint on pushes. One run, one process.
+// replicas, for workers that only exchange and for workers that train a small network, and with
+// TLS; the size of an exchange; and the effect of a checkpoint on pushes. One run, one process.
 //   parameter_bench [tls]    all of it, or only the exchange with and without TLS
 #include <fmt/core.h>
 #include <sched.h>
@@ -172,15 +172,15 @@ void InProcess(const Job& job) {
 // On one machine the ends of a stream share memory, unless the server listens at every address.
 constexpr char kOneMachine[] = "127.0.0.1", kEveryAddress[] = "0.0.0.0";
 
-double ThroughStreams(const Job& job, uint32_t servers, bool replicas, int workers, bool bf16 = false,
-                   const JobKey& key = kToken, const char* host = kOneMachine) {
+double ThroughStreams(const Job& job, uint32_t servers, bool replicas, int workers,
+                      bool bf16 = false, const JobKey& key = kToken,
+                      const char* host = kOneMachine) {
   std::vector<std::unique_ptr<ParameterShard>> shards;
   std::vector<std::unique_ptr<ParameterServer>> doors;
   std::map<ServerId, std::string> addresses;
   for (ServerId id; id < ServerId(servers); ++id) {
     shards.push_back(job.Shard(kPartitions, true));
-    doors.push_back(
-        ParameterServer::Start({host, key, id, nullptr}, *shards.back()).value());
+    doors.push_back(ParameterServer::Start({host, key, id, nullptr}, *shards.back()).value());
     addresses.emplace(id, doors.back()->address());
   }
   const PartitionMap map = PlaceEvenly(addresses, kPartitions, replicas);

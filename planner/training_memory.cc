@@ -40,6 +40,10 @@ constexpr double kDenseCopiesPerPush = 5;
 // A synchronous step: the lanes' gradients and their messages, the sums, the previous values.
 constexpr double kDenseCopiesPerLane = 2;
 constexpr double kDenseCopiesOfStep = 9;
+// All-reduce: the lanes of the next round, if they are read in advance; the batches of all of a
+// worker's lanes, their ids and the positions of these.
+constexpr double kMostRoundAhead = 16 * kMebibyte;
+constexpr double kCopiesOfBatch = 4;
 // All-reduce: gradients and sums of the lanes, messages of the mesh; and the whole model in the
 // process that hands it over at the end.
 constexpr double kDenseCopiesOfMesh = 5.5;
@@ -186,11 +190,15 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
   }
   TrainingMemory memory;
   memory.spilled = SpilledBytes(plan, network, BytesPerRow(network) * rows > kMaxKept);
-  // The current shard and the next one, or a worker's share of a round's lanes, in an all-reduce
-  // those of the next round, too; half of the scratch is for rare uses (dropout).
-  const double rounds = plan.strategy().kind() == plan::Strategy::ALL_REDUCE ? 2 : 1;
-  const double shards = std::max(2.0, std::ceil(lanes / workers) * rounds);
-  memory.worker = WholeBytes(kStreamBytes + shards * shard * per_row + batch / 2 + kept);
+  // The current shard and the next one, or a worker's share of a round's lanes; half of the scratch
+  // is for rare uses (dropout).
+  const double held = std::max(2.0, std::ceil(lanes / workers)) * shard * per_row;
+  double ahead = 0;
+  if (plan.strategy().kind() == plan::Strategy::ALL_REDUCE) {
+    const double share = static_cast<double>(plan.batch_size()) / workers;
+    ahead = std::min(held, kMostRoundAhead) + kCopiesOfBatch * share * BytesPerRow(network);
+  }
+  memory.worker = WholeBytes(kStreamBytes + held + ahead + batch / 2 + kept);
   memory.kept = WholeBytes(kept);
   return memory;
 }

@@ -86,9 +86,7 @@ class Mesh::Flow {
   bool receiving() const { return receiving_; }
   int descriptor() const { return peer_->connection.descriptor(); }
   // Data that have already arrived need no waiting.
-  bool has_more() const {
-    return receiving_ && (held() > 0 || peer_->connection.holds_more());
-  }
+  bool has_more() const { return receiving_ && (held() > 0 || peer_->connection.holds_more()); }
 
   // Both continue until the system has no room or no data for the moment.
   Status Send() {
@@ -248,7 +246,8 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Connection>* he
         hello.heartbeat > 1) {
       continue;
     }
-    Connection& place = hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : peers_[hello.rank].connection;
+    Connection& place =
+        hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : peers_[hello.rank].connection;
     missing -= place.open() ? 0 : 1;
     place = *std::move(connection);
   }

@@ -99,7 +99,7 @@ Result<MessageStream> MessageStream::Connect(const std::string& address, const J
     return Unavailable("there was no answer in time");
   }
   RETURN_IF_ERROR(admitted);
-  if (rings.open()) {
+  if (rings.open() && hello.shares_memory()) {
     stream.connection_.UseMemory(std::move(rings));
   }
   return stream;
@@ -120,13 +120,13 @@ Result<MessageStream> MessageStream::Accept(Socket socket, const JobKey& key,
     RETURN_IF_ERROR(stream.SendError(allowed, until));
     return allowed;
   }
-  SharedRings rings;
-  if (memory.open()) {
-    ASSIGN_OR_RETURN(rings, SharedRings::Adopt(memory));
-  }
-  RETURN_IF_ERROR(stream.Send(HelloProto(), until));
-  if (rings.open()) {
-    stream.connection_.UseMemory(std::move(rings));
+  // The file does not arrive where this process may open no further one: then through the socket.
+  Result<SharedRings> rings = memory.open() ? SharedRings::Adopt(memory) : SharedRings();
+  HelloProto answer;
+  answer.set_shares_memory(rings.ok() && rings->open());
+  RETURN_IF_ERROR(stream.Send(answer, until));
+  if (answer.shares_memory()) {
+    stream.connection_.UseMemory(*std::move(rings));
   }
   stream.most_ = kMaxMessageBytes + kEnvelopeBytes;
   return stream;

@@ -74,7 +74,6 @@ class AllReduceLoop final : public TrainingLoop {
   void MakeBatch(const Lease& lease, BatchIndex index, Batch* batch);
 
   RoundAhead ahead_;
-  Status read_ahead_;
   std::vector<std::unique_ptr<Lease>> lanes_;
   std::vector<Batch> batches_;  // by place in lanes_
   AllReduce::Sums sums_;
@@ -217,7 +216,6 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
     if (!added.ok()) {
       return group_->Leave(added);
     }
-    RETURN_IF_ERROR(std::exchange(read_ahead_, Status()));
     if (group_->rank() == Rank::First() && tasks_.TimeToReport()) {
       ASSIGN_OR_RETURN(const StepAnswer answer,
                        link_.ReportStep(group_->world(), replica_.closed(), position));
@@ -249,7 +247,7 @@ void AllReduceLoop::PrepareNextStep() {
       MakeBatch(lease, lease.next + 1, &batches_[place]);
     }
   }
-  read_ahead_ = ahead_.Read(trained);
+  ahead_.Read(trained);
 }
 
 void AllReduceLoop::MakeBatch(const Lease& lease, BatchIndex index, Batch* batch) {
@@ -294,8 +292,7 @@ Result<LaneNote> AllReduceLoop::StepLane(size_t place, std::optional<FlatGradien
   RETURN_IF_ERROR(
       tasks_.parameters().Pull(lease->Identity(lease->next), Purpose::kLatest, &batch.view));
   const PhaseScope learning(tasks_.clock(), Phase::kLearning);
-  const models::LossSum loss =
-      network_.Step(batch.rows, batch.view, lease->StepSeed(), &gradient_);
+  const models::LossSum loss = network_.Step(batch.rows, batch.view, lease->StepSeed(), &gradient_);
   note.gradient = 1;
   note.weight = loss.weight;
   note.loss = loss.loss;

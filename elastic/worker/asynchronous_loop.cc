@@ -19,6 +19,7 @@ class AsynchronousLoop final : public TrainingLoop {
       : tasks_(tasks), network_(tasks.network()), parameters_(parameters) {}
 
   Status Advance() override {
+    RETURN_IF_ERROR(std::exchange(read_ahead_, Status()));
     ASSIGN_OR_RETURN(const std::unique_ptr<Lease> lease, NextLease());
     if (lease == nullptr) {
       return Status();
@@ -54,7 +55,8 @@ class AsynchronousLoop final : public TrainingLoop {
   Status read_ahead_;
   models::Gradient gradient_;
   SteadyClock clock_;
-  double batch_seconds_ = 0;  // mean of the last ones; 0: none yet
+  double batch_seconds_ = 0;   // mean of the last ones; 0: none yet
+  double beside_seconds_ = 0;  // spent in reading the next shard during this one's batch
 };
 
 Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
@@ -106,7 +108,13 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
   if (load_credit_ < WorkerTasks::kLeastRows) {
     return Status();
   }
-  return tasks_.Read(next_.get(), std::exchange(load_credit_, 0)).status();
+  const TimePoint begun = clock_.Now();
+  Status read = tasks_.Read(next_.get(), std::exchange(load_credit_, 0)).status();
+  beside_seconds_ += SecondsBetween(begun, clock_.Now());
+  if (!read.ok()) {
+    next_ = nullptr;
+  }
+  return read;
 }
 
 void AsynchronousLoop::MakeBatch(Lease* lease, BatchIndex index, Batch* batch) {
@@ -159,7 +167,8 @@ Status AsynchronousLoop::TrainShard(Lease* lease) {
     const TimePoint begun = clock_.Now();
     const models::LossSum loss = Step(*lease);
     const Status pushed = PushAndPullNext(lease, loss.weight);
-    const double seconds = SecondsBetween(begun, clock_.Now());
+    const double seconds =
+        SecondsBetween(begun, clock_.Now()) - std::exchange(beside_seconds_, 0.0);
     batch_seconds_ += (batch_seconds_ == 0 ? 1 : kNewBatchWeight) * (seconds - batch_seconds_);
     if (pushed.code() == Code::kAborted) {
       return LoseToOthers(lease);

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "elastic/worker/worker_tasks_internal.h"
 
 namespace sluice::elastic {
 namespace {
 
 // With more rows than this in its lanes a worker does not hold those of two rounds.
-constexpr size_t kMostHeldBytes = size_t{64} << 20;
+constexpr size_t kMostHeldBytes = size_t{16} << 20;
 
 // Whether these are the task's rows.
 bool IsFor(const Task& task, const Lease& lease) {
@@ -39,29 +40,33 @@ void RoundAhead::Expect(const std::vector<std::unique_ptr<Lease>>& held, Rank ra
   }
 }
 
-Status RoundAhead::Read(size_t trained_rows) {
+void RoundAhead::Read(size_t trained_rows) {
   // Shards differ, and there are validation rows in addition.
   credit_ += trained_rows + trained_rows / 4;
   if (credit_ < WorkerTasks::kLeastRows || !tasks_.Stopped().ok() ||
       tasks_.waiting_for_database()) {  // the wait for the database can happen later
-    return Status();
+    return;
   }
   if (reading_ == nullptr) {
     if (next_.empty()) {
-      return Status();
+      return;
     }
-    ASSIGN_OR_RETURN(reading_, tasks_.Start(std::move(next_.back())));
+    Result<std::unique_ptr<Lease>> started = tasks_.Start(std::move(next_.back()));
     next_.pop_back();
+    if (!started.ok()) {
+      next_.clear();
+      return;
+    }
+    reading_ = *std::move(started);
   }
-  Result<bool> complete = tasks_.Read(reading_.get(), std::exchange(credit_, 0));
+  const Result<bool> complete = tasks_.TryRead(reading_.get(), std::exchange(credit_, 0));
   if (!complete.ok()) {
+    log::Info("reading ahead: {}", complete.status().message());
     reading_ = nullptr;
-    return complete.status();
-  }
-  if (*complete) {
+    next_.clear();
+  } else if (*complete) {
     read_.push_back(std::move(reading_));
   }
-  return Status();
 }
 
 Result<std::unique_ptr<Lease>> RoundAhead::Take(const Task& task) {
@@ -71,14 +76,13 @@ Result<std::unique_ptr<Lease>> RoundAhead::Take(const Task& task) {
   if (found != read_.end()) {
     lease = std::move(*found);
     read_.erase(found);
+    lease->Become(task);
   } else if (reading_ != nullptr && IsFor(task, *reading_)) {
     lease = std::move(reading_);
+    lease->Become(task);
     for (bool complete = false; !complete;) {
       ASSIGN_OR_RETURN(complete, tasks_.Read(lease.get(), WorkerTasks::kLoadRows));
     }
-  }
-  if (lease != nullptr) {
-    lease->Become(task);
   }
   return lease;
 }

@@ -22,8 +22,9 @@ class RoundAhead {
   // This worker holds `held` of the open round's lanes. Forgets what has been read and is not for
   // the next round.
   void Expect(const std::vector<std::unique_ptr<Lease>>& held, Rank rank, size_t members);
-  // Reads on: about as many rows as have been trained since the last call.
-  Status Read(size_t trained_rows);
+  // Reads on: about as many rows as have been trained since the last call. An error is nobody's
+  // yet: the shard is read again when it is dealt.
+  void Read(size_t trained_rows);
   // The lane with its rows, if they have been read, at least in part; else null.
   Result<std::unique_ptr<Lease>> Take(const Task& task);
   // Gives the loader back: drops the lane that has been read in part.

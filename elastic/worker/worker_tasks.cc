@@ -159,11 +159,16 @@ Status WorkerTasks::MakeAhead(const Task& task, BatchesAhead* ahead, PhaseClock*
 }
 
 Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
+  Result<bool> complete = TryRead(lease, rows);
+  return complete.ok() ? complete : Fail(lease->task, complete.status());
+}
+
+Result<bool> WorkerTasks::TryRead(Lease* lease, size_t rows) {
   const Status stopped = Stopped();
   Result<bool> complete = stopped.ok() ? Load(rows) : stopped;
   if (!complete.ok()) {
     Abandon();
-    return Fail(lease->task, complete.status());
+    return complete;
   }
   if (*complete) {
     std::shared_ptr<const ShardRows> read = loader_->Finish();

@@ -50,8 +50,11 @@ class WorkerTasks {
 
   // Begins to read the task's shard, one at a time.
   Result<std::unique_ptr<Lease>> Start(Task task);
-  // Reads about `rows` further rows. True: all are there, and the lease can be trained.
+  // Reads about `rows` further rows. True: all are there, and the lease can be trained. After an
+  // error, of which the master has been told, the shard is abandoned.
   Result<bool> Read(Lease* lease, size_t rows);
+  // The same, but the master is not told.
+  Result<bool> TryRead(Lease* lease, size_t rows);
   // Reads what has not been read yet, and keeps the lease meanwhile. False: the task belongs to
   // another worker now.
   Result<bool> ReadRest(Lease* lease);

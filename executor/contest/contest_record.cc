@@ -36,16 +36,23 @@ std::string DescribeTrial(const plan::Contest& contest, size_t candidate, const 
 }
 
 Status NoCandidateWon(const plan::Contest& contest, const std::vector<Trial>& trials) {
-  Status status =
-      InvalidArgument(fmt::format("none of the {} candidates could be trained", trials.size()));
+  const std::string none = fmt::format("none of the {} candidates could be trained", trials.size());
   std::vector<std::string> why;
+  bool same = true;
+  const Trial* first = nullptr;
   for (size_t i = 0; i < trials.size(); ++i) {
     if (trials[i].tried) {
+      first = first == nullptr ? &trials[i] : first;
+      same = same && trials[i].status.message() == first->status.message();
       why.push_back(fmt::format("{}: {}", contest.candidates(static_cast<int>(i)).name(),
                                 trials[i].status.message()));
     }
   }
-  return std::move(status).Detail(fmt::format("{}", fmt::join(why, "; ")));
+  if (first != nullptr &&
+      same) {  // the reason is none of a candidate's: with its code and its hint
+    return Status(first->status).Because(none);
+  }
+  return InvalidArgument(none).Detail(fmt::format("{}", fmt::join(why, "; ")));
 }
 
 void RecordTrials(const std::vector<Trial>& trials, const ContestChoice& choice,

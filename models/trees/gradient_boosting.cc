@@ -75,13 +75,14 @@ class XgboostModel final : public GradientBoosting {
 
 Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matrices) const {
   void* handle = nullptr;
-  RETURN_IF_ERROR(
-      CheckXgboost(Xgboost().XGBoosterCreate(matrices.data(), matrices.size(), &handle), "making a booster"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterCreate(matrices.data(), matrices.size(), &handle),
+                               "making a booster"));
   BoosterHolder booster(handle);
   if (booster_ != nullptr) {
     ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
-    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
-                                 "going on from a model"));
+    RETURN_IF_ERROR(
+        CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
+                     "going on from a model"));
   }
   for (const auto& [name, value] : parameters_.settings) {
     RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, name.c_str(), value.c_str()),
@@ -133,9 +134,10 @@ Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration,
     return OkStatus();
   }
   const char* line = nullptr;
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
-                                                    kNames + first, evaluated.size(), &line),
-                               "evaluating"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
+                                                  kNames + first, evaluated.size(), &line),
+                   "evaluating"));
   const RoundMetrics fresh = ParseRoundMetrics(line);
   std::erase_if(*metrics, [&](const auto& metric) {
     return with_train || !metric.first.starts_with("train-");
@@ -148,7 +150,8 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
                                const std::function<void(const Round&)>& progress,
                                const std::stop_token& stop, const std::stop_token& finish) {
   int first = 0;
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterBoostedRounds(booster_.get(), &first), "training"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterBoostedRounds(booster_.get(), &first), "training"));
   bst_ulong rows = 0;
   RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixNumRow(matrices.front(), &rows), "training"));
   const auto interval = static_cast<int>(rows / kRowsToldEveryRound) + 1;
@@ -180,13 +183,14 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
 
 Status XgboostModel::KeepRounds(int count) {
   int rounds = 0;
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterBoostedRounds(booster_.get(), &rounds), "training"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterBoostedRounds(booster_.get(), &rounds), "training"));
   if (count >= rounds || parameters_.booster == BoostingParameters::Booster::kLinear) {
     return OkStatus();  // a linear model has no rounds to undo
   }
   void* kept = nullptr;
-  RETURN_IF_ERROR(
-      CheckXgboost(Xgboost().XGBoosterSlice(booster_.get(), 0, count, 1, &kept), "keeping the best rounds"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSlice(booster_.get(), 0, count, 1, &kept),
+                               "keeping the best rounds"));
   booster_.reset(kept);
   return OkStatus();
 }
@@ -197,9 +201,9 @@ Result<std::string> XgboostModel::SaveRaw() const {
   }
   bst_ulong size = 0;
   const char* bytes = nullptr;
-  RETURN_IF_ERROR(
-      CheckXgboost(Xgboost().XGBoosterSaveModelToBuffer(booster_.get(), R"({"format":"ubj"})", &size, &bytes),
-                   "saving the model"));
+  RETURN_IF_ERROR(CheckXgboost(
+      Xgboost().XGBoosterSaveModelToBuffer(booster_.get(), R"({"format":"ubj"})", &size, &bytes),
+      "saving the model"));
   return std::string(bytes, size);
 }
 
@@ -207,16 +211,19 @@ Status XgboostModel::LoadRaw(std::string_view bytes) {
   void* handle = nullptr;
   RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterCreate(nullptr, 0, &handle), "making a booster"));
   BoosterHolder booster(handle);
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
-                               "loading the model"));
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, "verbosity", "0"), "loading the model"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
+                   "loading the model"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterSetParam(handle, "verbosity", "0"), "loading the model"));
   if (parameters_.threads > 0) {
     const std::string threads = std::to_string(parameters_.threads);
-    RETURN_IF_ERROR(
-        CheckXgboost(Xgboost().XGBoosterSetParam(handle, "nthread", threads.c_str()), "loading the model"));
+    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, "nthread", threads.c_str()),
+                                 "loading the model"));
   }
   bst_ulong columns = 0;
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterGetNumFeature(handle, &columns), "loading the model"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterGetNumFeature(handle, &columns), "loading the model"));
   if (columns != layout_.columns()) {
     return InvalidArgument(
         fmt::format("the stored model has {} columns, its plan {}", columns, layout_.columns()));
@@ -259,14 +266,14 @@ Status XgboostModel::PredictInPlace(const FeatureBatch& batch, const float** sco
   RETURN_IF_ERROR(rows_.Fill(batch));
   bst_ulong const* shape = nullptr;
   bst_ulong dimensions = 0;
-  const int code =
-      layout_.sparse()
-          ? Xgboost().XGBoosterPredictFromCSR(booster_.get(), rows_.RowEnds().c_str(),
-                                    rows_.Columns().c_str(), rows_.Values().c_str(),
-                                    layout_.columns(), kPredictSettings, nullptr, &shape,
-                                    &dimensions, scores)
-          : Xgboost().XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(), kPredictSettings,
-                                      nullptr, &shape, &dimensions, scores);
+  const int code = layout_.sparse()
+                       ? Xgboost().XGBoosterPredictFromCSR(
+                             booster_.get(), rows_.RowEnds().c_str(), rows_.Columns().c_str(),
+                             rows_.Values().c_str(), layout_.columns(), kPredictSettings, nullptr,
+                             &shape, &dimensions, scores)
+                       : Xgboost().XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(),
+                                                             kPredictSettings, nullptr, &shape,
+                                                             &dimensions, scores);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
   return CheckShape(shape, dimensions, batch.rows);
 }
@@ -277,18 +284,20 @@ Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scor
   void* handle = nullptr;
   const std::string settings =
       fmt::format(R"({{"missing":NaN,"nthread":{}}})", parameters_.threads);
-  const int code = layout_.sparse()
-                       ? Xgboost().XGDMatrixCreateFromCSR(rows_.RowEnds().c_str(), rows_.Columns().c_str(),
-                                                rows_.Values().c_str(), layout_.columns(),
-                                                settings.c_str(), &handle)
-                       : Xgboost().XGDMatrixCreateFromDense(rows_.Dense().c_str(), settings.c_str(), &handle);
+  const int code =
+      layout_.sparse()
+          ? Xgboost().XGDMatrixCreateFromCSR(rows_.RowEnds().c_str(), rows_.Columns().c_str(),
+                                             rows_.Values().c_str(), layout_.columns(),
+                                             settings.c_str(), &handle)
+          : Xgboost().XGDMatrixCreateFromDense(rows_.Dense().c_str(), settings.c_str(), &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
   linear_rows_.reset(handle);
   bst_ulong const* shape = nullptr;
   bst_ulong dimensions = 0;
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings,
-                                                           &shape, &dimensions, scores),
-                               "predicting"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings,
+                                                         &shape, &dimensions, scores),
+                   "predicting"));
   return CheckShape(shape, dimensions, batch.rows);
 }
 
@@ -349,9 +358,10 @@ Result<std::map<std::string, double>> XgboostModel::Scores(const char* type) con
   bst_ulong const* shape = nullptr;
   float const* scores = nullptr;
   const std::string settings = fmt::format(R"({{"importance_type":"{}"}})", type);
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
-                                                     &features, &dimensions, &shape, &scores),
-                               "scoring features"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
+                                                   &features, &dimensions, &shape, &scores),
+                   "scoring features"));
   // A linear model with several classes has a weight per class.
   const size_t per_column = dimensions > 1 ? static_cast<size_t>(shape[1]) : 1;
   std::map<std::string, double> sums;

@@ -243,19 +243,19 @@ Status MatrixFeed::NextPiece() {
 
 Status MatrixFeed::SetProxy() {
   void* proxy = proxy_.get();
-  const int code =
-      layout_.sparse()
-          ? Xgboost().XGProxyDMatrixSetDataCSR(proxy, matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
-                                     matrix_.Values().c_str(), layout_.columns())
-          : Xgboost().XGProxyDMatrixSetDataDense(proxy, matrix_.Dense().c_str());
+  const int code = layout_.sparse()
+                       ? Xgboost().XGProxyDMatrixSetDataCSR(
+                             proxy, matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
+                             matrix_.Values().c_str(), layout_.columns())
+                       : Xgboost().XGProxyDMatrixSetDataDense(proxy, matrix_.Dense().c_str());
   RETURN_IF_ERROR(CheckXgboost(code, "reading rows"));
-  RETURN_IF_ERROR(CheckXgboost(
-      Xgboost().XGDMatrixSetInfoFromInterface(proxy, "label", VectorInterface(labels_, "<f4").c_str()),
-      "reading labels"));
+  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixSetInfoFromInterface(
+                                   proxy, "label", VectorInterface(labels_, "<f4").c_str()),
+                               "reading labels"));
   if (!weights_.empty() && !parameters_.ranking) {
-    RETURN_IF_ERROR(CheckXgboost(
-        Xgboost().XGDMatrixSetInfoFromInterface(proxy, "weight", VectorInterface(weights_, "<f4").c_str()),
-        "reading weights"));
+    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixSetInfoFromInterface(
+                                     proxy, "weight", VectorInterface(weights_, "<f4").c_str()),
+                                 "reading weights"));
   }
   return OkStatus();
 }
@@ -282,14 +282,16 @@ Status MatrixFeed::SetGroups(void* handle) const {
     return OkStatus();
   }
   const std::vector<uint32_t>& sizes = groups_.sizes();
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixSetUIntInfo(handle, "group", sizes.data(), sizes.size()),
-                               "grouping queries"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGDMatrixSetUIntInfo(handle, "group", sizes.data(), sizes.size()),
+                   "grouping queries"));
   const std::vector<float>& weights = groups_.weights();
   if (weights.empty()) {
     return OkStatus();
   }
-  return CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "weight", weights.data(), weights.size()),
-                      "weighing queries");
+  return CheckXgboost(
+      Xgboost().XGDMatrixSetFloatInfo(handle, "weight", weights.data(), weights.size()),
+      "weighing queries");
 }
 
 Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
@@ -298,8 +300,8 @@ Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
   proxy_.reset(proxy);
   bin_pass_ = BinPass(reference == nullptr);
   void* handle = nullptr;
-  const int code = Xgboost().XGQuantileDMatrixCreateFromCallback(this, proxy, reference, ResetOf, NextOf,
-                                                       BuildSettings(parameters_).c_str(), &handle);
+  const int code = Xgboost().XGQuantileDMatrixCreateFromCallback(
+      this, proxy, reference, ResetOf, NextOf, BuildSettings(parameters_).c_str(), &handle);
   MatrixHandle matrix(code == 0 ? handle : nullptr);
   RETURN_IF_ERROR(status_);  // the cause, if the rows ended early
   RETURN_IF_ERROR(CheckXgboost(code, "binning the rows"));
@@ -318,17 +320,18 @@ Result<MatrixHandle> MatrixFeed::Numbers() {
   const int code =
       layout_.sparse()
           ? Xgboost().XGDMatrixCreateFromCSR(matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
-                                   matrix_.Values().c_str(), layout_.columns(), settings.c_str(),
-                                   &handle)
+                                             matrix_.Values().c_str(), layout_.columns(),
+                                             settings.c_str(), &handle)
           : Xgboost().XGDMatrixCreateFromDense(matrix_.Dense().c_str(), settings.c_str(), &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "making a matrix"));
   MatrixHandle matrix(handle);
-  RETURN_IF_ERROR(CheckXgboost(
-      Xgboost().XGDMatrixSetFloatInfo(handle, "label", labels_.data(), labels_.size()), "reading labels"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "label", labels_.data(), labels_.size()),
+                   "reading labels"));
   if (!weights_.empty() && !parameters_.ranking) {
-    RETURN_IF_ERROR(
-        CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "weight", weights_.data(), weights_.size()),
-                     "reading weights"));
+    RETURN_IF_ERROR(CheckXgboost(
+        Xgboost().XGDMatrixSetFloatInfo(handle, "weight", weights_.data(), weights_.size()),
+        "reading weights"));
   }
   RETURN_IF_ERROR(SetGroups(handle));
   return matrix;

@@ -1,17 +1,13 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include "base/mutex.h"
 #include "models/trees/xgboost_library_internal.h"
 
 namespace sluice::models {
 namespace {
 
 constexpr char kFile[] = "libxgboost.so.0";
-
-struct Loaded {
-  XgboostLibrary library;
-  Status status;
-};
 
 Status Missing() {
   // The answer belongs to this thread.
@@ -28,33 +24,35 @@ bool Find(void* handle, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-Loaded Load() {
-  Loaded loaded;
-  // Never closed: its threads live as long as the process.
-  void* const handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
-  bool found = handle != nullptr;
-#define SLUICE_FIND(name) found = found && Find(handle, #name, &loaded.library.name);
-  SLUICE_EACH_XGBOOST_FUNCTION(SLUICE_FIND)
-#undef SLUICE_FIND
-  if (!found) {
-    loaded.status = Missing();
-  }
-  return loaded;
-}
-
-const Loaded& Once() {
-  static const Loaded loaded = Load();
-  return loaded;
-}
+// Set once, when all of the library is there.
+XgboostLibrary loaded;
+Mutex loading;
+bool is_loaded GUARDED_BY(loading) = false;
 
 }  // namespace
 
 Status LoadXgboost() {
-  return Once().status;
+  const MutexLock lock(loading);
+  if (is_loaded) {
+    return OkStatus();
+  }
+  // Never closed: its threads live as long as the process.
+  void* const handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return Missing();
+  }
+#define SLUICE_FIND(name)                   \
+  if (!Find(handle, #name, &loaded.name)) { \
+    return Missing();                       \
+  }
+  SLUICE_EACH_XGBOOST_FUNCTION(SLUICE_FIND)
+#undef SLUICE_FIND
+  is_loaded = true;
+  return OkStatus();
 }
 
 const XgboostLibrary& Xgboost() {
-  return Once().library;
+  return loaded;
 }
 
 }  // namespace sluice::models

@@ -45,7 +45,8 @@ struct XgboostLibrary {
 #undef SLUICE_DECLARE
 };
 
-// Loads the library, once. FailedPrecondition (58P01): it is not installed, or too old. Thread-safe.
+// Loads the library, unless it is there. FailedPrecondition (58P01): it is not installed, or too
+// old; a later call tries again. Thread-safe.
 Status LoadXgboost();
 // After LoadXgboost has returned OK.
 const XgboostLibrary& Xgboost();

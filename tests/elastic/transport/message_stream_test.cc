@@ -1,18 +1,21 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "elastic/transport/acceptor.h"
 #include "elastic/transport/message_limits.h"
+#include "elastic/transport/shared_rings_internal.h"
 #include "elastic/transport/status.pb.h"
 #include "elastic/transport/stream_server_internal.h"
 
@@ -167,6 +170,54 @@ TEST_P(EachWay, NonsenseEndsTheConnection) {
     EXPECT_LE(got, 0);
   }
   EXPECT_TRUE(streams.Connect("token").ok());
+}
+
+// A process that may open no further file does not get the memory: messages pass through the
+// socket, and the other end is told so.
+TEST(MessageStream, WithoutTheMemoryTheSocketServes) {
+  const Streams streams("token", Way::kMemory);
+  for (const bool something_else : {false, true}) {
+    const Socket socket = ConnectToServer(streams.address()).value();
+    ASSERT_TRUE(WaitFor(socket.descriptor(), POLLOUT, InTime()));
+    const std::string opening = "SLUICE1\n";
+    if (something_else) {
+      const Socket file(memfd_create("not for this", MFD_CLOEXEC));
+      ASSERT_TRUE(SendWithFile(socket, opening, file));
+    } else {
+      ASSERT_EQ(send(socket.descriptor(), opening.data(), opening.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(opening.size()));
+    }
+    const auto say = [&](const HelloProto& message) {
+      std::string frame(8, '\0');
+      const auto length = static_cast<uint32_t>(message.ByteSizeLong());
+      std::memcpy(frame.data(), &length, sizeof(length));
+      frame += message.SerializeAsString();
+      ASSERT_EQ(send(socket.descriptor(), frame.data(), frame.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(frame.size()));
+    };
+    const auto hear = [&](HelloProto* message) {
+      std::string frame;
+      uint32_t length = 0;
+      while (frame.size() < 8 + length) {
+        ASSERT_TRUE(WaitFor(socket.descriptor(), POLLIN, InTime()));
+        char byte = 0;
+        ASSERT_EQ(recv(socket.descriptor(), &byte, 1, 0), 1);
+        frame += byte;
+        if (frame.size() == 8) {
+          std::memcpy(&length, frame.data(), sizeof(length));
+        }
+      }
+      ASSERT_TRUE(message->ParseFromString(frame.substr(8)));
+    };
+    HelloProto hello = MessageOf("token"), answer;
+    hello.set_build(BuildId());
+    say(hello);
+    hear(&answer);
+    EXPECT_FALSE(answer.shares_memory());
+    say(MessageOf("echo"));
+    hear(&answer);
+    EXPECT_EQ(answer.token(), "echo");
+  }
 }
 
 TEST_P(EachWay, AnAnswerMayBeAwaitedInParts) {

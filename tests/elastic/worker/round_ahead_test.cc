@@ -21,9 +21,14 @@ class UnusedMaster final : public MasterLink {
   Result<Answer> Take(bool) override { return Answer{Answer::Kind::kFinished, {}}; }
   Result<LeaseStatus> Report(const TaskReport&) override { return LeaseStatus{.mine = true}; }
   Result<bool> MayBegin(int64_t) override { return true; }
-  Status Fail(const Task&, const Status& cause) override { return cause; }
+  Status Fail(const Task& task, const Status&) override {
+    failed.push_back(task.id);
+    return Status();
+  }
   void Abandon(TaskId) override {}
   void Leave() override {}
+
+  std::vector<TaskId> failed;
 };
 
 class RoundAheadTest : public ::testing::Test {
@@ -90,7 +95,7 @@ class RoundAheadTest : public ::testing::Test {
   }
   void ReadAll() {
     for (int i = 0; i < 2 * kShardsOfEpoch; ++i) {
-      ASSERT_TRUE(ahead_->Read(static_cast<size_t>(kRowsOfEpoch)).ok());
+      ahead_->Read(static_cast<size_t>(kRowsOfEpoch));
     }
   }
 
@@ -137,10 +142,10 @@ TEST_F(RoundAheadTest, AMemberThatLeavesCostsWhatWasReadForItsOldLanes) {
 
 TEST_F(RoundAheadTest, ALaneThatIsReadInPartIsFinishedOrDropped) {
   auto held = Hold(DealRound(), Rank(0), 2);
-  ASSERT_TRUE(ahead_->Read(WorkerTasks::kLeastRows).ok());
+  ahead_->Read(WorkerTasks::kLeastRows);
   held = Hold(DealRound(), Rank(0), 2);
   EXPECT_EQ(found_, 1);
-  ASSERT_TRUE(ahead_->Read(WorkerTasks::kLeastRows).ok());
+  ahead_->Read(WorkerTasks::kLeastRows);
   ahead_->Release();
   found_ = 0;
   held = Hold(DealRound(), Rank(0), 2);
@@ -151,15 +156,42 @@ TEST_F(RoundAheadTest, ReadsAsMuchAsIsTrained) {
   const auto held = Hold(DealRound(), Rank(0), 2);
   const int64_t read_before = source_->rows_read();
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(ahead_->Read(40).ok());
+    ahead_->Read(40);
   }
   EXPECT_EQ(source_->rows_read(), read_before);  // not worth a read
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(ahead_->Read(40).ok());
+    ahead_->Read(40);
   }
   const int64_t read = source_->rows_read() - read_before;
   EXPECT_GE(read, static_cast<int64_t>(WorkerTasks::kLeastRows));
   EXPECT_LE(read, kRowsOfShard);
+}
+
+// The lanes that this worker holds are not charged for what it reads ahead.
+TEST_F(RoundAheadTest, AnErrorIsToldWhenItsShardIsDealt) {
+  auto held = Hold(DealRound(), Rank(0), 2);
+  const std::vector<Task> next = tasks_->LanesAfter(held[0]->task, Rank(0), 2);
+  const int64_t begin = spec_.shards(static_cast<int>(next[0].shard.value())).begin();
+  source_->FailReads(begin, 1, InvalidArgument("damaged"));
+  ReadAll();
+  EXPECT_TRUE(master_.failed.empty());
+  const std::vector<Task> lanes = DealRound();
+  source_->FailReads(begin, 1, InvalidArgument("damaged"));
+  EXPECT_EQ(ahead_->Take(lanes[0]).value(), nullptr);
+  const auto lease = tasks_->Start(lanes[0]).value();
+  EXPECT_EQ(tasks_->Read(lease.get(), WorkerTasks::kLoadRows).status().message(), "damaged");
+  EXPECT_EQ(master_.failed, std::vector{lanes[0].id});
+}
+
+TEST_F(RoundAheadTest, AnErrorOfALaneThatIsReadInPartIsItsOwn) {
+  auto held = Hold(DealRound(), Rank(0), 2);
+  ahead_->Read(WorkerTasks::kLeastRows);
+  const std::vector<Task> lanes = DealRound();
+  std::stop_source stop;
+  tasks_->HearStop(stop.get_token());
+  stop.request_stop();
+  EXPECT_EQ(ahead_->Take(lanes[0]).status().code(), Code::kCancelled);
+  EXPECT_TRUE(master_.failed.empty());  // it goes back
 }
 
 TEST_F(RoundAheadTest, AWorkerThatIsStoppedReadsNothing) {
