@@ -48,6 +48,22 @@ void Wake(std::atomic<uint32_t>& sleeps, const Socket& socket) {
   }
 }
 
+// A message with room for one descriptor beside its bytes.
+struct FileMessage {
+  explicit FileMessage(std::span<char> bytes) : piece{bytes.data(), bytes.size()} {
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  FileMessage(const FileMessage&) = delete;
+  FileMessage& operator=(const FileMessage&) = delete;
+
+  iovec piece;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
 }  // namespace
 
 SharedRings::SharedRings(Memory* memory, bool maker)
@@ -173,35 +189,24 @@ ssize_t SharedRings::Receive(const Socket& socket, std::span<std::byte> room) {
 }
 
 bool SendWithFile(const Socket& socket, std::span<const char> bytes, const Socket& file) {
-  iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  FileMessage message({const_cast<char*>(bytes.data()), bytes.size()});
+  cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   const int descriptor = file.descriptor();
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof(descriptor));
-  return sendmsg(socket.descriptor(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  return sendmsg(socket.descriptor(), &message.header, MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(bytes.size());
 }
 
 ssize_t ReceiveWithFile(const Socket& socket, std::span<char> room, Socket* file) {
-  iovec piece{room.data(), room.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = recvmsg(socket.descriptor(), &message, MSG_CMSG_CLOEXEC);
+  FileMessage message(room);
+  const ssize_t got = recvmsg(socket.descriptor(), &message.header, MSG_CMSG_CLOEXEC);
   if (got < 0) {
     return got;
   }
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
   if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
     // The room for one descriptor is rounded up, so two may come; the system closes any others.
     for (size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {

@@ -173,8 +173,8 @@ Status SynchronousLoop::PushAndPullNext() {
   if (coming_.empty()) {
     return parameters_.PushAll(group_.Pushes());
   }
-  const Status done =
-      parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity, coming_.CombinedView(), [] {});
+  const Status done = parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity,
+                                              coming_.CombinedView(), [] {});
   if (done.code() == Code::kDeadlineExceeded) {
     return Status();  // all is pushed, and the step is not open yet
   }

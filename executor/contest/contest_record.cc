@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "executor/contest/contest_choice.h"
@@ -38,19 +39,18 @@ std::string DescribeTrial(const plan::Contest& contest, size_t candidate, const 
 Status NoCandidateWon(const plan::Contest& contest, const std::vector<Trial>& trials) {
   const std::string none = fmt::format("none of the {} candidates could be trained", trials.size());
   std::vector<std::string> why;
-  bool same = true;
-  const Trial* first = nullptr;
+  std::set<std::string> reasons;
+  const Trial* last = nullptr;
   for (size_t i = 0; i < trials.size(); ++i) {
     if (trials[i].tried) {
-      first = first == nullptr ? &trials[i] : first;
-      same = same && trials[i].status.message() == first->status.message();
+      last = &trials[i];
+      reasons.insert(last->status.message());
       why.push_back(fmt::format("{}: {}", contest.candidates(static_cast<int>(i)).name(),
-                                trials[i].status.message()));
+                                last->status.message()));
     }
   }
-  if (first != nullptr &&
-      same) {  // the reason is none of a candidate's: with its code and its hint
-    return Status(first->status).Because(none);
+  if (reasons.size() == 1) {  // it keeps its SQLSTATE and its hint
+    return Status(last->status).Because(none);
   }
   return InvalidArgument(none).Detail(fmt::format("{}", fmt::join(why, "; ")));
 }
