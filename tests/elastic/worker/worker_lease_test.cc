@@ -57,6 +57,9 @@ class FencedParameters final : public ParameterLink {
  public:
   explicit FencedParameters(ParameterLink& link) : link_(link) {}
   Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override {
+    if (pulls_are_refused && pulls_are_refused()) {
+      return Status(Code::kAborted, "shard belongs to another worker now");
+    }
     return link_.Pull(batch, purpose, view);
   }
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
@@ -76,6 +79,7 @@ class FencedParameters final : public ParameterLink {
     return link_.AppliedBatches(epoch, shard);
   }
 
+  std::function<bool()> pulls_are_refused;
   ShardId fenced_shard{-1};
   BatchIndex fenced_from;
   std::map<ShardId, int64_t> pushes;
@@ -159,6 +163,15 @@ TEST_F(WorkerLease, ALeaseLostWhileItsShardIsReadIsLeftAlone) {
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(master_.while_reading[TaskId(2)], 1);
   EXPECT_EQ(parameters_.pushes[ShardId(1)], 0);
+}
+
+// In the exchange in which reading the next shard has failed, this one is lost: the error counts.
+TEST_F(WorkerLease, AFailedReadAheadIsNotForgottenWithALostShard) {
+  source_->FailReads(kShardRows, 1, InvalidArgument("damaged"));
+  parameters_.pulls_are_refused = [this] { return !master_.failures.empty(); };
+  EXPECT_EQ(Work().message(), "damaged");
+  EXPECT_EQ(master_.failures.size(), 1U);
+  EXPECT_EQ(master_.abandoned, std::vector<TaskId>{TaskId(1)});
 }
 
 // Whoever took the rest would have to read all of the shard again.
