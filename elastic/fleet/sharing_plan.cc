@@ -20,7 +20,7 @@ SharingPlan::SharingPlan(const ClusterState& state, const AutoscalerOptions& opt
       fragmentation_(state),
       limits_(std::move(limits)),
       running_(state.jobs.size()),
-      next_running_(state.jobs.size(), 0),
+      next_running_(state.jobs.size(), {0, 0}),
       counts_(state.jobs.size(), 0),
       starts_(state.jobs.size()),
       workers_on_(state.nodes.size()) {
@@ -120,6 +120,11 @@ bool SharingPlan::Admits(size_t node, const AllowedNodes& allowed) const {
          (allowed == nullptr || (*allowed)[node]);
 }
 
+// Its workers have less room than they use: some of them leave.
+bool SharingPlan::Crowded(size_t node) const {
+  return !free_[node].Fits({});
+}
+
 // What a process of that priority finds on a node if all workers leave from which it may take
 // their places.
 Capacity SharingPlan::RoomFor(size_t node, std::optional<int> priority) const {
@@ -191,14 +196,18 @@ bool SharingPlan::PutWaiting(size_t process) {
   return node.has_value();
 }
 
-// The next running worker whose place has not been taken.
+// The next running worker whose place has not been taken. Of a crowded node some have to leave, of
+// whichever job: what a job keeps elsewhere first leaves room for the others there, and no more of
+// them have to move.
 std::optional<size_t> SharingPlan::Keepable(size_t job) {
   const std::vector<size_t>& running = running_[job];
-  for (size_t& next = next_running_[job]; next < running.size(); ++next) {
-    const ClusterProcess& process = state_.processes[running[next]];
-    if (!kept_[running[next]] && room_[Node(process)].Fits(process.request) &&
-        budget_.Fits(process.request)) {
-      return running[next];
+  for (const bool crowded : {false, true}) {
+    for (size_t& next = next_running_[job][crowded ? 1 : 0]; next < running.size(); ++next) {
+      const ClusterProcess& process = state_.processes[running[next]];
+      if (!kept_[running[next]] && (crowded || !Crowded(Node(process))) &&
+          room_[Node(process)].Fits(process.request) && budget_.Fits(process.request)) {
+        return running[next];
+      }
     }
   }
   return std::nullopt;

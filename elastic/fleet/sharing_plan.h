@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,7 @@ class SharingPlan {
   bool Waits(size_t process, int job) const;
   std::vector<size_t> ByPriority() const;
   bool Admits(size_t node, const AllowedNodes& allowed) const;
+  bool Crowded(size_t node) const;
   Capacity RoomFor(size_t node, std::optional<int> priority) const;
   static bool GivesWay(const ClusterProcess& worker, std::optional<int> priority);
   std::optional<int> BestFree(const Capacity& request, const AllowedNodes& allowed) const;
@@ -65,9 +67,9 @@ class SharingPlan {
   std::vector<Capacity> room_, free_;
   Capacity budget_;
   std::vector<std::vector<size_t>> running_;  // by job, largest loss first
-  // By job: those of running_ before this have been kept, or have lost their place; room only
-  // shrinks.
-  std::vector<size_t> next_running_;
+  // By job, not counting crowded nodes and counting them: those of running_ before this have been
+  // kept, or have lost their place; room only shrinks.
+  std::vector<std::array<size_t, 2>> next_running_;
   std::vector<size_t> losable_;  // smallest loss first
   std::vector<bool> kept_;       // by process
   std::vector<uint32_t> counts_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 
 #include "elastic/fleet/fragmentation.h"
@@ -358,6 +359,30 @@ TEST(Autoscaler, A11_AGrantThatStartsSlowlyStays) {
   decision = Autoscale(cluster.state, cluster.options, cluster.history, cluster.now);
   EXPECT_EQ(decision.targets[0].workers + decision.targets[1].workers, 6U);
   EXPECT_TRUE(decision.starts.empty());
+}
+
+// However the workers of two jobs lie on two full nodes, each with some of both: a service takes two
+// places of one node, the jobs lose one worker each, and no other has to move.
+TEST(Autoscaler, AServiceEndsAsManyWorkersAsItNeeds) {
+  for (unsigned arrangement = 0; arrangement < 1U << 8; ++arrangement) {
+    Cluster cluster(2, 4);
+    cluster.Job(1, 8);
+    cluster.Job(1, 8);
+    std::array<std::array<int, 2>, 2> count{};  // by node, by job
+    for (unsigned i = 0; i < 8; ++i) {
+      const int job = (arrangement >> i & 1) != 0 ? 1 : 0;
+      cluster.Run(job, 1, i < 4 ? 0 : 1);
+      ++count[i < 4 ? 0 : 1][static_cast<size_t>(job)];
+    }
+    if (count[0][0] + count[1][0] != 4 || count[0][0] % 4 == 0) {
+      continue;
+    }
+    cluster.Run(ClusterProcess::kNone, 1, ClusterProcess::kNone, false);
+    cluster.state.processes.back().request.cpu = 2;
+    EXPECT_EQ(cluster.Decide().victims.size(), 2U) << arrangement;
+    EXPECT_EQ(cluster.Workers(0), 3) << arrangement;
+    EXPECT_EQ(cluster.Workers(1), 3) << arrangement;
+  }
 }
 
 TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
