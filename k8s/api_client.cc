@@ -17,6 +17,10 @@ namespace {
 
 // Sets of connections kept for the next caller.
 constexpr size_t kMaxIdleSets = 4;
+// After this long without an answer on a used connection the request is sent again, on a new one: a
+// proxy or a firewall that has forgotten a connection says nothing. A master's Lease is renewed in
+// time all the same.
+constexpr double kUsedConnectionSeconds = 4;
 
 // One request until its answer.
 struct PendingCall {
@@ -27,6 +31,7 @@ struct PendingCall {
   TimePoint due{};
   std::string body;
   std::unique_ptr<Transfer> transfer;
+  std::optional<TimePoint> silent_since;  // on a used connection
   std::optional<ApiAnswer> answer;      // the final one
   std::optional<ApiAnswer> last_fault;  // of the previous attempt
 };
@@ -50,9 +55,12 @@ class ApiClient::Connections {
     }
     return std::make_unique<TransferSet>(most_connections_);
   }
+  // If one of its connections has failed, those of the other idle sets may have, too.
   void GiveBack(std::unique_ptr<TransferSet> set) {
     const MutexLock lock(mutex_);
-    if (idle_.size() < kMaxIdleSets) {
+    if (!set->trusted()) {
+      idle_.clear();
+    } else if (idle_.size() < kMaxIdleSets) {
       idle_.push_back(std::move(set));
     }
   }
@@ -126,6 +134,9 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
       attempts = ++call.refusals;
     }
     call.transfer.reset();
+    if (answer.fault == Fault::kUnreachable) {
+      set.Distrust();
+    }
     const std::optional<double> wait =
         answer.ok() ? std::nullopt : SecondsUntilRetry(answer, attempts, connections_->Jitter());
     if (!wait || clock_.Now() + Seconds(*wait) >= deadline) {
@@ -145,6 +156,7 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
       return;
     }
     call.body.clear();
+    call.silent_since.reset();
     call.transfer =
         std::make_unique<Transfer>(set, credentials_.cluster(), *std::move(login), *call.request,
                                    call.path, [&call](std::string_view bytes) {
@@ -170,6 +182,12 @@ std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,
           begin(call);
         } else {
           wait = std::min(wait, SecondsBetween(now, call.due));
+        }
+      } else if (!call.answer && call.transfer->WaitsOnUsedConnection()) {
+        call.silent_since = call.silent_since.value_or(now);
+        if (SecondsBetween(*call.silent_since, now) >= kUsedConnectionSeconds) {
+          settle(call, FailureOf(*call.request, Fault::kUnreachable,
+                                 "no answer on a connection that was used before"));
         }
       }
       open = open || !call.answer;

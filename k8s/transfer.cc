@@ -137,6 +137,7 @@ Transfer::Transfer(TransferSet& set, const Cluster& cluster, Login login, const 
   curl_easy_setopt(handle_, CURLOPT_PROXY,
                    cluster.proxy.c_str());  // empty: no proxy from the environment either
   curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
+  curl_easy_setopt(handle_, CURLOPT_FRESH_CONNECT, set.trusted() ? 0L : 1L);
   curl_easy_setopt(handle_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(handle_, CURLOPT_TCP_KEEPIDLE, kKeepAliveSeconds);
   curl_easy_setopt(handle_, CURLOPT_TCP_KEEPINTVL, kKeepAliveSeconds);
@@ -192,6 +193,14 @@ int Transfer::http_code() const {
   long code = 0;
   curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &code);
   return static_cast<int>(code);
+}
+
+bool Transfer::WaitsOnUsedConnection() const {
+  curl_off_t sent_after = 0;
+  long connects = 0;
+  curl_easy_getinfo(handle_, CURLINFO_PRETRANSFER_TIME_T, &sent_after);
+  curl_easy_getinfo(handle_, CURLINFO_NUM_CONNECTS, &connects);
+  return sent_after > 0 && connects == 0 && http_code() == 0;
 }
 
 size_t Transfer::OnBytes(char* bytes, size_t size, size_t count, void* self) {

@@ -36,9 +36,13 @@ class TransferSet {
   void Wake() { curl_multi_wakeup(handle_); }  // from any thread
   // The next transfer that has ended; nullptr: none.
   CURL* TakeEnded(CURLcode* how);
+  // One of its connections has failed, and others may have: from now on each transfer opens one.
+  void Distrust() { trusted_ = false; }
+  bool trusted() const { return trusted_; }
 
  private:
   CURLM* const handle_;
+  bool trusted_ = true;
 };
 
 // One HTTP exchange. Leaves its set when it is destroyed.
@@ -57,6 +61,9 @@ class Transfer {
   const Login& login() const { return login_; }
   // From the headers, as soon as they have arrived; 0 before.
   int http_code() const;
+  // Its request was sent on a connection that others have used, and no answer has begun: the far
+  // end may have forgotten the connection.
+  bool WaitsOnUsedConnection() const;
   // After it has ended as `how`. `body`: of a 2xx answer, as collected by the sink.
   ApiAnswer Answer(CURLcode how, std::string body);
 

@@ -84,6 +84,18 @@ TEST_F(ApiClientTest, AnAnswerThatNeverComesHasADeadline) {
             "cannot list pods " + Place() + ": no answer within 30 seconds");
 }
 
+// As behind a proxy that has lost its far end: a master's Lease lapses after eight seconds.
+TEST_F(ApiClientTest, ConnectionsThatFallSilentAreGivenUpTogether) {
+  ASSERT_TRUE(WhileTimePasses([&] { return Create({"a", "b", "c", "d"}); }).back().ok());
+  fake().FallSilent();
+  const TimePoint begin = server_.clock().Now();
+  const auto made = WhileTimePasses([&] { return Create({"e"}); });
+  ASSERT_TRUE(made[0].ok()) << made[0].status.ToString();
+  EXPECT_TRUE(WhileTimePasses([&] { return ListPods(); }).ok());
+  EXPECT_TRUE(WhileTimePasses([&] { return Create({"f", "g", "h"}); }).back().ok());
+  EXPECT_LT(server_.clock().Now() - begin, seconds(8));
+}
+
 TEST_F(ApiClientTest, AnAnswerWithoutAnEndIsBrokenOff) {
   fake().Make(Trouble::kEndlessAnswer, "list", "pods");
   const ApiAnswer answer = ListPods();

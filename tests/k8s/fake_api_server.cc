@@ -172,6 +172,11 @@ void FakeApiServer::EndStreams() {
   changed_.notify_all();
 }
 
+void FakeApiServer::FallSilent() {
+  const std::lock_guard lock(mutex_);
+  silent_ = sockets_.size();
+}
+
 void FakeApiServer::CutStreams(size_t bytes) {
   const std::lock_guard lock(mutex_);
   part_ = bytes;
@@ -282,6 +287,10 @@ bool FakeApiServer::Answer(int socket, const Request& request) {
     if (found != planned_.end()) {
       --found->times;
       trouble = found->trouble;
+    }
+    if (std::find(sockets_.begin(), sockets_.end(), socket) - sockets_.begin() <
+        static_cast<std::ptrdiff_t>(silent_)) {
+      trouble = Trouble::kSayNothing;
     }
   }
   if (!demanded.empty() && request.token == "powerless") {

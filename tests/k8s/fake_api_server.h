@@ -55,6 +55,8 @@ class FakeApiServer {
   void SendBookmarks();
   void SendEverythingAgain();
   void EndStreams();
+  // Reads on, and answers nothing any more, on the connections that are open now.
+  void FallSilent();
   // Streams send their bytes in parts of this size.
   void CutStreams(size_t bytes);
 
@@ -98,6 +100,7 @@ class FakeApiServer {
   int bookmarks_ = 0, repeats_ = 0, ends_ = 0;
   bool stopping_ = false;
   std::vector<int> sockets_;
+  size_t silent_ = 0;  // the first ones
   std::list<std::jthread> threads_;
   std::jthread accepting_;
 };

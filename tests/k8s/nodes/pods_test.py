@@ -88,12 +88,13 @@ class PodsOnNodes(JobsOnNodes):
         self.end_pod(job.pods("worker")[0][0])
         self.expect_exact(job)
 
-    def test_the_masters_watches_fall_silent(self):
+    def test_the_masters_connections_fall_silent(self):
+        """Those of its calls, its Lease's among them, and its watches."""
         job = self.begin_endless("deaf")
         job.reached(1)
         master = job.pods("master")[0][0]
         pod = self.cluster.object("pod", master)
-        self.assertGreaterEqual(api.silence_watches(api.processes(pod)[0]), 2, "of its pods and of its TrainingJob")
+        self.assertGreaterEqual(api.silence_connections(api.processes(pod)[0]), 3, "two watches and its calls")
         self.cluster.ours("scale", f"tj/{master.rsplit('-master-', 1)[0]}", "--replicas=3")
         self.end_pod(job.pods("worker")[0][0])
         until(lambda: len(job.pods("worker")) == 3, 180, f"a third worker: {job.story()}")
