@@ -32,8 +32,8 @@ struct PendingCall {
   std::string body;
   std::unique_ptr<Transfer> transfer;
   std::optional<TimePoint> silent_since;  // on a used connection
-  std::optional<ApiAnswer> answer;      // the final one
-  std::optional<ApiAnswer> last_fault;  // of the previous attempt
+  std::optional<ApiAnswer> answer;        // the final one
+  std::optional<ApiAnswer> last_fault;    // of the previous attempt
 };
 
 }  // namespace

@@ -55,7 +55,7 @@ class Service final : public ParameterService::StreamedService {
         shard_(shard),
         replication_({options.self, options.key, std::move(options.base)}, shard) {}
 
-  // Answers a worker's exchanges.
+  // Answers a worker's exchanges, or takes another server's shipments.
   void Serve(MessageStream& stream) {
     while (stream.open()) {
       ExchangeRequest request;  // of each its own: a large one leaves nothing behind
@@ -66,13 +66,16 @@ class Service final : public ParameterService::StreamedService {
       }
       const auto until = std::chrono::steady_clock::now() + kCallDeadline;
       if (status.ok()) {
-        status = Guarded("an exchange", [&] { return RunExchange(&request, &reply); });
+        status = Guarded("an exchange", [&] {
+          return request.has_shipment() ? TakeShipment(request.mutable_shipment(), &reply)
+                                        : RunExchange(&request, &reply);
+        });
       }
       if (status.ok()) {
         status = stream.Send(reply, until);
       }
       if (!status.ok() && stream.open()) {
-        // A worker that is gone needs none.
+        // Who is gone needs none.
         static_cast<void>(stream.SendError(status, until));
       }
     }
@@ -121,16 +124,6 @@ class Service final : public ParameterService::StreamedService {
       return replication_.Fill(request->partition(), ServerId(request->server()),
                                request->address());
     });
-  }
-
-  grpc::Status StreamedReplicate(grpc::ServerContext* context,
-                                 Call<ReplicateRequest, ReplicateReply>* call) override {
-    return ForMember(*context, call,
-                     [this](ReplicateRequest* request, ReplicateReply* reply) -> Status {
-                       ASSIGN_OR_RETURN(const bool taken, replication_.Receive(request));
-                       reply->set_refused(!taken);
-                       return Status();
-                     });
   }
 
   grpc::Status StreamedSnapshot(grpc::ServerContext* context,
@@ -204,6 +197,12 @@ class Service final : public ParameterService::StreamedService {
       return Status();
     }
     return status;
+  }
+
+  Status TakeShipment(ReplicateRequest* shipment, ExchangeReply* reply) {
+    ASSIGN_OR_RETURN(const bool taken, replication_.Receive(shipment));
+    reply->set_refused(!taken);
+    return Status();
   }
 
   Status KeepWeights(const KeepRequest& request, KeepReply* reply) {

@@ -1,6 +1,7 @@
 #include "elastic/server/replication_internal.h"
 
 #include <fmt/core.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,16 +9,18 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
-#include "elastic/rpc/elastic.grpc.pb.h"
-#include "elastic/rpc/wire_internal.h"
+#include "elastic/rpc/elastic.pb.h"
+#include "elastic/transport/call_internal.h"
+#include "elastic/transport/message_stream_internal.h"
 
 namespace sluice::elastic {
 namespace {
 
-// The most that one call ships; later entries go with the next call.
+// The most that one message ships; later entries go with the next.
 constexpr size_t kShipBytes = 32U << 20;
 constexpr size_t kPieceBytes = 4U << 20;
 constexpr auto kShipRetry = std::chrono::milliseconds(50);
+constexpr auto kConnecting = std::chrono::seconds(2);
 
 // Entries that are lent to a message rather than copied: pushes are large, and no longer change.
 class Loan {
@@ -46,6 +49,7 @@ class Loan {
 Replication::Replication(Options options, ParameterShard& shard)
     : self_(options.self),
       key_(std::move(options.key)),
+      encryption_(Encryption::Make(key_)),
       base_(std::move(options.base)),
       shard_(shard),
       role_(std::make_shared<Role>()),
@@ -90,12 +94,16 @@ void Replication::Follow(ServerId server, const std::string& address) {
   std::unique_ptr<Follower>& follower = followers_[server];
   if (follower == nullptr) {
     follower = std::make_unique<Follower>();
-    follower->sender = std::jthread([this, server, address,
-                                     stream = ++streams_](const std::stop_token& stop) {
-      while (!Guarded("shipping to a replica", [&] { Send(server, address, stream, stop); }).ok()) {
-        std::this_thread::sleep_for(kShipRetry);  // with more memory it continues where it was
-      }
-    });
+    follower->sender =
+        std::jthread([this, server, address, stream = ++streams_](const std::stop_token& stop) {
+          // Over a new connection, or with more memory, it continues where it was. The follower may
+          // be gone: then the master tells with a new map.
+          while (!stop.stop_requested() && !Guarded("shipping to a replica", [&] {
+                                              return Send(server, address, stream, stop);
+                                            }).ok()) {
+            std::this_thread::sleep_for(kShipRetry);
+          }
+        });
   }
 }
 
@@ -140,49 +148,61 @@ Status Replication::WaitShipped() {
   }
 }
 
-void Replication::Send(ServerId server, const std::string& address, uint64_t stream,
-                       const std::stop_token& stop) {
-  const auto stub = ParameterService::NewStub(OpenChannel(address, key_));
-  while (!stop.stop_requested()) {
-    std::vector<std::shared_ptr<ReplicaEntry>> entries;
-    ReplicateRequest request;
-    {
-      MutexLock lock(mutex_);
-      const auto found = followers_.find(server);
-      if (stop.stop_requested() || found == followers_.end()) {
-        return;
+std::vector<std::shared_ptr<ReplicaEntry>> Replication::NextEntries(ServerId server,
+                                                                    const std::stop_token& stop,
+                                                                    MapVersion* map_version) {
+  std::vector<std::shared_ptr<ReplicaEntry>> entries;
+  MutexLock lock(mutex_);
+  while (entries.empty() && !stop.stop_requested()) {
+    size_t bytes = 0;
+    for (const std::shared_ptr<ReplicaEntry>& entry : followers_.at(server)->queue) {
+      bytes += entry->ByteSizeLong();
+      if (bytes > kShipBytes && !entries.empty()) {
+        break;  // a push of the maximum message size is sent alone
       }
-      if (found->second->queue.empty()) {
-        changed_.wait_for(lock.native(), std::chrono::seconds(1));
-        continue;
-      }
-      size_t bytes = 0;
-      for (const std::shared_ptr<ReplicaEntry>& entry : found->second->queue) {
-        bytes += entry->ByteSizeLong();
-        if (bytes > kShipBytes && !entries.empty()) {
-          break;  // a push of the maximum message size is sent alone
-        }
-        entries.push_back(entry);
-      }
-      request.set_map_version(role_->map_version.value());
+      entries.push_back(entry);
     }
-    request.set_server(self_.value());
-    request.set_stream(stream);
-    const Loan loan(entries, &request);
-    grpc::ClientContext context;
-    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-    Prepare(&context, key_.token);
-    ReplicateReply reply;
-    const grpc::Status status = stub->Replicate(&context, request, &reply);
-    MutexLock lock(mutex_);
+    if (entries.empty()) {
+      changed_.wait_for(lock.native(), std::chrono::seconds(1));
+    }
+  }
+  *map_version = role_->map_version;
+  return entries;
+}
+
+Status Replication::Send(ServerId server, const std::string& address, uint64_t stream,
+                         const std::stop_token& stop) {
+  RETURN_IF_ERROR(encryption_.status());
+  ASSIGN_OR_RETURN(MessageStream connection,
+                   MessageStream::Connect(address, key_, encryption_->get(),
+                                          std::chrono::steady_clock::now() + kConnecting));
+  const Socket control = connection.Control();
+  if (!control.open()) {
+    return SystemError("a connection to a replica");
+  }
+  const std::stop_callback end(
+      stop, [&control] { static_cast<void>(shutdown(control.descriptor(), SHUT_RDWR)); });
+  for (;;) {
+    MapVersion map_version;
+    const std::vector<std::shared_ptr<ReplicaEntry>> entries =
+        NextEntries(server, stop, &map_version);
+    if (entries.empty()) {
+      return Status();
+    }
+    ExchangeRequest request;
+    ReplicateRequest& shipment = *request.mutable_shipment();
+    shipment.set_server(self_.value());
+    shipment.set_stream(stream);
+    shipment.set_map_version(map_version.value());
+    const Loan loan(entries, &shipment);
+    const auto until = std::chrono::steady_clock::now() + kCallDeadline;
+    RETURN_IF_ERROR(connection.Send(request, until));
+    ExchangeReply reply;
+    RETURN_IF_ERROR(connection.Receive(&reply, until));
+    const MutexLock lock(mutex_);
     const auto found = followers_.find(server);
     if (stop.stop_requested() || found == followers_.end()) {
-      return;
-    }
-    if (!status.ok()) {
-      // The follower may be gone: then the master tells with a new map.
-      changed_.wait_for(lock.native(), kShipRetry);
-      continue;
+      return Status();
     }
     if (reply.refused()) {
       given_up_ = true;

@@ -17,6 +17,7 @@
 #include "elastic/parameters/partition_map.h"
 #include "elastic/rpc/job_endpoint.h"
 #include "elastic/server/replica_inbox_internal.h"
+#include "elastic/transport/connection.h"
 
 namespace sluice::elastic {
 
@@ -82,13 +83,19 @@ class Replication {
   };
 
   void Follow(ServerId server, const std::string& address) REQUIRES(mutex_);
-  void Send(ServerId server, const std::string& address, uint64_t stream,
-            const std::stop_token& stop);
+  // Sends until `stop`, or until the connection fails.
+  Status Send(ServerId server, const std::string& address, uint64_t stream,
+              const std::stop_token& stop);
+  // Waits for some; as many as one message takes. None: `stop`.
+  std::vector<std::shared_ptr<ReplicaEntry>> NextEntries(ServerId server,
+                                                         const std::stop_token& stop,
+                                                         MapVersion* map_version);
   bool Arrived(const Follower& follower, uint64_t sequence) const;
   void SetRole(MapVersion map_version, std::vector<uint32_t> partitions);
 
   const ServerId self_;
   const JobKey key_;
+  const Result<std::shared_ptr<const Encryption>> encryption_;
   std::unique_ptr<models::NetworkWeights> base_;  // until the first map is in use
   ParameterShard& shard_;
 

@@ -1,5 +1,6 @@
 #include "elastic/transport/message_stream_internal.h"
 
+#include <fcntl.h>
 #include <google/protobuf/message_lite.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -130,6 +131,10 @@ Result<MessageStream> MessageStream::Accept(Socket socket, const JobKey& key,
   }
   stream.most_ = kMaxMessageBytes + kEnvelopeBytes;
   return stream;
+}
+
+Socket MessageStream::Control() const {
+  return Socket(fcntl(connection_.descriptor(), F_DUPFD_CLOEXEC, 0));
 }
 
 Status MessageStream::Broken(const std::string& why) {

@@ -49,6 +49,9 @@ class MessageStream {
   // The other end's message, or its error. DeadlineExceeded: not yet; the next call continues. Any
   // other failure of the connection breaks the stream.
   Status Receive(google::protobuf::MessageLite* message, Deadline until);
+  // The same connection, for another thread, which ends it by shutdown(). Not open: the process may
+  // open no further descriptor.
+  Socket Control() const;
 
  private:
   // Bytes whose room is kept from frame to frame, unless it is large.

@@ -361,8 +361,8 @@ TEST(Autoscaler, A11_AGrantThatStartsSlowlyStays) {
   EXPECT_TRUE(decision.starts.empty());
 }
 
-// However the workers of two jobs lie on two full nodes, each with some of both: a service takes two
-// places of one node, the jobs lose one worker each, and no other has to move.
+// However the workers of two jobs lie on two full nodes, each with some of both: a service takes
+// two places of one node, the jobs lose one worker each, and no other has to move.
 TEST(Autoscaler, AServiceEndsAsManyWorkersAsItNeeds) {
   for (unsigned arrangement = 0; arrangement < 1U << 8; ++arrangement) {
     Cluster cluster(2, 4);

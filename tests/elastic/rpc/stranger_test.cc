@@ -97,8 +97,7 @@ class StrangerTest : public ::testing::Test {
 
 // A call without the token is refused before any message is received.
 TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
-  for (const char* method :
-       {"Applied", "Keep", "Export", "Install", "Fill", "Snapshot", "Write", "Replicate"}) {
+  for (const char* method : {"Applied", "Keep", "Export", "Install", "Fill", "Snapshot", "Write"}) {
     EXPECT_EQ(WithoutMessage(server_->address(), std::string(kParameters) + method, "another"),
               grpc::StatusCode::PERMISSION_DENIED)
         << method;
@@ -110,9 +109,8 @@ TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
         << method;
   }
   const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  EXPECT_EQ(
-      MessageStream::Connect(server_->address(), "another", nullptr, soon).status().code(),
-      Code::kPermissionDenied);
+  EXPECT_EQ(MessageStream::Connect(server_->address(), "another", nullptr, soon).status().code(),
+            Code::kPermissionDenied);
 }
 
 size_t PeakMegabytes() {
@@ -144,7 +142,7 @@ TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
       grpc::Status status;
       grpc::CompletionQueue queue;
       const auto call =
-          stub.PrepareUnaryCall(&context, std::string(kParameters) + "Replicate", request, &queue);
+          stub.PrepareUnaryCall(&context, std::string(kParameters) + "Install", request, &queue);
       call->StartCall();
       call->Finish(&reply, &status, &status);
       void* tag = nullptr;
