@@ -26,8 +26,9 @@ struct ApiOptions {
 
 // Calls to an API server. A temporary failure (429, with its Retry-After; 5xx; a broken connection)
 // is retried until the deadline, for creations too: see CreateAll in api_verbs.h for the
-// consequences. A connection on which an answer is overdue is given up, and every idle one. A refused token is reread once. Answers are at most 64 MiB. Redirects and the
-// environment's proxies are not followed. Thread-safe; a call blocks only its own thread.
+// consequences. A connection on which an answer is overdue is given up, and every idle one. A
+// refused token is reread once. Answers are at most 64 MiB. Redirects and the environment's proxies
+// are not followed. Thread-safe; a call blocks only its own thread.
 class ApiClient {
  public:
   // `clock` determines deadlines and waits.
