@@ -92,11 +92,9 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
     job.suspended = suspended;
     RememberNeeds(job);
   }
-  // A rate counts if the same workers ran all the time that it was measured over.
   const uint32_t workers = job.status.running_workers;
-  const bool steady = std::exchange(job.steady_workers, workers) == workers;
   const double rate = job.status.rows_per_second.value_or(0);
-  if (steady && workers > 0 && rate > 0) {
+  if (workers > 0 && rate > 0) {
     job.curve.Measure(workers, rate);
   }
 }

@@ -51,7 +51,6 @@ class ClusterView {
     TrainingJobStatus status;
     TimePoint created{};
     elastic::ThroughputCurve curve;
-    uint32_t steady_workers = 0;  // that ran when the status was last written
     bool suspended = false;       // by its grant
     std::vector<PodFacts> needs;  // master and servers of a suspended one
   };

@@ -8,6 +8,8 @@ namespace {
 // Measurements that a number of workers needs before it counts: one is of a second, in which an
 // epoch may have ended.
 constexpr int kSamplesNeeded = 4;
+// Measurements after a change of that number which do not count.
+constexpr int kSettling = 4;
 // How much a later measurement changes what is known.
 constexpr double kNewRateWeight = 0.2;
 
@@ -37,6 +39,14 @@ Throughput LeastConcave(const Throughput& points) {
 }
 
 void ThroughputCurve::Measure(uint32_t workers, double rows_per_second) {
+  if (workers != workers_) {
+    workers_ = workers;
+    settling_ = kSettling;
+  }
+  if (settling_ > 0) {
+    --settling_;
+    return;
+  }
   Rate& known = rates_[workers];
   if (known.samples < kSamplesNeeded) {
     ++known.samples;

@@ -20,9 +20,11 @@ Throughput LeastConcave(const Throughput& points);
 // thread-safe.
 class ThroughputCurve {
  public:
-  // The rate (above 0) over a second or so, during all of which so many workers trained.
+  // The rate (above 0) of the last second or so, and how many workers train; once a second or so.
+  // The first ones of another number of workers do not count: rates are averages that lag, and a
+  // new worker has to open its connection first. Both would look like a knee.
   void Measure(uint32_t workers, double rows_per_second);
-  void Forget() { rates_.clear(); }
+  void Forget() { *this = {}; }
 
   // The least concave curve over what was measured often enough; empty if nothing was.
   Throughput Points() const;
@@ -33,6 +35,8 @@ class ThroughputCurve {
     int samples = 0;
   };
   std::map<uint32_t, Rate> rates_;  // by number of workers
+  uint32_t workers_ = 0;            // of the last measurement
+  int settling_ = 0;                // measurements that do not count
 };
 
 }  // namespace sluice::elastic

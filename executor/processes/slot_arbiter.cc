@@ -94,10 +94,7 @@ void SlotArbiter::Report(int64_t job, uint32_t workers, double rows_per_second, 
   const MutexLock lock(mutex_);
   Job& known = jobs_.at(job);
   known.rows_left = rows_left;
-  // The first second with a new number of workers belongs to neither number.
-  const bool steady = known.last_reported == workers && workers == known.grant.workers;
-  known.last_reported = workers;
-  if (steady && workers > 0 && rows_per_second > 0) {
+  if (workers == known.grant.workers && workers > 0 && rows_per_second > 0) {
     known.curve.Measure(workers, rows_per_second);
     Changed();
   }

@@ -65,7 +65,6 @@ class SlotArbiter final : public Room {
     bool started = false;         // its servers occupy their memory
     std::multiset<int64_t> live;  // running workers, by their memory limits
     int out_of_memory = 0;
-    uint32_t last_reported = 0;  // number of workers in the last report
     elastic::ThroughputCurve curve;
     std::optional<double> rows_left;
   };

@@ -412,7 +412,7 @@ TEST_F(ClusterViewTest, AQuotaLimitsTheGrant) {
 TEST_F(ClusterViewTest, ThroughputIsMeasuredWhereTheWorkersStayTheSame) {
   Node("n1", 8);
   const std::string two = R"({"workers": {"running": 2}, "rowsPerSecond": 100})";
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < 7; ++round) {
     Job("a", 1, 8, two);
     EXPECT_TRUE(view_.Make().state.jobs[0].throughput.empty());
   }

@@ -45,8 +45,15 @@ TEST(ThroughputCurve, AFirstWorkerThatWasMeasuredTooLowIsNoReasonToStay) {
   EXPECT_THAT(LeastConcave({}), IsEmpty());
 }
 
+void Repeat(ThroughputCurve& curve, int times, uint32_t workers, double rate) {
+  for (int i = 0; i < times; ++i) {
+    curve.Measure(workers, rate);
+  }
+}
+
 TEST(ThroughputCurve, OneMeasurementIsNotEnough) {
   ThroughputCurve curve;
+  Repeat(curve, 4, 2, 1000);  // these do not count at all
   for (const double rate : {80, 120, 90}) {
     curve.Measure(2, rate);
     EXPECT_THAT(curve.Points(), IsEmpty());
@@ -57,15 +64,37 @@ TEST(ThroughputCurve, OneMeasurementIsNotEnough) {
   EXPECT_THAT(curve.Points(), IsEmpty());
 }
 
+// As measured with eleven workers, of whom eleven more opened their connections for two seconds, and
+// the rate is an average of which a second is half: the new ones were sent away.
+TEST(ThroughputCurve, GrowthIsNotJudgedByItsFirstSeconds) {
+  ThroughputCurve curve;
+  Repeat(curve, 60, 11, 22000);
+  double rate = 22000;
+  for (const double now : {22000, 22000, 33000, 44000, 44000, 44000, 44000, 44000}) {
+    rate += 0.5 * (now - rate);
+    curve.Measure(22, rate);
+    EXPECT_EQ(KneeOf(curve.Points()), std::nullopt) << rate;
+  }
+  EXPECT_EQ(curve.Points().back().first, 22U);
+}
+
+// Nor by those of more workers, which the average still contains.
+TEST(ThroughputCurve, ShrinkingIsNoKnee) {
+  ThroughputCurve curve;
+  Repeat(curve, 8, 4, 400);
+  double rate = 400;
+  for (int i = 0; i < 20; ++i) {
+    rate += 0.5 * (200 - rate);
+    curve.Measure(2, rate);
+  }
+  EXPECT_EQ(KneeOf(curve.Points()), std::nullopt);
+}
+
 TEST(ThroughputCurve, AMachineThatBecomesBusierDoesSoForAnyNumber) {
   ThroughputCurve curve;
-  for (int i = 0; i < 4; ++i) {
-    curve.Measure(1, 100);
-    curve.Measure(3, 240);
-  }
-  for (int i = 0; i < 60; ++i) {
-    curve.Measure(3, 120);
-  }
+  Repeat(curve, 8, 1, 100);
+  Repeat(curve, 8, 3, 240);
+  Repeat(curve, 60, 3, 120);
   const Throughput points = curve.Points();
   ASSERT_EQ(points.size(), 2U);
   EXPECT_NEAR(points[0].second, 50, 0.1);
