@@ -15,8 +15,6 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kRetryWait = std::chrono::milliseconds(20);
-// For one attempt: a machine without power answers nothing.
-constexpr auto kConnecting = std::chrono::seconds(2);
 // While servers are awaited, how often the master is asked whether they are still the right ones.
 constexpr auto kMapCheck = std::chrono::milliseconds(500);
 
@@ -178,7 +176,8 @@ class RemoteParameters final : public ParameterLink {
 
   // Calls all servers at the same time, and repeats the calls that were not answered, with the same
   // batch: a server that has applied it already says so.
-  Status Exchange(const Work& work, const std::function<void()>& meanwhile = [] {}) {
+  Status Exchange(
+      const Work& work, const std::function<void()>& meanwhile = [] {}) {
     const auto give_up = GiveUp();
     RETURN_IF_ERROR(Build(work));
     for (;;) {
@@ -219,7 +218,7 @@ class RemoteParameters final : public ParameterLink {
 
   Status Send(Server& server, Clock::time_point until) const {
     if (!server.stream.open()) {
-      const auto connected = std::min(until, Clock::now() + kConnecting);
+      const auto connected = std::min(until, Clock::now() + MessageStream::kConnecting);
       RETURN_IF_ERROR(encryption_.status());
       Result<MessageStream> stream =
           MessageStream::Connect(server.address, key_, encryption_->get(), connected);

@@ -20,7 +20,6 @@ namespace {
 constexpr size_t kShipBytes = 32U << 20;
 constexpr size_t kPieceBytes = 4U << 20;
 constexpr auto kShipRetry = std::chrono::milliseconds(50);
-constexpr auto kConnecting = std::chrono::seconds(2);
 
 // Entries that are lent to a message rather than copied: pushes are large, and no longer change.
 class Loan {
@@ -101,7 +100,8 @@ void Replication::Follow(ServerId server, const std::string& address) {
           while (!stop.stop_requested() && !Guarded("shipping to a replica", [&] {
                                               return Send(server, address, stream, stop);
                                             }).ok()) {
-            std::this_thread::sleep_for(kShipRetry);
+            MutexLock lock(mutex_);
+            changed_.wait_for(lock.native(), kShipRetry);
           }
         });
   }
@@ -173,9 +173,10 @@ std::vector<std::shared_ptr<ReplicaEntry>> Replication::NextEntries(ServerId ser
 Status Replication::Send(ServerId server, const std::string& address, uint64_t stream,
                          const std::stop_token& stop) {
   RETURN_IF_ERROR(encryption_.status());
-  ASSIGN_OR_RETURN(MessageStream connection,
-                   MessageStream::Connect(address, key_, encryption_->get(),
-                                          std::chrono::steady_clock::now() + kConnecting));
+  ASSIGN_OR_RETURN(
+      MessageStream connection,
+      MessageStream::Connect(address, key_, encryption_->get(),
+                             std::chrono::steady_clock::now() + MessageStream::kConnecting));
   const Socket control = connection.Control();
   if (!control.open()) {
     return SystemError("a connection to a replica");

@@ -1,6 +1,5 @@
 #include "elastic/transport/message_stream_internal.h"
 
-#include <fcntl.h>
 #include <google/protobuf/message_lite.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -134,7 +133,7 @@ Result<MessageStream> MessageStream::Accept(Socket socket, const JobKey& key,
 }
 
 Socket MessageStream::Control() const {
-  return Socket(fcntl(connection_.descriptor(), F_DUPFD_CLOEXEC, 0));
+  return Socket::Duplicate(connection_.descriptor());
 }
 
 Status MessageStream::Broken(const std::string& why) {

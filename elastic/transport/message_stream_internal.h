@@ -29,6 +29,8 @@ inline constexpr char kStreamByte = 'S';
 class MessageStream {
  public:
   using Deadline = std::chrono::steady_clock::time_point;  // max(): none
+  // For one attempt to connect: a machine without power answers nothing.
+  static constexpr std::chrono::seconds kConnecting{2};
 
   MessageStream() = default;  // closed
   // Connects to a server of the job, and is admitted. `address`: "HOST:PORT" with a numeric host,
@@ -49,8 +51,7 @@ class MessageStream {
   // The other end's message, or its error. DeadlineExceeded: not yet; the next call continues. Any
   // other failure of the connection breaks the stream.
   Status Receive(google::protobuf::MessageLite* message, Deadline until);
-  // The same connection, for another thread, which ends it by shutdown(). Not open: the process may
-  // open no further descriptor.
+  // See Socket::Duplicate.
   Socket Control() const;
 
  private:

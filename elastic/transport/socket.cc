@@ -1,6 +1,7 @@
 #include "elastic/transport/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -90,6 +91,10 @@ Result<std::string> RandomName() {
 
 Status SystemError(const std::string& what) {
   return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+Socket Socket::Duplicate(int descriptor) {
+  return Socket(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
 
 Socket::~Socket() {

@@ -21,6 +21,9 @@ class Socket {
   ~Socket();
   int descriptor() const { return descriptor_; }
   bool open() const { return descriptor_ >= 0; }
+  // The same connection, for another thread, which ends it by shutdown(). Not open: the process may
+  // open no further descriptor.
+  static Socket Duplicate(int descriptor);
   // The receiver of the descriptor must close it.
   int Release() { return std::exchange(descriptor_, -1); }
 

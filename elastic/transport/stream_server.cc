@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -48,7 +47,7 @@ void StreamServer::Take(Socket socket) {
     oldest.given_up = true;
     shutdown(oldest.control.descriptor(), SHUT_RDWR);
   }
-  Socket control(fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
+  Socket control = Socket::Duplicate(socket.descriptor());
   if (over_ || !control.open()) {
     return;
   }
