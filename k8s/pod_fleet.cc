@@ -17,6 +17,9 @@ constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
 constexpr double kLongestGrace = 3600;
 // After a process was killed its kubelet has said so in this time, or is gone.
 constexpr double kKubeletSeconds = 4;
+// How long a Secret that was there is taken to be there still.
+constexpr double kSecretTrustSeconds = 10;
+
 // Retries wait by a clock that may not be the system's.
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
@@ -40,6 +43,13 @@ bool MayWorkLater(Fault fault) {
     default:
       return false;
   }
+}
+
+// Of the Secret that all processes of the role mount.
+PodIdentity SharedBy(PodIdentity identity) {
+  identity.incarnation = elastic::kNoIncarnation;
+  identity.server_index = elastic::ServerId::First();
+  return identity;
 }
 
 }  // namespace
@@ -121,9 +131,9 @@ Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   const PodIdentity identity{job_uid_, spec.role, spec.incarnation, spec.server_index};
   // Errors in the request are returned to the caller at once.
   RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
-  RETURN_IF_ERROR(BuildSecret(shape_, identity, spec, SecretName(spec)).status());
+  RETURN_IF_ERROR(BuildSecret(shape_, SharedBy(identity), spec, SecretName(spec)).status());
   const MutexLock lock(mutex_);
-  Pod pod{identity, PodEvents(spec.name, spec.role, false), spec, SecretName(spec)};
+  Pod pod{identity, PodEvents(spec.name, spec.role, false), spec};
   const auto found = pods_.find(spec.name);
   if (found != pods_.end()) {
     if (!found->second.story.ended()) {
@@ -181,18 +191,6 @@ void PodFleet::Report(std::vector<elastic::FleetEvent> events) {
   Changed();
 }
 
-// Its end was reported. Unless its logs are useful, the pod is deleted, which also ends its
-// sidecars and the kubelet's retries.
-void PodFleet::OnEnded(Pod& pod, bool keep) {
-  if (!pod.secret.empty()) {
-    left_over_.push_back({kSecrets, shape_.namespace_name, std::exchange(pod.secret, {}), {}, 1});
-    Changed();
-  }
-  if (!keep) {
-    DeleteSoon(pod, shape_.grace_seconds);
-  }
-}
-
 void PodFleet::OnChange(const ObjectChange& change) {
   const Object& object = change.object;
   const std::optional<PodIdentity> identity = IdentityOf(object.labels);
@@ -228,12 +226,13 @@ void PodFleet::OnChange(const ObjectChange& change) {
   if (gone) {
     Report(pod.story.OnGone());
   }
-  if (!had_ended && pod.story.ended()) {
-    // One that failed by itself takes no other's place, and its logs may be of interest.
-    OnEnded(pod, gone || (state->over && state->exit_class == elastic::ExitClass::kApplication));
-  }
   if (gone) {
     pods_.erase(found);
+  } else if (!had_ended && pod.story.ended() &&
+             !(state->over && state->exit_class == elastic::ExitClass::kApplication)) {
+    // Deleted, which also ends its sidecars and the kubelet's retries. One that failed by itself
+    // takes no other's place, and its logs may be of interest.
+    DeleteSoon(pod, shape_.grace_seconds);
   }
 }
 
@@ -266,7 +265,7 @@ bool PodFleet::LookAtNodes(TimePoint now) {
         log::Warn("kubernetes node={} says nothing of pod={}", pod.node, name);
         suspects_.Add(pod.node, now);
         Report(pod.story.OnNodeLost());
-        OnEnded(pod, false);
+        DeleteSoon(pod, shape_.grace_seconds);
       }
     }
   }
@@ -302,8 +301,7 @@ void PodFleet::PreferNodes(std::vector<std::string> nodes) {
 }
 
 void PodFleet::Create(const std::vector<std::string>& names, const std::stop_token& stop) {
-  std::vector<std::string> wanted;
-  std::vector<Creation> secrets, pods, mounted;
+  std::vector<Wanted> wanted;
   {
     const MutexLock lock(mutex_);
     PodShape shape = shape_;
@@ -314,18 +312,17 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
       if (found == pods_.end() || !found->second.spec) {
         continue;
       }
-      const Pod& pod = found->second;
-      wanted.push_back(name);  // Launch has checked that both can be built
-      secrets.push_back({kSecrets, shape_.namespace_name,
-                         BuildSecret(shape_, pod.identity, *pod.spec, pod.secret).value()});
-      pods.push_back({kPods, shape_.namespace_name,
-                      BuildPod(shape, pod.identity, *pod.spec, pod.secret).value()});
+      const Pod& pod = found->second;  // Launch has checked that both can be built
+      const std::string secret = SecretName(*pod.spec);
+      wanted.push_back({name, secret, BuildPod(shape, pod.identity, *pod.spec, secret).value(),
+                        BuildSecret(shape, SharedBy(pod.identity), *pod.spec, secret).value()});
     }
   }
-  const std::vector<ObjectAnswer> kept = CreateAll(client_, secrets, stop);
-  for (size_t i = 0; i < kept.size(); ++i) {
-    if (kept[i].ok()) {
-      mounted.push_back(std::move(pods[i]));
+  const std::map<std::string, ObjectAnswer> refused = CreateSecrets(wanted, stop);
+  std::vector<Creation> mounted;
+  for (const Wanted& pod : wanted) {
+    if (!refused.contains(pod.secret_name)) {
+      mounted.push_back({kPods, shape_.namespace_name, pod.pod});
     }
   }
   const std::vector<ObjectAnswer> made = CreateAll(client_, mounted, stop);
@@ -333,9 +330,40 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
     return;
   }
   const MutexLock lock(mutex_);
-  for (size_t i = 0, next = 0; i < wanted.size(); ++i) {
-    OnCreated(wanted[i], kept[i].ok() ? made[next++] : kept[i]);
+  size_t next = 0;
+  for (const Wanted& pod : wanted) {
+    const auto without = refused.find(pod.secret_name);
+    OnCreated(pod.name, without == refused.end() ? made[next++] : without->second);
   }
+}
+
+// Whoever deletes a Secret by hand harms only the pods of the next few seconds.
+std::map<std::string, ObjectAnswer> PodFleet::CreateSecrets(const std::vector<Wanted>& wanted,
+                                                            const std::stop_token& stop) {
+  const TimePoint now = client_.clock().Now();
+  std::map<std::string, const std::string*> missing;
+  for (const Wanted& pod : wanted) {
+    const auto known = secrets_.find(pod.secret_name);
+    if (known == secrets_.end() || SecondsBetween(known->second, now) >= kSecretTrustSeconds) {
+      missing.emplace(pod.secret_name, &pod.secret);
+    }
+  }
+  std::vector<Creation> creations;
+  for (const auto& [name, json] : missing) {
+    creations.push_back({kSecrets, shape_.namespace_name, *json});
+  }
+  std::vector<ObjectAnswer> answers = CreateAll(client_, creations, stop);
+  std::map<std::string, ObjectAnswer> refused;
+  auto answer = answers.begin();
+  for (const auto& [name, json] : missing) {
+    if (answer->ok()) {
+      secrets_[name] = now;
+    } else {
+      refused.emplace(name, std::move(*answer));
+    }
+    ++answer;
+  }
+  return refused;
 }
 
 void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
@@ -360,7 +388,6 @@ void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
     return;
   }
   Report(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
-  OnEnded(pod, true);
   pods_.erase(found);
 }
 
@@ -392,7 +419,6 @@ void PodFleet::FindUids(const std::vector<std::string>& names, const std::stop_t
       pod.spec.reset();
     } else if (there.ok() || there.fault == Fault::kNotFound) {
       Report(pod.story.OnGone());
-      OnEnded(pod, true);
       pods_.erase(found);
     } else {
       pod.deleting = false;
@@ -424,7 +450,6 @@ void PodFleet::Delete(const std::vector<std::string>& names, const std::stop_tok
     if (answers[i].ok()) {
       continue;
     }
-    // A Secret stays until its owner is deleted.
     log::Warn("kubernetes deletion failed error={}", answers[i].status.message());
     const auto found = pods_.find(deletions[i].name);
     if (found != pods_.end() && found->second.uid == deletions[i].uid) {

@@ -26,7 +26,8 @@ namespace sluice::k8s {
 
 // The processes of one job as pods. It creates and deletes them, finds those of earlier masters,
 // and reports their events; no pod depends on this object, and destroying it stops none. Pods to be
-// created at the same time are requested together; a request that the API server cannot serve now,
+// created at the same time are requested together; processes of the same configuration mount one
+// Secret, which stays until its owner is deleted. A request that the API server cannot serve now,
 // or that a quota forbids, is retried and reported as kWaiting, one that it refuses is reported as
 // an end. Thread-safe.
 class PodFleet final : public elastic::Fleet {
@@ -67,7 +68,6 @@ class PodFleet final : public elastic::Fleet {
     PodIdentity identity;
     PodEvents story;
     std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
-    std::string secret = {};                        // its name; empty: made by an earlier master
     std::string node = {};
     bool accepted = false;  // by the kubelet of its node
     std::optional<TimePoint> placed_at = {}, ends_by = {};  // when it should have ended
@@ -80,12 +80,21 @@ class PodFleet final : public elastic::Fleet {
     int refusals = 0;  // in a row
   };
 
+  // A pod to create, and the Secret that it mounts, as JSON.
+  struct Wanted {
+    std::string name, secret_name, pod, secret;
+  };
+
   PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWrite may_write);
   // Waits until it is allowed. False: `stop` was requested.
   bool WaitToWrite(const std::stop_token& stop) const;
 
   void OnChange(const ObjectChange& change) EXCLUDES(mutex_);
   void Create(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
+  // Creates the Secrets that do not exist; returns the answers about those that cannot be created,
+  // by name.
+  std::map<std::string, ObjectAnswer> CreateSecrets(const std::vector<Wanted>& wanted,
+                                                    const std::stop_token& stop);
   void OnCreated(const std::string& name, const ObjectAnswer& answer) REQUIRES(mutex_);
   void DeleteSoon(Pod& pod, int grace_seconds) REQUIRES(mutex_);
   void Delete(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
@@ -93,7 +102,6 @@ class PodFleet final : public elastic::Fleet {
       EXCLUDES(mutex_);
   void Report(std::vector<elastic::FleetEvent> events) REQUIRES(mutex_);
   void DeliverEvents(const std::stop_token& stop) EXCLUDES(mutex_);
-  void OnEnded(Pod& pod, bool keep) REQUIRES(mutex_);
   void TryAgain(Pod& pod) REQUIRES(mutex_);
   void Changed() REQUIRES(mutex_);
   // Notices nodes that do not answer. True: look again soon.
@@ -115,9 +123,11 @@ class PodFleet final : public elastic::Fleet {
   std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);  // by name, until they are gone
   SuspectNodes suspects_ GUARDED_BY(mutex_);
   std::vector<std::string> preferred_ GUARDED_BY(mutex_);  // nodes
-  std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // Secrets, and pods without an entry
+  std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // pods without an entry
   std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
   Watcher watcher_ GUARDED_BY(mutex_);
+
+  std::map<std::string, TimePoint> secrets_;  // when each was there; for the thread that creates
 
   std::unique_ptr<ObjectWatch> watch_;
   std::jthread making_, deleting_, delivering_;

@@ -201,11 +201,9 @@ void PreferNodes(Value& spec, const char* relation, int weight,
 }
 
 void SetEnvironment(Value& container, Memory& memory) {
-  const std::string number = fmt::format("metadata.labels['{}']", kIncarnationLabel);
   for (const auto& [name, field] :
        {std::pair<std::string_view, std::string_view>(kAddressVariable, "status.podIP"),
-        {kNodeVariable, "spec.nodeName"},
-        {kIncarnationVariable, number}}) {
+        {kNodeVariable, "spec.nodeName"}}) {
     Value fresh(rapidjson::kObjectType);
     SetMember(fresh, "name", Text(name, memory), memory);
     SetMember(Within(fresh, {"valueFrom", "fieldRef"}, memory), "fieldPath", Text(field, memory),
@@ -274,17 +272,22 @@ void ForgetDefaultPullPolicy(Value& container) {
   }
 }
 
-void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec& process,
-                  const std::string& secret_name, Memory& memory) {
+void SetContainer(Value& spec, const PodShape& shape, const PodIdentity& identity,
+                  const elastic::ProcessSpec& process, const std::string& secret_name,
+                  Memory& memory) {
   Value& container = Element(ListIn(spec, "containers", memory), kContainerName, memory);
   ForgetDefaultPullPolicy(container);
   SetMember(container, "image", Text(shape.image, memory), memory);
   Value arguments(rapidjson::kArrayType);
   arguments.PushBack(Text(RoleName(process.role), memory), memory);
   arguments.PushBack(Text(kProcessFolder, memory), memory);
-  for (const std::string_view variable : {kAddressVariable, kNodeVariable, kIncarnationVariable}) {
+  for (const std::string_view variable : {kAddressVariable, kNodeVariable}) {
     arguments.PushBack(Text(fmt::format("$({})", variable), memory), memory);
   }
+  arguments.PushBack(Text(process.name, memory), memory);
+  const uint64_t number = process.role == Role::kParameterServer ? identity.server_index.value()
+                                                                 : identity.incarnation.value();
+  arguments.PushBack(Text(std::to_string(number), memory), memory);
   SetMember(container, "args", std::move(arguments), memory);
   // Reports its last lines without needing the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
@@ -352,7 +355,7 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
   if (identity.role == Role::kWorker) {
     PreferNodes(spec, "In", 50, shape.worker_nodes, memory);
   }
-  SetContainer(spec, shape, process, secret_name, memory);
+  SetContainer(spec, shape, identity, process, secret_name, memory);
   return ToJson(pod);
 }
 
@@ -418,7 +421,8 @@ std::string SecretName(const elastic::ProcessSpec& process) {
     }
     hash = (hash ^ 0xFFU) * 1099511628211ULL;
   }
-  return fmt::format("{}-{:016x}", process.name, hash);
+  // "job7-worker-3": without the number.
+  return fmt::format("{}-{:016x}", process.name.substr(0, process.name.rfind('-')), hash);
 }
 
 }  // namespace sluice::k8s

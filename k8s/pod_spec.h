@@ -14,11 +14,10 @@ namespace sluice::k8s {
 
 // Where a pod finds its configuration: the files `config` and `secret`.
 inline constexpr std::string_view kProcessFolder = "/var/run/sluice/process";
-// Variables of a pod: its address, its node, and its number (kIncarnationLabel). Its process gets
-// them as arguments, after the role and that folder.
+// Variables of a pod. Its process has as arguments: its role, that folder, these two, its name, and
+// its number (a server's index, the incarnation of a worker or master).
 inline constexpr std::string_view kAddressVariable = "SLUICE_POD_IP";
 inline constexpr std::string_view kNodeVariable = "SLUICE_NODE";
-inline constexpr std::string_view kIncarnationVariable = "SLUICE_INCARNATION";
 
 // The owner with which a pod, or its Secret, is deleted.
 struct Owner {
@@ -51,14 +50,14 @@ struct PodShape {
 Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
                              const elastic::ProcessSpec& spec, const std::string& secret_name);
 
-// The Secret that such a pod mounts. kResourceExhausted if it is larger than Kubernetes stores.
+// The Secret that such pods mount. kResourceExhausted if it is larger than Kubernetes stores.
 Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identity,
                                 const elastic::ProcessSpec& spec, const std::string& secret_name);
 // Whether the template gives our container a volume that contains the folder.
 bool MountsFolder(std::string_view template_json, std::string_view folder);
 // The `template` of an administrator's PodTemplate, for PodShape.
 Result<std::string> TemplateOf(const Object& pod_template);
-// Derived from its content: the same for the same process, different for every other.
+// Derived from role and content: processes that differ in neither share one Secret.
 std::string SecretName(const elastic::ProcessSpec& spec);
 
 }  // namespace sluice::k8s

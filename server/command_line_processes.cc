@@ -13,8 +13,8 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line) {
        {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
     CLI::App* const command = app.add_subcommand(std::string(elastic::RoleName(role)),
                                                  "Part of a running job; a fleet starts it");
-    command->add_option("place", line.pod_place, "of a pod: FOLDER ADDRESS NODE NUMBER")
-        ->expected(4);
+    command->add_option("place", line.pod_place, "of a pod: FOLDER ADDRESS NODE NAME NUMBER")
+        ->expected(5);
     command->callback([role, &line] { line.fleet_role = role; });
   }
   app.add_subcommand("job", "A statement's job in a process of its own")

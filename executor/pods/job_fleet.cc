@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "executor/jobs/job_record.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/shared_config.h"
 
 namespace sluice::executor {
 namespace {
@@ -106,7 +107,9 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
-Status JobFleet::Launch(const elastic::ProcessSpec& spec) {
+Status JobFleet::Launch(const elastic::ProcessSpec& wanted) {
+  elastic::ProcessSpec spec = wanted;
+  ASSIGN_OR_RETURN(spec.config, SharedConfig(wanted));
   {
     const MutexLock lock(mutex_);
     if (spec.role == Role::kWorker && !places_.MayMakeWorkers()) {

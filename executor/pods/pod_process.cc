@@ -17,7 +17,6 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "elastic/job/process.h"
-#include "elastic/job/process.pb.h"
 #include "elastic/transport/metrics_page.h"
 #include "executor/executor.h"
 #include "executor/local/job_process.pb.h"
@@ -28,6 +27,7 @@
 #include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/shared_config.h"
 #include "executor/processes/child_process.h"
 #include "executor/training/train_again.h"
 #include "executor/local/wait_for_database.h"
@@ -122,8 +122,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
   ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
-  const std::string pod = MasterPodName(PodJobName(config.job(), config.uid()), term);
-  JobStatus job_status(access->client(), config, term, pod);
+  JobStatus job_status(access->client(), config, term, place.name);
   ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
   if (!resumed) {
     return RecordEnd(open, config, job_status);
@@ -145,7 +144,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementWith(session, {}));
   RETURN_IF_ERROR(open.catalog->jobs().AddEvents(
-      config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", pod, place.node)}}));
+      config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", place.name, place.node)}}));
   JobPods pods(*access, config, job_status, lease, end,
                {term, PortOf(place, kMasterPort), place.node});
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
@@ -184,14 +183,6 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
   return kNotEnded;
 }
 
-// The configuration shared by the job's processes, extended by what only this pod knows.
-std::string WithPlace(std::string config, const PodPlace& place) {
-  elastic::ProcessConfig here;
-  here.set_listen_host(place.address);
-  here.set_node(place.node);
-  return std::move(config) + here.SerializeAsString();  // protobuf merges concatenated messages
-}
-
 Result<int> Run(elastic::Role role, const PodPlace& place, const KubernetesPlace& kubernetes,
                 const std::stop_token& stop) {
   ASSIGN_OR_RETURN(std::string config, ReadMounted(place.folder, "config"));
@@ -199,7 +190,7 @@ Result<int> Run(elastic::Role role, const PodPlace& place, const KubernetesPlace
   if (role == elastic::Role::kMaster) {
     return RunMasterPod(config, secret, place, kubernetes, stop);
   }
-  config = WithPlace(std::move(config), place);
+  ASSIGN_OR_RETURN(config, ConfigIn(place, role, config));
   return role == elastic::Role::kWorker ? elastic::RunWorkerProcess(config, secret, stop)
                                         : elastic::RunParameterServerProcess(config, stop);
 }

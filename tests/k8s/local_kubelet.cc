@@ -416,9 +416,6 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
         value = pod.address;
       } else if (field == "spec.nodeName") {
         value = pod.node;
-      } else if (field.starts_with("metadata.labels['")) {
-        const auto label = object.labels.find(field.substr(17, field.size() - 19));
-        value = label == object.labels.end() ? "" : label->second;
       }
       named[fmt::format("$({})", TextIn(each, {"name"}))] = value;
       variables.push_back(std::string(TextIn(each, {"name"})) + "=" + value);

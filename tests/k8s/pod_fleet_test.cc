@@ -23,6 +23,7 @@ using elastic::ExitClass;
 using elastic::FleetEvent;
 using elastic::Role;
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::StartsWith;
 using Trouble = FakeApiServer::Trouble;
@@ -50,7 +51,7 @@ class PodFleetSite : public testing::Test {
     elastic::ProcessSpec spec;
     spec.role = Role::kWorker;
     spec.name = "job7-worker-" + std::to_string(number);
-    spec.config = "plan of worker " + std::to_string(number);
+    spec.config = "plan";
     spec.incarnation = elastic::Incarnation(static_cast<uint64_t>(number));
     spec.resources = {0.1, int64_t{64} << 20};
     return spec;
@@ -145,10 +146,34 @@ TEST_P(PodFleetContract, ALaunchedProcessIsAPodWithItsSecret) {
   EXPECT_EQ(end.exit_class, ExitClass::kOutOfMemory);
   EXPECT_EQ(end.message, "out of it");
   WaitForPods(0);
-  while (Secrets() > 0) {
-    std::this_thread::sleep_for(milliseconds(2));
-  }
   EXPECT_EQ(fleet_->Stop("job7-worker-1", 1).code(), Code::kNotFound);
+}
+
+TEST_P(PodFleetContract, ProcessesOfOneConfigurationMountOneSecret) {
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  ASSERT_TRUE(fleet_->Launch(Worker(2)).ok());
+  WaitForPods(2);
+  EXPECT_EQ(Secrets(), 1U);
+  elastic::ProcessSpec other = Worker(3);
+  other.config = "another plan";
+  ASSERT_TRUE(fleet_->Launch(other).ok());
+  WaitForPods(3);
+  EXPECT_EQ(Secrets(), 2U);
+  const Listing secrets = ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
+  // Deleted by hand: created again for the pods that come later than a few seconds.
+  for (const Object& secret : secrets.objects) {
+    ASSERT_TRUE(DeleteAll(client(), {{kSecrets, ns(), secret.name, secret.uid, 1}}, {})[0].ok());
+  }
+  server_->clock().Advance(seconds(11));
+  ASSERT_TRUE(fleet_->Launch(Worker(4)).ok());
+  WaitForPods(4);
+  EXPECT_EQ(Secrets(), 1U);
+  // A later master's fleet adopts it.
+  fleet_.reset();
+  ASSERT_TRUE(StartFleet().ok());
+  ASSERT_TRUE(fleet_->Launch(Worker(5)).ok());
+  WaitForPods(5);
+  EXPECT_EQ(Secrets(), 1U);
 }
 
 TEST_P(PodFleetContract, WhatFailsByItselfStaysForItsLogs) {

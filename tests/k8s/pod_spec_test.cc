@@ -54,13 +54,11 @@ TEST(PodSpec, HasWhatTheProtocolNeedsAndSafeDefaults) {
       R"("spec":{"restartPolicy":"Never","automountServiceAccountToken":false,)"
       R"("enableServiceLinks":false,"terminationGracePeriodSeconds":2,)"
       R"("containers":[{"name":"sluice","image":"sluice@sha256:0123","args":["worker",)"
-      R"x("/var/run/sluice/process","$(SLUICE_POD_IP)","$(SLUICE_NODE)","$(SLUICE_INCARNATION)"],)x"
+      R"x("/var/run/sluice/process","$(SLUICE_POD_IP)","$(SLUICE_NODE)","job7-worker-3","9"],)x"
       R"("terminationMessagePolicy":"FallbackToLogsOnError",)"
       R"("resources":{"requests":{"cpu":"1500m","memory":"2Gi"},"limits":{"memory":"2Gi"}},)"
       R"("env":[{"name":"SLUICE_POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}},)"
-      R"({"name":"SLUICE_NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},)"
-      R"({"name":"SLUICE_INCARNATION","valueFrom":{"fieldRef":{)"
-      R"("fieldPath":"metadata.labels['training.sluice/incarnation']"}}}],)"
+      R"({"name":"SLUICE_NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}}],)"
       R"("securityContext":{"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true,)"
       R"("capabilities":{"drop":["ALL"]}},"volumeMounts":[{"name":"sluice-process",)"
       R"("mountPath":"/var/run/sluice/process","readOnly":true},{"name":"sluice-tmp",)"
@@ -130,6 +128,7 @@ TEST(PodSpec, WhatTheProtocolCannotBearIsOverruled) {
 TEST(PodSpec, ServersKeepApartAndMastersMayTalkToTheApi) {
   const std::string server = Build(Shape(), elastic::Role::kParameterServer);
   EXPECT_THAT(server, HasSubstr(R"("args":["ps","/var/run/sluice/process",)"));
+  EXPECT_THAT(server, HasSubstr(R"("job7-ps-1","1"])"));
   EXPECT_THAT(server, HasSubstr(R"("training.sluice/server":"1")"));
   EXPECT_THAT(server, HasSubstr(R"("podAntiAffinity":{"preferredDuringScheduling)"));
   EXPECT_THAT(Build(Shape(R"({"spec":{"affinity":{}}})"), elastic::Role::kParameterServer),
@@ -249,6 +248,10 @@ TEST(PodSpec, TheSecretHasTheConfigurationAndItsNameDependsOnIt) {
   other.config = "another plan";
   EXPECT_EQ(SecretName(Process()), SecretName(Process()));
   EXPECT_NE(SecretName(Process()), SecretName(other));
+  other = Process();
+  other.name = "job7-worker-12";
+  EXPECT_EQ(SecretName(Process()), SecretName(other)) << "the same for all workers";
+  EXPECT_NE(SecretName(Process()), SecretName(Process(elastic::Role::kParameterServer)));
   other.config = std::string(2 << 20, 'x');
   EXPECT_EQ(BuildSecret(Shape(), Identity(), other, "s").status().code(), Code::kResourceExhausted);
   EXPECT_THAT(BuildPod(Shape(), Identity(), Process(), "s").value(), Not(HasSubstr("word")));

@@ -280,14 +280,17 @@ TEST_F(Pods, CancelEndsAllOfThem) {
   {
     const std::jthread user([&](const std::stop_token& stop) {
       Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
-      metrics = MetricsOf(kubelet_->Running("master").at(0));
+      EXPECT_TRUE(Eventually([&] {
+        metrics = MetricsOf(kubelet_->Running("master").at(0));
+        return stop.stop_requested() ||
+               metrics.find("sluice_pods_started_total{role=\"worker\"} 2\n") != std::string::npos;
+      }));
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Train("m", "train.epoch=2000, engine.num_workers=2, engine.num_ps=1", sink);
   }
   EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kCancelled);
-  EXPECT_THAT(metrics, HasSubstr("sluice_pods_started_total{role=\"worker\"} 2\n"));
   EXPECT_THAT(metrics, HasSubstr("sluice_kubernetes_calls_total{verb=\"create\",outcome=\"ok\"} "));
   EXPECT_THAT(metrics, HasSubstr("\nsluice_rows_total "));
   ExpectNothingLeft();

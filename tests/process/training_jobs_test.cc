@@ -77,7 +77,7 @@ TEST_F(Pods, AJobWhoseTrainingJobWasDeletedMeanwhileIsCancelled) {
 // bits.
 TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   const std::string attributes =
-      "train.epoch=8, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "train.epoch=30, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
   std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
@@ -108,7 +108,7 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
   EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 8 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 30 * kRowsTrained);
   LocalCluster here(Machine(8));
   RecordingSink quiet;
   ASSERT_TRUE(Run(TrainText("u", attributes), here, *source_, quiet).ok());
