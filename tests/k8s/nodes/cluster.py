@@ -21,14 +21,14 @@ def run(*command, check=True, stdin=None, timeout=900, env=None):
 
 
 def until(condition, seconds=180, what="", pause=0.1):
-    """The first true answer; fails after so many seconds."""
+    """The first true answer; fails after so many seconds. `what` is awaited, in words, or a function that then tells."""
     end = time.monotonic() + seconds
     while True:
         answer = condition()
         if answer:
             return answer
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
+            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(pause)
 
 

@@ -159,7 +159,7 @@ class Experiments(unittest.TestCase):
         watched = Watched()
         self.addCleanup(watched.end)
         job, begun = self.begin("beside", 3 * WORK, 20)
-        until(lambda: sum(watched.seen[-1][1].values()) == 21, 60, f"everything is used: {job.story()}")
+        until(lambda: sum(watched.seen[-1][1].values()) == 21, 60, lambda: f"everything is used: {job.story()}")
         full = time.time()
         for at, wanted in ((85, 3), (172, 8), (286, 14), (367, 11), (375, 8), (467, 5), (470, 3), (540, None)):
             time.sleep(max(0.0, begun + at - time.time()))

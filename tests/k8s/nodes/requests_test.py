@@ -32,7 +32,7 @@ class Requests(JobsOnNodes):
         job.reached(1)
         for workers in (3, 1):
             self.cluster.ours("scale", "tj/scaled", f"--replicas={workers}")
-            until(lambda: len(job.pods("worker")) == workers, 180, f"{workers} workers: {job.story()}")
+            until(lambda: len(job.pods("worker")) == workers, 180, lambda: f"{workers} workers: {job.story()}")
         self.assertFalse(job.over, job.story())
         self.expect_exact(job)
 

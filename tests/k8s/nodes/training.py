@@ -67,18 +67,18 @@ class Training:
 
     def reached(self, epochs, seconds=300):
         until(lambda: self.count("epoch_done") >= epochs or self.over, seconds,
-              f"epoch {epochs} of {self.model}: {self.story()}")
+              lambda: f"epoch {epochs} of {self.model}: {self.story()}")
         assert not self.over, f"{self.model} was over too soon: {self.story()}"
 
     def happened(self, kind, times=1, seconds=180):
-        until(lambda: self.count(kind) >= times, seconds, f"{kind} of {self.model}: {self.story()}")
+        until(lambda: self.count(kind) >= times, seconds, lambda: f"{kind} of {self.model}: {self.story()}")
 
     @property
     def over(self):
         return self.state not in ("RUNNING", "QUEUED", "SUSPENDED")
 
     def ended(self, seconds=600):
-        until(lambda: self.over, seconds, f"the end of {self.model}: {self.story()}")
+        until(lambda: self.over, seconds, lambda: f"the end of {self.model}: {self.story()}")
         return self.state
 
     def story(self):
