@@ -17,9 +17,6 @@ constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
 constexpr double kLongestGrace = 3600;
 // After a process was killed its kubelet has said so in this time, or is gone.
 constexpr double kKubeletSeconds = 4;
-// How long a Secret that was there is taken to be there still.
-constexpr double kSecretTrustSeconds = 10;
-
 // Retries wait by a clock that may not be the system's.
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
@@ -43,13 +40,6 @@ bool MayWorkLater(Fault fault) {
     default:
       return false;
   }
-}
-
-// Of the Secret that all processes of the role mount.
-PodIdentity SharedBy(PodIdentity identity) {
-  identity.incarnation = elastic::kNoIncarnation;
-  identity.server_index = elastic::ServerId::First();
-  return identity;
 }
 
 }  // namespace
@@ -131,7 +121,7 @@ Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   const PodIdentity identity{job_uid_, spec.role, spec.incarnation, spec.server_index};
   // Errors in the request are returned to the caller at once.
   RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
-  RETURN_IF_ERROR(BuildSecret(shape_, SharedBy(identity), spec, SecretName(spec)).status());
+  RETURN_IF_ERROR(secrets_.Build(shape_, identity, spec).status());
   const MutexLock lock(mutex_);
   Pod pod{identity, PodEvents(spec.name, spec.role, false), spec};
   const auto found = pods_.find(spec.name);
@@ -301,7 +291,12 @@ void PodFleet::PreferNodes(std::vector<std::string> nodes) {
 }
 
 void PodFleet::Create(const std::vector<std::string>& names, const std::stop_token& stop) {
+  // A pod to create, and the Secret that it mounts.
+  struct Wanted {
+    std::string name, secret_name, json;
+  };
   std::vector<Wanted> wanted;
+  std::map<std::string, std::string> secrets;
   {
     const MutexLock lock(mutex_);
     PodShape shape = shape_;
@@ -314,15 +309,16 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
       }
       const Pod& pod = found->second;  // Launch has checked that both can be built
       const std::string secret = SecretName(*pod.spec);
-      wanted.push_back({name, secret, BuildPod(shape, pod.identity, *pod.spec, secret).value(),
-                        BuildSecret(shape, SharedBy(pod.identity), *pod.spec, secret).value()});
+      wanted.push_back({name, secret, BuildPod(shape, pod.identity, *pod.spec, secret).value()});
+      secrets.emplace(secret, secrets_.Build(shape, pod.identity, *pod.spec).value());
     }
   }
-  const std::map<std::string, ObjectAnswer> refused = CreateSecrets(wanted, stop);
+  const std::map<std::string, ObjectAnswer> refused =
+      secrets_.Create(client_, shape_.namespace_name, secrets, stop);
   std::vector<Creation> mounted;
   for (const Wanted& pod : wanted) {
     if (!refused.contains(pod.secret_name)) {
-      mounted.push_back({kPods, shape_.namespace_name, pod.pod});
+      mounted.push_back({kPods, shape_.namespace_name, pod.json});
     }
   }
   const std::vector<ObjectAnswer> made = CreateAll(client_, mounted, stop);
@@ -335,35 +331,6 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
     const auto without = refused.find(pod.secret_name);
     OnCreated(pod.name, without == refused.end() ? made[next++] : without->second);
   }
-}
-
-// Whoever deletes a Secret by hand harms only the pods of the next few seconds.
-std::map<std::string, ObjectAnswer> PodFleet::CreateSecrets(const std::vector<Wanted>& wanted,
-                                                            const std::stop_token& stop) {
-  const TimePoint now = client_.clock().Now();
-  std::map<std::string, const std::string*> missing;
-  for (const Wanted& pod : wanted) {
-    const auto known = secrets_.find(pod.secret_name);
-    if (known == secrets_.end() || SecondsBetween(known->second, now) >= kSecretTrustSeconds) {
-      missing.emplace(pod.secret_name, &pod.secret);
-    }
-  }
-  std::vector<Creation> creations;
-  for (const auto& [name, json] : missing) {
-    creations.push_back({kSecrets, shape_.namespace_name, *json});
-  }
-  std::vector<ObjectAnswer> answers = CreateAll(client_, creations, stop);
-  std::map<std::string, ObjectAnswer> refused;
-  auto answer = answers.begin();
-  for (const auto& [name, json] : missing) {
-    if (answer->ok()) {
-      secrets_[name] = now;
-    } else {
-      refused.emplace(name, std::move(*answer));
-    }
-    ++answer;
-  }
-  return refused;
 }
 
 void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {

@@ -19,6 +19,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
+#include "k8s/shared_secrets.h"
 #include "k8s/suspect_nodes.h"
 #include "k8s/watch.h"
 
@@ -80,21 +81,12 @@ class PodFleet final : public elastic::Fleet {
     int refusals = 0;  // in a row
   };
 
-  // A pod to create, and the Secret that it mounts, as JSON.
-  struct Wanted {
-    std::string name, secret_name, pod, secret;
-  };
-
   PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWrite may_write);
   // Waits until it is allowed. False: `stop` was requested.
   bool WaitToWrite(const std::stop_token& stop) const;
 
   void OnChange(const ObjectChange& change) EXCLUDES(mutex_);
   void Create(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
-  // Creates the Secrets that do not exist; returns the answers about those that cannot be created,
-  // by name.
-  std::map<std::string, ObjectAnswer> CreateSecrets(const std::vector<Wanted>& wanted,
-                                                    const std::stop_token& stop);
   void OnCreated(const std::string& name, const ObjectAnswer& answer) REQUIRES(mutex_);
   void DeleteSoon(Pod& pod, int grace_seconds) REQUIRES(mutex_);
   void Delete(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
@@ -127,7 +119,7 @@ class PodFleet final : public elastic::Fleet {
   std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
   Watcher watcher_ GUARDED_BY(mutex_);
 
-  std::map<std::string, TimePoint> secrets_;  // when each was there; for the thread that creates
+  SharedSecrets secrets_;  // for the thread that creates
 
   std::unique_ptr<ObjectWatch> watch_;
   std::jthread making_, deleting_, delivering_;

@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "executor/pods/master_creation.h"
 #include "executor/pods/pod_job.h"
-#include "executor/pods/pod_job.pb.h"
-#include "executor/pods/requested_pods.h"
 #include "k8s/api_verbs.h"
 #include "k8s/object.h"
-#include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 
 namespace sluice::executor {
@@ -82,12 +80,6 @@ JobKeeper::~JobKeeper() {
       log::Warn("kubernetes lease={} is not handed back: {}", kKeeperLease, released.message());
     }
   }
-}
-
-std::string JobKeeper::ServiceJson(const Job& job, const std::string& namespace_name,
-                                   int64_t master) {
-  return k8s::BuildJobService({namespace_name, job.name, job.uid, job.secret, job.image, job.number,
-                               master, kMasterPort, job.owner});
 }
 
 void JobKeeper::Keep(const Job& job) {
@@ -315,32 +307,6 @@ void JobKeeper::Act(const std::stop_token& stop) {
   }
 }
 
-// What the job's Secret says of its pods: the statement's requests, and the template by then.
-k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& stop,
-                                       k8s::PodShape& shape) {
-  k8s::ObjectAnswer secret =
-      k8s::GetObject(client_, k8s::kSecrets, shape_.namespace_name, job.secret, stop);
-  if (!secret.ok()) {
-    return secret;
-  }
-  PodJobConfig config;
-  const auto content = k8s::SecretContent(secret.object);
-  const bool read =
-      content.ok() && content->contains("config") && config.ParseFromString(content->at("config"));
-  auto request = RequestedPods(config.pods(), 1, 1);
-  if (!read || !request.ok()) {
-    secret.fault = k8s::Fault::kInvalid;
-    secret.status = Internal(fmt::format("the Secret {} is damaged", job.secret));
-    return secret;
-  }
-  shape.image = job.image;
-  shape.owner = OwnerOf(config);
-  shape.template_json = config.template_json();
-  shape.priority_class = config.priority_class();
-  shape.request = *std::move(request);
-  return secret;
-}
-
 void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {
   Job job;
   int64_t number = 0;
@@ -352,35 +318,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     number = kept.newest();
     shape.avoided_nodes = kept.avoided(client_.clock().Now());
   }
-  // First: from now on no process is directed to an earlier master.
-  k8s::ObjectAnswer led = k8s::ChangeObject(
-      client_, k8s::kServices, shape_.namespace_name, job.name,
-      [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
-  bool has_secret = true;
-  if (led.ok()) {
-    led = TakeShape(job, stop, shape);
-    has_secret = led.fault != k8s::Fault::kNotFound;
-  }
-  elastic::ProcessSpec spec;
-  spec.role = elastic::Role::kMaster;
-  spec.name = MasterPodName(job.name, number);
-  spec.resources.cpu = kMasterCpu;
-  spec.incarnation = elastic::Incarnation(static_cast<uint64_t>(number));
-  const k8s::PodIdentity identity{job.uid, spec.role, spec.incarnation, {}};
-  k8s::Fault fault = led.fault;
-  Status status = led.status;
-  if (led.ok()) {
-    const Result<std::string> pod = k8s::BuildPod(shape, identity, spec, job.secret);
-    if (pod.ok()) {
-      const auto made =
-          k8s::CreateAll(client_, {{k8s::kPods, shape_.namespace_name, *pod}}, stop).at(0);
-      fault = made.fault;
-      status = made.status;
-    } else {
-      fault = k8s::Fault::kInvalid;
-      status = pod.status();
-    }
-  }
+  const MasterCreation made = CreateMaster(client_, std::move(shape), job, number, stop);
   const TimePoint now = client_.clock().Now();
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(uid);
@@ -388,28 +326,28 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     return;
   }
   KeptJob& kept = found->second;
-  if (status.ok()) {
+  if (made.status.ok()) {
     without_secret_.erase(uid);
     kept.OnMade(now);
     return;
   }
-  if (!has_secret) {
+  if (!made.has_secret) {
     const TimePoint since = without_secret_.emplace(uid, now).first->second;
     if (SecondsBetween(since, now) < kSecretSeconds) {
       kept.OnNotMade(now + std::chrono::milliseconds(200));
       return;
     }
   }
-  if (fault == k8s::Fault::kNotFound) {
+  if (made.fault == k8s::Fault::kNotFound) {
     // Its Service was deleted by a user: the job is gone.
     kept.GiveUp(Cancelled("its objects in Kubernetes were deleted"));
     return;
   }
-  if (fault == k8s::Fault::kForbidden || fault == k8s::Fault::kInvalid) {
-    kept.GiveUp(status);
+  if (made.fault == k8s::Fault::kForbidden || made.fault == k8s::Fault::kInvalid) {
+    kept.GiveUp(made.status);
     return;
   }
-  log::Warn("job={} its master cannot be made now: {}", job.number, status.message());
+  log::Warn("job={} its master cannot be made now: {}", job.number, made.status.message());
   kept.OnNotMade(now + std::chrono::seconds(1));
 }
 

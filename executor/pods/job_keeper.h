@@ -62,10 +62,6 @@ class JobKeeper {
   // no master.
   void Suspend(const std::string& uid, bool wanted, bool done) EXCLUDES(mutex_);
 
-  // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
-  // it leads to.
-  static std::string ServiceJson(const Job& job, const std::string& namespace_name, int64_t master);
-
  private:
   JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder, GivenUp given_up);
   void OnMasterPod(const k8s::ObjectChange& change) EXCLUDES(mutex_);
@@ -75,7 +71,6 @@ class JobKeeper {
   void Act(const std::stop_token& stop) EXCLUDES(mutex_);
   void Follow(const std::stop_token& stop) EXCLUDES(mutex_);
   void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
-  k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);

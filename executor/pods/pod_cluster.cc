@@ -22,6 +22,7 @@
 #include "executor/pods/abandoned_grants.h"
 #include "executor/pods/api_metrics.h"
 #include "executor/pods/database_reach.h"
+#include "executor/pods/job_objects.h"
 #include "executor/pods/pod_forecast.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
@@ -30,8 +31,6 @@
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_listing.h"
 #include "k8s/rights.h"
-#include "k8s/secret_content.h"
-#include "k8s/service_spec.h"
 #include "k8s/training_job.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
@@ -39,8 +38,6 @@
 namespace sluice::executor {
 namespace {
 
-// How long a statement's TrainingJob is kept after it has ended.
-constexpr int64_t kKeptSeconds = 3600;
 // Interval of checking whether a job was deleted while no gateway ran, once its masters have been
 // silent for that long.
 constexpr auto kDeletedLook = std::chrono::seconds(60);
@@ -218,142 +215,28 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   job.runner = {fmt::format("{}{}/{}", kPodsPlace, options_.namespace_name, uid), 1, 0,
                 job.started_micros};
   ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
-  Status made = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
-  if (made.ok()) {
-    made = MakeJob(context, config, secrets, *pod_template, job.id, uid);
-  }
-  if (!made.ok()) {
+  const Status recorded = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
+  const NewJob begun{context.statement, config, secrets, *pod_template, job.id, uid};
+  const Result<JobKeeper::Job> created =
+      recorded.ok()
+          ? CreateJobObjects(access_->client(),
+                             {options_.namespace_name, options_.image, options_.priority_class},
+                             begun, context.stop)
+          : Result<JobKeeper::Job>(recorded);
+  if (!created.ok()) {
     static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
-                                   made.ToString(), AnswerBytes(made)));
-    return made;
-  }
-  if (context.on_job) {
-    context.on_job(job.id);
-  }
-  return ListenToRow(jobs, job.id);
-}
-
-// The TrainingJob that asks for the job, or a new one for the statement.
-Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig& config,
-                                        const std::string& name, const std::string& secret,
-                                        const std::string& uid) {
-  k8s::Owner owner{k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind),
-                   config.training_job(), config.training_job_uid()};
-  if (!owner.uid.empty()) {
-    return owner;
-  }
-  const plan::Strategy& strategy = config.plan().train().strategy();
-  k8s::TrainingJobSpec spec;
-  spec.statement = context.statement;
-  spec.source_secret = secret;
-  spec.source_key = "config";
-  spec.workers.min = std::max<uint32_t>(1, strategy.min_workers());
-  spec.workers.max = std::max({1U, strategy.workers(), strategy.max_workers()});
-  spec.servers.min = strategy.parameter_servers();
-  spec.servers.max = std::max(strategy.parameter_servers(), strategy.max_parameter_servers());
-  ASSIGN_OR_RETURN(const k8s::PodRequest request,
-                   RequestedPods(strategy.pods(), *spec.workers.max, *spec.servers.max));
-  DescribeRequests(request, strategy, spec);
-  spec.priority = strategy.priority();
-  spec.template_name = strategy.pods().template_name();
-  spec.image = options_.image;
-  spec.pull_policy = strategy.pods().image_pull_policy();
-  spec.ttl_seconds_after_finished = kKeptSeconds;
-  const k8s::ObjectAnswer made =
-      k8s::CreateAll(access_->client(),
-                     {{k8s::kTrainingJobs, options_.namespace_name,
-                       k8s::BuildTrainingJob(options_.namespace_name, name, spec,
-                                             {{std::string(k8s::kJobLabel), uid}})}},
-                     context.stop)
-          .at(0);
-  if (made.fault == k8s::Fault::kNotFound) {
-    return FailedPrecondition("the cluster does not know the kind TrainingJob")
-        .Hint("apply what `sluice k8s manifests` prints");
-  }
-  RETURN_IF_ERROR(made.status);
-  owner.name = made.object.name;
-  owner.uid = made.object.uid;
-  return owner;
-}
-
-// Deletes what was created for a job that does not begin after all, except a TrainingJob created by
-// a user.
-void PodCluster::Forget(const JobConfig& config, const JobKeeper::Job& job) {
-  std::vector<k8s::Deletion> deletions;
-  if (!job.service_uid.empty()) {
-    deletions.push_back({k8s::kServices, options_.namespace_name, job.name, job.service_uid, 1});
-  }
-  if (config.training_job_uid().empty()) {
-    deletions.push_back(
-        {k8s::kTrainingJobs, options_.namespace_name, job.owner.name, job.owner.uid, 1});
-  }
-  for (const k8s::ApiAnswer& answer : k8s::DeleteAll(access_->client(), deletions, {})) {
-    if (!answer.ok()) {
-      log::Warn("job={} leaves something behind: {}", job.number, answer.status.message());
-    }
-  }
-}
-
-Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
-                           const JobSecrets& secrets, const std::string& pod_template,
-                           int64_t number, const std::string& uid) {
-  k8s::ApiClient& client = access_->client();
-  const std::string& where = options_.namespace_name;
-  JobKeeper::Job job{uid, PodJobName(number, uid), "", "", options_.image, number};
-  job.secret = job.name + "-master";
-  ASSIGN_OR_RETURN(job.owner, OwnerFor(context, config, job.name, job.secret, uid));
-  const k8s::ObjectAnswer service =
-      k8s::CreateAll(client, {{k8s::kServices, where, JobKeeper::ServiceJson(job, where, 0)}},
-                     context.stop)
-          .at(0);
-  if (!service.ok()) {
-    Forget(config, job);
-    return service.status;
-  }
-  job.service_uid = service.object.uid;
-  PodJobConfig master;
-  master.set_job(number);
-  master.set_uid(uid);
-  ASSIGN_OR_RETURN(std::string token, elastic::MakeJobToken());
-  ASSIGN_OR_RETURN(const elastic::JobKey key, elastic::MakeJobKey(std::move(token)));
-  master.set_token(key.token);
-  master.set_certificate(key.certificate);
-  master.set_private_key(key.private_key);
-  master.set_source_url(config.source_url());
-  master.set_catalog_url(config.catalog_url());
-  master.set_owner(config.owner());
-  ASSIGN_OR_RETURN(*master.mutable_found_at(), k8s::ServiceAddress(service.object));
-  master.set_namespace_name(where);
-  master.set_image(options_.image);
-  master.set_template_json(pod_template);
-  *master.mutable_pods() = config.plan().train().strategy().pods();
-  master.set_priority_class(options_.priority_class);
-  master.set_service(job.name);
-  master.set_service_uid(job.service_uid);
-  master.set_training_job(job.owner.name);
-  master.set_training_job_uid(job.owner.uid);
-  k8s::PodShape shape;
-  shape.namespace_name = where;
-  shape.owner = OwnerOf(master);
-  elastic::ProcessSpec spec;
-  spec.role = elastic::Role::kMaster;
-  spec.name = job.secret;
-  spec.config = master.SerializeAsString();
-  spec.secret = secrets.SerializeAsString();
-  const k8s::PodIdentity identity{uid, spec.role, elastic::kNoIncarnation, {}};
-  ASSIGN_OR_RETURN(const std::string secret, k8s::BuildSecret(shape, identity, spec, job.secret));
-  const k8s::ObjectAnswer kept =
-      k8s::CreateAll(client, {{k8s::kSecrets, where, secret}}, context.stop).at(0);
-  if (!kept.ok()) {
-    Forget(config, job);
-    return kept.status;
+                                   created.status().ToString(), AnswerBytes(created.status())));
+    return created.status();
   }
   {
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};
   }
-  keeper_->Keep(job);
-  return OkStatus();
+  keeper_->Keep(*created);
+  if (context.on_job) {
+    context.on_job(job.id);
+  }
+  return ListenToRow(jobs, job.id);
 }
 
 Result<TrainReport> PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& /*context*/,
@@ -413,17 +296,12 @@ PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
       return found->second;
     }
   }
-  const k8s::ObjectAnswer secret =
-      k8s::GetObject(access_->client(), k8s::kSecrets, options_.namespace_name, job.secret, {});
-  const auto content = k8s::SecretContent(secret.object);
   PodJobConfig config;
   JobSecrets secrets;
-  if (secret.ok() && content.ok() && content->contains("config") && content->contains("secret") &&
-      config.ParseFromString(content->at("config")) &&
-      secrets.ParseFromString(content->at("secret"))) {
-    return {config.catalog_url(), secrets.catalog()};
-  }
-  return {options_.catalog_url, ""};
+  return ReadJobSecret(access_->client(), options_.namespace_name, job.secret, config, secrets, {})
+                 .ok()
+             ? Login{config.catalog_url(), secrets.catalog()}
+             : Login{options_.catalog_url, ""};
 }
 
 void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {

@@ -14,7 +14,6 @@
 
 namespace sluice::plan {
 class Pods;
-class Strategy;
 }  // namespace sluice::plan
 
 namespace sluice::executor {
@@ -66,15 +65,9 @@ class PodCluster final : public Cluster {
   Result<std::string> TemplateFor(const plan::Pods& pods, const std::stop_token& stop) const;
   Status CheckFits(const Context& context, const JobConfig& config,
                    const std::string& pod_template) const;
-  Status MakeJob(const Context& context, const JobConfig& config, const JobSecrets& secrets,
-                 const std::string& pod_template, int64_t number, const std::string& uid);
   void Close(const JobKeeper::Job& job, const Status& why) EXCLUDES(mutex_);
   void CancelDeleted();
-  void Forget(const JobConfig& config, const JobKeeper::Job& job);
   Login LoginOf(const JobKeeper::Job& job) EXCLUDES(mutex_);
-  Result<k8s::Owner> OwnerFor(const Context& context, const JobConfig& config,
-                              const std::string& name, const std::string& secret,
-                              const std::string& uid);
 
   const std::unique_ptr<KubernetesAccess> access_;
   const Options options_;

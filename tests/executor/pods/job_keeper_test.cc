@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "executor/pods/job_objects.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "k8s/api_verbs.h"
@@ -41,7 +42,7 @@ class JobKeeperTest : public ::testing::Test {
     job.secret = job.name + "-master";
     const auto made = k8s::CreateAll(server_.client(),
                                      {{k8s::kServices, server_.namespace_name(),
-                                       JobKeeper::ServiceJson(job, server_.namespace_name(), 0)}},
+                                       JobServiceJson(job, server_.namespace_name(), 0)}},
                                      {});
     EXPECT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
     job.service_uid = made.at(0).object.uid;
