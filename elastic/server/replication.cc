@@ -176,7 +176,7 @@ Status Replication::Send(ServerId server, const std::string& address, uint64_t s
   ASSIGN_OR_RETURN(
       MessageStream connection,
       MessageStream::Connect(address, key_, encryption_->get(),
-                             std::chrono::steady_clock::now() + MessageStream::kConnecting));
+                             std::chrono::steady_clock::now() + MessageStream::kConnecting, stop));
   const Socket control = connection.Control();
   if (!control.open()) {
     return SystemError("a connection to a replica");

@@ -68,8 +68,15 @@ void MessageStream::Buffer::FreeIfLarge() {
 }
 
 Result<MessageStream> MessageStream::Connect(const std::string& address, const JobKey& key,
-                                             const Encryption* encryption, Deadline until) {
+                                             const Encryption* encryption, Deadline until,
+                                             const std::stop_token& stop) {
   ASSIGN_OR_RETURN(Socket socket, ConnectToServer(address));
+  const Socket control = Socket::Duplicate(socket.descriptor());
+  if (!control.open()) {
+    return SystemError("a connection");
+  }
+  const std::stop_callback end(
+      stop, [&control] { static_cast<void>(shutdown(control.descriptor(), SHUT_RDWR)); });
   if (!WaitFor(socket.descriptor(), POLLOUT, until)) {
     return Unavailable("there was no answer in time");
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
@@ -35,9 +36,10 @@ class MessageStream {
   MessageStream() = default;  // closed
   // Connects to a server of the job, and is admitted. `address`: "HOST:PORT" with a numeric host,
   // "unix:PATH" or "unix-abstract:NAME". `encryption`: of `key`; may be null.
-  // PermissionDenied, FailedPrecondition: refused; Unavailable: nobody answers there.
+  // PermissionDenied, FailedPrecondition: refused; Unavailable: nobody answers there, or `stop`.
   static Result<MessageStream> Connect(const std::string& address, const JobKey& key,
-                                       const Encryption* encryption, Deadline until);
+                                       const Encryption* encryption, Deadline until,
+                                       const std::stop_token& stop = {});
   // The other end: admits who opened this socket, whose first byte has not been read yet.
   static Result<MessageStream> Accept(Socket socket, const JobKey& key,
                                       const Encryption* encryption, Deadline until);
