@@ -208,12 +208,13 @@ Status Replication::Send(ServerId server, const std::string& address, uint64_t s
     if (reply.refused()) {
       given_up_ = true;
       role_ = std::make_shared<Role>();
-    } else {
-      ++arrivals_;
-      found->second->queue.erase(
-          found->second->queue.begin(),
-          found->second->queue.begin() + static_cast<std::ptrdiff_t>(entries.size()));
+      changed_.notify_all();
+      return Status();  // it would be refused again
     }
+    ++arrivals_;
+    found->second->queue.erase(
+        found->second->queue.begin(),
+        found->second->queue.begin() + static_cast<std::ptrdiff_t>(entries.size()));
     changed_.notify_all();
   }
 }

@@ -83,7 +83,7 @@ class Replication {
   };
 
   void Follow(ServerId server, const std::string& address) REQUIRES(mutex_);
-  // Sends until `stop`, or until the connection fails.
+  // Sends until `stop` or a refusal; an error: the connection has failed.
   Status Send(ServerId server, const std::string& address, uint64_t stream,
               const std::stop_token& stop);
   // Waits for some; as many as one message takes. None: `stop`.

@@ -301,5 +301,14 @@ TEST_P(ReplicationFaults, APushOutlivesWhateverAFollowerDoes) {
   EXPECT_TRUE(std::is_sorted(taken.begin(), taken.end()));
 }
 
+TEST_P(ReplicationFaults, AServerThatIsRefusedShipsNoMore) {
+  follower_.Will({Fault::kRefuses});
+  Change(followed_, ParameterControl::Phase::kCreate);
+  when_asked_ = [this] { stop_.request_stop(); };
+  EXPECT_FALSE(PushBatch(*Worker(), 0).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(follower_.shipments(), 1);
+}
+
 }  // namespace
 }  // namespace sluice::elastic
