@@ -161,7 +161,8 @@ Status MessageStream::SendError(const Status& error, Deadline until) {
 Status MessageStream::SendFrame(const google::protobuf::MessageLite& message, Kind kind,
                                 Deadline until) {
   const size_t bytes = message.ByteSizeLong();
-  if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
+  // A worker's exchange has been checked, and may be sent on to a replica.
+  if (bytes > static_cast<size_t>(kMaxMessageBytes + kEnvelopeBytes)) {
     return TooLarge("a message", bytes);
   }
   const Header header{static_cast<uint32_t>(bytes), kind};

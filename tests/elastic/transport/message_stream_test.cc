@@ -259,8 +259,8 @@ TEST_P(EachWay, ALostEndIsNoticed) {
 TEST_P(EachWay, AMessageThatIsTooLongIsNotSent) {
   const Streams streams("token", GetParam());
   MessageStream stream = streams.Connect("token").value();
-  EXPECT_EQ(stream.Send(MessageOf(std::string(kMaxMessageBytes, 'x')), InTime()).code(),
-            Code::kResourceExhausted);
+  const std::string text(kMaxMessageBytes + kEnvelopeBytes, 'x');
+  EXPECT_EQ(stream.Send(MessageOf(text), InTime()).code(), Code::kResourceExhausted);
   HelloProto answer;
   ASSERT_TRUE(stream.Send(MessageOf("text"), InTime()).ok());
   ASSERT_TRUE(stream.Receive(&answer, InTime()).ok());
