@@ -110,8 +110,13 @@ Result<LeaseClaim::View> LeaseClaim::Write(const Object* lease, const std::strin
   View view;
   if (answer.fault == Fault::kConflict || answer.fault == Fault::kAlreadyExists ||
       answer.fault == Fault::kNotFound) {
-    held_until_.reset();  // another process was faster; the next round shows which
-    return view;
+    // Another process was faster; or this one was, and has asked again because the answer was late.
+    std::optional<Object> there;
+    Result<View> now = Observe(stop, there);
+    if (!now.ok() || !now->ours) {
+      held_until_.reset();
+    }
+    return now;
   }
   RETURN_IF_ERROR(answer.status);
   view.holder = holder;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "k8s/api_verbs.h"
+#include "k8s/lease.h"
 #include "tests/k8s/tested_api_server.h"
 
 namespace sluice::k8s {
@@ -94,6 +95,33 @@ TEST_F(ApiClientTest, ConnectionsThatFallSilentAreGivenUpTogether) {
   EXPECT_TRUE(WhileTimePasses([&] { return ListPods(); }).ok());
   EXPECT_TRUE(WhileTimePasses([&] { return Create({"f", "g", "h"}); }).back().ok());
   EXPECT_LT(server_.clock().Now() - begin, seconds(8));
+}
+
+// The request is sent again after four seconds, as if the far end had not received it.
+TEST_F(ApiClientTest, WhatWasDoneBeforeItsAnswerWasOverdueIsDoneOnce) {
+  ASSERT_TRUE(WhileTimePasses([&] { return Create({"a"}); })[0].ok());
+  fake().Make(Trouble::kKeepAnswer, "create", "pods");
+  const auto made = WhileTimePasses([&] { return Create({"b"}); });
+  ASSERT_TRUE(made[0].ok()) << made[0].status.ToString();
+  EXPECT_EQ(fake().Asked("create", "pods"), 3);
+  EXPECT_TRUE(ListPods().ok());
+  fake().Make(Trouble::kKeepAnswer, "delete", "pods");
+  const std::string uid = made[0].object.uid;
+  const auto gone = WhileTimePasses([&] {
+    return DeleteAll(client(), {{kPods, server_.namespace_name(), "b", uid}}, {});
+  });
+  EXPECT_TRUE(gone[0].ok()) << gone[0].status.ToString();
+  EXPECT_EQ(fake().Asked("delete", "pods"), 2);
+}
+
+// It is renewed, but the answer is overdue, and the second request conflicts with the first.
+TEST_F(ApiClientTest, ALeaseIsNotLostToItsOwnHolder) {
+  LeaseClaim claim(client(), {server_.namespace_name(), "keeper", "one", 60});
+  ASSERT_TRUE(claim.Round({})->ours);
+  fake().Make(Trouble::kKeepAnswer, "update", "leases");
+  EXPECT_TRUE(WhileTimePasses([&] { return claim.Round({}); })->ours);
+  EXPECT_EQ(fake().Asked("update", "leases"), 2);
+  EXPECT_TRUE(claim.Held());
 }
 
 TEST_F(ApiClientTest, AnAnswerWithoutAnEndIsBrokenOff) {

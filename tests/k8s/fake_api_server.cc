@@ -320,6 +320,10 @@ bool FakeApiServer::Answer(int socket, const Request& request) {
     case Trouble::kLoseAnswer:
       Do(request);
       return false;
+    case Trouble::kKeepAnswer:
+      Do(request);
+      WaitForEnd();
+      return false;
     case Trouble::kCloseBefore:
       return false;
     case Trouble::kSayNothing:

@@ -21,6 +21,7 @@ class FakeApiServer {
     kTooManyRequests,  // 429, Retry-After 7
     kServerError,      // 500
     kLoseAnswer,       // does it, then closes the connection
+    kKeepAnswer,       // does it and never answers
     kCloseBefore,      // does nothing and closes the connection
     kSayNothing,       // reads the request and never answers
     kEndlessAnswer,    // a body without an end
