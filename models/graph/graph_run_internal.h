@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -87,7 +88,8 @@ class GraphRun {
   std::vector<bool> CountReaders();
   Status CheckOfLoss(const GraphInput& input, const std::vector<bool>& of_output) const;
   Status CheckReaders(const GraphTable& table) const;
-  static bool ReadsByIds(const Step& step, const GraphTable& table);
+  using TableInputs = std::unordered_set<std::string_view>;  // names of features
+  static bool ReadsByIds(const Step& step, const TableInputs& own);
   Status CheckTables() const;
   Status AddTensor(const std::string& name);
   Status PlanStep(Step* step);

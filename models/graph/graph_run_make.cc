@@ -324,10 +324,9 @@ Status GraphRun::CheckReaders(const GraphTable& table) const {
   return OkStatus();
 }
 
-// Whether the node, whose first input is the table, reads it only by ids that are its rows.
-bool GraphRun::ReadsByIds(const Step& step, const GraphTable& table) {
+// Whether the node, whose first input is a table, reads it only by ids of its `own` inputs.
+bool GraphRun::ReadsByIds(const Step& step, const TableInputs& own) {
   const GraphNode& node = *step.node;
-  const std::set<std::string_view> own(table.inputs().begin(), table.inputs().end());
   if (node.op_type() == "Gather") {
     return step.attributes.Integer("axis", 0) == 0 && own.contains(node.inputs(1));
   }
@@ -344,10 +343,15 @@ bool GraphRun::ReadsByIds(const Step& step, const GraphTable& table) {
 }
 
 Status GraphRun::CheckTables() const {
-  std::unordered_map<std::string, const GraphTable*> tables;
+  struct Known {
+    const GraphTable* table;
+    TableInputs inputs;
+  };
+  std::unordered_map<std::string, Known> tables;
   for (const GraphTable& table : graph_.tables()) {
-    tables.emplace(ValueOf(table), &table);
     RETURN_IF_ERROR(CheckReaders(table));
+    tables.emplace(ValueOf(table),
+                   Known{&table, TableInputs(table.inputs().begin(), table.inputs().end())});
   }
   for (const Step& step : steps_) {
     const GraphNode& node = *step.node;
@@ -356,10 +360,11 @@ Status GraphRun::CheckTables() const {
       if (table == tables.end()) {
         continue;
       }
-      if (k != 0 || !ReadsByIds(step, *table->second)) {
+      if (k != 0 || !ReadsByIds(step, table->second.inputs)) {
         return InvalidArgument(fmt::format(
             "{}: table '{}' can only be read by Gather or EmbeddingBag with the ids of '{}'",
-            NameOf(node), table->second->name(), fmt::join(table->second->inputs(), "', '")));
+            NameOf(node), table->second.table->name(),
+            fmt::join(table->second.table->inputs(), "', '")));
       }
     }
   }
