@@ -1,0 +1,100 @@
+#include "planner/compile/child_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace sluice::planner {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What a program sees of this process.
+TEST(ChildProgram, HasNeitherOurEnvironmentNorOurDescriptorsNorFiles) {
+  const auto end = RunChildProgram(
+      {"/bin/sh", "-c",
+       "env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD=; ls /proc/self/fd | wc -l; "
+       "(echo x > /tmp/sluice_child_program); cat >&3"},
+      "input", ProgramLimits(), {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->answer, "input");
+  EXPECT_THAT(end->printed, HasSubstr("5\n"));  // four, and the folder itself
+}
+
+// Its number is 1 where the kernel gives it a namespace of its own.
+bool HasOwnNamespace() {
+  const auto end = RunChildProgram({"/bin/sh", "-c", "echo $$"}, "", ProgramLimits(), {});
+  return end.ok() && end->printed == "1\n";
+}
+
+// A gateway's environment may hold a password of its database.
+TEST(ChildProgram, SeesNoOtherProcess) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  const pid_t other = fork();
+  if (other == 0) {
+    execle("/bin/sleep", "sleep", "1000", nullptr,
+           std::array<const char*, 2>{"PGPASSWORD=of the gateway", nullptr}.data());
+    _exit(1);
+  }
+  const auto end = RunChildProgram(
+      {"/bin/sh", "-c", "cat /proc/[0-9]*/environ; kill -9 " + std::to_string(other) + "; echo done"},
+      "", ProgramLimits(), {});
+  EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_THAT(end->printed, HasSubstr("done"));
+  EXPECT_THAT(end->printed, ::testing::Not(HasSubstr("of the gateway")));
+}
+
+TEST(ChildProgram, EndsAsItDid) {
+  const auto how = [](const std::string& script) {
+    const auto end = RunChildProgram({"/bin/sh", "-c", script}, "", ProgramLimits(), {});
+    EXPECT_TRUE(end.ok());
+    return std::pair(end->how, end->code);
+  };
+  EXPECT_EQ(how("exit 7"), std::pair(ProgramEnd::How::kExited, 7));
+  EXPECT_EQ(how("sh -c 'kill -SEGV $$'; exit 3"), std::pair(ProgramEnd::How::kExited, 3));
+}
+
+// A session of its own is no way out.
+TEST(ChildProgram, LeavesNothingRunning) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  const std::string name = "1000." + std::to_string(getpid());
+  const auto end = RunChildProgram(
+      {"/bin/sh", "-c", "setsid sleep " + name + " >/dev/null 2>&1 3>&- & sleep 0.1; echo begun"}, "",
+      ProgramLimits(), {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_THAT(end->printed, HasSubstr("begun"));
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream in(process.path() / "cmdline");
+    std::string command;
+    std::getline(in, command, '\n');  // nothing of a process that has just ended
+    EXPECT_EQ(command.find(std::string("sleep\0", 6) + name), std::string::npos)
+        << process.path() << " is left";
+  }
+}
+
+TEST(ChildProgram, IsKilledWithWhatItHasStarted) {
+  ProgramLimits limits;
+  limits.seconds = 0.3;
+  const auto end = RunChildProgram({"/bin/sh", "-c", "sleep 1000 & sleep 1000"}, "", limits, {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->how, ProgramEnd::How::kOutOfTime);
+}
+
+}  // namespace
+}  // namespace sluice::planner
