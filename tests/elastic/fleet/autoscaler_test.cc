@@ -4,93 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
+#include <utility>
+#include <vector>
 
 #include "elastic/fleet/fragmentation.h"
+#include "tests/elastic/fleet/sharing_cluster.h"
 
 namespace sluice::elastic {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kGiga = int64_t{1} << 30;
-
-// A cluster that carries out the autoscaler's decisions at once; victims end when Settle is called.
-class Cluster {
- public:
-  explicit Cluster(int nodes = 1, double cpu = 10, int64_t memory = 100 * kGiga, double gpu = 0) {
-    for (int i = 0; i < nodes; ++i) {
-      state.nodes.push_back({"n" + std::to_string(i), {cpu, memory, gpu}, false});
-    }
-  }
-  int Job(uint32_t min, uint32_t max, int priority = 0, Capacity worker = {1, kGiga, 0}) {
-    ClusterJob job;
-    job.name = "job" + std::to_string(state.jobs.size());
-    job.min = min;
-    job.max = max;
-    job.priority = priority;
-    job.arrival = now;
-    job.worker = worker;
-    state.jobs.push_back(job);
-    return static_cast<int>(state.jobs.size()) - 1;
-  }
-  void Run(int job, int count, int node = 0, bool worker = true) {
-    for (int i = 0; i < count; ++i) {
-      ClusterProcess process;
-      process.name = "p" + std::to_string(state.processes.size());
-      process.node = node;
-      process.job = job;
-      process.worker = worker;
-      process.request =
-          job >= 0 ? state.jobs[static_cast<size_t>(job)].worker : Capacity{1, kGiga, 0};
-      process.started = now;
-      state.processes.push_back(process);
-    }
-  }
-  ScalingDecision Decide() {
-    ScalingDecision decision = Autoscale(state, options, history, now);
-    history = decision.history;
-    for (const size_t victim : decision.victims) {
-      state.processes[victim].terminating = true;
-    }
-    for (const auto& [process, node] : decision.puts) {
-      state.processes[process].node = node;
-    }
-    for (const ScalingDecision::Start& start : decision.starts) {
-      Run(start.job, 1, start.node);
-    }
-    return decision;
-  }
-  void Pass(double seconds) {
-    now += std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
-  }
-  void Settle() {
-    std::erase_if(state.processes, [](const ClusterProcess& p) { return p.terminating; });
-  }
-  int Workers(int job) const {
-    return static_cast<int>(std::count_if(
-        state.processes.begin(), state.processes.end(), [job](const ClusterProcess& p) {
-          return p.job == job && p.worker && !p.terminating && p.node != ClusterProcess::kNone;
-        }));
-  }
-  // Repeats until nothing changes.
-  void Converge() {
-    for (int i = 0; i < 20; ++i) {
-      Decide();
-      Settle();
-      Pass(5);
-    }
-  }
-
-  ClusterState state;
-  AutoscalerOptions options;
-  AutoscalerHistory history;
-  TimePoint now = std::chrono::hours(1);
-};
-
 // A further server that has no room does not end the job that asked for it.
 TEST(Autoscaler, AWaitingServerIsNotWorthTheJob) {
-  Cluster full(1, 3);
+  SharingCluster full(1, 3);
   const int job = full.Job(2, 4);
   full.Run(job, 1, 0, false);
   full.Run(job, 2);
@@ -111,7 +38,7 @@ TEST(Autoscaler, A1_Fulfilment) {
 // The last slot goes to the job that is furthest below its limit, then to the one that asks for
 // less.
 TEST(Autoscaler, A2_WhoGetsTheNextSlot) {
-  Cluster by_fulfilment(1, 5);
+  SharingCluster by_fulfilment(1, 5);
   by_fulfilment.Job(1, 3);
   by_fulfilment.Job(1, 20);
   by_fulfilment.Run(0, 2);
@@ -125,7 +52,7 @@ TEST(Autoscaler, A2_WhoGetsTheNextSlot) {
   const std::vector<std::pair<Capacity, Capacity>> less_and_more = {
       {none, gpu}, {none, cpu}, {none, memory}, {cpu, gpu}, {memory, cpu}};
   for (const auto& [less, more] : less_and_more) {
-    Cluster ties(1, 4 + 3 * less.cpu, 100 * kGiga, 10);
+    SharingCluster ties(1, 4 + 3 * less.cpu, 100 * kGiga, 10);
     ties.state.nodes[0].capacity.cpu = 2 * more.cpu - more.cpu + 2 * less.cpu;  // of each 1, and 1
     ties.Job(1, 10, 0, more);
     ties.Job(1, 10, 0, less);
@@ -137,14 +64,14 @@ TEST(Autoscaler, A2_WhoGetsTheNextSlot) {
 
 TEST(Autoscaler, A3_StopsExactlyAtTheAllowedLoad) {
   for (const auto& [load, expected] : {std::pair(1.0, 10), std::pair(0.8, 8), std::pair(0.9, 9)}) {
-    Cluster cluster;
+    SharingCluster cluster;
     cluster.options.load = load;
     cluster.Job(1, 10);
     cluster.Run(0, 10);
     cluster.Decide();
     EXPECT_EQ(cluster.Workers(0), expected) << load;
   }
-  Cluster foreground;
+  SharingCluster foreground;
   foreground.options.load = 0.5;
   foreground.Job(2, 10);
   foreground.Run(0, 6);
@@ -154,22 +81,22 @@ TEST(Autoscaler, A3_StopsExactlyAtTheAllowedLoad) {
 }
 
 TEST(Autoscaler, A4_NoMemoryNoNodeNoGpu) {
-  Cluster memory(1, 10, 2 * kGiga);
+  SharingCluster memory(1, 10, 2 * kGiga);
   memory.Job(1, 10);
   memory.Converge();
   EXPECT_EQ(memory.Workers(0), 2);
-  Cluster nodes(4, 3);  // 12 processors, but no node has 4 free
+  SharingCluster nodes(4, 3);  // 12 processors, but no node has 4 free
   nodes.Job(1, 10, 0, {4, kGiga, 0});
   nodes.Converge();
   EXPECT_EQ(nodes.Workers(0), 0);
-  Cluster gpu(1, 10, 100 * kGiga, 3);
+  SharingCluster gpu(1, 10, 100 * kGiga, 3);
   gpu.Job(1, 10, 0, {1, kGiga, 1});
   gpu.Converge();
   EXPECT_EQ(gpu.Workers(0), 3);
 }
 
 TEST(Autoscaler, A5_MoreThanTheLargestNumberShrinksToIt) {
-  Cluster cluster;
+  SharingCluster cluster;
   cluster.Job(1, 3);
   cluster.Run(0, 7);
   const ScalingDecision decision = cluster.Decide();
@@ -180,7 +107,7 @@ TEST(Autoscaler, A5_MoreThanTheLargestNumberShrinksToIt) {
 // Servers with 4 processors and workers with 5: on the fullest node, which is the small one, both
 // servers would leave no room for a worker, and room on the large node would stay unused.
 TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
-  Cluster cluster(0);
+  SharingCluster cluster(0);
   cluster.state.nodes = {{"small", {11.6, 100 * kGiga, 0}, false},
                          {"large", {23.6, 100 * kGiga, 0}, false}};
   cluster.Job(1, 10, 0, {5, kGiga, 0});
@@ -201,7 +128,7 @@ TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
 }
 
 TEST(Autoscaler, A8_AJobThatArrivesWhenAllIsTakenGetsItsShareAtOnce) {
-  Cluster cluster(1, 12);
+  SharingCluster cluster(1, 12);
   cluster.Job(1, 20);
   cluster.Job(1, 20);
   cluster.Converge();
@@ -219,7 +146,7 @@ TEST(Autoscaler, A8_AJobThatArrivesWhenAllIsTakenGetsItsShareAtOnce) {
 }
 
 TEST(Autoscaler, A8_ServersAndTheSmallestNumberComeTogetherOrNotAtAll) {
-  Cluster cluster(1, 10);
+  SharingCluster cluster(1, 10);
   cluster.Job(4, 20, 0);
   cluster.Run(0, 10);
   cluster.Job(4, 20, 0);
@@ -234,7 +161,7 @@ TEST(Autoscaler, A8_ServersAndTheSmallestNumberComeTogetherOrNotAtAll) {
 }
 
 TEST(Autoscaler, A9_AJobThatIsNearlyDoneGetsNoMore) {
-  Cluster cluster;
+  SharingCluster cluster;
   cluster.Job(1, 10);
   cluster.Run(0, 2);
   cluster.state.jobs[0].throughput = {{2, 1000}};
@@ -247,7 +174,7 @@ TEST(Autoscaler, A9_AJobThatIsNearlyDoneGetsNoMore) {
 }
 
 TEST(Autoscaler, A10_NobodyGrowsPastTheKnee) {
-  Cluster cluster(1, 32);
+  SharingCluster cluster(1, 32);
   cluster.Job(1, 30);
   cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}, {12, 840}};
   cluster.Job(1, 12);
@@ -256,116 +183,11 @@ TEST(Autoscaler, A10_NobodyGrowsPastTheKnee) {
   EXPECT_EQ(cluster.Workers(1), 12);  // the other job can use the rest
 }
 
-TEST(Autoscaler, A10_AMeasurementThatVariesMovesNobody) {
-  Cluster cluster(1, 32);
-  cluster.Job(1, 30);
-  cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}};
-  cluster.Run(0, 9);
-  for (const double ninth : {815, 812, 818, 811}) {
-    cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}, {9, ninth}};
-    cluster.Converge();
-    EXPECT_EQ(cluster.Workers(0), 9);
-  }
-  cluster.state.jobs[0].throughput = {{1, 100}, {8, 800}, {9, 805}};
-  const ScalingDecision decision = cluster.Decide();
-  EXPECT_EQ(decision.targets[0].workers, 8U);
-  EXPECT_EQ(decision.targets[0].reason,
-            "one more would add less than 20 % of the first one's rows");
-}
-
-TEST(Autoscaler, OfJobsOfTheSameSecondTheOneThatRunsStays) {
-  Cluster cluster(1, 4);
-  cluster.Job(4, 8);
-  cluster.Job(1, 3);
-  cluster.Run(1, 3);
-  cluster.Converge();
-  EXPECT_EQ(cluster.Workers(1), 3);
-  EXPECT_EQ(cluster.Workers(0), 0);
-}
-
-TEST(Autoscaler, OfJobsOfTheSameSecondTheOneWhoseWorkersAreBeingStartedKeepsThem) {
-  Cluster cluster(1, 6);
-  cluster.options.hysteresis_seconds = 0;
-  const int other = cluster.Job(4, 4), first = cluster.Job(4, 4);
-  cluster.state.jobs[static_cast<size_t>(first)].granted = 4;
-  cluster.Run(first, 3);  // the fourth one has no node yet
-  const ScalingDecision decision = cluster.Decide();
-  EXPECT_EQ(decision.targets[static_cast<size_t>(first)].workers, 4U);
-  EXPECT_EQ(decision.targets[static_cast<size_t>(other)].workers, 0U);
-  EXPECT_TRUE(decision.victims.empty());
-}
-
-TEST(Autoscaler, A11_RoomThatComesAndGoesIsNotChased) {
-  Cluster cluster;
-  cluster.Job(1, 10);
-  cluster.Run(ClusterProcess::kNone, 5, 0, false);
-  cluster.Converge();
-  EXPECT_EQ(cluster.Workers(0), 5);
-  int changes = 0;
-  const auto comes_and_goes = [](const ClusterProcess& process) {
-    return process.name == "comes and goes";
-  };
-  for (int round = 0; round < 40; ++round) {  // four foreground processes for 3 s, then 3 s without
-    if (round % 2 == 0) {
-      cluster.Run(ClusterProcess::kNone, 4, ClusterProcess::kNone, false);
-      for (size_t i = cluster.state.processes.size() - 4; i < cluster.state.processes.size(); ++i) {
-        cluster.state.processes[i].name = "comes and goes";
-      }
-      changes += cluster.Decide().victims.empty() ? 0 : 1;
-      cluster.Settle();
-      cluster.Decide();
-      for (const ClusterProcess& process : cluster.state.processes) {
-        EXPECT_NE(process.node, ClusterProcess::kNone);  // never starved
-      }
-    } else {
-      std::erase_if(cluster.state.processes, comes_and_goes);
-    }
-    for (int second = 0; second < 3; ++second) {
-      cluster.Pass(1);
-      changes += cluster.Decide().starts.empty() ? 0 : 1;
-    }
-  }
-  EXPECT_LE(changes, 7);  // three growths, until the job has learnt to wait for longer than 3 s
-}
-
-TEST(Autoscaler, RoomThatStaysIsUsedSoon) {
-  Cluster cluster;
-  cluster.Job(1, 10);
-  cluster.Run(ClusterProcess::kNone, 5, 0, false);
-  cluster.Converge();
-  cluster.Pass(100);
-  std::erase_if(cluster.state.processes,
-                [](const ClusterProcess& process) { return process.job == ClusterProcess::kNone; });
-  EXPECT_TRUE(cluster.Decide().starts.empty());
-  cluster.Pass(0.5);
-  EXPECT_EQ(cluster.Decide().starts.size(), 5U);
-}
-
-// The pods of a grant appear one by one.
-TEST(Autoscaler, A11_AGrantThatStartsSlowlyStays) {
-  Cluster cluster(1, 8);
-  const int a = cluster.Job(1, 8), b = cluster.Job(1, 8);
-  cluster.Run(a, 4);
-  cluster.Run(b, 2);
-  cluster.state.jobs[1].granted = 4;
-  ScalingDecision decision =
-      Autoscale(cluster.state, cluster.options, cluster.history, cluster.now);
-  EXPECT_EQ(decision.targets[0].workers, 4U);
-  EXPECT_EQ(decision.targets[1].workers, 4U);
-  EXPECT_EQ(decision.starts.size(), 2U);
-  EXPECT_TRUE(decision.victims.empty());
-  // But what has no place any more is taken back.
-  cluster.state.nodes[0].capacity.cpu = 6;
-  decision = Autoscale(cluster.state, cluster.options, cluster.history, cluster.now);
-  EXPECT_EQ(decision.targets[0].workers + decision.targets[1].workers, 6U);
-  EXPECT_TRUE(decision.starts.empty());
-}
-
 // However the workers of two jobs lie on two full nodes, each with some of both: a service takes
 // two places of one node, the jobs lose one worker each, and no other has to move.
 TEST(Autoscaler, AServiceEndsAsManyWorkersAsItNeeds) {
   for (unsigned arrangement = 0; arrangement < 1U << 8; ++arrangement) {
-    Cluster cluster(2, 4);
+    SharingCluster cluster(2, 4);
     cluster.Job(1, 8);
     cluster.Job(1, 8);
     std::array<std::array<int, 2>, 2> count{};  // by node, by job
@@ -385,41 +207,8 @@ TEST(Autoscaler, AServiceEndsAsManyWorkersAsItNeeds) {
   }
 }
 
-TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
-  Cluster cluster;
-  cluster.Job(1, 10);
-  cluster.Run(0, 10);
-  cluster.Run(ClusterProcess::kNone, 3, ClusterProcess::kNone, false);
-  EXPECT_EQ(cluster.Decide().victims.size(), 3U);
-  for (ClusterProcess& process : cluster.state.processes) {
-    process.cost = process.terminating ? 100 : 0;  // would be victims if not ending
-  }
-  for (int i = 0; i < 5; ++i) {
-    const ScalingDecision decision = cluster.Decide();
-    EXPECT_TRUE(decision.victims.empty());
-    EXPECT_TRUE(decision.puts.empty());  // nothing is placed where something is still ending
-    EXPECT_EQ(decision.targets[0].workers, 7U);
-  }
-  cluster.Settle();
-  EXPECT_EQ(cluster.Decide().puts.size(), 3U);
-}
-
-TEST(Autoscaler, A12_WhatEndsIsPlannedForAndNotUsedBeforeItIsGone) {
-  Cluster cluster;
-  cluster.options.hysteresis_seconds = 0;
-  cluster.Job(1, 10);
-  cluster.Run(0, 6);
-  cluster.Run(ClusterProcess::kNone, 4, 0, false);
-  cluster.state.processes.back().terminating = true;
-  const ScalingDecision decision = cluster.Decide();
-  EXPECT_EQ(decision.targets[0].workers, 7U);
-  EXPECT_TRUE(decision.starts.empty());
-  cluster.Settle();
-  EXPECT_EQ(cluster.Decide().starts.size(), 1U);
-}
-
 TEST(Autoscaler, A13_MoreMemoryAfterOutOfMemoryAndNothingNewOnASuspectNode) {
-  Cluster cluster(2, 4, 8 * kGiga);
+  SharingCluster cluster(2, 4, 8 * kGiga);
   cluster.state.nodes[0].suspect = true;
   cluster.Job(1, 20, 0, {1, 2 * kGiga, 0});
   cluster.state.jobs[0].out_of_memory = 1;
@@ -435,7 +224,7 @@ TEST(Autoscaler, A13_MoreMemoryAfterOutOfMemoryAndNothingNewOnASuspectNode) {
 }
 
 TEST(Autoscaler, HigherPrioritiesTakeWorkersAndInNeedTheLastOne) {
-  Cluster cluster(1, 4);
+  SharingCluster cluster(1, 4);
   cluster.Job(1, 4, 0);
   cluster.Converge();
   EXPECT_EQ(cluster.Workers(0), 4);
@@ -450,7 +239,7 @@ TEST(Autoscaler, HigherPrioritiesTakeWorkersAndInNeedTheLastOne) {
 }
 
 TEST(Autoscaler, VictimsAreThoseThatLoseLeast) {
-  Cluster cluster(3, 2);
+  SharingCluster cluster(3, 2);
   cluster.Job(1, 6);
   for (int node = 0; node < 3; ++node) {
     cluster.Run(0, 1, node);
@@ -466,7 +255,7 @@ TEST(Autoscaler, VictimsAreThoseThatLoseLeast) {
 }
 
 TEST(Autoscaler, WeightsShareInTheirProportion) {
-  Cluster cluster(1, 30);
+  SharingCluster cluster(1, 30);
   cluster.Job(1, 30);
   cluster.Job(1, 30);
   cluster.state.jobs[0].weight = 2;
