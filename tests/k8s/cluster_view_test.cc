@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <utility>
+#include <string>
+#include <vector>
 
-#include "k8s/pod_labels.h"
+#include "tests/k8s/cluster_view_fixture.h"
 
 namespace sluice::k8s {
 namespace {
@@ -15,92 +16,6 @@ namespace {
 using elastic::ClusterProcess;
 using elastic::Role;
 using testing::ElementsAre;
-
-constexpr elastic::AutoscalerOptions kAtOnce = {.hysteresis_seconds = 0};
-
-// A small cluster, described as the API server describes it.
-class ClusterViewTest : public testing::Test {
- protected:
-  static ObjectChange Change(const std::string& json,
-                             ObjectChange::Kind kind = ObjectChange::Kind::kAppeared) {
-    Result<Object> object = ReadObject(json, "an object");
-    EXPECT_TRUE(object.ok()) << object.status().ToString();
-    return {kind, object.ok() ? *object : Object()};
-  }
-  void Node(const std::string& name, int cpu, const std::string& spec = "{}", int pods = 110) {
-    view_.OnNode(Change(fmt::format(
-        R"({{"metadata": {{"name": "{0}", "uid": "{0}", "labels": {{"name": "{0}"}}}}, "spec": {1},
-             "status": {{"allocatable": {{"cpu": "{2}", "memory": "100Gi", "pods": "{3}"}}}}}})",
-        name, spec, cpu, pods)));
-  }
-  void Job(const std::string& name, int min, int max, const std::string& status = "{}",
-           const std::string& more = "") {
-    view_.OnTrainingJob(Change(fmt::format(
-        R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}-uid",
-                           "creationTimestamp": "2026-01-01T00:00:0{5}Z"}},
-             "spec": {{"statement": "SELECT 1", "source": {{"secretName": "s"}},
-                       "workers": {{"min": {1}, "max": {2}}}{4}}}, "status": {3}}})",
-        name, min, max, status, more, ++jobs_)));
-  }
-  // `node` "": it waits.
-  void Pod(const std::string& name, const std::string& node, const std::string& labels,
-           const std::string& more_spec = "", int priority = 0, bool leaving = false,
-           const std::string& cpu = "1") {
-    view_.OnPod(Change(fmt::format(
-        R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}", "labels": {2}{5}}},
-             "spec": {{{1}"priority": {4}{3}, "containers": [{{"resources": {{"requests":
-                 {{"cpu": "{6}"}}}}}}]}},
-             "status": {{"phase": "Pending", "conditions": [
-                 {{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}}]}}}})",
-        name, node.empty() ? "" : fmt::format(R"("nodeName": "{}", )", node), labels, more_spec,
-        priority, leaving ? R"(, "deletionTimestamp": "2026-01-01T00:00:00Z")" : "", cpu)));
-  }
-  void Worker(const std::string& job, const std::string& node, bool leaving = false) {
-    const std::string name = fmt::format("{}-worker-{}", job, ++workers_);
-    Pod(name, node, Labels(job, Role::kWorker, workers_), "", -100, leaving);
-  }
-  void Gone(const std::string& pod) {
-    view_.OnPod(Change(
-        fmt::format(
-            R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}"}}, "spec": {{}}}})",
-            pod),
-        ObjectChange::Kind::kGone));
-  }
-  static std::string Labels(const std::string& job, Role role, uint64_t number) {
-    std::string json;
-    for (const auto& [key, value] :
-         LabelsOf({job + "-uid", role, elastic::Incarnation(number), elastic::ServerId::First()})) {
-      json += fmt::format(R"({}"{}": "{}")", json.empty() ? "" : ", ", key, value);
-    }
-    return "{" + json + "}";
-  }
-  void Service(const std::string& name, const std::string& node, const std::string& more_spec = "",
-               int priority = 0) {
-    Pod(name, node, "{}", more_spec, priority);
-  }
-  std::map<std::string, Grant> Grants(const elastic::AutoscalerOptions& options = kAtOnce) {
-    const ClusterView::Snapshot snapshot = view_.Make();
-    std::map<std::string, Grant> grants;
-    for (const auto& [index, grant] :
-         ChangedGrants(snapshot, elastic::Autoscale(snapshot.state, options, {}, {}))) {
-      Grant& granted = grants[snapshot.jobs[index].name] = grant;
-      reasons_[snapshot.jobs[index].name] = std::exchange(granted.reason, "");
-      nodes_[snapshot.jobs[index].name] = std::exchange(granted.nodes, {});
-    }
-    return grants;
-  }
-  static Grant Workers(uint32_t workers, std::vector<std::string> give_up = {}) {
-    return {workers, std::move(give_up), {}};
-  }
-
-  ClusterView view_;
-  std::map<std::string, std::string> reasons_;  // of the last grants, by job
-  std::map<std::string, std::vector<std::string>> nodes_;
-  int jobs_ = 0;
-  uint64_t workers_ = 0;
-};
-
-using Granted = std::map<std::string, Grant>;
 
 TEST_F(ClusterViewTest, IdleRoomIsSharedByEqualJobs) {
   Node("n1", 4);
@@ -311,93 +226,6 @@ TEST_F(ClusterViewTest, APriorityTakesFromLowerJobsDownToTheirMinimum) {
   EXPECT_EQ(grants.at("low").workers, 2U);
   EXPECT_EQ(grants.at("low").give_up.size(), 4U);
   EXPECT_EQ(grants.at("high").workers, 0U) << "its places are not free yet";
-}
-
-// Its master stays even without workers, so only a suspension makes room.
-TEST_F(ClusterViewTest, AJobThatCanIsSuspendedForAHigherOne) {
-  Node("n1", 6);
-  elastic::AutoscalerOptions at_once = kAtOnce;
-  at_once.suspension_seconds = 0;
-  const auto low = [&](const std::string& status) {
-    jobs_ = 0;
-    Job("low", 1, 6, status);
-  };
-  low(R"({"canSuspend": true, "grant": {"workers": 2}})");
-  Pod("low-master", "n1", Labels("low", Role::kMaster, 0), "", -100);
-  Worker("low", "n1");
-  Worker("low", "n1");
-  Job("high", 6, 6, "{}", R"(, "priority": 1)");
-  Worker("high", "");
-  Grant grant = Grants(at_once).at("low");
-  EXPECT_EQ(grant, (Grant{0, {}, {}, {}, true})) << "no worker leaves before the checkpoint";
-  EXPECT_EQ(reasons_.at("low").substr(0, 10), "suspended:");
-  low(fmt::format(R"({{"canSuspend": true,
-                       "grant": {{"workers": 0, "suspend": true, "reason": "{}"}}}})",
-                  reasons_.at("low")));
-  EXPECT_EQ(Grants(at_once).at("high").workers, 0U) << "its processes have not ended";
-  Gone("low-master");
-  Gone("low-worker-1");
-  Gone("low-worker-2");
-  EXPECT_EQ(Grants(at_once), (Granted{{"high", Workers(6)}}));
-  Node("n2", 2);
-  const Granted resumed = Grants(at_once);
-  EXPECT_EQ(resumed.at("low"), Workers(1)) << "beside the master that it had";
-}
-
-TEST_F(ClusterViewTest, AMasterThatIsLostWhileItsJobIsBeingSuspendedComesBack) {
-  Node("n1", 3);
-  const std::string suspended =
-      R"({{"canSuspend": true, "grant": {{"workers": 0, "suspend": true}},
-           "conditions": [{{"type": "Suspended", "status": "{}"}}]}})";
-  Job("a", 1, 1, fmt::format(fmt::runtime(suspended), "False"));
-  Worker("a", "n1");
-  Pod("a-master-2", "", Labels("a", Role::kMaster, 0), "", -1000);
-  Job("b", 1, 2, R"({"grant": {"workers": 2}})");
-  Worker("b", "n1");
-  Worker("b", "n1");
-  EXPECT_EQ(Grants().at("b").workers, 1U) << "otherwise the worker of the other never ends";
-  jobs_ = 0;
-  Job("a", 1, 1, fmt::format(fmt::runtime(suspended), "True"));
-  EXPECT_FALSE(Grants().contains("b"));
-}
-
-// A worker of two processors, on one node only, of a class of its own.
-TEST_F(ClusterViewTest, WhatTheWorkersOfASuspendedJobNeedIsKnown) {
-  Node("n1", 8);
-  Node("n2", 8);
-  const char* const suspended = R"({"canSuspend": true, "grant": {"workers": 0, "suspend": true}})";
-  Job("a", 1, 6, R"({"canSuspend": true, "grant": {"workers": 1}})", R"(, "servers": {"min": 1})");
-  Pod("a-master", "n1", Labels("a", Role::kMaster, 0), "", -1500);
-  Pod("a-ps-0", "n1", Labels("a", Role::kParameterServer, 0), "", -1500);
-  Pod("a-ps-1", "n1", Labels("a", Role::kParameterServer, 1), "", -1500);
-  Pod("a-worker", "n2", Labels("a", Role::kWorker, 1), R"(, "nodeSelector": {"name": "n2"})", -1500,
-      false, "2");
-  const ClusterView::Snapshot before = view_.Make();
-  Gone("a-worker");  // some time before it is suspended
-  Job("a", 1, 6, suspended, R"(, "servers": {"min": 1})");
-  for (const char* const pod : {"a-master", "a-ps-0", "a-ps-1"}) {
-    Gone(pod);
-  }
-  const ClusterView::Snapshot after = view_.Make();
-  ASSERT_EQ(after.state.jobs.size(), 1U);
-  const elastic::ClusterJob& job = after.state.jobs[0];
-  EXPECT_TRUE(job.suspended);
-  EXPECT_EQ(job.worker.cpu, 2);
-  EXPECT_EQ(job.priority, before.state.jobs[0].priority);
-  ASSERT_NE(job.nodes, nullptr);
-  EXPECT_THAT(*job.nodes, ElementsAre(false, true));
-  EXPECT_EQ(after.state.processes.size(), 2U) << "it starts with one server";
-  Job("b", 1, 6, suspended,
-      R"(, "servers": {"min": 1, "resources": {"requests": {"cpu": "3"}}},
-          "master": {"resources": {"requests": {"cpu": "500m"}}})");
-  std::vector<double> needs;
-  const ClusterView::Snapshot unseen = view_.Make();
-  for (const ClusterProcess& process : unseen.state.processes) {
-    if (process.job == 1) {
-      needs.push_back(process.request.cpu);
-    }
-  }
-  EXPECT_THAT(needs, ElementsAre(0.5, 3)) << "as its spec says: its pods were never seen";
 }
 
 TEST_F(ClusterViewTest, AQuotaLimitsTheGrant) {
