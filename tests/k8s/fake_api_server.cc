@@ -8,88 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
+#include "tests/k8s/http_exchange.h"
 
 namespace sluice::k8s {
 namespace {
-
-bool Send(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<size_t>(sent));
-  }
-  return true;
-}
-
-// Reads until the buffer has `size` bytes, or (0) the end of the headers.
-bool Receive(int socket, std::string& buffer, size_t size) {
-  std::array<char, 8192> part{};
-  while (size > 0 ? buffer.size() < size : buffer.find("\r\n\r\n") == std::string::npos) {
-    const ssize_t count = recv(socket, part.data(), part.size(), 0);
-    if (count <= 0) {
-      return false;
-    }
-    buffer.append(part.data(), static_cast<size_t>(count));
-  }
-  return true;
-}
-
-std::string Decoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      int value = 0;
-      std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16);
-      decoded += static_cast<char>(value);
-      i += 2;
-    } else {
-      decoded += text[i];
-    }
-  }
-  return decoded;
-}
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) {
-      parts.emplace_back(text.substr(0, end));
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-std::string HeaderOf(const std::string& head, std::string_view name) {
-  for (const std::string& line : Split(head, '\n')) {
-    const size_t colon = line.find(':');
-    if (colon != std::string::npos &&
-        std::equal(line.begin(), line.begin() + static_cast<long>(colon), name.begin(), name.end(),
-                   [](char a, char b) { return std::tolower(a) == std::tolower(b); })) {
-      const size_t begin = line.find_first_not_of(' ', colon + 1);
-      return begin == std::string::npos
-                 ? ""
-                 : line.substr(begin, line.find_last_not_of('\r') + 1 - begin);
-    }
-  }
-  return "";
-}
-
-std::string Http(int code, std::string_view body, std::string_view headers = "") {
-  return fmt::format(
-      "HTTP/1.1 {} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{}\r\n{}", code,
-      body.size(), headers, body);
-}
 
 constexpr std::string_view kStreamHead =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -230,27 +157,13 @@ void FakeApiServer::Accept() {
 
 void FakeApiServer::Serve(int socket) {
   std::string buffer;
-  while (Receive(socket, buffer, 0)) {
-    const size_t end = buffer.find("\r\n\r\n") + 4;
-    const std::string head = buffer.substr(0, end);
-    const size_t length = static_cast<size_t>(std::atoll(HeaderOf(head, "content-length").c_str()));
-    if (!Receive(socket, buffer, end + length)) {
-      return;
-    }
+  while (std::optional<HttpRequest> received = ReceiveRequest(socket, buffer)) {
     Request request;
-    request.body = buffer.substr(end, length);
-    buffer.erase(0, end + length);
-    const std::string authorization = HeaderOf(head, "authorization");
-    request.token = authorization.substr(authorization.find(' ') + 1);
-    const std::vector<std::string> line = Split(head.substr(0, head.find("\r\n")), ' ');
-    const size_t question = std::min(line[1].find('?'), line[1].size());
-    for (const std::string& each : Split(std::string_view(line[1]).substr(question), '&')) {
-      const std::string term = each[0] == '?' ? each.substr(1) : each;
-      const size_t equals = std::min(term.find('='), term.size() - 1);
-      request.query[Decoded(term.substr(0, equals))] = Decoded(term.substr(equals + 1));
-    }
+    request.body = std::move(received->body);
+    request.token = std::move(received->token);
+    request.query = std::move(received->query);
     // /api/v1 or /apis/group/version, namespaces/x, resource, name, subresource
-    std::vector<std::string> path = Split(line[1].substr(0, question), '/');
+    std::vector<std::string>& path = received->path;
     path.erase(path.begin(), path.begin() + (path[0] == "api" ? 2 : 3));
     if (path.size() > 2 && path[0] == "namespaces") {
       request.key.namespace_name = path[1];
@@ -265,7 +178,7 @@ void FakeApiServer::Serve(int socket) {
                                                       {"PATCH", "patch"},
                                                       {"DELETE", "delete"},
                                                       {"GET", path[1].empty() ? "list" : "get"}};
-    request.verb = request.query.contains("watch") ? "watch" : verbs.at(line[0]);
+    request.verb = request.query.contains("watch") ? "watch" : verbs.at(received->method);
     if (!Answer(socket, request)) {
       return;
     }
@@ -300,7 +213,8 @@ bool FakeApiServer::Answer(int socket, const Request& request) {
   }
   const auto refuse = [socket](int code, std::string_view reason, const std::string& message,
                                std::string_view headers = "") {
-    return Send(socket, Http(code, FakeApiStore::StatusJson(code, reason, message), headers));
+    return SendBytes(socket,
+                     HttpAnswer(code, FakeApiStore::StatusJson(code, reason, message), headers));
   };
   switch (trouble.value_or(Trouble::kGoneEvent)) {
     case Trouble::kTooManyRequests:
@@ -330,16 +244,17 @@ bool FakeApiServer::Answer(int socket, const Request& request) {
       WaitForEnd();
       return false;
     case Trouble::kNoHttp:
-      return Send(socket, "SSH-2.0-OpenSSH_9.2\r\n") && false;
+      return SendBytes(socket, "SSH-2.0-OpenSSH_9.2\r\n") && false;
     case Trouble::kDamagedAnswer:
-      return Send(socket, Http(200, R"({"metadata":{"name":"w","resourceVersion":)"));
+      return SendBytes(socket, HttpAnswer(200, R"({"metadata":{"name":"w","resourceVersion":)"));
     case Trouble::kStaleList:
-      return Send(socket, Http(200, R"({"metadata":{"resourceVersion":"3"},"items":[]})"));
+      return SendBytes(socket,
+                       HttpAnswer(200, R"({"metadata":{"resourceVersion":"3"},"items":[]})"));
     case Trouble::kEndlessAnswer: {
       const std::string part(1 << 16, ' ');
-      bool open = Send(socket, "HTTP/1.1 200 OK\r\n\r\n{");
+      bool open = SendBytes(socket, "HTTP/1.1 200 OK\r\n\r\n{");
       while (open) {
-        open = Send(socket, part);
+        open = SendBytes(socket, part);
       }
       return false;
     }
@@ -351,7 +266,7 @@ bool FakeApiServer::Answer(int socket, const Request& request) {
     return false;
   }
   const FakeApiStore::Answer answer = Do(request);
-  return Send(socket, Http(answer.code, answer.body));
+  return SendBytes(socket, HttpAnswer(answer.code, answer.body));
 }
 
 FakeApiStore::Answer FakeApiServer::Do(const Request& request) {
@@ -378,7 +293,7 @@ FakeApiStore::Answer FakeApiServer::Do(const Request& request) {
 bool FakeApiServer::SendChunk(int socket, std::string_view bytes) {
   while (!bytes.empty()) {
     const std::string_view part = bytes.substr(0, part_);
-    if (!Send(socket, fmt::format("{:x}\r\n{}\r\n", part.size(), part))) {
+    if (!SendBytes(socket, fmt::format("{:x}\r\n{}\r\n", part.size(), part))) {
       return false;
     }
     bytes.remove_prefix(part.size());
@@ -400,7 +315,7 @@ void FakeApiServer::Stream(int socket, const Request& request, const Trouble* tr
   const std::string gone = R"({"type":"ERROR","object":)" +
                            FakeApiStore::StatusJson(410, "Expired", "too old resource version") +
                            "}\n";
-  if (!Send(socket, kStreamHead)) {
+  if (!SendBytes(socket, kStreamHead)) {
     return;
   }
   std::unique_lock lock(mutex_);
@@ -408,12 +323,12 @@ void FakeApiServer::Stream(int socket, const Request& request, const Trouble* tr
     switch (*trouble) {
       case Trouble::kGoneEvent:
         SendChunk(socket, gone);
-        Send(socket, kStreamEnd);
+        SendBytes(socket, kStreamEnd);
         return;
       case Trouble::kErrorEvent:
         SendChunk(socket, R"({"type":"ERROR","object":)" +
                               FakeApiStore::StatusJson(500, "InternalError", "etcd is slow") + "}");
-        Send(socket, kStreamEnd);
+        SendBytes(socket, kStreamEnd);
         return;
       case Trouble::kBrokenStream:
         SendChunk(socket, R"({"type":"ADDED","object":{"metadata":{"na)");
@@ -422,7 +337,7 @@ void FakeApiServer::Stream(int socket, const Request& request, const Trouble* tr
         SendChunk(socket, R"({"type":"ADDED","object":{}})");
         return;
       case Trouble::kEndedStream:
-        Send(socket, kStreamEnd);
+        SendBytes(socket, kStreamEnd);
         return;
       case Trouble::kSilentStream:
         changed_.wait(lock, [this] { return stopping_; });
@@ -462,7 +377,7 @@ void FakeApiServer::Stream(int socket, const Request& request, const Trouble* tr
              store_.version() != seen;
     });
   }
-  Send(socket, kStreamEnd);
+  SendBytes(socket, kStreamEnd);
 }
 
 }  // namespace sluice::k8s
