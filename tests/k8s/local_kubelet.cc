@@ -1,8 +1,6 @@
 #include "tests/k8s/local_kubelet.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,13 +16,11 @@
 
 #include "base/check.h"
 #include "k8s/api_verbs.h"
-#include "k8s/credentials_internal.h"
 #include "k8s/json_internal.h"
 #include "k8s/pod_labels.h"
-#include "k8s/pod_state.h"
-#include "k8s/training_job.h"
-
-extern char** environ;  // NOLINT: POSIX declares it nowhere
+#include "tests/k8s/container_process.h"
+#include "tests/k8s/garbage_collection.h"
+#include "tests/k8s/json_texts.h"
 
 namespace sluice::k8s {
 namespace {
@@ -42,45 +38,6 @@ std::string ReadAll(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-// The process dies with this thread, whatever happens to the test.
-int Spawn(const std::string& binary, std::vector<std::string> arguments,
-          std::vector<std::string> variables, const std::string& log) {
-  arguments.insert(arguments.begin(), binary);
-  const std::vector<char*> argv = Pointers(arguments);
-  const std::vector<char*> envp = Pointers(variables);
-  const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child == 0) {  // only calls that are safe after a fork in a multi-threaded process
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    setpgid(0, 0);
-    dup2(input, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    close_range(3, ~0U, 0);
-    if (getppid() == parent) {
-      execve(argv[0], argv.data(), envp.data());
-    }
-    _exit(127);
-  }
-  close(output);
-  close(input);
-  return child;
-}
-
 ApiRequest Request(Verb verb, const Resource& resource, const std::string& namespace_name,
                    const std::string& name, const std::string& subresource,
                    const std::string& body) {
@@ -92,17 +49,6 @@ ApiRequest Request(Verb verb, const Resource& resource, const std::string& names
   request.subresource = subresource;
   request.body = body;
   return request;
-}
-
-std::map<std::string, std::string> TextsOf(const Value& object,
-                                           std::initializer_list<std::string_view> path) {
-  std::map<std::string, std::string> texts;
-  if (const Value* found = FindIn(object, path); found != nullptr && found->IsObject()) {
-    for (const auto& member : found->GetObject()) {
-      texts[member.name.GetString()] = member.value.IsString() ? member.value.GetString() : "";
-    }
-  }
-  return texts;
 }
 
 }  // namespace
@@ -249,7 +195,7 @@ void LocalKubelet::Turn(const std::stop_token& stop) {
       it = pods_.erase(it);
     }
   }
-  CollectGarbage(pods.objects, services.objects, stop);
+  CollectGarbage(*client_, pods.objects, services.objects, stop);
 }
 
 void LocalKubelet::Occupy(const std::string& node, double cpu) {
@@ -345,90 +291,13 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
   }
 }
 
-bool LocalKubelet::Mount(const Object& object, const std::string& folder,
-                         std::map<std::string, std::string>* mounts, const std::stop_token& stop) {
-  const Document json = ParseJsonObject(object.json, "a pod").value();
-  std::map<std::string, std::string> places;  // by the volume
-  for (const Value& volume : ArrayIn(json, {"spec", "volumes"})) {
-    const std::string name(TextIn(volume, {"name"}));
-    const std::string place = folder + "/" + name;
-    fs::create_directories(place);
-    places[name] = place;
-    const std::string secret_name(TextIn(volume, {"secret", "secretName"}));
-    if (secret_name.empty()) {
-      continue;
-    }
-    const ObjectAnswer secret =
-        GetObject(*client_, kSecrets, object.namespace_name, secret_name, stop);
-    if (!secret.ok()) {
-      return false;
-    }
-    const Document content = ParseJsonObject(secret.object.json, "a Secret").value();
-    for (const auto& [file, base64] : TextsOf(content, {"data"})) {
-      std::ofstream(place + "/" + file, std::ios::binary)
-          << (base64.empty() ? "" : DecodeBase64(base64, "a Secret").value());
-    }
-  }
-  for (const Value& container : ArrayIn(json, {"spec", "containers"})) {
-    if (TextIn(container, {"name"}) == kContainerName) {
-      for (const Value& mount : ArrayIn(container, {"volumeMounts"})) {
-        (*mounts)[std::string(TextIn(mount, {"mountPath"}))] =
-            places[std::string(TextIn(mount, {"name"}))];
-      }
-    }
-  }
-  return true;
-}
-
 bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& stop) {
-  std::map<std::string, std::string> mounts;
-  if (!Mount(object, pod.folder, &mounts, stop)) {
+  const std::optional<Mounts> mounts = MountVolumes(*client_, object, pod.folder, stop);
+  if (!mounts.has_value()) {
     return false;
   }
-  const Document json = ParseJsonObject(object.json, "a pod").value();
-  std::vector<std::string> arguments, variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!std::string_view(*variable).starts_with("SLUICE_")) {
-      variables.emplace_back(*variable);  // for the sanitizers
-    }
-  }
-  variables.push_back("KUBECONFIG=" + kubeconfig_);
-  std::string binary = "/bin/sleep";  // a pod without our container: somebody's service
-  for (const Value& container : ArrayIn(json, {"spec", "containers"})) {
-    if (TextIn(container, {"name"}) != kContainerName) {
-      continue;
-    }
-    binary = options_.binary;
-    for (const Value& argument : ArrayIn(container, {"args"})) {
-      std::string text = argument.GetString();
-      for (const auto& [path, place] : mounts) {
-        if (text.starts_with(path)) {
-          text.replace(0, path.size(), place);
-        }
-      }
-      arguments.push_back(std::move(text));
-    }
-    std::map<std::string, std::string> named;
-    for (const Value& each : ArrayIn(container, {"env"})) {
-      const std::string field(TextIn(each, {"valueFrom", "fieldRef", "fieldPath"}));
-      std::string value(TextIn(each, {"value"}));
-      if (field == "status.podIP") {
-        value = pod.address;
-      } else if (field == "spec.nodeName") {
-        value = pod.node;
-      }
-      named[fmt::format("$({})", TextIn(each, {"name"}))] = value;
-      variables.push_back(std::string(TextIn(each, {"name"})) + "=" + value);
-    }
-    for (std::string& argument : arguments) {
-      const auto found = named.find(argument);
-      argument = found == named.end() ? argument : found->second;
-    }
-  }
-  if (binary != options_.binary) {
-    arguments = {"1000000"};
-  }
-  pod.pid = Spawn(binary, std::move(arguments), std::move(variables), pod.log);
+  pod.pid = Spawn(ProcessOf(object, *mounts, options_.binary, {pod.address, pod.node, kubeconfig_}),
+                  pod.log);
   {
     const std::lock_guard lock(mutex_);
     pods_[object.name] = pod;
@@ -529,49 +398,6 @@ void LocalKubelet::LeadServices(const std::vector<Object>& services) {
     }
   }
   std::erase_if(proxies_, [&there](const auto& proxy) { return !there.contains(proxy.first); });
-}
-
-void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
-                                  const std::vector<Object>& services,
-                                  const std::stop_token& stop) {
-  std::set<std::string> owners;
-  for (const Object& service : services) {
-    owners.insert(service.uid);
-  }
-  const auto add_jobs = [&] {
-    const Listing jobs = ListObjects(*client_, {kTrainingJobs, "", ""}, stop);
-    for (const Object& job : jobs.objects) {
-      owners.insert(job.uid);
-    }
-    return jobs.ok();
-  };
-  if (!add_jobs()) {
-    return;
-  }
-  std::vector<Deletion> deletions;
-  const auto look = [&](const Resource& resource, const std::vector<Object>& objects) {
-    for (const Object& object : objects) {
-      const Document json = ParseJsonObject(object.json, "an object").value();
-      for (const Value& owner : ArrayIn(json, {"metadata", "ownerReferences"})) {
-        if (!owners.contains(std::string(TextIn(owner, {"uid"}))) && !object.leaving) {
-          deletions.push_back({resource, object.namespace_name, object.name, object.uid, 1});
-        }
-      }
-    }
-  };
-  look(kPods, pods);
-  look(kServices, services);
-  const Listing secrets = ListObjects(*client_, {kSecrets, "", ""}, stop);
-  // The pod is newer than the list of Services: if its owner is not in it, list again.
-  const Listing again = ListObjects(*client_, {kServices, "", ""}, stop);
-  for (const Object& service : again.objects) {
-    owners.insert(service.uid);
-  }
-  if (!add_jobs()) {
-    return;
-  }
-  look(kSecrets, secrets.objects);
-  DeleteAll(*client_, deletions, stop);
 }
 
 }  // namespace sluice::k8s

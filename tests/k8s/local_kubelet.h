@@ -79,14 +79,10 @@ class LocalKubelet {
   bool Place(const Object& object, Pod& pod, const std::stop_token& stop);
   void Look(const Object& object, bool placing, const std::stop_token& stop);
   bool Start(const Object& object, Pod& pod, const std::stop_token& stop);
-  bool Mount(const Object& object, const std::string& folder,
-             std::map<std::string, std::string>* mounts, const std::stop_token& stop);
   void Reap(Pod& pod);
   void Tell(const std::string& name, const Pod& pod, const std::stop_token& stop);
   void LeadServices(const std::vector<Object>& services);
   std::string TargetOf(const std::map<std::string, std::string>& selector) const;
-  void CollectGarbage(const std::vector<Object>& pods, const std::vector<Object>& services,
-                      const std::stop_token& stop);
   std::string NextAddress();
 
   const Options options_;
