@@ -17,7 +17,6 @@ namespace {
 constexpr Resource kReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews"};
 
 const std::vector<Verb> kFollow = {Verb::kGet, Verb::kList, Verb::kWatch};
-const std::vector<Verb> kOwn = {Verb::kGet, Verb::kCreate, Verb::kDelete};
 
 ApiRequest Review(const Right& right, Verb verb, const std::string& namespace_name) {
   rapidjson::Document review;
@@ -70,7 +69,7 @@ std::vector<Right> RightsOf(Account account) {
               {kTrainingJobs, "status", {Verb::kPatch}},
               {kPods, "", pods},
               {kServices, "", services},
-              {kSecrets, "", kOwn},
+              {kSecrets, "", {Verb::kGet, Verb::kCreate, Verb::kDelete}},
               {kPodTemplates, "", {Verb::kGet}},
               {kLeases, "", lease},
               {kEvents, "", tell},
@@ -83,7 +82,7 @@ std::vector<Right> RightsOf(Account account) {
       return {{kTrainingJobs, "", kFollow},
               {kTrainingJobs, "status", {Verb::kPatch}},
               {kPods, "", pods},
-              {kSecrets, "", kOwn},
+              {kSecrets, "", {Verb::kGet, Verb::kCreate}},
               {kPodTemplates, "", {Verb::kGet}},
               {kDisruptionBudgets, "", {Verb::kGet, Verb::kCreate, Verb::kPatch, Verb::kDelete}},
               {kLeases, "", lease},

@@ -225,7 +225,7 @@ TEST_F(ManifestsContract, AllMissingRightsAreNamedAtOnce) {
       "rights are missing in namespace '" + ns() +
           "': get trainingjobs, list trainingjobs, watch trainingjobs, patch "
           "trainingjobs/status, get pods, list pods, watch pods, create pods, delete pods, get "
-          "secrets, create secrets, delete secrets, get podtemplates, get poddisruptionbudgets, "
+          "secrets, create secrets, get podtemplates, get poddisruptionbudgets, "
           "create poddisruptionbudgets, patch poddisruptionbudgets, delete poddisruptionbudgets, "
           "get leases, create leases, update leases, create events, patch events");
 }
