@@ -17,6 +17,9 @@ constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
 constexpr double kLongestGrace = 3600;
 // After a process was killed its kubelet has said so in this time, or is gone.
 constexpr double kKubeletSeconds = 4;
+// How long the end of a fleet waits for its deletions.
+constexpr auto kDeletionTime = std::chrono::seconds(2);
+
 // Retries wait by a clock that may not be the system's.
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 
@@ -78,6 +81,9 @@ Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape sh
       if (self->WaitToWrite(ended)) {
         self->Delete(names, ended);
       }
+      const MutexLock lock(self->mutex_);
+      self->is_deleting_ = false;
+      self->Changed();
     }
   });
   self->delivering_ =
@@ -98,7 +104,18 @@ bool PodFleet::WaitToWrite(const std::stop_token& stop) const {
   return !stop.stop_requested();
 }
 
+// The pods that are to be deleted: nobody else does it before a suspended job goes on.
 PodFleet::~PodFleet() {
+  {
+    MutexLock lock(mutex_);
+    const auto all_sent = [this]() NO_THREAD_SAFETY_ANALYSIS {
+      return !is_deleting_ && left_over_.empty() &&
+             std::none_of(pods_.begin(), pods_.end(), [](const auto& pod) {
+               return pod.second.delete_grace && !pod.second.deleting;
+             });
+    };
+    changed_.wait_for(lock.native(), kDeletionTime, all_sent);
+  }
   for (std::jthread* const thread : {&making_, &deleting_, &delivering_}) {
     thread->request_stop();
   }
@@ -278,6 +295,7 @@ std::vector<std::string> PodFleet::Due(bool to_make, const std::stop_token& stop
       }
     }
     if (!names.empty() || (!to_make && !left_over_.empty())) {
+      is_deleting_ = is_deleting_ || !to_make;
       break;
     }
     WaitForChange(lock, stop, later);

@@ -30,7 +30,7 @@ namespace sluice::k8s {
 // created at the same time are requested together; processes of the same configuration mount one
 // Secret, which stays until its owner is deleted. A request that the API server cannot serve now,
 // or that a quota forbids, is retried and reported as kWaiting, one that it refuses is reported as
-// an end. Thread-safe.
+// an end. Its destructor sends the deletions that are due, for two seconds at most. Thread-safe.
 class PodFleet final : public elastic::Fleet {
  public:
   // A pod of the job that existed before.
@@ -116,6 +116,7 @@ class PodFleet final : public elastic::Fleet {
   SuspectNodes suspects_ GUARDED_BY(mutex_);
   std::vector<std::string> preferred_ GUARDED_BY(mutex_);  // nodes
   std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // pods without an entry
+  bool is_deleting_ GUARDED_BY(mutex_) = false;  // requests are under way
   std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
   Watcher watcher_ GUARDED_BY(mutex_);
 

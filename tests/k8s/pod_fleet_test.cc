@@ -25,6 +25,7 @@ using elastic::Role;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::StartsWith;
 using Trouble = FakeApiServer::Trouble;
 
@@ -174,6 +175,23 @@ TEST_P(PodFleetContract, ProcessesOfOneConfigurationMountOneSecret) {
   ASSERT_TRUE(fleet_->Launch(Worker(5)).ok());
   WaitForPods(5);
   EXPECT_EQ(Secrets(), 1U);
+}
+
+// No job's objects are left behind where its owner stays, as that of a suspended one does.
+TEST_P(PodFleetContract, WhatHasEndedIsDeletedBeforeTheFleetGoes) {
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+    WaitForPods(1);
+    Run("job7-worker-1");
+    EXPECT_EQ(NextWord(), "+job7-worker-1");
+    End("job7-worker-1", 0, "Completed", "");
+    EXPECT_EQ(NextWord(), "-job7-worker-1");
+    fleet_.reset();
+    ASSERT_THAT(Pods(), IsEmpty()) << round;
+    taken_ = 0;
+    events_.clear();
+    ASSERT_TRUE(StartFleet().ok());
+  }
 }
 
 TEST_P(PodFleetContract, WhatFailsByItselfStaysForItsLogs) {
