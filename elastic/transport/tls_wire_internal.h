@@ -53,7 +53,7 @@ class TlsWire {
   }
 
  private:
-  static constexpr size_t kMostCollected = 128 << 10;
+  static constexpr size_t kMostCollected = 64 << 10;
   const int descriptor_;
   bool collects_ = false;
   std::string waiting_;
