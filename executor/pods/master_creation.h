@@ -16,8 +16,9 @@ struct MasterCreation {
   bool has_secret = true;  // false: what the master would mount does not exist
 };
 
-// Directs the job's Service to master `number`, which no process can reach before, and creates that
-// master's pod. `shape`: where it runs; the job's Secret says what it looks like.
+// Directs the job's Service to master `number`, so that no process is led to an earlier one any
+// more, then creates that master's pod. `shape`: where it runs; the job's Secret says what it looks
+// like.
 MasterCreation CreateMaster(k8s::ApiClient& client, k8s::PodShape shape, const KeptJob::Job& job,
                             int64_t number, const std::stop_token& stop);
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "executor/pods/pod_process.h"
 

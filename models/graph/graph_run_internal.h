@@ -88,7 +88,7 @@ class GraphRun {
   std::vector<bool> CountReaders();
   Status CheckOfLoss(const GraphInput& input, const std::vector<bool>& of_output) const;
   Status CheckReaders(const GraphTable& table) const;
-  using TableInputs = std::unordered_set<std::string_view>;  // names of features
+  using TableInputs = std::unordered_set<std::string_view>;  // names
   static bool ReadsByIds(const Step& step, const TableInputs& own);
   Status CheckTables() const;
   Status AddTensor(const std::string& name);

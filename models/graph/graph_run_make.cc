@@ -324,7 +324,8 @@ Status GraphRun::CheckReaders(const GraphTable& table) const {
   return OkStatus();
 }
 
-// Whether the node, whose first input is a table, reads it only by ids of its `own` inputs.
+// Whether the node, whose first input is a table, reads it only by ids that are its rows: `own`,
+// the table's inputs.
 bool GraphRun::ReadsByIds(const Step& step, const TableInputs& own) {
   const GraphNode& node = *step.node;
   if (node.op_type() == "Gather") {
