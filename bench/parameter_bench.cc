@@ -13,12 +13,12 @@
 #include <filesystem>
 #include <functional>
 #include <numeric>
-#include <random>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "bench/measure.h"
+#include "bench/parameter_job.h"
 #include "elastic/job/direct_links.h"
 #include "elastic/job/fleet_job.h"
 #include "elastic/master/parameter_fleet.h"
@@ -35,10 +35,6 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr int64_t kTableRows = 1'000'000;
-constexpr size_t kBatchRows = 4'096;
-constexpr uint32_t kDimension = 16;
-constexpr int kBatches = 400;
 constexpr uint32_t kPartitions = 64;
 constexpr char kToken[] = "bench";
 
@@ -60,68 +56,6 @@ void OnOneCore() {
   sched_setaffinity(0, sizeof(one), &one);
 }
 
-class Job {
- public:
-  Job() : plan_(SmallPlan(1, 64)) {
-    models::Feature* category = plan_.mutable_model()->mutable_features()->mutable_features(2);
-    category->set_dimension(kDimension);
-    category->mutable_categorizer()->set_buckets(kTableRows * 8);
-    network_ = models::Network::Make(plan_.model()).value();
-    std::mt19937_64 random(3);
-    for (int i = 0; i < kBatches; ++i) {
-      std::vector<int64_t> ids(kBatchRows);
-      for (int64_t& id : ids) {
-        id = static_cast<int64_t>(random() % kTableRows);
-      }
-      std::sort(ids.begin(), ids.end());
-      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-      for (int64_t id = 0; ids.size() < kBatchRows; ++id) {
-        if (!std::binary_search(ids.begin(), ids.end(), id)) {
-          ids.insert(std::lower_bound(ids.begin(), ids.end(), id), id);
-        }
-      }
-      std::shuffle(ids.begin(), ids.end(), random);
-      batches_.push_back(std::move(ids));
-    }
-  }
-
-  std::unique_ptr<ParameterShard> Shard(uint32_t partitions, bool empty) const {
-    return ParameterShard::Make(plan_.model(), *network_, {partitions, false, empty}, nullptr)
-        .value();
-  }
-  // One exchange for a batch: pull, then push.
-  void Exchange(ParameterLink& link, const std::vector<int64_t>& ids, int64_t shard,
-                int64_t batch) const {
-    models::ParameterView view;
-    view.tables.resize(network_->tables().size());
-    view.tables[0].ids = ids;
-    models::Gradient gradient;
-    for (const models::DenseTensor& tensor : network_->dense()) {
-      gradient.dense.emplace_back(tensor.size(), 0.01F);
-    }
-    gradient.tables.resize(view.tables.size());
-    gradient.tables[0].assign(ids.size() * kDimension, 0.01F);
-    BatchIdentity identity;
-    identity.shard = elastic::ShardId(shard);
-    identity.batch = elastic::BatchIndex(batch);
-    Status status = link.Pull(identity, elastic::Purpose::kStep, &view);
-    if (status.ok()) {
-      status = link.Push(identity, 1, view, gradient);
-    }
-    SLUICE_CHECK(status.ok(), status.message());
-  }
-  const models::Network& network() const { return *network_; }
-  const plan::TrainPlan& plan() const { return plan_; }
-  const std::vector<int64_t>& ids(int batch) const {
-    return batches_[static_cast<size_t>(batch) % batches_.size()];
-  }
-
- private:
-  plan::TrainPlan plan_;
-  std::unique_ptr<models::Network> network_;
-  std::vector<std::vector<int64_t>> batches_;
-};
-
 // Reads and writes the same bytes in the same rows, sequentially: a row's weights out, a gradient
 // in, weights and slot read and written.
 double StreamingRows() {
@@ -142,7 +76,7 @@ double StreamingRows() {
   });
 }
 
-void InProcess(const Job& job) {
+void InProcess(const ParameterJob& job) {
   constexpr int kRounds = 5;
   std::vector<double> warm, lazy, limit;
   for (int round = 0; round < kRounds; ++round) {
@@ -172,7 +106,7 @@ void InProcess(const Job& job) {
 // On one machine the ends of a stream share memory, unless the server listens at every address.
 constexpr char kOneMachine[] = "127.0.0.1", kEveryAddress[] = "0.0.0.0";
 
-double ThroughStreams(const Job& job, uint32_t servers, bool replicas, int workers,
+double ThroughStreams(const ParameterJob& job, uint32_t servers, bool replicas, int workers,
                       bool bf16 = false, const JobKey& key = kToken,
                       const char* host = kOneMachine) {
   std::vector<std::unique_ptr<ParameterShard>> shards;
@@ -249,7 +183,7 @@ void Compare(const char* what, const char* with_what, const char* goal, double u
 
 // The size of one exchange with one server: a pull and a push of 4,096 rows, and another pull when
 // nothing has changed.
-void Weigh(const Job& job) {
+void Weigh(const ParameterJob& job) {
   double floats = 0;
   for (const bool bf16 : {false, true}) {
     const auto shard = job.Shard(1, false);
@@ -293,7 +227,7 @@ void Weigh(const Job& job) {
 }
 
 // The 99th percentile of a push, without and with checkpoints being written back to back.
-void PushesBesideCheckpoints(const Job& job) {
+void PushesBesideCheckpoints(const ParameterJob& job) {
   namespace fs = std::filesystem;
   const fs::path path = fs::temp_directory_path() / fmt::format("sluice-bench-{}", getpid());
   std::map<ServerId, std::unique_ptr<ParameterShard>> shards;
@@ -363,7 +297,7 @@ void PushesBesideCheckpoints(const Job& job) {
       kRounds);
 }
 
-void Encrypted(const Job& job) {
+void Encrypted(const ParameterJob& job) {
   const JobKey key = MakeJobKey(kToken).value();
   for (const bool bf16 : {false, true}) {
     Compare(bf16 ? "1 server, 1 worker, bf16" : "1 server, 1 worker, float32", "with TLS", "0.80",
@@ -373,7 +307,7 @@ void Encrypted(const Job& job) {
   }
 }
 
-void Run(const Job& job) {
+void Run(const ParameterJob& job) {
   std::jthread([&] {
     OnOneCore();
     InProcess(job);
@@ -399,7 +333,7 @@ void Run(const Job& job) {
 }  // namespace sluice::elastic
 
 int main(int argc, char** argv) {
-  const sluice::elastic::Job job;
+  const sluice::elastic::ParameterJob job;
   if (argc == 2 && std::string_view(argv[1]) == "tls") {
     sluice::elastic::Encrypted(job);
   } else {

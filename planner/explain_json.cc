@@ -1,7 +1,3 @@
-#include <rapidjson/prettywriter.h>
-#include <rapidjson/stringbuffer.h>
-
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,76 +5,14 @@
 #include "base/value.h"
 #include "planner/explain.h"
 #include "planner/explain_internal.h"
+#include "planner/json_writer_internal.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
 namespace sluice::planner {
 namespace {
 
-class Writer {
- public:
-  Writer() { writer_.SetIndent(' ', 2); }
-
-  void Open() { writer_.StartObject(); }
-  void Open(std::string_view key) {
-    Key(key);
-    writer_.StartObject();
-  }
-  void Close() { writer_.EndObject(); }
-  void OpenList(std::string_view key) {
-    Key(key);
-    writer_.StartArray();
-  }
-  void CloseList() { writer_.EndArray(); }
-  void Item(const std::string& text) { Text(text); }
-  void Item(double number) { Number(number); }
-
-  void Put(std::string_view key, const std::string& text) {
-    Key(key);
-    Text(text);
-  }
-  void Put(std::string_view key, std::string_view text) { Put(key, std::string(text)); }
-  void Put(std::string_view key, const char* text) { Put(key, std::string(text)); }
-  void Put(std::string_view key, int64_t number) {
-    Key(key);
-    writer_.Int64(number);
-  }
-  void Put(std::string_view key, uint32_t number) { Put(key, int64_t{number}); }
-  void Put(std::string_view key, int32_t number) { Put(key, int64_t{number}); }
-  void Put(std::string_view key, uint64_t number) {
-    Key(key);
-    writer_.Uint64(number);
-  }
-  void Put(std::string_view key, double number) {
-    Key(key);
-    Number(number);
-  }
-  void Put(std::string_view key, bool flag) {
-    Key(key);
-    writer_.Bool(flag);
-  }
-  std::string Take() { return buffer_.GetString(); }
-
- private:
-  void Key(std::string_view key) {
-    writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
-  }
-  void Text(const std::string& text) {
-    writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-  }
-  void Number(double number) {
-    if (std::isfinite(number)) {
-      writer_.Double(number);
-    } else {
-      writer_.Null();  // JSON has no infinity
-    }
-  }
-
-  rapidjson::StringBuffer buffer_;
-  rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
-};
-
-void PutAttribute(const models::Attribute& attribute, Writer* json) {
+void PutAttribute(const models::Attribute& attribute, JsonWriter* json) {
   const std::string& name = attribute.name();
   switch (attribute.value_case()) {
     case models::Attribute::kFlag:
@@ -112,7 +46,7 @@ void PutAttribute(const models::Attribute& attribute, Writer* json) {
   }
 }
 
-void PutFeatures(const models::FeaturePlan& plan, Writer* json) {
+void PutFeatures(const models::FeaturePlan& plan, JsonWriter* json) {
   json->OpenList("features");
   for (const models::Feature& feature : plan.features()) {
     json->Open();
@@ -139,7 +73,7 @@ void PutFeatures(const models::FeaturePlan& plan, Writer* json) {
   json->CloseList();
 }
 
-void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer, Writer* json) {
+void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer, JsonWriter* json) {
   json->Open(key);
   json->Put("name", optimizer.name());
   for (const models::Attribute& argument : optimizer.arguments()) {
@@ -149,7 +83,7 @@ void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer, 
 }
 
 void PutTexts(std::string_view key, const google::protobuf::RepeatedPtrField<std::string>& texts,
-              Writer* json) {
+              JsonWriter* json) {
   json->OpenList(key);
   for (const std::string& text : texts) {
     json->Item(text);
@@ -158,7 +92,7 @@ void PutTexts(std::string_view key, const google::protobuf::RepeatedPtrField<std
 }
 
 void PutNumbers(std::string_view key, const google::protobuf::RepeatedField<double>& numbers,
-                Writer* json) {
+                JsonWriter* json) {
   json->OpenList(key);
   for (const double number : numbers) {
     json->Item(number);
@@ -166,7 +100,7 @@ void PutNumbers(std::string_view key, const google::protobuf::RepeatedField<doub
   json->CloseList();
 }
 
-void PutLabel(const models::LabelPlan& label, Writer* json) {
+void PutLabel(const models::LabelPlan& label, JsonWriter* json) {
   json->Open("label");
   json->Put("column", label.column());
   json->Put("kind", models::LabelPlan::Kind_Name(label.kind()));
@@ -183,7 +117,7 @@ void PutLabel(const models::LabelPlan& label, Writer* json) {
   json->Close();
 }
 
-void PutGraph(const models::NetworkGraph& graph, Writer* json) {
+void PutGraph(const models::NetworkGraph& graph, JsonWriter* json) {
   const GraphLines lines = DescribeGraph(graph);
   json->Open("graph");
   json->Put("operators", lines.operators);
@@ -199,7 +133,7 @@ void PutGraph(const models::NetworkGraph& graph, Writer* json) {
   json->Close();
 }
 
-void PutModel(const plan::TrainPlan& plan, Writer* json) {
+void PutModel(const plan::TrainPlan& plan, JsonWriter* json) {
   const models::ModelSpec& model = plan.model();
   json->Open("model");
   json->Put("type", model.type());
@@ -220,7 +154,7 @@ void PutModel(const plan::TrainPlan& plan, Writer* json) {
   json->Close();
 }
 
-void PutStrategy(const plan::TrainPlan& plan, Writer* json) {
+void PutStrategy(const plan::TrainPlan& plan, JsonWriter* json) {
   const plan::Strategy& strategy = plan.strategy();
   json->Open("strategy");
   json->Put("kind", AddsUp(strategy) ? "PASSES" : plan::Strategy::Kind_Name(strategy.kind()));
@@ -239,7 +173,7 @@ void PutStrategy(const plan::TrainPlan& plan, Writer* json) {
   json->Close();
 }
 
-void PutContest(const plan::Contest& contest, Writer* json) {
+void PutContest(const plan::Contest& contest, JsonWriter* json) {
   json->Open("contest");
   json->Put("seconds", contest.seconds());
   json->Put("metric", contest.metric());
@@ -259,7 +193,7 @@ void PutContest(const plan::Contest& contest, Writer* json) {
   json->Close();
 }
 
-void PutTrain(const plan::TrainPlan& plan, Writer* json) {
+void PutTrain(const plan::TrainPlan& plan, JsonWriter* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name", ModelNameOf(plan.into_schema(), plan.into_name(), 0));
   json->Put("choice", plan.chosen_because());
@@ -327,14 +261,14 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   PutTexts("notes", plan.notes(), json);
 }
 
-void PutTable(bool has_table, const plan::ResultTable& table, Writer* json) {
+void PutTable(bool has_table, const plan::ResultTable& table, JsonWriter* json) {
   json->Put("table", has_table ? ResultName(table) : "");
   if (has_table) {
     json->Put("table_action", ResultActionName(table));
   }
 }
 
-void PutPredict(const plan::PredictPlan& plan, Writer* json) {
+void PutPredict(const plan::PredictPlan& plan, JsonWriter* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
@@ -357,7 +291,7 @@ void PutPredict(const plan::PredictPlan& plan, Writer* json) {
   }
 }
 
-void PutEvaluate(const plan::EvaluatePlan& plan, Writer* json) {
+void PutEvaluate(const plan::EvaluatePlan& plan, JsonWriter* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
@@ -367,7 +301,7 @@ void PutEvaluate(const plan::EvaluatePlan& plan, Writer* json) {
   PutTable(plan.has_table(), plan.table(), json);
 }
 
-void PutReport(const plan::ModelReportPlan& plan, Writer* json) {
+void PutReport(const plan::ModelReportPlan& plan, JsonWriter* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
@@ -378,7 +312,7 @@ void PutReport(const plan::ModelReportPlan& plan, Writer* json) {
 }  // namespace
 
 std::string ExplainJson(const plan::Plan& plan) {
-  Writer json;
+  JsonWriter json;
   json.Open();
   switch (plan.kind_case()) {
     case plan::Plan::kTrain:

@@ -33,6 +33,10 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan);
 // ones still: it is trained once more, on all rows. In one process, if there are not too many.
 void FillRefit(const BoundTrain& bound, bool latest, plan::TrainPlan* plan);
 
+// Attributes that are valid but have no effect on this training are reported to the user. The rest
+// of the plan is known.
+void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan);
+
 // Called when the strategy and the cut of the rows are known. `network` is null for trees.
 void EstimateMemory(const BoundTrain& bound, const models::Network* network, plan::TrainPlan* plan);
 // A process with less memory than it needs would be restarted for ever.

@@ -1,4 +1,6 @@
 #include <fmt/core.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <cmath>
@@ -234,6 +236,96 @@ Status CheckLoss(std::string_view compiled, const models::LabelPlan& label,
     }
   }
   return OkStatus();
+}
+
+namespace {
+
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+
+class RowsWriter {
+ public:
+  RowsWriter(const models::FeaturePlan& plan, const models::FeatureTransform& transform,
+             JsonWriter* json)
+      : features_(FeaturesForPython(plan)), transform_(transform), json_(*json) {}
+
+  void Write(const FeatureBatch& batch) {
+    json_.StartObject();
+    json_.Key("rows");
+    json_.Uint64(batch.rows);
+    json_.Key("x");
+    json_.StartObject();
+    for (const models::DenseColumn& column : transform_.dense_columns()) {
+      Begin(column.feature, "");
+      for (size_t r = 0; r < batch.rows; ++r) {
+        for (size_t k = 0; k < column.width; ++k) {
+          Number(batch.dense[r * batch.dense_width + column.offset + k]);
+        }
+      }
+      json_.EndArray();
+    }
+    for (size_t s = 0; s < transform_.slots().size(); ++s) {
+      WriteSlot(features_[transform_.slots()[s].feature], transform_.slots()[s].feature,
+                batch.slots[s], batch.rows);
+    }
+    json_.EndObject();
+    json_.EndObject();
+  }
+
+ private:
+  void Begin(size_t feature, const std::string& end) {
+    const std::string name = features_[feature].feature->name() + end;
+    json_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+    json_.StartArray();
+  }
+  void Number(float number) { json_.Double(static_cast<double>(number)); }
+
+  void WriteSlot(const FeatureForPython& feature, size_t index, const models::IdSlot& slot,
+                 size_t rows) {
+    Begin(index, "");
+    const size_t length = std::max<size_t>(feature.length, 1);
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t begin = slot.Begin(r);
+      if (feature.kind == "embedding") {
+        for (uint32_t k = 0; k < feature.width; ++k) {
+          Number(EmbeddedNumber(feature.feature->name(), slot.ids[begin], k));
+        }
+        continue;
+      }
+      for (size_t k = 0; k < length; ++k) {
+        json_.Uint(begin + k < slot.End(r) ? slot.ids[begin + k] : 0);
+      }
+    }
+    json_.EndArray();
+    if (feature.length == 0) {
+      return;
+    }
+    Begin(index, ".mask");
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t k = 0; k < length; ++k) {
+        json_.Double(slot.Begin(r) + k < slot.End(r) ? 1 : 0);
+      }
+    }
+    json_.EndArray();
+  }
+
+  const std::vector<FeatureForPython> features_;
+  const models::FeatureTransform& transform_;
+  JsonWriter& json_;
+};
+
+}  // namespace
+
+std::string CheckRowsAsJson(const std::vector<FeatureBatch>& rows, const models::FeaturePlan& plan,
+                            const models::FeatureTransform& transform) {
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  json.StartArray();
+  RowsWriter writer(plan, transform, &json);
+  for (const FeatureBatch& batch : rows) {
+    writer.Write(batch);
+  }
+  json.EndArray();
+  return buffer.GetString();
 }
 
 }  // namespace sluice::planner

@@ -31,6 +31,11 @@ float EmbeddedNumber(std::string_view feature, uint32_t id, uint32_t k);
 // Four batches of one row, four of seven.
 Result<std::vector<models::FeatureBatch>> MakeCheckRows(const models::FeaturePlan& plan);
 
+// The batches in a request: [{"rows": 7, "x": {feature: numbers}}]. `transform`: of `plan`.
+std::string CheckRowsAsJson(const std::vector<models::FeatureBatch>& rows,
+                            const models::FeaturePlan& plan,
+                            const models::FeatureTransform& transform);
+
 // Runs the compiled form's graph on these rows; an error if it computes something other than the
 // module did.
 Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan,

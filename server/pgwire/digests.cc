@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -87,6 +88,14 @@ Result<std::string> FromBase64(std::string_view text) {
     return InvalidArgument("no base64");
   }
   return bytes;
+}
+
+Result<std::string> KeyFromBase64(std::string_view text) {
+  ASSIGN_OR_RETURN(std::string key, FromBase64(text));
+  if (key.size() != kSha256Bytes) {
+    return InvalidArgument(fmt::format("{} bytes instead of {}", key.size(), kSha256Bytes));
+  }
+  return key;
 }
 
 }  // namespace sluice::server::pgwire

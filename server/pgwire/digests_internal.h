@@ -20,5 +20,7 @@ void Forget(std::string* secret);
 std::string ToBase64(std::string_view bytes);
 // Accepts only the text that ToBase64 makes.
 Result<std::string> FromBase64(std::string_view text);
+// The same for the text of kSha256Bytes bytes.
+Result<std::string> KeyFromBase64(std::string_view text);
 
 }  // namespace sluice::server::pgwire

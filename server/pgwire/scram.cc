@@ -1,10 +1,8 @@
 #include "server/pgwire/scram.h"
 
 #include <fmt/core.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/check.h"
@@ -14,8 +12,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr int kUsualIterations = 4096;  // PostgreSQL's number for new verifiers
-constexpr size_t kUsualSaltBytes = 16;
 // Limit of iterations, about a second: a server that asks for more would hold up the login.
 constexpr int kMostIterations = 1'000'000;
 constexpr std::string_view kEndPointBinding = "tls-server-end-point";
@@ -68,24 +64,6 @@ bool IsNonce(std::string_view text) {
                                       [](char c) { return c > ' ' && c < 0x7F && c != ','; });
 }
 
-Result<std::string> KeyFromBase64(std::string_view text) {
-  ASSIGN_OR_RETURN(std::string key, FromBase64(text));
-  if (key.size() != kSha256Bytes) {
-    return InvalidArgument(fmt::format("{} bytes instead of {}", key.size(), kSha256Bytes));
-  }
-  return key;
-}
-
-Result<int> ParseIterations(std::string_view text) {
-  int iterations = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), iterations);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || iterations < 1 ||
-      text.front() == '0') {
-    return InvalidArgument("no number of iterations");
-  }
-  return iterations;
-}
-
 std::string Xor(std::string_view a, std::string_view b) {
   std::string result(a);
   for (size_t i = 0; i < result.size(); ++i) {
@@ -109,76 +87,6 @@ std::string Gs2Header(std::string_view flag) {
 }
 
 }  // namespace
-
-Result<ScramVerifier> ParseScramVerifier(std::string_view text) {
-  if (text.starts_with("md5")) {
-    return FailedPrecondition("the password of the role is stored as an MD5 hash")
-        .Hint("SET password_encryption = 'scram-sha-256' and give the role its password again");
-  }
-  const Status wrong =
-      FailedPrecondition("the password of the role is not stored as a SCRAM verifier")
-          .Detail("expected is SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey");
-  const size_t scheme = text.find('$');
-  const size_t keys = text.rfind('$');
-  if (text.size() > kMostScramBytes || scheme == keys || text.substr(0, scheme) != kScramSha256) {
-    return wrong;
-  }
-  const std::string_view how = text.substr(scheme + 1, keys - scheme - 1);
-  const std::string_view what = text.substr(keys + 1);
-  const size_t salt = how.find(':');
-  const size_t server_key = what.find(':');
-  if (salt == std::string_view::npos || server_key == std::string_view::npos) {
-    return wrong;
-  }
-  const Result<int> iterations = ParseIterations(how.substr(0, salt));
-  Result<std::string> salt_bytes = FromBase64(how.substr(salt + 1));
-  Result<std::string> stored = KeyFromBase64(what.substr(0, server_key));
-  Result<std::string> server = KeyFromBase64(what.substr(server_key + 1));
-  if (!iterations.ok() || !salt_bytes.ok() || salt_bytes->empty() || !stored.ok() || !server.ok()) {
-    return wrong;
-  }
-  return ScramVerifier{*iterations, *std::move(salt_bytes), *std::move(stored), *std::move(server)};
-}
-
-ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role) {
-  ScramVerifier verifier;
-  verifier.iterations = kUsualIterations;
-  verifier.salt = HmacSha256(secret, role).substr(0, kUsualSaltBytes);
-  verifier.stored_key.assign(kSha256Bytes, '\0');
-  verifier.server_key.assign(kSha256Bytes, '\0');
-  verifier.mock = true;
-  return verifier;
-}
-
-ScramKeys DeriveScramKeys(std::string_view password, std::string_view salt, int iterations) {
-  std::string salted(kSha256Bytes, '\0');
-  const int done = PKCS5_PBKDF2_HMAC(password.data(), static_cast<int>(password.size()),
-                                     reinterpret_cast<const unsigned char*>(salt.data()),
-                                     static_cast<int>(salt.size()), iterations, EVP_sha256(),
-                                     static_cast<int>(salted.size()),
-                                     reinterpret_cast<unsigned char*>(salted.data()));
-  SLUICE_CHECK(done == 1, "PBKDF2 takes any bytes");
-  ScramKeys keys = {HmacSha256(salted, "Client Key"), HmacSha256(salted, "Server Key")};
-  Forget(&salted);
-  return keys;
-}
-
-std::string MakeScramVerifier(std::string_view password, std::string_view salt) {
-  ScramKeys keys = DeriveScramKeys(password, salt, kUsualIterations);
-  std::string text = fmt::format("{}${}:{}${}:{}", kScramSha256, kUsualIterations, ToBase64(salt),
-                                 ToBase64(Sha256Of(keys.client_key)), ToBase64(keys.server_key));
-  Forget(&keys.client_key);
-  Forget(&keys.server_key);
-  return text;
-}
-
-bool FitsScramVerifier(const ScramVerifier& verifier, std::string_view password) {
-  // No verifier can have been made from a password that cannot be prepared.
-  const Result<std::string> prepared = PreparePassword(password);
-  const ScramKeys keys = DeriveScramKeys(prepared.ok() ? *prepared : std::string(password),
-                                         verifier.salt, verifier.iterations);
-  return SameSecret(Sha256Of(keys.client_key), verifier.stored_key) && !verifier.mock;
-}
 
 ScramServer::ScramServer(ScramVerifier verifier, std::optional<std::string> channel_binding,
                          std::string nonce)
@@ -386,7 +294,7 @@ Result<std::string> ScramClient::Final(std::string_view server_first) {
   }
   const Result<std::string> salt = FromBase64(salt_text);
   const Result<int> iterations = iterations_text.empty() ? Result<int>(InvalidArgument("none"))
-                                                         : ParseIterations(iterations_text);
+                                                         : ParseScramIterations(iterations_text);
   if (!salt.ok() || salt->empty() || !iterations.ok()) {
     return MalformedScram("salt or iterations are invalid");
   }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "server/pgwire/scram_verifier.h"
 
 // SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; channel binding tls-server-end-point,
 // RFC 5929) as PostgreSQL implements them: both ends, bytes in and bytes out. The caller supplies
@@ -14,42 +14,7 @@
 // and overwritten when their owner is destroyed.
 namespace sluice::server::pgwire {
 
-inline constexpr std::string_view kScramSha256 = "SCRAM-SHA-256";
 inline constexpr std::string_view kScramSha256Plus = "SCRAM-SHA-256-PLUS";
-// PostgreSQL's own limit for a SASL message; a longer one is refused without being parsed.
-inline constexpr size_t kMostScramBytes = 1024;
-
-// The verifier that a server stores for a password.
-struct ScramVerifier {
-  int iterations = 0;
-  std::string salt;
-  std::string stored_key;  // SHA-256 of the ClientKey
-  std::string server_key;
-  bool mock = false;  // of a role that does not exist: no password fits
-};
-
-// From pg_authid.rolpassword: "SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey". Errors are for
-// the gateway's log: the client gets a mock verifier instead, and learns only that its password is
-// wrong.
-Result<ScramVerifier> ParseScramVerifier(std::string_view text);
-
-// The verifier text for a password from PreparePassword, with the usual 4,096 iterations.
-std::string MakeScramVerifier(std::string_view password, std::string_view salt);
-
-// Whether a password, as the user types it, is the one that the verifier was made from. Takes the
-// same time for a mock verifier.
-bool FitsScramVerifier(const ScramVerifier& verifier, std::string_view password);
-
-// For a role that is unknown or has no password: the same each time it is requested. `secret`:
-// known to this gateway only.
-ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role);
-
-struct ScramKeys {
-  std::string client_key;
-  std::string server_key;
-};
-// Takes some milliseconds for the usual 4,096 iterations. `password`: from PreparePassword.
-ScramKeys DeriveScramKeys(std::string_view password, std::string_view salt, int iterations);
 
 // The server's end of one authentication. Not thread-safe.
 class ScramServer {

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <regex>
 #include <sstream>
 
@@ -19,6 +18,7 @@
 #include "server/shell/output.h"
 #include "server/statements/session.h"
 #include "server/statements/statement.h"
+#include "tests/support/slt_record.h"
 
 namespace sluice::slt {
 namespace {
@@ -96,100 +96,12 @@ class TextSink final : public executor::ResultSink {
   }
 };
 
-// One record of a script: directive, statement, expected lines.
-struct Record {
-  size_t line = 0;  // 1-based, of the directive
-  std::vector<std::string> words;
-  std::string directive;
-  std::string only;  // dialect of an `onlyif` before it
-  std::string statement;
-  bool has_separator = false;
-  std::vector<std::string> expected;
-  size_t first_expected = 0;  // index of its first line in the file
-  size_t end = 0;             // index after its last line
-};
-
-std::vector<std::string> SplitLines(std::string_view text) {
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-std::vector<std::string> SplitWords(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) {
-    words.push_back(word);
-  }
-  return words;
-}
-
-bool TakesStatement(const std::string& word) {
-  return word == "statement" || word == "query" || word == "metric" || word == "notice";
-}
-
-// Directives, each followed by a statement that ends at an empty line or at "----"; then the
-// expected lines up to an empty line.
-std::vector<Record> SplitRecords(const std::vector<std::string>& lines) {
-  std::vector<Record> records;
-  std::string only;
-  for (size_t i = 0; i < lines.size();) {
-    if (lines[i].empty() || lines[i][0] == '#') {
-      ++i;
-      continue;
-    }
-    Record record;
-    record.line = i + 1;
-    record.directive = lines[i];
-    record.words = SplitWords(lines[i]);
-    ++i;
-    if (record.words[0] == "onlyif") {
-      only = record.words.size() > 1 ? record.words[1] : "";
-      continue;
-    }
-    record.only = std::exchange(only, "");
-    if (TakesStatement(record.words[0])) {
-      bool quoted = false;  // between $$ and $$, where empty lines are part of the statement
-      for (; i < lines.size() && (quoted || (!lines[i].empty() && lines[i] != "----")); ++i) {
-        record.statement += lines[i] + "\n";
-        for (size_t at = 0; (at = lines[i].find("$$", at)) != std::string::npos; at += 2) {
-          quoted = !quoted;
-        }
-      }
-      if (i < lines.size() && lines[i] == "----") {
-        record.has_separator = true;
-        record.first_expected = ++i;
-        for (; i < lines.size() && !lines[i].empty(); ++i) {
-          record.expected.push_back(lines[i]);
-        }
-      }
-    }
-    record.end = i;
-    records.push_back(std::move(record));
-  }
-  return records;
-}
-
 std::string JoinLines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) {
     text += line + "\n";
   }
   return text;
-}
-
-// Whether it has the word, as in `query rowsort approx 1e-3`.
-bool HasWord(const Record& record, std::string_view word) {
-  return std::find(record.words.begin(), record.words.end(), word) != record.words.end();
-}
-
-double ToleranceOf(const Record& record) {
-  const auto word = std::find(record.words.begin(), record.words.end(), "approx");
-  return word == record.words.end() || word + 1 == record.words.end() ? 0 : std::stod(*(word + 1));
 }
 
 // The result of one record: the mismatch, or "".
