@@ -16,7 +16,6 @@
 #include "elastic/job/fleet_optimum_internal.h"
 #include "elastic/job/fleet_options_internal.h"
 #include "elastic/job/job_checkpoints.h"
-#include "elastic/job/job_handle.h"
 #include "elastic/job/process_configs_internal.h"
 #include "elastic/job/server_follower.h"
 #include "elastic/master/job_processes_internal.h"
@@ -60,7 +59,7 @@ class FleetJob {
     }
   }
 
-  Result<TrainOutcome> Run(const Master::Options& options, JobHandle* handle) {
+  Result<TrainOutcome> Run(const Master::Options& options) {
     if (endpoint_.key.token.empty()) {
       ASSIGN_OR_RETURN(endpoint_.key.token, MakeJobToken());
     }
@@ -92,14 +91,10 @@ class FleetJob {
     fleet_calls_ = std::make_unique<FleetCalls>(fleet_, processes_, job_.plan.strategy(),
                                                 [this](const Status& why) { OnFailedCall(why); });
     fleet_.Watch([processes = processes_](const FleetEvent& event) { processes->OnEvent(event); });
-    JobHandle unused;
-    JobHandle& operator_handle = handle != nullptr ? *handle : unused;
-    operator_handle.Attach(HasServers() ? parameters_.get() : nullptr);
     Result<TrainOutcome> outcome = RunOn(host);
     if (job_.profile != nullptr) {
       job_.profile->Add(master_->workers_profile());
     }
-    operator_handle.Attach(nullptr);
     // Before the host is destroyed: workers' last calls and the fleet's events still reach it.
     StopProcesses();
     optimum_.reset();
@@ -377,7 +372,7 @@ class FleetJob {
 }  // namespace
 
 Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
-                                  const Succession& succession, JobHandle* handle) {
+                                  const Succession& succession) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(job.plan.model()));
   if (job.base != nullptr) {
@@ -388,7 +383,7 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
   bool anew = false;
   for (int returns = 0;; ++returns) {
     FleetJob life(job, fleet, *network, place, succession, anew);
-    Result<TrainOutcome> outcome = life.Run(options, handle);
+    Result<TrainOutcome> outcome = life.Run(options);
     if (outcome.ok() || job.checkpoints == nullptr || !life.lost_parameters() ||
         job.stop.stop_requested()) {
       return outcome;

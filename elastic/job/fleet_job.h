@@ -9,7 +9,6 @@
 namespace sluice::elastic {
 
 class Fleet;
-class JobHandle;
 class JournalStore;
 
 // What a job needs to survive the loss of its master.
@@ -27,9 +26,9 @@ struct Succession {
 
 // Runs the job's master in this process and its workers and parameter servers on `fleet`. Returns
 // when every row has been trained `epochs` times by the ledger, or with the first error. `endpoint`
-// may be just the job's name. `handle` works while it runs. With checkpoints, a job that has lost
-// its parameters returns to the newest one, with all its processes, and continues from there.
+// may be just the job's name. With checkpoints, a job that has lost its parameters returns to the
+// newest one, with all its processes, and continues from there.
 Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
-                                  const Succession& succession = {}, JobHandle* handle = nullptr);
+                                  const Succession& succession = {});
 
 }  // namespace sluice::elastic

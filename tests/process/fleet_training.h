@@ -8,7 +8,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -19,7 +18,6 @@
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
-#include "elastic/job/job_handle.h"
 #include "elastic/job/local_job.h"
 #include "executor/processes/local_fleet.h"
 #include "tests/elastic/job/small_job.h"
@@ -157,11 +155,8 @@ class FleetTraining : public ::testing::Test {
         "job1");
   }
   // At the end of each of the first epochs, one server gets `signal`, unless the parameters of the
-  // previous one are not yet on two servers again; then calls `at_epoch`.
-  Result<TrainOutcome> TrainWithLostServers(
-      const plan::TrainPlan& plan, int signal, int victims,
-      const std::function<void(JobHandle&, int)>& at_epoch = {}) {
-    JobHandle handle;
+  // previous one are not yet on two servers again.
+  Result<TrainOutcome> TrainWithLostServers(const plan::TrainPlan& plan, int signal, int victims) {
     EventCallback events;
     int epoch = 0;
     bool whole = true;
@@ -186,13 +181,10 @@ class FleetTraining : public ::testing::Test {
         kill(*pid, signal);
       }
       ++epoch;
-      if (at_epoch) {
-        at_epoch(handle, epoch);
-      }
     };
     return TrainOnFleet(
         {.plan = plan, .source = *source_, .dataset = dataset_->spec(), .events = events}, *fleet_,
-        "job1", {}, &handle);
+        "job1");
   }
   int Count(const std::string& kind) const {
     int count = 0;

@@ -242,34 +242,6 @@ TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
   EXPECT_EQ(Bits(disturbed), Bits(undisturbed));
 }
 
-// Partitions move while training continues: the model is the one of an undisturbed run.
-TEST(TrainOnFleet, P20_ServersComeAndGoWhileTrainingGoesOn) {
-  const auto source = SmallSource(3'000);
-  plan::TrainPlan plan = FleetPlan(2, 2, 8);
-  plan.mutable_strategy()->set_replicas(1);
-  plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
-  plan.mutable_strategy()->set_micro_batches(4);
-  const FleetRun undisturbed = TrainWith(plan, *source, 500);
-  JobHandle handle;
-  int epoch = 0;
-  const FleetRun run = TrainWith(
-      plan, *source, 500, nullptr,
-      [&](ThreadFleet&, const std::string& kind, const std::string&) {
-        if (kind == "epoch_done") {
-          ++epoch;
-          ASSERT_TRUE(handle.SetParameterServers(epoch < 3 ? 4 : 3).ok());
-        }
-      },
-      &handle);
-  ASSERT_TRUE(undisturbed.outcome.ok()) << undisturbed.outcome.status().ToString();
-  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
-  EXPECT_GE(run.Count("partitions_moved"), 2);
-  EXPECT_EQ(run.Count("server_lost"), 0);
-  EXPECT_EQ(run.outcome->rows_trained, 8 * run.outcome->rows_per_epoch);
-  EXPECT_EQ(Bits(run), Bits(undisturbed));
-  EXPECT_EQ(handle.SetParameterServers(2).code(), Code::kFailedPrecondition);
-}
-
 // Tiny batches: most of the workers' time is the exchange.
 TEST(TrainOnFleet, ServersFollowTheWorkersWhereTheExchangeTakesMostOfTheTime) {
   const auto source = SmallSource(3'000);

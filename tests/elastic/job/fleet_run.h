@@ -8,7 +8,6 @@
 #include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
-#include "elastic/job/job_handle.h"
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/job/thread_fleet.h"
 
@@ -42,8 +41,7 @@ inline plan::TrainPlan FleetPlan(uint32_t workers, uint32_t servers, uint32_t ep
 inline FleetRun TrainWith(
     const plan::TrainPlan& plan, testing::MemorySource& source, int64_t rows_per_shard,
     const models::NetworkWeights* base = nullptr,
-    const std::function<void(ThreadFleet&, const std::string&, const std::string&)>& disturb = {},
-    JobHandle* handle = nullptr) {
+    const std::function<void(ThreadFleet&, const std::string&, const std::string&)>& disturb = {}) {
   ThreadFleet fleet(source);
   FleetRun run;
   ProfileSum profile;
@@ -60,7 +58,7 @@ inline FleetRun TrainWith(
                               .base = base,
                               .events = events,
                               .profile = &profile},
-                             fleet, "job1", {}, handle);
+                             fleet, "job1");
   run.profile = profile.Get();
   run.launched = fleet.launched();
   return run;

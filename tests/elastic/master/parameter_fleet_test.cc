@@ -133,6 +133,27 @@ TEST_F(ParameterFleetTest, TheLastCopyIsGivenUpInTheEnd) {
   EXPECT_TRUE(world.fleet().lost_partitions());
 }
 
+// Partitions move while a worker pushes: the parameters are those of servers that stay.
+TEST_F(ParameterFleetTest, P20_ServersComeAndGoWhileAWorkerPushes) {
+  FleetWorld moved(plan_, *network_, 2, {});
+  const auto worker = moved.Worker();
+  int64_t batch = 0;
+  for (const uint32_t servers : {4U, 3U, 2U}) {
+    moved.fleet().SetServers(servers);
+    moved.Await([&] {
+      EXPECT_TRUE(moved.Push(*worker, batch++).ok());
+      return moved.fleet().map().servers.size() == servers;
+    });
+    ASSERT_TRUE(moved.Push(*worker, batch++).ok());
+  }
+  FleetWorld still(plan_, *network_, 2, {});
+  const auto other = still.Worker();
+  for (int64_t b = 0; b < batch; ++b) {
+    ASSERT_TRUE(still.Push(*other, b).ok());
+  }
+  EXPECT_TRUE(moved.Bits() == still.Bits());
+}
+
 TEST_F(ParameterFleetTest, AServerThatIsNotWantedAnyMoreDoesNotStart) {
   FleetWorld world(plan_, *network_, 2, {});
   world.LeaveUnplaced(ServerId(2));
