@@ -12,6 +12,7 @@
 #include "catalog/data_source.h"
 #include "catalog/handed_connection.h"
 #include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "catalog/notice_log.h"
 #include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/postgres/postgres_types_internal.h"
 #include "catalog/sql/sqlstate.h"
 
@@ -23,53 +24,12 @@ namespace {
 // A reachable server accepts a request in milliseconds.
 constexpr std::chrono::milliseconds kCancelWait{500};
 
-// The span of the token that begins at byte `begin`.
-Span TokenSpan(std::string_view sql, size_t begin) {
-  for (const SqlToken& token : TokenizeSql(sql, Dialect::kPostgres)) {
-    if (token.begin <= begin && begin < token.end) {
-      return {static_cast<int64_t>(begin), static_cast<int64_t>(token.end)};
-    }
-  }
-  return {static_cast<int64_t>(begin), static_cast<int64_t>(std::min(begin + 1, sql.size()))};
-}
-
 std::string Field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
   return text == nullptr ? "" : text;
 }
 
 }  // namespace
-
-Status PostgresError(std::string_view sqlstate, std::string message, std::string detail,
-                     std::string hint, int64_t position, std::string_view sql, size_t user_text) {
-  Status status = DatabaseError(sqlstate.empty() ? "XX000" : sqlstate, std::move(message))
-                      .Detail(std::move(detail))
-                      .Hint(std::move(hint));
-  if (position <= 0 || sql.empty()) {
-    return status;
-  }
-  size_t byte = 0;
-  for (int64_t left = position - 1; byte < sql.size(); ++byte) {
-    if ((static_cast<unsigned char>(sql[byte]) & 0xC0U) != 0x80U && left-- == 0) {
-      break;
-    }
-  }
-  if (byte < user_text) {
-    return status;
-  }
-  const std::string_view user_sql = sql.substr(user_text);
-  return std::move(status).At(TokenSpan(user_sql, std::min(byte - user_text, user_sql.size())));
-}
-
-std::string PostgresNotice(std::string_view severity, std::string_view message,
-                           std::string_view detail, std::string_view hint) {
-  std::string more(detail);
-  if (!hint.empty()) {
-    more += fmt::format("{}{}", more.empty() ? "" : "; ", hint);
-  }
-  return more.empty() ? fmt::format("{}: {}", severity, message)
-                      : fmt::format("{}: {} ({})", severity, message, more);
-}
 
 PostgresConnection::~PostgresConnection() {
   PQfinish(handle_);

@@ -6,6 +6,7 @@
 
 #include "base/mutex.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/postgres/postgres_columns_internal.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_spooled_internal.h"

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <charconv>
 #include <map>
+#include <string>
 #include <utility>
 
-#include "catalog/postgres/postgres_types_internal.h"
+#include "catalog/postgres/postgres_columns_internal.h"
+#include "catalog/postgres/postgres_connection_internal.h"
 
 namespace sluice::catalog {
 

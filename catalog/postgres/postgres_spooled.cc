@@ -7,6 +7,7 @@
 
 #include "catalog/column_description.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/postgres/postgres_columns_internal.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/row_ranges_internal.h"

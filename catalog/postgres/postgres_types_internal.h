@@ -5,12 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/row_batch.h"
-#include "base/status.h"
 #include "catalog/data_source.h"
-#include "catalog/postgres/postgres_connection_internal.h"
 
 // PostgreSQL's types, and how their cells are decoded.
 namespace sluice::catalog {
@@ -74,14 +71,5 @@ std::string_view CastForCopy(std::string_view type);
 
 // A cell of a text-format result as a Value of the type given by its oid.
 Value CellFromText(const PGresult* result, int row, int column);
-
-// The columns of a SELECT, without running it.
-Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
-// Whether the columns are keys of their tables.
-Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
-                                            std::string_view select);
-// Fills in the declarations of copies of the columns: domains, and every type with its schema.
-Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
-                            Schema* schema);
 
 }  // namespace sluice::catalog

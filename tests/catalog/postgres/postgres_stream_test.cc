@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "catalog/postgres/postgres_columns_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "tests/catalog/both_databases.h"
 

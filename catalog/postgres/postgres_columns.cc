@@ -1,0 +1,108 @@
+#include <fmt/core.h>
+
+#include <string>
+
+#include "catalog/postgres/postgres_columns_internal.h"
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_types_internal.h"
+#include "catalog/row_ranges_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Which columns have a collatable type.
+Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGresult& described) {
+  std::string types;
+  for (int i = 0; i < PQnfields(&described); ++i) {
+    types +=
+        fmt::format("{}({}, {}::pg_catalog.oid)", i == 0 ? "" : ", ", i, PQftype(&described, i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult answer,
+      connection.Ask(fmt::format("SELECT coalesce(t.typcollation OPERATOR(pg_catalog.<>)"
+                                 " 0::pg_catalog.oid, false)"
+                                 " FROM (VALUES {}) AS v(i, o) LEFT JOIN pg_catalog.pg_type t"
+                                 " ON t.oid OPERATOR(pg_catalog.=) v.o ORDER BY v.i",
+                                 types)));
+  std::vector<bool> collatable;
+  collatable.reserve(static_cast<size_t>(PQntuples(answer.get())));
+  for (int i = 0; i < PQntuples(answer.get()); ++i) {
+    collatable.push_back(PostgresText(answer.get(), i, 0) == "t");
+  }
+  return collatable;
+}
+
+}  // namespace
+
+Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select) {
+  if (select.find('\0') != std::string_view::npos) {
+    return SyntaxError("a statement cannot hold a NULL byte");
+  }
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
+  if (PQnparams(described.get()) > 0) {
+    return InvalidArgument("the SELECT has parameters ($1) without values").SqlState("42P02");
+  }
+  const int count = PQnfields(described.get());
+  if (count == 0) {
+    return InvalidArgument("expected a SELECT: this statement returns no columns");
+  }
+  Schema schema;
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    ColumnInfo& column = schema.columns.emplace_back();
+    column.name = PQfname(described.get(), i);
+    column.type = TypeOfOid(PQftype(described.get(), i));
+    names += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
+                         PQfmod(described.get(), i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult types,
+      connection.Ask(fmt::format(
+          "SELECT pg_catalog.format_type(t::pg_catalog.oid, m) FROM (VALUES {}) AS v(i, t, m)"
+          " ORDER BY i",
+          names)));
+  for (int i = 0; i < count; ++i) {
+    schema.columns[static_cast<size_t>(i)].database_type = PostgresText(types.get(), i, 0);
+  }
+  return schema;
+}
+
+Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
+                            Schema* schema) {
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
+  if (PQnfields(described.get()) != static_cast<int>(schema->columns.size())) {
+    return Internal("the columns of the select changed while it was planned");
+  }
+  // A description names the base type of a domain, and its modifier; pg_typeof names the domain.
+  // Reads nothing: the join has only the row with which it begins. With only the server's own
+  // schema in the path, types of other schemas are qualified. (Operators were looked up before.)
+  ASSIGN_OR_RETURN(const std::vector<bool> collatable, Collatable(connection, *described));
+  std::string names;
+  for (int i = 0; i < PQnfields(described.get()); ++i) {
+    names += fmt::format(
+        "{0}pg_catalog.format_type(pg_catalog.pg_typeof(c{1})::pg_catalog.oid,"
+        " CASE WHEN pg_catalog.pg_typeof(c{1})::pg_catalog.oid OPERATOR(pg_catalog.=)"
+        " {2}::pg_catalog.oid THEN {3} ELSE -1 END){4}",
+        i == 0 ? "" : ", ", i, PQftype(described.get(), i), PQfmod(described.get(), i),
+        collatable[static_cast<size_t>(i)]
+            ? fmt::format(" OPERATOR(pg_catalog.||) CASE WHEN pg_catalog.pg_collation_for(c{0})"
+                          " OPERATOR(pg_catalog.<>) '\"default\"' THEN ' COLLATE '"
+                          " OPERATOR(pg_catalog.||) pg_catalog.pg_collation_for(c{0}) ELSE '' END",
+                          i)
+            : "");
+  }
+  RETURN_IF_ERROR(connection.Begin("BEGIN READ ONLY"));
+  const Result<PostgresResult> types =
+      connection.Ask(fmt::format("SELECT {} FROM (SELECT pg_catalog.set_config('search_path', "
+                                 "'pg_catalog', true) OFFSET 0) AS path"
+                                 " LEFT JOIN (\n{}\n) AS s({}) ON false",
+                                 names, select, NumberedColumns(schema->columns.size())));
+  connection.Rollback();
+  RETURN_IF_ERROR(types.status());
+  for (size_t i = 0; i < schema->columns.size(); ++i) {
+    schema->columns[i].declaration = PostgresText(types->get(), 0, static_cast<int>(i));
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "catalog/data_source.h"
+
+// What the server says about the columns of a SELECT; reads none of its rows. Errors are the
+// server's, or say why the statement is not a SELECT that can be read.
+namespace sluice::catalog {
+
+class PostgresConnection;
+
+// The columns of a SELECT, without running it.
+Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
+// Whether the columns are keys of their tables.
+Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
+                                            std::string_view select);
+// Fills in the declarations of copies of the columns: domains, and every type with its schema.
+Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
+                            Schema* schema);
+
+}  // namespace sluice::catalog
