@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_types_internal.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sql/timestamp_text.h"

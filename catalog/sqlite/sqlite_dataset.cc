@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "catalog/row_ranges_internal.h"
+#include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_cut_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_stage_internal.h"
-#include "catalog/sqlite/sqlite_types_internal.h"
 
 namespace sluice::catalog {
 namespace {

@@ -2,9 +2,12 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "catalog/sql/sql_text.h"
-#include "catalog/sqlite/sqlite_types_internal.h"
+#include "catalog/sqlite/sqlite_columns_internal.h"
+#include "catalog/sqlite/sqlite_connection_internal.h"
 
 namespace sluice::catalog {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "base/mutex.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_session_internal.h"
 #include "catalog/sqlite/sqlite_stage_internal.h"
-#include "catalog/sqlite/sqlite_types_internal.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/table_loader.h"
 

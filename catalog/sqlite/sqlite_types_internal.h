@@ -2,14 +2,14 @@
 
 #include <sqlite3.h>
 
+#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/row_batch.h"
+#include "base/status.h"
 #include "catalog/data_source.h"
-#include "catalog/sqlite/sqlite_connection_internal.h"
 
 // SQLite has a type per cell, we have one per column: the declared type, else derived from the
 // cells.
@@ -32,13 +32,6 @@ class CellTypes {
  private:
   bool integers_ = false, reals_ = false, texts_ = false, blobs_ = false;
 };
-
-// The columns of a prepared SELECT. For those without a declared type the statement is run to read
-// a small sample of their cells.
-Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_view select);
-
-// Whether the columns are keys of their tables.
-Result<std::vector<ColumnKey>> SqliteKeys(SqliteConnection& connection, std::string_view select);
 
 // Puts the current row of `statement` into row `row` of `batch`, text and blob bytes into the
 // batch's arena as offsets that FinishTexts turns into views. A cell that does not fit its column's

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <utility>
 
 #include "catalog/store/catalog_query_internal.h"
@@ -10,6 +9,7 @@
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/job_row_internal.h"
 #include "catalog/store/role_oid.h"
+#include "catalog/store/sql_job_history.h"
 #include "catalog/store/sql_job_journal.h"
 
 namespace sluice::catalog {
@@ -23,6 +23,7 @@ class SqlJobStore final : public JobStore {
         database_(std::move(database)),
         role_(std::move(role)),
         query_(tables_, *database_),
+        history_(query_),
         journal_(tables_, *database_) {}
 
   Result<int64_t> Create(const Job& job) override {
@@ -241,64 +242,16 @@ class SqlJobStore final : public JobStore {
   }
 
   Status AddEvents(int64_t job, const std::vector<JobEvent>& events) override {
-    std::vector<std::vector<SqlParameter>> rows;
-    rows.reserve(events.size());
-    for (const JobEvent& event : events) {
-      rows.push_back({job, event.micros, event.kind, event.detail});
-    }
-    return query_.Insert("{job_events} (job_id, micros, kind, detail)", rows);
+    return history_.AddEvents(job, events);
   }
-
   Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) override {
-    std::vector<std::vector<SqlParameter>> rows;
-    rows.reserve(metrics.size());
-    for (const JobMetric& metric : metrics) {
-      rows.push_back({job, metric.micros, metric.step, metric.name, metric.value});
-    }
-    return query_.Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
+    return history_.AddMetrics(job, metrics);
   }
-
-  Status ThinMetrics(int64_t job, int64_t most) override {
-    return query_
-        .Ask(
-            "DELETE FROM {job_metrics} WHERE job_id = $1 AND position IN"
-            " (SELECT position FROM (SELECT position,"
-            " row_number() OVER (PARTITION BY name ORDER BY position) AS place,"
-            " count(*) OVER (PARTITION BY name) AS points"
-            " FROM {job_metrics} WHERE job_id = $1) AS numbered"
-            " WHERE points >= $2 AND place % 2 = 0 AND place < points)",
-            {job, most})
-        .status();
-  }
-
+  Status ThinMetrics(int64_t job, int64_t most) override { return history_.ThinMetrics(job, most); }
   Result<std::vector<JobEvent>> Events(int64_t job, int64_t skip) override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     query_.Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
-                                " ORDER BY position LIMIT $2 OFFSET $3",
-                                {job, std::numeric_limits<int64_t>::max(), skip}));
-    std::vector<JobEvent> events;
-    events.reserve(rows.size());
-    for (const std::vector<Value>& row : rows) {
-      events.push_back({IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2])});
-    }
-    return events;
+    return history_.Events(job, skip);
   }
-
-  Result<std::vector<JobMetric>> Metrics(int64_t job) override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        query_.Ask("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
-                   " ORDER BY position",
-                   {job}));
-    std::vector<JobMetric> metrics;
-    metrics.reserve(rows.size());
-    for (const std::vector<Value>& row : rows) {
-      metrics.push_back(
-          {IntegerCell(row[0]), IntegerCell(row[1]), TextCell(row[2]),
-           IsNull(row[3]) ? std::nan("") : DoubleCell(row[3])});  // SQLite stores NaN as NULL
-    }
-    return metrics;
-  }
+  Result<std::vector<JobMetric>> Metrics(int64_t job) override { return history_.Metrics(job); }
 
   Status RequestCancel(int64_t id) override {
     ASSIGN_OR_RETURN(
@@ -395,6 +348,7 @@ class SqlJobStore final : public JobStore {
   const std::unique_ptr<SqlDatabase> database_;
   const std::shared_ptr<RoleOid> role_;  // null: a database without roles
   CatalogQuery query_;
+  SqlJobHistory history_;
   SqlJobJournal journal_;
 };
 

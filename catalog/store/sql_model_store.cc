@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "catalog/model_record.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/model_rows.h"
+#include "catalog/store/model_versions.h"
 #include "catalog/store/model_weights.h"
 #include "catalog/store/role_oid.h"
 
@@ -33,7 +33,8 @@ class SqlModelStore final : public ModelStore {
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
                      SqlTransaction::Begin(*session, tables_.dialect(), true));
-    ASSIGN_OR_RETURN(model.version, NextVersion(*session, model.schema, model.name, must_be_new));
+    ASSIGN_OR_RETURN(model.version,
+                     NextVersion(rows_, *session, model.schema, model.name, must_be_new));
     model.live = true;
     model.created_micros = WallMicros();
     model.weights_sha256 = Sha256Hex(weights);
@@ -42,7 +43,7 @@ class SqlModelStore final : public ModelStore {
                               "UPDATE {model_versions} SET live = false"
                               " WHERE schema_name = $1 AND name = $2 AND live",
                               {model.schema, model.name}));
-    RETURN_IF_ERROR(InsertVersion(*session, model));
+    RETURN_IF_ERROR(InsertVersion(rows_, *session, model));
     RETURN_IF_ERROR(InsertWeights(rows_, *session, model, weights));
     RETURN_IF_ERROR(transaction->Commit());
     RETURN_IF_ERROR(ReadBack(model).Because(
@@ -142,7 +143,7 @@ class SqlModelStore final : public ModelStore {
   Status Promote(std::string_view schema, std::string_view name, int64_t version) override {
     return Change(schema, name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(rows_.Find(session, schema, name, version).status());
-      return MakeLive(session, schema, name, version);
+      return MakeLive(rows_, session, schema, name, version);
     });
   }
 
@@ -159,7 +160,7 @@ class SqlModelStore final : public ModelStore {
                       fmt::format("{} '{}' has no version before its live one, {}", rows_.noun(),
                                   FullModelName(schema, name), live.version));
       }
-      return MakeLive(session, schema, name, IntegerCell(rows[0][0]));
+      return MakeLive(rows_, session, schema, name, IntegerCell(rows[0][0]));
     });
   }
 
@@ -179,7 +180,7 @@ class SqlModelStore final : public ModelStore {
             fmt::format("DELETE FROM {} WHERE schema_name = $1 AND name = $2{}", table, only),
             which));
       }
-      return AfterDrop(session, schema, name, version.has_value() && found.live);
+      return AfterDrop(rows_, session, schema, name, version.has_value() && found.live);
     });
   }
 
@@ -297,82 +298,6 @@ class SqlModelStore final : public ModelStore {
     RETURN_IF_ERROR(rows_.CheckOwned(*session, schema, name));
     RETURN_IF_ERROR(change(*session));
     return transaction->Commit();
-  }
-
-  Result<int64_t> NextVersion(SqlSession& session, const std::string& schema,
-                              const std::string& name, bool must_be_new) {
-    // If the model is renamed or dropped meanwhile, its name is free for a new model, so that the
-    // result of hours of training is stored nevertheless.
-    constexpr int kAttempts = 3;
-    SqlRows rows;
-    for (int attempt = 0; attempt < kAttempts && rows.empty(); ++attempt) {
-      ASSIGN_OR_RETURN(
-          const SqlRows made,
-          rows_.AskAsRole(session,
-                          rows_.has_owners()
-                              ? "INSERT INTO {models} (schema_name, name, next_version, owner)"
-                                " VALUES ($1, $2, 1, $3::oid) ON CONFLICT DO NOTHING RETURNING 1"
-                              : "INSERT INTO {models} (schema_name, name, next_version)"
-                                " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING RETURNING 1",
-                          {schema, name}));
-      if (!made.empty()) {
-        RETURN_IF_ERROR(rows_.CheckMayCreateIn(session, schema));
-      }
-      RETURN_IF_ERROR(rows_.CheckOwned(session, schema, name));
-      ASSIGN_OR_RETURN(rows, rows_.Lock(session, schema, name));
-    }
-    if (rows.empty()) {
-      return Status(Code::kAborted, fmt::format("{} '{}' was dropped while it was being stored",
-                                                rows_.noun(), FullModelName(schema, name)));
-    }
-    const int64_t version = IntegerCell(rows[0][0]);
-    if (must_be_new && version > 1) {
-      Status exists = AlreadyExists(
-          fmt::format("{} '{}' already exists", rows_.noun(), FullModelName(schema, name)));
-      return std::move(exists).Hint(
-          rows_.noun() == "model" ? "CREATE OR REPLACE MODEL, or INTO, makes a new version of it"
-                                  : "CREATE OR REPLACE MODEL TYPE makes a new version of it");
-    }
-    RETURN_IF_ERROR(rows_.Run(session,
-                              "UPDATE {models} SET next_version = $3"
-                              " WHERE schema_name = $1 AND name = $2",
-                              {schema, name, version + 1}));
-    return version;
-  }
-
-  Status InsertVersion(SqlSession& session, const ModelVersion& model) {
-    return rows_.Run(
-        session,
-        fmt::format("INSERT INTO {{model_versions}} ({}) VALUES ($1, $2, $3, true, $4, $5,"
-                    " $6, $7, $8, $9, $10, $11, $12, $13)",
-                    kVersionColumns),
-        {model.schema, model.name, model.version, model.type, model.statement, SqlBytes{model.plan},
-         MetricsToJson(model.metrics), model.job, model.rows,
-         model.lineage.empty() ? "{}" : model.lineage, model.weights_sha256, model.weights_bytes,
-         model.created_micros});
-  }
-
-  Status MakeLive(SqlSession& session, std::string_view schema, std::string_view name,
-                  int64_t version) {
-    return rows_.Run(session,
-                     "UPDATE {model_versions} SET live = (version = $3)"
-                     " WHERE schema_name = $1 AND name = $2",
-                     {std::string(schema), std::string(name), version});
-  }
-
-  // If the live version was dropped, the newest becomes live; without any version the model is
-  // gone.
-  Status AfterDrop(SqlSession& session, std::string_view schema, std::string_view name,
-                   bool was_live) {
-    const std::vector<SqlParameter> which = {std::string(schema), std::string(name)};
-    ASSIGN_OR_RETURN(const SqlRows rows, rows_.Ask(session,
-                                                   "SELECT max(version) FROM {model_versions}"
-                                                   " WHERE schema_name = $1 AND name = $2",
-                                                   which));
-    if (IsNull(rows.at(0).at(0))) {
-      return rows_.Run(session, "DELETE FROM {models} WHERE schema_name = $1 AND name = $2", which);
-    }
-    return was_live ? MakeLive(session, schema, name, IntegerCell(rows[0][0])) : OkStatus();
   }
 
   // The keys of the compiled forms that jobs without an end may begin with again.
