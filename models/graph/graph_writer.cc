@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -15,33 +14,7 @@ namespace {
 
 constexpr double kBatchNormMomentum = 0.9;
 
-// An activation of model.activation_fn: the operator, with the values of tf.nn's function where
-// ONNX's defaults are others.
-struct Activation {
-  std::string_view function;
-  const char* op;
-  float alpha = 0;
-  float gamma = 0;
-};
-constexpr Activation kActivations[] = {
-    {"relu", "Relu"},
-    {"tanh", "Tanh"},
-    {"sigmoid", "Sigmoid"},
-    {"elu", "Elu"},
-    {"leaky_relu", "LeakyRelu", 0.2F},
-    {"selu", "Selu", 1.67326324F, 1.05070098F},  // Klambauer and others, 2017
-    {"gelu", "Gelu"},
-};
-
 }  // namespace
-
-std::vector<std::string> ActivationNames() {
-  std::vector<std::string> names;
-  for (const Activation& activation : kActivations) {
-    names.emplace_back(activation.function);
-  }
-  return names;
-}
 
 GraphWriter::GraphWriter() : graph_(std::make_unique<NetworkGraph>()) {}
 GraphWriter::~GraphWriter() = default;
@@ -304,14 +277,10 @@ GraphValue GraphWriter::Dense(const std::string& name, const GraphValue& value, 
 
 GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& function,
                                  const std::string& name) {
-  const auto* activation =
-      std::find_if(std::begin(kActivations), std::end(kActivations), [&](const Activation& known) {
-        return known.function == (function.empty() ? "relu" : function);
-      });
-  SLUICE_CHECK(activation != std::end(kActivations), "attributes name an activation that exists");
-  GraphValue active = Node(activation->op, {value.name}, value.width, name);
+  const GraphActivation& activation = FindActivation(function.empty() ? "relu" : function);
+  GraphValue active = Node(activation.op, {value.name}, value.width, name);
   for (const auto& [attribute, number] :
-       {std::pair{"alpha", activation->alpha}, std::pair{"gamma", activation->gamma}}) {
+       {std::pair{"alpha", activation.alpha}, std::pair{"gamma", activation.gamma}}) {
     if (number != 0) {
       AddAttribute(attribute)->add_numbers(number);
     }
@@ -320,15 +289,6 @@ GraphValue GraphWriter::Activate(const GraphValue& value, const std::string& fun
     AddAttribute("approximate")->add_texts("tanh");
   }
   return active;
-}
-
-GraphHiddenLayers GraphHiddenLayers::Of(const AttributeValues& attributes) {
-  GraphHiddenLayers layers;
-  layers.units = attributes.Numbers("model.hidden_units");
-  layers.activation = attributes.Text("model.activation_fn").value_or("relu");
-  layers.dropout = attributes.Number("model.dropout").value_or(0);
-  layers.batch_norm = attributes.Flag("model.batch_norm").value_or(false);
-  return layers;
 }
 
 GraphValue GraphWriter::Normalised(const std::string& layer, const GraphValue& value) {

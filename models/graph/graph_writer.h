@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "models/graph/graph_builder.h"
+#include "models/graph/hidden_layers.h"
 
 namespace sluice::models {
 
@@ -24,19 +25,6 @@ struct GraphValue {
   int64_t width = 0;
   explicit operator bool() const { return width > 0; }
 };
-
-// Hidden layers, each a product, normalised over the batch or not, an activation, and dropout.
-struct GraphHiddenLayers {
-  std::vector<double> units;  // outputs of each
-  std::string activation = "relu";
-  double dropout = 0;
-  bool batch_norm = false;
-  // What model.hidden_units, activation_fn, dropout and batch_norm say.
-  static GraphHiddenLayers Of(const AttributeValues& attributes);
-};
-
-// What model.activation_fn may be.
-std::vector<std::string> ActivationNames();
 
 // Builds the graph of a family, operator by operator. Parameters are named by layer, as in
 // "deep/0/kernel". Not thread-safe.

@@ -113,10 +113,11 @@ Status OperatorContext::NeedFloat(size_t k) const {
 std::span<const OperatorEntry> Operators() {
   static const std::vector<OperatorEntry> entries = [] {
     std::vector<OperatorEntry> all;
-    for (const auto list : {ElementwiseOperators(), ArithmeticOperators(), LogicOperators(),
-                            ProductOperators(), ConvolutionOperators(), RecurrentOperators(),
-                            NormalisationOperators(), ReductionOperators(), ShapeOperators(),
-                            MoveOperators(), StridedOperators(), GatherOperators(), EmbeddingOperators()}) {
+    for (const auto list :
+         {ElementwiseOperators(), ArithmeticOperators(), LogicOperators(), ProductOperators(),
+          ConvolutionOperators(), RecurrentOperators(), NormalisationOperators(),
+          ReductionOperators(), ShapeOperators(), MoveOperators(), StridedOperators(),
+          GatherOperators(), EmbeddingOperators(), PenaltyOperators()}) {
       all.insert(all.end(), list.begin(), list.end());
     }
     std::sort(all.begin(), all.end(),

@@ -128,5 +128,6 @@ std::span<const OperatorEntry> MoveOperators();
 std::span<const OperatorEntry> StridedOperators();
 std::span<const OperatorEntry> GatherOperators();
 std::span<const OperatorEntry> EmbeddingOperators();
+std::span<const OperatorEntry> PenaltyOperators();
 
 }  // namespace sluice::models::graph
