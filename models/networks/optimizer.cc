@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/letter_case.h"
 #include "models/kernels/kernels.h"
 #include "models/model.pb.h"
+#include "models/networks/optimizer_arguments_internal.h"
 
 // Formulas (g gradient, p parameter, r rate, t step from 1):
 // - SGD, Momentum, Nesterov: Keras: v = m v - r g; p += v, or p += m v - r g
@@ -22,64 +25,6 @@
 // - Ftrl: McMahan et al. 2013, with TensorFlow's shrinkage and beta
 namespace sluice::models {
 namespace {
-
-// One optimizer's arguments by name, with defaults filled in and ranges checked.
-using Arguments = std::map<std::string, double>;
-
-Result<double> ArgumentValue(const Attribute& attribute) {
-  switch (attribute.value_case()) {
-    case Attribute::kFlag:
-      return attribute.flag() ? 1.0 : 0.0;
-    case Attribute::kInteger:
-      return static_cast<double>(attribute.integer());
-    case Attribute::kNumber:
-      return attribute.number();
-    default:
-      return InvalidArgument(
-          fmt::format("optimizer argument '{}' must be a number", attribute.name()));
-  }
-}
-
-Status CheckRange(const OptimizerDescription& optimizer, const OptimizerArgument& argument,
-                  double value) {
-  const bool flag_ok = !argument.is_flag || value == 0 || value == 1;
-  // Written so that NaN fails.
-  if (flag_ok && value >= argument.min && value <= argument.max) {
-    return OkStatus();
-  }
-  return InvalidArgument(
-      fmt::format("{} of {} must be {}, but is {}", argument.name, optimizer.name,
-                  argument.is_flag ? "true or false"
-                                   : fmt::format("between {} and {}", argument.min, argument.max),
-                  value));
-}
-
-Result<Arguments> ResolveArguments(const OptimizerDescription& optimizer,
-                                   const OptimizerSpec& spec) {
-  Arguments values;
-  std::vector<std::string> names;
-  for (const OptimizerArgument& argument : optimizer.arguments) {
-    values[argument.name] = argument.default_value;
-    names.push_back(argument.name);
-  }
-  for (const Attribute& attribute : spec.arguments()) {
-    const auto known =
-        std::find_if(optimizer.arguments.begin(), optimizer.arguments.end(),
-                     [&](const OptimizerArgument& a) { return a.name == attribute.name(); });
-    if (known == optimizer.arguments.end()) {
-      Status status = InvalidArgument(
-          fmt::format("optimizer {} has no argument '{}'", optimizer.name, attribute.name()));
-      if (const auto near = NearestName(attribute.name(), names)) {
-        return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
-      }
-      return status;
-    }
-    ASSIGN_OR_RETURN(const double value, ArgumentValue(attribute));
-    RETURN_IF_ERROR(CheckRange(optimizer, *known, value));
-    values[known->name] = value;
-  }
-  return values;
-}
 
 float AsFloat(double value) {
   return static_cast<float>(value);
@@ -110,7 +55,7 @@ double OneMinusPower(double beta, int64_t step) {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Arguments& a, bool nesterov)
+  Sgd(const OptimizerArguments& a, bool nesterov)
       : rate_(AsFloat(a.at("learning_rate"))),
         momentum_(AsFloat(a.at("momentum"))),
         nesterov_(nesterov) {}
@@ -133,7 +78,7 @@ class Sgd final : public Optimizer {
 
 class Adagrad final : public Optimizer {
  public:
-  explicit Adagrad(const Arguments& a)
+  explicit Adagrad(const OptimizerArguments& a)
       : rate_(AsFloat(a.at("learning_rate"))),
         start_(AsFloat(a.at("initial_accumulator_value"))),
         epsilon_(AsFloat(a.at("epsilon"))) {}
@@ -151,7 +96,7 @@ class Adagrad final : public Optimizer {
 class Adam final : public Optimizer {
  public:
   enum class Kind { kAdam, kAmsgrad, kAdamax };
-  Adam(const Arguments& a, Kind kind)
+  Adam(const OptimizerArguments& a, Kind kind)
       : kind_(kind),
         rate_(a.at("learning_rate")),
         beta_1_(a.at("beta_1")),
@@ -228,7 +173,7 @@ NadamSchedule NadamScheduleAt(double beta_1, int64_t step) {
 
 class Nadam final : public Optimizer {
  public:
-  explicit Nadam(const Arguments& a)
+  explicit Nadam(const OptimizerArguments& a)
       : rate_(AsFloat(a.at("learning_rate"))),
         epsilon_(AsFloat(a.at("epsilon"))),
         beta_1_(a.at("beta_1")),
@@ -259,7 +204,7 @@ class Nadam final : public Optimizer {
 
 class Rmsprop final : public Optimizer {
  public:
-  explicit Rmsprop(const Arguments& a)
+  explicit Rmsprop(const OptimizerArguments& a)
       : step_{AsFloat(a.at("learning_rate")), AsFloat(a.at("rho")), AsFloat(1 - a.at("rho")),
               AsFloat(a.at("momentum")), AsFloat(a.at("epsilon"))},
         centered_(a.at("centered") != 0),
@@ -282,7 +227,7 @@ class Rmsprop final : public Optimizer {
 
 class Adadelta final : public Optimizer {
  public:
-  explicit Adadelta(const Arguments& a)
+  explicit Adadelta(const OptimizerArguments& a)
       : step_{AsFloat(a.at("learning_rate")), AsFloat(a.at("rho")), AsFloat(1 - a.at("rho")),
               AsFloat(a.at("epsilon"))} {}
   size_t slot_count() const override { return 2; }
@@ -300,7 +245,7 @@ class Adadelta final : public Optimizer {
 
 class Ftrl final : public Optimizer {
  public:
-  explicit Ftrl(const Arguments& a)
+  explicit Ftrl(const OptimizerArguments& a)
       : step_{AsFloat(1 / a.at("learning_rate")),
               AsFloat(a.at("l1_regularization_strength")),
               AsFloat(2 * a.at("l2_regularization_strength")),
@@ -361,7 +306,7 @@ class Ftrl final : public Optimizer {
   float start_;
 };
 
-std::unique_ptr<Optimizer> MakeNamed(const std::string& name, const Arguments& a) {
+std::unique_ptr<Optimizer> MakeNamed(const std::string& name, const OptimizerArguments& a) {
   const auto flag = [&a](const char* argument) {
     const auto found = a.find(argument);
     return found != a.end() && found->second != 0;
@@ -405,7 +350,7 @@ Result<std::unique_ptr<Optimizer>> Optimizer::Make(const OptimizerSpec& spec, Of
   std::vector<std::string> names;
   for (const OptimizerDescription& optimizer : Optimizers()) {
     if (SameIgnoringCase(optimizer.name, spec.name())) {
-      ASSIGN_OR_RETURN(Arguments arguments, ResolveArguments(optimizer, spec));
+      ASSIGN_OR_RETURN(OptimizerArguments arguments, ResolveArguments(optimizer, spec));
       if (of == Of::kBiases && !spec.decays_vectors()) {
         arguments.erase("weight_decay");
       }

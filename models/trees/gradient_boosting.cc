@@ -2,14 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <cstddef>
 #include <cstring>
-#include <iterator>
-#include <limits>
-#include <map>
-#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/checksum_internal.h"
 #include "models/kernels/kernels.h"
@@ -62,8 +59,6 @@ class XgboostModel final : public GradientBoosting {
   Status PredictLinear(const FeatureBatch& batch, const float** scores);
   Status CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const;
   Status TakeScores(const float* scores, size_t rows, std::vector<float>* predictions) const;
-  // `type` is one of libxgboost's importance types; one entry per feature of the plan.
-  Result<std::map<std::string, double>> Scores(const char* type) const;
 
   std::unique_ptr<FeatureTransform> transform_;
   ColumnLayout layout_;
@@ -351,57 +346,12 @@ Status XgboostModel::TakeScores(const float* scores, size_t rows,
   return OkStatus();
 }
 
-Result<std::map<std::string, double>> XgboostModel::Scores(const char* type) const {
-  bst_ulong names = 0;
-  char const** features = nullptr;
-  bst_ulong dimensions = 0;
-  bst_ulong const* shape = nullptr;
-  float const* scores = nullptr;
-  const std::string settings = fmt::format(R"({{"importance_type":"{}"}})", type);
-  RETURN_IF_ERROR(
-      CheckXgboost(Xgboost().XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
-                                                   &features, &dimensions, &shape, &scores),
-                   "scoring features"));
-  // A linear model with several classes has a weight per class.
-  const size_t per_column = dimensions > 1 ? static_cast<size_t>(shape[1]) : 1;
-  std::map<std::string, double> sums;
-  for (size_t i = 0; i < names; ++i) {
-    size_t column = 0;  // "f12"
-    const std::string_view name = features[i];
-    const auto parsed = std::from_chars(name.data() + 1, name.data() + name.size(), column);
-    if (parsed.ec != std::errc() || column >= layout_.columns()) {
-      return Internal(fmt::format("XGBoost names a feature '{}'", name));
-    }
-    for (size_t k = 0; k < per_column; ++k) {
-      const auto score = static_cast<double>(scores[i * per_column + k]);
-      sums[layout_.feature(column)] += std::fabs(score);
-    }
-  }
-  return sums;
-}
-
 Result<std::vector<GradientBoosting::Importance>> XgboostModel::FeatureImportance() const {
   if (booster_ == nullptr) {
     return Internal("a boosted model is explained before it was trained or loaded");
   }
-  ASSIGN_OR_RETURN(const auto weights, Scores("weight"));
-  std::vector<Importance> importance;
-  if (parameters_.booster == BoostingParameters::Booster::kLinear) {
-    for (const auto& [feature, weight] : weights) {
-      if (weight > 0) {
-        importance.push_back({feature, 0, weight});
-      }
-    }
-  } else {
-    ASSIGN_OR_RETURN(const auto gains, Scores("total_gain"));
-    for (const auto& [feature, splits] : weights) {
-      const auto gain = gains.find(feature);
-      importance.push_back({feature, splits, gain == gains.end() ? 0 : gain->second});
-    }
-  }
-  std::stable_sort(importance.begin(), importance.end(),
-                   [](const Importance& a, const Importance& b) { return a.gain > b.gain; });
-  return importance;
+  const bool linear = parameters_.booster == BoostingParameters::Booster::kLinear;
+  return ImportanceOfFeatures(booster_.get(), layout_, linear);
 }
 
 }  // namespace

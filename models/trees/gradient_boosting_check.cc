@@ -4,22 +4,21 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/saved_tree_internal.h"
 #include "models/trees/ubjson_reader_internal.h"
 
 // libxgboost trusts a saved model: an index out of range crashes it, when loading or at the first
 // prediction. So every number that it will use as an index, a size or a divisor is checked against
-// the plan before libxgboost sees the bytes.
+// the plan before libxgboost sees the bytes. (The nodes of a tree: saved_tree.cc.)
 namespace sluice::models {
 namespace {
 
-// Training that continues from a tree recurses into it; no grown tree is as deep as this.
-constexpr int32_t kDeepestTree = 1 << 14;
 // Limit of parameters in an object, and of attributes: libxgboost writes about twenty at most.
 constexpr int kMaxParameters = 256;
-// libxgboost's mark in the split of a node that was pruned.
-constexpr uint32_t kDeletedSplit = 0x7fffffffU;
 
 template <typename T>
 std::optional<T> ParseWhole(std::string_view text) {
@@ -30,33 +29,10 @@ std::optional<T> ParseWhole(std::string_view text) {
              : std::nullopt;
 }
 
-// The arrays of one tree, as views into the bytes.
-struct TreeArrays {
-  std::string_view base_weights, loss_changes, split_conditions, sum_hessian;
-  std::string_view left_children, right_children, parents, split_indices;
-  std::string_view default_left, split_type;
-  bool wide_indices = false;
-  int64_t id = -1;
-  int64_t nodes = -1;
-  int64_t deleted = -1;
-
-  int32_t Left(int32_t node) const { return At(left_children, node); }
-  int32_t Right(int32_t node) const { return At(right_children, node); }
-  int32_t Parent(int32_t node) const { return At(parents, node); }
-  uint32_t Split(int32_t node) const { return static_cast<uint32_t>(At(split_indices, node)); }
-  bool DefaultLeft(int32_t node) const { return default_left[static_cast<size_t>(node)] != 0; }
-  float Condition(int32_t node) const { return std::bit_cast<float>(At(split_conditions, node)); }
-
- private:
-  static int32_t At(std::string_view array, int32_t node) {
-    return UbjsonReader::Load<int32_t>(array, static_cast<size_t>(node));
-  }
-};
-
 class BoosterCheck {
  public:
   BoosterCheck(std::string_view bytes, const BoostingParameters& parameters, size_t columns)
-      : in_(bytes), parameters_(parameters), columns_(columns) {}
+      : in_(bytes), parameters_(parameters), columns_(columns), tree_check_(columns) {}
 
   Status Run();
 
@@ -71,9 +47,7 @@ class BoosterCheck {
   void Linear();
   void Trees();
   void Tree(size_t position);
-  void TreeParameters(TreeArrays* tree);
-  void CheckTree(const TreeArrays& tree);
-  void CheckNode(const TreeArrays& tree, int32_t node);
+  void TreeParameters(SavedTree* tree);
   void Version();
   void Unknown(std::string_view name) {
     in_.Fail(fmt::format("it has a member '{:.40}', which XGBoost does not write", name));
@@ -99,7 +73,7 @@ class BoosterCheck {
     }
   }
   // Reports a fault of a tree.
-  void RequireIn(const TreeArrays& tree, bool holds, std::string_view what) {
+  void RequireIn(const SavedTree& tree, bool holds, std::string_view what) {
     if (!holds) {
       in_.Fail(fmt::format("tree {}: {}", tree.id, what));
     }
@@ -117,8 +91,7 @@ class BoosterCheck {
   size_t tree_groups_ = 0;
   std::optional<int32_t> declared_trees_;
   std::optional<int32_t> parallel_trees_;
-  std::vector<std::pair<int32_t, int32_t>> to_visit_;  // node and its depth
-  std::vector<bool> visited_;
+  SavedTreeCheck tree_check_;
 };
 
 Status BoosterCheck::Run() {
@@ -299,7 +272,7 @@ void BoosterCheck::Forest() {
 }
 
 void BoosterCheck::Tree(size_t position) {
-  TreeArrays tree;
+  SavedTree tree;
   int arrays = 0;
   const auto take = [&](std::string_view* array, char type, size_t width) {
     ++arrays;
@@ -344,11 +317,12 @@ void BoosterCheck::Tree(size_t position) {
   RequireIn(tree, tree.id >= 0 && static_cast<size_t>(tree.id) == position,
             "the trees are not in order");
   if (in_.ok()) {
-    CheckTree(tree);
+    const std::string fault = tree_check_.FindFault(tree);
+    RequireIn(tree, fault.empty(), fault);
   }
 }
 
-void BoosterCheck::TreeParameters(TreeArrays* tree) {
+void BoosterCheck::TreeParameters(SavedTree* tree) {
   Texts([&](std::string_view name, std::string_view text) {
     if (name == "num_nodes") {
       tree->nodes = ParseWhole<int32_t>(text).value_or(-1);
@@ -360,69 +334,6 @@ void BoosterCheck::TreeParameters(TreeArrays* tree) {
       Require(text == "0", "its leaves hold several numbers");
     }
   });
-}
-
-void BoosterCheck::CheckTree(const TreeArrays& tree) {
-  const auto nodes = static_cast<size_t>(tree.nodes);
-  bool whole = tree.nodes > 0;
-  for (const std::string_view array :
-       {tree.base_weights, tree.loss_changes, tree.split_conditions, tree.sum_hessian,
-        tree.left_children, tree.right_children, tree.parents, tree.split_indices}) {
-    whole = whole && array.size() == nodes * sizeof(int32_t);
-  }
-  RequireIn(tree, whole && tree.default_left.size() == nodes && tree.split_type.size() == nodes,
-            fmt::format("its arrays do not have {} nodes", tree.nodes));
-  RequireIn(tree, tree.split_type.find_first_not_of('\0') == std::string_view::npos,
-            "it splits by categories");
-  if (!in_.ok()) {
-    return;
-  }
-  visited_.assign(nodes, false);
-  to_visit_.assign(1, {0, 0});
-  visited_[0] = true;
-  size_t reached = 0;
-  while (in_.ok() && !to_visit_.empty()) {
-    const auto [node, depth] = to_visit_.back();
-    to_visit_.pop_back();
-    ++reached;
-    CheckNode(tree, node);
-    for (const int32_t child : {tree.Left(node), tree.Right(node)}) {
-      if (!in_.ok() || tree.Left(node) < 0) {
-        break;  // a leaf
-      }
-      const bool fresh = child > 0 && child < tree.nodes && !visited_[static_cast<size_t>(child)];
-      RequireIn(tree, fresh && tree.Parent(child) == node && depth < kDeepestTree,
-                fmt::format("node {} has no child {}", node, child));
-      if (fresh) {
-        visited_[static_cast<size_t>(child)] = true;
-        to_visit_.emplace_back(child, depth + 1);
-      }
-    }
-  }
-  for (int32_t node = 1; in_.ok() && node < tree.nodes; ++node) {
-    const bool deleted = tree.Split(node) == kDeletedSplit && tree.DefaultLeft(node);
-    RequireIn(tree, deleted != visited_[static_cast<size_t>(node)],
-              fmt::format("node {} belongs to no other", node));
-    RequireIn(tree, tree.Parent(node) >= 0 && tree.Parent(node) < tree.nodes,
-              fmt::format("node {} has no parent {}", node, tree.Parent(node)));
-  }
-  RequireIn(tree, tree.deleted >= 0 && nodes - reached == static_cast<size_t>(tree.deleted),
-            "it does not have as many nodes as it says");
-}
-
-void BoosterCheck::CheckNode(const TreeArrays& tree, int32_t node) {
-  if (tree.Left(node) < 0) {  // a leaf; libxgboost reads both of its children
-    for (const int32_t child : {tree.Left(node), tree.Right(node)}) {
-      RequireIn(tree, child == -1, fmt::format("node {} has no child {}", node, child));
-    }
-    RequireIn(tree, std::isfinite(tree.Condition(node)),
-              fmt::format("leaf {} is not a finite number", node));
-    return;
-  }
-  RequireIn(tree, tree.Split(node) < columns_,
-            fmt::format("node {} splits column {} of {}", node, tree.Split(node), columns_));
-  RequireIn(tree, !std::isnan(tree.Condition(node)),
-            fmt::format("node {} splits at no number", node));
 }
 
 }  // namespace

@@ -179,4 +179,10 @@ Result<MatrixHandle> BuildMatrix(const GradientBoosting::BatchSource& source,
                                  const ColumnLayout& layout, const BoostingParameters& parameters,
                                  void* reference, std::string_view what, std::stop_token stop);
 
+// GradientBoosting::FeatureImportance of a trained booster. `linear`: it has weights instead of
+// splits.
+Result<std::vector<GradientBoosting::Importance>> ImportanceOfFeatures(void* booster,
+                                                                       const ColumnLayout& layout,
+                                                                       bool linear);
+
 }  // namespace sluice::models
