@@ -12,6 +12,7 @@
 #include <cstring>
 #include <thread>
 
+#include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/postgres/postgres_wire_internal.h"
 #include "catalog/sql/sqlstate.h"

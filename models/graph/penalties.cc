@@ -8,8 +8,8 @@
 namespace sluice::models::graph {
 namespace {
 
-// Passes weights on, and adds to the mean loss l1 times their absolute values and l2
-// times their squares, by its gradient only: a regularizer of Keras.
+// Passes weights on, and adds to the mean loss l1 times their absolute values and l2 times their
+// squares, by its gradient only: a regularizer of Keras.
 class WeightPenalty final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
@@ -40,8 +40,8 @@ class WeightPenalty final : public Operator {
   float l2_ = 0;
 };
 
-// Passes its input on, and adds half of l2 times the square of each number to the
-// row's loss, by its gradient only (the loss is the mean over the rows): Rendle 2010, section V.
+// Passes its input on, and adds half of l2 times the square of each number to the row's loss, by
+// its gradient only (the loss is the mean over the rows): Rendle 2010, section V.
 class L2Penalty final : public Operator {
  public:
   Status Plan(const OperatorContext& node) override {
