@@ -124,6 +124,13 @@ TimePoint CreationOf(const Value& object) {
 
 }  // namespace
 
+int PriorityOf(int pod_priority, int job_priority) {
+  constexpr int kMaxPodPriority = 1'000'000;
+  constexpr int kMaxJobPriority = 499;
+  return std::clamp(pod_priority, -kMaxPodPriority, kMaxPodPriority) * (2 * kMaxJobPriority + 2) +
+         std::clamp(job_priority, -kMaxJobPriority, kMaxJobPriority);
+}
+
 TimePoint CreationTimeOf(std::string_view json) {
   const Result<rapidjson::Document> object = ParseJsonObject(json, "an object");
   return object.ok() ? CreationOf(*object) : TimePoint();

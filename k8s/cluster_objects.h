@@ -21,6 +21,8 @@ inline constexpr Resource kQuotas{"", "v1", "resourcequotas"};
 // Values of the classes that `sluice k8s manifests` makes.
 inline constexpr int kHighPriority = -100;
 inline constexpr int kLowPriority = -1000;
+// One order of PriorityClass and `engine.priority`: the class counts first.
+int PriorityOf(int pod_priority, int job_priority);
 
 // Amounts of resources: those that the autoscaler knows, and further ones by their names. What
 // cannot be read, or is negative, counts as 0.

@@ -64,9 +64,4 @@ class ClusterView {
   std::map<std::string, QuotaFacts> quotas_;  // by uid
 };
 
-// The grants that differ from the current ones, by index of `snapshot.jobs`. A job that does not
-// have its minimum yet gets it as a whole or waits with 0. Pure.
-std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
-                                      const elastic::ScalingDecision& decision);
-
 }  // namespace sluice::k8s

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "k8s/changed_grants.h"
 #include "k8s/cluster_objects.h"
 #include "k8s/seconds_internal.h"
 

@@ -2,48 +2,23 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
+#include <chrono>
+#include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
-#include "k8s/seconds_internal.h"
+#include "k8s/pod_labels.h"
+#include "k8s/pod_state.h"
 
 namespace sluice::k8s {
 namespace {
 
-// How long to wait before a temporarily refused request is repeated.
-constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
-constexpr double kLongestGrace = 3600;
-// After a process was killed its kubelet has said so in this time, or is gone.
-constexpr double kKubeletSeconds = 4;
 // How long the end of a fleet waits for its deletions.
 constexpr auto kDeletionTime = std::chrono::seconds(2);
 
 // Retries wait by a clock that may not be the system's.
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
-
-double RetrySeconds(int refusals) {
-  return std::min(kLongestRetrySeconds, kFirstRetrySeconds * std::pow(2.0, std::min(refusals, 8)));
-}
-
-// A temporary failure: the fleet continues with the processes that it has.
-bool MayWorkLater(Fault fault) {
-  switch (fault) {
-    case Fault::kQuota:
-    case Fault::kTooManyRequests:
-    case Fault::kServer:
-    case Fault::kUnreachable:
-    case Fault::kDamaged:
-    case Fault::kDeadline:
-    case Fault::kUnauthorized:
-    case Fault::kConflict:
-    case Fault::kAlreadyExists:  // an object of that name is still being deleted
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -61,10 +36,8 @@ Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape sh
                        [self](const ObjectChange& change) { self->OnChange(change); }, stop));
   {
     const MutexLock lock(self->mutex_);
-    for (const auto& [name, pod] : self->pods_) {
-      if (!pod.story.ended()) {
-        self->adopted_.push_back({name, pod.identity});
-      }
+    for (const auto& [name, identity] : self->pods_.Running()) {
+      self->adopted_.push_back({name, identity});
     }
   }
   self->making_ = std::jthread([self](const std::stop_token& ended) {
@@ -95,7 +68,9 @@ PodFleet::PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWr
     : client_(client),
       shape_(std::move(shape)),
       job_uid_(std::move(job_uid)),
-      may_write_(std::move(may_write)) {}
+      may_write_(std::move(may_write)),
+      pods_(shape_.namespace_name, shape_.grace_seconds,
+            [this]() NO_THREAD_SAFETY_ANALYSIS { Changed(); }) {}
 
 bool PodFleet::WaitToWrite(const std::stop_token& stop) const {
   while (!stop.stop_requested() && may_write_ && !may_write_(stop)) {
@@ -109,10 +84,7 @@ PodFleet::~PodFleet() {
   {
     MutexLock lock(mutex_);
     const auto all_sent = [this]() NO_THREAD_SAFETY_ANALYSIS {
-      return !is_deleting_ && left_over_.empty() &&
-             std::none_of(pods_.begin(), pods_.end(), [](const auto& pod) {
-               return pod.second.delete_grace && !pod.second.deleting;
-             });
+      return !is_deleting_ && pods_.AllDeletionsSent();
     };
     changed_.wait_for(lock.native(), kDeletionTime, all_sent);
   }
@@ -124,8 +96,7 @@ PodFleet::~PodFleet() {
 
 std::string PodFleet::NodeOf(const std::string& name) const {
   const MutexLock lock(mutex_);
-  const auto found = pods_.find(name);
-  return found == pods_.end() ? "" : found->second.node;
+  return pods_.NodeOf(name);
 }
 
 void PodFleet::Watch(Watcher watcher) {
@@ -140,62 +111,17 @@ Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
   RETURN_IF_ERROR(secrets_.Build(shape_, identity, spec).status());
   const MutexLock lock(mutex_);
-  Pod pod{identity, PodEvents(spec.name, spec.role, false), spec};
-  const auto found = pods_.find(spec.name);
-  if (found != pods_.end()) {
-    if (!found->second.story.ended()) {
-      return AlreadyExists(fmt::format("a pod named '{}' already exists", spec.name));
-    }
-    // It has ended; its name is free once the API server has forgotten it.
-    pod.before = found->second.uid;
-    left_over_.push_back({kPods, shape_.namespace_name, spec.name, pod.before, 1});
-    pods_.erase(found);
-  }
-  pods_.emplace(spec.name, std::move(pod));
-  Changed();
-  return OkStatus();
+  return pods_.Launch(identity, spec);
 }
 
 Status PodFleet::Stop(const std::string& name, double grace_seconds) {
   const MutexLock lock(mutex_);
-  const auto found = pods_.find(name);
-  if (found == pods_.end() || found->second.story.ended()) {
-    return NotFound(fmt::format("no pod '{}' in the fleet", name));
-  }
-  Pod& pod = found->second;
-  if (pod.spec && !pod.creating && pod.refusals == 0) {  // not requested yet
-    Report(pod.story.OnGone());
-    pods_.erase(found);
-    return OkStatus();
-  }
-  pod.story.OnStopped();
-  DeleteSoon(pod, static_cast<int>(std::ceil(std::clamp(grace_seconds, 1.0, kLongestGrace))));
-  return OkStatus();
+  return pods_.Stop(name, grace_seconds, client_.clock().Now());
 }
 
 void PodFleet::Changed() {
   ++changes_;
   changed_.notify_all();
-}
-
-void PodFleet::DeleteSoon(Pod& pod, int grace_seconds) {
-  if (!pod.delete_grace || grace_seconds < *pod.delete_grace) {
-    pod.delete_grace = grace_seconds;
-    pod.ends_by = client_.clock().Now() + Seconds(grace_seconds + kKubeletSeconds);
-    pod.deleting = false;
-    pod.try_again = {};
-    Changed();
-  }
-}
-
-void PodFleet::TryAgain(Pod& pod) {
-  pod.try_again = client_.clock().Now() + Seconds(RetrySeconds(pod.refusals++));
-  Changed();
-}
-
-void PodFleet::Report(std::vector<elastic::FleetEvent> events) {
-  std::move(events.begin(), events.end(), std::back_inserter(events_));
-  Changed();
 }
 
 void PodFleet::OnChange(const ObjectChange& change) {
@@ -208,39 +134,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
     return;
   }
   const MutexLock lock(mutex_);
-  auto found = pods_.find(object.name);
-  if (found == pods_.end()) {
-    if (gone) {
-      return;
-    }
-    const bool runs = state->phase == PodState::Phase::kRunning;
-    Pod adopted{*identity, PodEvents(object.name, identity->role, runs)};
-    adopted.uid = object.uid;
-    found = pods_.emplace(object.name, std::move(adopted)).first;
-  }
-  Pod& pod = found->second;
-  if (pod.uid.empty() && pod.before != object.uid &&
-      pod.identity.incarnation == identity->incarnation) {
-    pod.uid = object.uid;  // the watch was faster than the answer to the creation
-  }
-  if (pod.uid != object.uid) {
-    return;  // an earlier one with the same name
-  }
-  pod.node = state->node;
-  pod.accepted = state->accepted;
-  const bool had_ended = pod.story.ended();
-  Report(pod.story.OnState(*state));
-  if (gone) {
-    Report(pod.story.OnGone());
-  }
-  if (gone) {
-    pods_.erase(found);
-  } else if (!had_ended && pod.story.ended() &&
-             !(state->over && state->exit_class == elastic::ExitClass::kApplication)) {
-    // Deleted, which also ends its sidecars and the kubelet's retries. One that failed by itself
-    // takes no other's place, and its logs may be of interest.
-    DeleteSoon(pod, shape_.grace_seconds);
-  }
+  pods_.OnState(object, *identity, *state, gone, client_.clock().Now());
 }
 
 void PodFleet::WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) {
@@ -253,54 +147,19 @@ void PodFleet::WaitForChange(MutexLock& lock, const std::stop_token& stop, bool 
   }
 }
 
-bool PodFleet::LookAtNodes(TimePoint now) {
-  bool again = false;
-  for (auto& [name, pod] : pods_) {
-    if (pod.story.ended() || pod.node.empty()) {
-      continue;
-    }
-    if (pod.ends_by) {
-      again = again || now < *pod.ends_by;
-      if (pod.accepted && now >= *pod.ends_by && !suspects_.Has(pod.node, now)) {
-        log::Warn("kubernetes node={} says nothing of the end of pod={}", pod.node, name);
-        suspects_.Add(pod.node, now);
-      }
-    } else if (!pod.accepted) {
-      pod.placed_at = pod.placed_at.value_or(now);
-      again = true;
-      if (SecondsBetween(*pod.placed_at, now) >= suspects_.PatienceSeconds(pod.node, now)) {
-        log::Warn("kubernetes node={} says nothing of pod={}", pod.node, name);
-        suspects_.Add(pod.node, now);
-        Report(pod.story.OnNodeLost());
-        DeleteSoon(pod, shape_.grace_seconds);
-      }
-    }
-  }
-  return again;
-}
-
 std::vector<std::string> PodFleet::Due(bool to_make, const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  std::vector<std::string> names;
   while (!stop.stop_requested()) {
     const TimePoint now = client_.clock().Now();
-    bool later = !to_make && LookAtNodes(now);
-    for (auto& [name, pod] : pods_) {
-      const bool wanted = to_make ? pod.spec && !pod.delete_grace && !pod.creating
-                                  : pod.delete_grace && !pod.creating && !pod.deleting;
-      later = later || (wanted && pod.try_again > now);
-      if (wanted && pod.try_again <= now) {
-        (to_make ? pod.creating : pod.deleting) = true;
-        names.push_back(name);
-      }
-    }
-    if (!names.empty() || (!to_make && !left_over_.empty())) {
+    const bool look = !to_make && pods_.LookAtNodes(now);
+    FleetPods::Due due = pods_.TakeDue(to_make, now);
+    if (!due.names.empty() || (!to_make && pods_.has_left_over())) {
       is_deleting_ = is_deleting_ || !to_make;
-      break;
+      return std::move(due.names);
     }
-    WaitForChange(lock, stop, later);
+    WaitForChange(lock, stop, look || due.later);
   }
-  return names;
+  return {};
 }
 
 void PodFleet::PreferNodes(std::vector<std::string> nodes) {
@@ -318,17 +177,17 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
   {
     const MutexLock lock(mutex_);
     PodShape shape = shape_;
-    shape.avoided_nodes = suspects_.Names(client_.clock().Now());
+    shape.avoided_nodes = pods_.SuspectNodeNames(client_.clock().Now());
     shape.worker_nodes = preferred_;
     for (const std::string& name : names) {
-      const auto found = pods_.find(name);
-      if (found == pods_.end() || !found->second.spec) {
+      const std::optional<FleetPods::Order> pod = pods_.OrderOf(name);
+      if (!pod) {
         continue;
       }
-      const Pod& pod = found->second;  // Launch has checked that both can be built
-      const std::string secret = SecretName(*pod.spec);
-      wanted.push_back({name, secret, BuildPod(shape, pod.identity, *pod.spec, secret).value()});
-      secrets.emplace(secret, secrets_.Build(shape, pod.identity, *pod.spec).value());
+      // Launch has checked that both can be built.
+      const std::string secret = SecretName(*pod->spec);
+      wanted.push_back({name, secret, BuildPod(shape, pod->identity, *pod->spec, secret).value()});
+      secrets.emplace(secret, secrets_.Build(shape, pod->identity, *pod->spec).value());
     }
   }
   const std::map<std::string, ObjectAnswer> refused =
@@ -347,68 +206,26 @@ void PodFleet::Create(const std::vector<std::string>& names, const std::stop_tok
   size_t next = 0;
   for (const Wanted& pod : wanted) {
     const auto without = refused.find(pod.secret_name);
-    OnCreated(pod.name, without == refused.end() ? made[next++] : without->second);
+    pods_.OnCreated(pod.name, without == refused.end() ? made[next++] : without->second,
+                    client_.clock().Now());
   }
-}
-
-void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
-  const auto found = pods_.find(name);
-  if (found == pods_.end()) {
-    return;  // made, seen by the watch, and already gone
-  }
-  Pod& pod = found->second;
-  pod.creating = false;
-  Changed();
-  if (answer.ok()) {
-    pod.uid = answer.object.uid;
-    pod.spec.reset();
-    pod.refusals = 0;
-    return;
-  }
-  if (MayWorkLater(answer.fault)) {
-    if (!pod.delete_grace) {
-      Report(pod.story.OnWaiting(answer.status.message()));
-      TryAgain(pod);
-    }
-    return;
-  }
-  Report(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
-  pods_.erase(found);
 }
 
 // For pods whose creation had no answer and that are to be deleted: finds out whether they were
-// made. A pod of another owner with the same name is left alone.
+// made.
 void PodFleet::FindUids(const std::vector<std::string>& names, const std::stop_token& stop) {
   for (const std::string& name : names) {
-    PodIdentity identity;
+    std::optional<PodIdentity> identity;
     {
       const MutexLock lock(mutex_);
-      const auto found = pods_.find(name);
-      if (found == pods_.end() || !found->second.uid.empty()) {
-        continue;
-      }
-      identity = found->second.identity;
+      identity = pods_.WithoutUid(name);
     }
-    const ObjectAnswer there = GetObject(client_, kPods, shape_.namespace_name, name, stop);
-    const std::optional<PodIdentity> who = IdentityOf(there.object.labels);
-    const bool ours = there.ok() && who && who->job_uid == identity.job_uid &&
-                      who->incarnation == identity.incarnation;
-    const MutexLock lock(mutex_);
-    const auto found = pods_.find(name);
-    if (found == pods_.end()) {
+    if (!identity) {
       continue;
     }
-    Pod& pod = found->second;
-    if (ours && there.object.uid != pod.before) {
-      pod.uid = there.object.uid;
-      pod.spec.reset();
-    } else if (there.ok() || there.fault == Fault::kNotFound) {
-      Report(pod.story.OnGone());
-      pods_.erase(found);
-    } else {
-      pod.deleting = false;
-      TryAgain(pod);
-    }
+    const ObjectAnswer there = GetObject(client_, kPods, shape_.namespace_name, name, stop);
+    const MutexLock lock(mutex_);
+    pods_.OnLookedUp(name, *identity, there, client_.clock().Now());
   }
 }
 
@@ -417,14 +234,7 @@ void PodFleet::Delete(const std::vector<std::string>& names, const std::stop_tok
   std::vector<Deletion> deletions;
   {
     const MutexLock lock(mutex_);
-    deletions = std::exchange(left_over_, {});
-    for (const std::string& name : names) {
-      const auto found = pods_.find(name);
-      if (found != pods_.end() && !found->second.uid.empty()) {
-        deletions.push_back({kPods, shape_.namespace_name, name, found->second.uid,
-                             found->second.delete_grace.value_or(1)});
-      }
-    }
+    deletions = pods_.TakeDeletions(names);
   }
   const std::vector<ApiAnswer> answers = DeleteAll(client_, deletions, stop);
   if (stop.stop_requested()) {
@@ -436,11 +246,7 @@ void PodFleet::Delete(const std::vector<std::string>& names, const std::stop_tok
       continue;
     }
     log::Warn("kubernetes deletion failed error={}", answers[i].status.message());
-    const auto found = pods_.find(deletions[i].name);
-    if (found != pods_.end() && found->second.uid == deletions[i].uid) {
-      found->second.deleting = false;
-      TryAgain(found->second);
-    }
+    pods_.OnDeletionFailed(deletions[i], client_.clock().Now());
   }
 }
 
@@ -450,11 +256,11 @@ void PodFleet::DeliverEvents(const std::stop_token& stop) {
     std::deque<elastic::FleetEvent> events;
     {
       MutexLock lock(mutex_);
-      while (!stop.stop_requested() && (!watcher_ || events_.empty())) {
+      while (!stop.stop_requested() && (!watcher_ || !pods_.has_events())) {
         WaitForChange(lock, stop, false);
       }
       watcher = watcher_;
-      events.swap(events_);
+      events = pods_.TakeEvents();
     }
     for (const elastic::FleetEvent& event : events) {
       if (!stop.stop_requested()) {

@@ -2,11 +2,9 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -16,11 +14,11 @@
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "k8s/api_client.h"
-#include "k8s/api_verbs.h"
+#include "k8s/fleet_pods.h"
+#include "k8s/known_objects.h"
+#include "k8s/pod_labels.h"
 #include "k8s/pod_spec.h"
-#include "k8s/pod_state.h"
 #include "k8s/shared_secrets.h"
-#include "k8s/suspect_nodes.h"
 #include "k8s/watch.h"
 
 namespace sluice::k8s {
@@ -65,39 +63,17 @@ class PodFleet final : public elastic::Fleet {
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
  private:
-  struct Pod {
-    PodIdentity identity;
-    PodEvents story;
-    std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
-    std::string node = {};
-    bool accepted = false;  // by the kubelet of its node
-    std::optional<TimePoint> placed_at = {}, ends_by = {};  // when it should have ended
-    std::string uid = {};                  // empty: not created yet, as far as is known
-    std::string before = {};               // the uid of an earlier one with the same name
-    bool creating = false;                 // a request is under way
-    std::optional<int> delete_grace = {};  // it is to be deleted
-    bool deleting = false;                 // a request is under way, or was successful
-    TimePoint try_again = {};
-    int refusals = 0;  // in a row
-  };
-
   PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWrite may_write);
   // Waits until it is allowed. False: `stop` was requested.
   bool WaitToWrite(const std::stop_token& stop) const;
 
   void OnChange(const ObjectChange& change) EXCLUDES(mutex_);
   void Create(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
-  void OnCreated(const std::string& name, const ObjectAnswer& answer) REQUIRES(mutex_);
-  void DeleteSoon(Pod& pod, int grace_seconds) REQUIRES(mutex_);
   void Delete(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
   void FindUids(const std::vector<std::string>& names, const std::stop_token& stop)
       EXCLUDES(mutex_);
-  void Report(std::vector<elastic::FleetEvent> events) REQUIRES(mutex_);
   void DeliverEvents(const std::stop_token& stop) EXCLUDES(mutex_);
-  void TryAgain(Pod& pod) REQUIRES(mutex_);
   void Changed() REQUIRES(mutex_);
-  // Notices nodes that do not answer. True: look again soon.
-  bool LookAtNodes(TimePoint now) REQUIRES(mutex_);
   void WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) REQUIRES(mutex_);
   // Names of pods to create (or to delete) now; waits until there are some, or something is left
   // over.
@@ -112,12 +88,9 @@ class PodFleet final : public elastic::Fleet {
   mutable Mutex mutex_;
   std::condition_variable_any changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);  // by name, until they are gone
-  SuspectNodes suspects_ GUARDED_BY(mutex_);
+  FleetPods pods_ GUARDED_BY(mutex_);
   std::vector<std::string> preferred_ GUARDED_BY(mutex_);  // nodes
-  std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // pods without an entry
-  bool is_deleting_ GUARDED_BY(mutex_) = false;  // requests are under way
-  std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
+  bool is_deleting_ GUARDED_BY(mutex_) = false;            // requests are under way
   Watcher watcher_ GUARDED_BY(mutex_);
 
   SharedSecrets secrets_;  // for the thread that creates

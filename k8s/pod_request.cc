@@ -2,8 +2,49 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace sluice::k8s {
+namespace {
+
+bool IsExtended(const std::string& resource) {
+  return resource.find('/') != std::string::npos;
+}
+
+}  // namespace
+
+const RoleRequest& PodRequest::Of(elastic::Role role) const {
+  static const RoleRequest none;
+  const auto found = roles.find(role);
+  return found == roles.end() ? none : found->second;
+}
+
+PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given) {
+  PodResources resources = asked;
+  const auto cpu = Quantity::OfMillis(static_cast<int64_t>(std::ceil(given.cpu * 1000)));
+  resources.requests.emplace("cpu", cpu);
+  if (given.memory_bytes > 0) {
+    const Quantity memory = Quantity::OfBytes(given.memory_bytes);
+    Quantity& request = resources.requests.emplace("memory", memory).first->second;
+    request = std::max(request, memory);
+  }
+  // Kubernetes refuses a pod whose request exceeds its limit, or, for an extended resource, differs
+  // from it.
+  for (auto& [name, limit] : resources.limits) {
+    const auto request = resources.requests.find(name);
+    if (request != resources.requests.end()) {
+      limit = std::max(limit, request->second);
+    } else if (IsExtended(name)) {
+      resources.requests[name] = limit;
+    }
+  }
+  for (const auto& [name, request] : resources.requests) {
+    if (name == "memory" || IsExtended(name)) {
+      resources.limits.emplace(name, request);
+    }
+  }
+  return resources;
+}
 
 std::string_view PriorityClassOf(const RoleRequest& request, uint64_t index) {
   if (!request.priority.given) {

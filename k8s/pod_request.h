@@ -55,6 +55,9 @@ struct PodRequest {
   std::vector<PodVolume> volumes;
   std::map<elastic::Role, RoleRequest> roles;
 
+  // What is requested for the pods of a role; none was: an empty request.
+  const RoleRequest& Of(elastic::Role role) const;
+
   bool operator==(const PodRequest&) const = default;
 };
 
@@ -62,5 +65,11 @@ struct PodRequest {
 // share's pods are at both ends, so that of 10 with a share of 0.5 they are 0, 1, 2, 8 and 9.
 // Empty: none is requested.
 std::string_view PriorityClassOf(const RoleRequest& request, uint64_t index);
+
+// The resources of a process for which the statement asks for `asked`. Memory has a limit equal to
+// the request, so that a process that exceeds it ends in a recognisable way; processors have no
+// limit unless requested, so that idle ones are used. The memory of `given` is the minimum: it
+// grows after an end for lack of memory.
+PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given);
 
 }  // namespace sluice::k8s

@@ -4,7 +4,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <utility>
 
 #include "k8s/json_internal.h"
@@ -78,40 +78,6 @@ void SetMetadata(Value& object, const PodShape& shape, const PodIdentity& identi
     owners.PushBack(owner, memory);
   }
   SetMember(metadata, "ownerReferences", std::move(owners), memory);
-}
-
-bool IsExtended(const std::string& resource) {
-  return resource.find('/') != std::string::npos;
-}
-
-// Memory has a limit equal to the request, so that a process that exceeds it ends in a recognisable
-// way; processors have no limit unless requested, so that idle ones are used. The memory of `given`
-// is the minimum: it grows after an end for lack of memory.
-PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given) {
-  PodResources resources = asked;
-  const auto cpu = Quantity::OfMillis(static_cast<int64_t>(std::ceil(given.cpu * 1000)));
-  resources.requests.emplace("cpu", cpu);
-  if (given.memory_bytes > 0) {
-    const Quantity memory = Quantity::OfBytes(given.memory_bytes);
-    Quantity& request = resources.requests.emplace("memory", memory).first->second;
-    request = std::max(request, memory);
-  }
-  // Kubernetes refuses a pod whose request exceeds its limit, or, for an extended resource, differs
-  // from it.
-  for (auto& [name, limit] : resources.limits) {
-    const auto request = resources.requests.find(name);
-    if (request != resources.requests.end()) {
-      limit = std::max(limit, request->second);
-    } else if (IsExtended(name)) {
-      resources.requests[name] = limit;
-    }
-  }
-  for (const auto& [name, request] : resources.requests) {
-    if (name == "memory" || IsExtended(name)) {
-      resources.limits.emplace(name, request);
-    }
-  }
-  return resources;
 }
 
 void SetResources(Value& container, const PodResources& resources, Memory& memory) {
@@ -212,12 +178,6 @@ void SetEnvironment(Value& container, Memory& memory) {
   }
 }
 
-const RoleRequest& RequestOf(const PodShape& shape, Role role) {
-  static const RoleRequest none;
-  const auto found = shape.request.roles.find(role);
-  return found == shape.request.roles.end() ? none : found->second;
-}
-
 // The pod's index within its role, from 0: workers are numbered in the order of their start.
 uint64_t IndexOf(const PodIdentity& identity, const std::string& name) {
   if (identity.role != Role::kWorker) {
@@ -232,7 +192,7 @@ uint64_t IndexOf(const PodIdentity& identity, const std::string& name) {
 void SetPriority(Value& spec, const PodShape& shape, const PodIdentity& identity,
                  const std::string& name, Memory& memory) {
   std::string_view priority =
-      PriorityClassOf(RequestOf(shape, identity.role), IndexOf(identity, name));
+      PriorityClassOf(shape.request.Of(identity.role), IndexOf(identity, name));
   if (priority.empty()) {
     // Who needs room takes it from workers, any of which a job can lose at once.
     const bool above = shape.priority_class == kLowPriorityClass && identity.role != Role::kWorker;
@@ -291,7 +251,7 @@ void SetContainer(Value& spec, const PodShape& shape, const PodIdentity& identit
   SetMember(container, "args", std::move(arguments), memory);
   // Reports its last lines without needing the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
-  SetResources(container, ResourcesOf(RequestOf(shape, process.role).resources, process.resources),
+  SetResources(container, ResourcesOf(shape.request.Of(process.role).resources, process.resources),
                memory);
   if (!shape.request.pull_policy.empty()) {
     SetMember(container, "imagePullPolicy", Text(shape.request.pull_policy, memory), memory);
@@ -379,37 +339,6 @@ Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identi
   SetMember(data, "config", Text(Base64(process.config), memory), memory);
   SetMember(data, "secret", Text(Base64(process.secret), memory), memory);
   return ToJson(secret);
-}
-
-bool MountsFolder(std::string_view template_json, std::string_view folder) {
-  const Result<Document> given = ParseJsonObject(template_json, "the pod template");
-  if (!given.ok()) {
-    return false;  // there is none, or BuildPod reports what is wrong with it
-  }
-  for (const Value& container : ArrayIn(*given, {"spec", "containers"})) {
-    if (TextIn(container, {"name"}) != kContainerName) {
-      continue;
-    }
-    for (const Value& mount : ArrayIn(container, {"volumeMounts"})) {
-      const std::string_view path = TextIn(mount, {"mountPath"});
-      if (!path.empty() && folder.starts_with(path) &&
-          (folder.size() == path.size() || path.back() == '/' || folder[path.size()] == '/')) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-Result<std::string> TemplateOf(const Object& pod_template) {
-  ASSIGN_OR_RETURN(const Document json, ParseJsonObject(pod_template.json, "a PodTemplate"));
-  const Value* given = FindIn(json, {"template"});
-  if (given == nullptr || !given->IsObject()) {
-    return InvalidArgument(fmt::format("the PodTemplate '{}' has no template", pod_template.name));
-  }
-  Document copy;
-  copy.CopyFrom(*given, copy.GetAllocator());
-  return ToJson(copy);
 }
 
 std::string SecretName(const elastic::ProcessSpec& process) {

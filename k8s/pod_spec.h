@@ -53,10 +53,6 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
 // The Secret that such pods mount. kResourceExhausted if it is larger than Kubernetes stores.
 Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identity,
                                 const elastic::ProcessSpec& spec, const std::string& secret_name);
-// Whether the template gives our container a volume that contains the folder.
-bool MountsFolder(std::string_view template_json, std::string_view folder);
-// The `template` of an administrator's PodTemplate, for PodShape.
-Result<std::string> TemplateOf(const Object& pod_template);
 // Derived from role and content: processes that differ in neither share one Secret.
 std::string SecretName(const elastic::ProcessSpec& spec);
 

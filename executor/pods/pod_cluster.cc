@@ -30,6 +30,7 @@
 #include "executor/training/train_report.h"
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_listing.h"
+#include "k8s/pod_template.h"
 #include "k8s/rights.h"
 #include "k8s/training_job.h"
 #include "planner/plan.pb.h"

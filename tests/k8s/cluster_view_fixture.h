@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "k8s/changed_grants.h"
 #include "k8s/cluster_view.h"
 #include "k8s/pod_labels.h"
 

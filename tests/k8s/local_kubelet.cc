@@ -21,6 +21,7 @@
 #include "tests/k8s/container_process.h"
 #include "tests/k8s/garbage_collection.h"
 #include "tests/k8s/json_texts.h"
+#include "tests/k8s/pod_status_texts.h"
 
 namespace sluice::k8s {
 namespace {
@@ -31,7 +32,6 @@ using rapidjson::Value;
 
 constexpr std::chrono::milliseconds kTurn{10};
 constexpr std::chrono::milliseconds kPlacingPause{700};
-constexpr size_t kLastWords = 2048;  // as for FallbackToLogsOnError
 
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -210,12 +210,9 @@ bool LocalKubelet::Place(const Object& object, Pod& pod, const std::stop_token& 
     return true;
   }
   if (refused_.insert(object.uid).second) {
-    client_->Call(
-        Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
-                fmt::format(R"({{"status":{{"conditions":[{{"type":"PodScheduled",)"
-                            R"("status":"False","reason":"Unschedulable","message":"{}"}}]}}}})",
-                            scheduler_.Refusal())),
-        stop);
+    client_->Call(Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
+                          UnschedulableStatus(scheduler_.Refusal())),
+                  stop);
   }
   return false;
 }
@@ -308,15 +305,9 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
     labels_of_[object.name] = labels;
     started_.emplace_back(pod.role, object.name);
   }
-  client_->Call(
-      Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
-              fmt::format(R"({{"status":{{"phase":"Running","podIP":"{}","conditions":[{{)"
-                          R"("type":"PodScheduled","status":"True"}}],"containerStatuses":[{{)"
-                          R"("name":"sluice","image":"i","imageID":"","ready":true,)"
-                          R"("restartCount":0,"state":{{"running":{{)"
-                          R"("startedAt":"2026-01-01T00:00:00Z"}}}}}}]}}}})",
-                          pod.address)),
-      stop);
+  client_->Call(Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
+                        RunningStatus(pod.address)),
+                stop);
   return true;
 }
 
@@ -330,30 +321,9 @@ void LocalKubelet::Reap(Pod& pod) {
 }
 
 void LocalKubelet::Tell(const std::string& name, const Pod& pod, const std::stop_token& stop) {
-  std::string words = ReadAll(pod.log);
-  words = words.size() > kLastWords ? words.substr(words.size() - kLastWords) : words;
-  Document status;
-  status.SetObject();
-  auto& memory = status.GetAllocator();
-  Value terminated(rapidjson::kObjectType);
-  SetMember(terminated, "exitCode", Value(pod.exit_code), memory);
-  const bool ok = pod.exit_code == 0;
-  SetMember(terminated, "reason", JsonText(ok ? "Completed" : "Error", memory), memory);
-  if (!ok) {
-    SetMember(terminated, "message", JsonText(words, memory), memory);
-  }
-  Value container(rapidjson::kObjectType);
-  SetMember(container, "name", JsonText("sluice", memory), memory);
-  SetMember(container, "image", JsonText("i", memory), memory);
-  SetMember(container, "imageID", JsonText("", memory), memory);
-  SetMember(container, "restartCount", Value(0), memory);
-  SetMember(Within(container, {"state"}, memory), "terminated", std::move(terminated), memory);
-  Value containers(rapidjson::kArrayType);
-  containers.PushBack(container, memory);
-  Value& about = Within(status, {"status"}, memory);
-  SetMember(about, "phase", JsonText(ok ? "Succeeded" : "Failed", memory), memory);
-  SetMember(about, "containerStatuses", std::move(containers), memory);
-  client_->Call(Request(Verb::kPatch, kPods, namespace_, name, "status", ToJson(status)), stop);
+  client_->Call(Request(Verb::kPatch, kPods, namespace_, name, "status",
+                        EndedStatus(pod.exit_code, ReadAll(pod.log))),
+                stop);
 }
 
 std::string LocalKubelet::TargetOf(const std::map<std::string, std::string>& selector) const {

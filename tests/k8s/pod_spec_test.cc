@@ -257,16 +257,5 @@ TEST(PodSpec, TheSecretHasTheConfigurationAndItsNameDependsOnIt) {
   EXPECT_THAT(BuildPod(Shape(), Identity(), Process(), "s").value(), Not(HasSubstr("word")));
 }
 
-TEST(PodSpec, AFolderOfAVolumeIsFoundByWholeNames) {
-  const std::string given =
-      R"({"spec":{"containers":[{"name":"log","volumeMounts":[{"mountPath":"/log"}]},)"
-      R"({"name":"sluice","volumeMounts":[{"mountPath":"/data"}]}]}})";
-  EXPECT_TRUE(MountsFolder(given, "/data"));
-  EXPECT_TRUE(MountsFolder(given, "/data/checkpoints/m"));
-  EXPECT_FALSE(MountsFolder(given, "/database"));
-  EXPECT_FALSE(MountsFolder(given, "/log/m")) << "of another container";
-  EXPECT_FALSE(MountsFolder("", "/data"));
-}
-
 }  // namespace
 }  // namespace sluice::k8s
