@@ -7,7 +7,6 @@
 
 #include "base/mutex.h"
 #include "elastic/master/worker_times.h"
-#include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
 
@@ -77,8 +76,7 @@ class Service final : public MasterService::StreamedService {
                            host_.With([&](Master& master, TimePoint now) {
                              return master.Report(Incarnation(request->incarnation()), report, now);
                            }));
-          reply->set_mine(lease_status.mine);
-          reply->set_last_batch(lease_status.last_batch.value());
+          ToProto(lease_status, reply);
           return Status();
         });
   }
@@ -266,25 +264,10 @@ class Service final : public MasterService::StreamedService {
 
   Status TakeTask(const TakeRequest& request, TakeReply* reply) {
     times_.Note(request);
-    std::vector<TaskId> held;
-    for (const int64_t task : request.held()) {
-      held.emplace_back(task);
-    }
-    ASSIGN_OR_RETURN(
-        const MasterLink::Answer answer,
-        host_.Take(Incarnation(request.incarnation()), request.waiting(), held, kTakeWaitSeconds));
-    switch (answer.kind) {
-      case MasterLink::Answer::Kind::kNothing:
-        reply->set_kind(TakeReply::NOTHING);
-        break;
-      case MasterLink::Answer::Kind::kFinished:
-        reply->set_kind(TakeReply::FINISHED);
-        break;
-      case MasterLink::Answer::Kind::kTask:
-        reply->set_kind(TakeReply::TASK);
-        ToProto(answer.task, reply->mutable_task());
-        break;
-    }
+    ASSIGN_OR_RETURN(const MasterLink::Answer answer,
+                     host_.Take(Incarnation(request.incarnation()), request.waiting(),
+                                HeldTasksOf(request), kTakeWaitSeconds));
+    ToProto(answer, reply);
     return Status();
   }
 
@@ -306,16 +289,10 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status Deliver(grpc::ServerReader<DeliverChunk>* reader) {
-    std::string bytes, digest;
     Incarnation worker = kNoIncarnation;
-    for (DeliverChunk chunk; reader->Read(&chunk);) {
-      worker = Incarnation(chunk.incarnation());
-      bytes += chunk.weights();
-      digest = chunk.digest();
-    }
-    // A truncated stream fails to load.
-    ASSIGN_OR_RETURN(models::NetworkWeights weights, models::LoadWeights(bytes));
-    RETURN_IF_ERROR(CheckDigest(DigestOf(weights), digest));
+    ASSIGN_OR_RETURN(
+        models::NetworkWeights weights,
+        ReadDelivery([reader](DeliverChunk* chunk) { return reader->Read(chunk); }, &worker));
     return host_.With(
         [&](Master& master, TimePoint) { return master.Deliver(worker, std::move(weights)); });
   }

@@ -234,7 +234,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     ToProto(lease.last_report, one->mutable_said());
   }
   for (ShardPosition position : Sorted(state.open_shards_)) {
-    const QueueState::OpenShard& shard = state.open_shards_.at(position);
+    const OpenShard& shard = state.open_shards_.at(position);
     OpenShardState* one = save->add_open_shards();
     one->set_position(position.value());
     one->set_rows(shard.rows);
@@ -337,7 +337,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     state.leases_[lease.task.id] = std::move(lease);
   }
   for (const OpenShardState& one : save.open_shards()) {
-    QueueState::OpenShard& shard = state.open_shards_[ShardPosition(one.position())];
+    OpenShard& shard = state.open_shards_[ShardPosition(one.position())];
     shard.rows = one.rows();
     shard.cut_short = one.cut_short();
     if (one.has_skipped()) {

@@ -10,17 +10,6 @@
 namespace sluice::elastic {
 namespace {
 
-// A retry arrives within seconds; fewer tasks than this are finished in that time.
-constexpr size_t kRememberedDone = 4096;
-// A new master's tasks and attempts begin far above those of the previous one, whose last ones may
-// be missing from the journal.
-constexpr int kTaskBitsOfATerm = 40;
-constexpr int kAttemptBitsOfATerm = 20;
-
-TaskId FirstTaskOf(Term term) {
-  return TaskId((static_cast<int64_t>(term.index()) << kTaskBitsOfATerm) + 1);
-}
-
 template <typename Which>
 Status Inconsistent(const char* what, Which which) {
   return Status(Code::kInternal,
@@ -59,8 +48,7 @@ int64_t QueueState::steps() const {
 }
 
 Attempt QueueState::NextAttempt(const Range& range) const {
-  const Attempt floor(static_cast<uint32_t>(term_.index() << kAttemptBitsOfATerm));
-  return std::max(range.attempt, floor).Next();
+  return std::max(range.attempt, AttemptBefore(term_)).Next();
 }
 
 void QueueState::Renew(Incarnation owner, TimePoint now) {
@@ -236,7 +224,7 @@ Status QueueState::Finish(const QueueRecord& record) {
   Range& range = ranges_.at(found->second.key);
   Commit(&found->second, &range, record.report);
   const Key key = found->second.key;
-  Remember(record.report.task);
+  done_tasks_.Add(record.report.task);
   const bool closed = record.report.end_of_shard || range.next >= range.last || options_.lanes > 0;
   if (!closed) {
     // The budget of this task is used up, but the range is not: the rest goes to the front of the
@@ -282,12 +270,7 @@ void QueueState::CloseRange(const Key& key, const Range& range) {
 
 void QueueState::CloseShard(ShardPosition position) {
   const auto open = open_shards_.find(position);
-  const ShardId shard = ShardAt(position);
-  if (open->second.skipped.has_value()) {
-    ledger_.Skip(*open->second.skipped, open->second.rows);
-  } else if (!open->second.cut_short) {
-    ledger_.ShardDone(shard, open->second.rows);
-  }
+  open->second.Settle(ShardAt(position), &ledger_);
   open_shards_.erase(open);
   ++done_;
   if (options_.lanes == 0) {
@@ -349,12 +332,7 @@ Status QueueState::Skip(const QueueRecord& record) {
     skipped.last_batch = std::min(range.last, EndOf(range.batches));
     skipped.rows = range.shard_rows;
   }
-  std::optional<Ledger::Skipped>& so_far = open_shards_[record.position].skipped;
-  if (so_far.has_value()) {
-    skipped.first_batch = std::min(skipped.first_batch, so_far->first_batch);
-    skipped.last_batch = std::max(skipped.last_batch, so_far->last_batch);
-  }
-  so_far = skipped;
+  open_shards_[record.position].Skip(skipped);
   CloseRange(key, range);
   return Status();
 }
@@ -403,15 +381,6 @@ void QueueState::WaitIfUnheld(const Key& key) {
   if (std::all_of(holders.begin(), holders.end(),
                   [this](TaskId task) { return leases_.at(task).expired; })) {
     waiting_.insert(key);
-  }
-}
-
-void QueueState::Remember(TaskId task) {
-  done_tasks_.insert(task);
-  done_order_.push_back(task);
-  if (done_order_.size() > kRememberedDone) {
-    done_tasks_.erase(done_order_.front());
-    done_order_.pop_front();
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,15 +13,14 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "elastic/ids.h"
+#include "elastic/queue/finished_tasks.h"
 #include "elastic/queue/ledger.h"
+#include "elastic/queue/open_shard.h"
 #include "elastic/queue/queue_record.h"
 #include "elastic/queue/shard_order.h"
 #include "elastic/queue/task.h"
 
 namespace sluice::elastic {
-
-// The maximum number of masters of a job: their tasks are numbered separately.
-inline constexpr Term kLastTerm{int64_t{1} << 20};
 
 struct QueueOptions {
   int64_t shards = 0;
@@ -100,7 +98,7 @@ class QueueState {
   ShardId ShardAt(ShardPosition position) const { return order_.At(position); }
   Attempt NextAttempt(const Range& range) const;
   bool GivenUp(ShardId shard) const { return given_up_.contains(shard); }
-  bool Remembers(TaskId task) const { return done_tasks_.contains(task); }
+  bool Remembers(TaskId task) const { return done_tasks_.Has(task); }
   const std::map<Key, Range>& ranges() const { return ranges_; }
   const std::set<Key>& waiting() const { return waiting_; }  // ranges without a holder
   const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
@@ -114,11 +112,6 @@ class QueueState {
 
  private:
   friend class QueueCodec;
-  struct OpenShard {
-    int64_t rows = 0;        // of closed ranges
-    bool cut_short = false;  // by max_batches: its number of rows is unknown
-    std::optional<Ledger::Skipped> skipped;
-  };
   Status Take(const QueueRecord& record, TimePoint now);
   void SetLane(Task* task, ShardPosition position) const;
   Status Progress(const QueueRecord& record, TimePoint now);
@@ -132,7 +125,6 @@ class QueueState {
   void DropLease(TaskId task);
   void WaitIfUnheld(const Key& key);
   void Unlist(const Lease& lease);
-  void Remember(TaskId task);
   void Grant(const Lease& lease, int sign);
   bool counts_grants() const { return options_.max_batches > 0 && options_.lanes == 0; }
   TimePoint Deadline(TimePoint now) const;
@@ -165,9 +157,7 @@ class QueueState {
   std::unordered_map<ShardPosition, OpenShard> open_shards_;  // shards in several ranges
   std::unordered_set<ShardId> given_up_;
   std::unordered_map<ShardId, std::vector<Incarnation>> failures_;
-  // Answers repeated reports. Not saved: a takeover loses nothing by it.
-  std::unordered_set<TaskId> done_tasks_;
-  std::deque<TaskId> done_order_;
+  FinishedTasks done_tasks_;  // not saved: a takeover loses nothing by it
 };
 
 }  // namespace sluice::elastic

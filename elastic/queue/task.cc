@@ -5,6 +5,20 @@
 #include <cmath>
 
 namespace sluice::elastic {
+namespace {
+
+constexpr int kTaskBitsOfATerm = 40;
+constexpr int kAttemptBitsOfATerm = 20;
+
+}  // namespace
+
+TaskId FirstTaskOf(Term term) {
+  return TaskId((static_cast<int64_t>(term.index()) << kTaskBitsOfATerm) + 1);
+}
+
+Attempt AttemptBefore(Term term) {
+  return Attempt(static_cast<uint32_t>(term.index() << kAttemptBitsOfATerm));
+}
 
 double CountedSum(double sum) {
   constexpr double kUnits = 1U << 20U;

@@ -62,6 +62,13 @@ struct TaskReport {
 // batches are reported.
 double CountedSum(double sum);
 
+// The maximum number of masters of a job: their tasks are numbered separately.
+inline constexpr Term kLastTerm{int64_t{1} << 20};
+// A new master's tasks and attempts begin far above those of the previous one, whose last ones may
+// be missing from the journal.
+TaskId FirstTaskOf(Term term);
+Attempt AttemptBefore(Term term);  // its first one is the next
+
 // More rows or batches than any job has, and few enough that a sum of many does not overflow.
 inline constexpr int64_t kMaxCount = int64_t{1} << 48;
 // For a report from another process. InvalidArgument: impossible counts.

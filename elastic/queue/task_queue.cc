@@ -7,28 +7,12 @@
 #include <set>
 
 #include "base/check.h"
-#include "base/median.h"
 
 namespace sluice::elastic {
 namespace {
 
-// The tasks from which the usual duration is computed.
-constexpr size_t kRememberedSeconds = 64;
 // A lease that is always too short would go round forever: it is doubled each time.
 constexpr uint32_t kMaxDoublings = 16;
-
-// Keeps the last ones.
-void Remember(double seconds, std::deque<double>* last) {
-  last->push_back(seconds);
-  if (last->size() > kRememberedSeconds) {
-    last->pop_front();
-  }
-}
-
-// 0: of none.
-double MedianOrZero(const std::deque<double>& seconds) {
-  return seconds.empty() ? 0 : MedianOf(std::vector<double>(seconds.begin(), seconds.end()));
-}
 
 }  // namespace
 
@@ -96,77 +80,25 @@ std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
   return std::nullopt;
 }
 
-// The lane for which the open step waits: the one with the least progress, when nothing moves.
-std::optional<TaskId> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) const {
-  std::optional<TaskId> lagging;
-  BatchIndex next;
-  for (const auto& [id, lease] : state_.leases()) {
-    if (lease.owner == owner || lease.expired) {
-      continue;
-    }
-    const QueueState::Range& range = state_.ranges().at(lease.key);
-    if (SecondsBetween(lease.progress, now) < kStallSeconds || range.holders.size() > 1) {
-      continue;
-    }
-    if (!lagging.has_value() || range.next < next || (range.next == next && id < *lagging)) {
-      lagging = id;
-      next = range.next;
-    }
-  }
-  return lagging;
-}
-
 std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
   if (state_.options().max_batches > 0) {
     return std::nullopt;  // tasks are small, and their batches have been granted
   }
   if (state_.options().lanes > 0) {
-    const std::optional<TaskId> lane = LaggingLane(owner, now);
+    const std::optional<TaskId> lane = LaggingLane(state_, owner, now);
     if (!lane.has_value()) {
       return std::nullopt;
     }
     const QueueState::Key key = state_.leases().at(*lane).key;
     return HandOut(owner, key, state_.ranges().at(key).attempt, kNoLimit, now);
   }
-  // The one with the longest remaining time, judged by its holder's progress so far.
-  const double late = kLateFactor * MedianOrZero(seconds_);
-  const double reading = MedianOrZero(reads_);
-  const QueueState::Lease* slowest = nullptr;
-  double longest = 0;
-  bool split = false;
-  for (const auto& [id, lease] : state_.leases()) {
-    const QueueState::Range& range = state_.ranges().at(lease.key);
-    // A shard on which code has failed is tried by one worker at a time.
-    const bool suspect = state_.failures().contains(lease.task.shard);
-    if (lease.owner == owner || lease.expired || suspect || range.holders.size() > 1) {
-      continue;
-    }
-    const double elapsed = SecondsBetween(lease.since, now);
-    const int64_t trained = range.next - lease.task.first_batch;
-    const int64_t left = std::min(range.last, EndOf(range.batches)) - range.next;
-    // Nothing committed yet: at least as long again as it has taken so far.
-    const double training = std::max(0.0, elapsed - lease.last_report.read_seconds);
-    const double seconds = trained > 0 && left > 0
-                               ? training * static_cast<double>(left) / static_cast<double>(trained)
-                               : elapsed;
-    const bool can_split = trained > 0 && left >= kBatchesToSplit && seconds >= kSecondsToSplit &&
-                           seconds / 2 > reading &&
-                           SecondsBetween(lease.progress, now) < kStallSeconds;
-    const bool can_race =
-        !seconds_.empty() && elapsed >= late && seconds >= kSecondsToSplit && seconds > reading;
-    if ((can_split || can_race) && (slowest == nullptr || seconds > longest ||
-                                    (seconds == longest && id < slowest->task.id))) {
-      slowest = &lease;
-      longest = seconds;
-      split = can_split;
-    }
-  }
-  if (slowest == nullptr) {
+  const std::optional<Theft> theft = ChooseTheft(state_, owner, times_, now);
+  if (!theft.has_value()) {
     return std::nullopt;
   }
-  QueueState::Key key = slowest->key;
+  QueueState::Key key = state_.leases().at(theft->task).key;
   const QueueState::Range& range = state_.ranges().at(key);
-  if (!split) {
+  if (!theft->split) {
     return HandOut(owner, key, range.attempt, kNoLimit, now);
   }
   QueueRecord cut;
@@ -243,10 +175,7 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
   }
   if (report.done) {
     record.kind = QueueRecord::Kind::kFinish;
-    Remember(SecondsBetween(lease.since, now), &seconds_);
-    if (report.rows_read > 0) {
-      Remember(report.read_seconds, &reads_);
-    }
+    times_.Finished(SecondsBetween(lease.since, now), report);
     Do(record, now);
     return Answer::kAccepted;
   }

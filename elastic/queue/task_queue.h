@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "elastic/queue/queue_record.h"
 #include "elastic/queue/queue_state.h"
 #include "elastic/queue/task.h"
+#include "elastic/queue/work_stealing.h"
 
 namespace sluice::elastic {
 
@@ -35,16 +35,8 @@ class TaskQueue {
   // For an idle worker when Take has nothing: work of another worker. Either the second half of the
   // range that will take longest, which becomes a range of its own (the holder learns of it with
   // its next report), or a second copy of a late task: of two commits of a batch the first counts,
-  // and the first copy to reach the end has finished the task. A task is late after 1.5 times the
-  // median of those before it; in synchronous mode, when the step has waited for its lane for
-  // kStallSeconds. Only if the thief, who has to read all the shard's rows first, is then still of
-  // use.
+  // and the first copy to reach the end has finished the task (`work_stealing` chooses).
   std::optional<Task> Steal(Incarnation owner, TimePoint now);
-  static constexpr double kLateFactor = 1.5;
-  static constexpr double kStallSeconds = 1;
-  // Less than this is not worth another task.
-  static constexpr int64_t kBatchesToSplit = 4;
-  static constexpr double kSecondsToSplit = 0.3;
 
   enum class Answer {
     kAccepted,
@@ -120,13 +112,11 @@ class TaskQueue {
                TimePoint now);
   Task Requeue(TaskId task, QueueRecord::Kind how);
   std::vector<Task> RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how);
-  std::optional<TaskId> LaggingLane(Incarnation owner, TimePoint now) const;
   Status CheckRows(const QueueState::Lease& lease, const TaskReport& report) const;
 
   QueueState state_;
   std::vector<QueueRecord> journal_;
-  std::deque<double> seconds_;  // durations of the last tasks
-  std::deque<double> reads_;    // and how long reading their rows took
+  TaskTimes times_;
 };
 
 }  // namespace sluice::elastic

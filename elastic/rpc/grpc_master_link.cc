@@ -31,13 +31,7 @@ class Remote final : public RemoteMaster {
     TakeReply reply;
     RETURN_IF_ERROR(
         Call([&](grpc::ClientContext* context) { return stub_->Take(context, request, &reply); }));
-    Answer answer;
-    if (reply.kind() == TakeReply::FINISHED) {
-      answer.kind = Answer::Kind::kFinished;
-    } else if (reply.kind() == TakeReply::TASK) {
-      answer.kind = Answer::Kind::kTask;
-      answer.task = FromProto(reply.task());
-    }
+    const Answer answer = FromProto(reply);
     held_.Took(answer);
     return answer;
   }
@@ -51,7 +45,7 @@ class Remote final : public RemoteMaster {
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
-    const LeaseStatus lease_status{reply.mine(), BatchIndex(reply.last_batch())};
+    const LeaseStatus lease_status = FromProto(reply);
     held_.Reported(report, lease_status);
     return lease_status;
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "elastic/parameters/partition.h"
 #include "elastic/rpc/wire_internal.h"
 
 namespace sluice::elastic {
@@ -145,6 +146,49 @@ WorldAnswer FromProto(const RegroupReply& proto) {
   return answer;
 }
 
+void ToProto(const MasterLink::Answer& answer, TakeReply* proto) {
+  switch (answer.kind) {
+    case MasterLink::Answer::Kind::kNothing:
+      proto->set_kind(TakeReply::NOTHING);
+      break;
+    case MasterLink::Answer::Kind::kFinished:
+      proto->set_kind(TakeReply::FINISHED);
+      break;
+    case MasterLink::Answer::Kind::kTask:
+      proto->set_kind(TakeReply::TASK);
+      ToProto(answer.task, proto->mutable_task());
+      break;
+  }
+}
+
+MasterLink::Answer FromProto(const TakeReply& proto) {
+  MasterLink::Answer answer;
+  if (proto.kind() == TakeReply::FINISHED) {
+    answer.kind = MasterLink::Answer::Kind::kFinished;
+  } else if (proto.kind() == TakeReply::TASK) {
+    answer.kind = MasterLink::Answer::Kind::kTask;
+    answer.task = FromProto(proto.task());
+  }
+  return answer;
+}
+
+std::vector<TaskId> HeldTasksOf(const TakeRequest& proto) {
+  std::vector<TaskId> held;
+  for (const int64_t task : proto.held()) {
+    held.emplace_back(task);
+  }
+  return held;
+}
+
+void ToProto(const LeaseStatus& lease_status, ReportReply* proto) {
+  proto->set_mine(lease_status.mine);
+  proto->set_last_batch(lease_status.last_batch.value());
+}
+
+LeaseStatus FromProto(const ReportReply& proto) {
+  return {proto.mine(), BatchIndex(proto.last_batch())};
+}
+
 void ToProto(const BatchIdentity& batch, BatchProto* proto) {
   proto->set_epoch(batch.epoch.value());
   proto->set_shard(batch.shard.value());
@@ -201,6 +245,20 @@ Result<PartitionMap> FromProto(const PartitionMapProto& proto) {
   map.backup = std::vector<ServerId>(proto.backup().begin(), proto.backup().end());
   RETURN_IF_ERROR(map.Check());
   return map;
+}
+
+Result<models::NetworkWeights> ReadDelivery(const std::function<bool(DeliverChunk* chunk)>& next,
+                                            Incarnation* worker) {
+  std::string bytes, digest;
+  for (DeliverChunk chunk; next(&chunk);) {
+    *worker = Incarnation(chunk.incarnation());
+    bytes += chunk.weights();
+    digest = chunk.digest();
+  }
+  // A truncated stream fails to load.
+  ASSIGN_OR_RETURN(models::NetworkWeights weights, models::LoadWeights(bytes));
+  RETURN_IF_ERROR(CheckDigest(DigestOf(weights), digest));
+  return weights;
 }
 
 Status CallWithRetry(const std::string& token, const std::string& context_name,

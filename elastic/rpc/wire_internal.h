@@ -6,6 +6,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/guarded.h"
 #include "base/status.h"
@@ -14,8 +15,10 @@
 #include "elastic/parameters/partition_map.h"
 #include "elastic/queue/task.h"
 #include "elastic/rpc/job_endpoint.h"
+#include "elastic/rpc/links.h"
 #include "elastic/rpc/world.h"
 #include "elastic/storage/checkpoint_file_internal.h"
+#include "models/model.h"
 
 // Included after ours: gRPC defines macros with the names of those in base/mutex.h.
 #include "elastic/queue/queue_codec_internal.h"
@@ -42,6 +45,11 @@ void ToProto(const WorldArrival& arrival, RegroupRequest* proto);  // except the
 WorldArrival FromProto(const RegroupRequest& proto);
 void ToProto(const WorldAnswer& answer, RegroupReply* proto);
 WorldAnswer FromProto(const RegroupReply& proto);
+void ToProto(const MasterLink::Answer& answer, TakeReply* proto);
+MasterLink::Answer FromProto(const TakeReply& proto);
+std::vector<TaskId> HeldTasksOf(const TakeRequest& proto);
+void ToProto(const LeaseStatus& lease_status, ReportReply* proto);
+LeaseStatus FromProto(const ReportReply& proto);
 void ToProto(const BatchIdentity& batch, BatchProto* proto);
 BatchIdentity FromProto(const BatchProto& proto);
 
@@ -84,6 +92,11 @@ grpc::Status AnswerCall(grpc::ServerSplitStreamer<Request, Chunk>* call, const H
     return Status();
   }));
 }
+
+// The weights that a worker delivers in chunks, and their sender; `next`: reads one, false at the
+// end. An error: some are missing, or the digest is not theirs.
+Result<models::NetworkWeights> ReadDelivery(const std::function<bool(DeliverChunk* chunk)>& next,
+                                            Incarnation* worker);
 
 // Repeats `call` while the other side cannot be reached, until `stop`. `fence`, for calls to a
 // master: the call carries the latest term, and an answer with an earlier one counts as no answer.

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <limits>
-#include <map>
 
 #include "elastic/ids.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
@@ -14,7 +12,7 @@
 #include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/replication_internal.h"
-#include "elastic/storage/background.h"
+#include "elastic/server/server_snapshot_internal.h"
 #include "elastic/transport/socket.h"
 #include "elastic/transport/stream_server_internal.h"
 
@@ -31,19 +29,6 @@ constexpr ServerLimits kLimits{.name = "parameter server",
                                .max_request_bytes = kMaxMessageBytes + kEnvelopeBytes,
                                .max_answer_bytes = kMaxMessageBytes,
                                .memory_bytes = size_t{8} * kMaxMessageBytes};
-
-// During the training, on a thread of its own.
-Result<std::vector<CheckpointManifest::File>> WriteImages(
-    const std::string& draft, std::map<uint32_t, PartitionImage>&& images) {
-  LowerPriority();
-  CheckpointDirectory::Partitions partitions;
-  for (auto& [partition, image] : images) {
-    partitions.emplace(partition, [&image = image](const PartSink& sink) {
-      return std::move(image).Encode(sink);
-    });
-  }
-  return CheckpointDirectory::WritePartitions(draft, partitions);
-}
 
 class Service final : public ParameterService::StreamedService {
  public:
@@ -263,26 +248,12 @@ class Service final : public ParameterService::StreamedService {
     if (!stands_still_) {
       return FailedPrecondition("a snapshot of a server that serves is no cut");
     }
-    std::map<uint32_t, PartitionImage> snapshot;
-    for (uint32_t partition : request.partitions()) {
-      ASSIGN_OR_RETURN(PartitionImage image, shard_.Capture(partition));
-      snapshot.emplace(partition, std::move(image));
-    }
-    const MutexLock lock(mutex_);
-    snapshot_ = std::move(snapshot);
-    return Status();
+    return snapshot_.Take({request.partitions().begin(), request.partitions().end()}, shard_);
   }
 
   Status WriteSnapshot(const WriteRequest& request, WriteReply* reply) {
-    std::map<uint32_t, PartitionImage> snapshot;
-    {
-      const MutexLock lock(mutex_);
-      snapshot.swap(snapshot_);
-    }
-    ASSIGN_OR_RETURN(
-        const std::vector<CheckpointManifest::File> files,
-        std::async(std::launch::async, WriteImages, request.directory(), std::move(snapshot))
-            .get());
+    ASSIGN_OR_RETURN(const std::vector<CheckpointManifest::File> files,
+                     snapshot_.Write(request.directory()));
     for (const CheckpointManifest::File& file : files) {
       ToProto(file, reply->add_files());
     }
@@ -346,8 +317,7 @@ class Service final : public ParameterService::StreamedService {
   std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
   std::atomic<bool> stands_still_ = false;  // between FREEZE and the next order
   Mutex install_mutex_;                     // one order at a time
-  Mutex mutex_;
-  std::map<uint32_t, PartitionImage> snapshot_ GUARDED_BY(mutex_);
+  ServerSnapshot snapshot_;
 };
 
 class Server final : public ParameterServer {
