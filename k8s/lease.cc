@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <ctime>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "k8s/api_verbs.h"
@@ -151,6 +154,19 @@ Status LeaseClaim::Release(const std::stop_token& stop) {
   }
   held_until_.reset();
   return OkStatus();
+}
+
+Status LeaseClaim::ReleaseWithin(std::chrono::milliseconds time) {
+  std::stop_source late;
+  const std::jthread timer([&late, time](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!wake.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); })) {
+      late.request_stop();
+    }
+  });
+  return Release(late.get_token());
 }
 
 }  // namespace sluice::k8s

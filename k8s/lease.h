@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -43,6 +44,8 @@ class LeaseClaim {
   bool Held() const;
   // Hands it over at once, if it is ours.
   Status Release(const std::stop_token& stop);
+  // The same for the end of a process, which it must not hold up: given up after this time.
+  Status ReleaseWithin(std::chrono::milliseconds time);
 
  private:
   Result<View> Observe(const std::stop_token& stop, std::optional<Object>& lease);

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <iterator>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
@@ -30,9 +31,6 @@ constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
 constexpr double kRowsSeconds = 1;
 // A cancelled statement is answered within a second; this is the part for its job's last writes.
 constexpr std::chrono::milliseconds kLastWords{400};
-constexpr size_t kLastNotices = 20;
-// Limit of what is kept while the database cannot be written.
-constexpr size_t kMaxWaiting = 10'000;
 
 }  // namespace
 
@@ -87,9 +85,8 @@ void JobRecord::Watch(const std::stop_token& self) {
       MutexLock lock(mutex_);
       const bool waits = !written.ok();
       wake_.wait_for(lock.native(), self, kCancelPollInterval,
-                     [this, waits]() NO_THREAD_SAFETY_ANALYSIS {
-                       return !waits && (!events_.empty() || !metrics_.empty());
-                     });
+                     [this, waits]()
+                         NO_THREAD_SAFETY_ANALYSIS { return !waits && !news_.empty(); });
     }
     if (self.stop_requested()) {
       return;
@@ -145,27 +142,22 @@ void JobRecord::LookForCancel() {
 // job itself continues.
 Status JobRecord::Write() {
   const MutexLock writing(writing_);
-  std::vector<catalog::JobEvent> events;
-  std::vector<catalog::JobMetric> metrics;
+  UnwrittenNews::Events events;
+  UnwrittenNews::Metrics metrics;
   {
     const MutexLock lock(mutex_);
-    events.swap(events_);
-    metrics.swap(metrics_);
+    std::tie(events, metrics) = news_.Take();
   }
   Status told = jobs_->AddEvents(job_.id, events);
   if (IsForLater(told)) {
     const MutexLock lock(mutex_);
-    events_.insert(events_.begin(), events.begin(), events.end());
-    metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
-    events_.resize(std::min(events_.size(), kMaxWaiting));
-    metrics_.resize(std::min(metrics_.size(), kMaxWaiting));
+    news_.PutBack(events, metrics);
     return told;
   }
   Status measured = jobs_->AddMetrics(job_.id, metrics);
   if (!measured.ok() && IsForLater(measured)) {
     const MutexLock lock(mutex_);
-    metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
-    metrics_.resize(std::min(metrics_.size(), kMaxWaiting));
+    news_.PutBack({}, metrics);
     return measured;
   }
   for (const Status& status : {told, measured}) {
@@ -203,17 +195,11 @@ void JobRecord::Rows(int64_t read, int64_t trained) {
 void JobRecord::Progress(const elastic::Progress& now) {
   Rows(now.rows_read, now.rows_done);
   const int64_t micros = WallMicros();
-  const auto step = static_cast<int64_t>(now.epoch.value());
   const MutexLock lock(mutex_);
   if (keeps_progress_) {
     progress_ = ToProto(now).SerializeAsString();
   }
-  newest_ = {{micros, step, catalog::kJobRateMetric, now.rows_per_second},
-             {micros, step, catalog::kJobRowsMetric, static_cast<double>(now.rows_done)},
-             {micros, step, catalog::kJobTrainersMetric, static_cast<double>(now.workers)}};
-  if (now.rows_done > 0) {  // otherwise there is nothing to record yet
-    newest_.push_back({micros, step, catalog::kJobLossMetric, now.loss});
-  }
+  newest_ = PointOf(now, micros);
 }
 
 void JobRecord::TakePoint(bool last) {
@@ -222,9 +208,7 @@ void JobRecord::TakePoint(bool last) {
   if (newest_.empty() || (!points_.TakeIfDue(SteadyClock().Now()) && !last)) {
     return;
   }
-  if (metrics_.size() < kMaxWaiting) {
-    metrics_.insert(metrics_.end(), newest_.begin(), newest_.end());
-  }
+  news_.AddPoint(newest_);
   newest_.clear();
 }
 
@@ -259,21 +243,16 @@ void JobRecord::Notify(const std::string& text) {
     on_notice_(text);
   }
   const MutexLock lock(mutex_);
-  if (keeps_progress_ && notices_.size() < kMaxWaiting) {
-    last_notice_ = std::max(last_notice_ + 1, WallMicros());
-    notices_[last_notice_] = text;
-    last_notices_[last_notice_] = text;
-    if (last_notices_.size() > kLastNotices) {
-      last_notices_.erase(last_notices_.begin());
-    }
+  if (keeps_progress_) {
+    news_.AddNotice(text, WallMicros());
   }
 }
 
 void JobRecord::WriteNotices() {
-  std::map<int64_t, std::string> notices;
+  UnwrittenNews::Notices notices;
   {
     const MutexLock lock(mutex_);
-    notices.swap(notices_);
+    notices = news_.TakeNotices();
   }
   for (auto notice = notices.begin(); notice != notices.end(); notice = notices.erase(notice)) {
     const Status kept = jobs_->KeepRecord(job_.id, NoticeName(notice->first), notice->second);
@@ -285,21 +264,19 @@ void JobRecord::WriteNotices() {
     }
   }
   const MutexLock lock(mutex_);
-  notices_.merge(notices);
+  news_.PutBack(std::move(notices));
 }
 
 void JobRecord::AnswerWithNotices() {
   const MutexLock lock(mutex_);
-  if (!last_notices_.empty()) {
-    job_.answer = WithNotices(std::move(job_.answer), last_notices_);
+  if (!news_.last_notices().empty()) {
+    job_.answer = WithNotices(std::move(job_.answer), news_.last_notices());
   }
 }
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {
   const MutexLock lock(mutex_);
-  if (events_.size() < kMaxWaiting) {
-    events_.push_back({WallMicros(), kind, detail});
-  }
+  news_.Add(catalog::JobEvent{WallMicros(), kind, detail});
   wake_.notify_all();
 }
 
@@ -310,9 +287,7 @@ void JobRecord::Announce(const std::string& kind, const std::string& detail) {
 
 void JobRecord::Metric(int64_t step, const std::string& name, double value) {
   const MutexLock lock(mutex_);
-  if (metrics_.size() < kMaxWaiting) {
-    metrics_.push_back({WallMicros(), step, name, value});
-  }
+  news_.Add(catalog::JobMetric{WallMicros(), step, name, value});
   wake_.notify_all();
 }
 
@@ -320,8 +295,9 @@ void JobRecord::Workers(const catalog::JobWorkers& workers) {
   const int64_t values[] = {workers.now, workers.wanted, workers.min, workers.max};
   const int64_t now = WallMicros();
   const MutexLock lock(mutex_);
-  for (size_t i = 0; i < std::size(values) && metrics_.size() < kMaxWaiting; ++i) {
-    metrics_.push_back({now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
+  for (size_t i = 0; i < std::size(values); ++i) {
+    news_.Add(
+        catalog::JobMetric{now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
   }
   wake_.notify_all();
 }
@@ -332,7 +308,7 @@ void JobRecord::RecordProfile() {
   }
   const std::vector<catalog::JobMetric> metrics = MetricsOf(profile_.Get(), WallMicros());
   const MutexLock lock(mutex_);
-  metrics_.insert(metrics_.end(), metrics.begin(), metrics.end());
+  news_.AddAtTheEnd(metrics);
 }
 
 void JobRecord::Leave() {
@@ -393,7 +369,7 @@ Status JobRecord::Finish(const Status& ended) {
   if (hand_over_ && (gave_up || catalog::IsUnavailableForNow(recorded))) {
     log::Warn("job={} end is recorded later: {}", job_.id, recorded.ToString());
     const MutexLock lock(mutex_);
-    hand_over_(job_, events_);
+    hand_over_(job_, news_.events());
     return outcome;
   }
   if (outcome.ok()) {

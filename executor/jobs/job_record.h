@@ -3,7 +3,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -19,6 +18,7 @@
 #include "catalog/job_store.h"
 #include "executor/jobs/job_closer.h"
 #include "executor/jobs/metric_points.h"
+#include "executor/jobs/unwritten_news.h"
 
 namespace sluice::catalog {
 class Catalog;
@@ -140,8 +140,7 @@ class JobRecord {
   Mutex writing_;                         // held while writing; taken before mutex_
   Mutex mutex_;
   std::condition_variable_any wake_;
-  std::vector<catalog::JobEvent> events_ GUARDED_BY(mutex_);  // not written yet
-  std::vector<catalog::JobMetric> metrics_ GUARDED_BY(mutex_);
+  UnwrittenNews news_ GUARDED_BY(mutex_);
   std::vector<catalog::JobMetric> newest_ GUARDED_BY(mutex_);  // of the training's progress
   MetricPoints points_ GUARDED_BY(writing_){SteadyClock().Now()};
   std::atomic<int64_t> rows_read_ = 0;
@@ -149,10 +148,7 @@ class JobRecord {
   std::atomic<bool> keeps_progress_ = false;
   ProfileSum profile_;
   bool profile_recorded_ = false;
-  std::string progress_ GUARDED_BY(mutex_);                    // not written yet
-  std::map<int64_t, std::string> notices_ GUARDED_BY(mutex_);  // by their times; not written yet
-  std::map<int64_t, std::string> last_notices_ GUARDED_BY(mutex_);  // written or not
-  int64_t last_notice_ GUARDED_BY(mutex_) = 0;
+  std::string progress_ GUARDED_BY(mutex_);  // not written yet
   int64_t rows_written_ = 0;  // their sum when last written; used by the watcher only
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> outer_callback_;

@@ -8,7 +8,14 @@
 #include "base/clock.h"
 #include "catalog/job_store.h"
 
+namespace sluice::elastic {
+struct Progress;
+}
+
 namespace sluice::executor {
+
+// The point of a job's metrics that a training's progress makes at this time.
+std::vector<catalog::JobMetric> PointOf(const elastic::Progress& progress, int64_t micros);
 
 // Decides which points of a job's metrics are kept while it runs: one a second at first; once a
 // series has kMax points, every second one is dropped and new ones come half as often, so the

@@ -66,16 +66,7 @@ JobKeeper::~JobKeeper() {
   masters_.reset();
   services_.reset();
   if (claim_.Held()) {
-    std::stop_source late;
-    const std::jthread timer([&late](const std::stop_token& stop) {
-      std::mutex mutex;
-      std::condition_variable_any wake;
-      std::unique_lock<std::mutex> lock(mutex);
-      if (!wake.wait_for(lock, stop, kReleaseTime, [&stop] { return stop.stop_requested(); })) {
-        late.request_stop();
-      }
-    });
-    const Status released = claim_.Release(late.get_token());
+    const Status released = claim_.ReleaseWithin(kReleaseTime);
     if (!released.ok()) {
       log::Warn("kubernetes lease={} is not handed back: {}", kKeeperLease, released.message());
     }
@@ -338,17 +329,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
       return;
     }
   }
-  if (made.fault == k8s::Fault::kNotFound) {
-    // Its Service was deleted by a user: the job is gone.
-    kept.GiveUp(Cancelled("its objects in Kubernetes were deleted"));
-    return;
-  }
-  if (made.fault == k8s::Fault::kForbidden || made.fault == k8s::Fault::kInvalid) {
-    kept.GiveUp(made.status);
-    return;
-  }
-  log::Warn("job={} its master cannot be made now: {}", job.number, made.status.message());
-  kept.OnNotMade(now + std::chrono::seconds(1));
+  kept.OnRefused(made.fault, made.status, now);
 }
 
 void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {

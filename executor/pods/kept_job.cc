@@ -53,6 +53,20 @@ void KeptJob::OnMade(TimePoint now) {
   made_at_ = now;
 }
 
+void KeptJob::OnRefused(k8s::Fault fault, const Status& why, TimePoint now) {
+  if (fault == k8s::Fault::kNotFound) {
+    // Its Service was deleted by a user: the job is gone.
+    GiveUp(Cancelled("its objects in Kubernetes were deleted"));
+    return;
+  }
+  if (fault == k8s::Fault::kForbidden || fault == k8s::Fault::kInvalid) {
+    GiveUp(why);
+    return;
+  }
+  log::Warn("job={} its master cannot be made now: {}", job_.number, why.message());
+  OnNotMade(now + std::chrono::seconds(1));
+}
+
 void KeptJob::OnSilent(int64_t number, TimePoint now) {
   const auto master = masters_.find(number);
   if (number == newest_) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "k8s/api_request.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
 #include "k8s/suspect_nodes.h"
@@ -53,6 +54,9 @@ class KeptJob {
   // How NeedNow's kMaster went.
   void OnMade(TimePoint now);
   void OnNotMade(TimePoint next_try) { due_ = next_try; }
+  // The API server did not make it: it is tried again in a second, but where the reason will not
+  // pass the job is given up.
+  void OnRefused(k8s::Fault fault, const Status& why, TimePoint now);
   void OnClearing(TimePoint next_look) { due_ = next_look; }
 
   // Its Service was deleted: the pods of its masters go, too, and no further one is made.

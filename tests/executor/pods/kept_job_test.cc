@@ -200,5 +200,23 @@ TEST_F(KeptJobTest, AJobThatHasNoMasterYetGetsItsFirst) {
   EXPECT_EQ(job_.newest(), 1);
 }
 
+TEST_F(KeptJobTest, AMasterThatCannotBeMadeNowIsMadeLaterUnlessItNeverCan) {
+  ASSERT_EQ(job_.NeedNow(At(0)), Need::kMaster);
+  job_.OnRefused(k8s::Fault::kServer, Unavailable("not now"), At(0));
+  EXPECT_EQ(job_.NeedNow(At(0.9)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kMaster);
+  EXPECT_EQ(job_.newest(), 1);
+  job_.OnRefused(k8s::Fault::kForbidden, Unavailable("no right to create pods"), At(1));
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kEnd);
+  EXPECT_EQ(job_.given_up()->message(), "no right to create pods");
+}
+
+TEST_F(KeptJobTest, AMasterWhoseServiceIsGoneIsCancelled) {
+  ASSERT_EQ(job_.NeedNow(At(0)), Need::kMaster);
+  job_.OnRefused(k8s::Fault::kNotFound, Unavailable("no such service"), At(0));
+  EXPECT_EQ(job_.NeedNow(At(0)), Need::kEnd);
+  EXPECT_EQ(job_.given_up()->code(), Code::kCancelled);
+}
+
 }  // namespace
 }  // namespace sluice::executor
