@@ -13,6 +13,7 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/fleet/fleet.h"
 #include "elastic/job/fleet_calls_internal.h"
+#include "elastic/job/fleet_master_internal.h"
 #include "elastic/job/fleet_optimum_internal.h"
 #include "elastic/job/fleet_options_internal.h"
 #include "elastic/job/job_checkpoints.h"
@@ -63,7 +64,8 @@ class FleetJob {
     if (endpoint_.key.token.empty()) {
       ASSIGN_OR_RETURN(endpoint_.key.token, MakeJobToken());
     }
-    ASSIGN_OR_RETURN(Master master, BeginOrTakeOver(options));
+    ASSIGN_OR_RETURN(Master master, BeginOrTakeOver({job_, endpoint_, succession_, anew_}, options,
+                                                    &journal_term_));
     if (succession_.committed) {
       return master.Outcome();
     }
@@ -128,40 +130,6 @@ class FleetJob {
 
   void OnFailedCall(const Status& why) {
     host_->With([&](Master& master, TimePoint) { master.Abort(why); });
-  }
-
-  // The job's first master, or one that continues from the end of the previous one's journal.
-  Result<Master> BeginOrTakeOver(Master::Options options) {
-    const TimePoint now = SteadyClock().Now();
-    if (succession_.journal == nullptr) {
-      return Begin(options, now);
-    }
-    options.queue.journal = true;
-    // From now on entries of an earlier master are refused.
-    ASSIGN_OR_RETURN(journal_term_, succession_.journal->BeginTerm());
-    ASSIGN_OR_RETURN(const std::vector<std::string> entries, succession_.journal->ReadAll());
-    if (entries.empty() || anew_) {
-      return Begin(options, now);  // nothing had been done, or it was lost
-    }
-    std::vector<std::string> workers;
-    for (const RunningProcess& process : endpoint_.running) {
-      if (process.role == Role::kWorker) {
-        workers.push_back(process.name);
-      }
-    }
-    ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
-                     Master::TakeOver(options, endpoint_.term, entries, workers, now));
-    if (job_.plan.optimum() && !succession_.committed) {
-      master->BeginPassesAgain(now);
-    }
-    return std::move(*master);
-  }
-
-  // From the checkpoint, if there is one.
-  Result<Master> Begin(const Master::Options& options, TimePoint now) const {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
-                     MakeMaster(options, job_.checkpoints, now));
-    return std::move(*master);
   }
 
   Result<TrainOutcome> RunOn(MasterHost& host) {
