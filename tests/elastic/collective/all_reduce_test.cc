@@ -14,11 +14,11 @@
 #include <thread>
 
 #include "elastic/queue/shard_order.h"
+#include "tests/elastic/collective/mesh_members.h"
 
 namespace sluice::elastic {
 namespace {
 
-constexpr char kKeyText[] = "0123456789abcdef0123456789abcdef";
 constexpr size_t kDense = 1'000;
 const std::vector<uint32_t> kDimensions = {1, 3};
 
@@ -131,35 +131,16 @@ void ExpectSameBits(const FlatGradient& sum, const LaneGradient& expected) {
   }
 }
 
-Mesh::Options OptionsFor(const std::vector<Listener>& listeners, size_t rank) {
-  Mesh::Options options;
-  options.world = WorldId(7);
-  options.rank = Rank::At(rank);
-  options.key = kKeyText;
-  for (const Listener& listener : listeners) {
-    options.addresses.push_back(listener.address());
-  }
-  return options;
-}
-
-std::vector<Listener> Listen(size_t size, Listener::Kind kind = Listener::Kind::kUnix) {
-  std::vector<Listener> listeners;
-  for (size_t rank = 0; rank < size; ++rank) {
-    listeners.push_back(Listener::Open(kind, "127.0.0.1").value());
-  }
-  return listeners;
-}
-
 class AllReduceBits : public ::testing::TestWithParam<std::pair<size_t, Listener::Kind>> {};
 
 TEST_P(AllReduceBits, AreThoseOfAParameterServer) {  // G4
   const size_t size = GetParam().first;
   const Listener::Kind kind = GetParam().second;
-  const std::vector<Listener> listeners = Listen(size, kind);
+  const std::vector<Listener> listeners = MemberListeners(size, kind);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < size; ++rank) {
     members.emplace_back([&, rank] {
-      const auto mesh = Mesh::Open(OptionsFor(listeners, rank), listeners[rank], {});
+      const auto mesh = Mesh::Open(MemberOptions(listeners, rank), listeners[rank], {});
       ASSERT_TRUE(mesh.ok()) << mesh.status().ToString();
       AllReduce all_reduce(**mesh, kDense, kDimensions);
       int64_t step = 0;
@@ -191,11 +172,11 @@ INSTANTIATE_TEST_SUITE_P(Members, AllReduceBits,
                                            std::pair(8, Listener::Kind::kUnix)));
 
 TEST(AllReduce, R7_APeerThatGoesEndsTheStepAtOnce) {
-  const std::vector<Listener> listeners = Listen(3);
+  const std::vector<Listener> listeners = MemberListeners(3);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < 3; ++rank) {
     members.emplace_back([&, rank] {
-      auto mesh = Mesh::Open(OptionsFor(listeners, rank), listeners[rank], {});
+      auto mesh = Mesh::Open(MemberOptions(listeners, rank), listeners[rank], {});
       ASSERT_TRUE(mesh.ok()) << mesh.status().ToString();
       AllReduce all_reduce(**mesh, kDense, kDimensions);
       StepSum sum;
@@ -209,11 +190,11 @@ TEST(AllReduce, R7_APeerThatGoesEndsTheStepAtOnce) {
 }
 
 TEST(AllReduce, MembersAtDifferentStepsDoNotAdd) {
-  const std::vector<Listener> listeners = Listen(2);
+  const std::vector<Listener> listeners = MemberListeners(2);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < 2; ++rank) {
     members.emplace_back([&, rank] {
-      auto mesh = Mesh::Open(OptionsFor(listeners, rank), listeners[rank], {});
+      auto mesh = Mesh::Open(MemberOptions(listeners, rank), listeners[rank], {});
       ASSERT_TRUE(mesh.ok()) << mesh.status().ToString();
       AllReduce all_reduce(**mesh, kDense, kDimensions);
       StepSum sum;
@@ -224,18 +205,18 @@ TEST(AllReduce, MembersAtDifferentStepsDoNotAdd) {
 }
 
 TEST(AllReduce, StopEndsAWait) {
-  const std::vector<Listener> listeners = Listen(2);
+  const std::vector<Listener> listeners = MemberListeners(2);
   std::stop_source stop;
   std::promise<void> open;
   std::promise<void> done;
   std::jthread other([&] {
-    const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
+    const auto mesh = Mesh::Open(MemberOptions(listeners, 1), listeners[1], {});
     ASSERT_TRUE(mesh.ok());
     open.get_future().wait();  // requested earlier, the stop would end the other side's Open
     stop.request_stop();
     done.get_future().wait();
   });
-  const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], stop.get_token());
+  const auto mesh = Mesh::Open(MemberOptions(listeners, 0), listeners[0], stop.get_token());
   ASSERT_TRUE(mesh.ok());
   open.set_value();
   AllReduce all_reduce(**mesh, kDense, kDimensions);
@@ -245,17 +226,17 @@ TEST(AllReduce, StopEndsAWait) {
 }
 
 TEST(AllReduce, R7_AHungProcessIsNoticedWithinASecond) {
-  const std::vector<Listener> listeners = Listen(2);
+  const std::vector<Listener> listeners = MemberListeners(2);
   const pid_t child = fork();
   if (child == 0) {
-    const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
+    const auto mesh = Mesh::Open(MemberOptions(listeners, 1), listeners[1], {});
     AllReduce all_reduce(**mesh, kDense, kDimensions);
     StepSum sum;
     const Status status = Step(all_reduce, **mesh, 2, 0, 1, &sum);
     raise(SIGSTOP);  // the connection stays open, but nothing arrives any more
     _exit(status.ok() ? 0 : 1);
   }
-  const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], {});
+  const auto mesh = Mesh::Open(MemberOptions(listeners, 0), listeners[0], {});
   ASSERT_TRUE(mesh.ok()) << mesh.status().ToString();
   AllReduce all_reduce(**mesh, kDense, kDimensions);
   StepSum sum;
@@ -271,11 +252,11 @@ TEST(AllReduce, R7_AHungProcessIsNoticedWithinASecond) {
 
 // A worker that computes for long does not count as hung: its heartbeat continues.
 TEST(AllReduce, ASlowMemberIsWaitedFor) {
-  const std::vector<Listener> listeners = Listen(2);
+  const std::vector<Listener> listeners = MemberListeners(2);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < 2; ++rank) {
     members.emplace_back([&, rank] {
-      auto mesh = Mesh::Open(OptionsFor(listeners, rank), listeners[rank], {});
+      auto mesh = Mesh::Open(MemberOptions(listeners, rank), listeners[rank], {});
       ASSERT_TRUE(mesh.ok()) << mesh.status().ToString();
       AllReduce all_reduce(**mesh, kDense, kDimensions);
       std::this_thread::sleep_for(std::chrono::milliseconds(rank * 1'500));
@@ -290,12 +271,12 @@ TEST(AllReduce, ASlowMemberIsWaitedFor) {
 // read.
 TEST(Mesh, AnEncryptedWorldHasTheSameBits) {
   constexpr size_t kSize = 3;
-  const JobKey key = MakeJobKey(kKeyText).value();
-  const std::vector<Listener> listeners = Listen(kSize, Listener::Kind::kTcp);
+  const JobKey key = MakeJobKey(kMeshKey).value();
+  const std::vector<Listener> listeners = MemberListeners(kSize, Listener::Kind::kTcp);
   std::vector<std::jthread> members;
   for (size_t rank = 0; rank < kSize; ++rank) {
     members.emplace_back([&, rank] {
-      Mesh::Options options = OptionsFor(listeners, rank);
+      Mesh::Options options = MemberOptions(listeners, rank);
       options.key = key;
       options.open_seconds = 20;
       options.silence_seconds = 20;
@@ -312,19 +293,6 @@ TEST(Mesh, AnEncryptedWorldHasTheSameBits) {
   }
 }
 
-TEST(Mesh, StrangersAndOldWorldsAreTurnedAway) {
-  const std::vector<Listener> listeners = Listen(2);
-  Mesh::Options stranger = OptionsFor(listeners, 1);
-  stranger.key = "guessed";
-  ASSERT_TRUE(Mesh::Open(stranger, listeners[1], {}).ok());  // it cannot know yet
-  Mesh::Options old = OptionsFor(listeners, 1);
-  old.world = WorldId(6);
-  ASSERT_TRUE(Mesh::Open(old, listeners[1], {}).ok());
-  Mesh::Options options = OptionsFor(listeners, 0);
-  options.open_seconds = 0.5;
-  EXPECT_EQ(Mesh::Open(options, listeners[0], {}).status().code(), Code::kUnavailable);
-}
-
 // A member's message that is not one of ours: a header, notes, nodes and counts of rows.
 struct Sent {
   int64_t world = 7, step = 1;
@@ -333,10 +301,10 @@ struct Sent {
 };
 Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
                   const std::vector<uint64_t>& counts) {
-  const std::vector<Listener> listeners = Listen(2);
+  const std::vector<Listener> listeners = MemberListeners(2);
   std::promise<void> over;
   const std::jthread other([&] {
-    const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
+    const auto mesh = Mesh::Open(MemberOptions(listeners, 1), listeners[1], {});
     ASSERT_TRUE(mesh.ok());
     const std::vector<uint32_t> begins(header.nodes, 2);
     const std::vector<float> dense(kDense, 1.0F);
@@ -350,7 +318,7 @@ Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
       over.get_future().wait();
     }
   });
-  const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], {});
+  const auto mesh = Mesh::Open(MemberOptions(listeners, 0), listeners[0], {});
   EXPECT_TRUE(mesh.ok());
   AllReduce all_reduce(**mesh, kDense, kDimensions);
   AllReduce::Sums sums;
@@ -386,19 +354,6 @@ TEST(AllReduce, TwoNotesOfALaneAreNotThoseOfTwo) {
   EXPECT_EQ(StepBeside(header, notes, {}).code(), Code::kUnavailable);
   notes[1].lane = 3;
   EXPECT_TRUE(StepBeside(header, notes, {}).ok());
-}
-
-TEST(LaneSums, KeepsOnlyLargestNodes) {
-  LaneSums<float> sums;
-  const auto merge = [](float* left, float right) { *left += right; };
-  sums.Start(7);
-  for (uint32_t lane = 3; lane < 7; ++lane) {
-    sums.Add(lane, 1.0F, merge);
-  }
-  ASSERT_EQ(sums.nodes().size(), 2U);  // lane 3, and the right half: lanes 4 to 6
-  EXPECT_EQ(sums.nodes()[0].begin, 3U);
-  EXPECT_EQ(sums.nodes()[1].begin, 4U);
-  EXPECT_EQ(*sums.nodes()[1].sum, 3.0F);
 }
 
 }  // namespace
