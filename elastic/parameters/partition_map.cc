@@ -64,10 +64,6 @@ std::vector<uint32_t> PartitionMap::PrimariesOf(ServerId server) const {
   return PlacesOf(primary, server);
 }
 
-std::vector<uint32_t> PartitionMap::BackupsOf(ServerId server) const {
-  return PlacesOf(backup, server);
-}
-
 Status PartitionMap::Check() const {
   if (primary.size() != backup.size()) {
     return InvalidArgument(

@@ -27,7 +27,6 @@ struct PartitionMap {
   std::vector<ServerId> backup;             // kNoServer: none
 
   std::vector<uint32_t> PrimariesOf(ServerId server) const;  // ascending
-  std::vector<uint32_t> BackupsOf(ServerId server) const;
   // For a map from another process. InvalidArgument: a partition is on a server that is not in the
   // map, or has primary and backup on the same server.
   Status Check() const;

@@ -226,29 +226,6 @@ CellFormat InferFormat(std::string_view cell) {
   return ReadCsv(text, &csv) ? csv : format;
 }
 
-bool IsKeyValue(std::string_view cell, std::string_view delimiter,
-                std::string_view key_value_delimiter) {
-  std::string_view rest = TrimBlanks(cell);
-  if (rest.empty() || delimiter.empty() || key_value_delimiter.empty()) {
-    return false;
-  }
-  while (!rest.empty()) {
-    const size_t end = rest.find(delimiter);
-    const std::string_view element = TrimBlanks(rest.substr(0, end));
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + delimiter.size());
-    const size_t cut = element.find(key_value_delimiter);
-    const std::string_view key = element.substr(0, cut);
-    const bool word = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-      return IsDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-    if (!word || (cut != std::string_view::npos &&
-                  !IsPlainNumber(element.substr(cut + key_value_delimiter.size())))) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void FormatVote::Add(std::string_view cell) {
   const CellFormat format = InferFormat(cell);
   if (format.kind == CellKind::kBlank) {

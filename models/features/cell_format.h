@@ -59,10 +59,6 @@ struct CellFormat {
 
 CellFormat InferFormat(std::string_view cell);
 
-// With these delimiters, keys may be words and values may be left out: "k:1.0,b:3.3", "k".
-bool IsKeyValue(std::string_view cell, std::string_view delimiter,
-                std::string_view key_value_delimiter);
-
 enum class ColumnFormatKind {
   kText,
   kNumber,

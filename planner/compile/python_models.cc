@@ -260,14 +260,6 @@ int64_t LineOfNode(std::string_view message) {
 
 }  // namespace
 
-bool FindsTorch(const PythonOptions& options) {
-  constexpr char kFind[] =
-      "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
-  const auto end =
-      RunChildProgram({options.program, "-I", "-c", kFind}, "", options.limits, options.stop);
-  return end.ok() && end->how == ProgramEnd::How::kExited && end->code == 0;
-}
-
 Result<std::string> DescribePythonModel(const PythonSource& source, const PythonOptions& options) {
   if (source.text.size() > kMaxSourceBytes) {
     return InvalidArgument(

@@ -25,9 +25,6 @@ struct PythonOptions {
   std::stop_token stop;
 };
 
-// Whether the program exists and has torch, whose import takes seconds and is not tried.
-bool FindsTorch(const PythonOptions& options);
-
 // A model type's source, and the name of its class or function.
 struct PythonSource {
   std::string_view text;

@@ -38,7 +38,7 @@ class BackendLogin {
 
   // The first bytes to send.
   std::string Begin() const;
-  // The hash of the server's certificate (TlsServerEndPointOfDer), if the connection has TLS. Call
+  // The hash of the server's certificate (TlsServerEndPoint), if the connection has TLS. Call
   // before FromServer.
   void BindTo(std::string channel) { channel_binding_ = std::move(channel); }
   // Takes bytes from the server; returns the answer to them. The bytes end with ReadyForQuery.

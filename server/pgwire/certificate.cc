@@ -221,12 +221,7 @@ Result<std::string> CertificateFingerprint(std::string_view certificate) {
   return text;
 }
 
-Result<std::string> TlsServerEndPoint(std::string_view certificate) {
-  ASSIGN_OR_RETURN(const CertificatePointer read, ReadCertificate(certificate));
-  return EndPointOf(*read);
-}
-
-Result<std::string> TlsServerEndPointOfDer(std::string_view der) {
+Result<std::string> TlsServerEndPoint(std::string_view der) {
   const auto* at = reinterpret_cast<const unsigned char*>(der.data());
   const unsigned char* const end = at + der.size();
   const CertificatePointer read(d2i_X509(nullptr, &at, static_cast<long>(der.size())));

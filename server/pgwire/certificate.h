@@ -29,9 +29,8 @@ Status CheckCertificate(const Certificate& certificate, int64_t now_seconds);
 Result<std::string> CertificateFingerprint(std::string_view certificate);
 
 // SCRAM's channel binding over TLS (RFC 5929, tls-server-end-point): the certificate's hash, by the
-// digest it was signed with, or SHA-256 instead of MD5 and SHA-1. From PEM, and from DER for a
+// digest it was signed with, or SHA-256 instead of MD5 and SHA-1. `der`: the certificate of a
 // connection's peer. 0A000: it was signed without a digest (Ed25519).
-Result<std::string> TlsServerEndPoint(std::string_view certificate);
-Result<std::string> TlsServerEndPointOfDer(std::string_view der);
+Result<std::string> TlsServerEndPoint(std::string_view der);
 
 }  // namespace sluice::server::pgwire

@@ -170,7 +170,7 @@ std::optional<std::string> CertificateEndPoint(const X509* certificate) {
   if (size <= 0) {
     return std::nullopt;
   }
-  const Result<std::string> hash = TlsServerEndPointOfDer(std::string(der, der + size));
+  const Result<std::string> hash = TlsServerEndPoint(std::string(der, der + size));
   OPENSSL_free(der);
   return hash.ok() ? std::optional(*hash) : std::nullopt;
 }

@@ -71,7 +71,7 @@ class Channel final : public ByteLink {
   bool waits_for_peer_ = false;  // TLS has to read before it can write
 };
 
-// SCRAM's channel binding over TLS (certificate.h, TlsServerEndPointOfDer); nullopt: no
+// SCRAM's channel binding over TLS (certificate.h, TlsServerEndPoint); nullopt: no
 // certificate, or one that offers none.
 std::optional<std::string> CertificateEndPoint(const X509* certificate);
 

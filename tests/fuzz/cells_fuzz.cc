@@ -135,9 +135,6 @@ void CheckFormat(std::string_view cell) {
   vote.Add(cell);
   vote.Add("1,2,3");
   vote.Decide();
-  for (const char* delimiter : {",", " ", ";"}) {
-    IsKeyValue(cell, delimiter, ":");
-  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "tests/models/imports/onnx_builder.h"
 #include "tests/process/outliving_job.h"
+#include "tests/support/finds_torch.h"
 
 // Models that users bring as files, by `sluice train --model_def` and by SQL: one model each, in
 // process, with servers, by all-reduce, and when processes of their jobs are killed.

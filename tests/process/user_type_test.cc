@@ -5,6 +5,7 @@
 #include "planner/explain.h"
 #include "tests/models/imports/onnx_builder.h"
 #include "tests/process/cluster_job.h"
+#include "tests/support/finds_torch.h"
 
 namespace sluice::executor {
 namespace {

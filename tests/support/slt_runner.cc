@@ -18,6 +18,7 @@
 #include "server/shell/output.h"
 #include "server/statements/session.h"
 #include "server/statements/statement.h"
+#include "tests/support/finds_torch.h"
 #include "tests/support/slt_record.h"
 
 namespace sluice::slt {

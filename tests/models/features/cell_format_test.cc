@@ -49,16 +49,6 @@ TEST(CellFormatTest, KeyValuePairs) {
   EXPECT_EQ(InferFormat("7:2\t 3:-4 10:20").max_index + 1, 11);
 }
 
-TEST(CellFormatTest, KeyValueWithGivenDelimiters) {
-  for (const char* cell : {"1:3,3:4.0,8:3.0", "k:1.0,b:3.3", "unknown"}) {
-    EXPECT_TRUE(IsKeyValue(cell, ",", ":")) << cell;
-  }
-  EXPECT_TRUE(IsKeyValue("k::1.0|b::3.3", "|", "::"));
-  EXPECT_FALSE(IsKeyValue("k:x", ",", ":"));
-  EXPECT_FALSE(IsKeyValue("k 1", ",", ":"));
-  EXPECT_FALSE(IsKeyValue("", ",", ":"));
-}
-
 TEST(CellFormatTest, TheWholeSampleDecides) {
   const ColumnFormat dense = Vote({"1,2,3", "4,5,6", "", "7,8,9"});
   EXPECT_EQ(dense.kind, ColumnFormatKind::kDenseCsv);

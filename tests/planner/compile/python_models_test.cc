@@ -10,6 +10,7 @@
 #include "models/imports/import_network.h"
 #include "models/model.h"
 #include "models/model.pb.h"
+#include "tests/support/finds_torch.h"
 
 // Models in PyTorch, compiled by a real Python: left out where it has no torch.
 namespace sluice::planner {
