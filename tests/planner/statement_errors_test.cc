@@ -1,94 +1,16 @@
-// Every error in a statement that the planner detects: message, place, SQLSTATE, hint.
+// Errors that the planner detects in a statement: message, place, SQLSTATE, hint.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
-#include "fake_source.h"
-#include "models/model.pb.h"
-#include "parser/parser.h"
-#include "planner/plan.pb.h"
-#include "planner/planner.h"
+#include "tests/planner/statement_errors.h"
 
 namespace sluice::planner {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class StatementErrors : public ::testing::Test {
- protected:
-  StatementErrors() {
-    source_.tables["t"] = SmallCensus(400);
-    source_.tables["full"] = FullCensus(400);
-    source_.tables["empty"] = SmallCensus(0);
-    FakeTable odd;
-    odd.schema.columns = {
-        ColumnOf("x", DataType::kDouble),     ColumnOf("same", DataType::kText),
-        ColumnOf("nothing", DataType::kText), ColumnOf("price", DataType::kDouble),
-        ColumnOf("name", DataType::kText),    ColumnOf("photo", DataType::kBytes),
-        ColumnOf("many", DataType::kInt64)};
-    for (int64_t i = 0; i < 1200; ++i) {
-      odd.rows.push_back({Value(static_cast<double>(i % 9)), Value(std::string("one")), Value(),
-                          Value(static_cast<double>(i) * 1.25),
-                          Value("n" + std::to_string(i % 600)), Value(std::string("bytes")),
-                          Value(i)});
-    }
-    source_.tables["odd"] = odd;
-    FakeTable twins;
-    twins.schema.columns = {ColumnOf("a", DataType::kInt64), ColumnOf("A", DataType::kInt64),
-                            ColumnOf("c", DataType::kInt64)};
-    source_.tables["twins"] = twins;
-  }
-
-  Result<plan::Plan> Plan(const std::string& text) {
-    script_ = text;
-    auto parsed = parser::Parse(text);
-    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
-    if (!parsed.ok()) {
-      return parsed.status();
-    }
-    return std::visit(
-        [this](const auto& node) -> Result<plan::Plan> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, source_.models(), Options());
-          } else {
-            return Internal("not an extended statement");
-          }
-        },
-        parsed->at(0));
-  }
-
-  // "SQLSTATE message @place [hint]" of every error.
-  std::vector<std::string> Errors(const std::string& text) {
-    const Result<plan::Plan> plan = Plan(text);
-    std::vector<std::string> errors;
-    for (const Diagnostic& error : plan.status().diagnostics()) {
-      const std::string place =
-          error.span.valid()
-              ? script_.substr(static_cast<size_t>(error.span.begin),
-                               static_cast<size_t>(error.span.end - error.span.begin))
-              : "nowhere";
-      errors.push_back(error.sqlstate + " " + error.message + " @" + place +
-                       (error.hint.empty() ? "" : " [" + error.hint + "]"));
-    }
-    return errors;
-  }
-
-  void StoreModel(const std::string& name, const std::string& statement) {
-    const auto plan = Plan(statement);
-    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
-    catalog::ModelVersion version;
-    version.name = name;
-    version.type = plan->train().model().type();
-    version.plan = plan->train().SerializeAsString();
-    ASSERT_TRUE(source_.models().Put(version, "", false).ok());
-  }
-
-  FakeSource source_;
-  std::string script_;
-};
 
 TEST_F(StatementErrors, UnknownLabelNamesTheNearestColumn) {
   EXPECT_THAT(Errors("SELECT * FROM t LABEL incom INTO m"),
@@ -311,64 +233,6 @@ TEST_F(StatementErrors, WeightsAndGroups) {
   EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN LinearClassifier WITH model.weight_column=income "
                      "LABEL income INTO m"),
               ElementsAre(HasSubstr("column 'income' is the label; it cannot be the weight too")));
-}
-
-TEST_F(StatementErrors, ModelNames) {
-  StoreModel("m", "SELECT * FROM t TO TRAIN LinearClassifier LABEL income INTO m");
-  EXPECT_THAT(Errors("CREATE MODEL m OPTIONS (model_type='LinearClassifier', label='income') AS "
-                     "SELECT * FROM t"),
-              ::testing::Contains(HasSubstr("42710 model 'm' exists already @m")));
-  EXPECT_THAT(Errors("SELECT * FROM t LABEL income INTO m:2"),
-              ElementsAre(HasSubstr("INTO names a model, not the version 2")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN LinearClassifier LABEL income USING mm INTO n"),
-              ElementsAre(HasSubstr("42704 no model 'mm' @mm [did you mean 'm'?]")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN LinearRegressor LABEL hours USING m INTO n"),
-              ElementsAre(HasSubstr("the model to continue from is a LinearClassifier, not a "
-                                    "LinearRegressor @LinearRegressor")));
-}
-
-TEST_F(StatementErrors, Prediction) {
-  StoreModel("m", "SELECT * FROM t TO TRAIN LinearClassifier LABEL income INTO m");
-  EXPECT_THAT(
-      Errors("SELECT age FROM t TO PREDICT r.income USING m"),
-      ElementsAre(HasSubstr("42703 the predict statement doesn't contain columns workclass, "
-                            "hours, married @")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO PREDICT r.income USING m:7"),
-              ElementsAre(HasSubstr("42704 model 'm' has no version 7 @m:7")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO PREDICT t.income USING m"),
-              ElementsAre("22023 the result table public.t is also read by the SELECT @t.income "
-                          "[write the result to another table]"));
-  EXPECT_THAT(Errors("SELECT * FROM t TO PREDICT r.income WITH predict.extra_outputs='probabilty' "
-                     "USING m"),
-              ElementsAre(HasSubstr("this model has no output 'probabilty' @'probabilty' [did you "
-                                    "mean 'probability'?]")));
-  source_.tables["wrong"] = source_.tables["t"];
-  source_.tables["wrong"].schema.columns[0] = ColumnOf("age", DataType::kTimestamp);
-  EXPECT_THAT(Errors("SELECT * FROM wrong TO PREDICT r.income USING m"),
-              ElementsAre(HasSubstr("42804 column 'age' is timestamp in the predict statement, and "
-                                    "the model learnt it as bigint")));
-}
-
-TEST_F(StatementErrors, EvaluationAndReport) {
-  StoreModel("m", "SELECT * FROM t TO TRAIN LinearClassifier LABEL income INTO m");
-  EXPECT_THAT(Errors("SELECT * FROM t TO EVALUATE m LABEL incme INTO r"),
-              ElementsAre(HasSubstr("no column 'incme' in the SELECT @incme")));
-  EXPECT_THAT(Errors("SELECT age, workclass, hours, married FROM t TO EVALUATE m"),
-              ElementsAre(HasSubstr("no column 'income' in the SELECT")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO EVALUATE m WITH validation.metrics='MAE' LABEL income "
-                     "INTO r"),
-              ElementsAre(HasSubstr("metric 'MAE' does not suit this model")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO EVALUATE m LABEL income INTO t"),
-              ElementsAre(HasSubstr("the result table public.t is also read")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN m"),
-              ElementsAre(HasSubstr("0A000 TO EXPLAIN of a LinearClassifier is not built yet")));
-  StoreModel("x", "SELECT * FROM t TO TRAIN xgboost.gbtree LABEL income INTO x");
-  EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN x USING XGBoostExplaner"),
-              ElementsAre(HasSubstr("unknown explainer 'XGBoostExplaner' @XGBoostExplaner [did you "
-                                    "mean XGBoostExplainer?]")));
-  EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN x USING TreeExplainer"),
-              ElementsAre(HasSubstr("0A000 TreeExplainer, the explanation of each row by its SHAP "
-                                    "values, is not built yet @TreeExplainer")));
 }
 
 TEST_F(StatementErrors, NotBuiltYet) {
