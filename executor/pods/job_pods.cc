@@ -196,11 +196,11 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   endpoint.term = elastic::Term(place_.term);
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
   std::optional<HeldData> held;
-  // Records made before a suspension refer to readers that are gone.
-  const bool first = records.empty() || records.at(kDataRecord).empty();
-  if (first) {
+  // What was recorded before a suspension referred to readers that are gone.
+  const bool resumed = !records.empty() && records.at(kDataRecord).empty();
+  if (records.empty()) {
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
-  } else {
+  } else if (!resumed) {
     ASSIGN_OR_RETURN(held, TakeOverData(context, job.id(), records.at(kDataRecord)));
   }
   if (held.has_value()) {
@@ -211,8 +211,10 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       }
     }
   } else {
-    // These rows cannot be read any more, so what was learnt from them is discarded.
-    job.Announce("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
+    if (!resumed) {
+      // These rows cannot be read any more, so what was learnt from them is discarded.
+      job.Announce("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
+    }
     if (!fleet.EndAdopted(job.stop_token())) {
       return Cancelled("the training was cancelled");
     }

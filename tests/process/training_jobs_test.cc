@@ -115,6 +115,35 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
+// Where kubelets say nothing of the ends of its servers, whose names the next ones would have.
+TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
+  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  folder_ = pattern;
+  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
+  CreateTrainingJob(
+      "nightly", TrainText("m", fmt::format("train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                                            "engine.max_workers=2, engine.num_ps=2, "
+                                            "engine.checkpoint_dir='{}', "
+                                            "engine.volume='claim_name=c,mount_path={}'",
+                                            folder, folder)));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
+      << ConditionsOf("nightly");
+  kubelet_->EndLate(std::chrono::seconds(40));
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+      << ::testing::PrintToString(Events(1));
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "job_resumed") == 1; }, 60));
+  kubelet_->EndLate(std::chrono::seconds(0));
+  ASSERT_TRUE(Eventually([&] { return catalog::HasEnded(catalog_->jobs().Find(1)->state); }, 120))
+      << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded)
+      << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
+}
+
 // A controller suspends a job for another one, with a reason, and lets it go on.
 TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
   std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
