@@ -219,21 +219,36 @@ void FleetPods::OnCreated(const std::string& name, const ObjectAnswer& answer, T
   Pod& pod = found->second;
   pod.creating = false;
   changed_();
-  if (answer.ok()) {
+  // The one that has ended is still there, and may have the same labels.
+  const bool taken = !pod.before.empty() && (answer.fault == Fault::kAlreadyExists ||
+                                             answer.object.uid == pod.before);
+  if (taken) {
+    left_over_.push_back({kPods, namespace_name_, name, pod.before, 1});
+  }
+  if (answer.ok() && !taken) {
     pod.uid = answer.object.uid;
     pod.spec.reset();
     pod.refusals = 0;
     return;
   }
-  if (MayWorkLater(answer.fault)) {
+  if (taken || MayWorkLater(answer.fault)) {
     if (!pod.delete_grace) {
-      Report(pod.story.OnWaiting(answer.status.message()));
+      Report(pod.story.OnWaiting(
+          answer.ok() ? fmt::format("{}: an earlier pod of that name is still there", name)
+                      : std::string(answer.status.message())));
       TryAgain(pod, now);
     }
     return;
   }
   Report(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
   pods_.erase(found);
+}
+
+void FleetPods::OnCreationsBrokenOff() {
+  for (auto& [name, pod] : pods_) {
+    pod.creating = false;
+  }
+  changed_();
 }
 
 std::optional<PodIdentity> FleetPods::WithoutUid(const std::string& name) const {

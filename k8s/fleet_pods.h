@@ -59,6 +59,8 @@ class FleetPods {
   };
   std::optional<Order> OrderOf(const std::string& name) const;
   void OnCreated(const std::string& name, const ObjectAnswer& answer, TimePoint now);
+  // No creation is under way any more, and those that were have no answer.
+  void OnCreationsBrokenOff();
 
   // Whose object has to be looked up before it can be deleted, because the creation had no answer.
   std::optional<PodIdentity> WithoutUid(const std::string& name) const;

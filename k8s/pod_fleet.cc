@@ -81,14 +81,16 @@ bool PodFleet::WaitToWrite(const std::stop_token& stop) const {
 
 // The pods that are to be deleted: nobody else does it before a suspended job goes on.
 PodFleet::~PodFleet() {
+  making_ = {};  // whether its last ones were made is found out when they are deleted
   {
     MutexLock lock(mutex_);
+    pods_.OnCreationsBrokenOff();
     const auto all_sent = [this]() NO_THREAD_SAFETY_ANALYSIS {
       return !is_deleting_ && pods_.AllDeletionsSent();
     };
     changed_.wait_for(lock.native(), kDeletionTime, all_sent);
   }
-  for (std::jthread* const thread : {&making_, &deleting_, &delivering_}) {
+  for (std::jthread* const thread : {&deleting_, &delivering_}) {
     thread->request_stop();
   }
   watch_.reset();

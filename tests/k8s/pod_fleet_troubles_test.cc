@@ -112,5 +112,39 @@ TEST_F(PodFleetTroubles, EndsWhileTheServerSaysNothing) {
   fleet_.reset();
 }
 
+// Its predecessor has failed by itself and stays for its logs; the deletion of that one comes late.
+TEST_F(PodFleetTroubles, ANameIsNotGivenToAPodThatHasEnded) {
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  WaitForPods(1);
+  Run("job7-worker-1");
+  EXPECT_EQ(NextWord(), "+job7-worker-1");
+  End("job7-worker-1", 1, "Error", "no such column");
+  EXPECT_EQ(NextWord(), "-job7-worker-1");
+  const std::string before = GetObject(client(), kPods, ns(), "job7-worker-1", {}).object.uid;
+  fake().Make(Trouble::kForbidden, "delete", "pods", 2);
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  std::string uid = before;
+  for (int i = 0; (uid == before || uid.empty()) && i < 600; ++i) {
+    server_->clock().Advance(milliseconds(100));
+    std::this_thread::sleep_for(milliseconds(2));
+    uid = GetObject(client(), kPods, ns(), "job7-worker-1", {}).object.uid;
+  }
+  ASSERT_NE(uid, before);
+  Run("job7-worker-1");
+  EXPECT_EQ(NextWord(), "+job7-worker-1");
+}
+
+// The answer to its creation is late, as where a job is suspended while the API server is slow.
+TEST_F(PodFleetTroubles, WhatIsBeingCreatedIsDeletedBeforeTheFleetGoes) {
+  fake().Make(Trouble::kKeepAnswer, "create", "pods");
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  WaitForPods(1);
+  ASSERT_TRUE(fleet_->Stop("job7-worker-1", 1).ok());
+  const auto begin = std::chrono::steady_clock::now();
+  fleet_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(4));
+  EXPECT_THAT(Pods(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace sluice::k8s
