@@ -31,7 +31,7 @@ Status FleetCalls::Launch(ProcessSpec spec, double memory_factor,
   spec.resources.memory_bytes =
       static_cast<int64_t>(static_cast<double>(strategy_.memory_bytes()) * memory_factor);
   spec.priority = strategy_.priority();
-  WorkQueue& calls = Of(spec.role);
+  WorkQueue& calls = spec.role == Role::kWorker ? workers_ : servers_;
   return calls.Put([this, spec = std::move(spec), launched = std::move(launched)] {
     processes_->Add(spec.name, spec.role == Role::kWorker ? kNoServer : spec.server_index);
     const Status status = fleet_.Launch(spec);
@@ -42,11 +42,25 @@ Status FleetCalls::Launch(ProcessSpec spec, double memory_factor,
   });
 }
 
-Status FleetCalls::Stop(Role role, const std::string& name, double grace_seconds) {
-  return Of(role).Put([this, name, grace_seconds] {
-    const Status status = fleet_.Stop(name, grace_seconds);
-    if (!status.ok()) {
-      log::Debug("{} need not be stopped, it is gone: {}", name, status.message());
+void FleetCalls::Stop(const std::string& name, double grace_seconds) {
+  const Status status = fleet_.Stop(name, grace_seconds);
+  if (!status.ok()) {
+    log::Debug("{} need not be stopped, it is gone: {}", name, status.message());
+  }
+}
+
+Status FleetCalls::StopWorker(const std::string& name, double grace_seconds) {
+  return workers_.Put([this, name, grace_seconds] {
+    Stop(name, grace_seconds);
+    return Status();
+  });
+}
+
+Status FleetCalls::StopServer(ServerId server, double grace_seconds) {
+  return servers_.Put([this, server, grace_seconds] {
+    // One that an earlier master has started may have another name than ours have.
+    if (const std::string name = processes_->NameOf(server); !name.empty()) {
+      Stop(name, grace_seconds);
     }
     return Status();
   });

@@ -29,12 +29,13 @@ class FleetCalls {
   Status Launch(ProcessSpec spec, double memory_factor,
                 std::function<Status(const Status&)> launched);
   // Stopping a process that has already ended is no error.
-  Status Stop(Role role, const std::string& name, double grace_seconds);
+  Status StopWorker(const std::string& name, double grace_seconds);
+  Status StopServer(ServerId server, double grace_seconds);
   // After it returns the fleet is no longer called; waiting calls are dropped.
   void End();
 
  private:
-  WorkQueue& Of(Role role) { return role == Role::kWorker ? workers_ : servers_; }
+  void Stop(const std::string& name, double grace_seconds);
 
   Fleet& fleet_;
   const std::shared_ptr<JobProcesses> processes_;

@@ -55,7 +55,7 @@ class FleetJob {
         succession_(succession),
         anew_(anew) {}
   ~FleetJob() {
-    if (processes_ != nullptr) {
+    if (fleet_calls_ != nullptr) {
       StopProcesses();
     }
   }
@@ -75,21 +75,22 @@ class FleetJob {
         [this](const Master::Action& action) { return Act(action); }, progress_, job_.events);
     host_ = &host;
     MakeParameters(host, std::move(placement));
-    ASSIGN_OR_RETURN(
-        master_, MasterServer::Start(
-                     endpoint_, host,
-                     [this](ServerId server, const std::string& address, const std::string& node) {
-                       return parameters_->OnRegistered(server, address, node);
-                     }));
-    if (job_.plan.optimum()) {
-      optimum_ = std::make_unique<FleetOptimum>(host, *master_);
-    }
-    configs_.Fill(*master_);
     processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
     for (const RunningProcess& process : endpoint_.running) {
       processes_->Add(process.name,
                       process.role == Role::kWorker ? kNoServer : process.server_index);
     }
+    ASSIGN_OR_RETURN(
+        master_,
+        MasterServer::Start(endpoint_, host, [this](const MasterServer::ReadyServer& ready) {
+          // One of an earlier run may still live where its end cannot be seen.
+          return processes_->NameOf(ready.server) == ready.name &&
+                 parameters_->OnRegistered(ready.server, ready.address, ready.node);
+        }));
+    if (job_.plan.optimum()) {
+      optimum_ = std::make_unique<FleetOptimum>(host, *master_);
+    }
+    configs_.Fill(*master_);
     fleet_calls_ = std::make_unique<FleetCalls>(fleet_, processes_, job_.plan.strategy(),
                                                 [this](const Status& why) { OnFailedCall(why); });
     fleet_.Watch([processes = processes_](const FleetEvent& event) { processes->OnEvent(event); });
@@ -199,8 +200,7 @@ class FleetJob {
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
     hooks.stop = [this](ServerId server) {
-      const Status asked =
-          fleet_calls_->Stop(Role::kParameterServer, ServerName(server), kHungGraceSeconds);
+      const Status asked = fleet_calls_->StopServer(server, kHungGraceSeconds);
       if (!asked.ok()) {
         OnFailedCall(asked);
       }
@@ -289,9 +289,9 @@ class FleetJob {
         return StartWorker(std::move(spec), action.memory_factor);
       }
       case Master::Action::Kind::kDrainWorker:
-        return fleet_calls_->Stop(Role::kWorker, action.name, kDrainGraceSeconds);
+        return fleet_calls_->StopWorker(action.name, kDrainGraceSeconds);
       case Master::Action::Kind::kStopWorker:
-        return fleet_calls_->Stop(Role::kWorker, action.name, kHungGraceSeconds);
+        return fleet_calls_->StopWorker(action.name, kHungGraceSeconds);
       case Master::Action::Kind::kKeepWeights:
         return parameter_calls_.Put([this, order = action.keep] { return Keep(order); });
       case Master::Action::Kind::kCheckpoint:

@@ -47,6 +47,16 @@ class JobProcesses {
     running_.erase(name);
     gone_.notify_all();
   }
+  // Of the parameter server with this number that runs or is being started; "": none.
+  std::string NameOf(ServerId server) {
+    const MutexLock lock(mutex_);
+    for (const auto& [name, process] : running_) {
+      if (process.server == server) {
+        return name;
+      }
+    }
+    return "";
+  }
   void OnEvent(const FleetEvent& event) {
     const MutexLock lock(mutex_);
     if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {

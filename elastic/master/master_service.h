@@ -16,9 +16,14 @@ namespace sluice::elastic {
 // host decides.
 class MasterServer {
  public:
-  // A parameter server registers. False: it has been given up. Thread-safe.
-  using Registered =
-      std::function<bool(ServerId server, const std::string& address, const std::string& node)>;
+  // A parameter server that registers.
+  struct ReadyServer {
+    std::string name;  // of its process
+    ServerId server;
+    std::string address, node;
+  };
+  // False: it has been given up, or belongs to an earlier run of the job. Thread-safe.
+  using Registered = std::function<bool(const ReadyServer& ready)>;
   // Listens at the endpoint, immediately.
   static Result<std::unique_ptr<MasterServer>> Start(const JobEndpoint& endpoint,
                                                      MasterHost& master, Registered registered);

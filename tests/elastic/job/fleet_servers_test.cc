@@ -3,8 +3,10 @@
 
 #include <stop_token>
 #include <string>
+#include <thread>
 
 #include "elastic/job/fleet_job.h"
+#include "elastic/rpc/grpc_links.h"
 #include "tests/elastic/job/fleet_run.h"
 
 namespace sluice::elastic {
@@ -89,6 +91,31 @@ TEST(TrainOnFleet, AsynchronousTrainingOutlivesItsServers) {
   EXPECT_EQ(run.outcome->rows_trained, 4 * run.outcome->rows_per_epoch);
   EXPECT_EQ(run.outcome->rows_per_epoch + run.outcome->validation_rows, 20'000);
   EXPECT_GT(MetricOf(*run.outcome, "auc"), 0.87);
+}
+
+// After a job was resumed, a server of its earlier run may still live, where its end cannot be seen.
+TEST(TrainOnFleet, AServerOfAnEarlierRunIsSentAway) {
+  const auto source = SmallSource(3'000);
+  ThreadFleet fleet(*source);
+  fleet.Hold("job1-ps-0");
+  JobEndpoint endpoint("job1");
+  endpoint.address = "unix-abstract:sluice-test-" + MakeJobToken().value();
+  endpoint.key.token = MakeJobToken().value();
+  Result<bool> wanted = Unavailable("not asked");
+  const std::jthread earlier([&](const std::stop_token& stop) {
+    const auto master =
+        RemoteMaster::Connect(endpoint.address, endpoint.key, kNoIncarnation, stop);
+    while (!wanted.ok() && !stop.stop_requested()) {
+      wanted = master->Register("job0-ps-0", ServerId(0), "127.0.0.1:1", "");
+    }
+    fleet.LetGo();
+  });
+  const plan::TrainPlan plan = FleetPlan(1, 1, 1);
+  const Result<TrainOutcome> outcome = TrainOnFleet(
+      {.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet, endpoint);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  ASSERT_TRUE(wanted.ok()) << wanted.status().ToString();
+  EXPECT_FALSE(*wanted);
 }
 
 TEST(TrainOnFleet, LostParameterServerIsAClearError) {

@@ -37,14 +37,12 @@ class JobEndpointTest : public ::testing::Test {
         : host(
               Master(Options(), TimePoint{}), nullptr, kNoJournalTerm,
               [](const Master::Action&) { return Status(); }, progress, events),
-          server(MasterServer::Start(
-                     endpoint, host,
-                     [this](ServerId id, const std::string& address, const std::string&) {
-                       const MutexLock lock(mutex);
-                       registered = fmt::format("{} {}", id, address);
-                       return true;
-                     })
-                     .value()) {}
+          server(
+              MasterServer::Start(endpoint, host, [this](const MasterServer::ReadyServer& ready) {
+                const MutexLock lock(mutex);
+                registered = fmt::format("{} {}", ready.server, ready.address);
+                return true;
+              }).value()) {}
     std::string Registered() {
       const MutexLock lock(mutex);
       return registered;

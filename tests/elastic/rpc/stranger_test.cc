@@ -37,10 +37,9 @@ class StrangerTest : public ::testing::Test {
         [](const Master::Action&) { return Status(); }, progress_, events_);
     JobEndpoint endpoint("job");
     endpoint.key = kJobToken;
-    master_ =
-        MasterServer::Start(endpoint, *host_, [](ServerId, const std::string&, const std::string&) {
-          return true;
-        }).value();
+    master_ = MasterServer::Start(endpoint, *host_, [](const MasterServer::ReadyServer&) {
+                return true;
+              }).value();
     parameters_ = ParameterService::NewStub(OpenChannel(server_->address(), {}));
     control_ = MasterService::NewStub(OpenChannel(master_->address(), {}));
   }
