@@ -16,6 +16,8 @@ namespace {
 // A master that was lost sooner has not been of use; so many of them in a row are no accident.
 constexpr double kOfUseSeconds = 20;
 constexpr int kMaxLost = 8;
+// A pod that was made and that no watch has shown for so long, through a relist or two, is gone.
+constexpr double kUnseenSeconds = 150;
 constexpr double kFirstRestartSeconds = 0.1, kLongestWaitSeconds = 10;
 
 bool Ended(const KeptJob::Master& master) {
@@ -147,10 +149,13 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
     return Need::kMaster;
   }
   if (made_ && !there) {
-    return Need::kNothing;  // the watch has not seen it yet
+    if (SecondsBetween(made_at_, now) < kUnseenSeconds) {
+      return Need::kNothing;  // the watch has not seen it yet
+    }
+    masters_[newest_].gone = true;
   }
   if (made_) {
-    Master& master = found->second;
+    Master& master = masters_.at(newest_);
     const bool unheard = Unheard(master, now);
     if (!Ended(master) && !master.gone && !master.state.leaving && !silent_ && !unheard) {
       return Need::kNothing;

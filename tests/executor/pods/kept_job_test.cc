@@ -78,6 +78,20 @@ TEST_F(KeptJobTest, AMasterThatLeavesIsGoneOrIsSilentIsFollowed) {
 }
 
 // Its node has lost its power; the scheduler learns of that much later.
+// Deleted while the watch was broken off.
+TEST_F(KeptJobTest, AMasterThatNoWatchHasShownIsFollowed) {
+  ASSERT_EQ(job_.NeedNow(At(0)), Need::kMaster);
+  job_.OnMade(At(0));
+  EXPECT_EQ(job_.NeedNow(At(100)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(200)), Need::kMaster);
+  EXPECT_EQ(job_.newest(), 2);
+  EXPECT_TRUE(job_.pods().empty());
+  job_.OnMade(At(200));
+  Pod(1, Running());  // it is there after all, and is deleted in the end
+  EXPECT_EQ(job_.NeedNow(At(201)), Need::kNothing);
+  EXPECT_EQ(job_.pods().size(), 1U);
+}
+
 TEST_F(KeptJobTest, TheNodeOfASilentMasterIsAvoided) {
   Make(0);
   k8s::PodState running = Running();
