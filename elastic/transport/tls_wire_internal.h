@@ -53,7 +53,8 @@ class TlsWire {
   }
 
  private:
-  static constexpr size_t kMostCollected = 64 << 10;
+  // Three records: the other end decrypts them while the next ones are encrypted.
+  static constexpr size_t kMostCollected = 48 << 10;
   const int descriptor_;
   bool collects_ = false;
   std::string waiting_;
