@@ -2,9 +2,11 @@
 // compared with a plain loop over the same bytes; then through gRPC on loopback, with and without
 // replicas, for workers that only exchange and for workers that train a small network, and with
 // TLS; the size of an exchange; and the effect of a checkpoint on pushes. One run, one process.
-//   parameter_bench [tls]    all of it, or only the exchange with and without TLS
+//   parameter_bench [in-process | replica | tls | checkpoints]    all of it, or only that, for a
+//   profile
 #include <fmt/core.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <thread>
@@ -47,6 +50,15 @@ double RowsPerSecond(int batches, const std::function<void(int)>& batch) {
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return static_cast<double>(batches) * kBatchRows / seconds;
+}
+
+double ProcessorSeconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 void OnOneCore() {
@@ -168,17 +180,26 @@ double TrainedRows(bool replicas) {
 // With and without something take turns, so that other load on the machine affects both.
 void Compare(const char* what, const char* with_what, const char* goal, double unit,
              const std::function<double(bool)>& rows) {
-  std::vector<double> ratios;
+  std::vector<double> ratios, busy[2];
   double with = 0, without = 0;
+  const auto measured = [&](bool changed) {
+    const double processor = ProcessorSeconds();
+    double rate = 0;
+    const double seconds = Seconds([&] { rate = rows(changed); });
+    busy[changed ? 1 : 0].push_back((ProcessorSeconds() - processor) / seconds);
+    return rate;
+  };
   for (int round = 0; round < 5; ++round) {
-    const double plain = rows(false), changed = rows(true);
+    const double plain = measured(false), changed = measured(true);
     ratios.push_back(changed / plain);
     with += changed / 5;
     without += plain / 5;
   }
-  fmt::print("{}: {:6.2f} M rows/s\n", what, without / unit);
-  fmt::print("  {:<21} {:6.2f} M rows/s  ratio {:.2f} (median of 5), goal {}\n", with_what,
-             with / unit, Median(ratios), goal);
+  fmt::print("{}: {:6.2f} M rows/s, {:.1f} processors busy\n", what, without / unit,
+             Median(busy[0]));
+  fmt::print(
+      "  {:<21} {:6.2f} M rows/s, {:.1f} processors busy  ratio {:.2f} (median of 5), goal {}\n",
+      with_what, with / unit, Median(busy[1]), Median(ratios), goal);
 }
 
 // The size of one exchange with one server: a pull and a push of 4,096 rows, and another pull when
@@ -307,11 +328,22 @@ void Encrypted(const ParameterJob& job) {
   }
 }
 
-void Run(const ParameterJob& job) {
+void Replicated(const ParameterJob& job) {
+  const char* const replica = "with a replica";
+  Compare("2 servers, 2 workers that only exchange", replica, "0.70", 1e6,
+          [&](bool replicas) { return ThroughStreams(job, 2, replicas, 2); });
+  Compare("2 servers, 2 workers that train, 512 rows a batch", replica, "0.70", 1e6, TrainedRows);
+}
+
+void OnOneCoreInProcess(const ParameterJob& job) {
   std::jthread([&] {
     OnOneCore();
     InProcess(job);
   }).join();
+}
+
+void Run(const ParameterJob& job) {
+  OnOneCoreInProcess(job);
   const double one = ThroughStreams(job, 1, false, 1);
   fmt::print("1 server, shared memory {:6.2f} M rows/s  goal 1.5\n", one / 1e6);
   const double loopback = ThroughStreams(job, 1, false, 1, false, kToken, kEveryAddress);
@@ -321,10 +353,7 @@ void Run(const ParameterJob& job) {
   fmt::print("  bf16 messages         {:6.2f} M rows/s  ratio {:.2f}\n", narrow / 1e6,
              narrow / one);
   Weigh(job);
-  const char* const replica = "with a replica";
-  Compare("2 servers, 2 workers that only exchange", replica, "0.70", 1e6,
-          [&](bool replicas) { return ThroughStreams(job, 2, replicas, 2); });
-  Compare("2 servers, 2 workers that train, 512 rows a batch", replica, "0.70", 1e6, TrainedRows);
+  Replicated(job);
   Encrypted(job);
   PushesBesideCheckpoints(job);
 }
@@ -333,11 +362,14 @@ void Run(const ParameterJob& job) {
 }  // namespace sluice::elastic
 
 int main(int argc, char** argv) {
-  const sluice::elastic::ParameterJob job;
-  if (argc == 2 && std::string_view(argv[1]) == "tls") {
-    sluice::elastic::Encrypted(job);
-  } else {
-    sluice::elastic::Run(job);
-  }
+  using sluice::elastic::ParameterJob;
+  const std::map<std::string_view, void (*)(const ParameterJob&)> parts = {
+      {"in-process", sluice::elastic::OnOneCoreInProcess},
+      {"replica", sluice::elastic::Replicated},
+      {"tls", sluice::elastic::Encrypted},
+      {"checkpoints", sluice::elastic::PushesBesideCheckpoints}};
+  const ParameterJob job;
+  const auto part = argc == 2 ? parts.find(argv[1]) : parts.end();
+  (part != parts.end() ? part->second : sluice::elastic::Run)(job);
   return 0;
 }
