@@ -129,3 +129,31 @@ class Figures(unittest.TestCase):
         self.say("30 of 32 workers deleted: all at work by", time.time() - since)
         self.cluster.sql(f"CANCEL JOB {job.job}")
         job.ended(60)
+
+    def test_5_a_nodes_power_is_cut(self):
+        """A node with a worker, without the gateway: without the job's master, then the master's."""
+        gateway = self.cluster.gateways()[0]["spec"]["nodeName"]
+        job = self.begin("figure5", 8000, "engine.num_workers=6, engine.max_workers=6, engine.num_ps=2")
+        for of_master in (False, True):
+            before = job.count("epoch_done")
+            job.reached(before + 2)
+            master = job.pods("master")[0][1]
+            others = sorted({node for _, node in job.pods("worker")} - {gateway})
+            node = next((each for each in others if (each == master) == of_master), others[0])
+            whose = "the master's" if node == master else "another"
+            since = time.time()
+            self.cluster.kubernetes("cut", node[-1])
+            if node == master:
+                self.say("power of the master's node cut to the next one at work",
+                         self.first(job, "master_started", since), 15)
+            else:
+                self.say("power of another node cut to its workers' rows given to others",
+                         self.first(job, "worker_lost", since), 10)
+            self.say(f"power of {whose} node cut to the first new worker at work",
+                     self.first(job, "worker_started", since), 15)
+            self.cluster.kubernetes("add", node[-1])
+            until(lambda: " Ready " in self.cluster.kubectl("get", "node", node, "--no-headers"), 60, f"{node} is ready")
+            before = job.count("epoch_done")
+            job.reached(before + 2)
+        self.cluster.sql(f"CANCEL JOB {job.job}")
+        job.ended(60)
