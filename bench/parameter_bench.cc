@@ -368,8 +368,11 @@ int main(int argc, char** argv) {
       {"replica", sluice::elastic::Replicated},
       {"tls", sluice::elastic::Encrypted},
       {"checkpoints", sluice::elastic::PushesBesideCheckpoints}};
-  const ParameterJob job;
   const auto part = argc == 2 ? parts.find(argv[1]) : parts.end();
-  (part != parts.end() ? part->second : sluice::elastic::Run)(job);
+  if (argc > 2 || (argc == 2 && part == parts.end())) {
+    fmt::print(stderr, "usage: parameter_bench [in-process | replica | tls | checkpoints]\n");
+    return 1;
+  }
+  (argc == 2 ? part->second : sluice::elastic::Run)(ParameterJob());
   return 0;
 }

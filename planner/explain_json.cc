@@ -5,14 +5,14 @@
 #include "base/value.h"
 #include "planner/explain.h"
 #include "planner/explain_internal.h"
-#include "planner/json_writer_internal.h"
+#include "planner/indented_json_internal.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
 namespace sluice::planner {
 namespace {
 
-void PutAttribute(const models::Attribute& attribute, JsonWriter* json) {
+void PutAttribute(const models::Attribute& attribute, IndentedJson* json) {
   const std::string& name = attribute.name();
   switch (attribute.value_case()) {
     case models::Attribute::kFlag:
@@ -46,7 +46,7 @@ void PutAttribute(const models::Attribute& attribute, JsonWriter* json) {
   }
 }
 
-void PutFeatures(const models::FeaturePlan& plan, JsonWriter* json) {
+void PutFeatures(const models::FeaturePlan& plan, IndentedJson* json) {
   json->OpenList("features");
   for (const models::Feature& feature : plan.features()) {
     json->Open();
@@ -73,7 +73,8 @@ void PutFeatures(const models::FeaturePlan& plan, JsonWriter* json) {
   json->CloseList();
 }
 
-void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer, JsonWriter* json) {
+void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer,
+                  IndentedJson* json) {
   json->Open(key);
   json->Put("name", optimizer.name());
   for (const models::Attribute& argument : optimizer.arguments()) {
@@ -83,7 +84,7 @@ void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer, 
 }
 
 void PutTexts(std::string_view key, const google::protobuf::RepeatedPtrField<std::string>& texts,
-              JsonWriter* json) {
+              IndentedJson* json) {
   json->OpenList(key);
   for (const std::string& text : texts) {
     json->Item(text);
@@ -92,7 +93,7 @@ void PutTexts(std::string_view key, const google::protobuf::RepeatedPtrField<std
 }
 
 void PutNumbers(std::string_view key, const google::protobuf::RepeatedField<double>& numbers,
-                JsonWriter* json) {
+                IndentedJson* json) {
   json->OpenList(key);
   for (const double number : numbers) {
     json->Item(number);
@@ -100,7 +101,7 @@ void PutNumbers(std::string_view key, const google::protobuf::RepeatedField<doub
   json->CloseList();
 }
 
-void PutLabel(const models::LabelPlan& label, JsonWriter* json) {
+void PutLabel(const models::LabelPlan& label, IndentedJson* json) {
   json->Open("label");
   json->Put("column", label.column());
   json->Put("kind", models::LabelPlan::Kind_Name(label.kind()));
@@ -117,7 +118,7 @@ void PutLabel(const models::LabelPlan& label, JsonWriter* json) {
   json->Close();
 }
 
-void PutGraph(const models::NetworkGraph& graph, JsonWriter* json) {
+void PutGraph(const models::NetworkGraph& graph, IndentedJson* json) {
   const GraphLines lines = DescribeGraph(graph);
   json->Open("graph");
   json->Put("operators", lines.operators);
@@ -133,7 +134,7 @@ void PutGraph(const models::NetworkGraph& graph, JsonWriter* json) {
   json->Close();
 }
 
-void PutModel(const plan::TrainPlan& plan, JsonWriter* json) {
+void PutModel(const plan::TrainPlan& plan, IndentedJson* json) {
   const models::ModelSpec& model = plan.model();
   json->Open("model");
   json->Put("type", model.type());
@@ -154,7 +155,7 @@ void PutModel(const plan::TrainPlan& plan, JsonWriter* json) {
   json->Close();
 }
 
-void PutStrategy(const plan::TrainPlan& plan, JsonWriter* json) {
+void PutStrategy(const plan::TrainPlan& plan, IndentedJson* json) {
   const plan::Strategy& strategy = plan.strategy();
   json->Open("strategy");
   json->Put("kind", AddsUp(strategy) ? "PASSES" : plan::Strategy::Kind_Name(strategy.kind()));
@@ -173,7 +174,7 @@ void PutStrategy(const plan::TrainPlan& plan, JsonWriter* json) {
   json->Close();
 }
 
-void PutContest(const plan::Contest& contest, JsonWriter* json) {
+void PutContest(const plan::Contest& contest, IndentedJson* json) {
   json->Open("contest");
   json->Put("seconds", contest.seconds());
   json->Put("metric", contest.metric());
@@ -193,7 +194,7 @@ void PutContest(const plan::Contest& contest, JsonWriter* json) {
   json->Close();
 }
 
-void PutTrain(const plan::TrainPlan& plan, JsonWriter* json) {
+void PutTrain(const plan::TrainPlan& plan, IndentedJson* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name", ModelNameOf(plan.into_schema(), plan.into_name(), 0));
   json->Put("choice", plan.chosen_because());
@@ -261,14 +262,14 @@ void PutTrain(const plan::TrainPlan& plan, JsonWriter* json) {
   PutTexts("notes", plan.notes(), json);
 }
 
-void PutTable(bool has_table, const plan::ResultTable& table, JsonWriter* json) {
+void PutTable(bool has_table, const plan::ResultTable& table, IndentedJson* json) {
   json->Put("table", has_table ? ResultName(table) : "");
   if (has_table) {
     json->Put("table_action", ResultActionName(table));
   }
 }
 
-void PutPredict(const plan::PredictPlan& plan, JsonWriter* json) {
+void PutPredict(const plan::PredictPlan& plan, IndentedJson* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
@@ -291,7 +292,7 @@ void PutPredict(const plan::PredictPlan& plan, JsonWriter* json) {
   }
 }
 
-void PutEvaluate(const plan::EvaluatePlan& plan, JsonWriter* json) {
+void PutEvaluate(const plan::EvaluatePlan& plan, IndentedJson* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
@@ -301,7 +302,7 @@ void PutEvaluate(const plan::EvaluatePlan& plan, JsonWriter* json) {
   PutTable(plan.has_table(), plan.table(), json);
 }
 
-void PutReport(const plan::ModelReportPlan& plan, JsonWriter* json) {
+void PutReport(const plan::ModelReportPlan& plan, IndentedJson* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
@@ -312,7 +313,7 @@ void PutReport(const plan::ModelReportPlan& plan, JsonWriter* json) {
 }  // namespace
 
 std::string ExplainJson(const plan::Plan& plan) {
-  JsonWriter json;
+  IndentedJson json;
   json.Open();
   switch (plan.kind_case()) {
     case plan::Plan::kTrain:

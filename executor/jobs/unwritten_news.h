@@ -25,7 +25,7 @@ class UnwrittenNews {
   void Add(catalog::JobMetric metric);
   // The metrics of one moment: all of them or none.
   void AddPoint(const Metrics& point);
-  // There is room for these.
+  // A job's last ones: kept whatever the limit.
   void AddAtTheEnd(const Metrics& metrics);
   // Whether there are neither events nor metrics.
   bool empty() const { return events_.empty() && metrics_.empty(); }

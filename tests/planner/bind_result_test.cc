@@ -1,10 +1,8 @@
 // Where a statement's rows go: names as written, and what is to be done with the table.
 #include <gmock/gmock.h>
 
-#include "fake_source.h"
-#include "parser/parser.h"
 #include "planner/plan.pb.h"
-#include "planner/planner.h"
+#include "tests/planner/plan_of.h"
 
 namespace sluice::planner {
 namespace {
@@ -24,21 +22,7 @@ class BindResultTest : public ::testing::Test {
     ASSERT_TRUE(source_.models().Put(version, "", false).ok());
   }
 
-  Result<plan::Plan> Plan(const std::string& text) {
-    const auto parsed = parser::Parse(text);
-    if (!parsed.ok()) {
-      return parsed.status();
-    }
-    return std::visit(
-        [this](const auto& node) -> Result<plan::Plan> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, source_.models(), Options());
-          } else {
-            return Internal("not an extended statement");
-          }
-        },
-        parsed->at(0));
-  }
+  Result<plan::Plan> Plan(const std::string& text) { return PlanOf(text, source_); }
   plan::PredictPlan Predict(const std::string& target) {
     const auto plan = Plan("SELECT * FROM t TO PREDICT " + target + " USING m");
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();

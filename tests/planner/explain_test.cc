@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "fake_source.h"
 #include "models/model.pb.h"
-#include "parser/parser.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/planner/plan_of.h"
 
 namespace sluice::planner {
 namespace {
@@ -61,21 +60,9 @@ class Explain : public ::testing::Test {
   }
 
   Result<plan::Plan> Plan(const std::string& text) {
-    auto parsed = parser::Parse(text);
-    if (!parsed.ok()) {
-      return parsed.status();
-    }
     Options options;
     options.local_cpus = 4;
-    return std::visit(
-        [&](const auto& node) -> Result<plan::Plan> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, source_.models(), options);
-          } else {
-            return Internal("not an extended statement");
-          }
-        },
-        parsed->at(0));
+    return PlanOf(text, source_, options);
   }
 
   FakeSource source_;

@@ -5,13 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "fake_source.h"
 #include "models/model.h"
 #include "models/model.pb.h"
-#include "parser/parser.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
-#include "planner/planner.h"
+#include "tests/planner/plan_of.h"
 
 namespace sluice::planner {
 namespace {
@@ -23,19 +21,7 @@ class PlannedFamilies : public ::testing::Test {
  protected:
   PlannedFamilies() { source_.tables["census"] = SmallCensus(400); }
 
-  Result<plan::Plan> Plan(const std::string& text) {
-    const auto parsed = parser::Parse(text);
-    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
-    return std::visit(
-        [this](const auto& node) -> Result<plan::Plan> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, source_.models(), Options());
-          } else {
-            return Internal("not an extended statement");
-          }
-        },
-        parsed->at(0));
-  }
+  Result<plan::Plan> Plan(const std::string& text) { return PlanOf(text, source_); }
   // Of a statement that is wrong: the message, and the text that it points at.
   void ExpectError(const std::string& text, const std::string& message, const std::string& place) {
     const Result<plan::Plan> planned = Plan(text);

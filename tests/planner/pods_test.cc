@@ -7,10 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "fake_source.h"
-#include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/planner/plan_of.h"
 
 namespace sluice::planner {
 namespace {
@@ -27,19 +26,9 @@ class PodAttributesTest : public ::testing::Test {
                           const std::string& workers = "engine.num_workers=2, ") {
     script_ = "SELECT * FROM t TO TRAIN DNNClassifier WITH model.hidden_units=[4], " + workers +
               with + " LABEL income INTO m";
-    const auto parsed = parser::Parse(script_);
-    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
     Options options;
     options.pods = on_pods;
-    return std::visit(
-        [&](const auto& node) -> Result<plan::Plan> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, source_.models(), options);
-          } else {
-            return Internal("not an extended statement");
-          }
-        },
-        parsed->at(0));
+    return PlanOf(script_, source_, options);
   }
   plan::Pods Pods(const std::string& with) {
     const Result<plan::Plan> plan = Plan(with);

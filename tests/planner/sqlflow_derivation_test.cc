@@ -9,7 +9,7 @@
 #include "models/model.pb.h"
 #include "planner/derive.h"
 #include "planner/plan.pb.h"
-#include "planner/planner.h"
+#include "tests/planner/plan_of.h"
 
 namespace sluice::planner {
 namespace {
@@ -103,19 +103,7 @@ Result<plan::Plan> PlanCase(std::string statement, FakeSource& source, const Cas
   const char* type = number || vector ? "DNNRegressor" : "DNNClassifier";
   statement = std::regex_replace(statement, std::regex("TO TRAIN e WITH a=1"),
                                  std::string("TO TRAIN ") + type + " WITH model.hidden_units=[4]");
-  auto parsed = parser::Parse(statement);
-  if (!parsed.ok()) {
-    return parsed.status();
-  }
-  return std::visit(
-      [&](const auto& node) -> Result<plan::Plan> {
-        if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-          return MakePlan(node, source, source.models(), Options());
-        } else {
-          return Internal("not an extended statement");
-        }
-      },
-      parsed->at(0));
+  return PlanOf(statement, source);
 }
 
 TEST(SqlflowCases, Derivation) {

@@ -3,15 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <type_traits>
-#include <variant>
 #include <vector>
 
-#include "fake_source.h"
 #include "models/model.pb.h"
-#include "parser/parser.h"
 #include "planner/plan.pb.h"
-#include "planner/planner.h"
+#include "tests/planner/plan_of.h"
 
 namespace sluice::planner {
 
@@ -43,20 +39,7 @@ class StatementErrors : public ::testing::Test {
 
   Result<plan::Plan> Plan(const std::string& text) {
     script_ = text;
-    auto parsed = parser::Parse(text);
-    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
-    if (!parsed.ok()) {
-      return parsed.status();
-    }
-    return std::visit(
-        [this](const auto& node) -> Result<plan::Plan> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, source_.models(), Options());
-          } else {
-            return Internal("not an extended statement");
-          }
-        },
-        parsed->at(0));
+    return PlanOf(text, source_);
   }
 
   // "SQLSTATE message @place [hint]" of every error.

@@ -125,7 +125,7 @@ TEST_F(FleetTraining, AHungServerIsReplaced) {
 // Partitions move while training continues: the model is the one of servers that stay. Batches are
 // tiny, so that most of the workers' time is the exchange and a second server is asked for.
 TEST_F(FleetTraining, P20_ServersFollowTheWorkersWhileTrainingGoesOn) {
-  plan::TrainPlan plan = Plan(2, 1, 1'000, true);
+  plan::TrainPlan plan = Plan(2, 1, 200, true);
   plan.set_batch_size(32);
   plan.mutable_strategy()->set_replicas(1);
   plan.mutable_strategy()->set_max_parameter_servers(2);

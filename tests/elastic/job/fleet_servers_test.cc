@@ -102,17 +102,22 @@ TEST(TrainOnFleet, AServerOfAnEarlierRunIsSentAway) {
   endpoint.address = "unix-abstract:sluice-test-" + MakeJobToken().value();
   endpoint.key.token = MakeJobToken().value();
   Result<bool> wanted = Unavailable("not asked");
+  std::stop_source stop_job;
   const std::jthread earlier([&](const std::stop_token& stop) {
     const auto master =
         RemoteMaster::Connect(endpoint.address, endpoint.key, kNoIncarnation, stop);
     while (!wanted.ok() && !stop.stop_requested()) {
       wanted = master->Register("job0-ps-0", ServerId(0), "127.0.0.1:1", "");
     }
+    if (wanted.ok() && *wanted) {
+      stop_job.request_stop();  // no worker would ever reach it
+    }
     fleet.LetGo();
   });
   const plan::TrainPlan plan = FleetPlan(1, 1, 1);
   const Result<TrainOutcome> outcome = TrainOnFleet(
-      {.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet, endpoint);
+      {.plan = plan, .source = *source, .dataset = source->Spec(500), .stop = stop_job.get_token()},
+      fleet, endpoint);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   ASSERT_TRUE(wanted.ok()) << wanted.status().ToString();
   EXPECT_FALSE(*wanted);

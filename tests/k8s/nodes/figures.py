@@ -146,6 +146,9 @@ class Figures(unittest.TestCase):
             if node == master:
                 self.say("power of the master's node cut to the next one at work",
                          self.first(job, "master_started", since), 15)
+                if [at for at, _, _ in job.events("master_took_over") if at >= since]:  # else the job starts over
+                    self.say("power of the master's node cut to its workers' rows given to others",
+                             self.first(job, "worker_lost", since), 10)
             else:
                 self.say("power of another node cut to its workers' rows given to others",
                          self.first(job, "worker_lost", since), 10)

@@ -11,9 +11,9 @@
 namespace sluice::planner {
 
 // Indented JSON, in the order of the calls. A number that is not finite is null.
-class JsonWriter {
+class IndentedJson {
  public:
-  JsonWriter() { writer_.SetIndent(' ', 2); }
+  IndentedJson() { writer_.SetIndent(' ', 2); }
 
   void Open() { writer_.StartObject(); }
   void Open(std::string_view key) {
