@@ -122,16 +122,21 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
   ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
-  JobStatus job_status(access->client(), config, term, place.name);
-  ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
-  if (!resumed) {
-    return RecordEnd(open, config, job_status);
-  }
   MasterLease lease(access->client(), config, term, [&end] {
     if (!end.told()) {
       end.LeaveToNext("there is a later master: the job goes on with that one");
     }
   });
+  // A node that has lost its power may run it once more. The journal would take it for the latest,
+  // and refuse the one that is.
+  if (lease.IsFollowed({})) {
+    return Status(Code::kAborted, "there is a later master: the job goes on with that one");
+  }
+  JobStatus job_status(access->client(), config, term, place.name);
+  ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
+  if (!resumed) {
+    return RecordEnd(open, config, job_status);
+  }
   const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
                                                 [&job_status] { return job_status.Metrics(); });
   if (!page.ok()) {  // the job does not depend on its metrics page

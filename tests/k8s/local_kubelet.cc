@@ -126,6 +126,14 @@ bool LocalKubelet::Kill(const std::string& pod) {
          kill(found->second.pid, SIGKILL) == 0;
 }
 
+bool LocalKubelet::StartAgain(const std::string& pod) {
+  {
+    const std::lock_guard lock(mutex_);
+    again_.insert(pod);
+  }
+  return Kill(pod);
+}
+
 void LocalKubelet::Delete(const std::string& pod, int grace_seconds) {
   DeleteAll(*client_, {{kPods, namespace_, pod, "", grace_seconds}}, {});
   // At once: by its next turn the pod's replacement may be at work.
@@ -273,6 +281,10 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
   if (pod.kill_at && std::chrono::steady_clock::now() > *pod.kill_at && pod.pid > 0 && !pod.ended) {
     kill(pod.pid, SIGKILL);
   }
+  if (pod.ended && ForgetsEndOf(object.name)) {
+    pod.ended = false;
+    Start(object, pod, stop);
+  }
   if (pod.ended && !pod.told) {
     Tell(object.name, pod, stop);
     pod.told = true;
@@ -286,6 +298,11 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
                           R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0})"),
                   stop);
   }
+}
+
+bool LocalKubelet::ForgetsEndOf(const std::string& pod) {
+  const std::lock_guard lock(mutex_);
+  return again_.erase(pod) > 0;
 }
 
 bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& stop) {

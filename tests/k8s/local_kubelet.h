@@ -56,6 +56,9 @@ class LocalKubelet {
   std::string LogOf(const std::string& pod) const;
   // SIGKILL to its process; false: it has none.
   bool Kill(const std::string& pod);
+  // SIGKILL, and its container runs once more, as on a node that has lost its power and what it
+  // knew of the container: nobody learns of the first end.
+  bool StartAgain(const std::string& pod);
   // Occupies processors of a node with something else.
   void Occupy(const std::string& node, double cpu);
   // As by kubectl.
@@ -80,6 +83,7 @@ class LocalKubelet {
   void Look(const Object& object, bool placing, const std::stop_token& stop);
   bool Start(const Object& object, Pod& pod, const std::stop_token& stop);
   void Reap(Pod& pod);
+  bool ForgetsEndOf(const std::string& pod);
   void Tell(const std::string& name, const Pod& pod, const std::stop_token& stop);
   void LeadServices(const std::vector<Object>& services);
   std::string TargetOf(const std::map<std::string, std::string>& selector) const;
@@ -101,6 +105,7 @@ class LocalKubelet {
   std::atomic<std::chrono::seconds> end_delay_ = std::chrono::seconds(0);
   int addresses_ = 0;
   LocalScheduler scheduler_;
+  std::set<std::string> again_;    // names of pods whose next end is forgotten
   std::set<std::string> refused_;  // uids; used by its thread, like the next one
   std::chrono::steady_clock::time_point placed_at_{};
   std::jthread thread_;

@@ -122,6 +122,42 @@ TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
   ExpectNothingLeft();
 }
 
+// On a node without power, whose kubelet starts it once more when it comes back.
+TEST_F(Pods, AMasterThatRunsAgainLeavesTheJobToItsSuccessor) {
+  RecordingSink sink;
+  Status status;
+  std::string earlier;
+  {
+    const std::jthread node([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      if (stop.stop_requested() || masters.empty()) {
+        return;
+      }
+      earlier = masters.back();
+      kill(kubelet_->ProcessId(earlier).value(), SIGSTOP);
+      Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
+      EXPECT_TRUE(kubelet_->StartAgain(earlier));
+    });
+    status = Train("m",
+                   "train.epoch=60, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
+                   "engine.num_ps=2, engine.sync=true",
+                   sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_NE(earlier, "");
+  EXPECT_THAT(kubelet_->LogOf(earlier), HasSubstr("there is a later master"));
+  EXPECT_EQ(kubelet_->Started("master").size(), 3U);
+  EXPECT_EQ(Count(1, "master_took_over"), 1);
+  int masters = 0;
+  for (const std::string& event : Events(1)) {
+    masters += event.starts_with("pod_started") && event.find("-master-") != std::string::npos;
+  }
+  EXPECT_EQ(masters, 2) << "it has touched the job again" << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
 // Its kubelet is busy, so that it is still at work when the next one begins.
 TEST_F(Pods, AMasterThatIsSucceededWhileItWorksDoesNotEndTheJob) {
   RecordingSink sink;
