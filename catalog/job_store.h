@@ -77,6 +77,9 @@ inline constexpr const char* kJobRateMetric = "rows_per_second";
 inline constexpr const char* kJobRowsMetric = "rows";  // trained, in all epochs
 inline constexpr const char* kJobTrainersMetric = "workers";
 
+// The error of AppendJournal when another master has begun a later term.
+bool IsTermOver(const Status& status);
+
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
 // sluice.job_runners, sluice.job_answers, sluice.job_records.
 // On behalf of a catalog's principal: Create makes a job its own, and Find, List, Count and
@@ -124,7 +127,7 @@ class JobStore {
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
   // The journal of a running job's master, in the order of the appends; deleted at the end of the
   // job. Each master of a job begins a term, a number greater than those before it; appends of
-  // older terms are Aborted from then on.
+  // older terms are Aborted from then on (IsTermOver).
   virtual Result<int64_t> BeginTerm(int64_t job) = 0;
   // `anew`: these entries replace all earlier ones. `last`: where the journal ended after this
   // term's last append that is known to be stored; none before its first. If it is unknown whether

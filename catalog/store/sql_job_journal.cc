@@ -2,11 +2,21 @@
 
 #include <fmt/core.h>
 
+#include "catalog/job_store.h"
 #include "catalog/sql/sql_session.h"
 #include "catalog/store/catalog_query_internal.h"
 #include "catalog/store/catalog_tables.h"
 
 namespace sluice::catalog {
+namespace {
+
+constexpr char kTermIsOver[] = "SL002";
+
+}  // namespace
+
+bool IsTermOver(const Status& status) {
+  return status.sqlstate() == kTermIsOver;
+}
 
 Result<int64_t> SqlJobJournal::BeginTerm(int64_t job) {
   return Again([&]() -> Result<int64_t> {
@@ -35,7 +45,8 @@ Status SqlJobJournal::Append(int64_t job, int64_t term, const std::vector<std::s
                      {job, term}));
   if (rows.empty()) {
     return Status(Code::kAborted,
-                  fmt::format("job {} has another master by now: term {} is over", job, term));
+                  fmt::format("job {} has another master by now: term {} is over", job, term))
+        .SqlState(kTermIsOver);
   }
   ASSIGN_OR_RETURN(
       const SqlRows end,

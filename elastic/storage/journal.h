@@ -29,7 +29,8 @@ class JournalStore {
   // Begins a term above all earlier ones. Appends of older terms are refused from now on.
   virtual Result<JournalTerm> BeginTerm() = 0;
   // `anew`: the first entry makes all earlier ones superfluous; they are removed in the same step.
-  // Aborted: another master has begun a later term; this one must stop. An append that failed in
+  // Aborted (catalog::IsTermOver): another master has begun a later term; this one must stop. An
+  // append that failed in
   // any other way may be repeated unchanged: it is stored once, whether or not the first attempt
   // succeeded.
   virtual Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) = 0;

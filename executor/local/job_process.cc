@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "elastic/job/job_journal.h"
 #include "executor/executor.h"
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/lost_jobs.h"
@@ -112,7 +113,8 @@ Status TakeOver(const JobConfig::Takeover& lost, catalog::JobStore& jobs) {
                                                fmt::format("its process was lost: process {} on {} "
                                                            "goes on with it",
                                                            here.pid, HostName())}}));
-  return ForgetJournal(jobs, lost.job());  // its masters, workers and servers are lost, too
+  elastic::JobJournal journal(jobs, lost.job());
+  return ForgetJournal(journal);  // its masters, workers and servers are lost, too
 }
 
 bool StillRunsHere(int64_t job, catalog::JobStore& jobs) {

@@ -6,6 +6,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "elastic/job/job_journal.h"
 #include "executor/executor.h"
 #include "executor/jobs/job_record.h"
 #include "executor/jobs/lost_jobs.h"
@@ -35,7 +36,8 @@ elastic::JobEndpoint EndpointOf(const MasterConfig& config) {
 Result<TrainReport> Train(const MasterConfig& config, const elastic::JobEndpoint& endpoint,
                           catalog::DataSource& source, catalog::Catalog& catalog, JobRecord& job,
                           JobClusterLink& cluster) {
-  const TrainingFleet place{cluster, endpoint, config.dataset(),
+  elastic::JobJournal journal(catalog.jobs(), job.id());
+  const TrainingFleet place{cluster, endpoint, journal, config.dataset(),
                             config.has_validation() ? &config.validation() : nullptr};
   return TrainOnProcesses(config.plan(), source, catalog, job, place,
                           [&cluster](const elastic::Progress& now) { cluster.Report(now); });

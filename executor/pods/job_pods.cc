@@ -21,6 +21,7 @@
 #include "executor/pods/job_fleet.h"
 #include "executor/pods/job_status.h"
 #include "executor/pods/master_exit.h"
+#include "executor/pods/master_journal.h"
 #include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
@@ -194,6 +195,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   endpoint.key.certificate = config_.certificate();
   endpoint.key.private_key = config_.private_key();
   endpoint.term = elastic::Term(place_.term);
+  MasterJournal journal(jobs, job.id(), lease_, exit_, job.stop_token());
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
   std::optional<HeldData> held;
   // What was recorded before a suspension referred to readers that are gone.
@@ -218,7 +220,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     if (!fleet.EndAdopted(job.stop_token())) {
       return Cancelled("the training was cancelled");
     }
-    RETURN_IF_ERROR(ForgetJournal(jobs, job.id()));
+    RETURN_IF_ERROR(ForgetJournal(journal));
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
     // Earlier processes may still live on a node that does not answer.
     endpoint.job_name = fmt::format("{}-{}", endpoint.job_name, place_.term);
@@ -274,7 +276,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   if (std::max(ServersOf(strategy), strategy.max_parameter_servers()) > 1) {
     budget.KeepAll();  // a replacement may run already, and hold nothing yet
   }
-  TrainingFleet place{fleet, endpoint, held->data.train(),
+  TrainingFleet place{fleet, endpoint, journal, held->data.train(),
                       held->data.has_validation() ? &held->data.validation() : nullptr};
   place.suspend = suspend.get_token();
   place.suspended = [&] {
@@ -293,8 +295,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
                                                   }
                                                 });
   if (!report.ok() && lease_.IsFollowed(job.stop_token())) {
-    // Its journal, its servers or its workers have refused it: that is not how the job ends.
-    exit_.LeaveToNext("there is a later master: the job goes on with that one");
+    // Its servers or its workers have refused it: that is not how the job ends.
+    exit_.LeaveToNext(MasterLease::kFollowed);
   }
   job.set_snapshot_lost(!report.ok() && !suspended && held->datasets.Lost());
   return report;

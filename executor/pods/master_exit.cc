@@ -44,6 +44,10 @@ void MasterExit::Wait() {
 
 void MasterExit::LeaveToNext(const char* why) {
   Wait();
+  Leave(why);
+}
+
+void MasterExit::Leave(const char* why) {
   std::fprintf(stderr, "%s\n", why);
   std::_Exit(kEvicted);
 }

@@ -25,6 +25,8 @@ class MasterLease {
   // A master that has not renewed for this long is given up and succeeded.
   static constexpr int kSilenceSeconds = 8;
   static constexpr double kRenewSeconds = 2;
+  // The last words of a master that is not the newest.
+  static constexpr char kFollowed[] = "there is a later master: the job goes on with that one";
 
   // `superseded`: there is a later master; called by whichever thread has learnt it.
   MasterLease(k8s::ApiClient& client, const PodJobConfig& config, int64_t number,

@@ -24,6 +24,7 @@
 #include "executor/pods/job_pods.h"
 #include "executor/pods/job_status.h"
 #include "executor/pods/master_exit.h"
+#include "executor/pods/master_journal.h"
 #include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
@@ -88,7 +89,8 @@ Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets
 
 // False: the job has ended, or stays suspended. Forgets the recorded rows and master's decisions of
 // a suspended job: it continues from its checkpoint.
-Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
+Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& status,
+                    elastic::JournalStore& journal) {
   if (open.state != catalog::JobState::kSuspended) {
     return open.state == catalog::JobState::kRunning;
   }
@@ -97,7 +99,7 @@ Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& 
     return false;
   }
   catalog::JobStore& jobs = open.catalog->jobs();
-  RETURN_IF_ERROR(ForgetJournal(jobs, config.job()));
+  RETURN_IF_ERROR(ForgetJournal(journal));
   RETURN_IF_ERROR(jobs.KeepRecord(config.job(), kDataRecord, ""));
   RETURN_IF_ERROR(
       jobs.AddEvents(config.job(), {{WallMicros(), "job_resumed", "from its checkpoint"}}));
@@ -124,16 +126,17 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
   MasterLease lease(access->client(), config, term, [&end] {
     if (!end.told()) {
-      end.LeaveToNext("there is a later master: the job goes on with that one");
+      end.LeaveToNext(MasterLease::kFollowed);
     }
   });
-  // A node that has lost its power may run it once more. The journal would take it for the latest,
-  // and refuse the one that is.
+  // A node that has lost its power may run it once more. MasterJournal would tell it, too, but the
+  // journal would then have refused the one that is the newest.
   if (lease.IsFollowed({})) {
-    return Status(Code::kAborted, "there is a later master: the job goes on with that one");
+    return Status(Code::kAborted, MasterLease::kFollowed);
   }
   JobStatus job_status(access->client(), config, term, place.name);
-  ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
+  MasterJournal journal(open.catalog->jobs(), config.job(), lease, end, {});
+  ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status, journal));
   if (!resumed) {
     return RecordEnd(open, config, job_status);
   }

@@ -14,7 +14,6 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/job_store.h"
 #include "elastic/job/fleet_job.h"
-#include "elastic/job/job_journal.h"
 #include "executor/contest/contest_choice.h"
 #include "executor/contest/contest_clock.h"
 #include "executor/contest/contest_description.h"
@@ -47,7 +46,6 @@ class Search {
         job_(job),
         place_(place),
         fleet_(place.fleet, place.endpoint),
-        journal_(jobs, job.id()),
         ledger_(jobs, job.id(), place.dataset.fingerprint()),
         progress_(progress),
         trials_(static_cast<size_t>(contest_.candidates_size())) {}
@@ -142,7 +140,7 @@ class Search {
     const SoftLimit limit(job_.stop_token(), seconds, !best_.has_value());
     Trial trial;
     trial.tried = true;
-    SearchJournal journal(journal_, training);
+    SearchJournal journal(place_.journal, training);
     const auto over = [&](Trained trained) {
       trial.trained = std::move(trained);
       trial.rows_read = trial.trained.outcome.rows_read;
@@ -276,7 +274,6 @@ class Search {
   JobRecord& job_;
   const TrainingFleet& place_;
   SearchFleet fleet_;
-  elastic::JobJournal journal_;
   SearchLedger ledger_;
   const elastic::ProgressCallback& progress_;
   std::vector<Trial> trials_;  // without weights

@@ -5,11 +5,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 
 #include "base/clock.h"
-#include "catalog/job_store.h"
 #include "catalog/sql/sqlstate.h"
+#include "elastic/job/job_journal.h"
 #include "elastic/job/training_job.h"
 #include "executor/jobs/job_record.h"
 #include "planner/plan.pb.h"
@@ -21,10 +20,9 @@ constexpr std::chrono::milliseconds kReturnPause{500};
 
 }  // namespace
 
-Status ForgetJournal(catalog::JobStore& jobs, int64_t job) {
-  ASSIGN_OR_RETURN(const int64_t term, jobs.BeginTerm(job));
-  std::optional<int64_t> last;
-  return jobs.AppendJournal(job, term, {}, true, &last);
+Status ForgetJournal(elastic::JournalStore& journal) {
+  ASSIGN_OR_RETURN(const elastic::JournalTerm term, journal.BeginTerm());
+  return journal.Append(term, {}, true);
 }
 
 bool MayResume(const plan::TrainPlan& plan, const JobRecord& job) {
@@ -39,13 +37,14 @@ bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobReco
       fmt::format("the database is waited for, for {} seconds at most, and the training goes "
                   "on from its checkpoint: {}",
                   plan.database_patience_seconds(), report.status().message()));
+  elastic::JobJournal journal(jobs, job.id());
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
-    const Status forgotten = ForgetJournal(jobs, job.id());
+    const Status forgotten = ForgetJournal(journal);
     if (forgotten.ok()) {
       job.Event("database_back",
                 fmt::format("after {:.1f} seconds", SecondsBetween(begun, clock.Now())));

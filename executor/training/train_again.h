@@ -7,6 +7,10 @@ namespace sluice::catalog {
 class JobStore;
 }
 
+namespace sluice::elastic {
+class JournalStore;
+}
+
 namespace sluice::plan {
 class TrainPlan;
 }
@@ -26,6 +30,6 @@ bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobReco
                    Result<TrainReport>& report);
 
 // The job's next master begins from the checkpoint, or from the beginning.
-Status ForgetJournal(catalog::JobStore& jobs, int64_t job);
+Status ForgetJournal(elastic::JournalStore& journal);
 
 }  // namespace sluice::executor

@@ -8,7 +8,6 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
 #include "elastic/job/job_checkpoints.h"
-#include "elastic/job/job_journal.h"
 #include "executor/contest/contest_clock.h"
 #include "executor/jobs/job_record.h"
 #include "executor/training/commit_model.h"
@@ -83,9 +82,8 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
     ASSIGN_OR_RETURN(version,
                      FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
   }
-  elastic::JobJournal journal(catalog.jobs(), job.id());
   elastic::Succession succession;
-  succession.journal = &journal;
+  succession.journal = &place.journal;
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
     ReportCommittingJob(checkpoints, job);

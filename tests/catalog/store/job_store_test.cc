@@ -24,7 +24,9 @@ TEST_P(JobStoreTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
   std::optional<int64_t> first, second;
   ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first", bytes}, false, &first).ok());
   ASSERT_EQ(jobs.BeginTerm(job.id).value(), 2);
-  EXPECT_EQ(jobs.AppendJournal(job.id, 1, {"too late"}, false, &first).code(), Code::kAborted);
+  const Status late = jobs.AppendJournal(job.id, 1, {"too late"}, false, &first);
+  EXPECT_EQ(late.code(), Code::kAborted);
+  EXPECT_TRUE(IsTermOver(late)) << late.ToString();
   ASSERT_TRUE(jobs.AppendJournal(job.id, 2, {"third"}, false, &second).ok());
   EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", bytes, "third"}));
   ASSERT_EQ(jobs.BeginTerm(job.id + 1).value(), 1) << "each job has its own";
