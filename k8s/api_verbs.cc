@@ -138,7 +138,9 @@ std::vector<ObjectAnswer> CreateAll(ApiClient& client, const std::vector<Creatio
   std::vector<ApiAnswer> found = client.CallAll(questions, stop);
   for (size_t i = 0; i < found.size(); ++i) {
     ObjectAnswer there = ObjectOf(questions[i], std::move(found[i]));
-    if (there.ok() && IsOurs(there.object, ours[i])) {
+    // It stays unknown whose it is: a right that is missing is not there the next time either.
+    const bool forbidden = there.fault == Fault::kForbidden;
+    if (forbidden || (there.ok() && IsOurs(there.object, ours[i]))) {
       answers[asked[i]] = std::move(there);
     }
   }

@@ -58,6 +58,14 @@ TEST_F(ApiClientTest, TriesAgainWhatTheServerCouldNotDo) {
   EXPECT_GE(fake().Asked("list", "pods"), 5);
 }
 
+TEST_F(ApiClientTest, WhoseObjectItIsMayNotBeAsked) {
+  ASSERT_TRUE(Create({"a"}).at(0).ok());
+  fake().Make(Trouble::kForbidden, "get", "pods");
+  const ObjectAnswer again = Create({"a"}).at(0);
+  EXPECT_EQ(again.fault, Fault::kForbidden) << again.status.ToString();
+  EXPECT_THAT(again.status.message(), HasSubstr("cannot get pods 'a' " + Place() + ": 403 Forbid"));
+}
+
 TEST_F(ApiClientTest, ObeysRetryAfter) {
   fake().Make(Trouble::kTooManyRequests, "list", "pods");
   const TimePoint begin = server_.clock().Now();
