@@ -142,6 +142,7 @@ void FleetPods::OnState(const Object& object, const PodIdentity& identity, const
   }
   pod.node = state.node;
   pod.accepted = state.accepted;
+  pod.starting = state.phase == PodState::Phase::kWaiting && !state.node.empty() && !state.leaving;
   const bool had_ended = pod.story.ended();
   Report(pod.story.OnState(state));
   if (gone) {
@@ -201,6 +202,12 @@ bool FleetPods::AllDeletionsSent() const {
   return left_over_.empty() && std::none_of(pods_.begin(), pods_.end(), [](const auto& pod) {
            return pod.second.delete_grace && !pod.second.deleting;
          });
+}
+
+bool FleetPods::has_starting() const {
+  return std::any_of(pods_.begin(), pods_.end(), [](const auto& pod) {
+    return pod.second.starting && !pod.second.delete_grace;
+  });
 }
 
 std::optional<FleetPods::Order> FleetPods::OrderOf(const std::string& name) const {

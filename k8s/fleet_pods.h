@@ -49,6 +49,8 @@ class FleetPods {
   bool has_left_over() const { return !left_over_.empty(); }
   // Whether a request for each deletion has been sent.
   bool AllDeletionsSent() const;
+  // Whether a pod has its node and does not run yet: it may lack something that it mounts.
+  bool has_starting() const;
   // Notices nodes that do not answer. True: look again soon.
   bool LookAtNodes(TimePoint now);
 
@@ -86,6 +88,7 @@ class FleetPods {
     std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
     std::string node = {};
     bool accepted = false;                                  // by the kubelet of its node
+    bool starting = false;                                  // on its node
     std::optional<TimePoint> placed_at = {}, ends_by = {};  // when it should have ended
     std::string uid = {};                  // empty: not created yet, as far as is known
     std::string before = {};               // the uid of an earlier one with the same name

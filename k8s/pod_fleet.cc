@@ -43,7 +43,12 @@ Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape sh
   self->making_ = std::jthread([self](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
       const std::vector<std::string> names = self->Due(true, ended);
-      if (self->WaitToWrite(ended)) {
+      if (!self->WaitToWrite(ended)) {
+        return;
+      }
+      if (names.empty()) {
+        self->secrets_.CreateAgain(self->client_, self->shape_.namespace_name, ended);
+      } else {
         self->Create(names, ended);
       }
     }
@@ -153,9 +158,11 @@ std::vector<std::string> PodFleet::Due(bool to_make, const std::stop_token& stop
   MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     const TimePoint now = client_.clock().Now();
-    const bool look = !to_make && pods_.LookAtNodes(now);
+    const bool look = to_make ? pods_.has_starting() : pods_.LookAtNodes(now);
     FleetPods::Due due = pods_.TakeDue(to_make, now);
-    if (!due.names.empty() || (!to_make && pods_.has_left_over())) {
+    const bool due_without_names =
+        to_make ? look && secrets_.MayBeMissing(now) : pods_.has_left_over();
+    if (!due.names.empty() || due_without_names) {
       is_deleting_ = is_deleting_ || !to_make;
       return std::move(due.names);
     }

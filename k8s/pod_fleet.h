@@ -75,8 +75,8 @@ class PodFleet final : public elastic::Fleet {
   void DeliverEvents(const std::stop_token& stop) EXCLUDES(mutex_);
   void Changed() REQUIRES(mutex_);
   void WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) REQUIRES(mutex_);
-  // Names of pods to create (or to delete) now; waits until there are some, or something is left
-  // over.
+  // Names of pods to create (or to delete) now; waits until there are some, or until the Secrets
+  // (or what is left over) are due.
   std::vector<std::string> Due(bool to_make, const std::stop_token& stop) EXCLUDES(mutex_);
 
   ApiClient& client_;

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+
 namespace sluice::k8s {
 namespace {
 
@@ -24,8 +26,8 @@ std::map<std::string, ObjectAnswer> SharedSecrets::Create(
   std::vector<std::string> names;
   std::vector<Creation> creations;
   for (const auto& [name, json] : secrets) {
-    const auto seen = seen_.find(name);
-    if (seen == seen_.end() || SecondsBetween(seen->second, now) >= kTrustSeconds) {
+    const auto known = secrets_.find(name);
+    if (known == secrets_.end() || SecondsBetween(known->second.seen, now) >= kTrustSeconds) {
       names.push_back(name);
       creations.push_back({kSecrets, namespace_name, json});
     }
@@ -34,12 +36,30 @@ std::map<std::string, ObjectAnswer> SharedSecrets::Create(
   std::map<std::string, ObjectAnswer> refused;
   for (size_t i = 0; i < names.size(); ++i) {
     if (answers[i].ok()) {
-      seen_[names[i]] = now;
+      secrets_[names[i]] = {creations[i].json, now};
     } else {
       refused.emplace(names[i], std::move(answers[i]));
     }
   }
   return refused;
+}
+
+void SharedSecrets::CreateAgain(ApiClient& client, const std::string& namespace_name,
+                                const std::stop_token& stop) {
+  created_again_ = client.clock().Now();
+  std::map<std::string, std::string> all;
+  for (const auto& [name, secret] : secrets_) {
+    all.emplace(name, secret.json);
+  }
+  for (const auto& [name, answer] : Create(client, namespace_name, all, stop)) {
+    if (!stop.stop_requested()) {
+      log::Warn("kubernetes secret={} may be missing error={}", name, answer.status.message());
+    }
+  }
+}
+
+bool SharedSecrets::MayBeMissing(TimePoint now) const {
+  return SecondsBetween(created_again_, now) >= kTrustSeconds;
 }
 
 }  // namespace sluice::k8s

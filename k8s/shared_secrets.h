@@ -22,14 +22,25 @@ class SharedSecrets {
                                    const elastic::ProcessSpec& process);
 
   // Creates those of `secrets` (JSON by name) that are not known to exist; returns the answers
-  // about those that cannot be created, by name. What has existed for the last ten seconds is
-  // taken to exist: whoever deletes a Secret by hand harms only the pods of the next seconds.
+  // about those that cannot be created, by name. What existed less than ten seconds ago is taken
+  // to exist: whoever deletes a Secret by hand delays the pods that start then, until CreateAgain.
   std::map<std::string, ObjectAnswer> Create(ApiClient& client, const std::string& namespace_name,
                                              const std::map<std::string, std::string>& secrets,
                                              const std::stop_token& stop);
 
+  // To be called while a pod starts and this is due, which is every ten seconds: creates again
+  // those that this has created and that somebody has deleted.
+  void CreateAgain(ApiClient& client, const std::string& namespace_name,
+                   const std::stop_token& stop);
+  bool MayBeMissing(TimePoint now) const;
+
  private:
-  std::map<std::string, TimePoint> seen_;
+  struct Secret {
+    std::string json;
+    TimePoint seen{};
+  };
+  std::map<std::string, Secret> secrets_;  // by name
+  TimePoint created_again_{};
 };
 
 }  // namespace sluice::k8s

@@ -55,6 +55,21 @@ TEST_F(FleetPodsTest, ATemporaryRefusalIsTriedAgainAfterLongerAndLongerTimes) {
   EXPECT_GT(changes_, 0);
 }
 
+TEST_F(FleetPodsTest, APodStartsFromWhenItHasItsNodeUntilItRuns) {
+  ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
+  const ObjectAnswer made = Made("uid-1");
+  pods_.OnCreated("w-1", made, now_);
+  PodState state;
+  pods_.OnState(made.object, identity_, state, false, now_);
+  EXPECT_FALSE(pods_.has_starting());
+  state.node = "node-1";
+  pods_.OnState(made.object, identity_, state, false, now_);
+  EXPECT_TRUE(pods_.has_starting());
+  state.phase = PodState::Phase::kRunning;
+  pods_.OnState(made.object, identity_, state, false, now_);
+  EXPECT_FALSE(pods_.has_starting());
+}
+
 TEST_F(FleetPodsTest, WhatIsRefusedForGoodEnds) {
   ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
   pods_.OnCreated("w-1", Refusal(Fault::kForbidden), now_);

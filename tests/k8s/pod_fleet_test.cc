@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "k8s/api_verbs.h"
+#include "k8s/secret_content.h"
 #include "tests/k8s/pod_fleet_site.h"
 
 namespace sluice::k8s {
@@ -77,6 +78,29 @@ TEST_P(PodFleetContract, ProcessesOfOneConfigurationMountOneSecret) {
   ASSERT_TRUE(fleet_->Launch(Worker(5)).ok());
   WaitForPods(5);
   EXPECT_EQ(Secrets(), 1U);
+}
+
+// By hand, just before its kubelet mounts it.
+TEST_P(PodFleetContract, ASecretThatIsDeletedWhileAPodStartsIsMadeAgain) {
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  WaitForPods(1);
+  server_->Bind("job7-worker-1", "node-1");
+  server_->SetStatus("job7-worker-1",
+                     R"({"phase":"Pending","startTime":"2026-01-01T00:00:00Z",)"
+                     R"("containerStatuses":[{"name":"sluice","image":"sluice","imageID":"",)"
+                     R"("ready":false,"restartCount":0,)"
+                     R"("state":{"waiting":{"reason":"ContainerCreating"}}}]})");
+  const Listing secrets = ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
+  ASSERT_EQ(secrets.objects.size(), 1U);
+  const Object& secret = secrets.objects[0];
+  ASSERT_TRUE(DeleteAll(client(), {{kSecrets, ns(), secret.name, secret.uid, 1}}, {})[0].ok());
+  for (int i = 0; Secrets() == 0 && i < 600; ++i) {
+    server_->clock().Advance(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const ObjectAnswer again = GetObject(client(), kSecrets, ns(), secret.name, {});
+  ASSERT_TRUE(again.ok()) << again.status.ToString();
+  EXPECT_EQ(SecretContent(again.object).value(), SecretContent(secret).value());
 }
 
 // No job's objects are left behind where its owner stays, as that of a suspended one does.
