@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "executor/jobs/job_record.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/pod_job.h"
 #include "executor/pods/shared_config.h"
 
 namespace sluice::executor {
@@ -19,9 +20,6 @@ using elastic::Role;
 
 // Interval for reporting pods that wait for long; everything else wakes the thread at once.
 constexpr auto kPlacesLook = std::chrono::milliseconds(250);
-
-// How long a job that starts over waits for its earlier processes.
-constexpr auto kEndTime = std::chrono::seconds(10);
 
 bool HasOwnPods(const k8s::PodFleet& pods) {
   const auto adopted = pods.adopted();
@@ -169,23 +167,31 @@ void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up,
   Changed();
 }
 
-bool JobFleet::EndAdopted(const std::stop_token& stop) {
-  std::map<std::string, Role> ending;
+bool JobFleet::EndAdopted(const std::string& except_run, double seconds,
+                          const std::stop_token& stop) {
+  std::vector<std::string> ending;
   {
     const MutexLock lock(mutex_);
-    ending = living_;
+    for (const auto& [name, role] : living_) {
+      if (except_run.empty() || !IsOfRun(name, except_run)) {
+        ending.push_back(name);
+      }
+    }
   }
-  for (const auto& [name, role] : ending) {
+  for (const std::string& name : ending) {
     const Status asked = pods_->Stop(name, 1);
     if (!asked.ok()) {
       log::Debug("{} need not be stopped: {}", name, asked.message());
     }
   }
   MutexLock lock(mutex_);
-  changed_.wait_for(lock.native(), stop, kEndTime,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return living_.empty(); });
+  const auto lives = [this](const std::string& name)
+                         NO_THREAD_SAFETY_ANALYSIS { return living_.contains(name); };
+  changed_.wait_for(lock.native(), stop, std::chrono::duration<double>(seconds),
+                    [&] { return std::none_of(ending.begin(), ending.end(), lives); });
   // Of a node that does not answer nobody can say whether they have ended.
-  for (const auto& [name, role] : std::exchange(living_, {})) {
+  for (const std::string& name : ending) {
+    living_.erase(name);
     places_.OnGone(name);
   }
   Count();

@@ -36,6 +36,9 @@
 namespace sluice::executor {
 namespace {
 
+// How long a job that starts over waits for its earlier processes.
+constexpr double kEndSeconds = 10;
+
 Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
   k8s::PodShape shape;
   shape.namespace_name = config.namespace_name();
@@ -109,8 +112,12 @@ struct HeldData {
   PodJobData data;
 };
 
-Result<HeldData> OpenData(const plan::TrainPlan& plan, Context& context, int64_t job) {
+// For the run that begins.
+Result<HeldData> OpenData(const plan::TrainPlan& plan, Context& context, int64_t job,
+                          const elastic::JobEndpoint& run) {
   HeldData held;
+  held.data.set_run(run.job_name);
+  held.data.set_first_incarnation(run.first_incarnation.value());
   ASSIGN_OR_RETURN(held.datasets, OpenDatasets(plan, context.source));
   ASSIGN_OR_RETURN(*held.data.mutable_train(), CountedSpec(plan, held.datasets));
   if (held.datasets.validation != nullptr) {
@@ -201,13 +208,19 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   // What was recorded before a suspension referred to readers that are gone.
   const bool resumed = !records.empty() && records.at(kDataRecord).empty();
   if (records.empty()) {
-    ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
+    ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id(), endpoint));
   } else if (!resumed) {
     ASSIGN_OR_RETURN(held, TakeOverData(context, job.id(), records.at(kDataRecord)));
   }
   if (held.has_value()) {
+    const std::string& run = held->data.run();
+    if (!run.empty()) {
+      endpoint.job_name = run;
+      endpoint.first_incarnation = elastic::Incarnation(held->data.first_incarnation());
+      fleet.EndAdopted(run, 0, job.stop_token());
+    }
     for (const k8s::PodFleet::Adopted& pod : adopted) {
-      if (pod.identity.role != elastic::Role::kMaster) {
+      if (pod.identity.role != elastic::Role::kMaster && (run.empty() || IsOfRun(pod.name, run))) {
         endpoint.running.push_back(
             {pod.identity.role, pod.name, pod.identity.incarnation, pod.identity.server_index});
       }
@@ -217,14 +230,13 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       // These rows cannot be read any more, so what was learnt from them is discarded.
       job.Announce("snapshot_lost", "no process keeps the job's snapshot any more: it starts over");
     }
-    if (!fleet.EndAdopted(job.stop_token())) {
+    if (!fleet.EndAdopted("", kEndSeconds, job.stop_token())) {
       return Cancelled("the training was cancelled");
     }
     RETURN_IF_ERROR(ForgetJournal(journal));
-    ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
-    // Earlier processes may still live on a node that does not answer.
-    endpoint.job_name = fmt::format("{}-{}", endpoint.job_name, place_.term);
+    endpoint.job_name = RunName(endpoint.job_name, place_.term);
     endpoint.first_incarnation = elastic::Incarnation(static_cast<uint64_t>(place_.term) << 32);
+    ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id(), endpoint));
   }
   const std::string begins =
       fmt::format("term {}: {} pods of the job live", place_.term, endpoint.running.size());

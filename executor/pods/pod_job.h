@@ -29,6 +29,10 @@ inline constexpr char kSnapshotRecords[] = "snapshot/";  // followed by its name
 // "job7-3fa9c2": prefix of the names of all the job's Kubernetes objects. Jobs of several databases
 // may have the same number.
 std::string PodJobName(int64_t job, std::string_view uid);
+// A job that is resumed, or has lost its data, begins another run, whose name is that prefix and a
+// number ("job7-3fa9c2-4"). Pods of an earlier one may still live on a node that does not answer.
+std::string RunName(std::string_view job_name, int64_t master);
+bool IsOfRun(std::string_view pod_name, std::string_view run);
 // The owner of all the job's Kubernetes objects, deleted when the job has ended; only the
 // TrainingJob, which owns this owner, stays.
 k8s::Owner OwnerOf(const PodJobConfig& config);

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 #include "tests/process/pods_fixture.h"
 
 // Jobs requested through Kubernetes.
@@ -141,6 +143,52 @@ TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
       << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded)
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
+}
+
+// They have the numbers of the servers that the job has now.
+TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
+  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  folder_ = pattern;
+  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
+  CreateTrainingJob(
+      "nightly", TrainText("m", fmt::format("train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                                            "engine.max_workers=2, engine.num_ps=2, "
+                                            "engine.checkpoint_dir='{}', "
+                                            "engine.volume='claim_name=c,mount_path={}'",
+                                            folder, folder)));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
+      << ConditionsOf("nightly");
+  kubelet_->EndLate(std::chrono::seconds(600));
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+      << ::testing::PrintToString(Events(1));
+  const std::vector<std::string> left = kubelet_->Running("ps");
+  EXPECT_EQ(left.size(), 2U);
+  for (const std::string& server : left) {
+    kill(kubelet_->ProcessId(server).value(), SIGSTOP);  // or it would end by itself
+  }
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "job_resumed") == 1; }, 60));
+  const int done = Count(1, "epoch_done");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > done; }, 60));
+  const std::vector<std::string> masters = kubelet_->Running("master");
+  ASSERT_FALSE(masters.empty());
+  EXPECT_TRUE(kubelet_->Kill(masters.back()));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "master_took_over") >= 1; }, 60));
+  for (const std::string& server : left) {
+    EXPECT_TRUE(kubelet_->Kill(server));
+  }
+  kubelet_->EndLate(std::chrono::seconds(0));
+  ASSERT_TRUE(Eventually([&] { return catalog::HasEnded(catalog_->jobs().Find(1)->state); }, 120))
+      << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded)
+      << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "master_took_over"), 1) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "server_lost"), 0) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
 }
 
