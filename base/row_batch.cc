@@ -1,5 +1,7 @@
 #include "base/row_batch.h"
 
+#include <algorithm>
+
 #include "base/letter_case.h"
 
 namespace sluice {
@@ -76,6 +78,49 @@ void RowBatch::Reset(const Schema& schema, size_t capacity) {
         break;
     }
   }
+}
+
+namespace {
+
+// Other cells may hold what an earlier batch left there.
+bool HasText(const RowBatch::Column& column, size_t row) {
+  if (column.texts.empty() || column.null[row] != 0) {
+    return false;
+  }
+  const DataType type = column.TypeAt(row);
+  return type == DataType::kText || type == DataType::kBytes || type == DataType::kDouble;
+}
+
+size_t TextBytes(const RowBatch& batch) {
+  size_t bytes = 0;
+  for (const RowBatch::Column& column : batch.columns) {
+    for (size_t row = 0; row < batch.rows; ++row) {
+      bytes += HasText(column, row) ? column.texts[row].size() : 0;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void RowBatch::KeepTexts() {
+  arena.resize(std::max(arena.size(), TextBytes(*this)));
+  char* at = arena.data();
+  for (Column& column : columns) {
+    for (size_t row = 0; row < rows; ++row) {
+      if (!HasText(column, row)) {
+        continue;
+      }
+      std::string_view& text = column.texts[row];
+      char* const end = std::copy(text.begin(), text.end(), at);
+      text = {at, end};
+      at = end;
+    }
+  }
+}
+
+size_t RowBatch::Bytes() const {
+  return TextBytes(*this) + rows * columns.size() * (sizeof(std::string_view) + sizeof(int64_t));
 }
 
 }  // namespace sluice

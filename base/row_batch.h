@@ -54,10 +54,15 @@ struct RowBatch {
 
   size_t rows = 0;
   std::vector<Column> columns;
-  std::vector<char> arena;  // the bytes of `texts`; valid until the reader's next call
+  std::vector<char> arena;  // the bytes of `texts`; valid until the reader's next call, or kept
 
   // Makes one column per schema column, each with room for `capacity` rows; rows = 0.
   void Reset(const Schema& schema, size_t capacity);
+  // Copies the texts of the rows, none of which is in `arena`, into it: from now on they stay valid
+  // as long as the batch.
+  void KeepTexts();
+  // Of the rows' cells and texts, about.
+  size_t Bytes() const;
 };
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "catalog/result_table.h"
+#include "catalog/row_writer.h"
 
 // The interface to a database: the only part of a database that other folders know. PostgreSQL and
 // SQLite implement it; nothing outside catalog/ knows which one is used.
@@ -92,6 +93,7 @@ struct DatasetOptions {
   int64_t rows_per_shard = 10'000;
   // The purpose for which readers will ask for CopiedColumns; nullopt: they will not.
   std::optional<CopiedColumns::Purpose> copies = std::nullopt;
+  size_t readers = 2;  // that may read it at once, other reads meanwhile included
   bool many_processes =
       false;  // other processes will read it: stage it if a snapshot cannot be shared
   // Each shard holds rows from all over the dataset (ShardRange::pieces), so that the batches of a
@@ -135,13 +137,10 @@ class Dataset {
 
 // Writes a result table. Rows go to a staging table; Commit moves them into the result table in one
 // transaction, so that others see either the old rows or the new ones; a writer destroyed without
-// Commit leaves nothing behind.
+// Commit leaves nothing behind. Batches have the columns of the schema it was made with.
 // Thread-safe: several threads may write different parts.
-class TableWriter {
+class TableWriter : public RowWriter {
  public:
-  virtual ~TableWriter() = default;
-  // `batch` has the columns of the schema the writer was made with.
-  virtual Status Write(const RowBatch& batch) = 0;
   // `stop` ends it within a second, with nothing changed (57014).
   virtual Status Commit(std::stop_token stop) = 0;
   // After Commit: how many of the written rows are in the table, if it can tell; triggers of a

@@ -133,12 +133,17 @@ class PostgresTableWriter final : public TableWriter {
     }
   }
 
+  using RowWriter::Write;
   Status Write(const RowBatch& batch) override {
     if (batch.columns.size() != schema_.columns.size()) {
       return Internal(fmt::format("a batch for table {} has {} columns; expected {}",
                                   wanted_.name.name, batch.columns.size(), schema_.columns.size()));
     }
     return sender_->Put(CopyText(batch));
+  }
+  Prepared Prepare(RowBatch* batch) const override { return CopyText(*batch); }
+  Status Write(Prepared rows) override {
+    return sender_->Put(std::get<std::string>(std::move(rows)));
   }
 
   std::optional<int64_t> rows_arrived() override {

@@ -13,8 +13,6 @@ namespace {
 // Beginning a few transactions takes microseconds; if the database commits in between this often,
 // we hold its write lock for that moment instead.
 constexpr int kTriesWithoutLock = 5;
-// One for the job's reader, one for other reads meanwhile; more are added on demand.
-constexpr size_t kFirstReaders = 2;
 constexpr std::chrono::seconds kMaxReaderWait{30};
 
 // A transaction begins to see the database with its first read.
@@ -68,12 +66,13 @@ Result<bool> SqliteSnapshot::TryBegin(std::vector<SqlitePool::Lease>* readers) {
 }
 
 Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool, SqlitePool& writers,
+                                                             size_t first_readers,
                                                              std::stop_token stop) {
   ASSIGN_OR_RETURN(SqlitePool::Lease watcher, pool.Take(stop));
   std::shared_ptr<SqliteSnapshot> snapshot(
       new SqliteSnapshot(pool, std::move(watcher), std::move(stop)));
   std::vector<SqlitePool::Lease> readers;
-  for (size_t i = 0; i < kFirstReaders; ++i) {
+  for (size_t i = 0; i < first_readers; ++i) {
     ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->NewReader());
     readers.push_back(std::move(reader));
   }

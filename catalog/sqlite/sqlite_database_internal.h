@@ -29,9 +29,10 @@ using SqlitePool = ConnectionPool<SqliteConnection>;
 // readers can join as long as the number is still the same.
 class SqliteSnapshot {
  public:
+  // `first_readers`: made at once; more are added on demand, while the database does not change.
   // `stop` ends what runs on its readers, and the wait for one.
   static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers, SqlitePool& writers,
-                                                      std::stop_token stop);
+                                                      size_t first_readers, std::stop_token stop);
 
   // A reader for the caller alone; waits a while if all are taken and none can be added.
   Result<SqlitePool::Lease> Take();

@@ -78,6 +78,7 @@ class SqliteTableWriter final : public TableWriter {
     }
   }
 
+  using RowWriter::Write;
   Status Write(const RowBatch& batch) override {
     if (batch.columns.size() != schema_.columns.size()) {
       return Internal(fmt::format("a batch for table {} has {} columns; expected {}",

@@ -55,6 +55,16 @@ Status FeatureReader::FindColumns() {
   return Status();
 }
 
+Status FeatureReader::Connect() {
+  if (reader_ == nullptr) {
+    ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
+    if (options_.lock_wait.count() > 0) {
+      reader_->WaitForLocks(options_.lock_wait);
+    }
+  }
+  return OkStatus();
+}
+
 Status FeatureReader::Open(ShardId shard) {
   if (shard < ShardId::First() || shard >= ShardId(spec_.shards_size())) {
     return Internal(fmt::format("no shard {}: the dataset has {}", shard, spec_.shards_size()));
@@ -62,12 +72,7 @@ Status FeatureReader::Open(ShardId shard) {
   stream_.reset();
   const ReadWatch::Read read(options_.watch);
   const PhaseScope waiting(clock_, Phase::kDatabase);
-  if (reader_ == nullptr) {
-    ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
-    if (options_.lock_wait.count() > 0) {
-      reader_->WaitForLocks(options_.lock_wait);
-    }
-  }
+  RETURN_IF_ERROR(Connect());
   const catalog::CopiedColumns none;
   ASSIGN_OR_RETURN(stream_, reader_->Read(spec_.shards(static_cast<int>(shard.index())), read_,
                                           options_.copied == nullptr ? none : *options_.copied));

@@ -52,6 +52,8 @@ class FeatureReader {
                                                      Options options);
   ~FeatureReader();
 
+  // Makes the connection that Open would make. Reading may begin at another time.
+  Status Connect();
   // Begins a shard at its first row. The rest of a previous shard is skipped.
   Status Open(ShardId shard);
   bool open() const { return stream_ != nullptr; }

@@ -20,6 +20,14 @@ class BlendScorer final : public Scorer {
         weights_(std::move(weights)),
         transform_(TransformsOf(members_)) {}
 
+  Result<std::unique_ptr<Scorer>> Another() const override {
+    std::vector<std::unique_ptr<Scorer>> members;
+    for (const auto& member : members_) {
+      ASSIGN_OR_RETURN(auto another, member->Another());
+      members.push_back(std::move(another));
+    }
+    return std::unique_ptr<Scorer>(std::make_unique<BlendScorer>(std::move(members), weights_));
+  }
   const models::FeatureTransform& transform() const override { return transform_; }
   size_t outputs() const override { return members_.front()->outputs(); }
 

@@ -1,18 +1,16 @@
 #include "executor/scoring/dataset_scan.h"
 
+#include <utility>
+
 #include "catalog/column_description.h"
-#include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 
 namespace sluice::executor {
 
 Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(
-    catalog::DataSource& source, std::string_view select, int64_t rows_per_shard,
-    std::optional<catalog::CopiedColumns::Purpose> copies) {
-  catalog::DatasetOptions options;
-  options.copies = copies;
-  if (rows_per_shard > 0) {
-    options.rows_per_shard = rows_per_shard;
+    catalog::DataSource& source, std::string_view select, catalog::DatasetOptions options) {
+  if (options.rows_per_shard <= 0) {
+    options.rows_per_shard = catalog::DatasetOptions().rows_per_shard;
   }
   ASSIGN_OR_RETURN(auto dataset, source.OpenDataset(select, options));
   return std::unique_ptr<DatasetScan>(new DatasetScan(source, std::move(dataset)));
@@ -23,13 +21,24 @@ DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::D
 
 DatasetScan::~DatasetScan() = default;
 
+int DatasetScan::shards() const {
+  return dataset_->spec().shards_size();
+}
+
+int64_t DatasetScan::estimated_rows() const {
+  return dataset_->spec().estimated_rows();
+}
+
+Result<std::unique_ptr<elastic::FeatureReader>> DatasetScan::MakeReader(
+    const models::FeatureTransform& transform, elastic::FeatureReader::Options options) const {
+  return elastic::FeatureReader::Make(source_, dataset_->spec(), transform, std::move(options));
+}
+
 Status DatasetScan::ForEach(const models::FeatureTransform& transform,
                             const elastic::FeatureReader::Options& options, const Visitor& visit,
                             const std::stop_token& stop) {
-  const catalog::DatasetSpec& spec = dataset_->spec();
-  ASSIGN_OR_RETURN(const std::unique_ptr<elastic::FeatureReader> reader,
-                   elastic::FeatureReader::Make(source_, spec, transform, options));
-  for (int shard = 0; shard < spec.shards_size(); ++shard) {
+  ASSIGN_OR_RETURN(const auto reader, MakeReader(transform, options));
+  for (int shard = 0; shard < shards(); ++shard) {
     RETURN_IF_ERROR(reader->Open(elastic::ShardId(shard)));
     for (;;) {
       if (stop.stop_requested()) {

@@ -13,18 +13,18 @@
 
 namespace sluice::executor {
 
-// Reads the rows of a SELECT as features for a model, shard after shard, on the calling thread,
-// from one snapshot. Never holds the whole table in memory.
+// The rows of a SELECT as features for a model, from one snapshot. Never holds the whole table in
+// memory.
 class DatasetScan {
  public:
   // Rows fetched from the database at a time: enough to amortise a call, small enough for the
   // cache.
   static constexpr size_t kRowsPerBatch = 4096;
 
-  // `copies`: columns to copy to the output; nullopt: none.
-  static Result<std::unique_ptr<DatasetScan>> Open(
-      catalog::DataSource& source, std::string_view select, int64_t rows_per_shard,
-      std::optional<catalog::CopiedColumns::Purpose> copies = std::nullopt);
+  // Its rows_per_shard <= 0: the default.
+  static Result<std::unique_ptr<DatasetScan>> Open(catalog::DataSource& source,
+                                                   std::string_view select,
+                                                   catalog::DatasetOptions options);
   ~DatasetScan();
 
   const Schema& schema() const { return schema_; }
@@ -32,7 +32,14 @@ class DatasetScan {
   void set_rows_per_batch(size_t rows) { rows_per_batch_ = rows; }
   // Rows that have come from the database, including unusable ones.
   int64_t rows_read() const { return rows_read_; }
-  // Calls `visit` after each batch. Ends with Cancelled when `stop` is requested.
+  int shards() const;
+  int64_t estimated_rows() const;
+  // A further reader of the rows, for one thread. The scan and the arguments must outlive it.
+  Result<std::unique_ptr<elastic::FeatureReader>> MakeReader(
+      const models::FeatureTransform& transform, elastic::FeatureReader::Options options) const;
+
+  // Reads shard after shard on the calling thread, and calls `visit` after each batch. Ends with
+  // Cancelled when `stop` is requested.
   using Visitor = std::function<Status(elastic::FeatureReader& read)>;
   Status ForEach(const models::FeatureTransform& transform,
                  const elastic::FeatureReader::Options& options, const Visitor& visit,

@@ -124,7 +124,8 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                    Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
+                   DatasetScan::Open(context.source, plan.select(),
+                                     {.rows_per_shard = plan.rows_per_shard()}));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(writer,

@@ -17,6 +17,7 @@
 #include "executor/result_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
+#include "executor/scoring/predict_rows.h"
 #include "executor/scoring/prediction_columns.h"
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
@@ -57,33 +58,16 @@ Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::P
   return copied;
 }
 
-// Scores batch after batch and passes the finished rows to `emit`.
-Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const catalog::CopiedColumns& copied,
-                          const Schema& schema, PredictionColumns& predictions, JobRecord& job,
-                          const std::function<Status(const RowBatch&)>& emit) {
-  RowBatch output;
-  output.Reset(schema, DatasetScan::kRowsPerBatch);
-  std::vector<float> scores;
-  const auto visit = [&](elastic::FeatureReader& read) -> Status {
-    job.Rows(scan.rows_read(), 0);
-    for (size_t c = 0; c < copied.columns.size(); ++c) {
-      // Swap buffers, so that the next batch can reuse this one's memory.
-      std::swap(read.copied(c), output.columns[c]);
-    }
-    RETURN_IF_ERROR(scorer.Score(read.features(), &scores));
-    predictions.Fill(scores, read.rows(), &output, copied.columns.size());
-    output.rows = read.rows();
-    return emit(output);
-  };
-  elastic::FeatureReader::Options options;
-  options.with_label = false;
-  options.copied = &copied;
-  scan.set_rows_per_batch(scorer.rows_per_batch());
-  const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
-  job.Rows(scan.rows_read(), 0);  // even if the batch is unusable
-  RETURN_IF_ERROR(read);
-  return scan.rows_read();
-}
+// The client, as the writer of rows that go into no table.
+class SinkWriter final : public catalog::RowWriter {
+ public:
+  explicit SinkWriter(ResultSink& sink) : sink_(sink) {}
+  using RowWriter::Write;
+  Status Write(const RowBatch& batch) override { return sink_.Rows(batch); }
+
+ private:
+  ResultSink& sink_;
+};
 
 std::string TagOf(int64_t rows) {
   return fmt::format("PREDICT {}", rows);
@@ -100,33 +84,32 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   ASSIGN_OR_RETURN(const auto scorer,
                    Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   ASSIGN_OR_RETURN(
-      PredictionColumns predictions,
+      const PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs(),
                               plan.has_threshold() ? std::optional(plan.threshold())
                                                    : DecisionThreshold(trained, version)));
   const Schema output = OutputColumns(plan);
   // Open it before there is a writer: the session's own connection does one thing at a time.
-  ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard(),
-                                     plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
-                                                      : catalog::CopiedColumns::Purpose::kShow));
-  std::unique_ptr<catalog::TableWriter> writer;
-  if (plan.has_table()) {
-    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(), output, "predict", job.id(), context));
-  }
+  ASSIGN_OR_RETURN(
+      const auto scan,
+      DatasetScan::Open(context.source, plan.select(),
+                        {.rows_per_shard = plan.rows_per_shard(),
+                         .copies = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
+                                                    : catalog::CopiedColumns::Purpose::kShow,
+                         .readers = MostPredictWorkers()}));
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
-
-  if (writer == nullptr) {
+  const PredictedRows made = {copied, predictions, output};
+  if (!plan.has_table()) {
     RETURN_IF_ERROR(sink.Header(output));
-    ASSIGN_OR_RETURN(job.job().rows_read,
-                     ScoreRows(*scan, *scorer, copied, output, predictions, job,
-                               [&](const RowBatch& batch) { return sink.Rows(batch); }));
-    *rows = job.job().rows_read;
+    SinkWriter writer(sink);
+    ASSIGN_OR_RETURN(*rows, PredictRows(*scan, *scorer, made, context.source, job, writer));
+    job.job().rows_read = *rows;
     return OkStatus();
   }
+  ASSIGN_OR_RETURN(const auto writer,
+                   OpenResultTable(plan.table(), output, "predict", job.id(), context));
   ASSIGN_OR_RETURN(job.job().rows_read,
-                   ScoreRows(*scan, *scorer, copied, output, predictions, job,
-                             [&](const RowBatch& batch) { return writer->Write(batch); }));
+                   PredictRows(*scan, *scorer, made, context.source, job, *writer));
   RETURN_IF_ERROR(writer->Commit(job.stop_token()));
   *rows = writer->rows_arrived().value_or(job.job().rows_read);
 

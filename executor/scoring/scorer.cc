@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "catalog/data_source.h"
 #include "executor/scoring/blend_scorer.h"
 #include "executor/scoring/dataset_scan.h"
@@ -58,25 +59,31 @@ class TableIndex {
   std::unordered_map<int64_t, int64_t> hashed_;
 };
 
+// Weights that several scorers read.
+struct NetworkModel {
+  models::ModelSpec spec;
+  models::NetworkWeights weights;
+  std::vector<TableIndex> indexes;  // by table
+};
+
 class NetworkScorer final : public Scorer {
  public:
   static Result<std::unique_ptr<Scorer>> Make(const models::ModelSpec& spec,
                                               std::string_view weights) {
-    auto scorer = std::unique_ptr<NetworkScorer>(new NetworkScorer());
-    ASSIGN_OR_RETURN(scorer->network_, models::Network::Make(spec));
-    ASSIGN_OR_RETURN(scorer->weights_, models::LoadWeights(weights));
-    RETURN_IF_ERROR(models::CheckShape(scorer->weights_, *scorer->network_));
-    for (size_t t = 0; t < scorer->weights_.tables.size(); ++t) {
-      scorer->indexes_.emplace_back(scorer->weights_.tables[t], scorer->network_->tables()[t].rows);
+    auto model = std::make_shared<NetworkModel>();
+    model->spec = spec;
+    ASSIGN_OR_RETURN(auto network, models::Network::Make(spec));
+    ASSIGN_OR_RETURN(model->weights, models::LoadWeights(weights));
+    RETURN_IF_ERROR(models::CheckShape(model->weights, *network));
+    for (size_t t = 0; t < model->weights.tables.size(); ++t) {
+      model->indexes.emplace_back(model->weights.tables[t], network->tables()[t].rows);
     }
-    for (const std::vector<float>& tensor : scorer->weights_.dense) {
-      scorer->view_.dense.push_back(tensor.data());
-    }
-    scorer->view_.tables.resize(scorer->weights_.tables.size());
-    if (models::HasOwnLoss(spec)) {
-      scorer->own_loss_.emplace();
-    }
-    return std::unique_ptr<Scorer>(std::move(scorer));
+    return std::unique_ptr<Scorer>(new NetworkScorer(std::move(model), std::move(network)));
+  }
+
+  Result<std::unique_ptr<Scorer>> Another() const override {
+    ASSIGN_OR_RETURN(auto network, models::Network::Make(model_->spec));
+    return std::unique_ptr<Scorer>(new NetworkScorer(model_, std::move(network)));
   }
 
   const models::FeatureTransform& transform() const override { return network_->transform(); }
@@ -90,13 +97,13 @@ class NetworkScorer final : public Scorer {
       const size_t dimension = network_->tables()[t].dimension;
       rows.values.resize(rows.ids.size() * dimension);
       for (size_t i = 0; i < rows.ids.size(); ++i) {
-        const int64_t found = indexes_[t].Find(rows.ids[i]);
+        const int64_t found = model_->indexes[t].Find(rows.ids[i]);
         float* to = rows.values.data() + i * dimension;
         if (found < 0) {  // not seen in training: contributes nothing
           std::fill_n(to, dimension, 0.0F);
         } else {
-          std::copy_n(weights_.tables[t].values.data() + static_cast<size_t>(found) * dimension,
-                      dimension, to);
+          const std::vector<float>& values = model_->weights.tables[t].values;
+          std::copy_n(values.data() + static_cast<size_t>(found) * dimension, dimension, to);
         }
       }
     }
@@ -114,31 +121,46 @@ class NetworkScorer final : public Scorer {
   }
 
  private:
-  NetworkScorer() = default;
-  std::unique_ptr<models::Network> network_;
-  models::NetworkWeights weights_;
-  std::vector<TableIndex> indexes_;
+  NetworkScorer(std::shared_ptr<const NetworkModel> model, std::unique_ptr<models::Network> network)
+      : model_(std::move(model)), network_(std::move(network)) {
+    for (const std::vector<float>& tensor : model_->weights.dense) {
+      view_.dense.push_back(tensor.data());
+    }
+    view_.tables.resize(model_->weights.tables.size());
+    if (models::HasOwnLoss(model_->spec)) {
+      own_loss_.emplace();
+    }
+  }
+
+  const std::shared_ptr<const NetworkModel> model_;
+  const std::unique_ptr<models::Network> network_;
   models::ParameterView view_;
   std::optional<models::LossSum> own_loss_;  // of the last rows; nullopt: the model has none
 };
 
+// Scorers of the same trees take turns: libxgboost scores a batch on all processors.
 class TreeScorer final : public Scorer {
  public:
   static Result<std::unique_ptr<Scorer>> Make(const models::ModelSpec& spec,
                                               std::string_view weights) {
-    auto scorer = std::unique_ptr<TreeScorer>(new TreeScorer());
-    ASSIGN_OR_RETURN(scorer->trees_, models::GradientBoosting::Make(spec));
-    RETURN_IF_ERROR(scorer->trees_->Load(weights));
-    return std::unique_ptr<Scorer>(std::move(scorer));
+    auto model = std::make_shared<TreeModel>();
+    ASSIGN_OR_RETURN(model->trees, models::GradientBoosting::Make(spec));
+    RETURN_IF_ERROR(model->trees->Load(weights));
+    return std::unique_ptr<Scorer>(new TreeScorer(std::move(model)));
   }
-  const models::FeatureTransform& transform() const override { return trees_->transform(); }
-  size_t outputs() const override { return trees_->outputs(); }
-  size_t bytes_per_row() const override { return trees_->bytes_per_row(); }
+  Result<std::unique_ptr<Scorer>> Another() const override {
+    return std::unique_ptr<Scorer>(new TreeScorer(model_));
+  }
+  const models::FeatureTransform& transform() const override { return model_->trees->transform(); }
+  size_t outputs() const override { return model_->trees->outputs(); }
+  size_t bytes_per_row() const override { return model_->trees->bytes_per_row(); }
   Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
-    return trees_->Predict(batch, scores);
+    const MutexLock turn(model_->mutex);
+    return model_->trees->Predict(batch, scores);
   }
   Result<std::vector<Importance>> FeatureImportance() const override {
-    ASSIGN_OR_RETURN(const auto importance, trees_->FeatureImportance());
+    const MutexLock turn(model_->mutex);
+    ASSIGN_OR_RETURN(const auto importance, model_->trees->FeatureImportance());
     std::vector<Importance> rows;
     rows.reserve(importance.size());
     for (const auto& feature : importance) {
@@ -148,8 +170,13 @@ class TreeScorer final : public Scorer {
   }
 
  private:
-  TreeScorer() = default;
-  std::unique_ptr<models::GradientBoosting> trees_;
+  struct TreeModel {
+    Mutex mutex;  // held while the trees score; their sizes and transform never change
+    std::unique_ptr<models::GradientBoosting> trees;
+  };
+  explicit TreeScorer(std::shared_ptr<TreeModel> model) : model_(std::move(model)) {}
+
+  const std::shared_ptr<TreeModel> model_;
 };
 
 // Applies a calibration to a model's probabilities.
@@ -157,6 +184,11 @@ class CalibratedScorer final : public Scorer {
  public:
   CalibratedScorer(std::unique_ptr<Scorer> scorer, const models::Calibration& calibration)
       : scorer_(std::move(scorer)), calibration_(calibration) {}
+  Result<std::unique_ptr<Scorer>> Another() const override {
+    ASSIGN_OR_RETURN(auto scorer, scorer_->Another());
+    return std::unique_ptr<Scorer>(
+        std::make_unique<CalibratedScorer>(std::move(scorer), calibration_));
+  }
 
   const models::FeatureTransform& transform() const override { return scorer_->transform(); }
   size_t outputs() const override { return scorer_->outputs(); }

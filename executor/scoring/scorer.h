@@ -37,6 +37,8 @@ class Scorer {
   static Result<std::unique_ptr<Scorer>> Make(const models::ModelSpec& spec,
                                               std::string_view weights);
   virtual ~Scorer() = default;
+  // A further scorer of the same model, for another thread. They share the weights.
+  virtual Result<std::unique_ptr<Scorer>> Another() const = 0;
 
   virtual const models::FeatureTransform& transform() const = 0;
   virtual size_t outputs() const = 0;

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "catalog/data_source.h"
+
+namespace sluice::executor {
+
+class DatasetScan;
+class JobRecord;
+class PredictionColumns;
+class Scorer;
+
+// The most workers that predict the rows of one select: each has a connection and a thread of its
+// own.
+size_t MostPredictWorkers();
+
+// What the rows of a PREDICT are made of.
+struct PredictedRows {
+  const catalog::CopiedColumns& copied;  // the columns that are passed through
+  const PredictionColumns& predicted;    // the columns after them
+  const Schema& schema;                  // of both
+};
+
+// Makes the rows of `scan` and writes them in the order of the dataset. The shards of a large dataset
+// are read, scored and prepared for `writer` by several workers side by side; the rows, and the
+// error if there is one, are the same as with one worker. One thread at a time writes, which need not
+// be the caller's. Ends with Cancelled when the job is stopped. Returns the number of rows.
+// `workers`: nullopt: one, and others once they are of use.
+Result<int64_t> PredictRows(const DatasetScan& scan, Scorer& scorer, const PredictedRows& rows,
+                            catalog::DataSource& source, JobRecord& job,
+                            catalog::RowWriter& writer,
+                            std::optional<size_t> workers = std::nullopt);
+
+}  // namespace sluice::executor
