@@ -7,15 +7,14 @@ goals. Further programs are compared as --also PATH. Usage: fleet_bench.py [--ro
 """
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import postgres
+from measure import measure
 
 SLUICE = os.environ.get("SLUICE", os.path.join(HERE, "../build/release/server/sluice"))
 ALONE = "in one process"
@@ -24,18 +23,6 @@ KINDS = {  # attributes; goals of the ratios of wall and processor time
     "one worker, one server": ("engine.num_workers=1, engine.max_workers=1, engine.num_ps=1", "1.3", "1.4"),
     "two workers by all-reduce": ("engine.num_workers=2, engine.max_workers=2, engine.strategy=allreduce", "1.2", ""),
 }
-
-
-def measure(command):
-    """Seconds, and processor seconds of the command and of its descendants."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return seconds, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
 
 
 def main():

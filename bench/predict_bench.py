@@ -6,7 +6,6 @@ the ratio beside its goal. Further programs are compared as --also PATH. Usage: 
 """
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import postgres
+from measure import measure
 
 SLUICE = os.environ.get("SLUICE", os.path.join(HERE, "../build/release/server/sluice"))
 GOAL = 1.6
@@ -35,16 +35,10 @@ def ended_children(pid):
     return (int(fields[13]) + int(fields[14])) / TICKS
 
 
-def measure(server, command):
+def measure_both(server, command):
     """Seconds, and processor seconds of the command and of the back ends that served it."""
-    before, used = ended_children(server), resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    client = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    before = ended_children(server)
+    seconds, client = measure(command)
     time.sleep(0.2)  # the back ends end after their client
     return seconds, client, ended_children(server) - before
 
@@ -76,7 +70,7 @@ def main():
     for _ in range(options.rounds):
         for name, (table, command) in kinds.items():
             ask(url, f"DROP TABLE IF EXISTS {table}", "CHECKPOINT")
-            figures.setdefault(name, []).append(measure(server, command))
+            figures.setdefault(name, []).append(measure_both(server, command))
     print(f"{options.rows:,} rows x 15 columns, medians of {options.rounds} interleaved rounds\n")
     print(f"{'':40} {'wall s':>8} {'client s':>9} {'server s':>9} {'ratio':>6} {'goal':>5}")
     floor = statistics.median(one[0] for one in figures["CREATE TABLE AS"])
