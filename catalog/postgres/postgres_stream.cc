@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -140,7 +141,7 @@ class WireRowStream final : public RowStream {
       RETURN_IF_ERROR(connection_.CheckStop());
     }
     reader_.Forget();
-    const char* base = reader_.base();
+    uintptr_t base = AddressOf(reader_.base());
     WireReader::Message message;
     size_t bytes = 0;
     while (!at_end_ && batch->rows < max_rows && bytes < kBatchBytes) {
@@ -149,9 +150,9 @@ class WireRowStream final : public RowStream {
         at_end_ = true;  // nothing more can come
         return read;
       }
-      if (reader_.base() != base) {
+      if (AddressOf(reader_.base()) != base) {
         MoveTexts(base, reader_.base(), batch);
-        base = reader_.base();
+        base = AddressOf(reader_.base());
       }
       if (message.type == 'D') [[likely]] {
         RETURN_IF_ERROR(Decode(message, batch));
@@ -218,8 +219,11 @@ class WireRowStream final : public RowStream {
     return OkStatus();
   }
 
-  // The buffer grew in the middle of a batch: move the views with it.
-  static void MoveTexts(const char* from, const char* to, RowBatch* batch) {
+  static uintptr_t AddressOf(const char* byte) { return reinterpret_cast<uintptr_t>(byte); }
+
+  // The buffer grew in the middle of a batch: move the views with it. `from`: where it was, and is
+  // no memory any more.
+  static void MoveTexts(uintptr_t from, const char* to, RowBatch* batch) {
     for (RowBatch::Column& column : batch->columns) {
       if (column.texts.empty()) {
         continue;
@@ -227,7 +231,7 @@ class WireRowStream final : public RowStream {
       for (size_t row = 0; row < batch->rows; ++row) {
         if (column.null[row] == 0 && column.texts[row].data() != nullptr) {
           std::string_view& text = column.texts[row];
-          text = std::string_view(to + (text.data() - from), text.size());
+          text = std::string_view(to + (AddressOf(text.data()) - from), text.size());
         }
       }
     }

@@ -52,7 +52,7 @@ class FeatureReader {
                                                      Options options);
   ~FeatureReader();
 
-  // Makes the connection that Open would make. Reading may begin at another time.
+  // Makes the connection that the first Open would otherwise make.
   Status Connect();
   // Begins a shard at its first row. The rest of a previous shard is skipped.
   Status Open(ShardId shard);
