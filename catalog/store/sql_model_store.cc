@@ -117,7 +117,7 @@ class SqlModelStore final : public ModelStore {
       if (fits || now - one.created_micros < limits.spared_micros || in_use.contains(one.name)) {
         continue;
       }
-      const Status dropped = Drop(one.schema, one.name, one.version);
+      Status dropped = Drop(one.schema, one.name, one.version);
       if (!dropped.ok() && dropped.code() != Code::kNotFound) {  // another session was faster
         return dropped;
       }

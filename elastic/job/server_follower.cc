@@ -34,8 +34,8 @@ void ServerFollower::OnProgress(const Progress& progress, const Profile& times, 
   load.rows_per_second = progress.rows_per_second;
   exchange_ = exchange;
   total_ = total;
-  ServerDecision decision = ScaleServers(load, std::move(scaling_), now);
-  scaling_ = std::move(decision.scaling);
+  ServerDecision decision = ScaleServers(load, scaling_, now);
+  scaling_ = decision.scaling;
   if (decision.servers != load.asked) {
     servers_.SetServers(decision.servers);
     on_change_(fmt::format("{} instead of {}: {}", decision.servers, load.asked, decision.reason));
