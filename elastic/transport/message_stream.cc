@@ -162,14 +162,14 @@ Status MessageStream::SendFrame(const google::protobuf::MessageLite& message, Ki
                                 Deadline until) {
   const size_t bytes = message.ByteSizeLong();
   // A worker's exchange has been checked, and may be sent on to a replica.
-  if (bytes > static_cast<size_t>(kMaxMessageBytes + kEnvelopeBytes)) {
+  if (bytes > size_t{kMaxMessageBytes} + kEnvelopeBytes) {
     return TooLarge("a message", bytes);
   }
   const Header header{static_cast<uint32_t>(bytes), kind};
   out_.Reserve(std::max(sizeof(header) + bytes, kFirstRoom), 0);
   std::memcpy(out_.data(), &header, sizeof(header));
   message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out_.data() + sizeof(header)));
-  const Status status = SendBytes({out_.data(), sizeof(header) + bytes}, until);
+  Status status = SendBytes({out_.data(), sizeof(header) + bytes}, until);
   out_.FreeIfLarge();
   return status;
 }

@@ -59,8 +59,8 @@ class Delivery {
     rows_ += rows;
     job_.Rows(rows_, 0);
   }
-  void Fail(Status why) {
-    failure_ = std::move(why);
+  void Fail(const Status& why) {
+    failure_ = why;
     End();
   }
 
@@ -95,15 +95,15 @@ class PredictWorker {
   // `after`: called after each shard.
   void Run(const std::function<void()>& after) {
     while (const std::optional<elastic::ShardId> shard = delivery_.turns().Take()) {
-      Status status = Guarded("predicting", [&] { return Predict(*shard); });
+      const Status status = Guarded("predicting", [&] { return Predict(*shard); });
       if (!delivery_.turns().Await(*shard)) {
         return;
       }
-      // The rows before an error, too.
+      // The rows before an error, too, whose own error would come first.
       const Status delivered = Guarded("predicting", [this] { return DeliverKept(); });
       CountRows();
       if (!delivered.ok() || !status.ok()) {
-        delivery_.Fail(delivered.ok() ? std::move(status) : delivered);
+        delivery_.Fail(delivered.ok() ? status : delivered);
         return;
       }
       delivery_.turns().Pass(*shard);
