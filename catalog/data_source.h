@@ -115,6 +115,9 @@ class ShardReader {
   virtual Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                                   const std::vector<size_t>& columns,
                                                   const CopiedColumns& copied) = 0;
+  // Makes the connection and takes the locks that Read needs, which later reads of the same
+  // connection then need not wait for.
+  virtual Status Prepare() { return Status(); }
   // From now on Read waits at most this long for another session's lock (55P03, which names its
   // holder); by default it waits until the lock is free.
   virtual void WaitForLocks(std::chrono::milliseconds /*most*/) {}

@@ -100,6 +100,25 @@ class SnapshotConnection {
     return OpenRanges(statement, columns);
   }
 
+  // Takes the locks of the select's plan, which last as long as the transaction. A lock that waits
+  // behind another session's is never granted: that one waits for the dataset itself.
+  Status LockTables() {
+    if (locked_ || lock_wait_.count() == 0) {
+      return OkStatus();
+    }
+    Status locked =
+        connection_->Run(fmt::format("SET LOCAL lock_timeout = {}; EXPLAIN\n{}\n; SET LOCAL "
+                                     "lock_timeout = 0",
+                                     lock_wait_.count(), spec_.select()));
+    if (locked.sqlstate() == "55P03") {
+      connection_->Rollback();
+      RETURN_IF_ERROR(Begin());
+      return std::move(locked).Detail(LocksInTheWay(database_, spec_.holder()));
+    }
+    locked_ = locked.ok();
+    return locked;
+  }
+
  private:
   Result<std::unique_ptr<RowStream>> OpenRanges(const ReadStatement& statement,
                                                 const ReadColumns& columns) {
@@ -139,23 +158,6 @@ class SnapshotConnection {
       }
     }
     return connection_->Run(std::string(kPinnedText));
-  }
-  // Takes the locks of the select's plan, which last as long as the transaction.
-  Status LockTables() {
-    if (locked_ || lock_wait_.count() == 0) {
-      return OkStatus();
-    }
-    Status locked =
-        connection_->Run(fmt::format("SET LOCAL lock_timeout = {}; EXPLAIN\n{}\n; SET LOCAL "
-                                     "lock_timeout = 0",
-                                     lock_wait_.count(), spec_.select()));
-    if (locked.sqlstate() == "55P03") {
-      connection_->Rollback();
-      RETURN_IF_ERROR(Begin());
-      return std::move(locked).Detail(LocksInTheWay(database_, spec_.holder()));
-    }
-    locked_ = locked.ok();
-    return locked;
   }
 
   PostgresDatabase& database_;
@@ -229,6 +231,7 @@ class PostgresShardReader final : public ShardReader {
     return OkStatus();
   }
 
+  Status Prepare() override { return first_->LockTables(); }
   void WaitForLocks(std::chrono::milliseconds most) override {
     lock_wait_ = most;
     first_->WaitForLocks(most);
@@ -343,19 +346,23 @@ class PostgresShardReader final : public ShardReader {
     return ranges;
   }
 
-  // If the server has no connection left, one is used.
+  // One is used if the server has no connection left, or another session's lock is in the way.
   bool HasSecond() {
     if (second_ == nullptr && !refused_) {
-      Result<std::unique_ptr<SnapshotConnection>> connection = Connect();
-      refused_ = !connection.ok();
+      const Status connected = ConnectSecond();
+      refused_ = !connected.ok();
       if (refused_) {
-        log::Debug("reading without a second connection error=\"{}\"",
-                   connection.status().message());
-      } else {
-        second_ = std::move(*connection);
+        log::Debug("reading without a second connection error=\"{}\"", connected.message());
       }
     }
     return second_ != nullptr;
+  }
+
+  Status ConnectSecond() {
+    ASSIGN_OR_RETURN(auto connection, Connect());
+    RETURN_IF_ERROR(connection->LockTables());
+    second_ = std::move(connection);
+    return OkStatus();
   }
 
   PostgresDatabase& database_;

@@ -65,6 +65,11 @@ Status FeatureReader::Connect() {
   return OkStatus();
 }
 
+Status FeatureReader::Prepare() {
+  RETURN_IF_ERROR(Connect());
+  return reader_->Prepare();
+}
+
 Status FeatureReader::Open(ShardId shard) {
   if (shard < ShardId::First() || shard >= ShardId(spec_.shards_size())) {
     return Internal(fmt::format("no shard {}: the dataset has {}", shard, spec_.shards_size()));

@@ -52,8 +52,8 @@ class FeatureReader {
                                                      Options options);
   ~FeatureReader();
 
-  // Makes the connection that the first Open would otherwise make.
-  Status Connect();
+  // Makes the connection and takes the locks that Open would otherwise wait for.
+  Status Prepare();
   // Begins a shard at its first row. The rest of a previous shard is skipped.
   Status Open(ShardId shard);
   bool open() const { return stream_ != nullptr; }
@@ -80,6 +80,7 @@ class FeatureReader {
   FeatureReader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
                 const models::FeatureTransform& transform, Options options);
   Status FindColumns();
+  Status Connect();
   Status ReadBatch(size_t rows);
   void Split();
   Status Transform();

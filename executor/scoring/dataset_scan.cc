@@ -1,11 +1,19 @@
 #include "executor/scoring/dataset_scan.h"
 
+#include <chrono>
 #include <utility>
 
 #include "catalog/column_description.h"
 #include "catalog/dataset.pb.h"
 
 namespace sluice::executor {
+namespace {
+
+// Another session that waits for an exclusive lock waits for the dataset, too: no reader that waits
+// behind it would ever go on.
+constexpr std::chrono::seconds kLockWait{2};
+
+}  // namespace
 
 Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(
     catalog::DataSource& source, std::string_view select, catalog::DatasetOptions options) {
@@ -17,7 +25,12 @@ Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(
 }
 
 DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::Dataset> dataset)
-    : source_(source), dataset_(std::move(dataset)), schema_(catalog::SchemaOf(dataset_->spec())) {}
+    : source_(source),
+      dataset_(std::move(dataset)),
+      for_several_(dataset_->spec()),
+      schema_(catalog::SchemaOf(dataset_->spec())) {
+  for_several_.set_read_ahead(false);
+}
 
 DatasetScan::~DatasetScan() = default;
 
@@ -30,14 +43,17 @@ int64_t DatasetScan::estimated_rows() const {
 }
 
 Result<std::unique_ptr<elastic::FeatureReader>> DatasetScan::MakeReader(
-    const models::FeatureTransform& transform, elastic::FeatureReader::Options options) const {
-  return elastic::FeatureReader::Make(source_, dataset_->spec(), transform, std::move(options));
+    const models::FeatureTransform& transform, elastic::FeatureReader::Options options,
+    bool alone) const {
+  options.lock_wait = kLockWait;
+  return elastic::FeatureReader::Make(source_, alone ? dataset_->spec() : for_several_, transform,
+                                      std::move(options));
 }
 
 Status DatasetScan::ForEach(const models::FeatureTransform& transform,
                             const elastic::FeatureReader::Options& options, const Visitor& visit,
                             const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const auto reader, MakeReader(transform, options));
+  ASSIGN_OR_RETURN(const auto reader, MakeReader(transform, options, true));
   for (int shard = 0; shard < shards(); ++shard) {
     RETURN_IF_ERROR(reader->Open(elastic::ShardId(shard)));
     for (;;) {

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -84,12 +85,13 @@ class PredictWorker {
   PredictWorker(Scorer& scorer, const PredictedRows& rows, Delivery& delivery)
       : scorer_(scorer), rows_(rows), predicted_(rows.predicted), delivery_(delivery) {}
 
-  Status Connect(const DatasetScan& scan) {
+  // Before it takes a shard, for which others wait: connects, and takes the locks of its reads.
+  Status Prepare(const DatasetScan& scan, bool alone) {
     elastic::FeatureReader::Options options;
     options.with_label = false;
     options.copied = &rows_.copied;
-    ASSIGN_OR_RETURN(reader_, scan.MakeReader(scorer_.transform(), options));
-    return reader_->Connect();
+    ASSIGN_OR_RETURN(reader_, scan.MakeReader(scorer_.transform(), options, alone));
+    return reader_->Prepare();
   }
 
   // `after`: called after each shard.
@@ -190,7 +192,7 @@ class PredictWorkers {
 
   Status Run(std::optional<size_t> workers) {
     PredictWorker first(scorer_, rows_, delivery_);
-    RETURN_IF_ERROR(first.Connect(scan_));
+    RETURN_IF_ERROR(first.Prepare(scan_, true));
     bool decided = workers.has_value() || WorkersFor(scan_) == 1;
     StartOthers(workers.value_or(1));
     const double began = SecondsOf(CLOCK_MONOTONIC);
@@ -203,6 +205,10 @@ class PredictWorkers {
         StartOthers(WorkersFor(scan_));
       }
     });
+    delivery_.turns().AwaitAll();
+    if (starting_ > 0) {  // too late: whatever keeps them is not waited for
+      delivery_.End();
+    }
     threads_.clear();
     return delivery_.failure();
   }
@@ -211,11 +217,6 @@ class PredictWorkers {
   static constexpr double kShortestLook = 0.1;  // seconds
   static constexpr double kBusyShare = 0.75;
 
-  struct Other {
-    std::unique_ptr<Scorer> scorer;
-    std::unique_ptr<PredictWorker> worker;
-  };
-
   static double SecondsOf(clockid_t clock) {
     timespec now{};
     clock_gettime(clock, &now);
@@ -223,30 +224,40 @@ class PredictWorkers {
   }
 
   void StartOthers(size_t workers) {
-    for (size_t i = 1; i < workers; ++i) {
-      const Status started = Guarded("starting a worker", [this] { return StartAnother(); });
-      if (!started.ok()) {  // the server may have no further connection
-        log::Info("predicting with {} workers: {}", i, started.message());
-        return;
+    const Status started = Guarded("starting workers", [this, workers] {
+      for (size_t i = 1; i < workers; ++i) {
+        threads_.emplace_back([this] { RunAnother(); });
+        ++starting_;
       }
+    });
+    if (!started.ok()) {
+      log::Info("predicting with fewer workers: {}", started.message());
     }
   }
 
-  Status StartAnother() {
-    Other other;
-    ASSIGN_OR_RETURN(other.scorer, scorer_.Another());
-    other.worker = std::make_unique<PredictWorker>(*other.scorer, rows_, delivery_);
-    RETURN_IF_ERROR(other.worker->Connect(scan_));
-    others_.push_back(std::move(other));
-    threads_.emplace_back([&worker = *others_.back().worker] { worker.Run([] {}); });
-    return OkStatus();
+  // On a thread of its own, since the server may take its time for a connection, or refuse it, or
+  // another session may wait for a lock: the statement then goes on without this worker.
+  void RunAnother() {
+    std::unique_ptr<Scorer> scorer;
+    std::unique_ptr<PredictWorker> worker;
+    const Status started = Guarded("starting a worker", [&]() -> Status {
+      ASSIGN_OR_RETURN(scorer, scorer_.Another());
+      worker = std::make_unique<PredictWorker>(*scorer, rows_, delivery_);
+      return worker->Prepare(scan_, false);
+    });
+    --starting_;
+    if (started.ok()) {
+      worker->Run([] {});
+    } else if (!delivery_.ended().stop_requested()) {
+      log::Info("predicting with a worker less: {}", started.message());
+    }
   }
 
   const DatasetScan& scan_;
   Scorer& scorer_;
   const PredictedRows& rows_;
   Delivery& delivery_;
-  std::vector<Other> others_;
+  std::atomic<int> starting_ = 0;   // threads that have no connection yet
   std::vector<std::jthread> threads_;  // last: uses the members above
 };
 

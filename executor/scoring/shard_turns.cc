@@ -32,6 +32,12 @@ void ShardTurns::Pass(elastic::ShardId shard) {
   changed_.notify_all();
 }
 
+void ShardTurns::AwaitAll() {
+  MutexLock lock(mutex_);
+  changed_.wait(lock.native(),
+                [this]() NO_THREAD_SAFETY_ANALYSIS { return ended_ || delivered_ == shards_; });
+}
+
 void ShardTurns::End() {
   const MutexLock lock(mutex_);
   ended_ = true;

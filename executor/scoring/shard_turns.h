@@ -22,6 +22,8 @@ class ShardTurns {
   bool Await(elastic::ShardId shard) EXCLUDES(mutex_);
   // The shard, whose turn it is, has been delivered.
   void Pass(elastic::ShardId shard) EXCLUDES(mutex_);
+  // Waits until all shards have been delivered, or it was ended.
+  void AwaitAll() EXCLUDES(mutex_);
   // No further shard is taken, and nobody waits for a turn.
   void End() EXCLUDES(mutex_);
 

@@ -68,6 +68,78 @@ class RecordingWriter final : public catalog::RowWriter {
   mutable bool another_ = false;
 };
 
+// A source with one connection for readers: further ones are refused, or wait for as long as the
+// statement hears no stop.
+class BusySource final : public catalog::DataSource {
+ public:
+  BusySource(catalog::DataSource& source, Status refusal)
+      : source_(source), refusal_(std::move(refusal)) {}
+
+  std::string_view dialect() const override { return source_.dialect(); }
+  const std::string& url() const override { return source_.url(); }
+  std::string secret() const override { return source_.secret(); }
+  Result<catalog::ExecuteResult> Execute(std::string_view sql, catalog::RowReceiver* receiver,
+                                         std::stop_token stop) override {
+    return source_.Execute(sql, receiver, std::move(stop));
+  }
+  std::string Fold(std::string_view name) const override { return source_.Fold(name); }
+  Result<Schema> Describe(std::string_view select) override { return source_.Describe(select); }
+  Result<std::vector<catalog::TableName>> SourceTables(std::string_view select) override {
+    return source_.SourceTables(select);
+  }
+  Result<catalog::SelectStatistics> Statistics(std::string_view select, const Schema& schema,
+                                               const catalog::StatisticsOptions& options) override {
+    return source_.Statistics(select, schema, options);
+  }
+  Result<catalog::CutEstimate> EstimateCut(std::string_view select,
+                                           const catalog::DatasetOptions& options) override {
+    return source_.EstimateCut(select, options);
+  }
+  Result<std::unique_ptr<catalog::Dataset>> OpenDataset(
+      std::string_view select, const catalog::DatasetOptions& options) override {
+    return source_.OpenDataset(select, options);
+  }
+  Result<std::optional<catalog::TableName>> ResolveTable(const catalog::TableName& table) override {
+    return source_.ResolveTable(table);
+  }
+  Result<catalog::ResultPlan> PlanResultTable(const catalog::ResultTable& table,
+                                              const Schema* columns) override {
+    return source_.PlanResultTable(table, columns);
+  }
+  Result<std::unique_ptr<catalog::TableWriter>> OpenWriter(const catalog::ResultTable& table,
+                                                           const Schema& schema) override {
+    return source_.OpenWriter(table, schema);
+  }
+  Status AppendRows(const catalog::TableName& table, const Schema& schema,
+                    const RowBatch& batch) override {
+    return source_.AppendRows(table, schema, batch);
+  }
+
+  void HearStop(std::stop_token stop) override {
+    const std::lock_guard lock(mutex_);
+    stop_ = std::move(stop);
+  }
+  Result<std::unique_ptr<catalog::ShardReader>> OpenReader(
+      const catalog::DatasetSpec& spec) override {
+    std::unique_lock lock(mutex_);
+    if (readers_++ == 0) {
+      return source_.OpenReader(spec);
+    }
+    if (!refusal_.ok()) {
+      return refusal_;
+    }
+    std::condition_variable_any never;
+    never.wait(lock, stop_, [] { return false; });
+    return Cancelled("stopped while it waited for a connection");
+  }
+ private:
+  catalog::DataSource& source_;
+  const Status refusal_;  // OK: they wait
+  std::mutex mutex_;
+  std::stop_token stop_;
+  int readers_ = 0;
+};
+
 class PredictRowsTest : public SqliteTest {
  protected:
   void SetUp() override {
@@ -120,7 +192,8 @@ class PredictRowsTest : public SqliteTest {
   }
 
   // Predicts every row with so many workers.
-  Status Predict(catalog::RowWriter& writer, size_t workers, Scorer& scorer) {
+  Status Predict(catalog::RowWriter& writer, size_t workers, Scorer& scorer,
+                 catalog::DataSource& source) {
     const plan::Plan planned = PlanOf("SELECT i, name, a FROM t TO PREDICT y USING m");
     const plan::PredictPlan& plan = planned.predict();
     ASSIGN_OR_RETURN(
@@ -128,7 +201,7 @@ class PredictRowsTest : public SqliteTest {
         PredictionColumns::Make(plan, Find("m").plan.model().features().label(), scorer.outputs(),
                                 std::nullopt));
     ASSIGN_OR_RETURN(const auto scan,
-                     DatasetScan::Open(*source_, plan.select(),
+                     DatasetScan::Open(source, plan.select(),
                                        {.rows_per_shard = kRowsPerShard,
                                         .copies = catalog::CopiedColumns::Purpose::kShow,
                                         .readers = workers}));
@@ -138,11 +211,14 @@ class PredictRowsTest : public SqliteTest {
     ASSIGN_OR_RETURN(const auto job, BeginJob(*context_, "predict", "m"));
     const Status status = [&]() -> Status {
       ASSIGN_OR_RETURN(const int64_t rows, PredictRows(*scan, scorer, {copied, predicted, schema},
-                                                       *source_, *job, writer, workers));
+                                                       source, *job, writer, workers));
       EXPECT_EQ(rows, kRows);
       return OkStatus();
     }();
     return job->Finish(status);
+  }
+  Status Predict(catalog::RowWriter& writer, size_t workers, Scorer& scorer) {
+    return Predict(writer, workers, scorer, *source_);
   }
   Status Predict(catalog::RowWriter& writer, size_t workers) {
     return Predict(writer, workers, *ScorerOf("m"));
@@ -185,6 +261,17 @@ TEST_F(PredictRowsTest, ScorersOfEveryFamilyHaveOthers) {
   }
   ExpectTheSameRows(
       *Scorer::Make(blend, models::PackBlend({network.weights, trees.weights})).value());
+}
+
+TEST_F(PredictRowsTest, NobodyWaitsForAWorkerThatHasNoConnection) {
+  for (const Status& refusal :
+       {Status(), Status(Code::kResourceExhausted, "too many clients").SqlState("53300")}) {
+    BusySource busy(*source_, refusal);
+    RecordingWriter writer;
+    const Status status = Predict(writer, kWorkers, *ScorerOf("m"), busy);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(writer.sink.rows.size(), static_cast<size_t>(kRows));
+  }
 }
 
 TEST_F(PredictRowsTest, TheFirstErrorInTheDatasetsOrderEndsIt) {
