@@ -288,11 +288,15 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
                           60) &&
                !stop.stop_requested();
       };
+      std::string leaving;
       if (after(1)) {
-        kubelet_->Delete(kubelet_->Running("worker").at(0), 30);  // leaves first
+        leaving = kubelet_->Running("worker").at(0);
+        kubelet_->Delete(leaving, 30);  // leaves first
       }
       if (after(2)) {
-        kubelet_->Kill(kubelet_->Running("worker").at(0));
+        const std::vector<std::string> workers = kubelet_->Running("worker");
+        kubelet_->Kill(*std::find_if(workers.begin(), workers.end(),
+                                     [&](const std::string& name) { return name != leaving; }));
         kubelet_->Kill(kubelet_->Running("ps").at(0));
       }
     });
