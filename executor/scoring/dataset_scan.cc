@@ -25,11 +25,10 @@ Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(
 }
 
 DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::Dataset> dataset)
-    : source_(source),
-      dataset_(std::move(dataset)),
-      for_several_(dataset_->spec()),
-      schema_(catalog::SchemaOf(dataset_->spec())) {
-  for_several_.set_read_ahead(false);
+    : source_(source), dataset_(std::move(dataset)), schema_(catalog::SchemaOf(dataset_->spec())) {
+  auto not_ahead = std::make_unique<catalog::DatasetSpec>(dataset_->spec());
+  not_ahead->set_read_ahead(false);
+  not_ahead_ = std::move(not_ahead);
 }
 
 DatasetScan::~DatasetScan() = default;
@@ -44,9 +43,9 @@ int64_t DatasetScan::estimated_rows() const {
 
 Result<std::unique_ptr<elastic::FeatureReader>> DatasetScan::MakeReader(
     const models::FeatureTransform& transform, elastic::FeatureReader::Options options,
-    bool alone) const {
+    bool ahead) const {
   options.lock_wait = kLockWait;
-  return elastic::FeatureReader::Make(source_, alone ? dataset_->spec() : for_several_, transform,
+  return elastic::FeatureReader::Make(source_, ahead ? dataset_->spec() : *not_ahead_, transform,
                                       std::move(options));
 }
 

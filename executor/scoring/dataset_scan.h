@@ -9,7 +9,6 @@
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "catalog/data_source.h"
-#include "catalog/dataset.pb.h"
 #include "elastic/worker/feature_reader.h"
 
 namespace sluice::executor {
@@ -36,11 +35,11 @@ class DatasetScan {
   int shards() const;
   int64_t estimated_rows() const;
   // A reader of the rows, for one thread. It waits a moment for another session's lock (55P03).
-  // `alone`: no other one reads at the same time, so that it may read ahead on a connection more.
-  // The scan and the arguments must outlive it.
+  // `ahead`: of a large shard it reads ahead, on a connection more. The scan and the arguments must
+  // outlive it.
   Result<std::unique_ptr<elastic::FeatureReader>> MakeReader(
       const models::FeatureTransform& transform, elastic::FeatureReader::Options options,
-      bool alone) const;
+      bool ahead) const;
 
   // Reads shard after shard on the calling thread, and calls `visit` after each batch. Ends with
   // Cancelled when `stop` is requested.
@@ -53,7 +52,7 @@ class DatasetScan {
   DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::Dataset> dataset);
   catalog::DataSource& source_;
   std::unique_ptr<catalog::Dataset> dataset_;
-  catalog::DatasetSpec for_several_;  // the dataset's, without reading ahead
+  std::unique_ptr<const catalog::DatasetSpec> not_ahead_;  // the dataset's, for such readers
   Schema schema_;
   size_t rows_per_batch_ = kRowsPerBatch;
   int64_t rows_read_ = 0;

@@ -86,11 +86,11 @@ class PredictWorker {
       : scorer_(scorer), rows_(rows), predicted_(rows.predicted), delivery_(delivery) {}
 
   // Before it takes a shard, for which others wait: connects, and takes the locks of its reads.
-  Status Prepare(const DatasetScan& scan, bool alone) {
+  Status Prepare(const DatasetScan& scan, bool ahead) {
     elastic::FeatureReader::Options options;
     options.with_label = false;
     options.copied = &rows_.copied;
-    ASSIGN_OR_RETURN(reader_, scan.MakeReader(scorer_.transform(), options, alone));
+    ASSIGN_OR_RETURN(reader_, scan.MakeReader(scorer_.transform(), options, ahead));
     return reader_->Prepare();
   }
 
