@@ -104,7 +104,7 @@ inline const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"executor/scoring",
      {"base", "catalog", "catalog/dataset.proto", "models", "models/blend", "models/features",
       "models/metrics", "models/registry", "models/trees", "planner", "planner/plan.proto",
-      "elastic/worker/feature_reader.h", "executor", "executor/jobs"}},
+      "elastic/ids.h", "elastic/worker/feature_reader.h", "executor", "executor/jobs"}},
     {"executor/in_process",
      {"base", "catalog", "catalog/dataset.proto", "models/features", "models/imports",
       "models/metrics", "models/registry", "models/trees", "planner/plan.proto", "elastic/job",
