@@ -17,6 +17,7 @@
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
 #include "tests/executor/sqlite_test.h"
+#include "tests/support/extended_of.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
@@ -31,15 +32,7 @@ class StatementsTest : public SqliteTest {
         RETURN_IF_ERROR(source_->Execute(plain->text, nullptr, {}).status());
         continue;
       }
-      const auto extended = std::visit(
-          [](const auto& any) -> std::optional<parser::ExtendedStatement> {
-            if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
-              return any;
-            } else {
-              return std::nullopt;
-            }
-          },
-          statement);
+      const auto extended = ExtendedOf(statement);
       ASSIGN_OR_RETURN(const plan::Plan plan,
                        planner::MakePlan(*extended, *source_, catalog_->models(), {}));
       Context context{*source_, *catalog_, "tester", sql, stop_.get_token()};

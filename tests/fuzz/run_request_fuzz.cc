@@ -13,6 +13,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/planner/fake_source.h"
 #include "tests/support/allocation_meter.h"
+#include "tests/support/extended_of.h"
 
 // The script of a request, parsed and planned over a small database: any script is refused with a
 // message or becomes a plan, using memory in proportion to its size.
@@ -47,15 +48,7 @@ std::string_view SelectOf(const parser::ExtendedStatement& statement) {
 }
 
 void Plan(const parser::Statement& statement, FakeSource& source) {
-  const auto extended = std::visit(
-      [](const auto& any) -> std::optional<parser::ExtendedStatement> {
-        if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
-          return any;
-        } else {
-          return std::nullopt;
-        }
-      },
-      statement);
+  const auto extended = ExtendedOf(statement);
   if (!extended || !IsReadable(SelectOf(*extended), source)) {
     return;
   }

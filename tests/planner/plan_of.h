@@ -1,13 +1,12 @@
 #pragma once
 
 #include <string>
-#include <type_traits>
-#include <variant>
 
 #include "fake_source.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/support/extended_of.h"
 
 namespace sluice::planner {
 
@@ -18,15 +17,11 @@ inline Result<plan::Plan> PlanOf(const std::string& text, FakeSource& source,
   if (!parsed.ok()) {
     return parsed.status();
   }
-  return std::visit(
-      [&](const auto& node) -> Result<plan::Plan> {
-        if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-          return MakePlan(node, source, source.models(), options);
-        } else {
-          return Internal("not an extended statement");
-        }
-      },
-      parsed->at(0));
+  const auto extended = ExtendedOf(parsed->at(0));
+  if (!extended) {
+    return Internal("not an extended statement");
+  }
+  return MakePlan(*extended, source, source.models(), options);
 }
 
 }  // namespace sluice::planner

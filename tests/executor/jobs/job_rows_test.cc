@@ -15,6 +15,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/support/extended_of.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
@@ -66,15 +67,7 @@ class JobRowsTest : public testing::Test {
 
   Status Run(const std::string& sql, std::stop_source& stop, ResultSink& sink) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
-    const auto extended = std::visit(
-        [](const auto& any) -> std::optional<parser::ExtendedStatement> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
-            return any;
-          } else {
-            return std::nullopt;
-          }
-        },
-        statements.front());
+    const auto extended = ExtendedOf(statements.front());
     ASSIGN_OR_RETURN(const plan::Plan plan,
                      planner::MakePlan(*extended, *source_, catalog_->models(), {}));
     Context context{*source_, *catalog_, "tester", sql, stop.get_token()};

@@ -17,6 +17,7 @@
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
 #include "tests/executor/sqlite_test.h"
+#include "tests/support/extended_of.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
@@ -44,15 +45,7 @@ class HostileModelsTest : public SqliteTest {
   }
   Status Run(const std::string& sql) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
-    const auto extended = std::visit(
-        [](const auto& any) -> std::optional<parser::ExtendedStatement> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
-            return any;
-          } else {
-            return std::nullopt;
-          }
-        },
-        statements.at(0));
+    const auto extended = ExtendedOf(statements.at(0));
     ASSIGN_OR_RETURN(const plan::Plan plan,
                      planner::MakePlan(*extended, *source_, catalog_->models(), {}));
     Context context{*source_, *catalog_, "tester", sql, {}};

@@ -27,6 +27,7 @@
 #include "planner/result_columns.h"
 #include "planner/stored_plan.h"
 #include "tests/executor/sqlite_test.h"
+#include "tests/support/extended_of.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
@@ -161,15 +162,7 @@ class PredictRowsTest : public SqliteTest {
 
   plan::Plan PlanOf(const std::string& sql) {
     const auto statements = parser::Parse(sql).value();
-    const auto extended = std::visit(
-        [](const auto& any) -> std::optional<parser::ExtendedStatement> {
-          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
-            return any;
-          } else {
-            return std::nullopt;
-          }
-        },
-        statements.front());
+    const auto extended = ExtendedOf(statements.front());
     context_.emplace(Context{*source_, *catalog_, "tester", sql, stop_.get_token()});
     return planner::MakePlan(*extended, *source_, catalog_->models(), {}).value();
   }
