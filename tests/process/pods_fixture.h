@@ -102,6 +102,16 @@ class Pods : public ClusterJobs {
     return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
   }
   // As with `kubectl create -f`, including the Secret that it names.
+  // Trains m, with a folder of checkpoints that all pods mount.
+  void CreateJobWithCheckpoints(const std::string& name, const std::string& attributes) {
+    std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
+    CreateTrainingJob(name, TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
+                                                       "engine.volume='claim_name=c,mount_path={}'",
+                                                       attributes, folder, folder)));
+  }
   void CreateTrainingJob(const std::string& name, const std::string& statement) {
     const std::string& where = kubelet_->namespace_name();
     k8s::TrainingJobSpec spec;

@@ -81,14 +81,7 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   const std::string attributes =
       "train.epoch=30, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
-  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;  // mounted by all pods
-  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
-  CreateTrainingJob("nightly",
-                    TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
-                                               "engine.volume='claim_name=c,mount_path={}'",
-                                               attributes, folder, folder)));
+  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints("nightly", attributes));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
@@ -119,16 +112,10 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
 
 // Where kubelets say nothing of the ends of its servers, whose names the next ones would have.
 TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
-  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;
-  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
-  CreateTrainingJob(
-      "nightly", TrainText("m", fmt::format("train.epoch=60, engine.seed=5, engine.num_workers=2, "
-                                            "engine.max_workers=2, engine.num_ps=2, "
-                                            "engine.checkpoint_dir='{}', "
-                                            "engine.volume='claim_name=c,mount_path={}'",
-                                            folder, folder)));
+  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
+      "nightly",
+      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+      "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(40));
@@ -148,16 +135,10 @@ TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
 
 // They have the numbers of the servers that the job has now.
 TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
-  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;
-  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
-  CreateTrainingJob(
-      "nightly", TrainText("m", fmt::format("train.epoch=60, engine.seed=5, engine.num_workers=2, "
-                                            "engine.max_workers=2, engine.num_ps=2, "
-                                            "engine.checkpoint_dir='{}', "
-                                            "engine.volume='claim_name=c,mount_path={}'",
-                                            folder, folder)));
+  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
+      "nightly",
+      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+      "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(600));
@@ -194,16 +175,10 @@ TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
 
 // A controller suspends a job for another one, with a reason, and lets it go on.
 TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
-  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  folder_ = pattern;
-  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
-  CreateTrainingJob(
-      "nightly", TrainText("m", fmt::format("train.epoch=300, engine.seed=5, engine.num_workers=2, "
-                                            "engine.max_workers=2, engine.num_ps=1, "
-                                            "engine.checkpoint_dir='{}', "
-                                            "engine.volume='claim_name=c,mount_path={}'",
-                                            folder, folder)));
+  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
+      "nightly",
+      "train.epoch=300, engine.seed=5, engine.num_workers=2, "
+      "engine.max_workers=2, engine.num_ps=1"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").can_suspend; }));
