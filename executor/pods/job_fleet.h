@@ -42,9 +42,8 @@ class JobFleet final : public elastic::Fleet {
   void Want(uint32_t workers, std::vector<std::string> give_up, std::vector<std::string> nodes,
             const std::string& why) EXCLUDES(mutex_);
 
-  // Ends the pods that an earlier master created, except those of a run (IsOfRun; empty: all). Then
-  // knows them no more, whether or not they were seen to end in this time. False: `stop` was
-  // requested first.
+  // Ends the pods that an earlier master created, except those of a run (IsOfRun; empty: of none),
+  // waits for their ends for some seconds, and forgets them. False: `stop` was requested first.
   bool EndAdopted(const std::string& except_run, double seconds, const std::stop_token& stop)
       EXCLUDES(mutex_);
 

@@ -14,7 +14,6 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "base/machine.h"
-#include "base/mutex.h"
 #include "elastic/worker/feature_reader.h"
 #include "executor/jobs/job_record.h"
 #include "executor/scoring/dataset_scan.h"
@@ -53,7 +52,7 @@ class Delivery {
     turns_.End();
   }
 
-  // The others are called only by the worker whose turn it is.
+  // Called by the worker whose turn it is, and by no other:
   Status Write(const RowBatch& batch) { return writer_.Write(batch); }
   Status Write(catalog::RowWriter::Prepared rows) { return writer_.Write(std::move(rows)); }
   void CountRows(int64_t rows) {
@@ -101,7 +100,7 @@ class PredictWorker {
       if (!delivery_.turns().Await(*shard)) {
         return;
       }
-      // The rows before an error, too, whose own error would come first.
+      // Rows that were read before an error are written; an error of writing them comes first.
       const Status delivered = Guarded("predicting", [this] { return DeliverKept(); });
       CountRows();
       if (!delivered.ok() || !status.ok()) {
@@ -257,11 +256,11 @@ class PredictWorkers {
   Scorer& scorer_;
   const PredictedRows& rows_;
   Delivery& delivery_;
-  std::atomic<int> starting_ = 0;   // threads that have no connection yet
+  std::atomic<int> starting_ = 0;      // threads whose worker is not prepared yet
   std::vector<std::jthread> threads_;  // last: uses the members above
 };
 
-// While it exists, `ended` ends what the statement reads.
+// While it exists, the end of the delivery also ends what the statement reads.
 class EndsReading {
  public:
   EndsReading(catalog::DataSource& source, JobRecord& job, Delivery& delivery)
