@@ -195,8 +195,8 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
       "kubelets (pods start in 3 to 10 s and end in 2 s) and the masters of the jobs. Services "
       "have Kubernetes' default priority, masters and servers `sluice-high`, workers "
       "`sluice-low`. [cluster.md](cluster.md) describes the experiments; simulated: the same with "
-      "one seed, except that a job requests workers only when its master runs and its servers have "
-      "nodes. One run on two processors, which the control plane shared.\n\n"
+      "one seed, except that a job has no more than its first two workers before its master runs. "
+      "One run on two processors, which the control plane shared.\n\n"
       "| | real scheduler | simulated | EDL | EDL fixed | goal |\n|---|---|---|---|---|---|\n");
   std::vector<std::pair<std::string, Seen>> seen;
   if (only != "2") {
@@ -241,10 +241,11 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
   for (const auto& [number, each] : seen) {
     report.Text(fmt::format(
         "\nCase {}: of a job's wait for its first worker (mean), {:.1f} s pass until its master "
-        "runs, another {:.1f} s until it requests a worker (its servers have nodes, a grant is "
-        "there), {:.1f} s until one has a node, and {:.1f} s until that runs.\n",
-        number, each.wait.master_runs, each.wait.worker_requested, each.wait.worker_placed,
-        each.wait.worker_runs));
+        "has a node, another {:.1f} s until a worker has one, and {:.1f} s until that runs. Its "
+        "master, whose pod started with the worker's, runs {:.1f} s later at most: then it "
+        "trains.\n",
+        number, each.wait.master_placed, each.wait.worker_placed, each.wait.worker_runs,
+        each.wait.trains));
   }
   for (const auto& [number, each] : seen) {
     report.Plot("scheduler_case_" + number,

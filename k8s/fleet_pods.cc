@@ -67,11 +67,17 @@ Status FleetPods::Launch(const PodIdentity& identity, const elastic::ProcessSpec
   Pod pod{identity, PodEvents(spec.name, spec.role, false), spec};
   const auto found = pods_.find(spec.name);
   if (found != pods_.end()) {
-    if (!found->second.story.ended()) {
+    Pod& there = found->second;
+    if (!there.story.ended() && !there.delete_grace && there.identity == identity &&
+        std::exchange(there.adopted, false)) {
+      Report(there.story.OnLaunched());
+      return OkStatus();
+    }
+    if (!there.story.ended()) {
       return AlreadyExists(fmt::format("a pod named '{}' already exists", spec.name));
     }
     // It has ended; its name is free once the API server has forgotten it.
-    pod.before = found->second.uid;
+    pod.before = there.uid;
     left_over_.push_back({kPods, namespace_name_, spec.name, pod.before, 1});
     pods_.erase(found);
   }
@@ -130,6 +136,7 @@ void FleetPods::OnState(const Object& object, const PodIdentity& identity, const
     const bool runs = state.phase == PodState::Phase::kRunning;
     Pod adopted{identity, PodEvents(object.name, identity.role, runs)};
     adopted.uid = object.uid;
+    adopted.adopted = true;
     found = pods_.emplace(object.name, std::move(adopted)).first;
   }
   Pod& pod = found->second;

@@ -33,7 +33,8 @@ class FleetPods {
   std::string NodeOf(const std::string& name) const;
   std::vector<std::string> SuspectNodeNames(TimePoint now) const { return suspects_.Names(now); }
 
-  // A pod to be created. kAlreadyExists: the name is taken by one that has not ended.
+  // A pod to be created. One of this name and identity that somebody else has created is taken for
+  // it. kAlreadyExists: the name is taken by another one that has not ended.
   Status Launch(const PodIdentity& identity, const elastic::ProcessSpec& spec);
   // kNotFound: no such pod, or it has ended.
   Status Stop(const std::string& name, double grace_seconds, TimePoint now);
@@ -86,6 +87,7 @@ class FleetPods {
     PodIdentity identity;
     PodEvents story;
     std::optional<elastic::ProcessSpec> spec = {};  // for one that is to be created
+    bool adopted = false;                           // nobody has launched it here
     std::string node = {};
     bool accepted = false;                                  // by the kubelet of its node
     bool starting = false;                                  // on its node

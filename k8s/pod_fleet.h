@@ -54,8 +54,9 @@ class PodFleet final : public elastic::Fleet {
   std::string NodeOf(const std::string& name) const EXCLUDES(mutex_);
   std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
 
-  // Returns at once: if the pod cannot be created after all, that is an event. kAlreadyExists: the
-  // name is taken by a process that has not ended.
+  // Returns at once: if the pod cannot be created after all, that is an event. A pod that was
+  // adopted is not created again (FleetPods::Launch). kAlreadyExists: the name is taken by another
+  // process that has not ended.
   Status Launch(const elastic::ProcessSpec& spec) override EXCLUDES(mutex_);
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
   // Called from one thread at a time, in the order of the events. The watcher may call Launch and

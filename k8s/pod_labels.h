@@ -22,6 +22,8 @@ struct PodIdentity {
   elastic::Role role = elastic::Role::kWorker;
   elastic::Incarnation incarnation = elastic::kNoIncarnation;
   elastic::ServerId server_index = elastic::ServerId::First();
+
+  bool operator==(const PodIdentity&) const = default;
 };
 std::map<std::string, std::string> LabelsOf(const PodIdentity& identity);
 // nullopt: the labels are not ours, or damaged.

@@ -231,6 +231,11 @@ std::vector<FleetEvent> PodEvents::OnGone() {
   return OnState(gone);
 }
 
+std::vector<FleetEvent> PodEvents::OnLaunched() const {
+  return started_ ? std::vector<FleetEvent>{Event(FleetEvent::Kind::kStarted)}
+                  : std::vector<FleetEvent>();
+}
+
 std::vector<FleetEvent> PodEvents::OnNodeLost() {
   PodState lost;
   End(lost, kKilled, ExitClass::kPreempted, "its node does not answer");

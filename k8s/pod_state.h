@@ -51,6 +51,8 @@ class PodEvents {
   // It could not be created, or not yet, and why.
   std::vector<elastic::FleetEvent> OnRefused(const std::string& why);
   std::vector<elastic::FleetEvent> OnWaiting(const std::string& why, bool placed = false);
+  // An adopted one is what somebody wanted to launch: hears of its start now.
+  std::vector<elastic::FleetEvent> OnLaunched() const;
   // It is being stopped on request: that it leaves is not reported.
   void OnStopped() { leaving_ = true; }
 

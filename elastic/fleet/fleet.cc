@@ -1,5 +1,7 @@
 #include "elastic/fleet/fleet.h"
 
+#include <fmt/core.h>
+
 namespace sluice::elastic {
 namespace {
 
@@ -23,6 +25,14 @@ std::string_view RoleName(Role role) {
       return "ps";
   }
   return "unknown";
+}
+
+std::string WorkerName(std::string_view job, uint64_t number) {
+  return fmt::format("{}-worker-{}", job, number);
+}
+
+std::string ServerName(std::string_view job, ServerId server) {
+  return fmt::format("{}-ps-{}", job, server);
 }
 
 ExitClass ClassifyExit(int exit_code, bool out_of_memory) {

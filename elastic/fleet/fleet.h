@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -13,6 +14,11 @@ namespace sluice::elastic {
 enum class Role { kMaster, kWorker, kParameterServer };
 std::string_view RoleName(
     Role role);  // "master", "worker", "ps": also the subcommands of the binary
+
+// Names of a job's processes, each unique in a fleet. Workers are numbered from 1 in the order in
+// which a run of the job starts them.
+std::string WorkerName(std::string_view job, uint64_t number);
+std::string ServerName(std::string_view job, ServerId server);
 
 struct Resources {
   double cpu = 1;

@@ -83,8 +83,11 @@ class FleetJob {
     ASSIGN_OR_RETURN(
         master_,
         MasterServer::Start(endpoint_, host, [this](const MasterServer::ReadyServer& ready) {
-          // One of an earlier run may still live where its end cannot be seen.
-          return processes_->NameOf(ready.server) == ready.name &&
+          // One of an earlier run may still live where its end cannot be seen; one of this run may
+          // have been started before this master.
+          const std::string known = processes_->NameOf(ready.server);
+          return ready.name ==
+                     (known.empty() ? ServerName(endpoint_.job_name, ready.server) : known) &&
                  parameters_->OnRegistered(ready.server, ready.address, ready.node);
         }));
     if (job_.plan.optimum()) {
@@ -141,7 +144,8 @@ class FleetJob {
     if (optimum_ != nullptr) {
       RETURN_IF_ERROR(optimum_->Start(job_.plan.model()));
     }
-    host.With([](Master& master, TimePoint now) { master.Start(now); });
+    host.With([this](Master& master, TimePoint now) { master.Start(now, LivingWorkers(endpoint_)); });
+    configs_.Offer(*master_);
     std::optional<std::stop_callback<std::function<void()>>> suspend;
     if (job_.checkpoints != nullptr) {
       suspend.emplace(job_.suspend, [&host] {
@@ -207,8 +211,7 @@ class FleetJob {
     };
     hooks.publish = [this](const PartitionMap& map) {
       master_->Publish(map);
-      configs_.ForgetBase();  // servers that start later get theirs from others
-      master_->OfferBase(nullptr);
+      master_->OfferBase(nullptr);  // servers that start later get theirs from others
     };
     hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
     hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
@@ -239,15 +242,11 @@ class FleetJob {
         });
   }
 
-  std::string ServerName(ServerId server) const {
-    return fmt::format("{}-ps-{}", endpoint_.job_name, server);
-  }
-
   // On the thread of the parameter fleet.
   Status StartServer(ServerId server) {
     ProcessSpec spec;
     spec.role = Role::kParameterServer;
-    spec.name = ServerName(server);
+    spec.name = ServerName(endpoint_.job_name, server);
     spec.server_index = server;
     spec.config = configs_.ForServer(spec.name, server);
     return fleet_calls_->Launch(std::move(spec), 1, [this, server](const Status& status) {

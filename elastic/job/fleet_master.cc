@@ -23,6 +23,16 @@ Result<Master> BeginJob(const TrainingJob& job, const Master::Options& options, 
 
 }  // namespace
 
+std::vector<std::string> LivingWorkers(const JobEndpoint& endpoint) {
+  std::vector<std::string> workers;
+  for (const RunningProcess& process : endpoint.running) {
+    if (process.role == Role::kWorker) {
+      workers.push_back(process.name);
+    }
+  }
+  return workers;
+}
+
 Result<Master> BeginOrTakeOver(const MasterOrigin& origin, Master::Options options,
                                JournalTerm* term) {
   const TimePoint now = SteadyClock().Now();
@@ -37,14 +47,9 @@ Result<Master> BeginOrTakeOver(const MasterOrigin& origin, Master::Options optio
   if (entries.empty() || origin.anew) {
     return BeginJob(origin.job, options, now);  // nothing had been done, or it was lost
   }
-  std::vector<std::string> workers;
-  for (const RunningProcess& process : origin.endpoint.running) {
-    if (process.role == Role::kWorker) {
-      workers.push_back(process.name);
-    }
-  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
-                   Master::TakeOver(options, origin.endpoint.term, entries, workers, now));
+                   Master::TakeOver(options, origin.endpoint.term, entries,
+                                    LivingWorkers(origin.endpoint), now));
   if (origin.job.plan.optimum() && !origin.succession.committed) {
     master->BeginPassesAgain(now);
   }

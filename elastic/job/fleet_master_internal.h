@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/status.h"
 #include "elastic/master/master.h"
 #include "elastic/storage/journal.h"
@@ -17,6 +20,9 @@ struct MasterOrigin {
   const Succession& succession;
   bool anew = false;  // the journal describes a run that is over
 };
+
+// Names of the workers that the endpoint says were started before.
+std::vector<std::string> LivingWorkers(const JobEndpoint& endpoint);
 
 // The job's first master, from its checkpoint if it has one, or one that continues from the end of
 // the previous one's journal. With a journal, `term` is set to its new term, and entries of an

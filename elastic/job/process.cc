@@ -28,6 +28,8 @@ constexpr auto kHeartbeat = std::chrono::seconds(1);
 // A server without a master stays for this long, since it may have the only copy of its parameters:
 // for longer than a master waits for it.
 constexpr std::chrono::duration<double> kMasterPatience(2 * kLastCopySilenceSeconds);
+// How long a process waits for its configuration.
+constexpr std::chrono::minutes kFirstMasterPatience(10);
 // The length of a lease: then the master gives the shard of a reader that reports nothing to
 // another worker.
 constexpr int kMaxStuckHeartbeats = 20;
@@ -110,8 +112,15 @@ Result<ProcessConfig> Completed(ProcessConfig config, bool server, const std::st
   }
   const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
       config.master_address(), KeyOf(config), Incarnation(config.incarnation()), stop);
-  ASSIGN_OR_RETURN(const std::string shared, master->Configure(server));
-  if (!config.MergeFromString(shared)) {
+  const auto begun = std::chrono::steady_clock::now();
+  Result<std::string> shared = master->Configure(server);
+  // A job's first processes may be started with its master, whose image may take long to arrive.
+  while (shared.status().code() == Code::kUnavailable && !stop.stop_requested() &&
+         std::chrono::steady_clock::now() - begun < kFirstMasterPatience) {
+    shared = master->Configure(server);
+  }
+  RETURN_IF_ERROR(shared.status());
+  if (!config.MergeFromString(*shared)) {
     return InvalidArgument("the configuration that the master hands out is damaged");
   }
   config.set_configured_by_master(false);

@@ -2,6 +2,7 @@
 
 #include "catalog/data_source.h"
 #include "elastic/job/job_checkpoints.h"
+#include "elastic/job/process_access.h"
 #include "elastic/job/process_configs_internal.h"
 #include "elastic/job/training_job.h"
 #include "elastic/master/master_service.h"
@@ -14,36 +15,17 @@ namespace {
 
 constexpr char kListenHost[] = "127.0.0.1";
 
-// Takes the large parts, which are fetched, out of a configuration; the rest is passed to each
-// process.
-std::shared_ptr<const std::string> TakeShared(ProcessConfig& config) {
-  ProcessConfig shared;
-  shared.mutable_plan()->Swap(config.mutable_plan());
-  shared.mutable_dataset()->Swap(config.mutable_dataset());
-  if (config.has_validation()) {
-    shared.mutable_validation()->Swap(config.mutable_validation());
-  }
-  config.clear_plan();
-  config.clear_dataset();
-  config.clear_validation();
-  config.set_configured_by_master(true);
-  return std::make_shared<const std::string>(shared.SerializeAsString());
+std::shared_ptr<const std::string> Serialized(const ProcessConfig& config) {
+  return std::make_shared<const std::string>(config.SerializeAsString());
 }
 
 }  // namespace
 
 void ProcessConfigs::Fill(MasterServer& master) {
   const bool all_reduce = job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE;
-  server_.set_job(endpoint_.job_name);
-  server_.set_token(endpoint_.key.token);
-  server_.set_certificate(endpoint_.key.certificate);
-  server_.set_private_key(endpoint_.key.private_key);
-  server_.set_master_address(master.address());
-  if (!endpoint_.configures) {  // otherwise each process has the whole configuration
-    server_.set_listen_host(kListenHost);
-  }
   *server_.mutable_plan() = job_.plan;
   worker_ = server_;
+  server_.set_partitions(partitions_);
   if (job_.base != nullptr) {
     const auto weights = std::make_shared<const std::string>(models::SaveWeights(*job_.base));
     (all_reduce ? worker_ : server_).set_base_bytes(weights->size());
@@ -62,8 +44,22 @@ void ProcessConfigs::Fill(MasterServer& master) {
     worker_.set_holds_snapshot(true);
     master.HearHeld(job_.held);
   }
+  const ProcessConfig access = AccessOf(endpoint_, master.address());
   if (endpoint_.configures) {
-    master.OfferConfigs(TakeShared(worker_), TakeShared(server_));
+    offered_to_workers_ = Serialized(worker_);
+    offered_to_servers_ = Serialized(server_);
+    worker_ = server_ = access;
+    return;
+  }
+  for (ProcessConfig* const config : {&worker_, &server_}) {
+    config->MergeFrom(access);
+    config->set_listen_host(kListenHost);
+  }
+}
+
+void ProcessConfigs::Offer(MasterServer& master) const {
+  if (endpoint_.configures) {
+    master.OfferConfigs(offered_to_workers_, offered_to_servers_);
   }
 }
 

@@ -110,8 +110,10 @@ class Master {
   void EndWithEpoch() { ends_with_epoch_ = true; }
   // Registers a worker that another component starts.
   Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
-  // Starts the workers of the job (all at once), and replacements for lost ones.
-  void Start(TimePoint now);
+  // Starts the workers of the job (all at once), and replacements for lost ones. Those of `alive`,
+  // names of workers that somebody started before, that are none of the job's are stopped: a
+  // previous master had given them up.
+  void Start(TimePoint now, const std::vector<std::string>& alive = {});
   // From now on the job has this many workers: starts more, or drains some, which hand back their
   // tasks and leave; that is no failure, and they are not replaced. With none the job waits.
   // `give_up`: the names of those that leave first.
@@ -235,6 +237,7 @@ class Master {
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
   void Replace(const WorkerPool::Lost& lost, ExitClass how, const std::string& why, TimePoint now);
   void StartWorkers(const std::vector<WorkerPool::Process>& processes);
+  void StopUnknown(const std::vector<std::string>& alive);
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
   void OrderKeep();

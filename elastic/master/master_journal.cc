@@ -155,9 +155,6 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
   for (const std::string& name : alive) {
     if (const std::optional<Incarnation> known = pool_.members().Find(name)) {
       adopted.push_back(*known);
-    } else {
-      // Given up by the previous master, or started when it could no longer record it.
-      outbox_.Add({Action::Kind::kStopWorker, name, kNoIncarnation});
     }
   }
   const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();

@@ -9,9 +9,18 @@
 // The master's workers: started, lost, replaced.
 namespace sluice::elastic {
 
-void Master::Start(TimePoint now) {
+void Master::Start(TimePoint now, const std::vector<std::string>& alive) {
   pool_.Open();
   Scale(pool_.wanted(), now);
+  StopUnknown(alive);
+}
+
+void Master::StopUnknown(const std::vector<std::string>& alive) {
+  for (const std::string& name : alive) {
+    if (!pool_.members().Find(name).has_value()) {
+      outbox_.Add({Action::Kind::kStopWorker, name, kNoIncarnation});
+    }
+  }
 }
 
 void Master::Scale(uint32_t workers, TimePoint now, const std::vector<std::string>& give_up) {

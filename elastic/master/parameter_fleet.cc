@@ -89,7 +89,7 @@ bool ParameterFleet::OnRegistered(ServerId server, const std::string& address,
   const MutexLock lock(mutex_);
   const auto found = servers_.find(server);
   if (found == servers_.end()) {
-    return false;
+    return server >= next_;  // started before this master, which will ask for it soon
   }
   found->second.last_contact = clock_.Now();
   found->second.waited_for = false;

@@ -25,7 +25,7 @@ double WorkerPool::memory_factor() const {
 }
 
 WorkerPool::Process WorkerPool::Start(TimePoint now) {
-  std::string name = fmt::format("{}-worker-{}", options_.job_name, ++started_);
+  std::string name = WorkerName(options_.job_name, static_cast<uint64_t>(++started_));
   const Incarnation incarnation = members_.Expect(name, now);
   return {std::move(name), incarnation, memory_factor()};
 }

@@ -21,10 +21,10 @@ using elastic::Role;
 // Interval for reporting pods that wait for long; everything else wakes the thread at once.
 constexpr auto kPlacesLook = std::chrono::milliseconds(250);
 
-bool HasOwnPods(const k8s::PodFleet& pods) {
+bool HasWorkers(const k8s::PodFleet& pods) {
   const auto adopted = pods.adopted();
   return std::any_of(adopted.begin(), adopted.end(),
-                     [](const auto& pod) { return pod.identity.role != Role::kMaster; });
+                     [](const auto& pod) { return pod.identity.role == Role::kWorker; });
 }
 
 // The last line of its output.
@@ -81,13 +81,13 @@ FleetEvent EndOf(const std::string& name, Role role, int exit_code, elastic::Exi
 
 }  // namespace
 
-// If there are pods of an earlier master, the servers were made before the workers.
+// If there are workers, the servers were made before them.
 JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatus& status,
                    Asked asked)
     : job_(job),
       status_(status),
       asked_(asked),
-      places_(asked.servers, asked.workers, HasOwnPods(*pods)),
+      places_(asked.servers, asked.workers, HasWorkers(*pods)),
       wanted_(asked.workers),
       pods_(std::move(pods)) {
   {
@@ -96,7 +96,7 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
       if (pod.identity.role != Role::kMaster) {
         living_.emplace(pod.name, pod.identity.role);
         nodes_[pod.name] = pods_->NodeOf(pod.name);
-        places_.OnMade(pod.name, pod.identity.role, true);
+        places_.OnMade(pod.name, pod.identity.role, !nodes_[pod.name].empty());
       }
     }
     Count();
@@ -110,14 +110,16 @@ Status JobFleet::Launch(const elastic::ProcessSpec& wanted) {
   ASSIGN_OR_RETURN(spec.config, SharedConfig(wanted));
   {
     const MutexLock lock(mutex_);
-    if (spec.role == Role::kWorker && !places_.MayMakeWorkers()) {
+    const bool is_there = living_.contains(spec.name);  // adopted
+    if (!is_there && spec.role == Role::kWorker && !places_.MayMakeWorkers()) {
       held_[spec.name] = spec;
       living_.emplace(spec.name, spec.role);
       Count();
       return OkStatus();
     }
-    // Before it is created: its first events may come at once.
-    places_.OnMade(spec.name, spec.role, false);
+    if (!is_there) {  // before it is created: its first events may come at once
+      places_.OnMade(spec.name, spec.role, false);
+    }
   }
   Status launched = pods_->Launch(spec);
   const MutexLock lock(mutex_);

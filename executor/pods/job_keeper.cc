@@ -73,9 +73,12 @@ JobKeeper::~JobKeeper() {
   }
 }
 
-void JobKeeper::Keep(const Job& job) {
+void JobKeeper::Keep(const Job& job, FirstPods first_pods) {
   const MutexLock lock(mutex_);
   jobs_[job.uid].Describe(job);
+  if (!first_pods.servers.empty() || !first_pods.workers.empty()) {
+    first_pods_[job.uid] = std::move(first_pods);
+  }
   ++changes_;
   changed_.notify_all();
 }
@@ -237,6 +240,7 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
 
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
+    MakeFirstPods(stop);  // whoever leads: nobody else knows them
     if (Lead(stop)) {
       LookAtLeases(stop);
       Act(stop);
@@ -295,6 +299,25 @@ void JobKeeper::Act(const std::stop_token& stop) {
   }
   for (const std::string& uid : end) {
     End(uid, stop);
+  }
+}
+
+void JobKeeper::MakeFirstPods(const std::stop_token& stop) {
+  std::vector<FirstPods> due;
+  {
+    const MutexLock lock(mutex_);
+    std::erase_if(first_pods_, [&](auto& each) NO_THREAD_SAFETY_ANALYSIS {
+      const auto kept = jobs_.find(each.first);
+      const auto master = kept == jobs_.end() ? KeptJob::FirstMaster::kOver
+                                              : kept->second.first_master();
+      if (master == KeptJob::FirstMaster::kPlaced) {
+        due.push_back(std::move(each.second));
+      }
+      return master != KeptJob::FirstMaster::kWaits;
+    });
+  }
+  for (const FirstPods& pods : due) {
+    CreateFirstPods(client_, pods, stop);
   }
 }
 

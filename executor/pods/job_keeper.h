@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "executor/pods/first_pods.h"
 #include "executor/pods/kept_job.h"
 #include "executor/pods/silent_masters.h"
 #include "k8s/api_client.h"
@@ -48,7 +49,8 @@ class JobKeeper {
   // Begins to act. What is known of the jobs by then (Suspend) is obeyed.
   void Begin();
 
-  void Keep(const Job& job) EXCLUDES(mutex_);
+  // A job that has begun. `first_pods`: created when its first master has a place.
+  void Keep(const Job& job, FirstPods first_pods = {}) EXCLUDES(mutex_);
   // The job gets no further master and loses the one that it has; its row will say why: cancelled,
   // or the error.
   void GiveUp(const std::string& uid, Status why) EXCLUDES(mutex_);
@@ -72,6 +74,7 @@ class JobKeeper {
   void Follow(const std::stop_token& stop) EXCLUDES(mutex_);
   void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
+  void MakeFirstPods(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
 
@@ -86,6 +89,8 @@ class JobKeeper {
   // State of jobs whose Services have not been seen yet.
   std::map<std::string, KeptJob> unknown_jobs_ GUARDED_BY(mutex_);
   std::set<std::string> forgotten_ GUARDED_BY(mutex_);  // uids of jobs to end
+  // Not created yet; by the uid of their job.
+  std::map<std::string, FirstPods> first_pods_ GUARDED_BY(mutex_);
   // The thread's own:
   k8s::LeaseClaim claim_;
   TimePoint renewed_{};

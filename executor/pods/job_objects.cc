@@ -98,9 +98,8 @@ Result<PodJobConfig> MasterConfig(const JobPlace& place, const NewJob& job,
 }
 
 Status CreateSecret(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
-                    const KeptJob::Job& names, const k8s::Object& service,
+                    const KeptJob::Job& names, const PodJobConfig& master,
                     const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const PodJobConfig master, MasterConfig(place, job, names, service));
   k8s::PodShape shape;
   shape.namespace_name = place.namespace_name;
   shape.owner = OwnerOf(master);
@@ -112,6 +111,17 @@ Status CreateSecret(k8s::ApiClient& client, const JobPlace& place, const NewJob&
   const k8s::PodIdentity identity{job.uid, spec.role, elastic::kNoIncarnation, {}};
   ASSIGN_OR_RETURN(const std::string secret, k8s::BuildSecret(shape, identity, spec, names.secret));
   return k8s::CreateAll(client, {{k8s::kSecrets, place.namespace_name, secret}}, stop).at(0).status;
+}
+
+// Also plans the pods that have to do with the same.
+Result<FirstPods> CreateSecretFor(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
+                                  const KeptJob::Job& names, const k8s::Object& service,
+                                  const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const PodJobConfig master, MasterConfig(place, job, names, service));
+  ASSIGN_OR_RETURN(FirstPods first,
+                   PlanFirstPods(master, job.config.plan().train(), job.secrets.source()));
+  RETURN_IF_ERROR(CreateSecret(client, place, job, names, master, stop));
+  return first;
 }
 
 void DeleteObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
@@ -133,8 +143,8 @@ void DeleteObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& 
 
 }  // namespace
 
-Result<KeptJob::Job> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
-                                      const NewJob& job, const std::stop_token& stop) {
+Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
+                                  const NewJob& job, const std::stop_token& stop) {
   KeptJob::Job made{job.uid, PodJobName(job.number, job.uid), "", "", place.image, job.number};
   made.secret = made.name + "-master";
   ASSIGN_OR_RETURN(made.owner, TakeOwner(client, place, job, made, stop));
@@ -145,13 +155,14 @@ Result<KeptJob::Job> CreateJobObjects(k8s::ApiClient& client, const JobPlace& pl
                      stop)
           .at(0);
   made.service_uid = service.object.uid;
-  const Status status =
-      service.ok() ? CreateSecret(client, place, job, made, service.object, stop) : service.status;
-  if (!status.ok()) {
+  Result<FirstPods> first_pods =
+      service.ok() ? CreateSecretFor(client, place, job, made, service.object, stop)
+                   : Result<FirstPods>(service.status);
+  if (!first_pods.ok()) {
     DeleteObjects(client, place, job, made);
-    return status;
+    return first_pods.status();
   }
-  return made;
+  return BegunJob{std::move(made), *std::move(first_pods)};
 }
 
 std::string JobServiceJson(const KeptJob::Job& job, const std::string& namespace_name,

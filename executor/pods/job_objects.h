@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "executor/pods/first_pods.h"
 #include "executor/pods/kept_job.h"
 #include "k8s/api_client.h"
 #include "k8s/api_verbs.h"
@@ -31,9 +32,13 @@ struct JobPlace {
   const std::string& image;
   const std::string& priority_class;
 };
+struct BegunJob {
+  KeptJob::Job job;
+  FirstPods first_pods;  // not created yet
+};
 // If one cannot be created, those created before are deleted.
-Result<KeptJob::Job> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
-                                      const NewJob& job, const std::stop_token& stop);
+Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
+                                  const std::stop_token& stop);
 
 // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
 // it leads to.

@@ -30,8 +30,8 @@ class JobPlaces {
   // Workers that may wait for room, so that the scheduler uses it when there is some.
   static constexpr uint32_t kMaxWaiting = 2;
 
-  // `servers`: number that training needs, to be created before any worker; `created`: an earlier
-  // master has created them. `workers`: number wanted.
+  // `servers`: number that training needs, to be created before any worker; `created`: they were
+  // created before. `workers`: number wanted.
   JobPlaces(uint32_t servers, uint32_t workers, bool created = false)
       : servers_(servers), workers_(workers), servers_made_(created ? servers : 0) {}
 

@@ -39,20 +39,6 @@ namespace {
 // How long a job that starts over waits for its earlier processes.
 constexpr double kEndSeconds = 10;
 
-Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
-  k8s::PodShape shape;
-  shape.namespace_name = config.namespace_name();
-  shape.owner = OwnerOf(config);
-  shape.image = config.image();
-  shape.template_json = config.template_json();
-  shape.priority_class = config.priority_class();
-  ASSIGN_OR_RETURN(
-      shape.request,
-      RequestedPods(strategy.pods(), std::max(strategy.workers(), strategy.max_workers()),
-                    ServersOf(strategy)));
-  return shape;
-}
-
 // Numbers of workers of a job: initial and maximal, from its plan.
 struct WorkersAsked {
   uint32_t first = 1, most = 1;
@@ -61,7 +47,7 @@ struct WorkersAsked {
 // `before`: the number that the previous master had; 0: there was none.
 WorkersAsked AskedOf(const plan::Strategy& strategy, uint32_t before) {
   WorkersAsked asked;
-  asked.first = std::max({1U, strategy.workers(), strategy.min_workers()});
+  asked.first = FirstWorkersOf(strategy);
   asked.most = std::max(asked.first, strategy.max_workers());
   asked.all_reduce = strategy.kind() == plan::Strategy::ALL_REDUCE;
   asked.first = before > 0 ? before : asked.first;
@@ -194,13 +180,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
                 plan.has_checkpoints());
   JobFleet fleet(std::move(pods), job, status_,
                  {asked.first, strategy.min_workers(), asked.most, ServersOf(strategy)});
-  elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
+  elastic::JobEndpoint endpoint = EndpointOf(config_);
   endpoint.address = place_.address;
-  endpoint.found_at = config_.found_at();
-  endpoint.configures = true;
-  endpoint.key = config_.token();
-  endpoint.key.certificate = config_.certificate();
-  endpoint.key.private_key = config_.private_key();
   endpoint.term = elastic::Term(place_.term);
   MasterJournal journal(jobs, job.id(), lease_, exit_, job.stop_token());
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));

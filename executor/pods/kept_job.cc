@@ -109,6 +109,17 @@ bool KeptJob::runs() const {
          master->second.state.phase == k8s::PodState::Phase::kRunning;
 }
 
+KeptJob::FirstMaster KeptJob::first_master() const {
+  const auto first = masters_.find(1);
+  if (given_up_.has_value() || service_gone_ || suspend_ || newest_ > 1 ||
+      (first != masters_.end() &&
+       (first->second.gone || first->second.state.leaving || Ended(first->second)))) {
+    return FirstMaster::kOver;
+  }
+  return first == masters_.end() || first->second.state.node.empty() ? FirstMaster::kWaits
+                                                                     : FirstMaster::kPlaced;
+}
+
 std::map<int64_t, std::string> KeptJob::pods() const {
   std::map<int64_t, std::string> pods;
   for (const auto& [number, master] : masters_) {

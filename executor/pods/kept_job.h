@@ -69,6 +69,9 @@ class KeptJob {
   int64_t newest() const { return newest_; }
   // The newest master has been made and its container runs.
   bool runs() const;
+  // Whether the first master has a node: not yet, yes, or it is not the one that matters any more.
+  enum class FirstMaster { kWaits, kPlaced, kOver };
+  FirstMaster first_master() const;
   // Where the next master had better not be placed.
   std::vector<std::string> avoided(TimePoint now) const { return suspects_.Names(now); }
   // Pods of masters that still exist, with their uids, by number.

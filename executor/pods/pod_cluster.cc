@@ -218,12 +218,12 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
   const Status recorded = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
   const NewJob begun{context.statement, config, secrets, *pod_template, job.id, uid};
-  const Result<JobKeeper::Job> created =
+  Result<BegunJob> created =
       recorded.ok()
           ? CreateJobObjects(access_->client(),
                              {options_.namespace_name, options_.image, options_.priority_class},
                              begun, context.stop)
-          : Result<JobKeeper::Job>(recorded);
+          : Result<BegunJob>(recorded);
   if (!created.ok()) {
     static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
                                    created.status().ToString(), AnswerBytes(created.status())));
@@ -233,7 +233,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};
   }
-  keeper_->Keep(*created);
+  keeper_->Keep(created->job, std::move(created->first_pods));
   if (context.on_job) {
     context.on_job(job.id);
   }

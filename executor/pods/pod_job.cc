@@ -29,6 +29,16 @@ k8s::Owner OwnerOf(const PodJobConfig& config) {
   return {"v1", "Service", config.service(), config.service_uid()};
 }
 
+elastic::JobEndpoint EndpointOf(const PodJobConfig& config) {
+  elastic::JobEndpoint endpoint(PodJobName(config.job(), config.uid()));
+  endpoint.found_at = config.found_at();
+  endpoint.configures = true;
+  endpoint.key = config.token();
+  endpoint.key.certificate = config.certificate();
+  endpoint.key.private_key = config.private_key();
+  return endpoint;
+}
+
 std::string MasterPodName(std::string_view job_name, int64_t number) {
   return fmt::format("{}-master-{}", job_name, number);
 }

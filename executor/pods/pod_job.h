@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "elastic/rpc/job_endpoint.h"
 #include "k8s/pod_spec.h"
 
 // Conventions between the gateway and the masters of a job on pods.
@@ -36,6 +37,9 @@ bool IsOfRun(std::string_view pod_name, std::string_view run);
 // The owner of all the job's Kubernetes objects, deleted when the job has ended; only the
 // TrainingJob, which owns this owner, stays.
 k8s::Owner OwnerOf(const PodJobConfig& config);
+// Where the job's processes find its masters, whichever is the newest, and by what they recognise
+// each other; under the name of its first run.
+elastic::JobEndpoint EndpointOf(const PodJobConfig& config);
 std::string MasterPodName(std::string_view job_name, int64_t number);
 
 }  // namespace sluice::executor

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "executor/pods/pod_job.h"
+#include "executor/pods/pod_job.pb.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -46,6 +47,20 @@ Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, 
   return request;
 }
 
+Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
+  k8s::PodShape shape;
+  shape.namespace_name = config.namespace_name();
+  shape.owner = OwnerOf(config);
+  shape.image = config.image();
+  shape.template_json = config.template_json();
+  shape.priority_class = config.priority_class();
+  ASSIGN_OR_RETURN(
+      shape.request,
+      RequestedPods(strategy.pods(), std::max(strategy.workers(), strategy.max_workers()),
+                    ServersOf(strategy)));
+  return shape;
+}
+
 void DescribeRequests(const k8s::PodRequest& request, const plan::Strategy& strategy,
                       k8s::TrainingJobSpec& spec) {
   for (const auto& [role, processes, cpu] :
@@ -66,6 +81,10 @@ void DescribeRequests(const k8s::PodRequest& request, const plan::Strategy& stra
 
 uint32_t ServersOf(const plan::Strategy& strategy) {
   return strategy.kind() == plan::Strategy::ALL_REDUCE ? 0 : strategy.parameter_servers();
+}
+
+uint32_t FirstWorkersOf(const plan::Strategy& strategy) {
+  return std::max({1U, strategy.workers(), strategy.min_workers()});
 }
 
 bool RequestsFolder(const plan::Pods& pods, std::string_view folder) {

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "k8s/pod_request.h"
+#include "k8s/pod_spec.h"
 #include "k8s/training_job.h"
 
 namespace sluice::plan {
@@ -14,17 +15,23 @@ class Strategy;
 
 namespace sluice::executor {
 
+class PodJobConfig;
+
 // A plan's requests for a job's pods, in the form that pods are built from. `workers`, `servers`:
 // largest numbers of them, of which a share may have high priority. An error if the plan is
 // damaged.
 Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, uint32_t servers);
 
+// What the pods of a job's workers and servers have in common. The same errors.
+Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy);
+
 // Says in the job's object what its pods request at least, for whoever plans while it has none.
 void DescribeRequests(const k8s::PodRequest& request, const plan::Strategy& strategy,
                       k8s::TrainingJobSpec& spec);
 
-// How many parameter servers the plan's job has.
+// How many parameter servers, and at first how many workers, the plan's job has.
 uint32_t ServersOf(const plan::Strategy& strategy);
+uint32_t FirstWorkersOf(const plan::Strategy& strategy);
 
 // Whether the folder is on one of the volumes that the plan requests.
 bool RequestsFolder(const plan::Pods& pods, std::string_view folder);

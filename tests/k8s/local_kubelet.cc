@@ -253,6 +253,7 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
     pod.address = NextAddress();
     pod.folder = folder_ + "/" + object.uid;
     pod.log = folder_ + "/log-" + object.name;
+    pod.placed_at = std::chrono::steady_clock::now();
     client_->Call(Request(Verb::kCreate, kPods, object.namespace_name, object.name, "binding",
                           fmt::format(R"({{"apiVersion":"v1","kind":"Binding","metadata":{{)"
                                       R"("name":"{}"}},"target":{{"kind":"Node","name":"{}"}}}})",
@@ -261,10 +262,13 @@ void LocalKubelet::Look(const Object& object, bool placing, const std::stop_toke
     const std::lock_guard lock(mutex_);
     pods_[object.name] = pod;
   }
-  if (pod.pid < 0 && !object.leaving && !Start(object, pod, stop)) {
-    return;  // a Secret does not exist yet
-  }
   const auto now = std::chrono::steady_clock::now();
+  const bool fetches_image = pod.pid < 0 && !object.leaving &&
+                             pod.role == elastic::RoleName(elastic::Role::kMaster) &&
+                             now < *pod.placed_at + options_.master_start;
+  if (fetches_image || (pod.pid < 0 && !object.leaving && !Start(object, pod, stop))) {
+    return;  // or a Secret does not exist yet
+  }
   if (object.leaving && !pod.end_at) {
     pod.end_at = now + end_delay_.load();
   }

@@ -35,6 +35,8 @@ class LocalKubelet {
     double node_cpu = 0;  // 0: room for every pod
     // The scheduler runs rarely, and places the last names first: workers before servers.
     bool workers_first = false;
+    // From a master's place on a node until its container starts: its image is fetched.
+    std::chrono::milliseconds master_start = {};
   };
   explicit LocalKubelet(Options options);
   ~LocalKubelet();  // kills the remaining processes
@@ -74,7 +76,7 @@ class LocalKubelet {
     int pid = -1;
     int exit_code = 0;
     bool ended = false, told = false, asked_to_end = false;
-    std::optional<std::chrono::steady_clock::time_point> end_at, kill_at;
+    std::optional<std::chrono::steady_clock::time_point> placed_at, end_at, kill_at;
   };
 
   void Run(const std::stop_token& stop);

@@ -75,6 +75,13 @@ class PodFleetSite : public testing::Test {
     }
     return names;
   }
+  std::vector<std::string> Uids() {
+    std::vector<std::string> uids;
+    for (const Object& pod : ListObjects(client(), {kPods, ns(), ""}, {}).objects) {
+      uids.push_back(pod.uid);
+    }
+    return uids;
+  }
   size_t Secrets() {
     return ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {})
         .objects.size();

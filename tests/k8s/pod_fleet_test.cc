@@ -184,12 +184,42 @@ TEST_P(PodFleetContract, AnotherMasterFindsWhoLivesAndNobodyIsStopped) {
   ASSERT_EQ(fleet_->adopted().size(), 2U);
   EXPECT_EQ(fleet_->adopted()[0].name, "job7-worker-1");
   EXPECT_EQ(fleet_->adopted()[0].identity.incarnation, elastic::Incarnation(1));
-  EXPECT_EQ(fleet_->Launch(Worker(1)).code(), Code::kAlreadyExists);
+  elastic::ProcessSpec other = Worker(1);
+  other.incarnation = elastic::Incarnation(5);
+  EXPECT_EQ(fleet_->Launch(other).code(), Code::kAlreadyExists);
   Run("job7-worker-2");
   EXPECT_EQ(NextWord(), "+job7-worker-2") << "the other one was known to run";
   ASSERT_TRUE(fleet_->Stop("job7-worker-2", 1).ok());
   End("job7-worker-1", 137, "Error", "");
   EXPECT_EQ(NextWord(), "-job7-worker-1");
+}
+
+// Created by a gateway, or by a master that could not record it.
+TEST_P(PodFleetContract, WhoIsThereAlreadyIsNotCreatedAgain) {
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  ASSERT_TRUE(fleet_->Launch(Worker(2)).ok());
+  WaitForPods(2);
+  Run("job7-worker-1");
+  EXPECT_EQ(NextWord(), "+job7-worker-1");
+  const std::vector<std::string> before = Uids();
+  fleet_.reset();
+  events_.clear();
+  taken_ = 0;
+  ASSERT_TRUE(StartFleet().ok());
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  EXPECT_EQ(NextWord(), "+job7-worker-1") << "whoever launches it hears that it runs";
+  EXPECT_EQ(fleet_->Launch(Worker(1)).code(), Code::kAlreadyExists) << "now it is this fleet's";
+  ASSERT_TRUE(fleet_->Launch(Worker(2)).ok());
+  Run("job7-worker-2");
+  EXPECT_EQ(NextWord(), "+job7-worker-2");
+  EXPECT_EQ(Uids(), before);
+  // One that is to end is not taken.
+  fleet_.reset();
+  events_.clear();
+  taken_ = 0;
+  ASSERT_TRUE(StartFleet().ok());
+  ASSERT_TRUE(fleet_->Stop("job7-worker-2", 1).ok());
+  EXPECT_EQ(fleet_->Launch(Worker(2)).code(), Code::kAlreadyExists);
 }
 
 // The master asks for the next one at each end: all are requested though nothing is said of the

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "executor/pods/job_places.h"
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_objects.h"
 #include "k8s/json_internal.h"
@@ -103,18 +104,20 @@ size_t ScheduledCluster::AddJob(elastic::WorldJob what) {
                   R"("priority":"low","resources":{{"requests":{{{}}}}}}}}}}})",
                   job.name, what.priority, what.min, what.max, AmountsOf(what.worker)));
   job.what = std::move(what);
-  std::vector<Creation> first = {{kPods, options_.namespace_name, PodOf(job, Role::kMaster, 1)}};
-  for (uint32_t i = 0; i < job.what.servers; ++i) {
-    first.push_back({kPods, options_.namespace_name, PodOf(job, Role::kServer, i)});
-  }
-  for (const ObjectAnswer& made : CreateAll(client_, first, {})) {
+  Create({{kPods, options_.namespace_name, PodOf(job, Role::kMaster, 1)}});
+  jobs_.push_back(std::move(job));
+  fates_.push_back({now(), std::nullopt, std::nullopt, 0});
+  return jobs_.size() - 1;
+}
+
+std::vector<ObjectAnswer> ScheduledCluster::Create(const std::vector<Creation>& pods) {
+  std::vector<ObjectAnswer> answers = CreateAll(client_, pods, {});
+  for (const ObjectAnswer& made : answers) {
     if (!made.ok()) {
       Die(made.status.ToString());
     }
   }
-  jobs_.push_back(std::move(job));
-  fates_.push_back({now(), std::nullopt, std::nullopt, 0});
-  return jobs_.size() - 1;
+  return answers;
 }
 
 std::string ScheduledCluster::PodOf(const Job& job, Role role, uint64_t number) const {
@@ -208,6 +211,7 @@ void ScheduledCluster::RunUntil(double seconds) {
 void ScheduledCluster::Turn() {
   const double time = now();
   PlayKubelets(time);
+  PlayGateway();
   PlayMasters(time);
   for (size_t job = 0; job < jobs_.size(); ++job) {
     if (!fates_[job].first_worker && Workers(job) > 0) {
@@ -258,36 +262,76 @@ void ScheduledCluster::PlayKubelets(double time) {
   Must(client_.CallAll(requests, {}));
 }
 
+void ScheduledCluster::PlayGateway() {
+  std::vector<Creation> servers, workers;
+  {
+    const MutexLock lock(mutex_);
+    for (Job& job : jobs_) {
+      if (!job.master_placed || std::exchange(job.begun, true)) {
+        continue;
+      }
+      for (uint32_t i = 0; i < job.what.servers; ++i) {
+        servers.push_back({kPods, options_.namespace_name, PodOf(job, Role::kServer, i)});
+      }
+      for (uint32_t i = 0; i < std::min(job.what.min, executor::JobPlaces::kMaxWaiting); ++i) {
+        workers.push_back(
+            {kPods, options_.namespace_name, PodOf(job, Role::kWorker, job.made++)});
+        ++starts_;
+      }
+    }
+  }
+  Create(servers);
+  AddWorkers(Create(workers));
+}
+
+// Before the watch reports them.
+void ScheduledCluster::AddWorkers(const std::vector<ObjectAnswer>& made) {
+  const MutexLock lock(mutex_);
+  for (const ObjectAnswer& each : made) {
+    const PodFacts facts = ReadPod(each.object).value();
+    Pod& pod = pods_[each.object.uid];
+    if (pod.name.empty()) {
+      pod.name = each.object.name;
+      pod.job_uid = facts.job_uid;
+      pod.role = Role::kWorker;
+      pod.cpu = facts.request.known.cpu;
+    }
+  }
+}
+
 void ScheduledCluster::PlayMasters(double time) {
   std::vector<Creation> creations;
   std::vector<Deletion> deletions;
   {
     const MutexLock lock(mutex_);
+    const auto note = [time](std::optional<double>& since, bool holds) {
+      since = since || !holds ? since : time;
+    };
     for (Job& job : jobs_) {
       uint32_t servers = 0;
       std::vector<std::pair<std::string, Pod*>> workers;
-      bool master = false;
+      bool master = false, worker = false;
       for (auto& [uid, pod] : pods_) {
         if (pod.job_uid != job.uid || pod.leaving || pod.asked) {
           continue;
         }
         master = master || (pod.role == Role::kMaster && pod.runs);
+        if (pod.role == Role::kMaster && !pod.node.empty()) {
+          note(job.master_placed, true);
+        }
+        worker = worker || (pod.role == Role::kWorker && pod.runs);
         servers += pod.role == Role::kServer && !pod.node.empty() ? 1 : 0;
         if (pod.role == Role::kWorker) {
           workers.emplace_back(uid, &pod);
         }
       }
-      const auto note = [time](std::optional<double>& since, bool holds) {
-        since = since || !holds ? since : time;
-      };
-      note(job.master_runs, master);
-      note(job.worker_requested, !workers.empty());
       note(job.worker_placed, std::any_of(workers.begin(), workers.end(), [](const auto& each) {
              return !each.second->node.empty();
            }));
-      job.servers_made = job.servers_made || (master && servers >= job.what.servers);
+      note(job.trains, master && worker);
+      job.servers_placed = job.servers_placed || (master && servers >= job.what.servers);
       const auto grant = grants_.find(job.uid);
-      if (!job.servers_made || grant == grants_.end()) {
+      if (!job.servers_placed || grant == grants_.end()) {
         continue;
       }
       const std::set<std::string> unwanted(grant->second.give_up.begin(),
@@ -313,21 +357,7 @@ void ScheduledCluster::PlayMasters(double time) {
     }
   }
   Must(DeleteAll(client_, deletions, {}));
-  const std::vector<ObjectAnswer> made = CreateAll(client_, creations, {});
-  const MutexLock lock(mutex_);
-  for (const ObjectAnswer& each : made) {
-    if (!each.ok()) {
-      Die(each.status.ToString());
-    }
-    const PodFacts facts = ReadPod(each.object).value();
-    Pod& pod = pods_[each.object.uid];
-    if (pod.name.empty()) {  // before the watch
-      pod.name = each.object.name;
-      pod.job_uid = facts.job_uid;
-      pod.role = Role::kWorker;
-      pod.cpu = facts.request.known.cpu;
-    }
-  }
+  AddWorkers(Create(creations));
 }
 
 uint32_t ScheduledCluster::Workers(size_t job) const {
@@ -359,17 +389,17 @@ ScheduledCluster::Wait ScheduledCluster::MeanWait() const {
   double jobs = 0;
   for (size_t i = 0; i < jobs_.size(); ++i) {
     const Job& job = jobs_[i];
-    if (fates_[i].first_worker && job.master_runs && job.worker_requested && job.worker_placed) {
-      sum.master_runs += *job.master_runs - fates_[i].arrived;
-      sum.worker_requested += *job.worker_requested - *job.master_runs;
-      sum.worker_placed += *job.worker_placed - *job.worker_requested;
+    if (fates_[i].first_worker && job.master_placed && job.worker_placed && job.trains) {
+      sum.master_placed += *job.master_placed - fates_[i].arrived;
+      sum.worker_placed += *job.worker_placed - *job.master_placed;
       sum.worker_runs += *fates_[i].first_worker - *job.worker_placed;
+      sum.trains += *job.trains - *fates_[i].first_worker;
       ++jobs;
     }
   }
   jobs = std::max(1.0, jobs);
-  return {sum.master_runs / jobs, sum.worker_requested / jobs, sum.worker_placed / jobs,
-          sum.worker_runs / jobs};
+  return {sum.master_placed / jobs, sum.worker_placed / jobs, sum.worker_runs / jobs,
+          sum.trains / jobs};
 }
 
 size_t ScheduledCluster::pods() const {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "k8s/api_client.h"
+#include "k8s/api_verbs.h"
 #include "k8s/training_job_status.h"
 #include "k8s/watch.h"
 #include "tests/simulation/shared_cluster.h"
@@ -18,8 +19,9 @@ namespace sluice::k8s {
 
 // A cluster on a real API server, in real time: its scheduler places the pods, its controllers make
 // and delete those of a service, and a `sluice controller` beside it writes the grants. Played are
-// the kubelets of nodes that are only objects (a pod starts in some seconds and ends in some) and
-// the masters of TrainingJobs: servers first, then as many workers as granted. One thread.
+// the kubelets of nodes that are only objects (a pod starts in some seconds and ends in some), the
+// gateway, which creates a job's master and, when that has a node, its servers and first workers
+// (executor::FirstPods), and the masters, which keep as many workers as granted. One thread.
 class ScheduledCluster final : public elastic::SharedCluster {
  public:
   struct Options {
@@ -48,9 +50,10 @@ class ScheduledCluster final : public elastic::SharedCluster {
   double TotalCpu() const override { return total_cpu_; }
   uint64_t starts() const override { return starts_; }
   size_t pods() const EXCLUDES(mutex_);
-  // The steps of a job's wait for its first worker, in seconds, each from the one before; means.
+  // The steps of a job's beginning, in seconds, each from the one before; means. `trains`: its
+  // master runs, too.
   struct Wait {
-    double master_runs = 0, worker_requested = 0, worker_placed = 0, worker_runs = 0;
+    double master_placed = 0, worker_placed = 0, worker_runs = 0, trains = 0;
   };
   Wait MeanWait() const;
   // Pods that the scheduler has ended for others.
@@ -71,14 +74,17 @@ class ScheduledCluster final : public elastic::SharedCluster {
     elastic::WorldJob what;
     std::string name, uid;
     uint64_t made = 0;  // workers
-    bool servers_made = false;
-    std::optional<double> master_runs, worker_requested, worker_placed;  // since when
+    bool begun = false, servers_placed = false;
+    std::optional<double> master_placed, worker_placed, trains;  // since when
   };
   void OnPod(const ObjectChange& change) EXCLUDES(mutex_);
   void OnTrainingJob(const ObjectChange& change) EXCLUDES(mutex_);
   void Turn() EXCLUDES(mutex_);
   void PlayKubelets(double now) EXCLUDES(mutex_);
+  void PlayGateway() EXCLUDES(mutex_);
   void PlayMasters(double time) EXCLUDES(mutex_);
+  void AddWorkers(const std::vector<ObjectAnswer>& made) EXCLUDES(mutex_);
+  std::vector<ObjectAnswer> Create(const std::vector<Creation>& pods) EXCLUDES(mutex_);
   void Must(const std::vector<ApiAnswer>& answers) const;
   std::string Create(const Resource& resource, const std::string& where, const std::string& json);
   std::string PodOf(const Job& job, Role role, uint64_t number) const;

@@ -48,9 +48,91 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
-TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
+// While its image is fetched, the servers and the first worker come to life, and wait for it.
+TEST_F(Pods, TheFirstWorkerStartsWithTheMaster) {
   RecordingSink quiet;
   ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
+  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
+  slow.master_start = std::chrono::seconds(3);
+  StartCluster(slow);
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
+    EXPECT_TRUE(Eventually([&] {
+      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
+    }));
+    EXPECT_THAT(kubelet_->Running("master"), IsEmpty());
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(kubelet_->Started("master").size(), 1U);
+  EXPECT_EQ(kubelet_->Started("worker").size(), 2U);
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U);
+  EXPECT_EQ(Count(2, "pod_started"), 1 + 2 + 2) << ::testing::PrintToString(Events(2));
+  EXPECT_EQ(Count(2, "worker_lost") + Count(2, "server_lost"), 0)
+      << ::testing::PrintToString(Events(2));
+  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 12 * kRowsTrained);
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  ExpectNothingLeft();
+}
+
+// Killed before it has begun: the next one finds the pods, and nothing in the journal.
+TEST_F(Pods, TheNextMasterTakesTheFirstPodsToo) {
+  RecordingSink quiet;
+  ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
+  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
+  slow.master_start = std::chrono::seconds(2);
+  StartCluster(slow);
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
+    EXPECT_TRUE(Eventually([&] {
+      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
+    }));
+    kubelet_->Delete(fmt::format("job2-{}-master-1", OnlyTrainingJob().substr(5)), 1);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_THAT(kubelet_->Started("master"), ::testing::ElementsAre(HasSubstr("-master-2")));
+  EXPECT_EQ(kubelet_->Started("worker").size(), 2U);
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U);
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  ExpectNothingLeft();
+}
+
+// A grant of nothing is there before it begins.
+TEST_F(Pods, AFirstWorkerThatIsNotWantedEnds) {
+  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
+  slow.master_start = std::chrono::seconds(2);
+  StartCluster(slow);
+  RecordingSink sink;
+  std::stop_source stop;
+  Status status;
+  {
+    const std::jthread statement(
+        [&] { status = Train("m", kSynchronous, sink, stop.get_token()); });
+    EXPECT_TRUE(Eventually([&] { return kubelet_->Running("worker").size() == 1; }));
+    k8s::Grant none;
+    none.workers = 0;
+    GrantTrainingJob(OnlyTrainingJob(), none);
+    EXPECT_TRUE(Eventually([&] { return Count(1, "master_started") == 1; }));
+    EXPECT_TRUE(Eventually([&] { return kubelet_->Running("worker").empty(); }));
+    EXPECT_EQ(kubelet_->Running("ps").size(), 2U);
+    none.workers = 2;
+    GrantTrainingJob(OnlyTrainingJob(), none);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
+  // Long enough for both kills to come in the middle.
+  const std::string attributes =
+      "train.epoch=30, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "engine.sync=true";
+  RecordingSink quiet;
+  ASSERT_TRUE(Train("u", attributes, quiet).ok());
   RecordingSink sink;
   Status status;
   int killed = 0;
@@ -73,7 +155,7 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
         });
       }
     });
-    status = Train("m", kSynchronous, sink);
+    status = Train("m", attributes, sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(killed, 2);
@@ -85,7 +167,7 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   EXPECT_EQ(Count(2, "snapshot_lost"), 0);
   EXPECT_EQ(kubelet_->Started("worker").size(), 2U + 2U);
   EXPECT_EQ(kubelet_->Started("ps").size(), 2U + 2U);
-  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 12 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(2)->rows_trained, 30 * kRowsTrained);
   EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 1U);
   EXPECT_TRUE(catalog_->jobs().Journal(2)->empty());
   ExpectNothingLeft();
@@ -141,7 +223,7 @@ TEST_F(Pods, AMasterThatRunsAgainLeavesTheJobToItsSuccessor) {
       EXPECT_TRUE(kubelet_->StartAgain(earlier));
     });
     status = Train("m",
-                   "train.epoch=60, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
+                   "train.epoch=30, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
                    "engine.num_ps=2, engine.sync=true",
                    sink);
   }
@@ -155,7 +237,7 @@ TEST_F(Pods, AMasterThatRunsAgainLeavesTheJobToItsSuccessor) {
     masters += event.starts_with("pod_started") && event.find("-master-") != std::string::npos;
   }
   EXPECT_EQ(masters, 2) << "it has touched the job again" << ::testing::PrintToString(Events(1));
-  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 60 * kRowsTrained);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 30 * kRowsTrained);
   ExpectNothingLeft();
 }
 

@@ -289,7 +289,7 @@ void ClusterWorld::Scale() {
     }
   }
   for (const ScalingDecision::Start& start : decision.starts) {
-    if (!MayRequestWorkers(start.job)) {
+    if (!MayRequestWorker(start.job)) {
       continue;
     }
     uint32_t& there = waiting[static_cast<size_t>(start.job)];

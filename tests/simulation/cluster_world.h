@@ -25,7 +25,8 @@ struct WorldOptions {
 
   Scaling scaling = Scaling::kAutoscaler;
   Placing placing = Placing::kPlanned;
-  // A job requests workers only when its master runs and its servers have places, as on Kubernetes.
+  // A job requests workers only when its master and servers have places, and more than the first two
+  // only when its master runs, as on Kubernetes.
   bool master_first = false;
   uint64_t seed = 1;
   double step_seconds = 0.25;
@@ -106,7 +107,7 @@ class ClusterWorld final : public SharedCluster {
   void Suspend(const ScalingDecision& decision);
   void AddMasterAndServers(int index);
   bool Ready(size_t job) const;
-  bool MayRequestWorkers(int index) const;
+  bool MayRequestWorker(int index) const;
   double RateOf(size_t job, uint32_t workers) const;
   int IndexOf(size_t job) const;
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/simulation/cluster_world.h"
 
 // Masters and servers of jobs, and their suspension.
@@ -13,15 +15,23 @@ void ClusterWorld::AddMasterAndServers(int index) {
   }
 }
 
-bool ClusterWorld::MayRequestWorkers(int index) const {
+bool ClusterWorld::MayRequestWorker(int index) const {
+  constexpr uint32_t kFirstWorkers = 2;
+  uint32_t workers = 0;
+  bool master_runs = true;
   for (size_t i = 0; options_.master_first && i < state_.processes.size(); ++i) {
     const ClusterProcess& process = state_.processes[i];
-    if (process.job == index && !process.worker && !process.terminating &&
-        (process.node == ClusterProcess::kNone || (lives_[i].master && !Running(i)))) {
+    if (process.job != index || process.terminating) {
+      continue;
+    }
+    workers += process.worker ? 1 : 0;
+    master_runs = master_runs && (!lives_[i].master || Running(i));
+    if (!process.worker && process.node == ClusterProcess::kNone) {
       return false;
     }
   }
-  return true;
+  return master_runs ||
+         workers < std::min(kFirstWorkers, jobs_[numbers_[static_cast<size_t>(index)]].min);
 }
 
 bool ClusterWorld::Suspended(size_t job) const {

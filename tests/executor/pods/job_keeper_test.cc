@@ -76,6 +76,11 @@ class JobKeeperTest : public ::testing::Test {
     }
     return names;
   }
+  k8s::Creation PodNamed(const std::string& name) const {
+    return {k8s::kPods, server_.namespace_name(),
+            R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+                R"("},"spec":{"containers":[{"name":"sluice","image":"sluice"}]}})"};
+  }
   void EndPod(const std::string& name, int code) {
     server_.SetStatus(name, R"({"phase":"Failed","containerStatuses":[{"name":"sluice",)"
                             R"("state":{"terminated":{"exitCode":)" +
@@ -98,6 +103,50 @@ class JobKeeperTest : public ::testing::Test {
   Mutex mutex_;
   std::string given_up_ GUARDED_BY(mutex_);
 };
+
+// Otherwise they could take the room that it needs.
+TEST_F(JobKeeperTest, AJobsFirstPodsAreCreatedWhenItsMasterHasANode) {
+  auto first = Start("first");
+  Until([&] { return first->leads(); });
+  auto second = Start("second");
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  FirstPods pods;
+  pods.servers = {PodNamed("server")};
+  pods.workers = {PodNamed("worker")};
+  second->Keep(job, pods);  // begun where the keeper does not lead
+  const std::string master = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == master + " "; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(Pods(), master + " ");
+  server_.Bind(master, "node-1");
+  Until([&] { return Pods() == master + " server worker "; });
+  // Once.
+  ASSERT_TRUE(k8s::DeleteAll(server_.client(),
+                             {{k8s::kPods, server_.namespace_name(), "worker", "", 1}}, {})
+                  .at(0)
+                  .ok());
+  server_.Forget("worker");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(Pods(), master + " server ");
+}
+
+TEST_F(JobKeeperTest, AServerThatIsRefusedLeavesTheWorkersToTheMaster) {
+  auto keeper = Start("keeper");
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  FirstPods pods;
+  pods.servers = {PodNamed("server")};
+  pods.servers[0].json = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"server"}})";
+  pods.workers = {PodNamed("worker")};
+  keeper->Keep(job, pods);
+  const std::string master = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == master + " "; });
+  server_.Bind(master, "node-1");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(Pods(), master + " ");
+  EXPECT_EQ(GivenUp(), "");
+}
 
 TEST_F(JobKeeperTest, OneOfTwoActsAndTheOtherTakesOverWhatItFinds) {
   auto first = Start("first");

@@ -49,6 +49,26 @@ class KeptJobTest : public ::testing::Test {
   KeptJob job_;
 };
 
+TEST_F(KeptJobTest, OtherPodsWaitUntilTheFirstMasterHasItsNode) {
+  using FirstMaster = KeptJob::FirstMaster;
+  EXPECT_EQ(job_.first_master(), FirstMaster::kWaits) << "it is not made yet";
+  k8s::PodState state;
+  Pod(1, state);
+  EXPECT_EQ(job_.first_master(), FirstMaster::kWaits);
+  state.node = "n1";
+  Pod(1, state);
+  EXPECT_EQ(job_.first_master(), FirstMaster::kPlaced);
+  KeptJob suspended = job_, given_up = job_, followed = job_;
+  suspended.Suspend(true, false);
+  EXPECT_EQ(suspended.first_master(), FirstMaster::kOver);
+  given_up.GiveUp(Cancelled("by its user"));
+  EXPECT_EQ(given_up.first_master(), FirstMaster::kOver);
+  followed.Follow(2);
+  EXPECT_EQ(followed.first_master(), FirstMaster::kOver);
+  Pod(1, Ended(0));
+  EXPECT_EQ(job_.first_master(), FirstMaster::kOver);
+}
+
 TEST_F(KeptJobTest, MastersFollowEachOtherUntilOneHasSucceeded) {
   Make(0);
   EXPECT_EQ(job_.newest(), 1);
