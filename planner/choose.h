@@ -58,8 +58,10 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
 // Whole batches, enough to be worth a query. On several processes or in synchronous mode: small
 // enough to distribute evenly, and a number that fills the lanes of whole rounds. Depends only on
 // the table, the batch and the micro-batches, not on the number of workers or where they run. If
-// the database only estimates a table's shards, all modes cut it the same way.
-int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy);
+// the database only estimates a table's shards, all modes cut it the same way. `batches`: as many
+// as the statement asks for.
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy,
+                           std::optional<int64_t> batches = {});
 // Enough rows for the whole table in one shard, whose rows are shuffled as one; 0: it would take
 // too much memory. `rows` may be an estimate that is somewhat too low.
 int64_t RowsOfWholeTable(int64_t rows, int64_t columns, uint32_t batch_size);

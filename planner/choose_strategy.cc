@@ -276,11 +276,17 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   return OkStatus();
 }
 
-int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy) {
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy,
+                           std::optional<int64_t> batches) {
   const bool synchronous = strategy.mode() == plan::Strategy::SYNCHRONOUS;
   const auto batch = static_cast<int64_t>(batch_size);
-  const auto whole = [](int64_t wanted, int64_t unit) {
-    return std::max((wanted + unit - 1) / unit, int64_t{1}) * unit;
+  const int64_t lanes = synchronous ? strategy.micro_batches() : kMicroBatches;
+  const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard, per step
+  if (batches.has_value()) {
+    return *batches * unit;
+  }
+  const auto whole = [](int64_t wanted, int64_t of) {
+    return std::max((wanted + of - 1) / of, int64_t{1}) * of;
   };
   if (rows > kCountedCutRows) {
     const int64_t wanted = std::clamp(rows / kMaxSharedShards, kRowsPerShard, kMaxRowsPerShard);
@@ -290,8 +296,6 @@ int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strate
   if (strategy.kind() == plan::Strategy::LOCAL && !synchronous) {
     return std::max(kRowsPerShard / batch, int64_t{1}) * batch;
   }
-  const int64_t lanes = synchronous ? strategy.micro_batches() : kMicroBatches;
-  const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard, per step
   const int64_t rounds = std::clamp(rows / (lanes * unit * kMinBatchesPerShard), int64_t{1},
                                     std::max<int64_t>(kMaxSharedShards / lanes, 1));
   return whole((rows + lanes * rounds - 1) / (lanes * rounds), unit);

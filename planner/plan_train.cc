@@ -10,6 +10,7 @@
 #include "planner/choose.h"
 #include "planner/decision.h"
 #include "planner/error_list.h"
+#include "planner/grouped_number.h"
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
 #include "planner/plan_train_internal.h"
@@ -19,6 +20,10 @@
 
 namespace sluice::planner {
 namespace {
+
+constexpr char kBatchesPerShard[] = "engine.batches_per_shard";
+// Far more than a table of ordinary shards has.
+constexpr int64_t kMaxShards = 1'000'000;
 
 // Whether there will be rows that the model was not trained on: a contest judges all of its
 // candidates by such rows.
@@ -312,6 +317,18 @@ Status CheckHeldOutRows(const BoundTrain& bound, const plan::TrainPlan& plan) {
   return errors;
 }
 
+// A queue of shards is in the memory of one process.
+Status CheckShards(const BoundTrain& bound, int64_t rows_per_shard) {
+  const int64_t shards = bound.statistics.rows / rows_per_shard;
+  if (shards <= kMaxShards) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("shards of {} rows would be {} of them; at most {} are possible",
+                                     GroupDigits(rows_per_shard), GroupDigits(shards),
+                                     GroupDigits(kMaxShards)))
+      .At(bound.attributes.SpanOf(kBatchesPerShard));
+}
+
 Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,
                              catalog::DataSource& source, const Options& options) {
   plan::Plan result;
@@ -322,9 +339,12 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
   // The optimum depends on the cut of the rows, not on where the sums are computed.
+  const std::optional<int64_t> batches = bound.attributes.Integer(kBatchesPerShard);
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
-                                              plan->optimum() ? plan::Strategy() : strategy));
-  if (local && strategy.mode() == plan::Strategy::ASYNCHRONOUS && !plan->optimum()) {
+                                              plan->optimum() ? plan::Strategy() : strategy,
+                                              batches));
+  RETURN_IF_ERROR(CheckShards(bound, plan->rows_per_shard()));
+  if (local && !batches.has_value() && strategy.mode() == plan::Strategy::ASYNCHRONOUS && !plan->optimum()) {
     plan->set_rows_per_shard(
         std::max(plan->rows_per_shard(),
                  RowsOfWholeTable(bound.statistics.rows, bound.features.features_size(),

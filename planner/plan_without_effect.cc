@@ -17,6 +17,10 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (trees && attributes.Flag("train.disk_cache").value_or(false)) {
     plan->add_without_effect("train.disk_cache: no effect: boosted trees have all rows in memory");
   }
+  if (trees && attributes.Given("engine.batches_per_shard")) {
+    plan->add_without_effect(
+        "engine.batches_per_shard: no effect: boosted trees have all rows in memory");
+  }
   if (plan->strategy().kind() == plan::Strategy::LOCAL) {
     std::vector<const char*> of_processes = {
         "engine.num_workers", "engine.min_workers", "engine.max_workers", "engine.num_ps",

@@ -156,6 +156,11 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
                                 "with engine.sync or all-reduce: the parts of a step that workers "
                                 "share, a power of two; part of what the model is, so not chosen "
                                 "by the number of workers (8)"));
+  attributes->push_back(WithAliases(
+      Integer("engine.batches_per_shard", {}, Between(1, 10'000),
+              "batches of a shard, the rows that a worker takes at once (10,000 to 30,000 rows); "
+              "fewer where the database is slow, since all wait for an epoch's last shards"),
+      {"engine.num_minibatches_per_task"}));
   attributes->push_back(Integer("engine.staleness", {}, Between(0, 1024),
                                 "steps by which the slowest worker may be behind the fastest"));
   attributes->push_back(Text("engine.transport", std::string("float32"), {"float32", "bf16"},

@@ -278,6 +278,34 @@ TEST_F(Choose, ShardsAreWholeBatches) {
   EXPECT_EQ(ChooseRowsPerShard(700, 700, local), 88);
 }
 
+TEST_F(Choose, AShardHasAsManyBatchesAsTheStatementSays) {
+  const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4], ",
+                    tail = " LABEL income INTO m";
+  EXPECT_EQ(Train(head + "engine.num_workers=2, train.batch_size=100, engine.batches_per_shard=8" +
+                  tail)
+                .rows_per_shard(),
+            800);
+  // As ElasticDL spells it. A synchronous step takes an eighth of a batch from each shard.
+  EXPECT_EQ(Train(head + "engine.sync=true, train.batch_size=100, "
+                         "engine.num_minibatches_per_task=8" +
+                  tail)
+                .rows_per_shard(),
+            8 * 13);
+  EXPECT_EQ(Train(head + "engine.batches_per_shard=2, train.batch_size=100" + tail)
+                .rows_per_shard(),
+            200);
+  source_.tables["t"].claimed_rows = 2'000'000;
+  const auto parsed =
+      parser::Parse("SELECT * FROM t " + head +
+                    "engine.num_workers=2, train.batch_size=1, engine.batches_per_shard=1" + tail);
+  const auto many = MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_,
+                             source_.models(), Options());
+  EXPECT_NE(many.status().ToString().find("shards of 1 rows would be 2,000,000 of them; at most "
+                                          "1,000,000 are possible"),
+            std::string::npos)
+      << many.status().ToString();
+}
+
 TEST_F(Choose, ATableThatFitsIsOneShardWhereOneProcessTrains) {
   EXPECT_EQ(RowsOfWholeTable(16'000, 16, 256), 20'224);  // whole batches, and a quarter to spare
   EXPECT_EQ(RowsOfWholeTable(60'000, 16, 256), 0);

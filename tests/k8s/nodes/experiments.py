@@ -118,6 +118,8 @@ class Experiments(unittest.TestCase):
         client = self.cluster.client(
             f"SELECT pace_{name}(i, a) AS a, b, y FROM paced_{name} TO TRAIN DNNClassifier WITH "
             f"model.hidden_units=[8], train.epoch=1, train.batch_size=1024, split.fraction=0, {JOB}, "
+            # As many as ElasticDL's tasks have: ours would take 15 seconds, for which an epoch waits at its end.
+            f"engine.batches_per_shard=8, "
             f"engine.num_workers=1, engine.min_workers=1, engine.max_workers={workers} LABEL y INTO {name}")
         self.addCleanup(client.kill)
         job = Training(self.cluster, name, after, client)
