@@ -48,6 +48,7 @@ Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s:
 
 void JobKeeper::Begin() {
   thread_ = std::jthread([this](const std::stop_token& ended) { Run(ended); });
+  first_pods_thread_ = std::jthread([this](const std::stop_token& ended) { MakeFirstPods(ended); });
 }
 
 JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder,
@@ -59,9 +60,11 @@ JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string ho
       silent_(client, shape_.namespace_name) {}
 
 JobKeeper::~JobKeeper() {
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    thread_.join();
+  for (std::jthread* const thread : {&thread_, &first_pods_thread_}) {
+    thread->request_stop();
+    if (thread->joinable()) {
+      thread->join();
+    }
   }
   masters_.reset();
   services_.reset();
@@ -240,7 +243,6 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
 
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    MakeFirstPods(stop);  // whoever leads: nobody else knows them
     if (Lead(stop)) {
       LookAtLeases(stop);
       Act(stop);
@@ -302,10 +304,20 @@ void JobKeeper::Act(const std::stop_token& stop) {
   }
 }
 
+// Whether or not this keeper leads: nobody else knows them. On a thread of its own, so that no
+// master waits for them.
 void JobKeeper::MakeFirstPods(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    for (const FirstPods& pods : FirstPodsDue(stop)) {
+      CreateFirstPods(client_, pods, stop);
+    }
+  }
+}
+
+std::vector<FirstPods> JobKeeper::FirstPodsDue(const std::stop_token& stop) {
   std::vector<FirstPods> due;
-  {
-    const MutexLock lock(mutex_);
+  MutexLock lock(mutex_);
+  while (due.empty() && !stop.stop_requested()) {
     std::erase_if(first_pods_, [&](auto& each) NO_THREAD_SAFETY_ANALYSIS {
       const auto kept = jobs_.find(each.first);
       const auto master = kept == jobs_.end() ? KeptJob::FirstMaster::kOver
@@ -315,10 +327,13 @@ void JobKeeper::MakeFirstPods(const std::stop_token& stop) {
       }
       return master != KeptJob::FirstMaster::kWaits;
     });
+    if (due.empty()) {
+      const auto changed = [this, seen = changes_]()
+                               NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+      changed_.wait(lock.native(), stop, changed);
+    }
   }
-  for (const FirstPods& pods : due) {
-    CreateFirstPods(client_, pods, stop);
-  }
+  return due;
 }
 
 void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {

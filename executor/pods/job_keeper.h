@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -75,6 +76,7 @@ class JobKeeper {
   void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeFirstPods(const std::stop_token& stop) EXCLUDES(mutex_);
+  std::vector<FirstPods> FirstPodsDue(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
 
@@ -98,7 +100,7 @@ class JobKeeper {
   std::map<std::string, TimePoint> without_secret_;  // since when, by a job's uid
 
   std::unique_ptr<k8s::ObjectWatch> masters_, services_;
-  std::jthread thread_;
+  std::jthread thread_, first_pods_thread_;
 };
 
 }  // namespace sluice::executor

@@ -126,7 +126,6 @@ TEST_F(JobKeeperTest, AJobsFirstPodsAreCreatedWhenItsMasterHasANode) {
                              {{k8s::kPods, server_.namespace_name(), "worker", "", 1}}, {})
                   .at(0)
                   .ok());
-  server_.Forget("worker");
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_EQ(Pods(), master + " server ");
 }
