@@ -243,6 +243,7 @@ class ClusterView::Builder {
     }
     described.priority = PriorityOf(pod_priority, job.spec.priority);
     described.throughput = job.curve.Points();
+    described.measured_from = job.curve.Fewest();
     if (job.status.seconds_left && job.status.rows_per_second) {
       described.rows_left =
           static_cast<double>(*job.status.seconds_left) * *job.status.rows_per_second;

@@ -323,9 +323,9 @@ Status CheckShards(const BoundTrain& bound, int64_t rows_per_shard) {
   if (shards <= kMaxShards) {
     return OkStatus();
   }
-  return InvalidArgument(fmt::format("shards of {} rows would be {} of them; at most {} are possible",
-                                     GroupDigits(rows_per_shard), GroupDigits(shards),
-                                     GroupDigits(kMaxShards)))
+  return InvalidArgument(
+             fmt::format("shards of {} rows would be {} of them; at most {} are possible",
+                         GroupDigits(rows_per_shard), GroupDigits(shards), GroupDigits(kMaxShards)))
       .At(bound.attributes.SpanOf(kBatchesPerShard));
 }
 
@@ -344,7 +344,8 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
                                               plan->optimum() ? plan::Strategy() : strategy,
                                               batches));
   RETURN_IF_ERROR(CheckShards(bound, plan->rows_per_shard()));
-  if (local && !batches.has_value() && strategy.mode() == plan::Strategy::ASYNCHRONOUS && !plan->optimum()) {
+  if (local && !batches.has_value() && strategy.mode() == plan::Strategy::ASYNCHRONOUS &&
+      !plan->optimum()) {
     plan->set_rows_per_shard(
         std::max(plan->rows_per_shard(),
                  RowsOfWholeTable(bound.statistics.rows, bound.features.features_size(),

@@ -167,10 +167,13 @@ constexpr char kSuspended[] =
     "suspended: a job of a higher priority needs the room; it goes on from its checkpoint when "
     "there is some";
 
+constexpr char kProbed[] = "for some seconds, to measure what the others are worth to it";
+
 // The reasons of all jobs' numbers of workers.
 void Explain(const ClusterState& state, const AutoscalerOptions& options,
              const std::vector<uint32_t>& running, const SharingPlan& wanted,
-             const SharingPlan& plan, ScalingDecision& decision) {
+             const SharingPlan& plan, const std::optional<LimitedJob>& probed,
+             ScalingDecision& decision) {
   const bool services = std::any_of(plan.puts().begin(), plan.puts().end(), [&](const auto& put) {
     return state.processes[put.first].job == ClusterProcess::kNone;
   });
@@ -180,8 +183,10 @@ void Explain(const ClusterState& state, const AutoscalerOptions& options,
       facts.higher_priority_grows |= state.jobs[other].priority > state.jobs[i].priority &&
                                      plan.counts()[other] > running[other];
     }
-    decision.targets[i].reason =
-        decision.targets[i].suspend ? kSuspended : ReasonOfShare(state, options, facts);
+    decision.targets[i].reason = decision.targets[i].suspend ? kSuspended
+                                 : probed && probed->job == i && plan.counts()[i] == probed->workers
+                                     ? kProbed
+                                     : ReasonOfShare(state, options, facts);
   }
 }
 
@@ -223,6 +228,15 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
                     suspended, limits, decision.history)) {
     wanted.emplace(state, options, limits);
     wanted->Make();
+  }
+  const std::optional<LimitedJob> probed =
+      ChooseProbe(state, options, running, limits, wanted->counts(), history.probes, now,
+                  decision.history.probes);
+  if (probed.has_value()) {
+    limits[probed->job] = std::min(limits[probed->job], probed->workers);
+    wanted.emplace(state, options, limits);
+    wanted->Make();
+    patience.LookAgainIn(1);
   }
   for (size_t i = 0; i < jobs; ++i) {
     held[i] = holds(i, wanted->counts()[i]);
@@ -296,7 +310,7 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
       }
     }
   }
-  Explain(state, options, running, *wanted, plan, decision);
+  Explain(state, options, running, *wanted, plan, probed, decision);
   return decision;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "elastic/fleet/cluster_state.h"
 #include "elastic/fleet/growth_caution.h"
+#include "elastic/fleet/knee_probe.h"
 
 namespace sluice::elastic {
 
@@ -40,6 +41,7 @@ struct AutoscalerHistory {
   // one could start again.
   std::map<std::string, TimePoint> wants_more_since, blocked_since, fits_since;
   std::map<std::string, GrowthCaution> growth;  // by job, too
+  KneeProbes probes;
 };
 
 struct ScalingDecision {
@@ -66,7 +68,8 @@ struct ScalingDecision {
 //    smallest number of workers, all or nothing;
 // 2. the rest goes worker by worker, higher priorities first, to the job whose throughput it raises
 //    by the largest fraction, times its weight, up to its largest number or its knee: equal jobs
-//    get equal shares (proportional fairness: this maximises the sum of weight x log throughput);
+//    get equal shares (proportional fairness: this maximises the sum of weight x log throughput).
+//    Whose knee may lie below what it has is tried with fewer (knee_probe.h);
 // 3. a running worker keeps its place in preference to starting another; workers that have to go
 //    are those that lose the least: on a suspect node, with the least work open, the youngest;
 // 4. where the workers of lower priority are not enough for a job's smallest number, jobs of lower

@@ -46,12 +46,13 @@ struct ClusterJob {
   uint32_t min = 1, max = 1;
   int priority = 0;
   TimePoint arrival{};
-  double weight = 1;      // relative to jobs of the same priority
-  Capacity worker;        // of each worker
-  AllowedNodes nodes;     // of its workers
-  uint32_t granted = 0;   // workers, by the last decision; some may not have started
-  int out_of_memory = 0;  // workers that ran out of memory: each next one requests more
-  Throughput throughput;  // measured; empty: taken as linear
+  double weight = 1;           // relative to jobs of the same priority
+  Capacity worker;             // of each worker
+  AllowedNodes nodes;          // of its workers
+  uint32_t granted = 0;        // workers, by the last decision; some may not have started
+  int out_of_memory = 0;       // workers that ran out of memory: each next one requests more
+  Throughput throughput;       // measured; empty: taken as linear
+  uint32_t measured_from = 0;  // the smallest number of workers that was measured; 0: none was
   std::optional<double> rows_left;
   // It may be suspended: it writes checkpoints, and starts again from one. Suspended: it has no
   // processes, but those that still end; those that wait are what it would start with.

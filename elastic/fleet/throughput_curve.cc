@@ -61,6 +61,13 @@ void ThroughputCurve::Measure(uint32_t workers, double rows_per_second) {
   }
 }
 
+uint32_t ThroughputCurve::Fewest() const {
+  const auto first = std::find_if(rates_.begin(), rates_.end(), [](const auto& each) {
+    return each.second.samples >= kSamplesNeeded;
+  });
+  return first == rates_.end() ? 0 : first->first;
+}
+
 Throughput ThroughputCurve::Points() const {
   Throughput points;
   for (const auto& [workers, rate] : rates_) {

@@ -28,6 +28,8 @@ class ThroughputCurve {
 
   // The least concave curve over what was measured often enough; empty if nothing was.
   Throughput Points() const;
+  // The smallest number of workers that was measured so; 0: none was.
+  uint32_t Fewest() const;
 
  private:
   struct Rate {

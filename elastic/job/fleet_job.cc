@@ -144,7 +144,8 @@ class FleetJob {
     if (optimum_ != nullptr) {
       RETURN_IF_ERROR(optimum_->Start(job_.plan.model()));
     }
-    host.With([this](Master& master, TimePoint now) { master.Start(now, LivingWorkers(endpoint_)); });
+    host.With(
+        [this](Master& master, TimePoint now) { master.Start(now, LivingWorkers(endpoint_)); });
     configs_.Offer(*master_);
     std::optional<std::stop_callback<std::function<void()>>> suspend;
     if (job_.checkpoints != nullptr) {

@@ -24,8 +24,8 @@ struct FirstPods {
   std::vector<k8s::Creation> secrets, servers, workers;
 };
 
-// `source_secret`: the password of the source. None for a search, whose trainings have pods of their
-// own. Pure; an error if the plan or the template is damaged.
+// `source_secret`: the password of the source. None for a search, whose trainings have pods of
+// their own. Pure; an error if the plan or the template is damaged.
 Result<FirstPods> PlanFirstPods(const PodJobConfig& config, const plan::TrainPlan& plan,
                                 const std::string& source_secret);
 

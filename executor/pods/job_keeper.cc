@@ -320,8 +320,8 @@ std::vector<FirstPods> JobKeeper::FirstPodsDue(const std::stop_token& stop) {
   while (due.empty() && !stop.stop_requested()) {
     std::erase_if(first_pods_, [&](auto& each) NO_THREAD_SAFETY_ANALYSIS {
       const auto kept = jobs_.find(each.first);
-      const auto master = kept == jobs_.end() ? KeptJob::FirstMaster::kOver
-                                              : kept->second.first_master();
+      const auto master =
+          kept == jobs_.end() ? KeptJob::FirstMaster::kOver : kept->second.first_master();
       if (master == KeptJob::FirstMaster::kPlaced) {
         due.push_back(std::move(each.second));
       }

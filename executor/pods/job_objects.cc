@@ -143,16 +143,16 @@ void DeleteObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& 
 
 }  // namespace
 
-Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
-                                  const NewJob& job, const std::stop_token& stop) {
+Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
+                                  const std::stop_token& stop) {
   KeptJob::Job made{job.uid, PodJobName(job.number, job.uid), "", "", place.image, job.number};
   made.secret = made.name + "-master";
   ASSIGN_OR_RETURN(made.owner, TakeOwner(client, place, job, made, stop));
   const k8s::ObjectAnswer service =
-      k8s::CreateAll(client,
-                     {{k8s::kServices, place.namespace_name,
-                       JobServiceJson(made, place.namespace_name, 0)}},
-                     stop)
+      k8s::CreateAll(
+          client,
+          {{k8s::kServices, place.namespace_name, JobServiceJson(made, place.namespace_name, 0)}},
+          stop)
           .at(0);
   made.service_uid = service.object.uid;
   Result<FirstPods> first_pods =

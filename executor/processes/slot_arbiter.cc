@@ -142,6 +142,7 @@ elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
   one.granted = job.grant.workers;
   one.out_of_memory = job.out_of_memory;
   one.throughput = job.curve.Points();
+  one.measured_from = job.curve.Fewest();
   one.rows_left = job.rows_left;
   return one;
 }

@@ -274,8 +274,7 @@ void ScheduledCluster::PlayGateway() {
         servers.push_back({kPods, options_.namespace_name, PodOf(job, Role::kServer, i)});
       }
       for (uint32_t i = 0; i < std::min(job.what.min, executor::JobPlaces::kMaxWaiting); ++i) {
-        workers.push_back(
-            {kPods, options_.namespace_name, PodOf(job, Role::kWorker, job.made++)});
+        workers.push_back({kPods, options_.namespace_name, PodOf(job, Role::kWorker, job.made++)});
         ++starts_;
       }
     }

@@ -203,8 +203,7 @@ TEST_F(Choose, NoServersAreThoseOfAllReduce) {
   const plan::TrainPlan none = Train(train + "0 LABEL income INTO m");
   EXPECT_EQ(none.strategy().parameter_servers(), 1U);
   ASSERT_EQ(none.notes_size(), 1);
-  EXPECT_NE(none.notes(0).find("engine.strategy='allreduce' trains without any"),
-            std::string::npos)
+  EXPECT_NE(none.notes(0).find("engine.strategy='allreduce' trains without any"), std::string::npos)
       << none.notes(0);
   EXPECT_EQ(Train(train + "1 LABEL income INTO m").notes_size(), 0);
   EXPECT_EQ(Train(train + "0, engine.strategy='allreduce' LABEL income INTO m").notes_size(), 0);
@@ -281,19 +280,20 @@ TEST_F(Choose, ShardsAreWholeBatches) {
 TEST_F(Choose, AShardHasAsManyBatchesAsTheStatementSays) {
   const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4], ",
                     tail = " LABEL income INTO m";
-  EXPECT_EQ(Train(head + "engine.num_workers=2, train.batch_size=100, engine.batches_per_shard=8" +
-                  tail)
-                .rows_per_shard(),
-            800);
+  EXPECT_EQ(
+      Train(head + "engine.num_workers=2, train.batch_size=100, engine.batches_per_shard=8" + tail)
+          .rows_per_shard(),
+      800);
   // As ElasticDL spells it. A synchronous step takes an eighth of a batch from each shard.
-  EXPECT_EQ(Train(head + "engine.sync=true, train.batch_size=100, "
-                         "engine.num_minibatches_per_task=8" +
+  EXPECT_EQ(Train(head +
+                  "engine.sync=true, train.batch_size=100, "
+                  "engine.num_minibatches_per_task=8" +
                   tail)
                 .rows_per_shard(),
             8 * 13);
-  EXPECT_EQ(Train(head + "engine.batches_per_shard=2, train.batch_size=100" + tail)
-                .rows_per_shard(),
-            200);
+  EXPECT_EQ(
+      Train(head + "engine.batches_per_shard=2, train.batch_size=100" + tail).rows_per_shard(),
+      200);
   source_.tables["t"].claimed_rows = 2'000'000;
   const auto parsed =
       parser::Parse("SELECT * FROM t " + head +

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 // Goals of published experiments, on virtual time; bench/cluster_report has their figures.
 namespace sluice::elastic {
 namespace {
@@ -42,6 +44,30 @@ TEST(ClusterExperiments, ElasticDlE1) {
   using Scaling = WorldOptions::Scaling;
   EXPECT_NEAR(RunTwoJobs(ElasticDlE1(), Quick(Scaling::kGang, 1)).finished_seconds, 795, 20);
   EXPECT_LE(RunTwoJobs(ElasticDlE1(), Quick(Scaling::kAutoscaler, 1)).finished_seconds, 480);
+}
+
+// Both grow to their share in one step: nobody has seen one of them with fewer workers.
+TEST(ClusterExperiments, WorkersThatAreOfLittleUseGoToTheOtherJob) {
+  ClusterWorld world(Quick(WorldOptions::Scaling::kAutoscaler, 1));
+  for (int node = 0; node < 3; ++node) {
+    world.AddNode("n" + std::to_string(node), {8, int64_t{64} << 30, 0});
+  }
+  WorldJob job;
+  job.max = 24;
+  job.worker = {1, int64_t{1} << 30, 0};
+  job.serial = 0;
+  job.work = 1e6;
+  job.name = "scales";
+  world.AddJob(job);
+  job.serial = 0.5;  // at most twice as fast as with one worker
+  job.name = "does not";
+  world.AddJob(job);
+  world.RunUntil(300);
+  EXPECT_EQ(world.Workers(0) + world.Workers(1), 24U);
+  EXPECT_LE(world.Workers(1), 5U);
+  const uint64_t starts = world.starts();
+  world.RunUntil(900);
+  EXPECT_LE(world.starts(), starts + 8) << "what is known is not tried again";
 }
 
 }  // namespace

@@ -242,7 +242,8 @@ void ClusterWorld::Train() {
     if (now_ - steady_[number].second >= kSteadySeconds &&
         (std::isfinite(left) || jobs_[number].serial > 0) &&
         curves_[number].emplace(workers, rate).second) {
-      described.throughput.assign(curves_[number].begin(), curves_[number].end());
+      described.throughput = LeastConcave({curves_[number].begin(), curves_[number].end()});
+      described.measured_from = curves_[number].begin()->first;
       changed_ = true;
     }
     if (left <= 0) {
@@ -277,6 +278,9 @@ void ClusterWorld::Scale() {
   const ScalingDecision decision = Autoscale(seen, options_.autoscaler, history_, At(now_));
   history_ = decision.history;
   look_again_ = decision.look_again;
+  for (size_t job = 0; job < state_.jobs.size(); ++job) {
+    state_.jobs[job].granted = decision.targets[job].workers;
+  }
   for (const size_t victim : decision.victims) {
     End(numbers[victim]);
   }
