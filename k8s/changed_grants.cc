@@ -49,7 +49,14 @@ std::map<size_t, Grant> ChangedGrants(const ClusterView::Snapshot& snapshot,
     if (limits.suspended && !grant.suspend) {
       grant.workers = decision.targets[i].workers;  // it asks for its workers when it runs again
     }
-    if (grant.suspend || (job.running < limits.min && grant.workers < limits.min)) {
+    if (!grant.suspend && job.running < limits.min && grant.workers < limits.min) {
+      // Its first workers, which came with its master, stay where their room is being made.
+      const uint32_t there = job.running + job.waiting;
+      grant.workers = decision.targets[i].workers < limits.min
+                          ? 0
+                          : std::min(decision.targets[i].workers, there);
+    }
+    if (grant.suspend) {
       grant.workers = 0;
     }
     std::sort(grant.give_up.begin(), grant.give_up.end());

@@ -156,6 +156,7 @@ class ClusterView::Builder {
       }
     }
     for (size_t i = 0; i < made_.jobs.size(); ++i) {
+      made_.jobs[i].waiting = workers_[made_.state.jobs[i].name].waiting;
       LimitByQuotas(i);
     }
     return std::move(made_);

@@ -28,6 +28,7 @@ class ClusterView {
     std::string namespace_name, name;
     std::optional<Grant> grant;  // its current one
     uint32_t running = 0;        // workers that have a node and are not ending
+    uint32_t waiting = 0;        // workers without a node
   };
   struct Snapshot {
     elastic::ClusterState state;
