@@ -111,8 +111,8 @@ class Master {
   // Registers a worker that another component starts.
   Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
   // Starts the workers of the job (all at once), and replacements for lost ones. Those of `alive`,
-  // names of workers that somebody started before, that are none of the job's are stopped: a
-  // previous master had given them up.
+  // names of workers that somebody started before, that are none of the job's are stopped, unless
+  // it took over and has done so.
   void Start(TimePoint now, const std::vector<std::string>& alive = {});
   // From now on the job has this many workers: starts more, or drains some, which hand back their
   // tasks and leave; that is no failure, and they are not replaced. With none the job waits.

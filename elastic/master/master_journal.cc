@@ -186,6 +186,7 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
     }
   }
   Scale(pool_.wanted(), now);
+  StopUnknown(alive);  // given up by the previous master
   Advance(now);
 }
 

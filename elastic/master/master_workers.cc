@@ -10,9 +10,12 @@
 namespace sluice::elastic {
 
 void Master::Start(TimePoint now, const std::vector<std::string>& alive) {
+  const bool took_over = pool_.open();
   pool_.Open();
   Scale(pool_.wanted(), now);
-  StopUnknown(alive);
+  if (!took_over) {
+    StopUnknown(alive);
+  }
 }
 
 void Master::StopUnknown(const std::vector<std::string>& alive) {

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/job/process_access.h"
-#include "elastic/rpc/job_endpoint.h"
 #include "executor/pods/job_places.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"

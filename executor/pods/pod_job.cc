@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "elastic/job/fleet_job.h"
 #include "executor/pods/pod_job.pb.h"
 
 namespace sluice::executor {

@@ -3,8 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "elastic/rpc/job_endpoint.h"
 #include "k8s/pod_spec.h"
+
+namespace sluice::elastic {
+struct JobEndpoint;
+}
 
 // Conventions between the gateway and the masters of a job on pods.
 namespace sluice::executor {
