@@ -207,7 +207,7 @@ std::vector<FleetEvent> PodEvents::OnState(const PodState& state) {
   if (state.phase == PodState::Phase::kWaiting) {
     events = OnWaiting(state.waiting_for, !state.node.empty());
   } else if (state.phase == PodState::Phase::kRunning && !started_) {
-    started_ = true;
+    started_ = start_reported_ = true;
     events.push_back(Event(FleetEvent::Kind::kStarted));
   }
   if (state.leaving && !leaving_ && state.phase != PodState::Phase::kEnded) {
@@ -231,9 +231,15 @@ std::vector<FleetEvent> PodEvents::OnGone() {
   return OnState(gone);
 }
 
-std::vector<FleetEvent> PodEvents::OnLaunched() const {
-  return started_ ? std::vector<FleetEvent>{Event(FleetEvent::Kind::kStarted)}
-                  : std::vector<FleetEvent>();
+std::vector<FleetEvent> PodEvents::OnLaunched() {
+  std::vector<FleetEvent> events;
+  if (started_ && !std::exchange(start_reported_, true)) {
+    events.push_back(Event(FleetEvent::Kind::kStarted));
+  }
+  if (leaving_) {  // whoever heard of it before had not launched it yet
+    events.push_back(Event(FleetEvent::Kind::kLeaving));
+  }
+  return events;
 }
 
 std::vector<FleetEvent> PodEvents::OnNodeLost() {

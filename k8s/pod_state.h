@@ -51,8 +51,9 @@ class PodEvents {
   // It could not be created, or not yet, and why.
   std::vector<elastic::FleetEvent> OnRefused(const std::string& why);
   std::vector<elastic::FleetEvent> OnWaiting(const std::string& why, bool placed = false);
-  // An adopted one is what somebody wanted to launch: hears of its start now.
-  std::vector<elastic::FleetEvent> OnLaunched() const;
+  // An adopted one is what somebody wanted to launch: the start and the leaving of which only its
+  // earlier owner knew.
+  std::vector<elastic::FleetEvent> OnLaunched();
   // It is being stopped on request: that it leaves is not reported.
   void OnStopped() { leaving_ = true; }
 
@@ -64,6 +65,7 @@ class PodEvents {
   const std::string name_;
   const elastic::Role role_;
   bool started_, leaving_ = false, ended_ = false;
+  bool start_reported_ = false;  // here
   std::string waiting_for_;
 };
 

@@ -339,11 +339,15 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
   // The optimum depends on the cut of the rows, not on where the sums are computed.
-  const std::optional<int64_t> batches = bound.attributes.Integer(kBatchesPerShard);
+  const bool trees = bound.type->family == models::ModelFamily::kTrees;  // have all rows at once
+  const std::optional<int64_t> batches =
+      trees ? std::nullopt : bound.attributes.Integer(kBatchesPerShard);
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
                                               plan->optimum() ? plan::Strategy() : strategy,
                                               batches));
-  RETURN_IF_ERROR(CheckShards(bound, plan->rows_per_shard()));
+  if (batches.has_value()) {
+    RETURN_IF_ERROR(CheckShards(bound, plan->rows_per_shard()));
+  }
   if (local && !batches.has_value() && strategy.mode() == plan::Strategy::ASYNCHRONOUS &&
       !plan->optimum()) {
     plan->set_rows_per_shard(

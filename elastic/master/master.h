@@ -110,9 +110,9 @@ class Master {
   void EndWithEpoch() { ends_with_epoch_ = true; }
   // Registers a worker that another component starts.
   Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
-  // Starts the workers of the job (all at once), and replacements for lost ones. Those of `alive`,
-  // names of workers that somebody started before, that are none of the job's are stopped, unless
-  // it took over and has done so.
+  // Starts the workers of the job (all at once), and replacements for lost ones. `alive`: names of
+  // workers that somebody has started before, which a master that took over knows already. The
+  // first ones of the job are taken, and drained if they are too many; the others are stopped.
   void Start(TimePoint now, const std::vector<std::string>& alive = {});
   // From now on the job has this many workers: starts more, or drains some, which hand back their
   // tasks and leave; that is no failure, and they are not replaced. With none the job waits.

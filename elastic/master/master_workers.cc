@@ -12,6 +12,9 @@ namespace sluice::elastic {
 void Master::Start(TimePoint now, const std::vector<std::string>& alive) {
   const bool took_over = pool_.open();
   pool_.Open();
+  if (!took_over) {
+    StartWorkers(pool_.StartThoseOf(alive, now));
+  }
   Scale(pool_.wanted(), now);
   if (!took_over) {
     StopUnknown(alive);

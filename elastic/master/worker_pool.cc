@@ -30,6 +30,21 @@ WorkerPool::Process WorkerPool::Start(TimePoint now) {
   return {std::move(name), incarnation, memory_factor()};
 }
 
+std::vector<WorkerPool::Process> WorkerPool::StartThoseOf(const std::vector<std::string>& alive,
+                                                          TimePoint now) {
+  std::vector<Process> started;
+  const size_t most = alive.size();  // nobody else starts with a higher number
+  size_t last = 0;
+  for (size_t i = 1; i <= most; ++i) {
+    const std::string name = WorkerName(options_.job_name, static_cast<uint64_t>(started_) + i);
+    last = std::find(alive.begin(), alive.end(), name) == alive.end() ? last : i;
+  }
+  for (size_t i = 0; i < last; ++i) {
+    started.push_back(Start(now));
+  }
+  return started;
+}
+
 void WorkerPool::StartLater(double seconds, TimePoint now) {
   later_starts_.push_back(
       now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));

@@ -54,6 +54,9 @@ class WorkerPool {
   uint32_t wanted() const { return wanted_; }
   // `give_up`: names of those that leave first, if some have to.
   Change Scale(uint32_t workers, TimePoint now, const std::vector<std::string>& give_up = {});
+  // Those of `alive`, names of processes that somebody has started for this pool before, and all
+  // with lower numbers, are its own from now on. Returned to be started, as all others are.
+  std::vector<Process> StartThoseOf(const std::vector<std::string>& alive, TimePoint now);
   // Replacements that had to wait, and whose time has come.
   std::vector<Process> StartDue(TimePoint now);
   // Registers a worker that another component starts.

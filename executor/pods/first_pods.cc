@@ -78,7 +78,8 @@ Result<FirstPods> PlanFirstPods(const PodJobConfig& config, const plan::TrainPla
   return first;
 }
 
-// A worker must not take the place of a server.
+// Servers first: a scheduler takes pods in this order, as a rule. Where a worker has the place that
+// a server lacks all the same, the master makes it give way (JobPlaces).
 void CreateFirstPods(k8s::ApiClient& client, const FirstPods& pods, const std::stop_token& stop) {
   static_cast<void>(CreateThem(client, pods.secrets, stop) &&
                     CreateThem(client, pods.servers, stop) &&

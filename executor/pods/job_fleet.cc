@@ -152,8 +152,16 @@ Status JobFleet::Stop(const std::string& name, double grace_seconds) {
 }
 
 void JobFleet::Watch(Watcher watcher) {
-  const MutexLock lock(mutex_);
-  watcher_ = std::move(watcher);
+  std::vector<FleetEvent> unheard;
+  {
+    const MutexLock lock(mutex_);
+    watcher_ = watcher;
+    unheard.swap(unheard_);
+    Changed();
+  }
+  for (const FleetEvent& event : unheard) {
+    watcher(event);
+  }
 }
 
 void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up,
@@ -274,6 +282,9 @@ void JobFleet::OnEvent(const FleetEvent& event) {
     }
     Changed();
     watcher = watcher_;
+    if (!watcher) {
+      unheard_.push_back(event);
+    }
   }
   if (watcher) {
     watcher(event);
@@ -320,7 +331,8 @@ void JobFleet::Proceed() {
                                launched.message()));
       }
     }
-    if (const std::optional<uint32_t> grant = places_.Grant(now)) {
+    // A grant that nobody hears yet would be lost.
+    if (const auto grant = watcher_ ? places_.Grant(now) : std::nullopt) {
       FleetEvent granted;
       granted.kind = FleetEvent::Kind::kGranted;
       granted.workers = *grant;

@@ -62,6 +62,7 @@ class JobFleet final : public elastic::Fleet {
   Mutex mutex_;
   std::condition_variable_any changed_;
   Watcher watcher_ GUARDED_BY(mutex_);
+  std::vector<elastic::FleetEvent> unheard_ GUARDED_BY(mutex_);  // until there is a watcher
   std::map<std::string, elastic::Role> living_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // reported reasons
   std::map<std::string, std::string> nodes_ GUARDED_BY(mutex_);      // of running pods

@@ -294,6 +294,9 @@ TEST_F(Choose, AShardHasAsManyBatchesAsTheStatementSays) {
   EXPECT_EQ(
       Train(head + "engine.batches_per_shard=2, train.batch_size=100" + tail).rows_per_shard(),
       200);
+  const std::string trees = "TO TRAIN xgboost.gbtree WITH objective='binary:logistic'";
+  EXPECT_EQ(Train(trees + ", engine.batches_per_shard=1" + tail).rows_per_shard(),
+            Train(trees + tail).rows_per_shard());
   source_.tables["t"].claimed_rows = 2'000'000;
   const auto parsed =
       parser::Parse("SELECT * FROM t " + head +

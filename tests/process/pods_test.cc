@@ -100,30 +100,74 @@ TEST_F(Pods, TheNextMasterTakesTheFirstPodsToo) {
   ExpectNothingLeft();
 }
 
-// A grant of nothing is there before it begins.
-TEST_F(Pods, AFirstWorkerThatIsNotWantedEnds) {
+// The job is granted none before it begins. The worker's pod is still leaving when the job may have workers
+// again, so that its name is not free.
+TEST_F(Pods, AFirstWorkerThatIsNotWantedEndsAndOthersFollow) {
   k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
   slow.master_start = std::chrono::seconds(2);
   StartCluster(slow);
   RecordingSink sink;
-  std::stop_source stop;
   Status status;
   {
-    const std::jthread statement(
-        [&] { status = Train("m", kSynchronous, sink, stop.get_token()); });
+    const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
     EXPECT_TRUE(Eventually([&] { return kubelet_->Running("worker").size() == 1; }));
-    k8s::Grant none;
-    none.workers = 0;
-    GrantTrainingJob(OnlyTrainingJob(), none);
-    EXPECT_TRUE(Eventually([&] { return Count(1, "master_started") == 1; }));
-    EXPECT_TRUE(Eventually([&] { return kubelet_->Running("worker").empty(); }));
-    EXPECT_EQ(kubelet_->Running("ps").size(), 2U);
-    none.workers = 2;
-    GrantTrainingJob(OnlyTrainingJob(), none);
+    k8s::Grant grant;
+    grant.workers = 0;
+    GrantTrainingJob(OnlyTrainingJob(), grant);
+    // The master reads the grant, and cannot begin yet.
+    const std::jthread holder([this] {
+      const Status held =
+          Open()
+              ->Execute(
+                  "DO $$ BEGIN LOCK TABLE sluice.job_terms IN ACCESS EXCLUSIVE MODE; "
+                  "PERFORM pg_sleep(4); END $$",
+                  nullptr, {})
+              .status();
+      EXPECT_TRUE(held.ok()) << held.ToString();
+    });
+    kubelet_->EndLate(std::chrono::seconds(4));
+    EXPECT_TRUE(Eventually([&] { return Count(1, "workers_granted") >= 1; }));
+    EXPECT_TRUE(Eventually([&] { return Count(1, "worker_drained") >= 1; }, 30))
+        << ::testing::PrintToString(Events(1));
+    EXPECT_EQ(Count(1, "epoch_done"), 0);
+    grant.workers = 2;
+    GrantTrainingJob(OnlyTrainingJob(), grant);
+    Eventually([&] { return Count(1, "worker_started") >= 2; }, 30);
+    kubelet_->EndLate(std::chrono::seconds(0));
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
   ExpectNothingLeft();
+}
+
+// Deleted before the master begins, and still running: nothing is kept on them.
+TEST_F(Pods, FirstPodsThatLeaveAreReplacedAtOnce) {
+  RecordingSink quiet;
+  ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
+  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
+  slow.master_start = std::chrono::seconds(2);
+  StartCluster(slow);
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
+    EXPECT_TRUE(Eventually([&] {
+      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
+    }));
+    kubelet_->EndLate(std::chrono::seconds(20));
+    for (const char* role : {"ps", "worker"}) {
+      for (const std::string& pod : kubelet_->Running(role)) {
+        kubelet_->Delete(pod, 2);
+      }
+    }
+    EXPECT_TRUE(Eventually([&] { return Count(2, "epoch_done") >= 1; }, 60));
+    kubelet_->EndLate(std::chrono::seconds(0));
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U + 2U);
+  EXPECT_EQ(kubelet_->Started("worker").size(), 1U + 2U);
+  EXPECT_EQ(Count(2, "rolled_back"), 0);
+  EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
 TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
