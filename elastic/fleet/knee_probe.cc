@@ -1,6 +1,7 @@
 #include "elastic/fleet/knee_probe.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "elastic/fleet/autoscaler.h"
 #include "elastic/fleet/sharing_plan.h"
@@ -70,7 +71,11 @@ std::optional<LimitedJob> ChooseProbe(const ClusterState& state, const Autoscale
     after.running = goes_on.has_value() ? before.running : std::nullopt;
     return goes_on;
   }
-  for (size_t i = 0; i < state.jobs.size(); ++i) {
+  // Another one first each second: one plan a decision is enough, and it may be in vain.
+  const size_t jobs = state.jobs.size();
+  const auto second = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  for (size_t k = 0; k < jobs; ++k) {
+    const size_t i = (static_cast<size_t>(std::max<int64_t>(0, second)) + k) % jobs;
     const ClusterJob& job = state.jobs[i];
     const auto tried = after.tried_at.find(job.name);
     if (!IsSettledAtItsFewest(job, running[i], counts[i]) || !IsWorthIt(job, running[i]) ||
@@ -82,7 +87,7 @@ std::optional<LimitedJob> ChooseProbe(const ClusterState& state, const Autoscale
              state.jobs[other].priority >= job.priority;
     };
     bool contended = false;
-    for (size_t other = 0; other < state.jobs.size(); ++other) {
+    for (size_t other = 0; other < jobs; ++other) {
       contended = contended || wants_more(other);
     }
     if (!contended) {
@@ -94,7 +99,7 @@ std::optional<LimitedJob> ChooseProbe(const ClusterState& state, const Autoscale
     SharingPlan plan(state, options, with_fewer);
     plan.Make();
     bool used = false;
-    for (size_t other = 0; other < state.jobs.size(); ++other) {
+    for (size_t other = 0; other < jobs; ++other) {
       used = used || (wants_more(other) && plan.counts()[other] > counts[other]);
     }
     if (used) {
@@ -102,7 +107,7 @@ std::optional<LimitedJob> ChooseProbe(const ClusterState& state, const Autoscale
       after.running = KneeProbe{job.name, fewer, now};
       return LimitedJob{i, fewer};
     }
-    return std::nullopt;  // one plan a decision is enough
+    return std::nullopt;
   }
   return std::nullopt;
 }

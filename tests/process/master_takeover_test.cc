@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"Asynchronous", 30, "engine.num_workers=2, engine.num_ps=2", false},
         Mode{"BoundedStaleness", 15, "engine.num_workers=2, engine.num_ps=2, engine.staleness=2",
              false},
-        Mode{"Synchronous", 8,
+        Mode{"Synchronous", 30,
              "train.batch_size=512, engine.num_workers=2, engine.num_ps=2, engine.sync=true", true},
         Mode{"AllReduce", 80, "engine.num_workers=2, engine.strategy='allreduce'", true}),
     [](const auto& of) { return of.param.name; });

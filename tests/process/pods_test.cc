@@ -48,20 +48,31 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
+class PodsBeforeTheirMaster : public Pods {
+ protected:
+  // A new cluster, in which a master's image takes so long.
+  void FetchMasters(std::chrono::seconds seconds) {
+    k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
+    slow.master_start = seconds;
+    StartCluster(slow);
+  }
+  bool FirstPodsRun() {
+    return Eventually([this] {
+      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
+    });
+  }
+};
+
 // While its image is fetched, the servers and the first worker come to life, and wait for it.
-TEST_F(Pods, TheFirstWorkerStartsWithTheMaster) {
+TEST_F(PodsBeforeTheirMaster, TheFirstWorkerStartsWithTheMaster) {
   RecordingSink quiet;
   ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
-  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
-  slow.master_start = std::chrono::seconds(3);
-  StartCluster(slow);
+  FetchMasters(std::chrono::seconds(3));
   RecordingSink sink;
   Status status;
   {
     const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
-    EXPECT_TRUE(Eventually([&] {
-      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
-    }));
+    EXPECT_TRUE(FirstPodsRun());
     EXPECT_THAT(kubelet_->Running("master"), IsEmpty());
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -77,19 +88,15 @@ TEST_F(Pods, TheFirstWorkerStartsWithTheMaster) {
 }
 
 // Killed before it has begun: the next one finds the pods, and nothing in the journal.
-TEST_F(Pods, TheNextMasterTakesTheFirstPodsToo) {
+TEST_F(PodsBeforeTheirMaster, TheNextMasterTakesTheFirstPodsToo) {
   RecordingSink quiet;
   ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
-  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
-  slow.master_start = std::chrono::seconds(2);
-  StartCluster(slow);
+  FetchMasters(std::chrono::seconds(2));
   RecordingSink sink;
   Status status;
   {
     const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
-    EXPECT_TRUE(Eventually([&] {
-      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
-    }));
+    EXPECT_TRUE(FirstPodsRun());
     kubelet_->Delete(fmt::format("job2-{}-master-1", OnlyTrainingJob().substr(5)), 1);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -100,17 +107,15 @@ TEST_F(Pods, TheNextMasterTakesTheFirstPodsToo) {
   ExpectNothingLeft();
 }
 
-// The job is granted none before it begins. The worker's pod is still leaving when the job may have workers
-// again, so that its name is not free.
-TEST_F(Pods, AFirstWorkerThatIsNotWantedEndsAndOthersFollow) {
-  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
-  slow.master_start = std::chrono::seconds(2);
-  StartCluster(slow);
+// The job is granted none before it begins. The worker's pod is still leaving when the job may have
+// workers again, so that its name is not free.
+TEST_F(PodsBeforeTheirMaster, AFirstWorkerThatIsNotWantedEndsAndOthersFollow) {
+  FetchMasters(std::chrono::seconds(2));
   RecordingSink sink;
   Status status;
   {
     const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
-    EXPECT_TRUE(Eventually([&] { return kubelet_->Running("worker").size() == 1; }));
+    EXPECT_TRUE(FirstPodsRun());
     k8s::Grant grant;
     grant.workers = 0;
     GrantTrainingJob(OnlyTrainingJob(), grant);
@@ -141,19 +146,15 @@ TEST_F(Pods, AFirstWorkerThatIsNotWantedEndsAndOthersFollow) {
 }
 
 // Deleted before the master begins, and still running: nothing is kept on them.
-TEST_F(Pods, FirstPodsThatLeaveAreReplacedAtOnce) {
+TEST_F(PodsBeforeTheirMaster, FirstPodsThatLeaveAreReplacedAtOnce) {
   RecordingSink quiet;
   ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
-  k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
-  slow.master_start = std::chrono::seconds(2);
-  StartCluster(slow);
+  FetchMasters(std::chrono::seconds(2));
   RecordingSink sink;
   Status status;
   {
     const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
-    EXPECT_TRUE(Eventually([&] {
-      return kubelet_->Running("worker").size() == 1 && kubelet_->Running("ps").size() == 2;
-    }));
+    EXPECT_TRUE(FirstPodsRun());
     kubelet_->EndLate(std::chrono::seconds(20));
     for (const char* role : {"ps", "worker"}) {
       for (const std::string& pod : kubelet_->Running(role)) {
