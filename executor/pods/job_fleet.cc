@@ -108,12 +108,13 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
 Status JobFleet::Launch(const elastic::ProcessSpec& wanted) {
   elastic::ProcessSpec spec = wanted;
   ASSIGN_OR_RETURN(spec.config, SharedConfig(wanted));
+  bool is_there = false;  // created by somebody else
   {
     const MutexLock lock(mutex_);
-    const bool is_there = living_.contains(spec.name);  // adopted
+    is_there = living_.contains(spec.name);
+    living_.emplace(spec.name, spec.role);
     if (!is_there && spec.role == Role::kWorker && !places_.MayMakeWorkers()) {
       held_[spec.name] = spec;
-      living_.emplace(spec.name, spec.role);
       Count();
       return OkStatus();
     }
@@ -123,30 +124,38 @@ Status JobFleet::Launch(const elastic::ProcessSpec& wanted) {
   }
   Status launched = pods_->Launch(spec);
   const MutexLock lock(mutex_);
-  if (launched.ok()) {
-    living_.emplace(spec.name, spec.role);
-    Count();
-  } else if (launched.code() != Code::kAlreadyExists) {
+  if (!launched.ok() && !is_there) {
+    living_.erase(spec.name);
     places_.OnGone(spec.name);
   }
+  PlaceIfKnown(spec.name);
+  Count();
   Changed();
   return launched;
+}
+
+// One that somebody else has created may have had its node before it was launched here.
+void JobFleet::PlaceIfKnown(const std::string& name) {
+  if (!pods_->NodeOf(name).empty()) {
+    places_.OnPlaced(name);
+  }
 }
 
 Status JobFleet::Stop(const std::string& name, double grace_seconds) {
   {
     const MutexLock lock(mutex_);
-    if (held_.erase(name) > 0) {
+    const bool held = held_.erase(name) > 0;
+    if (held && !pods_->Stop(name, grace_seconds).ok()) {  // nobody else has created it either
       constexpr int kTerminated = 143;
       unmade_.push_back(EndOf(name, Role::kWorker, kTerminated, elastic::ExitClass::kPreempted,
                               "it had no place yet"));
       Changed();
       return OkStatus();
     }
-  }
-  {
-    const MutexLock lock(mutex_);
     stopped_.insert(name);
+    if (held) {
+      return OkStatus();
+    }
   }
   return pods_->Stop(name, grace_seconds);
 }
@@ -262,6 +271,11 @@ void JobFleet::OnEvent(const FleetEvent& event) {
   Watcher watcher;
   {
     const MutexLock lock(mutex_);
+    const bool lives = event.kind == Kind::kStarted || event.kind == Kind::kWaiting;
+    if (lives && living_.emplace(event.name, event.role).second) {
+      places_.OnMade(event.name, event.role, false);  // by the gateway, after this fleet began
+      Count();
+    }
     if (event.kind == Kind::kExited) {
       living_.erase(event.name);
       waits_for_.erase(event.name);
@@ -330,6 +344,7 @@ void JobFleet::Proceed() {
         events.push_back(EndOf(name, spec.role, kCannotStart, elastic::ExitClass::kConfiguration,
                                launched.message()));
       }
+      PlaceIfKnown(name);
     }
     // A grant that nobody hears yet would be lost.
     if (const auto grant = watcher_ ? places_.Grant(now) : std::nullopt) {

@@ -54,6 +54,7 @@ class JobFleet final : public elastic::Fleet {
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
   void Proceed() EXCLUDES(mutex_);
   void Changed() REQUIRES(mutex_);
+  void PlaceIfKnown(const std::string& name) REQUIRES(mutex_);
 
   JobRecord& job_;
   JobStatus& status_;

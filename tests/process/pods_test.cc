@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <csignal>
 
+#include "executor/jobs/lost_jobs.h"
+#include "executor/local/job_process.pb.h"
+#include "executor/pods/first_pods.h"
+#include "executor/pods/job_objects.h"
+#include "executor/pods/pod_job.pb.h"
+#include "planner/plan.pb.h"
 #include "tests/process/pods_fixture.h"
 
 // Pods die, and jobs continue.
@@ -55,6 +61,19 @@ class PodsBeforeTheirMaster : public Pods {
     k8s::LocalKubelet::Options slow{SLUICE_BINARY, 2};
     slow.master_start = seconds;
     StartCluster(slow);
+  }
+  // For four seconds a master cannot begin its term.
+  std::jthread HoldTerms() {
+    return std::jthread([this] {
+      const Status held =
+          Open()
+              ->Execute(
+                  "DO $$ BEGIN LOCK TABLE sluice.job_terms IN ACCESS EXCLUSIVE MODE; "
+                  "PERFORM pg_sleep(4); END $$",
+                  nullptr, {})
+              .status();
+      EXPECT_TRUE(held.ok()) << held.ToString();
+    });
   }
   bool FirstPodsRun() {
     return Eventually([this] {
@@ -120,16 +139,7 @@ TEST_F(PodsBeforeTheirMaster, AFirstWorkerThatIsNotWantedEndsAndOthersFollow) {
     grant.workers = 0;
     GrantTrainingJob(OnlyTrainingJob(), grant);
     // The master reads the grant, and cannot begin yet.
-    const std::jthread holder([this] {
-      const Status held =
-          Open()
-              ->Execute(
-                  "DO $$ BEGIN LOCK TABLE sluice.job_terms IN ACCESS EXCLUSIVE MODE; "
-                  "PERFORM pg_sleep(4); END $$",
-                  nullptr, {})
-              .status();
-      EXPECT_TRUE(held.ok()) << held.ToString();
-    });
+    const std::jthread holder = HoldTerms();
     kubelet_->EndLate(std::chrono::seconds(4));
     EXPECT_TRUE(Eventually([&] { return Count(1, "workers_granted") >= 1; }));
     EXPECT_TRUE(Eventually([&] { return Count(1, "worker_drained") >= 1; }, 30))
@@ -142,6 +152,43 @@ TEST_F(PodsBeforeTheirMaster, AFirstWorkerThatIsNotWantedEndsAndOthersFollow) {
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+// A gateway that was slow: the master had found no pod, and has not launched any yet.
+TEST_F(PodsBeforeTheirMaster, FirstPodsThatComeLateAreTakenToo) {
+  FetchMasters(std::chrono::seconds(2));
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread statement([&] { status = Train("m", kSynchronous, sink); });
+    EXPECT_TRUE(FirstPodsRun());
+    const std::string& where = kubelet_->namespace_name();
+    PodJobConfig config;
+    JobSecrets secrets;
+    EXPECT_TRUE(
+        ReadJobSecret(kubelet_->client(), where, OnlyTrainingJob() + "-master", config, secrets, {})
+            .ok());
+    JobConfig job;
+    EXPECT_TRUE(
+        job.ParseFromString(catalog_->jobs().Records(1, kStatementRecord)->at(kStatementRecord)));
+    const auto again = PlanFirstPods(config, job.plan().train(), secrets.source());
+    for (const char* role : {"ps", "worker"}) {
+      for (const std::string& pod : kubelet_->Running(role)) {
+        kubelet_->Delete(pod, 1);
+      }
+    }
+    const std::jthread holder = HoldTerms();
+    EXPECT_TRUE(Eventually([&] { return Count(1, "master_started") == 1; }));
+    CreateFirstPods(kubelet_->client(), *again, {});
+    EXPECT_TRUE(FirstPodsRun());
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(kubelet_->Started("worker").size(), 1U + 2U);
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U + 2U);
+  EXPECT_EQ(Count(1, "worker_started"), 2);
+  EXPECT_EQ(Count(1, "worker_lost") + Count(1, "server_lost"), 0)
+      << ::testing::PrintToString(Events(1));
   ExpectNothingLeft();
 }
 
