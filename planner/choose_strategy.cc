@@ -285,8 +285,8 @@ int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strate
   if (batches.has_value()) {
     return *batches * unit;
   }
-  const auto whole = [](int64_t wanted, int64_t of) {
-    return std::max((wanted + of - 1) / of, int64_t{1}) * of;
+  const auto whole = [](int64_t wanted, int64_t part) {
+    return std::max((wanted + part - 1) / part, int64_t{1}) * part;
   };
   if (rows > kCountedCutRows) {
     const int64_t wanted = std::clamp(rows / kMaxSharedShards, kRowsPerShard, kMaxRowsPerShard);

@@ -338,10 +338,10 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
-  // The optimum depends on the cut of the rows, not on where the sums are computed.
   const bool trees = bound.type->family == models::ModelFamily::kTrees;  // have all rows at once
   const std::optional<int64_t> batches =
       trees ? std::nullopt : bound.attributes.Integer(kBatchesPerShard);
+  // The optimum depends on the cut of the rows, not on where the sums are computed.
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
                                               plan->optimum() ? plan::Strategy() : strategy,
                                               batches));

@@ -167,7 +167,8 @@ constexpr char kSuspended[] =
     "suspended: a job of a higher priority needs the room; it goes on from its checkpoint when "
     "there is some";
 
-constexpr char kProbed[] = "for some seconds, to measure what the others are worth to it";
+constexpr char kProbed[] =
+    "it is measured with fewer workers for some seconds, since another job could use them";
 
 // The reasons of all jobs' numbers of workers.
 void Explain(const ClusterState& state, const AutoscalerOptions& options,

@@ -69,7 +69,7 @@ struct ScalingDecision {
 // 2. the rest goes worker by worker, higher priorities first, to the job whose throughput it raises
 //    by the largest fraction, times its weight, up to its largest number or its knee: equal jobs
 //    get equal shares (proportional fairness: this maximises the sum of weight x log throughput).
-//    Whose knee may lie below what it has is tried with fewer (knee_probe.h);
+//    A job whose knee may lie below what it has is tried with fewer (knee_probe.h);
 // 3. a running worker keeps its place in preference to starting another; workers that have to go
 //    are those that lose the least: on a suspect node, with the least work open, the youngest;
 // 4. where the workers of lower priority are not enough for a job's smallest number, jobs of lower

@@ -82,15 +82,14 @@ std::optional<LimitedJob> ChooseProbe(const ClusterState& state, const Autoscale
         (tried != after.tried_at.end() && tried->second <= running[i])) {
       continue;
     }
-    const auto wants_more = [&](size_t other) {
-      return other != i && counts[other] < limits[other] &&
-             state.jobs[other].priority >= job.priority;
-    };
-    bool contended = false;
+    std::vector<size_t> want_more;  // of no lower priority
     for (size_t other = 0; other < jobs; ++other) {
-      contended = contended || wants_more(other);
+      if (other != i && counts[other] < limits[other] &&
+          state.jobs[other].priority >= job.priority) {
+        want_more.push_back(other);
+      }
     }
-    if (!contended) {
+    if (want_more.empty()) {
       continue;
     }
     const uint32_t fewer = std::max(job.min, running[i] - running[i] / 4);
@@ -98,16 +97,13 @@ std::optional<LimitedJob> ChooseProbe(const ClusterState& state, const Autoscale
     with_fewer[i] = fewer;
     SharingPlan plan(state, options, with_fewer);
     plan.Make();
-    bool used = false;
-    for (size_t other = 0; other < jobs; ++other) {
-      used = used || (wants_more(other) && plan.counts()[other] > counts[other]);
+    if (std::none_of(want_more.begin(), want_more.end(),
+                     [&](size_t other) { return plan.counts()[other] > counts[other]; })) {
+      return std::nullopt;
     }
-    if (used) {
-      after.tried_at[job.name] = running[i];
-      after.running = KneeProbe{job.name, fewer, now};
-      return LimitedJob{i, fewer};
-    }
-    return std::nullopt;
+    after.tried_at[job.name] = running[i];
+    after.running = KneeProbe{job.name, fewer, now};
+    return LimitedJob{i, fewer};
   }
   return std::nullopt;
 }

@@ -113,17 +113,6 @@ Status CreateSecret(k8s::ApiClient& client, const JobPlace& place, const NewJob&
   return k8s::CreateAll(client, {{k8s::kSecrets, place.namespace_name, secret}}, stop).at(0).status;
 }
 
-// Also plans the pods that have to do with the same.
-Result<FirstPods> CreateSecretFor(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
-                                  const KeptJob::Job& names, const k8s::Object& service,
-                                  const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const PodJobConfig master, MasterConfig(place, job, names, service));
-  ASSIGN_OR_RETURN(FirstPods first,
-                   PlanFirstPods(master, job.config.plan().train(), job.secrets.source()));
-  RETURN_IF_ERROR(CreateSecret(client, place, job, names, master, stop));
-  return first;
-}
-
 void DeleteObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
                    const KeptJob::Job& made) {
   std::vector<k8s::Deletion> deletions;
@@ -155,12 +144,16 @@ Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
           stop)
           .at(0);
   made.service_uid = service.object.uid;
+  const Result<PodJobConfig> master = service.ok() ? MasterConfig(place, job, made, service.object)
+                                                   : Result<PodJobConfig>(service.status);
   Result<FirstPods> first_pods =
-      service.ok() ? CreateSecretFor(client, place, job, made, service.object, stop)
-                   : Result<FirstPods>(service.status);
-  if (!first_pods.ok()) {
+      master.ok() ? PlanFirstPods(*master, job.config.plan().train(), job.secrets.source())
+                  : Result<FirstPods>(master.status());
+  const Status status =
+      first_pods.ok() ? CreateSecret(client, place, job, made, *master, stop) : first_pods.status();
+  if (!status.ok()) {
     DeleteObjects(client, place, job, made);
-    return first_pods.status();
+    return status;
   }
   return BegunJob{std::move(made), *std::move(first_pods)};
 }

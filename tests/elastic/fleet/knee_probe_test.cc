@@ -62,7 +62,7 @@ TEST_F(KneeProbeTest, WorkersBeyondAKneeThatNobodyHasSeenGoToWhoUsesThem) {
   EXPECT_EQ(cluster_.Workers(0), 9);
   EXPECT_EQ(cluster_.Workers(1), 13);
   EXPECT_EQ(decision.targets[0].reason,
-            "for some seconds, to measure what the others are worth to it");
+            "it is measured with fewer workers for some seconds, since another job could use them");
   for (int i = 0; i < 20; ++i) {
     decision = TenSeconds();
   }
