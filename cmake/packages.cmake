@@ -15,6 +15,7 @@ find_package(yaml-cpp REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
 pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 
 # These two have no package file. libxgboost is loaded when it is needed (models/trees/xgboost_library.cc).
 find_library(PG_QUERY_LIBRARY pg_query REQUIRED)

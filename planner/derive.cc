@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <re2/re2.h>
 
 #include <algorithm>
-#include <regex>
 #include <set>
 #include <utility>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Kind = ColumnSpec::Kind;
 
-// Limits for a pattern and the names it is tried on: both come from users.
+// An error repeats the pattern.
 constexpr size_t kLongestPattern = 1000;
 
 const ColumnSpec* CrossIn(const ColumnSpec& spec) {
@@ -68,24 +68,21 @@ Result<std::vector<size_t>> Resolver::Matches(const ColumnSpec& pattern) const {
   if (pattern.name.size() > kLongestPattern) {
     return no_match();
   }
-  std::vector<size_t> found;
-  try {  // std::regex throws exceptions
-    auto flags = std::regex::ECMAScript | std::regex::icase;
-#ifdef __GLIBCXX__
-    flags |= std::regex_constants::__polynomial;  // prevents patterns that take exponential time
-#endif
-    const std::regex expression(pattern.name, flags);
-    for (size_t i = 0; i < input_.schema.columns.size(); ++i) {
-      const std::string& name = input_.schema.columns[i].name;
-      if (input_.excluded[i].empty() && name.size() <= kLongestPattern &&
-          std::regex_match(name, expression)) {
-        found.push_back(i);
-      }
-    }
-  } catch (const std::regex_error&) {
-    return InvalidArgument(fmt::format("'{}' in COLUMN is not a regular expression", pattern.name))
+  re2::RE2::Options options(re2::RE2::Quiet);
+  options.set_case_sensitive(false);
+  const re2::RE2 expression(pattern.name, options);
+  if (!expression.ok()) {
+    return InvalidArgument(fmt::format("'{}' in COLUMN is not a regular expression: {}",
+                                       pattern.name, expression.error()))
         .At(pattern.span)
         .Hint("a quoted name is one; write a plain name without quotes");
+  }
+  std::vector<size_t> found;
+  for (size_t i = 0; i < input_.schema.columns.size(); ++i) {
+    if (input_.excluded[i].empty() &&
+        re2::RE2::FullMatch(input_.schema.columns[i].name, expression)) {
+      found.push_back(i);
+    }
   }
   if (found.empty()) {
     return no_match();

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <re2/re2.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
@@ -247,8 +247,8 @@ void QuoteIdent(sqlite3_context* context, int /*count*/, sqlite3_value** argumen
   Answer(context, plain ? std::string(name) : QuoteName(name));
 }
 
-void FreeRegex(void* compiled) {
-  std::default_delete<std::regex>()(static_cast<std::regex*>(compiled));
+void FreePattern(void* compiled) {
+  std::default_delete<re2::RE2>()(static_cast<re2::RE2*>(compiled));
 }
 
 bool IsPlain(std::string_view text) {
@@ -278,28 +278,19 @@ void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) 
     sqlite3_result_int(context, *matches ? 1 : 0);
     return;
   }
-  try {
-    auto* compiled = static_cast<std::regex*>(sqlite3_get_auxdata(context, 0));
-    std::unique_ptr<std::regex> made;
-    if (compiled == nullptr) {
-      // Breadth first: "(a+)+$" takes no longer than others, but nothing refers back to a group.
-      made = std::make_unique<std::regex>(
-          std::string(TextOf(arguments[0])),
-          std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
-      compiled = made.get();
-    }
-    const std::string text(TextOf(arguments[1]));
-    constexpr size_t kLongest = 10'000;  // nothing interrupts a search
-    if (text.size() > kLongest) {
-      sqlite3_result_error(context, "the text is too long for a regular expression", -1);
-      return;
-    }
-    sqlite3_result_int(context, std::regex_search(text, *compiled) ? 1 : 0);
-    if (made != nullptr) {
-      sqlite3_set_auxdata(context, 0, made.release(), FreeRegex);
-    }
-  } catch (const std::regex_error&) {
+  auto* compiled = static_cast<re2::RE2*>(sqlite3_get_auxdata(context, 0));
+  std::unique_ptr<re2::RE2> made;
+  if (compiled == nullptr) {
+    made = std::make_unique<re2::RE2>(TextOf(arguments[0]), re2::RE2::Quiet);
+    compiled = made.get();
+  }
+  if (!compiled->ok()) {
     sqlite3_result_error(context, "invalid regular expression", -1);
+    return;
+  }
+  sqlite3_result_int(context, re2::RE2::PartialMatch(TextOf(arguments[1]), *compiled) ? 1 : 0);
+  if (made != nullptr) {
+    sqlite3_set_auxdata(context, 0, made.release(), FreePattern);
   }
 }
 

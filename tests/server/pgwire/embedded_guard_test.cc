@@ -69,6 +69,24 @@ TEST_F(EmbeddedGuardTest, AVacuumThatWasPreparedEarlierRuns) {
   EXPECT_EQ(GoOn(*server_)[3], "CommandComplete VACUUM");
 }
 
+// A matcher that goes back, or into itself, would overflow its stack, or take for ever.
+TEST_F(EmbeddedGuardTest, NoPatternEndsTheSession) {
+  const std::string many(40'000, '(');
+  for (const std::string& pattern :
+       {many, "(a*)*" + many, std::string(many.size(), '*'),
+        std::string("(((a{1,1000}){1,1000}){1,1000})"), std::string("\\1")}) {
+    EXPECT_EQ(First("SELECT relname FROM pg_class WHERE relname ~ '" + pattern + "'"),
+              "ErrorResponse 42000 | invalid regular expression")
+        << pattern.substr(0, 40);
+  }
+  const std::string balanced = many + std::string(many.size(), ')');
+  EXPECT_FALSE(First("SELECT relname FROM pg_class WHERE relname ~ '" + balanced + "'").empty());
+  EXPECT_EQ(First("SELECT count(*) FROM t WHERE replace(hex(zeroblob(500000)), '0', 'a') REGEXP "
+                  "'^(a|aa)+$'"),
+            "RowDescription count 20");
+  EXPECT_EQ(Ask(*server_, "SELECT a FROM t")[1], "DataRow 1");
+}
+
 TEST_F(EmbeddedGuardTest, NoPragmasThatHarm) {
   for (const char* sql : {
            "PRAGMA writable_schema = 1",
