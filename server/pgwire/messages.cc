@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include "server/pgwire/message_bytes_internal.h"
 #include "server/pgwire/values.h"
 
@@ -97,6 +98,14 @@ Result<StartupMessage> ReadStartup(std::string_view body) {
     const std::string_view name = reader.String();
     if (name.empty()) {
       break;
+    }
+    // The server goes by the last one: who has proved to be the first would be the second there.
+    const bool again =
+        std::any_of(startup.parameters.begin(), startup.parameters.end(),
+                    [name](const auto& parameter) { return parameter.first == name; });
+    if (again && (name == "user" || name == "database")) {
+      return Status(Code::kInvalidArgument, fmt::format("the startup packet names {} twice", name))
+          .SqlState("08P01");
     }
     startup.parameters.emplace_back(name, reader.String());
   }

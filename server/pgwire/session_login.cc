@@ -285,7 +285,7 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
     RefuseInWords(outcome.refusal);
     return;
   }
-  if (house_.client_login == ClientLogin::kPassword && !outcome.login->asked()) {
+  if (house_.client_login != ClientLogin::kTrusted && !outcome.login->asked()) {
     // "trust", "peer" or "ident" in its pg_hba.conf: it did not verify who the user is.
     Refuse(Status(Code::kPermissionDenied,
                   fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "

@@ -41,6 +41,20 @@ TEST_F(HostileClientTest, NobodyIsOwedMuchBeforeLogin) {
   EXPECT_EQ(Psql("SELECT 1;", "-Atq").output, "1\n");
 }
 
+TEST_F(HostileClientTest, NobodyIsTwoUsers) {
+  Start();
+  for (const char* const name : {"user", "database"}) {
+    for (const char* const first : {"", "postgres"}) {
+      const RawClient client(port_);
+      std::string startup;
+      AppendStartup(startup, {server::pgwire::kProtocol3,
+                              {{name, first}, {name, "postgres"}, {"user", "postgres"}}});
+      client.Send(startup);
+      EXPECT_THAT(client.ReadAll(), HasSubstr(fmt::format("names {} twice", name)));
+    }
+  }
+}
+
 TEST_F(HostileClientTest, NewerClientsAreToldWhatIsSpoken) {
   Start();
   const RawClient client(port_);
