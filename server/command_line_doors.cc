@@ -59,7 +59,17 @@ void AddSetup(CLI::App& app, CommandLine& line) {
   CLI::App* setup = app.add_subcommand(
       "setup", "Print what a superuser runs in the database for a gateway with --auth scram");
   AddCommon(*setup, line.common);
-  setup->callback([&line] { line.run = [&line] { return WithConfig(line.common, RunSetup); }; });
+  setup
+      ->add_option("--adopt", line.adopting_role,
+                   "print instead what gives this role schema sluice, which another login created")
+      ->type_name("ROLE");
+  setup->callback([&line] {
+    line.run = [&line] {
+      return WithConfig(line.common, [&line](const Config& config) {
+        return line.adopting_role.empty() ? RunSetup(config) : RunAdoption(line.adopting_role);
+      });
+    };
+  });
 }
 
 void AddPassword(CLI::App& app, CommandLine& line) {

@@ -25,6 +25,7 @@ struct CommandLine {
   CommonFlags common;
   SqlOptions sql;
   bool print_config = false;
+  std::string adopting_role;  // of setup
   PasswordOptions password;
   SampleOptions sample;
   LoadOptions load;

@@ -28,6 +28,8 @@ int RunController(const Config& config);
 
 // Prints the statements that a superuser runs before a gateway may use SCRAM.
 int RunSetup(const Config& config);
+// Prints the statements with which a superuser gives schema sluice to `role`.
+int RunAdoption(const std::string& role);
 
 struct PasswordOptions {
   std::string name;

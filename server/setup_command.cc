@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "catalog/store/adoption.h"
 #include "server/commands.h"
 #include "server/config/terminal.h"
 #include "server/gateway/gateway.h"
@@ -14,6 +15,11 @@ int RunSetup(const Config& config) {
     return kExitUsage;
   }
   std::fputs(statements->c_str(), stdout);
+  return kExitOk;
+}
+
+int RunAdoption(const std::string& role) {
+  std::fputs(catalog::AdoptionScript(role).c_str(), stdout);
   return kExitOk;
 }
 

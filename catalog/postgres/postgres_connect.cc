@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -14,6 +15,7 @@
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/source_url.h"
+#include "catalog/sql/search_path.h"
 #include "catalog/sql/sqlstate.h"
 
 // Opening a connection, and the errors when that fails.
@@ -36,7 +38,19 @@ constexpr std::string_view kShortTransactions =
 constexpr std::string_view kOurTexts =
     " -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex";
 
-constexpr std::string_view kNoSearchPath = " -c search_path=";
+constexpr std::string_view kSearchPath = " -c search_path=";
+
+// A value of the option -c, which ends at an unescaped space.
+std::string OptionText(std::string_view value) {
+  std::string escaped;
+  for (const char c : value) {
+    if (c == ' ' || c == '\\') {
+      escaped += '\\';
+    }
+    escaped += c;
+  }
+  return escaped;
+}
 
 bool IsLoopback(std::string_view host) {
   return host.empty() || host.front() == '/' || host == "localhost" || host == "::1" ||
@@ -48,6 +62,7 @@ struct ConnectionSettings {
   std::string port;
   std::string options;  // from the URL; ours are appended
   bool has_ssl_mode = false;
+  std::optional<std::string> search_path = {};  // instead of the login's own
 };
 
 // True if PGSSLMODE or a service file configures TLS; libpq knows where to look.
@@ -127,7 +142,9 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
     options += kOurTexts;
   }
   if (use == ConnectionUse::kCatalog) {
-    options += kNoSearchPath;
+    options += kSearchPath;
+  } else if (settings.search_path.has_value()) {
+    options += std::string(kSearchPath) + OptionText(*settings.search_path);
   }
   options += use == ConnectionUse::kCatalog ? kShortTransactions : kLongTransactions;
   add("options", options.c_str());
@@ -254,6 +271,18 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
   return refused;
 }
 
+// The search_path that a login named like an own schema has to begin with, so that RESET and
+// DISCARD ALL restore it, too; nullopt: it has that already.
+Result<std::optional<std::string>> PathWithoutOwnSchema(PostgresConnection& connection) {
+  ASSIGN_OR_RETURN(const PostgresResult rows, connection.Ask(kSearchPathOfLogin));
+  if (PQntuples(rows.get()) == 0) {
+    return std::optional<std::string>();
+  }
+  const std::string_view path = PostgresText(rows.get(), 0, 0);
+  std::string other = WithoutSchemaOfUser(path);
+  return other == path ? std::nullopt : std::optional<std::string>(std::move(other));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Borrow(
@@ -271,10 +300,17 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Borrow(
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
     const PostgresAddress& address, const std::stop_token& stop, ConnectionUse use) {
-  ASSIGN_OR_RETURN(const ConnectionSettings settings, ReadSettings(address.url));
+  ASSIGN_OR_RETURN(ConnectionSettings settings, ReadSettings(address.url));
   std::unique_ptr<PostgresConnection> connection(
       new PostgresConnection(StartConnection(address, settings, use)));
   RETURN_IF_ERROR(connection->Finish(stop));
+  if (use != ConnectionUse::kCatalog && IsOwnSchema(PQuser(connection->handle()))) {
+    ASSIGN_OR_RETURN(settings.search_path, PathWithoutOwnSchema(*connection));
+    if (settings.search_path.has_value()) {
+      connection.reset(new PostgresConnection(StartConnection(address, settings, use)));
+      RETURN_IF_ERROR(connection->Finish(stop));
+    }
+  }
   if (address.must_ask && PQconnectionUsedPassword(connection->handle()) == 0) {
     // "trust", "peer" or "ident" in its pg_hba.conf: the server believed the user name without a
     // check.

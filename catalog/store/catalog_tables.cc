@@ -290,7 +290,27 @@ Status CatalogTables::MakeSchema(SqlSession& session) {
           .Hint("let an administrator run CREATE SCHEMA sluice AUTHORIZATION <role>");
     }
   }
+  RETURN_IF_ERROR(CheckNoOtherTables(session));
   return CheckOwners(session);
+}
+
+// A role may have had a schema of this name before Sluice came.
+Status CatalogTables::CheckNoOtherTables(SqlSession& session) {
+  ASSIGN_OR_RETURN(
+      const SqlRows others,
+      session.Query("SELECT c.relname::text FROM pg_class c WHERE c.relnamespace ="
+                    " to_regnamespace('sluice') AND c.relkind IN ('r', 'v', 'm', 'p', 'f')"
+                    " AND to_regclass('sluice.model_versions') IS NULL ORDER BY 1 LIMIT 1",
+                    {}));
+  if (others.empty()) {
+    return OkStatus();
+  }
+  return Status(Code::kAlreadyExists,
+                fmt::format("schema sluice, where models and jobs are stored, holds other tables, "
+                            "such as {}",
+                            TextCell(others[0][0])))
+      .SqlState("42P06")
+      .Hint("rename it before the first training: ALTER SCHEMA sluice RENAME TO ...");
 }
 
 // The owner of a table may add a trigger, which runs with the rights of the writing role; the owner
@@ -302,7 +322,9 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
   ASSIGN_OR_RETURN(
       const SqlRows strangers,
       session.Query(
-          "SELECT r.rolname::text FROM pg_roles r WHERE NOT r.rolsuper AND r.rolname <>"
+          "SELECT r.rolname::text, quote_ident(session_user::text),"
+          " quote_ident(current_database()::text) FROM pg_roles r WHERE NOT r.rolsuper AND "
+          "r.rolname <>"
           " session_user AND r.oid IN (SELECT n.nspowner FROM"
           " pg_namespace n WHERE n.nspname = 'sluice' UNION SELECT c.relowner FROM pg_class c JOIN"
           " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
@@ -320,9 +342,9 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
                             "this login run anything there",
                             owner))
       .SqlState("42501")
-      .Hint(fmt::format("log in as {}; or make the schema and its tables your own: ALTER SCHEMA "
-                        "sluice OWNER TO ...",
-                        owner));
+      .Hint(fmt::format("log in as {}; or let a superuser give you the schema and its tables: "
+                        "sluice setup --adopt {} | psql -d {}",
+                        owner, TextCell(strangers[0][1]), TextCell(strangers[0][2])));
 }
 
 // Another process may have done so before we had the lock.

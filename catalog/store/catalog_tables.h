@@ -40,6 +40,8 @@ class CatalogTables {
   Status MakeSchema(SqlSession& session);
   // 42501: another role could add to what a superuser would do there.
   Status CheckOwners(SqlSession& session);
+  // 42P06: the schema was made for something else.
+  static Status CheckNoOtherTables(SqlSession& session);
   Status GiveRights(SqlSession& session);
   Status MakeStageSchema(SqlSession& session);
 

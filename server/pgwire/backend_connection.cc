@@ -61,6 +61,10 @@ void BackendConnection::Start(StartupMessage startup, BackendSecret secret, Then
   startup_ = std::move(startup);
   secret_ = std::move(secret);
   then_ = std::move(then);
+  Dial();
+}
+
+void BackendConnection::Dial() {
   if (upstream_.local_socket()) {
     ConnectUnix(upstream_, [this](int descriptor) {
       if (descriptor < 0) {
@@ -136,8 +140,7 @@ void BackendConnection::Connected(int descriptor) {
 void BackendConnection::LogIn() {
   const bool private_line =
       channel_->tls() || upstream_.local_socket() || IsLoopback(upstream_.host);
-  login_ = std::make_unique<BackendLogin>(std::move(startup_), std::move(secret_), private_line,
-                                          RandomToken());
+  login_ = std::make_unique<BackendLogin>(startup_, secret_, private_line, RandomToken());
   Send(login_->Begin());
   WaitToRead();
 }
@@ -172,7 +175,9 @@ void BackendConnection::Read() {
       TakeTlsAnswer(bytes);
       return;  // which waits for more
     }
-    Take(bytes);
+    if (!Take(bytes)) {
+      return;
+    }
   }
   WaitToRead();
 }
@@ -190,7 +195,8 @@ void BackendConnection::TakeTlsAnswer(std::string_view bytes) {
   }
 }
 
-void BackendConnection::Take(std::string_view bytes) {
+// False: nothing more is to be read here.
+bool BackendConnection::Take(std::string_view bytes) {
   if (channel_->tls() && !bound_) {
     bound_ = true;
     if (std::optional<std::string> channel = PeerEndPoint(channel_->ssl())) {
@@ -200,19 +206,27 @@ void BackendConnection::Take(std::string_view bytes) {
   const Result<std::string> answer = login_->FromServer(bytes);
   if (!answer.ok()) {
     End({answer.status(), ""});
-    return;
+    return false;
   }
   switch (login_->state()) {
     case BackendLogin::State::kUnderWay:
       Send(*answer);
-      break;
+      return true;
     case BackendLogin::State::kRefused:
       End({OkStatus(), login_->refusal()});
-      break;
+      return false;
+    case BackendLogin::State::kMisled:
+      startup_ = login_->other_startup();
+      channel_->Close();
+      login_.reset();
+      bound_ = false;
+      Dial();
+      return false;
     case BackendLogin::State::kReady:
       End({OkStatus(), "", std::move(channel_), std::move(login_)});
-      break;
+      return false;
   }
+  return false;
 }
 
 // These messages fit into a socket's buffer, even with TLS's overhead.

@@ -37,13 +37,14 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   void Close();
 
  private:
+  void Dial();
   void ConnectTo(std::vector<boost::asio::ip::tcp::endpoint> addresses);
   void Connected(int descriptor);
   void LogIn();
   void WaitToRead();
   void WaitToSend();
   void Read();
-  void Take(std::string_view bytes);
+  bool Take(std::string_view bytes);
   void TakeTlsAnswer(std::string_view bytes);
   void Send(std::string_view bytes);
   void CannotConnect(std::string_view why);

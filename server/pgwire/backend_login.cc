@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/sql/search_path.h"
 #include "server/pgwire/password.h"
 
 namespace sluice::server::pgwire {
@@ -68,6 +69,9 @@ Result<std::string> BackendLogin::FromServer(std::string_view bytes) {
 }
 
 Result<std::string> BackendLogin::Take(char type, std::string_view body, std::string_view whole) {
+  if (asks_path_ && type != 'E') {
+    return TakePath(type, body);
+  }
   BodyReader reader(body);
   switch (type) {
     case 'R':
@@ -89,12 +93,45 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
       process_ = reader.Uint32();
       key_ = reader.Uint32();
       return std::string();
-    case 'Z':
-      state_ = State::kReady;
-      return std::string();
+    case 'Z': {
+      asks_path_ = catalog::IsOwnSchema(startup_.Find("user"));
+      std::string question;
+      if (asks_path_) {
+        AppendQuery(question, catalog::kSearchPathOfLogin);
+      } else {
+        state_ = State::kReady;
+      }
+      return question;
+    }
     default:
       return NotPostgres();
   }
+}
+
+// The answer to the question for the search_path: at most one row of one text.
+Result<std::string> BackendLogin::TakePath(char type, std::string_view body) {
+  if (type == 'D') {
+    BodyReader reader(body);
+    reader.Uint16();
+    const std::string_view path = reader.Bytes(reader.Uint32());
+    if (!reader.at_end()) {
+      return NotPostgres();
+    }
+    std::string other = catalog::WithoutSchemaOfUser(path);
+    if (other != path) {
+      other_path_ = std::move(other);
+    }
+  } else if (type == 'Z') {
+    state_ = other_path_.has_value() ? State::kMisled : State::kReady;
+  }
+  return std::string();
+}
+
+StartupMessage BackendLogin::other_startup() const {
+  StartupMessage startup = startup_;
+  std::erase_if(startup.parameters, [](const auto& given) { return given.first == "search_path"; });
+  startup.parameters.emplace_back("search_path", other_path_.value_or(""));
+  return startup;
 }
 
 Result<std::string> BackendLogin::Authenticate(std::string_view body) {

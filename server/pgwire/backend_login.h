@@ -22,13 +22,15 @@ struct BackendSecret {
 
 // Logs in to a back end as the user: from the start-up message to the first ReadyForQuery. Answers
 // every request that a password can answer: SCRAM-SHA-256, MD5, the clear password (LDAP, PAM),
-// none. With keys it answers SCRAM-SHA-256 only. Pure; belongs to one thread.
+// none. With keys it answers SCRAM-SHA-256 only. A login that is named like a schema of Sluice is
+// also asked for its search_path (catalog/sql/search_path.h). Pure; belongs to one thread.
 class BackendLogin {
  public:
   enum class State {
     kUnderWay,
     kReady,
     kRefused,  // in the server's words
+    kMisled,  // "$user" in its search_path is a schema of Sluice: log in again with other_startup()
   };
 
   // `startup`: as the client sent it. `private_line`: the connection is private, so that the clear
@@ -47,6 +49,8 @@ class BackendLogin {
   State state() const { return state_; }
   // Whether the server asked for a proof that the user knows the password.
   bool asked() const { return asked_; }
+  // kMisled: what to log in again with.
+  StartupMessage other_startup() const;
   // kRefused: the server's whole ErrorResponse.
   const std::string& refusal() const { return refusal_; }
   // kReady: the server's parameters and notices, as messages for the client.
@@ -57,6 +61,7 @@ class BackendLogin {
 
  private:
   Result<std::string> Take(char type, std::string_view body, std::string_view whole);
+  Result<std::string> TakePath(char type, std::string_view body);
   Result<std::string> Authenticate(std::string_view body);
   Result<std::string> BeginScram(BodyReader& reader);
 
@@ -67,6 +72,8 @@ class BackendLogin {
   const std::string nonce_;
   std::unique_ptr<ScramClient> scram_;
   State state_ = State::kUnderWay;
+  bool asks_path_ = false;                 // logged in, and waits for its search_path
+  std::optional<std::string> other_path_;  // to be used instead
   bool asked_ = false;
   std::string held_;
   std::string refusal_;
