@@ -8,6 +8,7 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
 }
 
 Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_view /*statement*/,
+                                    bool /*reads_once*/,
                                     std::stop_token /*stop*/) {
   return Unimplemented("this database has no sessions that could be borrowed");
 }

@@ -27,7 +27,7 @@ class TableLoader;
 struct ColumnStatistics {
   bool exact = false;  // computed over every row
   double null_fraction = 0;
-  double distinct = 0;     // estimated number of distinct values, NULL not counted
+  double distinct = 0;  // estimated number of distinct values, NULL not counted
   // There may be as many: rare values are hardly ever sampled. At least `distinct`, where known.
   double distinct_at_most = 0;
   bool has_range = false;  // numeric, boolean and timestamp columns
@@ -205,10 +205,11 @@ class DataSource {
   virtual Status BeginStatement(std::string_view statement, std::stop_token stop);
   // The same if the session belongs to another component: its state is read from its own
   // connection. What other connections cannot see is read and written through it, so an open
-  // transaction and temporary tables are not refused (25P02 if the transaction has failed). 0A000:
-  // not PostgreSQL.
+  // transaction and temporary tables are not refused (25P02 if the transaction has failed). So is
+  // a select of few rows, by the database's estimate, if the statement `reads_once`: in this
+  // process, from its first row to its last. 0A000: not PostgreSQL.
   virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
-                                  std::stop_token stop);
+                                  bool reads_once, std::stop_token stop);
   // The session state that the current statement needs, for a source of another process, which
   // begins the statement by BeginStatementWith. To be called once it is known what the statement
   // reads. 25001: the session is inside a transaction; 0A000: only the session itself can run it,

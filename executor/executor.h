@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -36,6 +37,11 @@ class ResultSink {
   virtual void OutlivesClient(int64_t job);
 };
 
+// Models that were used lately, loaded (executor/scoring/scorer_cache.h); shared by the statements
+// of a gateway.
+class ScorerCache;
+std::shared_ptr<ScorerCache> MakeScorerCache();
+
 struct Context {
   catalog::DataSource& source;  // the user's data, on connections logged in as the user
   catalog::Catalog& catalog;    // models and jobs, for that user
@@ -60,6 +66,9 @@ struct Context {
 
   // Folder for checkpoints of jobs that are taken over; nullopt: anywhere; "": not allowed.
   std::optional<std::string> checkpoint_root = {};
+
+  // Where PREDICT and EVALUATE find a model that is loaded already; null: nowhere.
+  std::shared_ptr<ScorerCache> scorers = {};
 
   // Memory that the statement may use: the cluster's --memory-limit, or the machine's.
   int64_t memory_bytes() const;

@@ -20,6 +20,7 @@ void PostgresDatabase::BeginStatement(SessionSettings settings, std::stop_token 
   MutexLock lock(mutex_);
   settings_ = std::move(settings);
   through_session_.clear();
+  few_rows_.reset();
   stop_ = std::move(stop);
 }
 
@@ -83,6 +84,17 @@ void PostgresDatabase::ReadThroughSession(std::string reason) {
     through_session_ = std::move(reason);
     notices_.Add("NOTICE: the rows are read through this session: " + through_session_);
   }
+}
+
+void PostgresDatabase::ReadFewThroughSession(int64_t rows) {
+  MutexLock lock(mutex_);
+  through_session_ = "it has few rows";
+  few_rows_ = rows;
+}
+
+std::optional<int64_t> PostgresDatabase::few_rows() {
+  MutexLock lock(mutex_);
+  return few_rows_;
 }
 
 std::string PostgresDatabase::through_session() {

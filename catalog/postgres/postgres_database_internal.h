@@ -68,8 +68,12 @@ class PostgresDatabase {
   Result<PostgresPool::Lease> TakeBorrowed();
   // From now on the statement's selects are read on the session's own connection, for `reason`.
   void ReadThroughSession(std::string reason);
+  // The same for a select of about so few rows, which nobody need be told.
+  void ReadFewThroughSession(int64_t rows);
   // That reason; "" if they are not.
   std::string through_session();
+  // Of ReadFewThroughSession; nullopt: it was not called.
+  std::optional<int64_t> few_rows();
   // The rows of a select that goes through the session, read once for the whole statement.
   // `copies`: with their CopiedColumns.
   Result<std::shared_ptr<const SpooledSelect>> Spooled(
@@ -89,6 +93,7 @@ class PostgresDatabase {
   Mutex mutex_;
   SessionSettings settings_ GUARDED_BY(mutex_);
   std::string through_session_ GUARDED_BY(mutex_);
+  std::optional<int64_t> few_rows_ GUARDED_BY(mutex_);
   std::stop_token stop_ GUARDED_BY(mutex_);
   PostgresPool pool_;  // the connections of both send notices
   PostgresPool users_pool_;

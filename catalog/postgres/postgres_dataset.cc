@@ -163,6 +163,9 @@ Result<std::unique_ptr<Dataset>> HoldPostgresDataset(PostgresDatabase& database,
 Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
                                         const DatasetOptions& options) {
   const std::string through = database.through_session();
+  if (const std::optional<int64_t> few = database.few_rows()) {
+    return CutEstimate{"through the session: " + through, *few, 1};
+  }
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
   ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*connection, trimmed));

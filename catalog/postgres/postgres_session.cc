@@ -31,9 +31,10 @@ constexpr std::string_view kOurOwn[] = {"client_encoding",
 
 // In milliseconds, in whatever unit it was SET.
 constexpr std::string_view kTimeout =
-    "SELECT s.setting FROM pg_catalog.pg_settings AS s"
+    "SELECT CASE WHEN pg_catalog.current_setting('statement_timeout') OPERATOR(pg_catalog.=) '0'"
+    " THEN '0' ELSE (SELECT s.setting FROM pg_catalog.pg_settings AS s"  // which takes 1 ms
     " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout'"
-    " AND s.source OPERATOR(pg_catalog.=) 'session'";
+    " AND s.source OPERATOR(pg_catalog.=) 'session') END";
 
 // Every name is schema-qualified, because the user controls search_path and its operators.
 constexpr std::string_view kCapture =
@@ -136,14 +137,18 @@ class RolledBack {
 
 }  // namespace
 
+Result<std::chrono::milliseconds> StatementTimeout(PostgresConnection& session) {
+  ASSIGN_OR_RETURN(const PostgresResult timeout, session.Ask(kTimeout));
+  return std::chrono::milliseconds(PQgetisnull(timeout.get(), 0, 0) == 0
+                                       ? PostgresInteger(timeout.get(), 0, 0)
+                                       : 0);
+}
+
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names) {
   CapturedSession captured;
   const RolledBack rolled_back(session);
   RETURN_IF_ERROR(session.Begin("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
-  ASSIGN_OR_RETURN(const PostgresResult timeout, session.Ask(kTimeout));
-  if (PQntuples(timeout.get()) > 0) {
-    captured.statement_timeout = std::chrono::milliseconds(PostgresInteger(timeout.get(), 0, 0));
-  }
+  ASSIGN_OR_RETURN(captured.statement_timeout, StatementTimeout(session));
   // It limits the statement as a whole, not our own queries.
   RETURN_IF_ERROR(session.Run("SET LOCAL statement_timeout = 0"));
   ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));

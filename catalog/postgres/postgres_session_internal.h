@@ -44,6 +44,8 @@ struct CapturedSession {
   bool has_temporary = false;  // tables, views, sequences or types of this session only
 };
 
+// The time limit that was SET in the session; 0: none.
+Result<std::chrono::milliseconds> StatementTimeout(PostgresConnection& session);
 // `session` is the session's own connection, outside a transaction. An error names the state that
 // cannot be replayed (0A000).
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names);

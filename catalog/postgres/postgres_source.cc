@@ -16,6 +16,10 @@
 namespace sluice::catalog {
 namespace {
 
+// Reading so few rows takes less time than what lets other connections read them. Below the
+// server's guess for a function of which it knows nothing (1,000).
+constexpr int64_t kFewRows = 100;
+
 class PostgresSource final : public DataSource {
  public:
   explicit PostgresSource(const SourceUrl& url)
@@ -51,6 +55,7 @@ class PostgresSource final : public DataSource {
 
   Status BeginStatement(std::string_view statement, std::stop_token stop) override {
     MutexLock lock(session_mutex_);
+    captures_later_ = false;
     database_.EndStatement();
     database_.notices().Clear();
     if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
@@ -75,7 +80,7 @@ class PostgresSource final : public DataSource {
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();
   }
-  Status BeginStatementIn(const SessionLink& link, std::string_view statement,
+  Status BeginStatementIn(const SessionLink& link, std::string_view statement, bool reads_once,
                           std::stop_token stop) override {
     MutexLock lock(session_mutex_);
     database_.EndStatement();
@@ -86,13 +91,24 @@ class PostgresSource final : public DataSource {
     if (session->TransactionFailed()) {
       return CheckNoPostgresTransaction(*session);
     }
-    SettingNames names;
-    names.Add(statement);
-    ASSIGN_OR_RETURN(captured_, CaptureSession(*session, names));
-    database_.BeginStatement(captured_.settings, std::move(stop));
+    names_.Clear();
+    names_.Add(statement);
+    if (!reads_once) {
+      return Capture(*session, std::move(stop));
+    }
+    captured_ = CapturedSession();
+    ASSIGN_OR_RETURN(captured_.statement_timeout, StatementTimeout(*session));
+    database_.BeginStatement({}, std::move(stop));
+    captures_later_ = true;
     return OkStatus();
   }
   Result<StatementSession> ExportSession() override {
+    {
+      MutexLock lock(session_mutex_);
+      if (captures_later_) {
+        RETURN_IF_ERROR(ReadOnOtherConnections());
+      }
+    }
     const Status no_transaction = CheckNoTransaction();
     if (!no_transaction.ok()) {
       return no_transaction;
@@ -136,7 +152,11 @@ class PostgresSource final : public DataSource {
     return captured_.statement_timeout;
   }
   std::vector<std::string> TakeNotices() override { return database_.notices().TakeLast(); }
-  void EndStatement() override { database_.EndStatement(); }
+  void EndStatement() override {
+    MutexLock lock(session_mutex_);
+    captures_later_ = false;
+    database_.EndStatement();
+  }
   Status CheckNoTransaction() override {
     MutexLock lock(session_mutex_);
     if (database_.has_borrowed()) {
@@ -271,9 +291,34 @@ class PostgresSource final : public DataSource {
                             : described.status();
   }
 
+  // The state of the session, for the connections that read and write for it.
+  Status Capture(PostgresConnection& session, std::stop_token stop) REQUIRES(session_mutex_) {
+    captures_later_ = false;
+    ASSIGN_OR_RETURN(captured_, CaptureSession(session, names_));
+    database_.BeginStatement(captured_.settings, std::move(stop));
+    return OkStatus();
+  }
+  // Of a statement that could have read few rows through the session.
+  Status ReadOnOtherConnections() REQUIRES(session_mutex_) {
+    ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+    return Capture(*session, database_.stop());
+  }
+
   // What only the session's own connection has cannot be read on others.
   Status CheckNothingOfSession(std::string_view select) {
     MutexLock lock(session_mutex_);
+    if (captures_later_) {
+      {
+        ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+        ASSIGN_OR_RETURN(const std::optional<int64_t> rows,
+                         EstimateRows(*session, TrimStatement(select, Dialect::kPostgres)));
+        if (rows.has_value() && *rows <= kFewRows) {
+          database_.ReadFewThroughSession(*rows);
+          return OkStatus();
+        }
+      }
+      RETURN_IF_ERROR(ReadOnOtherConnections());
+    }
     if (database_.has_borrowed()) {
       ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
       ASSIGN_OR_RETURN(std::string why, ReasonToReadThroughSession(
@@ -319,6 +364,8 @@ class PostgresSource final : public DataSource {
   CapturedSession captured_ GUARDED_BY(session_mutex_);
   // Since then something has run on the session's connection and may have changed it.
   bool changed_ GUARDED_BY(session_mutex_) = false;
+  // The statement may turn out to need no other connection than the session's (BeginStatementIn).
+  bool captures_later_ GUARDED_BY(session_mutex_) = false;
 };
 
 }  // namespace

@@ -27,6 +27,9 @@ struct SpooledSelect {
 Result<std::string> ReasonToReadThroughSession(PostgresConnection& session, std::string_view select,
                                                bool has_temporary);
 
+// The planner's estimate; nullopt: it refuses the select, and Describe reports the error.
+Result<std::optional<int64_t>> EstimateRows(PostgresConnection& session, std::string_view select);
+
 // Reads all rows of the select.
 Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(
     PostgresConnection& session, std::string_view select,

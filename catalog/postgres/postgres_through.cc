@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <rapidjson/document.h>
+#include <rapidjson/pointer.h>
 
 #include <algorithm>
 #include <array>
@@ -70,7 +71,7 @@ void Walk(const rapidjson::Value& plan, PlanText* text) {
   }
 }
 
-Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select) {
+Result<rapidjson::Document> ExplainedPlan(PostgresConnection& session, std::string_view select) {
   constexpr std::string_view kExplain = "EXPLAIN (FORMAT JSON, VERBOSE) ";
   ASSIGN_OR_RETURN(const PostgresResult result,
                    session.Ask(fmt::format("{}{}", kExplain, select), kExplain.size()));
@@ -80,6 +81,11 @@ Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select
   if (document.HasParseError()) {
     return Internal("EXPLAIN gave no plan");
   }
+  return document;
+}
+
+Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select) {
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ExplainedPlan(session, select));
   PlanText text;
   Walk(document, &text);
   return text;
@@ -178,6 +184,21 @@ Result<std::string> OwnTransaction(PostgresConnection& session) {
 }
 
 }  // namespace
+
+Result<std::optional<int64_t>> EstimateRows(PostgresConnection& session, std::string_view select) {
+  RETURN_IF_ERROR(session.Begin("BEGIN READ ONLY"));
+  const Result<rapidjson::Document> plan = ExplainedPlan(session, select);
+  session.Rollback();
+  if (!plan.ok()) {
+    return plan.status().sqlstate() == "57014"
+               ? Result<std::optional<int64_t>>(plan.status())
+               : Result<std::optional<int64_t>>(std::optional<int64_t>());
+  }
+  const rapidjson::Value* const rows = rapidjson::Pointer("/0/Plan/Plan Rows").Get(*plan);
+  return rows != nullptr && rows->IsNumber()
+             ? std::optional<int64_t>(static_cast<int64_t>(rows->GetDouble()))
+             : std::nullopt;
+}
 
 Result<std::string> ReasonToReadThroughSession(PostgresConnection& session, std::string_view select,
                                                bool has_temporary) {

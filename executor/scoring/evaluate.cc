@@ -14,6 +14,7 @@
 #include "executor/scoring/decision_threshold.h"
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
+#include "executor/scoring/scorer_cache.h"
 #include "models/features/label_scale.h"
 #include "models/features/query_order.h"
 #include "models/metrics/confusion.h"
@@ -120,8 +121,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
       const catalog::ModelVersion version,
       context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
-  ASSIGN_OR_RETURN(const auto scorer,
-                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
+  ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
   // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(),

@@ -21,6 +21,7 @@
 #include "executor/scoring/prediction_columns.h"
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
+#include "executor/scoring/scorer_cache.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 #include "planner/stored_plan.h"
@@ -81,8 +82,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
       const catalog::ModelVersion version,
       context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
-  ASSIGN_OR_RETURN(const auto scorer,
-                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
+  ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
   ASSIGN_OR_RETURN(
       const PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs(),

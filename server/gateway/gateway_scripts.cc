@@ -149,6 +149,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
                   cluster_.get());
   session.set_stop(stop);
   session.set_room(room_);
+  session.KeepModelsIn(scorers_);
   session.set_most_jobs(max_scripts_);
   session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); },
                            [this] { return IsShutDown(); });

@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "executor/cluster.h"
+#include "executor/executor.h"
 #include "server/config/config.h"
 #include "server/gateway/lost_jobs_internal.h"
 #include "server/statements/session.h"
@@ -138,6 +139,7 @@ class GatewayScripts {
   const std::string checkpoint_root_;
   const std::string python_;  // the program; "": models in Python are not compiled
   const std::string room_;    // "": none
+  const std::shared_ptr<executor::ScorerCache> scorers_ = executor::MakeScorerCache();
   const std::unique_ptr<executor::Cluster> cluster_;
   const size_t max_scripts_;
   const size_t max_scripts_of_role_;  // fewer, so that no role keeps the others out

@@ -19,7 +19,8 @@ class Catalog;
 
 namespace sluice::executor {
 class Cluster;
-}
+class ScorerCache;
+}  // namespace sluice::executor
 
 namespace sluice::server {
 
@@ -72,6 +73,10 @@ class Session {
   }
   const std::stop_token& stop() const { return stop_; }
 
+  // Its statements find models loaded there.
+  void KeepModelsIn(std::shared_ptr<executor::ScorerCache> cache) { scorers_ = std::move(cache); }
+  const std::shared_ptr<executor::ScorerCache>& scorers() const { return scorers_; }
+
   // The session belongs to a gateway, so jobs of many processes outlive it.
   void BelongsToGateway(std::function<bool()> client_has_gone, std::function<bool()> gateway_ends) {
     client_has_gone_ = std::move(client_has_gone);
@@ -112,6 +117,7 @@ class Session {
   std::function<void(const SessionSettings&)> hear_;
   std::function<bool()> client_has_gone_, gateway_ends_;
   std::string room_;
+  std::shared_ptr<executor::ScorerCache> scorers_;
   size_t most_jobs_ = 32;
 };
 

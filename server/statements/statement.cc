@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
-#include "executor/local/detached_job.h"
 #include "executor/executor.h"
+#include "executor/local/detached_job.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
@@ -93,6 +93,12 @@ Span SelectOf(const parser::ExtendedStatement& statement) {
       statement);
 }
 
+// Whether the statement's rows are read once, for an answer to the client.
+bool ReadsOnce(const parser::ExtendedStatement& statement) {
+  const auto* const predict = std::get_if<parser::PredictStatement>(&statement);
+  return predict != nullptr && (!predict->target || predict->target->parts.size() < 2);
+}
+
 // What to do with a plan.
 using UsePlan = std::function<Status(const plan::Plan& plan, executor::Context& context)>;
 
@@ -104,7 +110,8 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
                       const UsePlan& use) {
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
-  ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
+  ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink,
+                                                           ReadsOnce(statement)));
   const auto make_plan = [&](bool classes_of_sample) {
     planner::Options options = session.planner_options();
     options.classes_of_sample = classes_of_sample;
@@ -125,6 +132,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
                             session.cluster(),
                             [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
   context.planning_seconds = planning_seconds;
+  context.scorers = session.scorers();
   if (plan->train().model().features().label().classes_of_sample()) {
     context.plan_with_all_classes = [&make_plan] { return make_plan(false); };
   }

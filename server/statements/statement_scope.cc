@@ -13,12 +13,13 @@ namespace sluice::server {
 
 Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view statement, Span span,
                                                               Session& session,
-                                                              executor::ResultSink& sink) {
+                                                              executor::ResultSink& sink,
+                                                              bool reads_once) {
   const auto now = std::chrono::steady_clock::now();
   const auto& own = session.database_session();
-  Status begun = own.has_value()
-                     ? session.source().BeginStatementIn(*own, statement, session.stop())
-                     : session.source().BeginStatement(statement, session.stop());
+  Status begun = own.has_value() ? session.source().BeginStatementIn(*own, statement, reads_once,
+                                                                     session.stop())
+                                 : session.source().BeginStatement(statement, session.stop());
   if (!begun.ok()) {
     return std::move(begun).At(span);
   }

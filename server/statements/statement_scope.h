@@ -24,10 +24,11 @@ class Session;
 // statement_timeout, the statement ends after that time.
 class StatementScope {
  public:
-  // `statement`: its text; `span`: where an error of Begin points.
+  // `statement`: its text; `span`: where an error of Begin points. `reads_once`: see
+  // DataSource::BeginStatementIn.
   static Result<std::unique_ptr<StatementScope>> Begin(std::string_view statement, Span span,
-                                                       Session& session,
-                                                       executor::ResultSink& sink);
+                                                       Session& session, executor::ResultSink& sink,
+                                                       bool reads_once = false);
   ~StatementScope();
   // Passes the database's notices so far to the sink.
   void ReportNotices();
