@@ -195,6 +195,11 @@ class DataSource {
   virtual Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
                                         std::stop_token stop) = 0;
 
+  // From now on Execute runs text of clients, with the rights of this process's user: what the
+  // database itself does not forbid them is refused (42501): other files, extensions, PRAGMAs that
+  // harm, changes of Sluice's own tables (SQLite; PostgreSQL has roles for that).
+  virtual void GuardSession() {}
+
   // Begins an extended statement, which reads and writes on other connections than the session's.
   // Until EndStatement these act like the session, with its role, search_path and all settings
   // (PostgreSQL), and so do those of other processes that are given the DatasetSpec. State that

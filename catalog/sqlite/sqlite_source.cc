@@ -10,6 +10,7 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
+#include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_session_internal.h"
 #include "catalog/sqlite/sqlite_stage_internal.h"
 #include "catalog/store/catalog_tables.h"
@@ -34,6 +35,14 @@ class SqliteSource final : public DataSource {
   SqliteSource(std::shared_ptr<SqliteDatabase> database, std::string url)
       : url_(std::move(url)), shared_(std::move(database)), database_(*shared_) {}
 
+  ~SqliteSource() override {
+    MutexLock lock(session_mutex_);
+    if (guard_.has_value()) {  // the connection may serve another source
+      sqlite3_set_authorizer(session_->handle(), nullptr, nullptr);
+      sqlite3_db_config(session_->handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+    }
+  }
+
   Status Connect() {
     MutexLock lock(session_mutex_);
     ASSIGN_OR_RETURN(session_, database_.writers().Take());
@@ -48,7 +57,18 @@ class SqliteSource final : public DataSource {
                                 std::stop_token stop) override {
     // One connection for all statements, so that BEGIN; ...; COMMIT works.
     MutexLock lock(session_mutex_);
-    return ExecuteOnSqlite(*session_, sql, receiver, std::move(stop));
+    if (guard_.has_value()) {
+      guard_->Begin(sql);
+    }
+    Result<ExecuteResult> result = ExecuteOnSqlite(*session_, sql, receiver, std::move(stop));
+    return result.ok() || !guard_.has_value() || guard_->refusal().empty()
+               ? std::move(result)
+               : DatabaseError("42501", guard_->refusal());
+  }
+  void GuardSession() override {
+    MutexLock lock(session_mutex_);
+    sqlite3_db_config(session_->handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    guard_.emplace(session_->handle());
   }
 
   Status BeginStatement(std::string_view /*statement*/, std::stop_token stop) override {
@@ -80,13 +100,7 @@ class SqliteSource final : public DataSource {
   std::string Fold(std::string_view name) const override { return std::string(name); }
 
   Result<Schema> Describe(std::string_view select) override {
-    {
-      MutexLock lock(session_mutex_);
-      RETURN_IF_ERROR(CheckNoSessionFunctions(*session_, select));
-      if (has_more_) {
-        RETURN_IF_ERROR(CheckOnlyMain(*session_, select));
-      }
-    }
+    RETURN_IF_ERROR(CheckNothingOfSession(select));
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
   }
@@ -167,6 +181,19 @@ class SqliteSource final : public DataSource {
   }
 
  private:
+  // What only the session's own connection has cannot be read on others.
+  Status CheckNothingOfSession(std::string_view select) {
+    MutexLock lock(session_mutex_);
+    Status checked = CheckNoSessionFunctions(*session_, select);
+    if (checked.ok() && has_more_) {
+      checked = CheckOnlyMain(*session_, select);
+    }
+    if (guard_.has_value()) {
+      guard_->Renew();  // these have had SQLite ask them
+    }
+    return checked;
+  }
+
   // The table in the database's spelling.
   static Result<std::optional<TableName>> Find(SqliteConnection& connection,
                                                const TableName& table) {
@@ -207,6 +234,7 @@ class SqliteSource final : public DataSource {
   CatalogTables tables_{Dialect::kSqlite};  // one of them records which tables Sluice wrote
   Mutex session_mutex_;
   SqlitePool::Lease session_ GUARDED_BY(session_mutex_);
+  std::optional<SqliteGuard> guard_ GUARDED_BY(session_mutex_);  // of GuardSession
   // The session has temporary tables, or ATTACHed databases.
   bool has_more_ GUARDED_BY(session_mutex_) = false;
 };

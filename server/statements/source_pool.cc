@@ -118,6 +118,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     opened->login = login.role.empty() ? "" : DigestOf(login);
     ASSIGN_OR_RETURN(catalog::Database database, catalog::OpenDatabase(url_, "", stop));
     opened->source = std::move(database.source);
+    opened->source->GuardSession();
     opened->catalog = std::move(database.catalog);
     return opened;
   }
