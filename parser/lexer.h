@@ -30,7 +30,16 @@ class Lexer {
   void SkipToStatement();
 
   size_t position() const { return position_; }
-  void Seek(size_t position) { position_ = position; }
+  // Back to a place outside of every array. (To look ahead, copy the lexer.)
+  void Seek(size_t position) {
+    position_ = position;
+    array_depth_ = 0;
+  }
+
+  std::string_view TextOf(const Span& span) const {
+    return script_.substr(static_cast<size_t>(span.begin),
+                          static_cast<size_t>(span.end - span.begin));
+  }
 
   // Whether a spelling that PostgreSQL reads differently was met since ForgetForeign.
   bool met_foreign() const { return met_foreign_; }
@@ -59,6 +68,7 @@ class Lexer {
   std::string_view script_;
   size_t position_ = 0;
   bool met_foreign_ = false;
+  int array_depth_ = 0;  // of PostgreSQL's [ ], inside which [ opens no name of SQLite
   // Set when one of these has no end: then no later one has, and the search is not repeated.
   bool no_backquote_ahead_ = false;
   bool no_bracket_ahead_ = false;

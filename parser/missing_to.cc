@@ -35,8 +35,7 @@ bool BeginsUsing(const Token& first, const Token& second) {
   return first.IsWord("USING") && IsName(second);
 }
 
-Following LookAhead(Lexer& lexer) {
-  const size_t back = lexer.position();
+Following LookAhead(Lexer lexer) {
   Following following;
   for (Token* token : {&following.first, &following.second, &following.third}) {
     Result<Token> next = lexer.NextClause(false);
@@ -49,7 +48,6 @@ Following LookAhead(Lexer& lexer) {
       break;
     }
   }
-  lexer.Seek(back);
   return following;
 }
 
@@ -93,7 +91,7 @@ bool GoesOnWithOperand(const Token& verb, const Following& next) {
 
 }  // namespace
 
-Status CheckAliasIsNoClause(Lexer& lexer, const Token& word) {
+Status CheckAliasIsNoClause(const Lexer& lexer, const Token& word) {
   const bool verb = IsOneOf(word.text, kVerbs);
   if (!verb && !IsOneOf(word.text, kOthers)) {
     return OkStatus();
@@ -112,6 +110,25 @@ Status CheckAliasIsNoClause(Lexer& lexer, const Token& word) {
         .Hint(fmt::format("leave it out, or write AS {} if an alias is meant", word.text));
   }
   return OkStatus();
+}
+
+bool BeginsTraining(const Lexer& lexer, const Token& keyword) {
+  constexpr std::array<std::string_view, 4> kClauses = {"WITH", "COLUMN", "USING", "INTO"};
+  constexpr std::array<std::string_view, 5> kNext = {"LABEL", "WITH", "COLUMN", "USING", "INTO"};
+  if (!IsOneOf(keyword.text, kClauses)) {
+    return false;
+  }
+  const Following next = LookAhead(lexer);
+  const bool another = next.second.kind == TokenKind::kWord && IsOneOf(next.second.text, kNext);
+  if (keyword.IsWord("WITH")) {
+    return next.first.kind == TokenKind::kWord && next.second.IsSymbol("=");
+  }
+  if (keyword.IsWord("COLUMN")) {
+    return (IsName(next.first) || next.first.IsSymbol("*")) &&
+           (another || next.second.IsWord("FOR") || next.second.IsSymbol(",") ||
+            next.second.IsSymbol("("));
+  }
+  return IsName(next.first) && another;
 }
 
 }  // namespace sluice::parser

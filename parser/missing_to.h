@@ -10,6 +10,10 @@ namespace sluice::parser {
 // would begin another training than intended. `word` follows a complete operand of a query, where
 // an alias may stand; returns an error if the following tokens can only be a clause of ours. Does
 // not move the lexer.
-Status CheckAliasIsNoClause(Lexer& lexer, const Token& word);
+Status CheckAliasIsNoClause(const Lexer& lexer, const Token& word);
+
+// Whether WITH, COLUMN, USING or INTO, which the lexer has just read behind a complete operand,
+// belongs to a training whose LABEL follows: the database continues none of them so.
+bool BeginsTraining(const Lexer& lexer, const Token& keyword);
 
 }  // namespace sluice::parser

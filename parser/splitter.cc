@@ -28,7 +28,7 @@ void TrimEnd(std::string_view script, Span& span) {
 }
 
 // The next statement of the lexer's script; nullopt at its end. Comments alone are not a statement.
-Result<std::optional<Piece>> Next(std::string_view script, Lexer& lexer, int& open_bodies) {
+Result<std::optional<Piece>> Next(std::string_view script, Lexer& lexer, Overruns& overruns) {
   while (true) {
     lexer.SkipToStatement();
     const size_t text_begin = lexer.position();
@@ -37,7 +37,7 @@ Result<std::optional<Piece>> Next(std::string_view script, Lexer& lexer, int& op
       return std::optional<Piece>();
     }
     if (!first.IsSymbol(";")) {
-      ASSIGN_OR_RETURN(Piece piece, StatementReader(lexer, open_bodies).Read(text_begin, first));
+      ASSIGN_OR_RETURN(Piece piece, StatementReader(lexer, overruns).Read(text_begin, first));
       if (piece.kind == Piece::Kind::kPlain) {
         TrimEnd(script, piece.span);
       }
@@ -55,8 +55,8 @@ std::optional<Piece> ReadCut(std::string_view script, const Span& cut) {
   const std::string_view text = script.substr(0, Offset(cut.end));
   Lexer lexer(text);
   lexer.Seek(Offset(cut.begin));
-  int open_bodies = 0;
-  Result<std::optional<Piece>> piece = Next(text, lexer, open_bodies);
+  Overruns overruns;
+  Result<std::optional<Piece>> piece = Next(text, lexer, overruns);
   if (!piece.ok() || !piece.value() || piece.value()->kind != Piece::Kind::kPlain) {
     return std::nullopt;
   }
@@ -106,9 +106,9 @@ SplitScript Split(std::string_view script) {
   SplitScript split;
   std::vector<Piece> pieces;
   Lexer lexer(script);
-  int open_bodies = 0;
+  Overruns overruns;
   while (true) {
-    Result<std::optional<Piece>> piece = Next(script, lexer, open_bodies);
+    Result<std::optional<Piece>> piece = Next(script, lexer, overruns);
     if (!piece.ok()) {
       split.error = piece.status();
       break;
@@ -122,6 +122,9 @@ SplitScript Split(std::string_view script) {
               .SqlState("54000")
               .At(piece.value()->span)
               .Hint("split the script, or load data by COPY or .import");
+      split.too_many_plain = std::all_of(pieces.begin(), pieces.end(), [](const Piece& read) {
+        return read.kind == Piece::Kind::kPlain;
+      });
       return split;
     }
     pieces.push_back(*std::move(piece).value());
@@ -143,6 +146,42 @@ SplitScript Split(std::string_view script) {
   }
   flush();
   return split;
+}
+
+ScriptEnd EndOf(std::string_view script) {
+  Lexer lexer(script);
+  Overruns overruns;
+  ScriptEnd end = ScriptEnd::kBlank;
+  while (true) {
+    Lexer behind = lexer;
+    const Result<std::optional<Piece>> piece = Next(script, lexer, overruns);
+    if (!piece.ok() && IsUnterminated(piece.status())) {
+      return ScriptEnd::kInToken;
+    }
+    if (piece.ok() && !piece.value()) {
+      return end;
+    }
+    if (piece.ok()) {
+      behind.Seek(Offset(piece.value()->span.end));
+    }
+    Token token;
+    do {  // to the ';', also of a statement that will be refused
+      const Result<Token> next = behind.NextSql(token);
+      if (!next.ok()) {
+        return ScriptEnd::kInToken;
+      }
+      token = *next;
+    } while (!token.EndsStatement());
+    if (token.kind == Token::Kind::kEnd || overruns.open_bodies > 0) {
+      return ScriptEnd::kInStatement;
+    }
+    lexer = behind;
+    end = ScriptEnd::kComplete;
+  }
+}
+
+bool IsUnterminated(const Status& error) {
+  return error.message().starts_with("unterminated");
 }
 
 }  // namespace sluice::parser

@@ -35,10 +35,24 @@ struct Piece {
 struct SplitScript {
   std::vector<Piece> pieces;  // up to the error, if there is one
   Status error;
+  // The error is that there are more statements than are read at once, first so many plain ones.
+  bool too_many_plain = false;
 };
 
 // Cuts a script at its semicolons. Plain SQL is cut where libpg_query's scanner says; our clauses,
 // which it cannot read, and SQLite's spellings are cut by our own lexer. Linear in the script.
 SplitScript Split(std::string_view script);
+
+// Where a script that is still being typed stops.
+enum class ScriptEnd {
+  kBlank,        // no statement yet: only blanks and comments
+  kComplete,     // behind the ';' of a statement
+  kInStatement,  // which still needs its ';'
+  kInToken,      // in a string, a quoted name or a comment
+};
+ScriptEnd EndOf(std::string_view script);
+
+// Whether Split met a string, a quoted name or a comment without its end.
+bool IsUnterminated(const Status& error);
 
 }  // namespace sluice::parser

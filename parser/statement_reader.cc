@@ -8,6 +8,7 @@
 
 #include "base/letter_case.h"
 #include "parser/missing_to.h"
+#include "parser/postgres_scanner.h"
 #include "parser/statement_shape.h"
 
 namespace sluice::parser {
@@ -15,8 +16,11 @@ namespace {
 
 using TokenKind = Token::Kind;
 
-// CREATE TRIGGER ... BEGIN without its END requires scanning the rest of the script a second time.
-constexpr int kMaxOpenBodies = 8;
+// Each overrun may require scanning the rest of the script a second time.
+constexpr int kMaxOverruns = 8;
+
+// From this length on, a word that is nearly one of ours is taken for a misspelling.
+constexpr size_t kMinMisspelt = 4;
 
 // The clauses are parsed into a tree, which is larger than its text; the select is not.
 constexpr int64_t kMaxClauseBytes = 1 << 20;
@@ -37,17 +41,40 @@ bool IsNearClauseKeyword(const Token& next) {
          NearestName(next.text, {"WITH", "COLUMN", "INTO", "USING"}).has_value();
 }
 
+// SHOW MODELS; SHOW models.x is a parameter of the database, and no parameter of one word is as
+// near to one of ours as SHOW MODLES.
+bool IsShowOfOurs(const Token& noun, const Token& next) {
+  if (noun.kind != TokenKind::kWord || next.IsSymbol(".")) {
+    return false;
+  }
+  return IsOneOf(noun.text, kModelNouns) ||
+         (noun.text.size() >= kMinMisspelt && noun.text.find('_') == std::string_view::npos &&
+          NearestName(noun.text, {kModelNouns.begin(), kModelNouns.end()}).has_value());
+}
+
 }  // namespace
+
+// SHOW MODELS and SET sluice.x = 1 are sentences of PostgreSQL's grammar, too: of parameters that
+// it does not have.
+bool StatementReader::HasGrammarOfSettings() const {
+  return head_[0].IsWord("SHOW") || head_[0].IsWord("SET");
+}
 
 // Whether head_ begins a statement of ours that contains no query.
 Result<bool> StatementReader::ReadCommand() {
   const Token& first = head_[0];
   const Token& second = head_[1];
+  if (IsOneOf(first.text, kEndsOfJobs) && second.IsWord("JOB") &&
+      head_[2].kind == TokenKind::kNumber) {
+    return SyntaxError(fmt::format("unknown statement {} JOB", UpperAscii(first.text)))
+        .At(first.span)
+        .Hint(fmt::format("did you mean CANCEL JOB {}?", head_[2].text));
+  }
   if (first.IsWord("SHOW")) {
-    return second.kind == TokenKind::kWord && IsOneOf(second.text, kModelNouns);
+    return IsShowOfOurs(second, head_[2]);
   }
   if (first.IsWord("DESCRIBE") || first.IsWord("DESC")) {
-    return second.IsWord("MODEL") && !head_[2].EndsStatement();
+    return second.IsWord("MODEL");
   }
   if (first.IsWord("DROP") || first.IsWord("ALTER")) {
     return second.IsWord("MODEL");
@@ -165,19 +192,25 @@ Result<Piece> StatementReader::ReadCreateModel() {
 }
 
 // TO TRAIN and the other verbs.
-Result<bool> StatementReader::AtVerb(const Token& to) {
-  const size_t back = lexer_.position();
-  ASSIGN_OR_RETURN(const Token verb, lexer_.NextSql(to));
-  lexer_.Seek(back);
+Result<bool> StatementReader::AtVerb(const Token& to, const Token& previous) {
+  Lexer ahead = lexer_;
+  ASSIGN_OR_RETURN(const Token verb, ahead.NextSql(to));
   if (verb.kind != TokenKind::kWord) {
     return false;
   }
   if (IsOneOf(verb.text, kVerbs)) {
     return true;
   }
+  for (const auto& [other, ours] : kVerbsElsewhere) {
+    if (verb.IsWord(other) && !previous.IsWord("SIMILAR")) {
+      return SyntaxError(fmt::format("unknown verb '{}' after TO", verb.text))
+          .At(verb.span)
+          .Hint(fmt::format("did you mean {}?", ours));
+    }
+  }
   const std::vector<std::string> verbs(kVerbs.begin(), kVerbs.end());
   const std::optional<std::string> near = NearestName(verb.text, verbs);
-  if (!near || IsOneOf(verb.text, kIntervalFields)) {
+  if (!near || verb.text.size() < kMinMisspelt || IsOneOf(verb.text, kIntervalFields)) {
     return false;
   }
   return SyntaxError(fmt::format("unknown verb '{}' after TO", verb.text))
@@ -187,10 +220,9 @@ Result<bool> StatementReader::AtVerb(const Token& to) {
 
 // TRAIN type and LABEL target without TO, distinguished from aliases by the following tokens.
 Result<bool> StatementReader::AtShortForm(const Token& keyword) {
-  const size_t back = lexer_.position();
-  const Result<Token> name = lexer_.NextClause(false);
-  const Result<Token> next = name.ok() ? lexer_.NextClause(false) : name;
-  lexer_.Seek(back);
+  Lexer ahead = lexer_;
+  const Result<Token> name = ahead.NextClause(false);
+  const Result<Token> next = name.ok() ? ahead.NextClause(false) : name;
   if (!next.ok()) {  // if the database cannot read it either, the next step reports it
     return false;
   }
@@ -219,19 +251,22 @@ Result<bool> StatementReader::AtClause(const Token& token, const Token& previous
     return false;
   }
   if (token.IsWord("TO")) {
-    return AtVerb(token);
+    return AtVerb(token, previous);
   }
   if (!EndsOperand(previous)) {
     return false;
   }
   if (token.IsWord("TRAIN") ||
-      (UpperAscii(token.text.front()) == 'L' && NearestName(token.text, {"LABEL"}).has_value())) {
+      (UpperAscii(token.text.front()) == 'L' && token.text.size() >= kMinMisspelt &&
+       NearestName(token.text, {"LABEL"}).has_value())) {
     return AtShortForm(token);
   }
+  if (BeginsTraining(lexer_, token)) {
+    return true;
+  }
   if (token.IsWord("SHOW")) {
-    const size_t back = lexer_.position();
-    ASSIGN_OR_RETURN(const Token noun, lexer_.NextSql(token));
-    lexer_.Seek(back);
+    Lexer ahead = lexer_;
+    ASSIGN_OR_RETURN(const Token noun, ahead.NextSql(token));
     if (noun.kind == TokenKind::kWord && IsOneOf(noun.text, kModelNouns)) {
       return SyntaxError(fmt::format("SHOW {} cannot follow a query", noun.text))
           .At(token.span)
@@ -244,9 +279,11 @@ Result<bool> StatementReader::AtClause(const Token& token, const Token& previous
 Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_bodies) {
   const Token& first = head_.front();
   const bool query = IsOneOf(first.text, kQueryStarts) || first.IsSymbol("(");
-  const bool takes_to = first.kind == TokenKind::kWord && IsOneOf(first.text, kTakeTo);
+  const bool looks_for_clauses =
+      !plain_ && !(first.kind == TokenKind::kWord && IsOneOf(first.text, kTakeTo));
   const bool reports_rows = piece_.explain;
-  BodyTracker body(follow_bodies && open_bodies_ < kMaxOpenBodies ? head_ : std::vector<Token>());
+  BodyTracker body(follow_bodies && overruns_.open_bodies < kMaxOverruns ? head_
+                                                                         : std::vector<Token>());
   RowsTracker rows;
   lexer_.Seek(body_begin_);
   Token previous;
@@ -257,13 +294,13 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
     ASSIGN_OR_RETURN(Token token, lexer_.NextSql(previous));
     end = token.span.begin;
     if (token.kind == TokenKind::kEnd && body.inside()) {
-      ++open_bodies_;
+      ++overruns_.open_bodies;
       return ReadQueryOrPlain(text_begin, false);
     }
     if (token.kind == TokenKind::kEnd || (token.IsSymbol(";") && depth == 0 && !body.inside())) {
       break;
     }
-    if (!takes_to) {
+    if (looks_for_clauses) {
       if (query && rows.rows() && depth == 0 && token.kind == TokenKind::kWord &&
           EndsOperand(previous)) {
         RETURN_IF_ERROR(CheckAliasIsNoClause(lexer_, token));
@@ -304,7 +341,35 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
   return piece_;
 }
 
+// The whole statement as the database's text.
+Result<Piece> StatementReader::ReadAsPlain(size_t text_begin) {
+  const bool explain = piece_.explain;
+  piece_ = Piece();
+  piece_.explain = explain;
+  plain_ = true;
+  lexer_.ForgetForeign();
+  return ReadQueryOrPlain(text_begin, true);
+}
+
 Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
+  const auto begin = static_cast<size_t>(first.span.begin);
+  Result<Piece> ours = ReadByClauses(text_begin, first);
+  const Lexer after = lexer_;
+  if ((ours.ok() && ours->kind == Piece::Kind::kPlain) || head_.size() < kHeadTokens ||
+      HasGrammarOfSettings() || after.position() - begin > kMaxParsedBytes ||
+      overruns_.longer_texts >= kMaxOverruns) {
+    return ours;
+  }
+  const Result<Piece> plain = ReadAsPlain(text_begin);
+  if (plain.ok() && PostgresParses(lexer_.TextOf({first.span.begin, plain->span.end}))) {
+    return plain;
+  }
+  overruns_.longer_texts += lexer_.position() > after.position() ? 1 : 0;
+  lexer_ = after;
+  return ours;
+}
+
+Result<Piece> StatementReader::ReadByClauses(size_t text_begin, const Token& first) {
   lexer_.ForgetForeign();
   piece_.span = first.span;
   body_begin_ = static_cast<size_t>(first.span.begin);

@@ -54,6 +54,26 @@ inline constexpr std::array<std::string_view, 42> kFollowAlias = {
 inline constexpr std::array<std::string_view, 6> kModelNouns = {"TRAIN", "MODEL", "MODELS",
                                                                 "JOB",   "JOBS",  "CLUSTER"};
 
+// What CANCEL JOB is called elsewhere.
+inline constexpr std::array<std::string_view, 4> kEndsOfJobs = {"KILL", "STOP", "ABORT",
+                                                                "TERMINATE"};
+
+// What others call our verbs.
+inline constexpr std::array<std::array<std::string_view, 2>, 13> kVerbsElsewhere = {
+    {{"SHAP", "EXPLAIN"},
+     {"INTERPRET", "EXPLAIN"},
+     {"FIT", "TRAIN"},
+     {"LEARN", "TRAIN"},
+     {"SCORE", "PREDICT"},
+     {"INFER", "PREDICT"},
+     {"CLASSIFY", "PREDICT"},
+     {"FORECAST", "PREDICT"},
+     {"TEST", "EVALUATE"},
+     {"VALIDATE", "EVALUATE"},
+     {"EVAL", "EVALUATE"},
+     {"EXECUTE", "RUN"},
+     {"OPTIMIZE", "MAXIMIZE or MINIMIZE"}}};
+
 // Whether an operand (a table, a value) is complete with `token`, so that a clause may follow.
 inline bool EndsOperand(const Token& token) {
   switch (token.kind) {

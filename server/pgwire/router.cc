@@ -92,7 +92,7 @@ std::optional<Route> RouteInside(std::string_view sql) {
       std::string(static_cast<size_t>(inside->begin), ' ') + std::string(TextOf(sql, *inside));
   const parser::SplitScript split = parser::Split(blanked);
   if (split.pieces.empty() && !split.error.ok() &&
-      !split.error.message().starts_with("unterminated")) {
+      !parser::IsUnterminated(split.error)) {
     return Route{{}, split.error};  // a misspelling in one of ours
   }
   if (std::all_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {
@@ -195,8 +195,9 @@ std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prep
     route.parts.push_back(part);
   }
   if (!split.error.ok()) {
-    // For example an unterminated string: the database's own error fits its own text best.
-    if (!ours && split.error.message().starts_with("unterminated")) {
+    // For example an unterminated string: the database's own error fits its own text best. More
+    // statements than we read at once are no error to it.
+    if (!ours && (parser::IsUnterminated(split.error) || split.too_many_plain)) {
       return std::nullopt;
     }
     route.error = std::move(split.error);

@@ -113,7 +113,7 @@ int RunInteractive(const ShellConnection& connection, const ShellOptions& option
   });
   session.Print(options.greeting + "\nType help for help, exit to leave.\n");
   while (!interrupts.terminate_requested()) {
-    const LineEditor::Line line = editor.Read(buffer.blank() ? "sluice> " : "   ...> ");
+    const LineEditor::Line line = editor.Read(buffer.at_beginning() ? "sluice> " : "   ...> ");
     if (line.kind == LineEditor::Kind::kEnd) {
       break;
     }

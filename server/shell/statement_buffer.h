@@ -1,43 +1,37 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "parser/splitter.h"
+
 namespace sluice::server {
 
-// Collects typed lines until a statement is complete: a ';' outside strings, quoted names, dollar
-// quotes and comments, with only blanks and comments after it. Looks at each byte once. Not
-// thread-safe.
+// Collects typed lines until a statement is complete: until a ';' that ends one by the rules of the
+// parser, with only blanks and comments after it. Reads what was typed again where a line may have
+// changed the answer. Not thread-safe.
 class StatementBuffer {
  public:
   // `line` without its newline.
   void Add(std::string_view line);
-  bool complete() const { return complete_ && state_ == State::kText; }
+  bool complete() const;
   // A statement could begin here: so far only blanks and complete comments were typed.
-  bool at_beginning() const { return blank_ && state_ == State::kText; }
+  bool at_beginning() const { return !begun_ && end() == parser::ScriptEnd::kBlank; }
   // Not inside a string, a quoted name or a comment, where a backslash is an ordinary character.
-  bool takes_commands() const { return state_ == State::kText; }
+  bool takes_commands() const { return end() != parser::ScriptEnd::kInToken; }
   // Everything typed so far.
   const std::string& text() const { return text_; }
-  // Only blanks and comments so far.
-  bool blank() const { return blank_; }
   // Returns everything typed so far and starts afresh.
   std::string Take();
 
  private:
-  enum class State { kText, kQuote, kDollar, kBlockComment };
-  // Each takes a position in the line and returns the next one.
-  size_t AddText(std::string_view line, size_t at);
-  size_t AddQuoted(std::string_view line, size_t at);
-  size_t AddComment(std::string_view line, size_t at);
+  parser::ScriptEnd end() const;
 
   std::string text_;
-  State state_ = State::kText;
-  char quote_ = 0;          // kQuote: ' or " or `
-  std::string dollar_tag_;  // kDollar: "$tag$"
-  int comment_depth_ = 0;   // kBlockComment: they nest
-  bool complete_ = false;
-  bool blank_ = true;
+  bool may_be_complete_ = false;  // a ';' was typed in the last line, or it was complete before
+  mutable bool begun_ = false;    // a statement has
+  mutable std::optional<parser::ScriptEnd> end_ = parser::ScriptEnd::kBlank;
 };
 
 }  // namespace sluice::server

@@ -229,7 +229,6 @@ TEST(ParserTest, WhatIsTheDatabasesStaysPlain) {
                              "SET x TO run",
                              "ROLLBACK TO train",
                              "SHOW models_path",
-                             "DESCRIBE model",
                              "EXPLAIN SELECT 1",
                              "SET sluice_x = 1",
                              "CREATE TABLE model (a int)",
