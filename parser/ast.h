@@ -102,6 +102,7 @@ struct TrainStatement {
   // CREATE [OR REPLACE] MODEL. Without OR REPLACE an existing model is an error.
   bool create_form = false;
   bool or_replace = false;
+  std::string written;  // the whole statement as the user wrote it
   Span span;
 };
 
@@ -139,6 +140,7 @@ struct RunStatement {
   Name image;
   std::vector<std::string> command;
   std::vector<Name> into;
+  Span verb;  // TO RUN
   Span span;
 };
 
@@ -155,6 +157,7 @@ struct OptimizeStatement {
   std::vector<Attribute> attributes;
   std::optional<Name> solver;
   Name into;
+  Span verb;  // TO MAXIMIZE or TO MINIMIZE
   Span span;
 };
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "parser/expression.h"
 #include "parser/keywords.h"
 #include "parser/quoting.h"
@@ -50,8 +51,33 @@ bool Contains(const std::vector<Clause>& clauses, Clause clause) {
   return std::find(clauses.begin(), clauses.end(), clause) != clauses.end();
 }
 
-// The clause that begins here; an error if `rules` has no such clause.
-Result<Clause> TakeKeyword(Cursor& cursor, const ClauseRules& rules) {
+// Words of a select, which stand behind our clauses by mistake.
+constexpr std::array<std::string_view, 13> kOfSelect = {
+    "FROM",   "WHERE", "GROUP", "HAVING", "ORDER",     "LIMIT", "OFFSET",
+    "WINDOW", "FETCH", "JOIN",  "UNION",  "INTERSECT", "EXCEPT"};
+
+// What the token can have been meant for that begins no clause; "": unknown.
+std::string HintAtNoClause(const Cursor& cursor, const std::vector<Clause>& present) {
+  const Token token = cursor.Peek();
+  const std::optional<Clause> last = present.empty() ? std::optional<Clause>() : present.back();
+  if (token.kind == Token::Kind::kWord && IsOneOf(token.text, kOfSelect)) {
+    return fmt::format("{} belongs to the select, in front of Sluice's clauses",
+                       UpperAscii(token.text));
+  }
+  if (last == Clause::kWith && cursor.Peek(1).IsSymbol("=")) {
+    return fmt::format("a comma is missing before the attribute '{}'", token.text);
+  }
+  const bool name = token.kind == Token::Kind::kWord || token.kind == Token::Kind::kQuoted;
+  if (last == Clause::kColumn && name) {
+    return fmt::format("a comma is missing before the column {}", token.text);
+  }
+  return "";
+}
+
+// The clause that begins here, after those that are `present`; an error if `rules` has no such
+// clause.
+Result<Clause> TakeKeyword(Cursor& cursor, const ClauseRules& rules,
+                           const std::vector<Clause>& present) {
   for (const Clause clause : kClauses) {
     if (!cursor.AtWord(Keyword(clause))) {
       continue;
@@ -68,8 +94,10 @@ Result<Clause> TakeKeyword(Cursor& cursor, const ClauseRules& rules) {
   for (const Clause clause : rules.allowed) {
     keywords.emplace_back(Keyword(clause));
   }
-  return cursor.Unexpected(fmt::format("{} or the end of the statement", ListOf(rules.allowed)),
-                           keywords);
+  Status unexpected = cursor.Unexpected(
+      fmt::format("{} or the end of the statement", ListOf(rules.allowed)), keywords);
+  std::string hint = HintAtNoClause(cursor, present);
+  return hint.empty() ? unexpected : std::move(unexpected).Hint(std::move(hint));
 }
 
 // CMD 'word' {, 'word'}
@@ -196,6 +224,10 @@ Result<Name> ParseAttributeName(Cursor& cursor) {
     return cursor.Unexpected("an attribute's name")
         .Hint("attribute names are not quoted: WITH train.epoch = 5");
   }
+  if (token.IsSymbol("(")) {
+    return cursor.Unexpected("an attribute's name")
+        .Hint("attributes stand without parentheses: WITH train.epoch = 5, model.x = 1");
+  }
   return cursor.TakeName("an attribute's name");
 }
 
@@ -271,7 +303,7 @@ Result<Clauses> ParseClauses(Cursor& cursor, const ClauseRules& rules) {
   Clauses clauses;
   while (!cursor.AtEnd()) {
     const Span keyword = cursor.Peek().span;
-    ASSIGN_OR_RETURN(const Clause clause, TakeKeyword(cursor, rules));
+    ASSIGN_OR_RETURN(const Clause clause, TakeKeyword(cursor, rules, clauses.present));
     if (clause != Clause::kColumn && Has(clauses, clause)) {
       return SyntaxError(fmt::format("{} is given twice", Keyword(clause))).At(keyword);
     }

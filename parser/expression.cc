@@ -178,6 +178,9 @@ Result<Expression> ExpressionParser::ParsePrimary() {
     expression.kind = Kind::kParen;
     ASSIGN_OR_RETURN(Expression inner, Parse());
     expression.args.push_back(std::move(inner));
+    if (cursor_.AtSymbol(",") && dialect_ != Dialect::kOptimize) {
+      return cursor_.Unexpected("')'").Hint("a list stands in square brackets: [10, 20]");
+    }
     RETURN_IF_ERROR(cursor_.ExpectSymbol(")"));
     --depth_;
   } else if (token.kind == Token::Kind::kWord ||

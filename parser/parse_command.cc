@@ -45,6 +45,9 @@ Result<ExtendedStatement> ParseShow(Cursor& cursor) {
 Result<ExtendedStatement> ParseDescribe(Cursor& cursor) {
   DescribeStatement statement;
   RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  if (cursor.AtEnd()) {
+    return cursor.Unexpected("a model's name").Hint("SHOW MODELS lists the models");
+  }
   const bool type = cursor.AtWord("TYPE") && cursor.Peek(1).kind != Token::Kind::kEnd;
   if (type) {
     cursor.Take();

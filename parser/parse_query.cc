@@ -25,6 +25,9 @@ Result<ExtendedStatement> ParseTrain(Cursor& cursor, Select select) {
       .verb = "TO TRAIN",
       .allowed = {Clause::kWith, Clause::kColumn, Clause::kLabel, Clause::kUsing, Clause::kInto}};
   ASSIGN_OR_RETURN(Clauses clauses, ParseClauses(cursor, rules));
+  if (!statement.model_type && !clauses.label) {
+    return Missing(cursor, "a training without a model type", "LABEL and the label's column");
+  }
   if (!clauses.into_model) {
     return Missing(cursor, statement.model_type ? "TO TRAIN" : "LABEL", "INTO and a model's name");
   }
@@ -106,8 +109,9 @@ Result<ExtendedStatement> ParseReport(Cursor& cursor, Select select) {
   return ExtendedStatement(std::move(statement));
 }
 
-Result<ExtendedStatement> ParseRun(Cursor& cursor, Select select) {
+Result<ExtendedStatement> ParseRun(Cursor& cursor, Select select, const Span& verb) {
   RunStatement statement;
+  statement.verb = verb;
   statement.select = std::move(select);
   ASSIGN_OR_RETURN(statement.image, cursor.TakeName("an image's name"));
   const ClauseRules rules = {.verb = "TO RUN",
@@ -119,8 +123,10 @@ Result<ExtendedStatement> ParseRun(Cursor& cursor, Select select) {
   return ExtendedStatement(std::move(statement));
 }
 
-Result<ExtendedStatement> ParseOptimize(Cursor& cursor, Select select, bool maximize) {
+Result<ExtendedStatement> ParseOptimize(Cursor& cursor, Select select, bool maximize,
+                                        const Span& verb) {
   OptimizeStatement statement;
+  statement.verb = verb;
   statement.select = std::move(select);
   statement.maximize = maximize;
   ASSIGN_OR_RETURN(statement.objective, ParseExpression(cursor, Dialect::kOptimize));
@@ -155,6 +161,7 @@ Select MakeSelect(std::string_view script, Span span) {
 
 Result<ExtendedStatement> ParseQueryPiece(std::string_view script, const Piece& piece) {
   Cursor cursor(script, piece.clauses);
+  const int64_t begin = piece.clauses.begin;
   Select select = MakeSelect(script, piece.query);
   if (!cursor.TryWord("TO") || cursor.AtWord("TRAIN")) {
     return ParseTrain(cursor, std::move(select));
@@ -169,11 +176,11 @@ Result<ExtendedStatement> ParseQueryPiece(std::string_view script, const Piece& 
     return ParseReport(cursor, std::move(select));
   }
   if (cursor.TryWord("RUN")) {
-    return ParseRun(cursor, std::move(select));
+    return ParseRun(cursor, std::move(select), cursor.SpanFrom(begin));
   }
   if (cursor.AtWord("MAXIMIZE") || cursor.AtWord("MINIMIZE")) {
     const bool maximize = cursor.Take().IsWord("MAXIMIZE");
-    return ParseOptimize(cursor, std::move(select), maximize);
+    return ParseOptimize(cursor, std::move(select), maximize, cursor.SpanFrom(begin));
   }
   // The splitter saw a verb where the clause lexer reads a longer name: TO TRAIN-x.
   return cursor.Unexpected("TRAIN, PREDICT, EVALUATE, EXPLAIN, RUN, MAXIMIZE or MINIMIZE",

@@ -96,6 +96,9 @@ Result<Statement> ParsePiece(std::string_view script, const Piece& piece) {
   ASSIGN_OR_RETURN(ExtendedStatement extended, ParseExtended(script, piece));
   const Span body = {piece.body_begin, piece.span.end};
   std::visit([body](auto& statement) { statement.span = body; }, extended);
+  if (auto* train = std::get_if<TrainStatement>(&extended)) {
+    train->written = MakeSelect(script, body).text;
+  }
   if (piece.explain) {
     ExplainPlanStatement plan;
     plan.statement = std::move(extended);

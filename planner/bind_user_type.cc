@@ -5,6 +5,7 @@
 
 #include "models/imports/import_network.h"
 #include "models/registry/python_type.h"
+#include "models/registry/unknown_type.h"
 #include "parser/quoting.h"
 #include "planner/column_spec.h"
 #include "planner/train_binder_internal.h"
@@ -60,22 +61,18 @@ bool TrainBinder::FindUserType() {
 
 void TrainBinder::UnknownType() {
   std::vector<std::string> names;
-  for (const models::ModelType& type : models::ModelTypes()) {
-    names.push_back(type.name);
-  }
   const Result<std::vector<catalog::ModelVersion>> brought =
       types_ == nullptr ? std::vector<catalog::ModelVersion>() : types_->List();
   for (const catalog::ModelVersion& type :
        brought.ok() ? *brought : std::vector<catalog::ModelVersion>()) {
     names.push_back(type.schema.empty() ? type.name : type.schema + "." + type.name);
   }
-  const auto nearest = NearestName(statement_.model_type->text, names);
+  const models::MeantType meant = models::WhatTypeIsMeant(statement_.model_type->text, names);
   errors_.Add(NotFound(fmt::format("unknown model type '{}'", statement_.model_type->text))
                   .At(statement_.model_type->span)
-                  .Hint(nearest ? fmt::format("did you mean '{}'?", *nearest)
-                                : "SHOW MODEL TYPES lists what there is"));
+                  .Hint(meant.hint));
   // The rest is held against the type that was probably meant.
-  bound_.type = nearest ? models::FindModelType(*nearest) : nullptr;
+  bound_.type = meant.name ? models::FindModelType(*meant.name) : nullptr;
 }
 
 void TrainBinder::MakeUserType() {

@@ -217,6 +217,10 @@ Status Reader::ReadCategory(ColumnSpec* spec) const {
   if (call_.args.size() > 1) {
     ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMaxBuckets));
   }
+  // SQLFlow's statements may say a delimiter, which has no effect there: the data show it.
+  if (call_.args.size() > 2 && !WordOf(call_.args[2])) {
+    return Wrong(call_.args[2], "the delimiter must be a string or COMMA");
+  }
   return OkStatus();
 }
 

@@ -8,7 +8,8 @@ namespace {
 using Kind = ColumnSpec::Kind;
 
 constexpr ColumnFunction kFunctions[] = {
-    {Kind::kDense, "DENSE", "DENSE(column [, shape [, delimiter [, \"float\" | \"int\"]]])", 1, 4},
+    {Kind::kDense, "DENSE",
+     "DENSE(column [, shape [, delimiter [, \"float\" | \"int\" | \"string\"]]])", 1, 4},
     {Kind::kSparse, "SPARSE",
      "SPARSE(column, size [, delimiter [, \"int\" | \"float\" [, key-value delimiter [, "
      "\"float\"]]]])",
@@ -17,11 +18,11 @@ constexpr ColumnFunction kFunctions[] = {
     {Kind::kBucket, "BUCKET", "BUCKET(column, [boundary, ...]) or BUCKET(column, boundary)", 2, 2},
     {Kind::kQuantile, "QUANTILE", "QUANTILE(column, buckets)", 2, 2},
     {Kind::kCategoryId, "CATEGORY_ID", "CATEGORY_ID(column | DENSE(...) | SPARSE(...), buckets)", 2,
-     2},
+     3},
     {Kind::kSequenceCategoryId, "SEQ_CATEGORY_ID",
-     "SEQ_CATEGORY_ID(column | DENSE(...) | SPARSE(...), buckets)", 2, 2},
+     "SEQ_CATEGORY_ID(column | DENSE(...) | SPARSE(...), buckets)", 2, 3},
     {Kind::kCategoryHash, "CATEGORY_HASH",
-     "CATEGORY_HASH(column | DENSE(...) | SPARSE(...), buckets)", 2, 2},
+     "CATEGORY_HASH(column | DENSE(...) | SPARSE(...), buckets)", 2, 3},
     {Kind::kVocabulary, "VOCABULARY", "VOCABULARY(column [, size])", 1, 2},
     {Kind::kWeighted, "WEIGHTED_CATEGORY",
      "WEIGHTED_CATEGORY(CATEGORY_ID(SPARSE(column, size, \",\", \"int\", \":\", \"float\"), "

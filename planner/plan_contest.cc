@@ -243,7 +243,7 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
       plan->strategy().kind() != plan::Strategy::LOCAL) {
     return PlanTraining(statement, source, models, WithAllClasses(options));
   }
-  plan->set_statement(parser::Print(parser::Statement(statement)));
+  plan->set_statement(statement.written);
   const ContestSetup ground{request, *bound, source, models, options};
   if (search) {
     if (bound->user_type) {

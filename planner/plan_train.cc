@@ -174,7 +174,7 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
 
 void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
                plan::TrainPlan* plan) {
-  plan->set_statement(parser::Print(parser::Statement(statement)));
+  plan->set_statement(statement.written);
   plan->set_select(bound.select.text);
   plan->set_into_schema(statement.into.schema);
   plan->set_into_name(statement.into.name);

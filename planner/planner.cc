@@ -29,14 +29,14 @@ struct Planner {
   }
   Result<plan::Plan> operator()(const parser::RunStatement& statement) const {
     return Unimplemented("TO RUN is not built yet")
-        .At(statement.span)
+        .At(statement.verb)
         .Hint("run the program beside Sluice, on the same tables");
   }
   Result<plan::Plan> operator()(const parser::OptimizeStatement& statement) const {
     RETURN_IF_ERROR(CheckOptimize(statement, source));
     return Unimplemented(
                fmt::format("TO {} is not built yet", statement.maximize ? "MAXIMIZE" : "MINIMIZE"))
-        .At(statement.span)
+        .At(statement.verb)
         .Hint("nothing has run; solve the program beside Sluice, on the same tables");
   }
   Result<plan::Plan> operator()(const parser::ShowStatement& statement) const {

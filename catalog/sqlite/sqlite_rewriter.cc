@@ -31,7 +31,7 @@ class Rewriter final : private SqliteTableRewriter {
 
   std::optional<std::string> Rewritten(bool catalog) {
     for (size_t at = 0; at < pieces_.size(); ++at) {
-      Strings(at);
+      Strings(at, catalog);
       OwnTables(at);
       if (catalog) {
         CatalogNames(at);
@@ -51,10 +51,14 @@ class Rewriter final : private SqliteTableRewriter {
   }
 
  private:
-  // The value of E'...', in the quotes of a plain string.
-  void Strings(size_t at) {
+  // The value of E'...', in the quotes of a plain string. Without an escape, as no driver sends it,
+  // it is what SQLite reads: a column called e, and its alias.
+  void Strings(size_t at, bool catalog) {
     Piece& piece = pieces_[at];
     if (piece.kind == Kind::kString && (piece.text[0] == 'E' || piece.text[0] == 'e')) {
+      if (!catalog && piece.text.find('\\') == std::string::npos) {
+        return;
+      }
       std::string plain = "'";
       for (size_t i = 2; i + 1 < piece.text.size(); ++i) {
         char c = piece.text[i];

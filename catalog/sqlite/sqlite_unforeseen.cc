@@ -24,9 +24,10 @@ std::string MissingName(const Status& error, bool qualified) {
   return qualified ? name : name.substr(name.rfind('.') + 1);  // npos + 1 is the beginning
 }
 
-// The verdict of PostgreSQL's own parser.
+// The verdict of PostgreSQL's own parser. (Printing its tree, as pg_query_parse does, takes stack
+// without a bound.)
 Status PostgresParses(std::string_view sql) {
-  PgQueryParseResult parsed = pg_query_parse(std::string(sql).c_str());
+  PgQuerySplitResult parsed = pg_query_split_with_parser(std::string(sql).c_str());
   Status status;
   if (parsed.error != nullptr) {
     status = SyntaxError(parsed.error->message);
@@ -34,8 +35,9 @@ Status PostgresParses(std::string_view sql) {
     if (place >= 0 && place < static_cast<int64_t>(sql.size())) {
       status = std::move(status).At({place, place + 1});
     }
+    parsed.n_stmts = 0;  // counted, but never allocated
   }
-  pg_query_free_parse_result(parsed);
+  pg_query_free_split_result(parsed);
   return status;
 }
 

@@ -9,6 +9,7 @@
 #include "executor/result_rows.h"
 #include "models/registry/python_type.h"
 #include "models/registry/registry.h"
+#include "models/registry/unknown_type.h"
 
 namespace sluice::executor {
 namespace {
@@ -134,9 +135,6 @@ Status DescribeModelType(const std::string& name, Span place, Context& context, 
   std::optional<models::ModelType> own;
   if (type == nullptr) {
     std::vector<std::string> known;
-    for (const models::ModelType& candidate : models::ModelTypes()) {
-      known.push_back(candidate.name);
-    }
     ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> all,
                      context.catalog.model_types().List());
     for (const catalog::ModelVersion& brought : all) {
@@ -153,11 +151,9 @@ Status DescribeModelType(const std::string& name, Span place, Context& context, 
     if (type != nullptr) {
       return DescribeAttributes(*type, sink);
     }
-    Status unknown = NotFound(fmt::format("no model type '{}'", name)).At(place);
-    if (const auto nearest = NearestName(name, known)) {
-      return std::move(unknown).Hint(fmt::format("did you mean '{}'?", *nearest));
-    }
-    return std::move(unknown).Hint("SHOW MODEL TYPES lists them");
+    return NotFound(fmt::format("no model type '{}'", name))
+        .At(place)
+        .Hint(models::WhatTypeIsMeant(name, known).hint);
   }
   return DescribeAttributes(*type, sink);
 }

@@ -15,9 +15,9 @@ namespace sluice::server::pgwire {
 namespace {
 
 // Every statement of ours has one of these words.
-constexpr std::array<std::string_view, 11> kOurWords = {"TO",     "LABEL", "TRAIN", "MODEL",
-                                                        "MODELS", "JOB",   "JOBS",  "CLUSTER",
-                                                        "CANCEL", "WAIT",  "SLUICE"};
+constexpr std::array<std::string_view, 12> kOurWords = {
+    "TO",   "LABEL",   "TRAIN",  "MODEL", "MODELS", "JOB",
+    "JOBS", "CLUSTER", "CANCEL", "WAIT",  "SLUICE", "SHOW"};  // SHOW MODLES
 
 bool IsOurWord(std::string_view word) {
   if (Upper(word.front()) == 'L' && NearestName(word, {"LABEL"}).has_value()) {
@@ -91,8 +91,7 @@ std::optional<Route> RouteInside(std::string_view sql) {
   const std::string blanked =
       std::string(static_cast<size_t>(inside->begin), ' ') + std::string(TextOf(sql, *inside));
   const parser::SplitScript split = parser::Split(blanked);
-  if (split.pieces.empty() && !split.error.ok() &&
-      !parser::IsUnterminated(split.error)) {
+  if (split.pieces.empty() && !split.error.ok() && !parser::IsUnterminated(split.error)) {
     return Route{{}, split.error};  // a misspelling in one of ours
   }
   if (std::all_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {

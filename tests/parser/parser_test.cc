@@ -238,6 +238,65 @@ TEST(ParserTest, WhatIsTheDatabasesStaysPlain) {
   }
 }
 
+// Whatever the words look like, where PostgreSQL's own parser accepts the statement.
+TEST(ParserTest, WhatPostgresParsesStaysPlain) {
+  for (const char* script :
+       {"SELECT l.id FROM log l JOIN rule r ON l.msg SIMILAR TO r.pattern",
+        "SELECT id FROM log WHERE msg SIMILAR TO train",
+        "SELECT id, msg SIMILAR TO run AS m FROM log",
+        "UPDATE log SET id = 2 WHERE msg SIMILAR TO predict",
+        "COPY (SELECT l.id FROM log l, rule r WHERE l.msg SIMILAR TO r.pattern) TO STDOUT",
+        "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n FROM s) CYCLE n SET c TO true DEFAULT "
+        "false USING path SELECT n, c FROM s",
+        "SHOW job.id",
+        "SHOW cluster.name",
+        "SHOW models.x",
+        "SELECT DISTINCT ON (id) label lbl INTO TEMP p FROM log ORDER BY id",
+        "SELECT DISTINCT ON (id) level lvl INTO p FROM log",
+        "SELECT id, tags ? label has INTO p FROM log",
+        "SELECT ts AT TIME ZONE label loc INTO p FROM s",
+        "SELECT 1 OPERATOR(pg_catalog.+) label total INTO p FROM s",
+        "DECLARE level CURSOR WITH HOLD FOR SELECT 1",
+        "EXPLAIN (BUFFERS, ANALYZE) SELECT * FROM t WHERE a SIMILAR TO train",
+        "SELECT ARRAY[['x'],[']; SELECT 1 TO PREDICT USING m; --']] label",
+        "SELECT ARRAY[['a', 'b'], ['[0-9]+', 'num']]",
+        "SELECT a[1][ARRAY[2][1]], b FROM t",
+        "SELECT 'a' -- no clause\n'b' WHERE x SIMILAR /* nor here */ TO train"}) {
+    EXPECT_TRUE(std::holds_alternative<PlainStatement>(One(script))) << script;
+  }
+}
+
+// PostgreSQL's grammar has these as well, but they are documented as ours.
+TEST(ParserTest, SettingsAndListsAreOurs) {
+  for (const char* script : {"SHOW MODELS", "SHOW JOBS", "SHOW CLUSTER", "SET sluice.seed = 1",
+                             "SET SESSION sluice.async TO on", "SELECT a, b LABEL income INTO m"}) {
+    EXPECT_FALSE(std::holds_alternative<PlainStatement>(One(script))) << script;
+  }
+}
+
+// Nesting and comments that would cost PostgreSQL's parser its stack or quadratic time.
+TEST(ParserTest, HostileTextIsAskedAboutInBounds) {
+  const auto repeat = [](std::string_view text, size_t times) {
+    std::string repeated;
+    for (size_t i = 0; i < times; ++i) {
+      repeated += text;
+    }
+    return repeated;
+  };
+  const size_t deep = 100'000;
+  for (const std::string& select :
+       {"SELECT " + repeat("(", deep) + "1" + repeat(")", deep), "SELECT 1" + repeat("+1", deep),
+        "SELECT " + repeat("NOT ", deep) + "a", "SELECT ARRAY" + repeat("[", deep) + "1",
+        "SELECT " + repeat("/*", deep) + repeat("*/", deep) + "1"}) {
+    EXPECT_FALSE(Parse(select + " TO TRIAN x").ok());
+  }
+}
+
+TEST(ParserTest, StatementIsKeptAsWritten) {
+  const std::string written = "select * from t -- all\n  with train.epoch=1 label y into m";
+  EXPECT_EQ(std::get<TrainStatement>(One(" " + written + " ;")).written, written);
+}
+
 TEST(ParserTest, ClausesMayFollowAnyQuery) {
   for (const char* query :
        {"SELECT * FROM t WHERE a = 'x'", "(SELECT 1 UNION SELECT 2)", "VALUES (1, 2)", "TABLE t",
@@ -259,6 +318,14 @@ TEST(ParserTest, ClauseOrderIsFree) {
   for (const char* other : {"SELECT 1 TO TRAIN x INTO m USING b COLUMN c WITH a=1 LABEL y",
                             "SELECT 1 TRAIN x COLUMN c LABEL y INTO m WITH a=1 USING b"}) {
     EXPECT_TRUE(EqualIgnoringSpans(One(other), usual)) << other;
+  }
+  const Statement shortest = One("SELECT * FROM t LABEL y WITH a.b=1 COLUMN c, d USING b INTO m");
+  for (const char* other : {"SELECT * FROM t WITH a.b=1 LABEL y COLUMN c, d USING b INTO m",
+                            "SELECT * FROM t COLUMN c, d WITH a.b=1 USING b LABEL y INTO m",
+                            "SELECT * FROM t USING b COLUMN c, d LABEL y INTO m WITH a.b=1",
+                            "SELECT * FROM t INTO m WITH a.b=1 LABEL y COLUMN c, d USING b",
+                            "SELECT * FROM t INTO m LABEL y WITH a.b=1 COLUMN c, d USING b"}) {
+    EXPECT_TRUE(EqualIgnoringSpans(One(other), shortest)) << other;
   }
 }
 

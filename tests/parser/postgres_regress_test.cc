@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -10,10 +9,9 @@
 
 #include "parser/postgres_scanner.h"
 #include "parser/splitter.h"
+#include "tests/support/postgres_regress.h"
 
-// PostgreSQL's own regression tests, which come with libpg_query's source: whatever PostgreSQL's
-// parser accepts is the database's. SLUICE_TEST_POSTGRES_REGRESS names the folder of the *.sql
-// files (see tests/README.md).
+// PostgreSQL's own regression tests: whatever PostgreSQL's parser accepts is the database's.
 namespace sluice::parser {
 namespace {
 
@@ -35,9 +33,9 @@ std::string ReadScript(const std::filesystem::path& path) {
 }
 
 TEST(PostgresRegress, WhatPostgresParsesIsPlain) {
-  const char* const folder = std::getenv("SLUICE_TEST_POSTGRES_REGRESS");
-  if (folder == nullptr) {
-    GTEST_SKIP() << "SLUICE_TEST_POSTGRES_REGRESS is not set";
+  const std::string folder = testing::PostgresRegressFolder();
+  if (folder.empty()) {
+    GTEST_SKIP() << "no source of libpg-query";
   }
   size_t statements = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -82,6 +82,28 @@ TEST(SplitterTest, ClausesFollowTheirOwnRules) {
             (Strings{"SELECT 1 LABEL y INTO \"a;b\"", "SELECT 2"}));
 }
 
+TEST(SplitterTest, TellsWhereTypingStops) {
+  for (const char* blank : {"", " -- a;\n", "/* a */\n"}) {
+    EXPECT_EQ(EndOf(blank), ScriptEnd::kBlank) << blank;
+  }
+  for (const char* complete :
+       {"SELECT 1;", "SELECT E'it\\'s'; -- end\n",
+        "SELECT * FROM t WITH a='it\\'s' LABEL y INTO m;", "SELECT * FROM t TO TRIAN x;",
+        "SHOW MODLES;", "SELECT ARRAY[['a'],['[it''s']];",
+        "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; END;"}) {
+    EXPECT_EQ(EndOf(complete), ScriptEnd::kComplete) << complete;
+  }
+  for (const char* open : {"SELECT 1", "SELECT 1; SELECT 2", "SELECT 1 -- ;", "SELECT (1;",
+                           "SELECT 1 LABEL y INTO m -- ;\n", "SELECT * FROM t TO TRIAN x",
+                           "CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1;"}) {
+    EXPECT_EQ(EndOf(open), ScriptEnd::kInStatement) << open;
+  }
+  for (const char* token : {"SELECT 'a;", "SELECT E'it\\';", "SELECT \"a;", "SELECT $$ a;",
+                            "SELECT 1 LABEL y WITH a='it\\'s;", "SELECT 1; /* a;"}) {
+    EXPECT_EQ(EndOf(token), ScriptEnd::kInToken) << token;
+  }
+}
+
 TEST(SplitterTest, ErrorComesAfterThePiecesBeforeIt) {
   const SplitScript split = Split("SELECT 1; SELECT 'abc");
   EXPECT_EQ(split.pieces.size(), 1U);

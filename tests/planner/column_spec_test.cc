@@ -57,6 +57,14 @@ TEST(ColumnSpec, OursBeyondSqlflow) {
   EXPECT_EQ(Read("vocabulary(c)")->buckets, 0);
 }
 
+TEST(ColumnSpec, CategoriesMayNameADelimiterAsInSqlflow) {
+  for (const char* function : {"CATEGORY_ID", "SEQ_CATEGORY_ID", "CATEGORY_HASH"}) {
+    EXPECT_TRUE(Read(std::string(function) + "(c, 512, COMMA)").ok()) << function;
+    EXPECT_TRUE(Read(std::string(function) + "(DENSE(c, 1, \",\", string), 512, \"|\")").ok());
+    EXPECT_FALSE(Read(std::string(function) + "(c, 512, 3)").ok()) << function;
+  }
+}
+
 TEST(ColumnSpec, ErrorsQuoteTheCallAndSayWhatIsAllowed) {
   const auto wrong = Read("EMBEDDING(c, 0)");
   ASSERT_FALSE(wrong.ok());

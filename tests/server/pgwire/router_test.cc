@@ -41,9 +41,32 @@ TEST(RouterTest, WhatTheDatabaseUnderstandsIsItsOwn) {
            "",
            ";;",
            "create table model (job int)",
+           "show job.id",
+           "show work_mem",
+           "select * from t join r on t.a similar to r.pattern",
+           "declare level cursor with hold for select 1",
+           "copy (select 1 from r where 'a' similar to r.b) to stdout",
+           "prepare p as select 1 from t where a similar to train",
        }) {
     EXPECT_FALSE(RouteScript(sql).has_value()) << sql;
   }
+}
+
+TEST(RouterTest, MoreStatementsThanAreReadAtOncePass) {
+  std::string sql;
+  for (int i = 0; i < (1 << 18) + 1; ++i) {
+    sql += "BEGIN TO;";  // a word of ours
+  }
+  EXPECT_FALSE(RouteScript(sql).has_value());
+  const std::optional<Route> route = RouteScript("WAIT JOB 1;" + sql);
+  ASSERT_TRUE(route.has_value());
+  EXPECT_EQ(route->error.sqlstate(), "54000");
+}
+
+TEST(RouterTest, AMisspeltShowIsNotPassedOn) {
+  const std::optional<Route> route = RouteScript("select 1; show modles");
+  ASSERT_TRUE(route.has_value());
+  EXPECT_EQ(route->error.diagnostics().front().hint, "did you mean MODELS?");
 }
 
 TEST(RouterTest, AScriptIsCutWhereOursBeginsAndEnds) {

@@ -394,5 +394,16 @@ TEST_F(SqliteDoorTest, AnOpenAddressNeedsTrust) {
   EXPECT_NE(refused.output.find("--auth trust"), std::string::npos) << refused.output;
 }
 
+// PostgreSQL's parser reads such a statement; to print its tree would take stack without a bound.
+TEST_F(SqliteDoorTest, OutlivesADeepQueryOfTheCatalog) {
+  Start();
+  std::string deep = "SELECT 1";
+  for (int i = 0; i < 200'000; ++i) {
+    deep += "+1";
+  }
+  Psql(deep + " FROM pg_catalog.pg_class;\n");
+  EXPECT_EQ(Psql("SELECT 5 AS five;\n", "-At").output, "5\n");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -36,6 +36,10 @@ TEST(StatementBuffer, SemicolonsInsideQuotesDoNotCount) {
   EXPECT_EQ(LinesUntilComplete({"SELECT 'it''s;'", ";"}), 2);
   EXPECT_EQ(LinesUntilComplete({R"(SELECT 'C:\';)"}), 1);
   EXPECT_EQ(LinesUntilComplete({"SELECT `a;b`", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT E'it\'s;')", ";", "SELECT 2;"}), 2);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT * FROM t LABEL y WITH a='it\'s;' INTO m;)"}), 1);
+  EXPECT_EQ(LinesUntilComplete({"SELECT ARRAY[['a', 'b'],", "['[0-9]+', 'num']];"}), 2);
+  EXPECT_EQ(LinesUntilComplete({"CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1;", "END;"}), 2);
 }
 
 TEST(StatementBuffer, CommentsAndDollarQuotesDoNotCount) {
@@ -51,12 +55,12 @@ TEST(StatementBuffer, BlanksAndCommentsAreNoStatement) {
   StatementBuffer buffer;
   buffer.Add("  ");
   buffer.Add("-- 1. test");
-  EXPECT_TRUE(buffer.blank());
+  EXPECT_TRUE(buffer.at_beginning());
   EXPECT_FALSE(buffer.complete());
   buffer.Add("SELECT 1;");
-  EXPECT_FALSE(buffer.blank());
+  EXPECT_FALSE(buffer.at_beginning());
   EXPECT_EQ(buffer.Take(), "  \n-- 1. test\nSELECT 1;\n");
-  EXPECT_TRUE(buffer.blank());
+  EXPECT_TRUE(buffer.at_beginning());
   EXPECT_FALSE(buffer.complete());
 }
 
