@@ -56,6 +56,10 @@ class Catalog {
   // Creates missing tables in a transaction of its own. The stores do so themselves when they
   // write; code that writes a result table without them calls this first.
   virtual Status MakeTables() = 0;
+  // Removes what ended statements and processes, of any user, have left behind: copies of a
+  // select's rows (a table or a file), tables that were not completed, and SQLite's write-ahead log
+  // once nobody reads it.
+  virtual Status DropLeftovers() = 0;
   virtual ModelStore& models() = 0;
   // The model types that users define, stored like models and with the same rights:
   // ModelVersion::type is the language, the weights are the source.

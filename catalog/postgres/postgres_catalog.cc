@@ -7,6 +7,7 @@
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_source.h"
+#include "catalog/postgres/postgres_stage_internal.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/role_oid.h"
 #include "catalog/store/sql_job_store.h"
@@ -88,6 +89,10 @@ class PostgresCatalog final : public Catalog {
   Status MakeTables() override {
     ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
     return server_->tables.Create(*session);
+  }
+  Status DropLeftovers() override {
+    ASSIGN_OR_RETURN(const PostgresPool::Lease connection, server_->pool.Take());
+    return DropAbandonedStages(*connection);
   }
   ModelStore& models() override { return *models_; }
   ModelStore& model_types() override { return *types_; }

@@ -7,6 +7,8 @@ namespace {
 
 // How long to wait for a reader that still uses the table.
 constexpr std::string_view kDropPatience = "SET LOCAL lock_timeout = '5s'";
+// Almost none; the owner of the schema may drop a table that it may not lock.
+constexpr std::string_view kNoPatience = "SET LOCAL lock_timeout = '1ms'";
 // Another process of the same role may take a new table for an abandoned one, and drop it, before
 // it is locked.
 constexpr int kAttempts = 3;
@@ -75,7 +77,7 @@ Status LockStage(PostgresConnection& connection, const std::string& table) {
 
 }  // namespace
 
-// Staging tables that nobody has locked: their owner is gone. Does not wait for a lock, as others
+// Staging tables that nobody has locked: their owner is gone. Hardly waits for a lock, as others
 // would have to wait behind it. (Earlier versions had the tables in schema sluice.)
 Status DropAbandonedStages(PostgresConnection& connection) {
   ASSIGN_OR_RETURN(
@@ -89,16 +91,15 @@ Status DropAbandonedStages(PostgresConnection& connection) {
                      " AND pg_catalog.starts_with(c.relname::pg_catalog.text, 'stage_')"
                      " AND c.relkind OPERATOR(pg_catalog.=) 'r'"
                      " AND c.relpersistence OPERATOR(pg_catalog.=) 'u'"
-                     " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')"
+                     " AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')"
+                     " OR pg_catalog.pg_has_role(n.nspowner, 'USAGE'))"
                      " AND pg_catalog.obj_description(c.oid, 'pg_class') OPERATOR(pg_catalog.=)"
                      " pg_catalog.replace($1, '*', pg_catalog.concat(n.nspname, '.', c.relname))",
                      {MarkOf("*")}));
   for (int i = 0; i < PQntuples(stages.get()); ++i) {
     const std::string table(PostgresText(stages.get(), i, 0));
     const Status dropped = connection.Run(
-        fmt::format("BEGIN READ WRITE; LOCK TABLE {0} IN ACCESS EXCLUSIVE MODE NOWAIT;"
-                    " DROP TABLE {0}; COMMIT",
-                    table));
+        fmt::format("BEGIN READ WRITE; {}; DROP TABLE {}; COMMIT", kNoPatience, table));
     if (!dropped.ok()) {
       log::Debug("staging table={} stays: {}", table, dropped.message());
       RETURN_IF_ERROR(connection.Run("ROLLBACK"));

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/log.h"
 #include "catalog/sql/sqlstate.h"
 #include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
@@ -15,8 +16,6 @@
 namespace sluice::catalog {
 namespace {
 
-// How long a statement waits for another connection's write lock before it gives up.
-constexpr int kBusyTimeoutMillis = 10'000;
 // Waits between attempts: at first as short as a small transaction.
 constexpr int kFirstLooks = 10;
 constexpr std::chrono::milliseconds kFirstPause{1};
@@ -28,6 +27,8 @@ constexpr int kStepsBetweenChecks = 1'000;
 constexpr std::string_view kNoMemoryMap = "PRAGMA mmap_size = 0";
 // Sufficient for a write-ahead log to be complete after a power failure.
 constexpr std::string_view kEnoughForALog = "PRAGMA synchronous = NORMAL";
+// A log that grew while somebody read an older state gets shorter when it begins anew.
+constexpr std::string_view kUsualLog = "PRAGMA journal_size_limit = 4096000";
 
 std::string_view SqlStateOf(int code, std::string_view message) {
   switch (code & 0xFF) {
@@ -191,7 +192,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   RETURN_IF_ERROR(connection->Run(kNoMemoryMap));
   if (access == Access::kReadWrite && !location.in_memory()) {
     ASSIGN_OR_RETURN(const bool logs, connection->IsWriteAheadLog());
-    RETURN_IF_ERROR(logs ? connection->Run(kEnoughForALog) : OkStatus());
+    RETURN_IF_ERROR(logs ? connection->SetUpLog() : OkStatus());
   }
   RETURN_IF_ERROR(connection->Run("PRAGMA foreign_keys = ON"));
   return connection;
@@ -201,8 +202,8 @@ int SqliteConnection::Wait(void* connection, int tries) {
   const int waited = tries <= kFirstLooks
                          ? tries
                          : kFirstLooks + (tries - kFirstLooks) * static_cast<int>(kPause.count());
-  if (static_cast<SqliteConnection*>(connection)->stop_.stop_requested() ||
-      waited >= kBusyTimeoutMillis) {
+  const auto* self = static_cast<SqliteConnection*>(connection);
+  if (self->stop_.stop_requested() || waited >= self->patience_.count()) {
     return 0;
   }
   std::this_thread::sleep_for(tries < kFirstLooks ? kFirstPause : kPause);
@@ -223,6 +224,16 @@ void SqliteConnection::HearStop(std::stop_token stop) {
       this);
 }
 
+void SqliteConnection::EndTransaction() {
+  HearStop(std::stop_token());
+  if (!Idle()) {
+    const Status ended = Run("ROLLBACK");
+    if (!ended.ok()) {
+      log::Debug("rollback failed error=\"{}\"", ended.message());
+    }
+  }
+}
+
 SqliteConnection::~SqliteConnection() {
   sqlite3_close_v2(handle_);
 }
@@ -230,9 +241,14 @@ SqliteConnection::~SqliteConnection() {
 Status SqliteConnection::UseWriteAheadLog() {
   const Status logged = Run("PRAGMA journal_mode = WAL");
   if (logged.ok()) {
-    return Run(kEnoughForALog);
+    return SetUpLog();
   }
   return logged.sqlstate() == "25006" || logged.sqlstate() == "55P03" ? OkStatus() : logged;
+}
+
+Status SqliteConnection::SetUpLog() {
+  RETURN_IF_ERROR(Run(kEnoughForALog));
+  return Run(kUsualLog);
 }
 
 Result<bool> SqliteConnection::IsWriteAheadLog() {

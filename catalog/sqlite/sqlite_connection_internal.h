@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -44,12 +45,18 @@ class SqliteConnection final : public SqlSession {
   // For the pool.
   bool Recycle() {
     HearStop(std::stop_token());
+    WaitForLocks(kPatience);
     return Idle();
   }
   bool Ready() const { return Idle(); }
 
   // `stop` ends whatever runs here, or waits for a lock, from now on (57014).
   void HearStop(std::stop_token stop);
+  // How long a statement waits for a lock of another connection until it gives up (55P03).
+  static constexpr std::chrono::milliseconds kPatience{10'000};
+  void WaitForLocks(std::chrono::milliseconds most) { patience_ = most; }
+  // Rolls back what is open, also after a stop, and hears no stop any more.
+  void EndTransaction();
   // Whether readers and a writer do not block each other.
   Result<bool> IsWriteAheadLog();
   // Switches the database for all connections. A read-only file, a file system without shared
@@ -69,11 +76,13 @@ class SqliteConnection final : public SqlSession {
 
  private:
   explicit SqliteConnection(sqlite3* handle) : handle_(handle) {}
+  Status SetUpLog();
   // Called while a lock is awaited; 0 gives up.
   static int Wait(void* connection, int tries);
 
   sqlite3* handle_;
   std::stop_token stop_;
+  std::chrono::milliseconds patience_ = kPatience;
 };
 
 // The cell in the storage class in which SQLite stored it.

@@ -2,10 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
+#include "catalog/sqlite/sqlite_result_table_internal.h"
+#include "catalog/sqlite/sqlite_stage_internal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -14,21 +17,14 @@ namespace {
 // we hold its write lock for that moment instead.
 constexpr int kTriesWithoutLock = 5;
 constexpr std::chrono::seconds kMaxReaderWait{30};
+// SQLite writes the log back into the database at this length, unless somebody reads an older
+// state: then the log grows, and nothing shortens its file but a checkpoint that asks for it.
+constexpr std::uintmax_t kUsualLogBytes = uintmax_t{1000} * 4096;
 
 // A transaction begins to see the database with its first read.
 Status BeginRead(SqliteConnection& connection) {
   RETURN_IF_ERROR(connection.Run("BEGIN"));
   return connection.QueryInteger("SELECT count(*) FROM sqlite_schema").status();
-}
-
-void EndTransaction(SqliteConnection& connection) {
-  connection.HearStop(std::stop_token());  // it must end even if the statement was cancelled
-  if (!connection.Idle()) {
-    const Status ended = connection.Run("ROLLBACK");
-    if (!ended.ok()) {
-      log::Debug("rollback failed error=\"{}\"", ended.message());
-    }
-  }
 }
 
 Result<int64_t> DataVersion(SqliteConnection& connection) {
@@ -60,7 +56,7 @@ Result<bool> SqliteSnapshot::TryBegin(std::vector<SqlitePool::Lease>* readers) {
     return true;
   }
   for (SqlitePool::Lease& reader : *readers) {
-    EndTransaction(*reader);
+    reader->EndTransaction();
   }
   return false;
 }
@@ -85,7 +81,7 @@ Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool, S
     ASSIGN_OR_RETURN(SqlitePool::Lease writer, writers.Take());
     RETURN_IF_ERROR(writer->Run("BEGIN IMMEDIATE"));
     const Result<bool> alone = snapshot->TryBegin(&readers);
-    EndTransaction(*writer);
+    writer->EndTransaction();
     RETURN_IF_ERROR(alone.status());
     if (!*alone) {
       return Internal("the SQLite database changed while its write lock was held");
@@ -108,7 +104,7 @@ Result<SqlitePool::Lease> SqliteSnapshot::TryAdd() {
   if (now.ok() && *now == version_) {
     return reader;
   }
-  EndTransaction(*reader);
+  reader->EndTransaction();
   if (!now.ok()) {
     return now.status();
   }
@@ -152,7 +148,7 @@ void SqliteSnapshot::GiveBack(SqlitePool::Lease reader) {
       return;
     }
   }
-  EndTransaction(*reader);
+  reader->EndTransaction();
 }
 
 void SqliteSnapshot::Close() {
@@ -164,7 +160,7 @@ void SqliteSnapshot::Close() {
     watcher_ = SqlitePool::Lease();
   }
   for (SqlitePool::Lease& reader : readers) {
-    EndTransaction(*reader);
+    reader->EndTransaction();
   }
   returned_.notify_all();
 }
@@ -218,8 +214,26 @@ Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement(const std::stop_token
   }
   if (first && !location_.in_memory()) {
     RETURN_IF_ERROR(connection->UseWriteAheadLog());
+    const Status dropped = DropLeftovers();
+    if (!dropped.ok()) {
+      log::Debug("what is left of ended statements stays: {}", dropped.ToString());
+    }
   }
   return connection;
+}
+
+Status SqliteDatabase::DropLeftovers() {
+  if (location_.in_memory()) {
+    return OkStatus();
+  }
+  RemoveAbandonedStages(location_);
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take());
+  connection->WaitForLocks(std::chrono::milliseconds(0));  // the next one tries again
+  RETURN_IF_ERROR(DropAbandonedStaging(*connection, "main"));
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(location_.path + "-wal", error);
+  return error || bytes <= kUsualLogBytes ? OkStatus()
+                                          : connection->Run("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 std::string SqliteDatabase::AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot) {

@@ -79,6 +79,10 @@ class SqliteDatabase {
   Result<SqlitePool::Lease> TakeForStatement(const std::stop_token& stop);
   SqlitePool& readers() { return readers_; }
 
+  // Removes stages and staging tables without an owner, and shortens a write-ahead log that nobody
+  // reads any more. Waits for nobody's lock.
+  Status DropLeftovers();
+
   // Like SqlDatabase::OpenAnew.
   Result<std::unique_ptr<SqlSession>> OpenAnew(const std::stop_token& stop);
 

@@ -157,7 +157,8 @@ Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
   ASSIGN_OR_RETURN(const std::vector<SqliteColumn> staged, ListSqliteColumns(connection, staging));
   // A table with the same declarations shows what SQLite makes of a cell, next to the original.
   // ("ANY", which keeps it, is a type of STRICT tables only.)
-  const TableName tried = NewSqliteStaging({"temp", ""});
+  const SqliteStaging place({"temp", ""});
+  const TableName& tried = place.name();
   for (const ColumnInfo& wanted : schema.columns) {
     const SqliteColumn* column = FindSqliteColumn(columns, wanted.name);
     const SqliteColumn* from = FindSqliteColumn(staged, wanted.name);

@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/process.h"
 #include "catalog/row_ranges_internal.h"
 #include "catalog/sqlite/sqlite_insert_internal.h"
@@ -22,6 +24,37 @@ constexpr std::string_view kMarkEnd = " */";
 struct Mark {
   std::string token;  // unique
   ProcessIdentity process;
+};
+
+bool IsThisProcess(const ProcessIdentity& process) {
+  const ProcessIdentity own = CurrentProcess();
+  return process.place == own.place && process.pid == own.pid && process.started == own.started;
+}
+
+// The names of the staging tables that this process writes; several data sources of a process may
+// have the same file open. Thread-safe.
+class TablesInUse {
+ public:
+  static TablesInUse& OfThisProcess() {
+    static TablesInUse tables;
+    return tables;
+  }
+  void Add(const std::string& name) {
+    const MutexLock lock(mutex_);
+    names_.insert(name);
+  }
+  void Remove(const std::string& name) {
+    const MutexLock lock(mutex_);
+    names_.erase(name);
+  }
+  bool Has(const std::string& name) {
+    const MutexLock lock(mutex_);
+    return names_.contains(name);
+  }
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> names_ GUARDED_BY(mutex_);
 };
 
 std::optional<Mark> FindMark(std::string_view definition) {
@@ -163,17 +196,21 @@ Result<std::string> SqliteColumns(SqliteConnection& connection, const TableName&
   return text;
 }
 
-TableName NewSqliteStaging(const TableName& beside) {
-  return {beside.schema, std::string(kStagingPrefix) + RandomSuffix()};
+SqliteStaging::SqliteStaging(const TableName& beside)
+    : name_{beside.schema, std::string(kStagingPrefix) + RandomSuffix()} {
+  TablesInUse::OfThisProcess().Add(name_.name);
 }
 
-std::string SqliteStagingDefinition(const TableName& staging, const Schema& schema) {
-  std::string definition = SqliteTableDefinition(staging.Quoted(), schema);
+SqliteStaging::~SqliteStaging() {
+  TablesInUse::OfThisProcess().Remove(name_.name);
+}
+
+std::string SqliteStaging::Definition(const Schema& schema) const {
+  std::string definition = SqliteTableDefinition(name_.Quoted(), schema);
   const ProcessIdentity process = CurrentProcess();
-  definition.insert(
-      definition.size() - 1,
-      fmt::format(" {}{} {} {} {}{}", kMark, staging.name.substr(kStagingPrefix.size()),
-                  process.pid, process.started, process.place, kMarkEnd));
+  definition.insert(definition.size() - 1,
+                    fmt::format(" {}{} {} {} {}{}", kMark, name_.name.substr(kStagingPrefix.size()),
+                                process.pid, process.started, process.place, kMarkEnd));
   return definition;
 }
 
@@ -188,7 +225,8 @@ Status DropAbandonedStaging(SqliteConnection& connection, const std::string& in_
     const std::string name = TextCell(row[0]);
     const std::optional<Mark> mark = FindMark(TextCell(row[1]));
     if (mark && name == std::string(kStagingPrefix) + mark->token &&
-        FindProcess(mark->process) == ProcessState::kGone) {
+        (FindProcess(mark->process) == ProcessState::kGone ||
+         (IsThisProcess(mark->process) && !TablesInUse::OfThisProcess().Has(name)))) {
       RETURN_IF_ERROR(connection.Run("DROP TABLE " + TableName{in_schema, name}.Quoted()));
     }
   }

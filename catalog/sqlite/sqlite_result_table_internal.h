@@ -45,12 +45,24 @@ Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
 Status CheckSqliteArrived(SqliteConnection& connection, const TableName& table,
                           const TableName& staging);
 
-// A name for a staging table next to a result table, and its definition. A comment in the
-// definition identifies it; it stays when the staging table becomes the result, and distinguishes
-// that from any other table of its name.
-TableName NewSqliteStaging(const TableName& beside);
-std::string SqliteStagingDefinition(const TableName& staging, const Schema& schema);
-// Drops the staging tables of ended processes; only tables with such a comment.
+// A staging table next to a result table. A comment in its definition identifies it; it stays when
+// the staging table becomes the result, and distinguishes that from any other table of its name.
+class SqliteStaging {
+ public:
+  explicit SqliteStaging(const TableName& beside);
+  ~SqliteStaging();
+  SqliteStaging(const SqliteStaging&) = delete;
+  SqliteStaging& operator=(const SqliteStaging&) = delete;
+
+  const TableName& name() const { return name_; }
+  std::string Definition(const Schema& schema) const;
+
+ private:
+  const TableName name_;
+};
+// Drops the staging tables of ended processes, and those of this one whose SqliteStaging is gone
+// (the file was locked, or the disk full, when they should have been dropped); only tables with
+// such a comment.
 Status DropAbandonedStaging(SqliteConnection& connection, const std::string& in_schema);
 
 }  // namespace sluice::catalog

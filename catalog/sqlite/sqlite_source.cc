@@ -12,7 +12,6 @@
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_session_internal.h"
-#include "catalog/sqlite/sqlite_stage_internal.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/table_loader.h"
 
@@ -173,12 +172,7 @@ class SqliteSource final : public DataSource {
     return AppendSqliteRows(database_, table, schema, batch);
   }
 
-  Status DropLeftovers() override {
-    if (!database_.location().in_memory()) {
-      RemoveAbandonedStages(database_.location());
-    }
-    return OkStatus();
-  }
+  Status DropLeftovers() override { return database_.DropLeftovers(); }
 
  private:
   // What only the session's own connection has cannot be read on others.

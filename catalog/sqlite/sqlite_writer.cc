@@ -13,6 +13,10 @@
 namespace sluice::catalog {
 namespace {
 
+// A cancelled statement is answered within a second. A table that could not be dropped by then is
+// dropped later (DropAbandonedStaging).
+constexpr std::chrono::milliseconds kDropPatience{300};
+
 // All rows of the batch in one transaction.
 Status InsertBatch(SqliteConnection& connection, const std::string& insertion,
                    const RowBatch& batch) {
@@ -58,13 +62,11 @@ class PlainRename {
 class SqliteTableWriter final : public TableWriter {
  public:
   SqliteTableWriter(SqliteDatabase& database, SqlitePool::Lease connection, ResultTable wanted,
-                    TableName staging, std::string staged_columns, const Schema& schema)
+                    const Schema& schema)
       : database_(database),
         wanted_(std::move(wanted)),
-        staging_(std::move(staging)),
-        staged_columns_(std::move(staged_columns)),
         schema_(schema),
-        insertion_(Insertion(staging_.Quoted(), schema)),
+        insertion_(Insertion(staging_.name().Quoted(), schema)),
         connection_(std::move(connection)) {}
 
   ~SqliteTableWriter() override {
@@ -72,10 +74,22 @@ class SqliteTableWriter final : public TableWriter {
     if (committed_) {
       return;
     }
-    const Status dropped = connection_->Run("DROP TABLE IF EXISTS " + staging_.Quoted());
+    connection_->EndTransaction();  // or else a stopped statement could not drop anything
+    connection_->WaitForLocks(kDropPatience);
+    const Status dropped = connection_->Run("DROP TABLE IF EXISTS " + staging_.name().Quoted());
     if (!dropped.ok()) {
-      log::Warn("cannot drop staging table={} error=\"{}\"", staging_.name, dropped.message());
+      log::Warn("cannot drop staging table={} error=\"{}\"", staging_.name().name,
+                dropped.message());
     }
+  }
+
+  // Creates the staging table.
+  Status Begin() {
+    MutexLock lock(mutex_);
+    RETURN_IF_ERROR(connection_->Run(staging_.Definition(schema_))
+                        .Because("cannot write " + wanted_.name.Text()));
+    ASSIGN_OR_RETURN(staged_columns_, SqliteColumns(*connection_, staging_.name()));
+    return OkStatus();
   }
 
   using RowWriter::Write;
@@ -141,7 +155,7 @@ class SqliteTableWriter final : public TableWriter {
     if (target.found) {
       RETURN_IF_ERROR(connection_->Run("DROP TABLE " + target.name.Quoted()));
     }
-    return connection_->Run(fmt::format("ALTER TABLE {} RENAME TO {}", staging_.Quoted(),
+    return connection_->Run(fmt::format("ALTER TABLE {} RENAME TO {}", staging_.name().Quoted(),
                                         QuoteName(wanted_.name.name)));
   }
 
@@ -159,38 +173,38 @@ class SqliteTableWriter final : public TableWriter {
       }
     }
     if (action == ResultAction::kAppend) {
-      RETURN_IF_ERROR(CheckAppendedCells(*connection_, table, staging_, schema_));
+      RETURN_IF_ERROR(CheckAppendedCells(*connection_, table, staging_.name(), schema_));
     }
     const std::string columns = ColumnList(schema_);
     RETURN_IF_ERROR(
         connection_->Run(fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table.Quoted(),
-                                     columns, columns, staging_.Quoted())));
+                                     columns, columns, staging_.name().Quoted())));
     arrived_ = sqlite3_changes64(connection_->handle());
     if (action == ResultAction::kRefill) {
-      RETURN_IF_ERROR(CheckSqliteArrived(*connection_, table, staging_));
+      RETURN_IF_ERROR(CheckSqliteArrived(*connection_, table, staging_.name()));
     }
-    return connection_->Run("DROP TABLE " + staging_.Quoted());
+    return connection_->Run("DROP TABLE " + staging_.name().Quoted());
   }
 
   SqliteDatabase& database_;
   const ResultTable wanted_;
-  const TableName staging_;
-  const std::string staged_columns_;
+  const SqliteStaging staging_{wanted_.name};
   const Schema schema_;
   const std::string insertion_;
   Mutex mutex_;
   SqlitePool::Lease connection_ GUARDED_BY(mutex_);
+  std::string staged_columns_ GUARDED_BY(mutex_);
   bool committed_ GUARDED_BY(mutex_) = false;
   std::optional<int64_t> arrived_ GUARDED_BY(mutex_);
 };
 
 // The columns of a table with this definition, determined by a temporary table.
 Result<std::string> StagedColumns(SqliteConnection& connection, const Schema& schema) {
-  const TableName table = NewSqliteStaging({"temp", ""});
+  const SqliteStaging table({"temp", ""});
   ASSIGN_OR_RETURN(const auto transaction,
                    SqlTransaction::Begin(connection, Dialect::kSqlite, false));
-  RETURN_IF_ERROR(connection.Run(SqliteStagingDefinition(table, schema)));
-  return SqliteColumns(connection, table);
+  RETURN_IF_ERROR(connection.Run(table.Definition(schema)));
+  return SqliteColumns(connection, table.name());
 }
 
 Result<ResultPlan> Plan(SqliteConnection& connection, const ResultTable& wanted,
@@ -222,14 +236,12 @@ Result<std::unique_ptr<TableWriter>> OpenSqliteWriter(SqliteDatabase& database,
   RETURN_IF_ERROR(tables.CreateResultTables(*connection));
   ASSIGN_OR_RETURN(const ResultPlan plan, Plan(*connection, table, &schema));
   RETURN_IF_ERROR(DropAbandonedStaging(*connection, plan.name.schema));
-  const TableName staging = NewSqliteStaging(plan.name);
-  RETURN_IF_ERROR(connection->Run(SqliteStagingDefinition(staging, schema))
-                      .Because("cannot write " + plan.name.Text()));
-  ASSIGN_OR_RETURN(std::string columns, SqliteColumns(*connection, staging));
   ResultTable wanted = table;
   wanted.name = plan.name;
-  return std::unique_ptr<TableWriter>(new SqliteTableWriter(
-      database, std::move(connection), std::move(wanted), staging, std::move(columns), schema));
+  auto writer = std::make_unique<SqliteTableWriter>(database, std::move(connection),
+                                                    std::move(wanted), schema);
+  RETURN_IF_ERROR(writer->Begin());
+  return std::unique_ptr<TableWriter>(std::move(writer));
 }
 
 Status AppendSqliteRows(SqliteDatabase& database, const TableName& table, const Schema& schema,
