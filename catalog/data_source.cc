@@ -13,6 +13,15 @@ Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_
   return Unimplemented("this database has no sessions that could be borrowed");
 }
 
+Status RowReceiver::Copied(std::string_view /*text*/) {
+  return Unimplemented("COPY TO STDOUT is not supported here").Hint("run the SELECT itself");
+}
+
+Result<std::string> RowReceiver::NextToCopy() {
+  return Unimplemented("COPY FROM STDIN is not supported here")
+      .Hint("COPY FROM a file of the server, or INSERT");
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfSession(
     const std::vector<std::string>& /*names*/) {
   return std::vector<std::pair<std::string, std::string>>();

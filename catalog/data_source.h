@@ -161,6 +161,10 @@ class RowReceiver {
   virtual Status Rows(const RowBatch& batch) = 0;
   // A further message of the database (NOTICE, WARNING), as a line for a person.
   virtual void Notice(const std::string& /*message*/) {}
+  // What COPY TO STDOUT sends, in pieces; and the next piece for COPY FROM STDIN, "" at the end.
+  // By default errors (0A000).
+  virtual Status Copied(std::string_view text);
+  virtual Result<std::string> NextToCopy();
 };
 
 // Where a session's own connection can be borrowed for a statement: a Unix socket at which the

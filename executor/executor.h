@@ -31,6 +31,8 @@ class ResultSink {
   virtual Status Rows(const RowBatch& batch) = 0;
   virtual void Notice(const std::string& message) = 0;  // one line for a person
   virtual void Progress(const elastic::Progress& progress) = 0;
+  // What COPY TO STDOUT sends, in pieces. By default an error (0A000).
+  virtual Status Copied(std::string_view text);
   virtual void Done(const std::string& tag) = 0;  // "TRAIN", "PREDICT 16281", "INSERT 0 3"
   // The statement is this job, which continues when its client disconnects. By default sends a
   // notice.
@@ -74,8 +76,8 @@ struct Context {
   int64_t memory_bytes() const;
 };
 
-// Runs a plan. A plan that trains, predicts, evaluates or explains has a job's row while it runs;
-// at the end it commits its model or table, or leaves nothing behind. Errors are the plan's own; a
+// Runs a plan. A plan that trains, or that predicts or evaluates INTO a table, has a job's row; at
+// the end it commits its model or table, or leaves nothing behind. Errors are the plan's own; a
 // cancelled statement is Cancelled (57014).
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink);
 

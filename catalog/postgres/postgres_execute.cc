@@ -1,10 +1,13 @@
 #include <fmt/core.h>
 #include <poll.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/sql/sqlstate.h"
 
@@ -15,6 +18,32 @@ constexpr size_t kPostgresBatchRows = 1'000;
 // How often a running statement checks whether it was cancelled.
 constexpr int kPollMillis = 50;
 
+// Refuses COPY, too.
+class NoReceiver final : public RowReceiver {
+ public:
+  Status Header(const Schema& /*schema*/) override { return OkStatus(); }
+  Status Rows(const RowBatch& /*batch*/) override { return OkStatus(); }
+};
+
+// Whether a rule may return rows in place of the statement, which the server drops in the extended
+// protocol; the simple one would run several statements.
+bool MayMeetRule(std::string_view sql) {
+  constexpr size_t kBeginning = 1'000;  // comments, perhaps, and a word
+  constexpr std::array<std::string_view, 4> kWords = {"INSERT", "UPDATE", "DELETE", "WITH"};
+  const auto tokens = TokenizeSql(sql.substr(0, kBeginning), Dialect::kPostgres);
+  if (tokens.empty() || std::none_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+        return SameIgnoringCase(sql.substr(tokens[0].begin, tokens[0].end - tokens[0].begin), word);
+      })) {
+    return false;
+  }
+  if (sql.find(';') == std::string_view::npos) {
+    return true;
+  }
+  const auto all = TokenizeSql(sql, Dialect::kPostgres);
+  return std::none_of(all.begin(), all.end(),
+                      [sql](const SqlToken& token) { return sql[token.begin] == ';'; });
+}
+
 // Reads the results of one statement row by row.
 class StatementRun {
  public:
@@ -23,7 +52,7 @@ class StatementRun {
       : connection_(connection),
         type_names_(type_names),
         sql_(sql),
-        receiver_(receiver),
+        receiver_(receiver == nullptr ? none_ : *receiver),
         stop_(std::move(stop)) {
     notices_before_ = connection_.SendNoticesTo(&notices_);
   }
@@ -41,8 +70,10 @@ class StatementRun {
 
   Result<ExecuteResult> Run() {
     PGconn* handle = connection_.handle();
-    if (PQsendQueryParams(handle, sql_.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 0 ||
-        PQsetSingleRowMode(handle) == 0) {
+    const int sent = MayMeetRule(sql_) ? PQsendQuery(handle, sql_.c_str())
+                                       : PQsendQueryParams(handle, sql_.c_str(), 0, nullptr,
+                                                           nullptr, nullptr, nullptr, 0);
+    if (sent == 0 || PQsetSingleRowMode(handle) == 0) {
       finished_ = true;
       return connection_.ErrorOf(nullptr, sql_);
     }
@@ -74,22 +105,29 @@ class StatementRun {
   Result<PostgresResult> NextResult() {
     PGconn* handle = connection_.handle();
     while (PQisBusy(handle) != 0) {
-      if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
-        connection_.Cancel();
-      }
-      pollfd waiting = {PQsocket(handle), POLLIN, 0};
-      poll(&waiting, 1, cancelled_ || !stop_.stop_possible() ? -1 : kPollMillis);
-      if (waiting.revents != 0 && PQconsumeInput(handle) == 0) {
-        finished_ = true;
-        return stop_.stop_requested() ? Cancelled("the statement was cancelled")
-                                      : connection_.ConnectionLost();
-      }
-      ReportNotices(notices_.Take());
+      RETURN_IF_ERROR(Await());
     }
     if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
       connection_.Cancel();  // rows arrive so fast that the code never waits
     }
     return PostgresResult(PQgetResult(handle));
+  }
+
+  // Waits a moment for what the server sends.
+  Status Await() {
+    PGconn* handle = connection_.handle();
+    if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
+      connection_.Cancel();
+    }
+    pollfd waiting = {PQsocket(handle), POLLIN, 0};
+    poll(&waiting, 1, cancelled_ || !stop_.stop_possible() ? -1 : kPollMillis);
+    if (waiting.revents != 0 && PQconsumeInput(handle) == 0) {
+      finished_ = true;
+      return stop_.stop_requested() ? Cancelled("the statement was cancelled")
+                                    : connection_.ConnectionLost();
+    }
+    ReportNotices(notices_.Take());
+    return OkStatus();
   }
 
   Status Take(PostgresResult result) {
@@ -101,6 +139,7 @@ class StatementRun {
           RETURN_IF_ERROR(FromReceiver(SendHeader(result.get())));
         }
         RETURN_IF_ERROR(FromReceiver(Flush()));
+        has_header_ = false;  // a rule may return several sets
         Finish(result.get());
         return OkStatus();
       case PGRES_COMMAND_OK:
@@ -108,18 +147,58 @@ class StatementRun {
         Finish(result.get());
         return OkStatus();
       case PGRES_COPY_IN:
+        return SendCopy();
+      case PGRES_COPY_OUT:
+        return TakeCopy();
+      default:
+        return connection_.ErrorOf(result.get(), sql_);
+    }
+  }
+
+  Result<std::string> NextToCopy() {
+    if (stop_.stop_requested()) {
+      return Cancelled("the statement was cancelled");
+    }
+    return receiver_.NextToCopy();
+  }
+
+  Status SendCopy() {
+    while (true) {
+      const Result<std::string> piece = NextToCopy();
+      if (!piece.ok()) {
         // Not by a cancel request: one that arrives before the server listens for data makes it
         // answer our end of data with a second "ready", which the next statement would read.
         connection_.Drain().ok();  // giving it up is no error
         finished_ = true;
-        return FromReceiver(Unimplemented("COPY FROM STDIN is not supported here")
-                                .Hint("COPY FROM a file of the server, or INSERT"));
-      case PGRES_COPY_OUT:
-      case PGRES_COPY_BOTH:
-        return FromReceiver(
-            Unimplemented("COPY TO STDOUT is not supported here").Hint("run the SELECT itself"));
-      default:
-        return connection_.ErrorOf(result.get(), sql_);
+        return FromReceiver(piece.status());
+      }
+      const bool sent = piece->empty() ? PQputCopyEnd(connection_.handle(), nullptr) == 1
+                                       : PQputCopyData(connection_.handle(), piece->data(),
+                                                       static_cast<int>(piece->size())) == 1;
+      if (!sent) {
+        finished_ = true;
+        return FromReceiver(connection_.ConnectionLost());
+      }
+      if (piece->empty()) {
+        return OkStatus();
+      }
+    }
+  }
+
+  Status TakeCopy() {
+    while (true) {
+      char* text = nullptr;
+      const int size = PQgetCopyData(connection_.handle(), &text, 1);
+      const std::unique_ptr<char, void (*)(void*)> owner(text, PQfreemem);
+      if (size < 0) {
+        return OkStatus();  // the next result says how it ended
+      }
+      if (size == 0) {
+        RETURN_IF_ERROR(Await());
+      } else {
+        const std::string_view piece(text, static_cast<size_t>(size));
+        RETURN_IF_ERROR(FromReceiver(receiver_.Copied(piece)));
+      }
     }
   }
 
@@ -127,8 +206,8 @@ class StatementRun {
     for (const std::string& notice : notices) {
       if (notices_before_ != nullptr) {
         notices_before_->Add(notice);
-      } else if (receiver_ != nullptr) {
-        receiver_->Notice(notice);
+      } else {
+        receiver_.Notice(notice);
       }
     }
   }
@@ -141,6 +220,7 @@ class StatementRun {
 
   Status SendHeader(const PGresult* result) {
     has_header_ = true;
+    schema_ = {};
     for (int i = 0; i < PQnfields(result); ++i) {
       ColumnInfo& column = schema_.columns.emplace_back();
       column.name = PQfname(result, i);
@@ -149,7 +229,7 @@ class StatementRun {
       column.type = ShownType(column);
     }
     ResetBatch();
-    return receiver_ == nullptr ? OkStatus() : receiver_->Header(schema_);
+    return receiver_.Header(schema_);
   }
 
   Status AddRow(PostgresResult result) {
@@ -174,8 +254,8 @@ class StatementRun {
 
   Status Flush() {
     Status status;
-    if (receiver_ != nullptr && batch_.rows > 0) {
-      status = receiver_->Rows(batch_);
+    if (batch_.rows > 0) {
+      status = receiver_.Rows(batch_);
     }
     ResetBatch();
     held_.clear();
@@ -201,7 +281,8 @@ class StatementRun {
   PostgresConnection& connection_;
   PostgresTypeNames& type_names_;
   const std::string sql_;
-  RowReceiver* receiver_;
+  NoReceiver none_;
+  RowReceiver& receiver_;
   std::stop_token stop_;
   NoticeLog notices_{NoticeLog::Repeated::kEach};
   NoticeLog* notices_before_ = nullptr;  // the enclosing statement's

@@ -294,6 +294,51 @@ TEST_P(PostgresTest, CopyInAStatementIsRefused) {
   }
 }
 
+TEST_P(PostgresTest, CopyMovesWhatTheReceiverHasOrTakes) {
+  struct Copying final : RowReceiver {
+    Status Header(const Schema&) override { return OkStatus(); }
+    Status Rows(const RowBatch&) override { return OkStatus(); }
+    Status Copied(std::string_view text) override {
+      taken += text;
+      return OkStatus();
+    }
+    Result<std::string> NextToCopy() override {
+      if (pieces.empty()) {
+        return failure.ok() ? Result<std::string>(std::string()) : failure;
+      }
+      const std::string piece = pieces.front();
+      pieces.erase(pieces.begin());
+      return piece;
+    }
+    std::string taken;
+    std::vector<std::string> pieces;
+    Status failure;
+  } copying;
+  Run("CREATE TABLE copied (a integer, b text)");
+  copying.pieces = {"1\tx\n2", "\ty\n"};
+  const auto in = source().Execute("COPY copied FROM STDIN", &copying, {});
+  ASSERT_TRUE(in.ok()) << in.status().ToString();
+  EXPECT_EQ(in->tag, "COPY 2");
+  ASSERT_TRUE(source().Execute("COPY copied TO STDOUT", &copying, {}).ok());
+  EXPECT_EQ(copying.taken, "1\tx\n2\ty\n");
+  copying.pieces = {"3\tz\n"};
+  copying.failure = Cancelled("enough");
+  EXPECT_EQ(source().Execute("COPY copied FROM STDIN", &copying, {}).status().code(),
+            Code::kCancelled);
+  copying.failure = OkStatus();
+  copying.pieces = {"x\ty\n"};
+  EXPECT_EQ(source().Execute("COPY copied FROM STDIN", &copying, {}).status().sqlstate(), "22P02");
+  EXPECT_EQ(Select("SELECT count(*) FROM copied")[0][0], "2");
+}
+
+TEST_P(PostgresTest, RowsOfARuleArrive) {
+  Run("CREATE TABLE ruled (a integer)");
+  Run("CREATE RULE instead AS ON INSERT TO ruled DO INSTEAD SELECT new.a + 1 AS next, ';' AS s");
+  EXPECT_EQ(Select("INSERT INTO ruled VALUES (7)"), (Texts{{"8", ";"}}));
+  EXPECT_EQ(Select("/* ; */ WITH w AS (SELECT 1) INSERT INTO ruled VALUES (8)"),
+            (Texts{{"9", ";"}}));
+}
+
 TEST_P(PostgresTest, ErrorsKeepDetailAndHint) {
   MakeNumbers(1);
   const auto duplicate = source().Execute("INSERT INTO t (id) VALUES (1)", nullptr, {});
