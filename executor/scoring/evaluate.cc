@@ -12,6 +12,7 @@
 #include "executor/result_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
+#include "executor/scoring/predict_rows.h"
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
 #include "executor/scoring/scorer_cache.h"
@@ -43,7 +44,8 @@ struct Found {
 
 Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
                         const models::ModelSpec& spec, std::optional<double> threshold,
-                        DatasetScan& scan, JobRecord& job) {
+                        DatasetScan& scan, const std::stop_token& stop,
+                        const RowsCounted& counted) {
   const std::string& trained_label = spec.features().label().column();
   const std::string& label = plan.label().empty() ? trained_label : plan.label();
   elastic::FeatureReader::Options options;
@@ -57,7 +59,7 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
   const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
   models::QueryOrder order(spec.features().group_column());
   const auto visit = [&](elastic::FeatureReader& read) -> Status {
-    job.Rows(scan.rows_read(), 0);
+    counted(scan.rows_read());
     models::FeatureBatch& batch = read.features();
     for (size_t r = 0; ranks && r < batch.groups.size(); ++r) {
       RETURN_IF_ERROR(order.Begins(batch.groups[r]).status());
@@ -74,13 +76,12 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
     return OkStatus();
   };
   scan.set_rows_per_batch(scorer.rows_per_batch());
-  const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
-  job.Rows(scan.rows_read(), 0);  // even if the batch is unusable
+  const Status read = scan.ForEach(scorer.transform(), options, visit, stop);
+  counted(scan.rows_read());  // even if the batch is unusable
   RETURN_IF_ERROR(read);
   if (scan.rows_read() == 0) {
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
   }
-  job.job().rows_read = scan.rows_read();
   return found;
 }
 
@@ -111,34 +112,43 @@ ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
   return rows;
 }
 
-std::string TagOf(JobRecord& job) {
-  return fmt::format("EVALUATE {}", job.job().rows_read);
+std::string EvaluatedTag(int64_t rows) {
+  return fmt::format("EVALUATE {}", rows);
 }
 
-Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& job,
-                   ResultSink& sink) {
+// `job`: null if the rows only go to the client. `rows_read`: by then.
+Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* job,
+                   ResultSink& sink, int64_t* rows_read) {
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
       context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
   // Open it before there is a writer: the session's own connection does one thing at a time.
-  ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(),
-                                     {.rows_per_shard = plan.rows_per_shard()}));
+  ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(),
+                                                      {.rows_per_shard = plan.rows_per_shard()}));
   std::unique_ptr<catalog::TableWriter> writer;
-  if (plan.has_table()) {
+  if (job != nullptr) {
     ASSIGN_OR_RETURN(writer,
                      OpenResultTable(plan.table(), planner::EvaluateResult(plan, trained.model()),
-                                     "evaluate", job.id(), context));
+                                     "evaluate", job->id(), context));
   }
-  ASSIGN_OR_RETURN(const Found found, ScoreRows(plan, *scorer, trained.model(),
-                                                DecisionThreshold(trained, version), *scan, job));
+  const std::stop_token stop = job == nullptr ? context.stop : job->stop_token();
+  const auto counted = [job, rows_read](int64_t rows) {
+    *rows_read = rows;
+    if (job != nullptr) {
+      job->Rows(rows, 0);
+    }
+  };
+  ASSIGN_OR_RETURN(const Found found,
+                   ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version),
+                             *scan, stop, counted));
   const ResultRows rows = RowsOf(found, trained.model(), plan);
-  job.Answer(AnswerBytes(rows, TagOf(job)));
-  if (writer != nullptr) {
+  if (job != nullptr) {
+    job->job().rows_read = *rows_read;
+    job->Answer(AnswerBytes(rows, EvaluatedTag(*rows_read)));
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
-    RETURN_IF_ERROR(writer->Commit(job.stop_token()));
+    RETURN_IF_ERROR(writer->Commit(stop));
   }
   return rows.SendTo(sink);
 }
@@ -154,17 +164,20 @@ Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context)
 }
 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
-  Schema columns;
+  std::unique_ptr<JobRecord> job;
   if (plan.has_table()) {  // the job may continue without its client
-    auto known = EvaluateColumns(plan, context);
-    columns = known.ok() ? *std::move(known) : Schema();  // an error here becomes the job's error
+    const auto columns = EvaluateColumns(plan, context);
+    // An error here becomes the job's error.
+    ASSIGN_OR_RETURN(
+        job, BeginJob(context, "evaluate", plan.model_name(), columns.ok() ? *columns : Schema()));
+    context.source.HearStop(job->stop_token());
+    context.catalog.HearStop(job->stop_token());
   }
-  ASSIGN_OR_RETURN(const auto job, BeginJob(context, "evaluate", plan.model_name(), columns));
-  context.source.HearStop(job->stop_token());
-  context.catalog.HearStop(job->stop_token());
-  RETURN_IF_ERROR(
-      job->Finish(Guarded("evaluating", [&] { return RunEvaluate(plan, context, *job, sink); })));
-  sink.Done(TagOf(*job));
+  int64_t rows = 0;
+  const Status ended =
+      Guarded("evaluating", [&] { return RunEvaluate(plan, context, job.get(), sink, &rows); });
+  RETURN_IF_ERROR(job == nullptr ? ended : job->Finish(ended));
+  sink.Done(EvaluatedTag(rows));
   return OkStatus();
 }
 

@@ -74,8 +74,8 @@ std::string TagOf(int64_t rows) {
   return fmt::format("PREDICT {}", rows);
 }
 
-// `rows`: number of predictions that have arrived.
-Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& job, ResultSink& sink,
+// `job`: null if the rows only go to the client. `rows`: number of predictions that have arrived.
+Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* job, ResultSink& sink,
                   int64_t* rows) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(
@@ -99,24 +99,27 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
                          .readers = MostPredictWorkers()}));
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
   const PredictedRows made = {copied, predictions, output};
-  if (!plan.has_table()) {
+  if (job == nullptr) {
     RETURN_IF_ERROR(sink.Header(output));
     SinkWriter writer(sink);
-    ASSIGN_OR_RETURN(*rows, PredictRows(*scan, *scorer, made, context.source, job, writer));
-    job.job().rows_read = *rows;
+    ASSIGN_OR_RETURN(*rows, PredictRows(
+                                *scan, *scorer, made, context.source, context.stop,
+                                [](int64_t /*rows*/) {}, writer));
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const auto writer,
-                   OpenResultTable(plan.table(), output, "predict", job.id(), context));
-  ASSIGN_OR_RETURN(job.job().rows_read,
-                   PredictRows(*scan, *scorer, made, context.source, job, *writer));
-  RETURN_IF_ERROR(writer->Commit(job.stop_token()));
-  *rows = writer->rows_arrived().value_or(job.job().rows_read);
+                   OpenResultTable(plan.table(), output, "predict", job->id(), context));
+  ASSIGN_OR_RETURN(job->job().rows_read,
+                   PredictRows(
+                       *scan, *scorer, made, context.source, job->stop_token(),
+                       [job](int64_t counted) { job->Rows(counted, 0); }, *writer));
+  RETURN_IF_ERROR(writer->Commit(job->stop_token()));
+  *rows = writer->rows_arrived().value_or(job->job().rows_read);
 
   ResultRows answer(planner::PredictTableResult());
   answer.Add({ResultTableName(plan.table()), plan.model_name(), version.version, *rows,
               SecondsBetween(started, SteadyClock().Now())});
-  job.Answer(AnswerBytes(answer, TagOf(*rows)));
+  job->Answer(AnswerBytes(answer, TagOf(*rows)));
   return answer.SendTo(sink);
 }
 
@@ -129,14 +132,17 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   for (const std::string& note : plan.told()) {
     sink.Notice(note);
   }
-  ASSIGN_OR_RETURN(const auto job,
-                   BeginJob(context, "predict", plan.model_name(),
-                            plan.has_table() ? planner::PredictTableResult() : Schema()));
-  context.source.HearStop(job->stop_token());
-  context.catalog.HearStop(job->stop_token());
+  std::unique_ptr<JobRecord> job;
+  if (plan.has_table()) {
+    ASSIGN_OR_RETURN(
+        job, BeginJob(context, "predict", plan.model_name(), planner::PredictTableResult()));
+    context.source.HearStop(job->stop_token());
+    context.catalog.HearStop(job->stop_token());
+  }
   int64_t rows = 0;
-  RETURN_IF_ERROR(job->Finish(
-      Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink, &rows); })));
+  const Status ended =
+      Guarded("predicting", [&] { return RunPredict(plan, context, job.get(), sink, &rows); });
+  RETURN_IF_ERROR(job == nullptr ? ended : job->Finish(ended));
   sink.Done(TagOf(rows));
   return OkStatus();
 }

@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "elastic/worker/feature_reader.h"
-#include "executor/jobs/job_record.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/prediction_columns.h"
 #include "executor/scoring/scorer.h"
@@ -31,8 +30,7 @@ constexpr int64_t kRowsPerWorker = 40'000;
 constexpr size_t kMostKeptBytes = size_t{16} << 20;
 
 size_t WorkersFor(const DatasetScan& scan) {
-  const int64_t useful =
-      std::min<int64_t>(scan.estimated_rows() / kRowsPerWorker, scan.shards());
+  const int64_t useful = std::min<int64_t>(scan.estimated_rows() / kRowsPerWorker, scan.shards());
   return std::clamp<size_t>(static_cast<size_t>(std::max<int64_t>(useful, 0)), 1,
                             MostPredictWorkers());
 }
@@ -40,12 +38,12 @@ size_t WorkersFor(const DatasetScan& scan) {
 // What the workers of a statement share.
 class Delivery {
  public:
-  Delivery(int shards, JobRecord& job, catalog::RowWriter& writer)
-      : turns_(shards), job_(job), writer_(writer) {}
+  Delivery(int shards, const RowsCounted& counted, catalog::RowWriter& writer)
+      : turns_(shards), counted_(counted), writer_(writer) {}
 
   ShardTurns& turns() { return turns_; }
   catalog::RowWriter::Prepared Prepare(RowBatch* batch) const { return writer_.Prepare(batch); }
-  // Once the job is stopped, or a worker has failed.
+  // Once the statement is stopped, or a worker has failed.
   std::stop_token ended() const { return ended_.get_token(); }
   void End() {
     ended_.request_stop();
@@ -57,7 +55,7 @@ class Delivery {
   Status Write(catalog::RowWriter::Prepared rows) { return writer_.Write(std::move(rows)); }
   void CountRows(int64_t rows) {
     rows_ += rows;
-    job_.Rows(rows_, 0);
+    counted_(rows_);
   }
   void Fail(const Status& why) {
     failure_ = why;
@@ -70,7 +68,7 @@ class Delivery {
 
  private:
   ShardTurns turns_;
-  JobRecord& job_;
+  const RowsCounted& counted_;
   catalog::RowWriter& writer_;
   std::stop_source ended_;
   int64_t rows_ = 0;
@@ -263,17 +261,17 @@ class PredictWorkers {
 // While it exists, the end of the delivery also ends what the statement reads.
 class EndsReading {
  public:
-  EndsReading(catalog::DataSource& source, JobRecord& job, Delivery& delivery)
-      : source_(source), job_(job), on_stop_(job.stop_token(), [&delivery] { delivery.End(); }) {
+  EndsReading(catalog::DataSource& source, const std::stop_token& stop, Delivery& delivery)
+      : source_(source), stop_(stop), on_stop_(stop, [&delivery] { delivery.End(); }) {
     source_.HearStop(delivery.ended());
   }
-  ~EndsReading() { source_.HearStop(job_.stop_token()); }
+  ~EndsReading() { source_.HearStop(stop_); }
   EndsReading(const EndsReading&) = delete;
   EndsReading& operator=(const EndsReading&) = delete;
 
  private:
   catalog::DataSource& source_;
-  JobRecord& job_;
+  const std::stop_token stop_;
   const std::stop_callback<std::function<void()>> on_stop_;
 };
 
@@ -284,12 +282,13 @@ size_t MostPredictWorkers() {
 }
 
 Result<int64_t> PredictRows(const DatasetScan& scan, Scorer& scorer, const PredictedRows& rows,
-                            catalog::DataSource& source, JobRecord& job,
-                            catalog::RowWriter& writer, std::optional<size_t> workers) {
-  Delivery delivery(scan.shards(), job, writer);
-  const EndsReading ends(source, job, delivery);
+                            catalog::DataSource& source, const std::stop_token& stop,
+                            const RowsCounted& counted, catalog::RowWriter& writer,
+                            std::optional<size_t> workers) {
+  Delivery delivery(scan.shards(), counted, writer);
+  const EndsReading ends(source, stop, delivery);
   RETURN_IF_ERROR(PredictWorkers(scan, scorer, rows, delivery).Run(workers));
-  if (job.stop_token().stop_requested()) {
+  if (stop.stop_requested()) {
     return Cancelled("the statement was cancelled");
   }
   return delivery.rows();

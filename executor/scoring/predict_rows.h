@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <stop_token>
 
 #include "base/row_batch.h"
 #include "base/status.h"
@@ -11,7 +13,6 @@
 namespace sluice::executor {
 
 class DatasetScan;
-class JobRecord;
 class PredictionColumns;
 class Scorer;
 
@@ -26,14 +27,17 @@ struct PredictedRows {
   const Schema& schema;                  // of both
 };
 
-// Makes the rows of `scan` and writes them in the order of the dataset. The shards of a large dataset
-// are read, scored and prepared for `writer` by several workers side by side; the rows, and the
-// error if there is one, are the same as with one worker. One thread at a time writes, which need not
-// be the caller's. Ends with Cancelled when the job is stopped. Returns the number of rows.
-// `workers`: nullopt: one, and others once they are of use.
+using RowsCounted = std::function<void(int64_t rows)>;
+
+// Makes the rows of `scan` and writes them in the order of the dataset. The shards of a large
+// dataset are read, scored and prepared for `writer` by several workers side by side; the rows, and
+// the error if there is one, are the same as with one worker. One thread at a time writes, which
+// need not be the caller's; it calls `counted` with the number of rows so far. Ends with Cancelled
+// once `stop` is requested. Returns the number of rows. `workers`: nullopt: one, and others once
+// they are of use.
 Result<int64_t> PredictRows(const DatasetScan& scan, Scorer& scorer, const PredictedRows& rows,
-                            catalog::DataSource& source, JobRecord& job,
-                            catalog::RowWriter& writer,
+                            catalog::DataSource& source, const std::stop_token& stop,
+                            const RowsCounted& counted, catalog::RowWriter& writer,
                             std::optional<size_t> workers = std::nullopt);
 
 }  // namespace sluice::executor

@@ -133,6 +133,7 @@ class BusySource final : public catalog::DataSource {
     never.wait(lock, stop_, [] { return false; });
     return Cancelled("stopped while it waited for a connection");
   }
+
  private:
   catalog::DataSource& source_;
   const Status refusal_;  // OK: they wait
@@ -145,16 +146,16 @@ class PredictRowsTest : public SqliteTest {
  protected:
   void SetUp() override {
     SqliteTest::SetUp();
-    ASSERT_TRUE(Run("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 "
-                    "FROM n WHERE i < 19999) SELECT i, 'text ' || i AS name, i % 97 AS a, "
-                    "CASE i % 3 WHEN 0 THEN 'red' WHEN 1 THEN 'green' ELSE 'blue' END AS y FROM n"));
+    ASSERT_TRUE(
+        Run("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 "
+            "FROM n WHERE i < 19999) SELECT i, 'text ' || i AS name, i % 97 AS a, "
+            "CASE i % 3 WHEN 0 THEN 'red' WHEN 1 THEN 'green' ELSE 'blue' END AS y FROM n"));
     Train("LinearClassifier WITH train.epoch=1, engine.strategy=local LABEL y INTO m");
   }
 
   void Train(const std::string& model) {
     RecordingSink sink;
-    const Status trained =
-        Execute(PlanOf("SELECT a, y FROM t TO TRAIN " + model), *context_, sink);
+    const Status trained = Execute(PlanOf("SELECT a, y FROM t TO TRAIN " + model), *context_, sink);
     ASSERT_TRUE(trained.ok()) << trained.ToString();
   }
 
@@ -189,10 +190,9 @@ class PredictRowsTest : public SqliteTest {
                  catalog::DataSource& source) {
     const plan::Plan planned = PlanOf("SELECT i, name, a FROM t TO PREDICT y USING m");
     const plan::PredictPlan& plan = planned.predict();
-    ASSIGN_OR_RETURN(
-        const PredictionColumns predicted,
-        PredictionColumns::Make(plan, Find("m").plan.model().features().label(), scorer.outputs(),
-                                std::nullopt));
+    ASSIGN_OR_RETURN(const PredictionColumns predicted,
+                     PredictionColumns::Make(plan, Find("m").plan.model().features().label(),
+                                             scorer.outputs(), std::nullopt));
     ASSIGN_OR_RETURN(const auto scan,
                      DatasetScan::Open(source, plan.select(),
                                        {.rows_per_shard = kRowsPerShard,
@@ -203,8 +203,10 @@ class PredictRowsTest : public SqliteTest {
     const Schema schema = planner::PredictResult(plan);
     ASSIGN_OR_RETURN(const auto job, BeginJob(*context_, "predict", "m"));
     const Status status = [&]() -> Status {
-      ASSIGN_OR_RETURN(const int64_t rows, PredictRows(*scan, scorer, {copied, predicted, schema},
-                                                       source, *job, writer, workers));
+      ASSIGN_OR_RETURN(const int64_t rows,
+                       PredictRows(
+                           *scan, scorer, {copied, predicted, schema}, source, job->stop_token(),
+                           [](int64_t /*rows*/) {}, writer, workers));
       EXPECT_EQ(rows, kRows);
       return OkStatus();
     }();
@@ -241,7 +243,8 @@ TEST_F(PredictRowsTest, SeveralWorkersGiveTheRowsOfOneInTheirOrder) {
 }
 
 TEST_F(PredictRowsTest, ScorersOfEveryFamilyHaveOthers) {
-  Train("xgboost.gbtree WITH train.num_boost_round=3, objective='multi:softprob' LABEL y INTO trees");
+  Train(
+      "xgboost.gbtree WITH train.num_boost_round=3, objective='multi:softprob' LABEL y INTO trees");
   ExpectTheSameRows(*ScorerOf("trees"));
 
   const Trained network = Find("m"), trees = Find("trees");

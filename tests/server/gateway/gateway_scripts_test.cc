@@ -92,7 +92,7 @@ TEST_F(GatewayScriptsTest, AnExceptionInAJobIsTheJobsError) {
           .ok())
       << told_.ToString();
   ThrowingSink sink(true);
-  EXPECT_EQ(Run("SELECT a FROM t TO PREDICT USING m", sink).sqlstate(), "53200");
+  EXPECT_EQ(Run("SELECT a FROM t TO PREDICT p.y USING m", sink).sqlstate(), "53200");
   const auto source = scripts_->sources().Acquire({});
   ASSERT_TRUE(source.ok());
   const catalog::Job job = source->catalog().jobs().List().value().front();

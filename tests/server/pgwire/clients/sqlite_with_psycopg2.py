@@ -43,7 +43,7 @@ c.rollback()  # as SQLAlchemy and pandas always do: the model stays
 frame = pandas.read_sql("SELECT x FROM points ORDER BY x LIMIT 4 TO PREDICT USING by_psycopg2", c)
 assert list(frame.columns) == ["x", "y"] and len(frame) == 4, frame
 assert frame["x"].dtype == "float64", frame.dtypes
-assert len(pandas.read_sql("SHOW JOBS", c)) >= 3
+assert len(pandas.read_sql("SHOW JOBS", c)) >= 1
 nodes = pandas.read_sql("SHOW CLUSTER", c)
 assert list(nodes["node"]) == ["this machine"] and nodes["free_cpu"][0] > 0, nodes
 try:
