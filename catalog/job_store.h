@@ -82,10 +82,10 @@ bool IsTermOver(const Status& status);
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
 // sluice.job_runners, sluice.job_answers, sluice.job_records.
-// On behalf of a catalog's principal: Create makes a job its own, and Find, List, Count and
-// RequestCancel are limited to jobs that it may see. The other functions are for the process that
-// runs a job or has found it, and for processes that look after all jobs (Running, Abandon).
-// Thread-safe.
+// On behalf of a catalog's principal: Create makes a job its own, and Find, List, Count,
+// RequestCancel and Drop are limited to jobs that it may see. The other functions are for the
+// process that runs a job or has found it, and for processes that look after all jobs (Running,
+// Abandon, DropEnded). Thread-safe.
 class JobStore {
  public:
   // Lists are meant for people; find older jobs by number or by SQL on the table.
@@ -145,6 +145,11 @@ class JobStore {
   // CANCEL JOB from any process: the process that runs the job polls for it.
   virtual Status RequestCancel(int64_t id) = 0;
   virtual Result<bool> CancelRequested(int64_t id) = 0;
+  // Deletes a job that has ended, with all that is stored of it. 55006: it has not ended.
+  virtual Status Drop(int64_t id) = 0;
+  // Deletes at most `most` jobs of any owner that ended before that time, except those that a
+  // stored model names as its training. Returns how many.
+  virtual Result<int64_t> DropEnded(int64_t before_micros, int64_t most) = 0;
 };
 
 }  // namespace sluice::catalog

@@ -213,16 +213,18 @@ struct ModelGrantStatement {
 };
 
 struct JobStatement {
-  enum class Action { kCancel, kWait };
+  enum class Action { kCancel, kWait, kDrop };
   Action action = Action::kCancel;
   int64_t job = 0;
+  bool if_exists = false;  // kDrop
   Span span;
 };
 
-// SET sluice.name = value; any other SET belongs to the database.
+// SET sluice.name = value and RESET sluice.name; any other SET belongs to the database.
 struct SetStatement {
   Name name;
-  AttributeValue value;
+  AttributeValue value;  // of RESET: the word DEFAULT
+  bool reset = false;
   Span span;
 };
 

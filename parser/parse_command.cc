@@ -65,15 +65,21 @@ bool TryType(Cursor& cursor) {
   return name && !next.IsWord("TO") && !next.IsWord("FROM") && cursor.TryWord("TYPE");
 }
 
-Result<ExtendedStatement> ParseDrop(Cursor& cursor) {
+// IF EXISTS, unless IF is a name.
+Result<bool> TryIfExists(Cursor& cursor) {
+  if (!cursor.AtWord("IF") || cursor.Peek(1).kind != Token::Kind::kWord) {
+    return false;
+  }
+  cursor.Take();
+  RETURN_IF_ERROR(cursor.ExpectWord("EXISTS"));
+  return true;
+}
+
+Result<ExtendedStatement> ParseDropModel(Cursor& cursor) {
   DropModelStatement statement;
   RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
   statement.type = TryType(cursor);
-  if (cursor.AtWord("IF") && cursor.Peek(1).kind == Token::Kind::kWord) {
-    cursor.Take();
-    RETURN_IF_ERROR(cursor.ExpectWord("EXISTS"));
-    statement.if_exists = true;
-  }
+  ASSIGN_OR_RETURN(statement.if_exists, TryIfExists(cursor));
   ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
   if (cursor.AtWord("VERSION")) {
     return cursor.Unexpected("the end of the statement")
@@ -120,6 +126,9 @@ Result<ExtendedStatement> ParseJob(Cursor& cursor, JobStatement::Action action) 
   JobStatement statement;
   statement.action = action;
   RETURN_IF_ERROR(cursor.ExpectWord("JOB"));
+  if (action == JobStatement::Action::kDrop) {
+    ASSIGN_OR_RETURN(statement.if_exists, TryIfExists(cursor));
+  }
   ASSIGN_OR_RETURN(statement.job, cursor.TakeInteger("the job's number"));
   return ExtendedStatement(statement);
 }
@@ -137,6 +146,14 @@ Result<ExtendedStatement> ParseSet(Cursor& cursor) {
   return ExtendedStatement(std::move(statement));
 }
 
+Result<ExtendedStatement> ParseReset(Cursor& cursor) {
+  SetStatement statement;
+  statement.reset = true;
+  statement.value.value = AttributeValue::Word{"DEFAULT"};
+  ASSIGN_OR_RETURN(statement.name, cursor.TakeName("a setting's name"));
+  return ExtendedStatement(std::move(statement));
+}
+
 Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
   const Token first = cursor.Take();
   if (first.IsWord("SHOW")) {
@@ -146,7 +163,8 @@ Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
     return ParseDescribe(cursor);
   }
   if (first.IsWord("DROP")) {
-    return ParseDrop(cursor);
+    return cursor.AtWord("JOB") ? ParseJob(cursor, JobStatement::Action::kDrop)
+                                : ParseDropModel(cursor);
   }
   if (first.IsWord("ALTER")) {
     return ParseAlter(cursor);
@@ -160,7 +178,7 @@ Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
   if (first.IsWord("WAIT")) {
     return ParseJob(cursor, JobStatement::Action::kWait);
   }
-  return ParseSet(cursor);
+  return first.IsWord("RESET") ? ParseReset(cursor) : ParseSet(cursor);
 }
 
 }  // namespace

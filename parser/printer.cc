@@ -181,12 +181,17 @@ struct StatementPrinter {
   }
 
   std::string operator()(const JobStatement& job) const {
-    const bool cancel = job.action == JobStatement::Action::kCancel;
-    return fmt::format("{} JOB {}", cancel ? "CANCEL" : "WAIT", job.job);
+    using Action = JobStatement::Action;
+    return fmt::format("{} JOB {}{}",
+                       job.action == Action::kCancel ? "CANCEL"
+                       : job.action == Action::kWait ? "WAIT"
+                                                     : "DROP",
+                       job.if_exists ? "IF EXISTS " : "", job.job);
   }
 
   std::string operator()(const SetStatement& set) const {
-    return "SET " + PrintName(set.name) + " = " + Print(set.value);
+    return set.reset ? "RESET " + PrintName(set.name)
+                     : "SET " + PrintName(set.name) + " = " + Print(set.value);
   }
 
   std::string operator()(const ExplainPlanStatement& plan) const {

@@ -77,7 +77,7 @@ Result<bool> StatementReader::ReadCommand() {
     return second.IsWord("MODEL");
   }
   if (first.IsWord("DROP") || first.IsWord("ALTER")) {
-    return second.IsWord("MODEL");
+    return second.IsWord("MODEL") || (first.IsWord("DROP") && second.IsWord("JOB"));
   }
   if (first.IsWord("GRANT") || first.IsWord("REVOKE")) {
     // For a table of that name the statement is the database's: GRANT SELECT ON model TO ann.
@@ -96,6 +96,9 @@ Result<bool> StatementReader::ReadCommand() {
           .Hint("they hold for the session: SET sluice.name = value");
     }
     return ours;
+  }
+  if (first.IsWord("RESET")) {
+    return second.IsWord("SLUICE") && head_[2].IsSymbol(".");
   }
   return first.IsWord("CANCEL") || first.IsWord("WAIT");
 }

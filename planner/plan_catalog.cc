@@ -229,9 +229,12 @@ Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
 plan::Plan PlanJob(const parser::JobStatement& statement) {
   plan::Plan plan;
   plan::JobPlan& job = *plan.mutable_job();
-  job.set_action(statement.action == parser::JobStatement::Action::kWait ? plan::JobPlan::WAIT
-                                                                         : plan::JobPlan::CANCEL);
+  using Action = parser::JobStatement::Action;
+  job.set_action(statement.action == Action::kWait   ? plan::JobPlan::WAIT
+                 : statement.action == Action::kDrop ? plan::JobPlan::DROP
+                                                     : plan::JobPlan::CANCEL);
   job.set_job(statement.job);
+  job.set_if_exists(statement.if_exists);
   *job.mutable_place() = PlaceOf(statement.span);
   return plan;
 }

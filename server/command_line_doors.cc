@@ -37,6 +37,9 @@ void AddServe(CLI::App& app, CommandLine& line) {
                 line.common);
   AddConfigFlag(*serve, "--write-timeout", "write_timeout",
                 "seconds until a client that reads nothing is cut off (60)", line.common);
+  AddConfigFlag(*serve, "--keep-jobs", "keep_jobs",
+                "days or hours until a job that has ended is deleted, as 12h; 0: never (90d)",
+                line.common);
   AddTrainingFlags(*serve, line.common);
   serve->add_flag_callback(
       "--python-models", [&line] { line.common.values.emplace_back("python_models", "1"); },

@@ -1,6 +1,7 @@
 #include "catalog/store/sql_job_store.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -280,6 +281,45 @@ class SqlJobStore final : public JobStore {
     return IntegerCell(rows[0][0]) != 0;
   }
 
+  Status Drop(int64_t id) override {
+    ASSIGN_OR_RETURN(const Job job, Find(id));
+    if (!HasEnded(job.state)) {
+      return FailedPrecondition(fmt::format("job {} is {}", id, JobStateName(job.state)))
+          .SqlState("55006")
+          .Hint(fmt::format("CANCEL JOB {} ends it", id));
+    }
+    return Again([&]() -> Status {
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+      ASSIGN_OR_RETURN(const auto transaction,
+                       SqlTransaction::Begin(*session, tables_.dialect(), true));
+      RETURN_IF_ERROR(Delete(*session, {id}));
+      return transaction->Commit();
+    });
+  }
+
+  Result<int64_t> DropEnded(int64_t before_micros, int64_t most) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        query_.Ask("SELECT id FROM {jobs} WHERE state NOT IN ('RUNNING', 'SUSPENDED')"
+                   " AND finished_micros < $1 AND id NOT IN (SELECT job FROM {model_versions})"
+                   " ORDER BY id LIMIT $2",
+                   {before_micros, most}));
+    if (rows.empty()) {
+      return 0;
+    }
+    std::vector<int64_t> jobs;
+    jobs.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      jobs.push_back(IntegerCell(row[0]));
+    }
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
+    RETURN_IF_ERROR(Delete(*session, jobs));
+    RETURN_IF_ERROR(transaction->Commit());
+    return static_cast<int64_t>(jobs.size());
+  }
+
  private:
   bool has_owners() const { return role_ != nullptr; }
   // Selects the jobs visible to the caller; the role is the parameter of that number, after the
@@ -338,6 +378,23 @@ class SqlJobStore final : public JobStore {
         session.Query(tables_.Resolve("DELETE FROM {job_records} WHERE job_id = $1"), {job})
             .status());
     return journal_.Delete(session, job);
+  }
+
+  // Everything that is stored of these jobs.
+  Status Delete(SqlSession& session, const std::vector<int64_t>& jobs) {
+    const std::string numbers = fmt::format("({})", fmt::join(jobs, ", "));
+    for (const std::string_view table :
+         {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}",
+          "{job_answers}", "{job_records}"}) {
+      RETURN_IF_ERROR(session
+                          .Query(tables_.Resolve(fmt::format("DELETE FROM {} WHERE job_id IN {}",
+                                                             table, numbers)),
+                                 {})
+                          .status());
+    }
+    return session
+        .Query(tables_.Resolve(fmt::format("DELETE FROM {{jobs}} WHERE id IN {}", numbers)), {})
+        .status();
   }
 
   static Status NoJob(int64_t id) {

@@ -56,11 +56,33 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
   return OkStatus();
 }
 
+Status DropJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
+  const auto jobs = context.catalog.JobsFor(context.stop);
+  const Status marked = MarkLostJobs(*jobs);  // one whose process was killed has ended
+  if (!marked.ok()) {
+    log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
+  }
+  const Status dropped = jobs->Drop(plan.job());
+  if (dropped.code() == Code::kNotFound && plan.if_exists()) {
+    sink.Notice(fmt::format("job {} does not exist: nothing to drop", plan.job()));
+  } else if (!dropped.ok()) {
+    return Status(dropped).At(SpanOf(plan.place()));
+  }
+  sink.Done("DROP JOB");
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ExecuteJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
-  return plan.action() == plan::JobPlan::WAIT ? WaitForJob(plan, context, sink)
-                                              : CancelJob(plan, context, sink);
+  switch (plan.action()) {
+    case plan::JobPlan::WAIT:
+      return WaitForJob(plan, context, sink);
+    case plan::JobPlan::DROP:
+      return DropJob(plan, context, sink);
+    default:
+      return CancelJob(plan, context, sink);
+  }
 }
 
 }  // namespace sluice::executor

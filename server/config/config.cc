@@ -41,6 +41,7 @@ constexpr Key kKeys[] = {
     {"auth", &Config::auth},
     {"max_statements", nullptr, &Config::max_statements, 1, kMaxStatements},
     {"write_timeout", nullptr, &Config::write_timeout, 1, kMaxTimeoutSeconds},
+    {"keep_jobs", &Config::keep_jobs},
     {"slots", nullptr, &Config::slots, 0, kMaxSlots},
     {"memory_limit", nullptr, &Config::memory_limit, 0, kMaxMebibytes},
     {"cluster", &Config::cluster},
@@ -150,6 +151,22 @@ std::string LoginName() {
   return found == nullptr ? "" : found->pw_name;
 }
 
+Status ReadKeepJobs(Config& config) {
+  constexpr int64_t kHoursOfDay = 24;
+  constexpr int64_t kMostDays = 36'500;
+  const std::string& text = config.keep_jobs;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  if (error != std::errc() || number < 0 || number > kMostDays * kHoursOfDay ||
+      (unit != "d" && unit != "h" && text != "0")) {
+    return InvalidArgument(fmt::format(
+        "keep_jobs must be days or hours, as 90d or 12h, or 0 for always, not '{}'", text));
+  }
+  config.keep_jobs_hours = unit == "d" ? number * kHoursOfDay : number;
+  return OkStatus();
+}
+
 Status Check(const Config& config) {
   static const std::vector<std::string> levels = {"debug", "info", "warn", "error", "off"};
   if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end()) {
@@ -213,6 +230,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
     RETURN_IF_ERROR(SetKey(config, key, value, "command line"));
   }
   RETURN_IF_ERROR(Check(config));
+  RETURN_IF_ERROR(ReadKeepJobs(config));
   return config;
 }
 

@@ -47,6 +47,9 @@ struct Config {
   int64_t max_statements = 32;
   // Seconds after which a gateway cuts off a client that accepts no message.
   int64_t write_timeout = 60;
+  // How long a gateway keeps jobs that have ended: days or hours, as 90d and 12h; 0: always.
+  std::string keep_jobs = "90d";
+  int64_t keep_jobs_hours = 0;  // the same
   // Limits for the workers and parameter servers of all jobs together: processors (engine.cpu of
   // each worker) and MiB (engine.memory of each process). 0: all that the machine has.
   int64_t slots = 0;

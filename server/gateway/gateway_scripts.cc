@@ -78,10 +78,13 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
                              [](Session& session, SourcePool::Lease& /*source*/) {
                                return ResumeLostJobs(session);
                              });
-          })) {}
+          })) {
+  housekeeper_.emplace(*sources_, std::chrono::hours(config.keep_jobs_hours));
+}
 
 GatewayScripts::~GatewayScripts() {
   Shutdown();
+  housekeeper_.reset();
   lost_jobs_.reset();
 }
 

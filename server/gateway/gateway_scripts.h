@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "executor/cluster.h"
 #include "executor/executor.h"
 #include "server/config/config.h"
+#include "server/gateway/housekeeper_internal.h"
 #include "server/gateway/lost_jobs_internal.h"
 #include "server/statements/session.h"
 #include "server/statements/source_pool.h"
@@ -152,6 +154,7 @@ class GatewayScripts {
   bool shut_down_ GUARDED_BY(mutex_) = false;
   std::jthread watcher_;                 // ends before the members that it uses are destroyed
   std::unique_ptr<LostJobs> lost_jobs_;  // the same
+  std::optional<Housekeeper> housekeeper_;
 };
 
 }  // namespace sluice::server

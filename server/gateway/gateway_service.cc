@@ -17,6 +17,7 @@
 #include "server/gateway/gateway.grpc.pb.h"
 #include "server/gateway/gateway_services_internal.h"
 #include "server/gateway/gateway_wire_internal.h"
+#include "server/statements/plain_statement.h"
 
 namespace sluice::server {
 namespace {
@@ -82,8 +83,10 @@ class StreamSink final : public executor::ResultSink {
   }
 
   void Started(const parser::Statement& statement) {
-    const auto* set = std::get_if<parser::SetStatement>(&statement);
-    setting_ = set == nullptr ? "" : parser::Print(statement);
+    const auto* plain = std::get_if<parser::PlainStatement>(&statement);
+    setting_ = std::holds_alternative<parser::SetStatement>(statement) ? parser::Print(statement)
+               : plain != nullptr && ResetsSettings(*plain)            ? "RESET ALL"
+                                                                       : "";
   }
   // The result is ignored: when the client is lost, the script has been cancelled.
   void Ended(std::string_view sql, double seconds) {

@@ -38,6 +38,10 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
       sink.Done(update.statement_done().tag());
       return OkStatus();
     case v1::RunUpdate::kSettingChanged:
+      if (update.setting_changed() == "RESET ALL") {
+        settings_.clear();
+        return OkStatus();
+      }
       if (settings_.size() >= kMaxSettings) {
         return ResourceExhausted(
             fmt::format("the gateway has changed {} settings of this session", kMaxSettings));

@@ -157,7 +157,8 @@ std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prep
         EqualsWord(first, "PREPARE") ? RouteInside(text) : std::nullopt;
     if (piece.kind != parser::Piece::Kind::kPlain) {
       ours = true;
-      part.kind = EqualsWord(first, "SET") ? Part::Kind::kSet : Part::Kind::kOurs;
+      const bool sets = EqualsWord(first, "SET") || EqualsWord(first, "RESET");
+      part.kind = sets ? Part::Kind::kSet : Part::Kind::kOurs;
     } else if (execute.has_value() && is_ours(execute->name)) {
       ours = true;
       part.kind = Part::Kind::kExecute;

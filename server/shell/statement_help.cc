@@ -54,7 +54,8 @@ SHOW JOBS [ALL | LIMIT n] | SHOW JOB n | SHOW CLUSTER
      R"(GRANT USAGE ON MODEL model TO role, ...
 REVOKE USAGE ON MODEL model FROM role, ...
 )"},
-    {"JOB", "WAIT JOB 1; CANCEL JOB 1;", "SHOW JOB n | WAIT JOB n | CANCEL JOB n\n"},
+    {"JOB", "WAIT JOB 1; CANCEL JOB 1;",
+     "SHOW JOB n | WAIT JOB n | CANCEL JOB n | DROP JOB [IF EXISTS] n\n"},
     {"SET", "SET sluice.seed = 7;",
      R"(SET sluice.setting = value | DEFAULT
 seed, local_cpus, in_process_work, progress, async, on_disconnect

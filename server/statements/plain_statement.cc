@@ -1,5 +1,8 @@
 #include "server/statements/plain_statement.h"
 
+#include <sstream>
+
+#include "base/letter_case.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "server/statements/session.h"
@@ -9,24 +12,49 @@ namespace {
 
 class SinkReceiver final : public catalog::RowReceiver {
  public:
-  explicit SinkReceiver(executor::ResultSink& sink) : sink_(sink) {}
+  SinkReceiver(executor::ResultSink& sink, const CopyInput& input) : sink_(sink), input_(input) {}
   Status Header(const Schema& schema) override { return sink_.Header(schema); }
   Status Rows(const RowBatch& batch) override { return sink_.Rows(batch); }
   void Notice(const std::string& message) override { sink_.Notice(message); }
+  Status Copied(std::string_view text) override { return sink_.Copied(text); }
+  Result<std::string> NextToCopy() override {
+    return input_ ? input_() : catalog::RowReceiver::NextToCopy();
+  }
 
  private:
   executor::ResultSink& sink_;
+  const CopyInput& input_;
 };
 
 }  // namespace
 
+bool ResetsSettings(const parser::PlainStatement& statement) {
+  constexpr size_t kLongest = 100;
+  if (statement.text.size() > kLongest) {
+    return false;
+  }
+  std::istringstream words(UpperAscii(statement.text));
+  std::string verb, all, more;
+  words >> verb >> all >> more;
+  return (verb == "RESET" || verb == "DISCARD") && all == "ALL" && more.empty();
+}
+
 Status RunPlain(const parser::PlainStatement& statement, Session& session,
                 executor::ResultSink& sink) {
-  SinkReceiver receiver(sink);
+  const bool resets = ResetsSettings(statement);
+  if (resets && session.source().dialect() == "sqlite") {  // which has no settings of its own
+    session.ResetSettings();
+    sink.Done(UpperAscii(statement.text.substr(0, 1)) == "R" ? "RESET" : "DISCARD ALL");
+    return OkStatus();
+  }
+  SinkReceiver receiver(sink, session.copy_input());
   const auto executed = session.source().Execute(statement.text, &receiver, session.stop());
   if (!executed.ok()) {
     // SQLite's errors often have no place.
     return executed.status().Within(statement.span);
+  }
+  if (resets) {
+    session.ResetSettings();
   }
   sink.Done(executed->tag);
   return OkStatus();

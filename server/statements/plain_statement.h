@@ -11,6 +11,9 @@ namespace sluice::server {
 
 class Session;
 
+// RESET ALL and DISCARD ALL, which also concern the session's own settings.
+bool ResetsSettings(const parser::PlainStatement& statement);
+
 // Passes a statement unchanged to the database, and its rows to the sink. Places in errors are
 // converted from the statement's text to the script's.
 Status RunPlain(const parser::PlainStatement& statement, Session& session,

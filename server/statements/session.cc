@@ -32,6 +32,12 @@ Status Session::Set(const parser::Name& name, const parser::AttributeValue& valu
   return OkStatus();
 }
 
+void Session::ResetSettings() {
+  for (size_t i = 0; i < defaults_.size(); ++i) {
+    Settings()[i].apply(defaults_[i], planner_options_, settings_);
+  }
+}
+
 std::string Session::Shown(const SettingSpec& setting) const {
   return SettingText(setting, setting.current(planner_options_, settings_));
 }

@@ -24,6 +24,9 @@ class ScorerCache;
 
 namespace sluice::server {
 
+// What COPY FROM STDIN reads: the next piece of text; "" at the end.
+using CopyInput = std::function<Result<std::string>()>;
+
 // A client's session: its user, its database and its settings. Belongs to one thread; only its stop
 // token is shared.
 class Session {
@@ -52,6 +55,8 @@ class Session {
   // SET sluice.name = value: the error for an unknown name suggests the nearest one, for a wrong
   // value it lists the allowed ones. DEFAULT is the value that the session began with.
   Status Set(const parser::Name& name, const parser::AttributeValue& value);
+  // All of them as they were when the session began: RESET ALL.
+  void ResetSettings();
   const SessionSettings& settings() const { return settings_; }
   // Takes over the SET values of the client's own database session, if it has one, including
   // `sluice.` settings.
@@ -76,6 +81,10 @@ class Session {
   // Its statements find models loaded there.
   void KeepModelsIn(std::shared_ptr<executor::ScorerCache> cache) { scorers_ = std::move(cache); }
   const std::shared_ptr<executor::ScorerCache>& scorers() const { return scorers_; }
+
+  // Where COPY FROM STDIN reads; empty: nowhere.
+  void set_copy_input(CopyInput input) { copy_input_ = std::move(input); }
+  const CopyInput& copy_input() const { return copy_input_; }
 
   // The session belongs to a gateway, so jobs of many processes outlive it.
   void BelongsToGateway(std::function<bool()> client_has_gone, std::function<bool()> gateway_ends) {
@@ -116,6 +125,7 @@ class Session {
   bool in_transaction_ = false;
   std::function<void(const SessionSettings&)> hear_;
   std::function<bool()> client_has_gone_, gateway_ends_;
+  CopyInput copy_input_;
   std::string room_;
   std::shared_ptr<executor::ScorerCache> scorers_;
   size_t most_jobs_ = 32;

@@ -198,7 +198,7 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
           },
           [&](const parser::SetStatement& set) {
             RETURN_IF_ERROR(session.Set(set.name, set.value));
-            sink.Done("SET");
+            sink.Done(set.reset ? "RESET" : "SET");
             return OkStatus();
           },
           [&]<typename Planned>(const Planned& planned) {

@@ -298,11 +298,15 @@ class AstDump {
     });
   }
   void Visit(const JobStatement& job) {
-    const bool cancel = job.action == JobStatement::Action::kCancel;
-    Line(cancel ? "CancelJob" : "WaitJob", job.span, fmt::format("{}", job.job));
+    using Action = JobStatement::Action;
+    Line(job.action == Action::kCancel ? "CancelJob"
+         : job.action == Action::kWait ? "WaitJob"
+         : job.if_exists               ? "DropJob if exists"
+                                       : "DropJob",
+         job.span, fmt::format("{}", job.job));
   }
   void Visit(const SetStatement& set) {
-    Line("Set", set.span);
+    Line(set.reset ? "Reset" : "Set", set.span);
     Indented([&] {
       One("name", set.name);
       One("value", set.value);

@@ -76,6 +76,66 @@ TEST_P(JobStoreTest, AnAppendThatIsRepeatedIsThereOnce) {
   EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"all", "more"}));
 }
 
+TEST_P(JobStoreTest, AJobIsDroppedWithAllThatIsStoredOfItOnceItHasEnded) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.answer = "answer";
+  job.runner = {"here", 1, 1, 1};
+  job.id = jobs.Create(job).value();
+  const int64_t other = jobs.Create(job).value();
+  for (const int64_t id : {job.id, other}) {
+    ASSERT_TRUE(jobs.AddEvents(id, {{1, "epoch_done", ""}}).ok());
+    ASSERT_TRUE(jobs.AddMetrics(id, {{1, 1, "loss", 1}}).ok());
+    ASSERT_EQ(jobs.BeginTerm(id).value(), 1);
+  }
+  const Status running = jobs.Drop(job.id);
+  EXPECT_EQ(running.sqlstate(), "55006") << running.ToString();
+  EXPECT_THAT(running.ToString(), HasSubstr("CANCEL JOB"));
+  job.state = JobState::kFailed;
+  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.Drop(job.id).ok());
+  EXPECT_EQ(jobs.Find(job.id).status().code(), Code::kNotFound);
+  EXPECT_EQ(jobs.Drop(job.id).code(), Code::kNotFound);
+  for (const std::string table : {"job_events", "job_metrics", "job_terms", "job_journal",
+                                  "job_runners", "job_answers", "job_records"}) {
+    EXPECT_THAT(
+        Select("SELECT job_id FROM " + Table(table) + " WHERE job_id <> " + std::to_string(other)),
+        IsEmpty())
+        << table;
+  }
+  EXPECT_EQ(jobs.Answer(other).value(), "answer");
+  EXPECT_THAT(jobs.Events(other).value(), SizeIs(1));
+}
+
+TEST_P(JobStoreTest, OldJobsGoInBatchesAndThoseOfModelsStay) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  std::vector<int64_t> ids;
+  for (int64_t finished : {10, 20, 30, 40, 0}) {
+    job.state = JobState::kRunning;
+    job.id = jobs.Create(job).value();
+    ids.push_back(job.id);
+    if (finished != 0) {
+      job.state = JobState::kSucceeded;
+      job.finished_micros = finished;
+      ASSERT_TRUE(jobs.Update(job).ok());
+    }
+  }
+  ModelVersion model = Model("m");
+  model.job = ids[1];
+  ASSERT_TRUE(catalog().models().Put(model, "w", true).ok());
+  EXPECT_EQ(jobs.DropEnded(40, 1).value(), 1);
+  EXPECT_EQ(jobs.DropEnded(40, 10).value(), 1);
+  EXPECT_EQ(jobs.DropEnded(40, 10).value(), 0);
+  std::vector<int64_t> left;
+  for (const Job& one : jobs.List().value()) {
+    left.push_back(one.id);
+  }
+  EXPECT_EQ(left, (std::vector<int64_t>{ids[4], ids[3], ids[1]}));
+}
+
 TEST_P(JobStoreTest, JobsAreRows) {
   JobStore& jobs = catalog().jobs();
   Job job;

@@ -64,6 +64,16 @@ TEST_F(ConfigTest, PrintsWhatItLoadsButNoPassword) {
   EXPECT_EQ(loaded->max_statements, config.max_statements);
 }
 
+TEST_F(ConfigTest, JobsAreKeptForDaysOrHours) {
+  EXPECT_EQ(LoadConfig("", {})->keep_jobs_hours, 90 * 24);
+  EXPECT_EQ(LoadConfig("", {{"keep_jobs", "2d"}})->keep_jobs_hours, 48);
+  EXPECT_EQ(LoadConfig("", {{"keep_jobs", "12h"}})->keep_jobs_hours, 12);
+  EXPECT_EQ(LoadConfig("", {{"keep_jobs", "0"}})->keep_jobs_hours, 0);
+  for (const char* wrong : {"", "90", "d", "-1d", "1.5d", "9w", "99999999d", "1dd"}) {
+    EXPECT_FALSE(LoadConfig("", {{"keep_jobs", wrong}}).ok()) << wrong;
+  }
+}
+
 TEST_F(ConfigTest, SlotsAndMemoryOfTheCluster) {
   const auto config = LoadConfig(Write("slots = 6\nmemory_limit = 2048\n"), {});
   ASSERT_TRUE(config.ok()) << config.status().ToString();

@@ -98,11 +98,11 @@ TEST_P(LockedJobsTest, WhoeverWaitsForTheLockHearsTheStop) {
   const Case cases[] = {
       {"SELECT a, y FROM t TO TRAIN LinearClassifier LABEL y INTO m", "jobs", true},
       {"SELECT a, y FROM t TO PREDICT p.y USING known", "jobs", true},
-      {"SELECT a, y FROM t TO EVALUATE known", "jobs", true},
       {"SELECT a, y FROM t TO EVALUATE known INTO e", "jobs", true},
       {"DROP MODEL known", "models", true},
       {"ALTER MODEL known PROMOTE 1", "models", true},
       {"CANCEL JOB 1", "jobs", false},
+      {"DROP JOB 1", "jobs", false},
       {"SHOW JOBS", "jobs", false},
       {"SHOW JOB 1", "jobs", false},
       {"WAIT JOB 1", "jobs", false},
