@@ -110,6 +110,9 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
     session.set_stop(std::move(stop));
     return RunScript(script, session, sink);
   };
+  connection.set_copy_input = [&session](CopyInput input) {
+    session.set_copy_input(std::move(input));
+  };
   connection.load = [&database](const LoadOptions& load, const std::stop_token& stop,
                                 executor::ResultSink& sink) {
     return LoadTable(load, *database->source, stop, sink);

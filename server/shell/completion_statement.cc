@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view kStarts[] = {
     "SELECT", "SHOW",  "DESCRIBE MODEL", "EXPLAIN",  "CREATE",     "CREATE MODEL", "ALTER MODEL",
     "ALTER",  "DROP",  "DROP MODEL",     "INSERT",   "UPDATE",     "DELETE FROM",  "WITH",
-    "SET",    "BEGIN", "COMMIT",         "ROLLBACK", "CANCEL JOB", "WAIT JOB",     "VALUES",
-    "GRANT",  "REVOKE"};
+    "SET",    "BEGIN", "COMMIT",         "ROLLBACK", "CANCEL JOB", "WAIT JOB",     "DROP JOB",
+    "VALUES", "GRANT", "REVOKE"};
 constexpr std::string_view kClauses[] = {
     "FROM",   "WHERE",     "GROUP BY", "ORDER BY", "HAVING",      "LIMIT",       "OFFSET",
     "JOIN",   "LEFT JOIN", "ON",       "AS",       "AND",         "OR",          "NOT",
@@ -97,8 +97,12 @@ class Completer {
     const size_t name = OpenName(text);
     quoted_ = name != std::string_view::npos;
     begin = quoted_ ? name : begin;  // a name may have blanks
+    while (quoted_ && begin > 0 && IsWordCharacter(text[begin - 1])) {
+      --begin;  // lab."My model
+    }
     word_ = text.substr(begin);
-    typed_ = std::string_view(word_).substr(quoted_ ? 1 : 0);
+    typed_ = word_;
+    typed_.erase(std::remove(typed_.begin(), typed_.end(), '"'), typed_.end());
     completion_.replaced = word_.size();
     for (std::string& token : Tokens(text.substr(0, begin), &in_string_)) {
       upper_.push_back(UpperAscii(token));
@@ -224,16 +228,19 @@ class Completer {
 
   // Adds a name as it must be written in a statement.
   void AddName(const std::string& name) {
-    if (!StartsInAnyCase(name, typed_)) {
-      return;
+    if (StartsInAnyCase(name, typed_)) {
+      completion_.candidates.push_back(Written(name, quoted_));
     }
+  }
+
+  std::string Written(const std::string& name, bool quoted) const {
     const bool plain = !name.empty() &&
                        (std::isdigit(static_cast<unsigned char>(name.front())) == 0) &&
                        std::all_of(name.begin(), name.end(), [this](unsigned char c) {
                          return c == '_' || std::isdigit(c) != 0 || std::islower(c) != 0 ||
                                 (!names_().folds && std::isupper(c) != 0);
                        });
-    completion_.candidates.push_back(plain && !quoted_ ? name : '"' + name + '"');
+    return plain && !quoted ? name : '"' + name + '"';
   }
 
   void Tables() {
@@ -243,7 +250,13 @@ class Completer {
   }
   void Models() {
     for (const std::string& model : names_().models) {
-      AddName(model);
+      const size_t dot = model.find('.');  // behind the schema
+      if (dot == std::string::npos) {
+        AddName(model);
+      } else if (StartsInAnyCase(model, typed_)) {
+        completion_.candidates.push_back(Written(model.substr(0, dot), false) + '.' +
+                                         Written(model.substr(dot + 1), false));
+      }
     }
   }
   void ModelTypes() {
@@ -328,7 +341,7 @@ class Completer {
   const std::function<const CompletionNames&()>& names_;
   Completion completion_;
   std::string word_;
-  std::string_view typed_;  // without its opening quote
+  std::string typed_;  // without quotes
   bool quoted_ = false;
   bool in_string_ = false;
   std::vector<std::string> tokens_;

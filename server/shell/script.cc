@@ -8,7 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "server/shell/statement_buffer.h"
+#include "base/letter_case.h"
+#include "catalog/sql/sql_text.h"
 
 namespace sluice::server {
 
@@ -45,30 +46,85 @@ bool IsShellCommand(std::string_view line) {
   return (line[begin] == '\\' && (letter || next == '?')) || (line[begin] == '.' && letter);
 }
 
+std::optional<size_t> FindCommandAfterStatement(const StatementBuffer& before,
+                                                std::string_view line) {
+  for (size_t at = line.find('\\'); at != std::string_view::npos; at = line.find('\\', at + 1)) {
+    if (!IsShellCommand(line.substr(at))) {
+      continue;
+    }
+    StatementBuffer upto = before;
+    upto.Add(line.substr(0, at));
+    StatementBuffer with = before;
+    with.Add(line.substr(0, at + 1));
+    if (upto.complete() && !with.complete()) {  // or else it is in a comment
+      return at;
+    }
+  }
+  return std::nullopt;
+}
+
+bool EndsWithCopyFromStdin(std::string_view statements) {
+  constexpr auto kPostgres = catalog::Dialect::kPostgres;
+  bool begins = true;  // the next token begins a statement
+  bool copies = false;
+  bool from = false;
+  bool stdin_follows = false;
+  for (const catalog::SqlToken& token : catalog::TokenizeSql(statements, kPostgres)) {
+    const std::string_view text = statements.substr(token.begin, token.end - token.begin);
+    if (begins && text != ";") {
+      copies = SameIgnoringCase(text, "COPY");
+      stdin_follows = false;
+    } else if (copies && from) {
+      stdin_follows = stdin_follows || SameIgnoringCase(text, "STDIN");
+    }
+    from = token.kind == catalog::SqlToken::Kind::kWord && SameIgnoringCase(text, "FROM");
+    begins = text == ";";
+  }
+  return copies && stdin_follows;
+}
+
 std::vector<ScriptPart> SplitAtCommands(std::string_view script) {
   std::vector<ScriptPart> parts;
   StatementBuffer buffer;
   size_t statements = 0;  // start of the statements that are not in a part yet
+  const auto end_part = [&](size_t at) {
+    if (statements < at) {
+      parts.push_back({statements, at, false});
+    }
+  };
   for (size_t at = 0; at < script.size();) {
     const size_t end = std::min(script.find('\n', at), script.size());
-    const std::string_view line = script.substr(at, end - at);
+    std::string_view line = script.substr(at, end - at);
     const size_t next = std::min(end + 1, script.size());
-    if (buffer.at_beginning() && IsShellCommand(line)) {
-      if (statements < at) {
-        parts.push_back({statements, at, false});
-      }
-      parts.push_back({at, end, true});
+    const std::optional<size_t> after = FindCommandAfterStatement(buffer, line);
+    if (after || (buffer.at_beginning() && IsShellCommand(line))) {
+      const size_t command = at + after.value_or(0);
+      end_part(command);
+      parts.push_back({command, end, true});
       statements = next;
-    } else {
-      buffer.Add(line);
-      if (buffer.complete()) {
-        buffer.Take();
-      }
+      buffer.Take();
+      at = next;
+      continue;
     }
+    buffer.Add(line);
     at = next;
+    if (buffer.complete() && EndsWithCopyFromStdin(buffer.Take())) {
+      end_part(at);
+      const size_t data = at;
+      size_t data_end = at;
+      for (bool more = true; more && at < script.size(); data_end = more ? at : data_end) {
+        const size_t line_end = std::min(script.find('\n', at), script.size());
+        line = script.substr(at, line_end - at);
+        more = line != kEndOfCopy && line != "\\.\r";
+        at = std::min(line_end + 1, script.size());
+      }
+      parts.back().copied = script.substr(data, data_end - data);
+      statements = at;
+    }
   }
-  if (statements < script.size()) {
-    parts.push_back({statements, script.size(), false});
+  end_part(script.size());
+  if (statements < script.size() && EndsWithCopyFromStdin(buffer.text())) {  // without a semicolon
+    parts.back().copied = "";
   }
   return parts;
 }

@@ -7,7 +7,6 @@
 #include "server/shell/line_editor.h"
 #include "server/shell/shell_commands.h"
 #include "server/shell/shell_session.h"
-#include "server/shell/statement_buffer.h"
 
 namespace sluice::server {
 namespace {
@@ -111,6 +110,13 @@ int RunInteractive(const ShellConnection& connection, const ShellOptions& option
     return CompleteText(buffer.text() + std::string(line),
                         [&names]() -> const CompletionNames& { return names.Get(); });
   });
+  session.set_typed([&editor]() -> Result<std::string> {
+    const LineEditor::Line line = editor.Read("copy> ");
+    if (line.kind == LineEditor::Kind::kInterrupted) {
+      return Cancelled("the statement was cancelled");
+    }
+    return line.kind == LineEditor::Kind::kEnd || line.text == kEndOfCopy ? "" : line.text + "\n";
+  });
   session.Print(options.greeting + "\nType help for help, exit to leave.\n");
   while (!interrupts.terminate_requested()) {
     const LineEditor::Line line = editor.Read(buffer.at_beginning() ? "sluice> " : "   ...> ");
@@ -131,8 +137,9 @@ int RunInteractive(const ShellConnection& connection, const ShellOptions& option
       outcome = RunShellCommand(session, line.text);
       names.Forget();
     } else {
+      const bool runs = FindCommandAfterStatement(buffer, line.text).has_value();
       buffer.Add(line.text);
-      if (!buffer.complete()) {
+      if (!buffer.complete() && !runs) {
         continue;
       }
       const std::string script = buffer.Take();

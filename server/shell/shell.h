@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "server/shell/script.h"
 #include "server/shell/shell_sink.h"
+#include "server/statements/session.h"
 
 namespace sluice::executor {
 class ResultSink;
@@ -28,7 +29,8 @@ using LoadRunner = std::function<Status(const LoadOptions& load, std::stop_token
 // The connection of a shell.
 struct ShellConnection {
   ScriptRunner run;
-  LoadRunner load;  // empty: files are sent as scripts
+  LoadRunner load;                                // empty: files are sent as scripts
+  std::function<void(CopyInput)> set_copy_input;  // empty: there is no COPY FROM STDIN
 };
 
 struct ShellOptions {

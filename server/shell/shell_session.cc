@@ -67,6 +67,19 @@ Status Shifted(const Status& status, size_t begin) {
   return shifted;
 }
 
+// A line of standard input for COPY; "" at its end or at the line that ends the data.
+Result<std::string> ReadInputLine() {
+  std::string line;
+  for (int c = std::getc(stdin); c != EOF; c = std::getc(stdin)) {
+    line += static_cast<char>(c);
+    if (c == '\n') {
+      break;
+    }
+  }
+  const bool ends = line.starts_with(kEndOfCopy) && line.find_first_not_of("\r\n", 2) == line.npos;
+  return ends ? "" : line;
+}
+
 // Keeps rows as texts; ignores everything else.
 class TextRows final : public executor::ResultSink {
  public:
@@ -169,9 +182,28 @@ ShellSession::Outcome ShellSession::RunShown(const std::vector<Rounding>& roundi
   return failure->ok() ? Outcome::kOk : Outcome::kFailed;
 }
 
+// The data in the script, or else what is typed; for -c, standard input.
+CopyInput ShellSession::CopyInputOf(const Script& script, const ScriptPart& part) {
+  if (!part.copied) {
+    return {};
+  }
+  if (part.copied->empty() && script.file.empty()) {
+    return interactive_ ? typed_ : CopyInput(ReadInputLine);
+  }
+  return [rest = *part.copied]() mutable {
+    constexpr size_t kPiece = size_t{1} << 20;
+    const std::string piece(rest.substr(0, kPiece));
+    rest.remove_prefix(piece.size());
+    return Result<std::string>(piece);
+  };
+}
+
 ShellSession::Outcome ShellSession::RunStatements(const Script& script, const ScriptPart& part) {
   const std::string text = script.text.substr(part.begin, part.end - part.begin);
   const StatementPlaces statements = FindStatements(text);
+  if (connection_.set_copy_input) {
+    connection_.set_copy_input(CopyInputOf(script, part));
+  }
   Status failure;
   size_t done = 0;
   const Outcome outcome = RunShown(

@@ -38,6 +38,9 @@ class ShellSession {
   Result<SqlDialect> Dialect();
   Outcome Load(const LoadOptions& load);
 
+  // What COPY FROM STDIN reads at the prompt.
+  void set_typed(CopyInput typed) { typed_ = std::move(typed); }
+
   Display& display() { return display_; }
   // Sends rows to a file or a |command; "" means standard output again.
   Status SetOutput(const std::string& target);
@@ -53,6 +56,7 @@ class ShellSession {
     std::string file;  // "": typed statements
     int line = 0;
   };
+  CopyInput CopyInputOf(const Script& script, const ScriptPart& part);
   Outcome RunStatements(const Script& script, const ScriptPart& part);
   Outcome PrintError(const Status& status, std::string_view text);
   Screen MakeScreen() const;
@@ -66,6 +70,7 @@ class ShellSession {
   const bool interactive_;
   const std::string pager_;
   std::optional<SqlDialect> dialect_;
+  CopyInput typed_;
   Place place_;
   std::vector<Place> included_from_;
   std::FILE* output_file_ = nullptr;

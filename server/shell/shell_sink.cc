@@ -79,6 +79,11 @@ Status ShellSink::Rows(const RowBatch& batch) {
   return printer_->Rows(batch);
 }
 
+Status ShellSink::Copied(std::string_view text) {
+  row_set_shown_ = true;
+  return Print(text);
+}
+
 void ShellSink::Notice(const std::string& message) {
   bar_.Clear();
   PrintLine(message);

@@ -42,6 +42,7 @@ class ShellSink final : public executor::ResultSink {
 
   Status Header(const Schema& schema) override;
   Status Rows(const RowBatch& batch) override;
+  Status Copied(std::string_view text) override;
   void Notice(const std::string& message) override;
   void Progress(const elastic::Progress& progress) override;
   void Done(const std::string& tag) override;

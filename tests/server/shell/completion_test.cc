@@ -45,6 +45,13 @@ TEST_F(CompletionTest, StatementsAndClausesInTheCaseThatIsTyped) {
               ElementsAre("earnings"));
 }
 
+TEST_F(CompletionTest, AModelInASchemaIsQuotedPartByPart) {
+  names_.models = {"lab.churn", "lab.My Model", "My Lab.net"};
+  EXPECT_THAT(Offers("DESCRIBE MODEL lab"), ElementsAre("lab.\"My Model\"", "lab.churn"));
+  EXPECT_THAT(Offers("DESCRIBE MODEL lab.\"My"), ElementsAre("lab.\"My Model\""));
+  EXPECT_THAT(Offers("DESCRIBE MODEL \"My"), ElementsAre("\"My Lab\".net"));
+}
+
 TEST_F(CompletionTest, TablesAndColumns) {
   EXPECT_THAT(Offers("SELECT * FROM e"), ElementsAre("employee", "events"));
   EXPECT_THAT(Offers("SELECT * FROM M"), ElementsAre("\"Mixed Case\""));
