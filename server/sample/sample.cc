@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "catalog/data_source.h"
+#include "catalog/table_loader.h"
 
 namespace sluice::server {
 namespace {
 
-constexpr size_t kRowsPerBatch = 25'000;  // a few megabytes, one COPY or transaction each
+constexpr size_t kRowsPerBatch = 25'000;  // a few megabytes
 constexpr size_t kBins = 10'000;          // gives the AUC to four digits
 
 }  // namespace
@@ -45,21 +46,24 @@ double BayesAuc::Value() const {
   return positives > 0 && negatives_below > 0 ? won / (positives * negatives_below) : 0.5;
 }
 
-Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
-                                 const catalog::TableName& table, catalog::DataSource& source,
-                                 const SampleProgress& progress, const std::stop_token& stop) {
+namespace {
+
+Result<SampleReport> WriteRows(const SampleGenerator& generator, int64_t rows,
+                               catalog::TableLoader& loader, const SampleProgress& progress,
+                               const std::stop_token& stop) {
   BayesAuc auc;
   double positives = 0;
   RowBatch batch;
   std::vector<double> probabilities;
   for (int64_t first = 0; first < rows;) {
     if (stop.stop_requested()) {
-      return Cancelled("cancelled; the table holds the rows that were written so far");
+      return Cancelled("cancelled: there is no table");
     }
     const auto count =
         static_cast<size_t>(std::min(rows - first, static_cast<int64_t>(kRowsPerBatch)));
     generator.Fill(first, count, &batch, &probabilities);
-    RETURN_IF_ERROR(source.AppendRows(table, generator.schema(), batch));
+    catalog::RefusedRow refused;
+    RETURN_IF_ERROR(loader.Write(batch, &refused));
     for (const double probability : probabilities) {
       auc.Add(probability);
       positives += probability;
@@ -67,7 +71,23 @@ Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
     first += static_cast<int64_t>(count);
     progress(first);
   }
+  RETURN_IF_ERROR(loader.Commit());
   return SampleReport{auc.Value(), positives / static_cast<double>(rows)};
+}
+
+}  // namespace
+
+Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
+                                 const catalog::TableName& table, catalog::DataSource& source,
+                                 const SampleProgress& progress, const std::stop_token& stop) {
+  RETURN_IF_ERROR(source.BeginStatement("", stop));
+  const auto write = [&]() -> Result<SampleReport> {
+    ASSIGN_OR_RETURN(const auto loader, source.OpenLoader(table, generator.schema(), true));
+    return WriteRows(generator, rows, *loader, progress, stop);
+  };
+  Result<SampleReport> report = write();
+  source.EndStatement();
+  return report;
 }
 
 }  // namespace sluice::server

@@ -54,7 +54,7 @@ struct SampleReport {
 };
 using SampleProgress = std::function<void(int64_t rows_done)>;
 
-// Streams `rows` rows into `table`, some ten thousand at a time.
+// Makes `table` with `rows` rows, in one transaction.
 Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
                                  const catalog::TableName& table, catalog::DataSource& source,
                                  const SampleProgress& progress, const std::stop_token& stop);
