@@ -49,7 +49,8 @@ class Resolver {
  public:
   explicit Resolver(const DeriveInput& input) : input_(input) {}
 
-  // The columns that match a name or pattern; a pattern skips columns that cannot be features.
+  // The columns that match a name or pattern; a pattern skips columns that cannot be features:
+  // those with another role, and bytes.
   Result<std::vector<size_t>> Columns(const ColumnSpec& column) const;
 
  private:
@@ -79,8 +80,9 @@ Result<std::vector<size_t>> Resolver::Matches(const ColumnSpec& pattern) const {
   }
   std::vector<size_t> found;
   for (size_t i = 0; i < input_.schema.columns.size(); ++i) {
-    if (input_.excluded[i].empty() &&
-        re2::RE2::FullMatch(input_.schema.columns[i].name, expression)) {
+    const ColumnInfo& column = input_.schema.columns[i];
+    if (input_.excluded[i].empty() && column.type != DataType::kBytes &&
+        re2::RE2::FullMatch(column.name, expression)) {
       found.push_back(i);
     }
   }

@@ -192,8 +192,11 @@ bool NamesACategory(std::string_view name) {
 
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input) {
   const catalog::ColumnStatistics& statistics = column.statistics;
-  if (input.statistics.rows == 0 || column.info.type == DataType::kBytes) {
-    return {};  // bytes have an error of their own
+  if (column.info.type == DataType::kBytes) {
+    return {fmt::format("{}: bytes are no feature", column.info.database_type), false};
+  }
+  if (input.statistics.rows == 0) {
+    return {};
   }
   if (statistics.exact && statistics.null_fraction >= 1) {
     return {"NULL in every row", false};

@@ -115,7 +115,8 @@ TEST_F(StatementErrors, LabelsOfTheWrongKind) {
 }
 
 TEST_F(StatementErrors, BytesAreNoFeature) {
-  EXPECT_THAT(Errors("SELECT photo, x, many FROM odd TO TRAIN LinearRegressor LABEL many INTO m"),
+  EXPECT_THAT(Errors("SELECT photo, x, many FROM odd TO TRAIN LinearRegressor COLUMN photo "
+                     "LABEL many INTO m"),
               ElementsAre(HasSubstr("column 'photo' is bytes, which cannot be a feature")));
 }
 
