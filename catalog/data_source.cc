@@ -1,4 +1,6 @@
 #include "catalog/data_source.h"
+
+#include "catalog/sql/value_expression.h"
 #include "catalog/table_loader.h"
 
 namespace sluice::catalog {
@@ -77,7 +79,8 @@ Status DataSource::Read(std::string_view select, RowReceiver* receiver) {
 
 DataType ShownType(const ColumnInfo& column) {
   const bool numeric =
-      column.type == DataType::kDouble && column.database_type.starts_with("numeric");
+      column.type == DataType::kDouble && (column.database_type.starts_with("numeric") ||
+                                           IsNumberShownAsText(column.database_type));
   return numeric || column.type == DataType::kTimestamp ? DataType::kText : column.type;
 }
 

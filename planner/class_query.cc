@@ -6,6 +6,7 @@
 
 #include "catalog/data_source.h"
 #include "catalog/sql/sql_text.h"
+#include "catalog/sql/value_expression.h"
 #include "planner/bind_select.h"
 
 namespace sluice::planner {
@@ -62,12 +63,15 @@ Result<std::vector<std::string>> QueryClasses(std::string_view select, const Col
                                               catalog::DataSource& source) {
   const std::string name = QuoteIdentifier(column.name);
   // In SQLite, numbers in a text column are read in the form of SQLite's own text for them.
-  const bool mixed = column.type == DataType::kText && source.dialect() == "sqlite";
-  const std::string value = mixed ? fmt::format("CAST({} AS TEXT)", name) : name;
+  const bool sqlite = source.dialect() == "sqlite";
+  std::string value = sqlite ? "" : catalog::ValueExpression(name, column.database_type);
+  if (value.empty()) {
+    value = sqlite && column.type == DataType::kText ? fmt::format("CAST({} AS TEXT)", name) : name;
+  }
   // The line breaks end a comment at the end of the SELECT.
   const std::string sql = fmt::format(
       "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {2} IS NOT NULL{3} LIMIT {4}",
-      value, select, name, Excluding(value, seen), limit + 1);
+      value, select, name, Excluding(sqlite ? name : value, seen), limit + 1);
   Values found(column.type);
   RETURN_IF_ERROR(source.Read(sql, &found));
   found.values.insert(seen.begin(), seen.end());

@@ -16,6 +16,8 @@ constexpr double kClearlyMissed = 1e-3;
 // The sample's estimate of distinct values is believed unless it is off by more than this factor.
 constexpr double kDistinctTolerance = 2;
 
+constexpr Oid kBpchar = 1042;  // char(n)
+
 struct Analyzed {
   double distinct = 0;  // negative: as a fraction of the rows
   std::vector<std::pair<std::string, double>> common_values;
@@ -88,15 +90,20 @@ void Complete(const Analyzed& analyzed, double rows, int64_t common_values,
 
 Status AddAnalyzedStatistics(PostgresConnection& connection, std::string_view select, int64_t table,
                              int64_t common_values, SelectStatistics* statistics) {
-  ASSIGN_OR_RETURN(const auto analyzed, ReadAnalyzed(connection, table));
+  ASSIGN_OR_RETURN(auto analyzed, ReadAnalyzed(connection, table));
   if (analyzed.empty()) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
   for (size_t i = 0; i < statistics->columns.size(); ++i) {
     const int field = static_cast<int>(i);
-    const auto found = analyzed.find(PQftablecol(described.get(), field));
+    auto found = analyzed.find(PQftablecol(described.get(), field));
     if (found != analyzed.end() && std::cmp_equal(PQftable(described.get(), field), table)) {
+      if (PQftype(described.get(), field) == kBpchar) {  // filled with blanks
+        for (auto& [value, share] : found->second.common_values) {
+          value.erase(value.find_last_not_of(' ') + 1);
+        }
+      }
       Complete(found->second, static_cast<double>(statistics->rows), common_values,
                &statistics->columns[i]);
     }

@@ -6,6 +6,7 @@
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_types_internal.h"
 #include "catalog/row_ranges_internal.h"
+#include "catalog/sql/value_expression.h"
 
 namespace sluice::catalog {
 namespace {
@@ -62,7 +63,11 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
           " ORDER BY i",
           names)));
   for (int i = 0; i < count; ++i) {
-    schema.columns[static_cast<size_t>(i)].database_type = PostgresText(types.get(), i, 0);
+    ColumnInfo& column = schema.columns[static_cast<size_t>(i)];
+    column.database_type = PostgresText(types.get(), i, 0);
+    if (IsNumberShownAsText(column.database_type)) {
+      column.type = DataType::kDouble;
+    }
   }
   return schema;
 }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/sql/value_expression.h"
 
 namespace sluice::catalog {
 namespace {
@@ -191,6 +193,23 @@ std::string WithParameters(std::string sql) {
 
 std::string SelectAllColumns(std::string_view rows, size_t all) {
   return fmt::format("SELECT * FROM (\n{}\n) AS s({})", rows, NumberedColumns(all));
+}
+
+std::string ValuesOf(const std::vector<size_t>& columns, const Schema& schema) {
+  std::string list;
+  for (const size_t column : columns) {
+    const std::string name = fmt::format("c{}", column);
+    const std::string value = ValueExpression(name, schema.columns[column].database_type);
+    list += (list.empty() ? "" : ", ") + (value.empty() ? name : value);
+  }
+  return list;
+}
+
+std::string SelectValues(std::string_view rows, const Schema& schema) {
+  std::vector<size_t> all(schema.columns.size());
+  std::iota(all.begin(), all.end(), 0);
+  return fmt::format("SELECT {} FROM (\n{}\n) AS s({})", ValuesOf(all, schema), rows,
+                     NumberedColumns(all.size()));
 }
 
 std::string BeginReading(std::string_view snapshot) {

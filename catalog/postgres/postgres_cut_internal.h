@@ -58,6 +58,10 @@ inline constexpr std::string_view kPlanOnce = "SET LOCAL plan_cache_mode = force
 // "SELECT c2, c0 FROM (rows) AS s(c0, c1, c2)".
 std::string SelectColumns(std::string_view rows, size_t all, const std::vector<size_t>& columns);
 std::string SelectAllColumns(std::string_view rows, size_t all);
+// Lists columns of the dataset, called c0, c1 ..., each as it is read (ValueExpression).
+std::string ValuesOf(const std::vector<size_t>& columns, const Schema& schema);
+// Reads all columns so.
+std::string SelectValues(std::string_view rows, const Schema& schema);
 
 // Every table in a plan.
 Result<std::vector<TableName>> TablesInPlan(PostgresConnection& connection,

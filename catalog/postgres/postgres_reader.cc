@@ -269,7 +269,7 @@ class PostgresShardReader final : public ShardReader {
     read.stream.decoded = columns.size();
     read.copied = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
     ASSIGN_OR_RETURN(read.stream.schema, ChosenSchema(schema_, all));
-    *list = ChosenColumns(columns);
+    *list = ValuesOf(columns, schema_);
     size_t sent = columns.size();
     std::vector<bool> taken(columns.size());
     for (size_t i = 0; i < all.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "catalog/column_description.h"
@@ -130,7 +131,9 @@ Status ReadInto(PostgresConnection& session, std::string_view select, const Spoo
     RETURN_IF_ERROR(session.Run(std::string(kPinnedText)));
   }
   const size_t columns = spooled.schema.columns.size();
-  std::string list = "s.*";
+  std::vector<size_t> all(columns);
+  std::iota(all.begin(), all.end(), 0);
+  std::string list = ValuesOf(all, spooled.schema);
   for (size_t i = 0; spooled.copies.has_value() && i < columns; ++i) {
     const bool written = spooled.copies == CopiedColumns::Purpose::kWrite;
     list += fmt::format(", s.c{}{}", i,

@@ -64,7 +64,7 @@ Status AddBlocks(PostgresConnection& connection, const TidCut& cut, const Blocks
   ASSIGN_OR_RETURN(
       const auto stream,
       OpenPostgresRuns(connection,
-                       SelectAllColumns(WithParameters(cut.shard_select), schema.columns.size()),
+                       SelectValues(WithParameters(cut.shard_select), schema),
                        runs, {schema}));
   return AddRows(*stream, builder);
 }
@@ -78,9 +78,9 @@ Status AddBlocksAsText(PostgresConnection& connection, const TidCut& cut, const 
   for (size_t i = 0; i < ranges.size(); ++i) {
     const auto [first, last] = ranges[i];
     query += (query.empty() ? "" : "\nUNION ALL\n") +
-             SelectAllColumns(WithBounds(cut.shard_select, TidText(first * kTidsPerBlock),
-                                         TidText(last * kTidsPerBlock)),
-                              schema.columns.size());
+             SelectValues(WithBounds(cut.shard_select, TidText(first * kTidsPerBlock),
+                                     TidText(last * kTidsPerBlock)),
+                          schema);
     if (++in_query == ranges_per_query || i + 1 == ranges.size()) {
       RETURN_IF_ERROR(AddRows(connection, query, schema, builder));
       query.clear();
@@ -127,7 +127,7 @@ Result<SelectStatistics> ReadStatistics(PostgresConnection& connection, const Se
   }
   StatisticsBuilder builder(schema, options);
   RETURN_IF_ERROR(AddRows(connection,
-                          fmt::format("SELECT * FROM (\n{}\n) AS s LIMIT {}", select, limit + 1),
+                          fmt::format("{} LIMIT {}", SelectValues(select, schema), limit + 1),
                           schema, &builder));
   if (builder.rows() <= limit) {
     return builder.Finish(builder.rows(), true);

@@ -13,6 +13,7 @@
 #include "catalog/postgres/postgres_types_internal.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sql/timestamp_text.h"
+#include "catalog/sql/value_expression.h"
 
 namespace sluice::catalog {
 namespace {
@@ -178,7 +179,8 @@ std::string_view PostgresTypeName(DataType type) {
 }
 
 bool HasOneText(const ColumnInfo& column, bool pinned) {
-  if (!CastForCopy(column.database_type).empty()) {
+  if (!CastForCopy(column.database_type).empty() ||
+      !ValueExpression("", column.database_type).empty()) {
     return false;
   }
   switch (column.type) {
