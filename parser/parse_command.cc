@@ -151,6 +151,7 @@ Result<ExtendedStatement> ParseReset(Cursor& cursor) {
   statement.reset = true;
   statement.value.value = AttributeValue::Word{"DEFAULT"};
   ASSIGN_OR_RETURN(statement.name, cursor.TakeName("a setting's name"));
+  statement.value.span = statement.name.span;
   return ExtendedStatement(std::move(statement));
 }
 

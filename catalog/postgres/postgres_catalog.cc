@@ -8,6 +8,7 @@
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_source.h"
 #include "catalog/postgres/postgres_stage_internal.h"
+#include "catalog/spool/spool.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/role_oid.h"
 #include "catalog/store/sql_job_store.h"
@@ -91,6 +92,7 @@ class PostgresCatalog final : public Catalog {
     return server_->tables.Create(*session);
   }
   Status DropLeftovers() override {
+    RemoveLeftoverSpools();
     ASSIGN_OR_RETURN(const PostgresPool::Lease connection, server_->pool.Take());
     return DropAbandonedStages(*connection);
   }

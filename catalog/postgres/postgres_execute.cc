@@ -156,10 +156,11 @@ class StatementRun {
   }
 
   Result<std::string> NextToCopy() {
-    if (stop_.stop_requested()) {
+    Result<std::string> piece = receiver_.NextToCopy();
+    if (stop_.stop_requested()) {  // what was read may be cut off
       return Cancelled("the statement was cancelled");
     }
-    return receiver_.NextToCopy();
+    return piece;
   }
 
   Status SendCopy() {

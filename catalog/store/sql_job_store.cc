@@ -1,7 +1,6 @@
 #include "catalog/store/sql_job_store.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "catalog/store/role_oid.h"
 #include "catalog/store/sql_job_history.h"
 #include "catalog/store/sql_job_journal.h"
+#include "catalog/store/sql_job_removal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -25,6 +25,7 @@ class SqlJobStore final : public JobStore {
         role_(std::move(role)),
         query_(tables_, *database_),
         history_(query_),
+        removal_(tables_, *database_),
         journal_(tables_, *database_) {}
 
   Result<int64_t> Create(const Job& job) override {
@@ -288,36 +289,10 @@ class SqlJobStore final : public JobStore {
           .SqlState("55006")
           .Hint(fmt::format("CANCEL JOB {} ends it", id));
     }
-    return Again([&]() -> Status {
-      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-      ASSIGN_OR_RETURN(const auto transaction,
-                       SqlTransaction::Begin(*session, tables_.dialect(), true));
-      RETURN_IF_ERROR(Delete(*session, {id}));
-      return transaction->Commit();
-    });
+    return removal_.Drop(id);
   }
-
   Result<int64_t> DropEnded(int64_t before_micros, int64_t most) override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        query_.Ask("SELECT id FROM {jobs} WHERE state NOT IN ('RUNNING', 'SUSPENDED')"
-                   " AND finished_micros < $1 AND id NOT IN (SELECT job FROM {model_versions})"
-                   " ORDER BY id LIMIT $2",
-                   {before_micros, most}));
-    if (rows.empty()) {
-      return 0;
-    }
-    std::vector<int64_t> jobs;
-    jobs.reserve(rows.size());
-    for (const std::vector<Value>& row : rows) {
-      jobs.push_back(IntegerCell(row[0]));
-    }
-    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-    ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.dialect(), true));
-    RETURN_IF_ERROR(Delete(*session, jobs));
-    RETURN_IF_ERROR(transaction->Commit());
-    return static_cast<int64_t>(jobs.size());
+    return removal_.DropEnded(before_micros, most);
   }
 
  private:
@@ -380,23 +355,6 @@ class SqlJobStore final : public JobStore {
     return journal_.Delete(session, job);
   }
 
-  // Everything that is stored of these jobs.
-  Status Delete(SqlSession& session, const std::vector<int64_t>& jobs) {
-    const std::string numbers = fmt::format("({})", fmt::join(jobs, ", "));
-    for (const std::string_view table :
-         {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}",
-          "{job_answers}", "{job_records}"}) {
-      RETURN_IF_ERROR(session
-                          .Query(tables_.Resolve(fmt::format("DELETE FROM {} WHERE job_id IN {}",
-                                                             table, numbers)),
-                                 {})
-                          .status());
-    }
-    return session
-        .Query(tables_.Resolve(fmt::format("DELETE FROM {{jobs}} WHERE id IN {}", numbers)), {})
-        .status();
-  }
-
   static Status NoJob(int64_t id) {
     return NotFound(fmt::format("there is no job {}", id)).Hint("SHOW JOBS lists them");
   }
@@ -406,6 +364,7 @@ class SqlJobStore final : public JobStore {
   const std::shared_ptr<RoleOid> role_;  // null: a database without roles
   CatalogQuery query_;
   SqlJobHistory history_;
+  SqlJobRemoval removal_;
   SqlJobJournal journal_;
 };
 

@@ -7,7 +7,6 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
-#include "catalog/spool/spool.h"
 #include "server/gateway/housekeeper_internal.h"
 
 namespace sluice::server {
@@ -49,7 +48,6 @@ void Housekeeper::Run(const std::stop_token& end) const {
 }
 
 void Housekeeper::DropLeftovers() const {
-  catalog::RemoveLeftoverSpools();
   for (const auto& [database, catalog] : sources_.Catalogs()) {
     const Status dropped = catalog->DropLeftovers();
     if (!dropped.ok()) {

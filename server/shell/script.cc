@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/letter_case.h"
-#include "catalog/sql/sql_text.h"
+#include "parser/lexer.h"
 
 namespace sluice::server {
 
@@ -64,23 +64,25 @@ std::optional<size_t> FindCommandAfterStatement(const StatementBuffer& before,
 }
 
 bool EndsWithCopyFromStdin(std::string_view statements) {
-  constexpr auto kPostgres = catalog::Dialect::kPostgres;
-  bool begins = true;  // the next token begins a statement
-  bool copies = false;
-  bool from = false;
-  bool stdin_follows = false;
-  for (const catalog::SqlToken& token : catalog::TokenizeSql(statements, kPostgres)) {
-    const std::string_view text = statements.substr(token.begin, token.end - token.begin);
-    if (begins && text != ";") {
-      copies = SameIgnoringCase(text, "COPY");
-      stdin_follows = false;
-    } else if (copies && from) {
-      stdin_follows = stdin_follows || SameIgnoringCase(text, "STDIN");
-    }
-    from = token.kind == catalog::SqlToken::Kind::kWord && SameIgnoringCase(text, "FROM");
-    begins = text == ";";
+  if (UpperAscii(statements).find("STDIN") == std::string::npos) {
+    return false;
   }
-  return copies && stdin_follows;
+  parser::Lexer lexer(statements);
+  bool copies = false;
+  bool from_stdin = false;
+  parser::Token before;
+  before.text = ";";
+  for (auto next = lexer.NextSql({}); next.ok() && next->kind != parser::Token::Kind::kEnd;
+       next = lexer.NextSql(before)) {
+    if (before.text == ";" && next->text != ";") {
+      copies = next->IsWord("COPY");
+      from_stdin = false;
+    } else if (before.IsWord("FROM") && next->IsWord("STDIN")) {
+      from_stdin = true;
+    }
+    before = *next;
+  }
+  return copies && from_stdin;
 }
 
 std::vector<ScriptPart> SplitAtCommands(std::string_view script) {

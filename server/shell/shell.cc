@@ -110,13 +110,6 @@ int RunInteractive(const ShellConnection& connection, const ShellOptions& option
     return CompleteText(buffer.text() + std::string(line),
                         [&names]() -> const CompletionNames& { return names.Get(); });
   });
-  session.set_typed([&editor]() -> Result<std::string> {
-    const LineEditor::Line line = editor.Read("copy> ");
-    if (line.kind == LineEditor::Kind::kInterrupted) {
-      return Cancelled("the statement was cancelled");
-    }
-    return line.kind == LineEditor::Kind::kEnd || line.text == kEndOfCopy ? "" : line.text + "\n";
-  });
   session.Print(options.greeting + "\nType help for help, exit to leave.\n");
   while (!interrupts.terminate_requested()) {
     const LineEditor::Line line = editor.Read(buffer.at_beginning() ? "sluice> " : "   ...> ");

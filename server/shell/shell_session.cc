@@ -76,8 +76,9 @@ Result<std::string> ReadInputLine() {
       break;
     }
   }
-  const bool ends = line.starts_with(kEndOfCopy) && line.find_first_not_of("\r\n", 2) == line.npos;
-  return ends ? "" : line;
+  std::clearerr(stdin);  // after Ctrl-D the prompt goes on
+  const std::string_view text(line.data(), line.find_last_not_of("\r\n") + 1);
+  return text == kEndOfCopy ? "" : line;
 }
 
 // Keeps rows as texts; ignores everything else.
@@ -182,13 +183,16 @@ ShellSession::Outcome ShellSession::RunShown(const std::vector<Rounding>& roundi
   return failure->ok() ? Outcome::kOk : Outcome::kFailed;
 }
 
-// The data in the script, or else what is typed; for -c, standard input.
+// The data in the script; at the prompt and for -c, standard input.
 CopyInput ShellSession::CopyInputOf(const Script& script, const ScriptPart& part) {
   if (!part.copied) {
     return {};
   }
   if (part.copied->empty() && script.file.empty()) {
-    return interactive_ ? typed_ : CopyInput(ReadInputLine);
+    if (interactive_) {
+      Print("Type the rows; end with \\. on a line of its own, or with Ctrl-D.\n");
+    }
+    return ReadInputLine;
   }
   return [rest = *part.copied]() mutable {
     constexpr size_t kPiece = size_t{1} << 20;

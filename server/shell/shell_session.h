@@ -38,9 +38,6 @@ class ShellSession {
   Result<SqlDialect> Dialect();
   Outcome Load(const LoadOptions& load);
 
-  // What COPY FROM STDIN reads at the prompt.
-  void set_typed(CopyInput typed) { typed_ = std::move(typed); }
-
   Display& display() { return display_; }
   // Sends rows to a file or a |command; "" means standard output again.
   Status SetOutput(const std::string& target);
@@ -70,7 +67,6 @@ class ShellSession {
   const bool interactive_;
   const std::string pager_;
   std::optional<SqlDialect> dialect_;
-  CopyInput typed_;
   Place place_;
   std::vector<Place> included_from_;
   std::FILE* output_file_ = nullptr;
