@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/sql_name.h"
 #include "models/features/cell_format.h"
 #include "parser/printer.h"
 #include "planner/choose.h"
@@ -283,7 +284,7 @@ void TrainBinder::BindExposure() {
         InvalidArgument(fmt::format("exposure '{}' has {}, and an exposure is above 0", name,
                                     none ? std::string("NULL") : FormatDouble(numbers.min)))
             .At(bound_.attributes.SpanOf("model.exposure_column"))
-            .Hint(fmt::format("leave such rows out: WHERE {} > 0", name)));
+            .Hint(fmt::format("leave such rows out: WHERE {} > 0", SqlName(name))));
     return;
   }
   if (numbers.has_range && numbers.mean > 0) {
@@ -356,10 +357,16 @@ void TrainBinder::Derive() {
     }
   }
   bound_.keys = *keys;
-  DeriveInput input{
-      bound_.select.schema,   bound_.select.columns, bound_.statistics, bound_.type->family,
-      std::move(requested_),  only_requested_,       excluded_,         left_out_,
-      std::move(keys).value(), bound_.user_type.has_value()};
+  DeriveInput input{bound_.select.schema,
+                    bound_.select.columns,
+                    bound_.statistics,
+                    bound_.type->family,
+                    std::move(requested_),
+                    only_requested_,
+                    excluded_,
+                    left_out_,
+                    std::move(keys).value(),
+                    bound_.user_type.has_value()};
   DeriveReport report;
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());

@@ -187,34 +187,55 @@ Status Resolve(const DeriveInput& input, Requests* requests) {
 
 }  // namespace
 
-ColumnFacts FeatureMaker::FactsOf(size_t column) const {
-  ColumnFacts facts{column,
-                    input_.schema.columns[column],
-                    input_.statistics.columns[column],
-                    {},
-                    false,
-                    {},
-                    false,
-                    {},
-                    {}};
-  if (facts.is_text()) {
-    const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column);
-    facts.has_blank = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
-      return models::TrimBlanks(cell).empty() || models::IsMissingWord(cell);
-    });
-    facts.shape = InspectText(cells);
-    facts.thousands = ThousandsOf(cells);
-    if (!facts.thousands.empty()) {
-      facts.shape.format = {};
-      facts.shape.format.kind = models::ColumnFormatKind::kNumber;
-      SetMoments(SampleNumbers(facts), &facts.shape);
-    }
+void FeatureMaker::Understand(const std::vector<std::string>& cells, const Fits& fits,
+                              ColumnFacts* facts) const {
+  facts->shape = InspectText(cells);
+  facts->thousands = ThousandsOf(cells);
+  if (!facts->thousands.empty()) {
+    facts->shape.format = {};
+    facts->shape.format.kind = models::ColumnFormatKind::kNumber;
+    SetMoments(SampleNumbers(*facts), &facts->shape);
   }
-  facts.time = FindTimes(facts.info, column, facts.shape, input_.statistics);
-  if (facts.is_text() && !facts.time) {
-    const std::set<std::string> units = UnitsOf(column, facts.shape, input_.statistics);
-    facts.unit = units.size() == 1 ? *units.begin() : "";
-    facts.several_units = units.size() > 1;
+  facts->time = FindTimes(facts->info, facts->index, facts->shape, input_.statistics, fits);
+  if (!facts->time) {
+    const std::set<std::string> units =
+        UnitsOf(facts->index, facts->shape, input_.statistics, fits);
+    facts->unit = units.size() == 1 ? *units.begin() : "";
+    facts->several_units = units.size() > 1;
+  }
+}
+
+ColumnFacts FeatureMaker::FactsOf(size_t column) const {
+  ColumnFacts facts{column, input_.schema.columns[column], input_.statistics.columns[column]};
+  if (!facts.is_text()) {
+    facts.time = FindTimes(facts.info, column, facts.shape, input_.statistics);
+    return facts;
+  }
+  const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column);
+  facts.has_blank = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+    return models::TrimBlanks(cell).empty() || models::IsMissingWord(cell);
+  });
+  Understand(cells, nullptr, &facts);
+  if (facts.is_understood()) {
+    return facts;
+  }
+  for (const Fits& fits : KindsOf(cells)) {
+    std::optional<OddCells> odd = FindOdd(cells, fits);
+    if (!odd) {
+      continue;
+    }
+    std::vector<std::string> fitting = cells;
+    std::erase_if(fitting, [&odd](const std::string& cell) {
+      return std::any_of(odd->texts.begin(), odd->texts.end(),
+                         [&cell](const auto& one) { return one.first == cell; });
+    });
+    ColumnFacts tried{column, facts.info, facts.statistics};
+    tried.has_blank = facts.has_blank;
+    tried.odd = std::move(*odd);
+    Understand(fitting, fits, &tried);
+    if (tried.is_understood()) {
+      return tried;
+    }
   }
   return facts;
 }

@@ -65,6 +65,31 @@ void FillSpelling(const ColumnFacts& column, models::Feature* feature) {
   feature->set_decimal_comma(column.thousands == ".");
 }
 
+void FeatureMaker::AllowOddCells(const ColumnFacts& column) {
+  if (!column.is_text()) {
+    return;
+  }
+  plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))->set_odd_is_missing(true);
+  OddCells odd = column.odd;
+  std::erase_if(odd.texts, [&column](const auto& text) {  // a number without the others' unit
+    return !column.unit.empty() && models::ParseNumber(text.first).has_value();
+  });
+  if (!odd.texts.empty()) {
+    Assume(fmt::format("in {} these cells are missing values, unlike what all others hold: {}",
+                       column.name(), ShownOdd(odd)));
+  }
+}
+
+void FeatureMaker::AddFrequentOddCells(const ColumnFacts& column, const FeaturePart& part) {
+  std::vector<std::string> words = FrequentOnes(column.odd);
+  if (words.empty() || input_.one_scale) {
+    return;
+  }
+  Feature* feature = Add(column.name() + "_word", {column.index}, part);
+  FillVocabulary(std::move(words), feature->mutable_categorizer());
+  Represent(feature, "sum");
+}
+
 void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part) {
   const NumberScale scale = trees() ? NumberScale::kPlain : ScaleOf(column);
   const auto add = [&](const std::string& name, bool logarithm) {
@@ -90,6 +115,8 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part)
   if (scale == NumberScale::kBoth) {
     add(column.name() + "_plain", false);
   }
+  AllowOddCells(column);
+  AddFrequentOddCells(column, part);
 }
 
 NumberScale FeatureMaker::ScaleOf(const ColumnFacts& column) const {
@@ -175,6 +202,9 @@ bool FeatureMaker::IsCodeOfDigits(const ColumnFacts& column) const {
   bool padded = false;
   for (const std::string& cell : TextsOf(input_.statistics.sample, column.index)) {
     const std::string_view text = models::TrimBlanks(cell);
+    if (!models::ParseNumber(text)) {
+      continue;  // blank or odd
+    }
     if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
       return false;
     }
@@ -230,6 +260,7 @@ void FeatureMaker::AddShapedText(const ColumnFacts& column, const FeaturePart& p
   cells->set_delimiter(format.delimiter);
   cells->set_key_value_delimiter(format.key_value_delimiter);
   cells->set_sparse(format.kind != ColumnFormatKind::kDenseCsv);
+  AllowOddCells(column);
   const int64_t width = format.kind == ColumnFormatKind::kDenseCsv
                             ? format.width
                             : std::min(format.max_index + 1, kMaxTensorIds);

@@ -24,12 +24,13 @@ struct ColumnFacts {
   size_t index = 0;
   const ColumnInfo& info;
   const catalog::ColumnStatistics& statistics;
-  TextShape shape;                // of text columns
-  bool has_blank = false;         // text: the sample has an empty cell
-  std::optional<TimeShape> time;  // set if the column holds times
-  bool several_units = false;     // text: its numbers have different units
-  std::string unit;               // text: the unit of all its numbers
-  std::string thousands;          // text: the separator of thousands in its numbers (ThousandsOf)
+  TextShape shape = {};                          // of text columns
+  bool has_blank = false;                        // text: the sample has an empty cell
+  std::optional<TimeShape> time = std::nullopt;  // set if the column holds times
+  bool several_units = false;                    // text: its numbers have different units
+  std::string unit = {};                         // text: the unit of all its numbers
+  std::string thousands = {};  // text: the separator of thousands in its numbers (ThousandsOf)
+  OddCells odd = {};           // text: cells that are not what nearly all others are
 
   const std::string& name() const { return info.name; }
   bool is_text() const { return info.type == DataType::kText; }
@@ -37,8 +38,12 @@ struct ColumnFacts {
     return IsNumeric(info.type) ||
            (is_text() && shape.format.kind == models::ColumnFormatKind::kNumber);
   }
-  // A blank cell among numbers counts as missing.
-  bool has_null() const { return statistics.null_fraction > 0 || has_blank; }
+  // A blank or odd cell among numbers counts as missing.
+  bool has_null() const { return statistics.null_fraction > 0 || has_blank || !odd.texts.empty(); }
+  // Whether the texts are something other than text: numbers, times, lists.
+  bool is_understood() const {
+    return shape.format.kind != models::ColumnFormatKind::kText || time || !unit.empty();
+  }
 };
 
 // Mean and scale of numbers: finite, and the scale is not zero.
@@ -85,6 +90,12 @@ class FeatureMaker {
   // Add.
   models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
                        const FeaturePart& part);
+  // Finds out what a text column's cells are. `fits`, if given: other cells do not count.
+  void Understand(const std::vector<std::string>& cells, const Fits& fits,
+                  ColumnFacts* facts) const;
+  // Of a column that has a feature: of a text column, odd cells are read as missing.
+  void AllowOddCells(const ColumnFacts& column);
+  void AddFrequentOddCells(const ColumnFacts& column, const FeaturePart& part);
   void Note(std::string note) { report_.notes.push_back(std::move(note)); }
   void Assume(std::string note) { report_.assumptions.push_back(std::move(note)); }
   bool trees() const { return input_.family == models::ModelFamily::kTrees; }

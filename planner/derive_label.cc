@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/letter_case.h"
+#include "base/sql_name.h"
 #include "catalog/data_source.h"
 #include "models/model.pb.h"
 #include "planner/derive_internal.h"
@@ -86,7 +87,8 @@ Status Constant(const LabelInput& input, const std::string& value) {
   return InvalidArgument(fmt::format("label '{}' is {} in every row: there is nothing to learn",
                                      input.column.name, value))
       .At(input.span)
-      .Hint("the SELECT must hold rows of at least two classes");
+      .Hint(input.use == LabelUse::kClasses ? "the SELECT must hold rows of at least two classes"
+                                            : "the SELECT must hold rows with different numbers");
 }
 
 Status CheckNotContinuous(const LabelInput& input, size_t classes) {
@@ -273,7 +275,8 @@ Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {
                                        statistics.null_fraction * static_cast<double>(input.rows),
                                        input.rows))
         .At(input.span)
-        .Hint(fmt::format("leave these rows out: WHERE {} IS NOT NULL", input.column.name));
+        .Hint(
+            fmt::format("leave these rows out: WHERE {} IS NOT NULL", SqlName(input.column.name)));
   }
   if (input.column.type == DataType::kBytes) {
     return InvalidArgument(fmt::format("label '{}' is {}, which is neither a class nor a number",

@@ -150,6 +150,7 @@ Status FeatureMaker::AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& 
   FillSpelling(column, feature);
   feature->set_logarithm(logarithm);
   feature->set_null_indicator(column.has_null() && !trees());
+  AllowOddCells(column);
   if (spec.kind == Kind::kNormalize) {
     feature->set_offset(facts.min);
     feature->set_scale(facts.max > facts.min ? 1 / (facts.max - facts.min) : 1);
@@ -174,6 +175,9 @@ Status FeatureMaker::AddCategory(const ColumnSpec& spec, const ColumnFacts& colu
   made.set_tower(feature->tower());
   made.set_kind(Feature::CATEGORY);
   *feature = std::move(made);
+  if (buckets) {
+    AllowOddCells(column);
+  }
   if (spec.kind == Kind::kEmbedding) {
     feature->set_representation(Feature::EMBEDDING);
     feature->set_dimension(spec.dimension);

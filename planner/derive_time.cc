@@ -121,6 +121,8 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, const FeaturePart& pa
       ->set_null_indicator(column.has_null() && !trees());
   plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))
       ->set_time_format(std::string(models::TimeFormatName(column.time->format)));
+  AllowOddCells(column);
+  AddFrequentOddCells(column, part);
   if (column.time->ambiguous) {
     Assume(
         fmt::format("the times of {} are read as {}, and fit the other order, too: write them as "

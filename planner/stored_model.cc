@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sql_name.h"
 #include "catalog/data_source.h"
 #include "models/features/cell_format.h"
 #include "parser/printer.h"
@@ -105,13 +106,14 @@ Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& sel
     const ColumnInfo& found = select.schema.columns[*index];
     const auto learnt = static_cast<DataType>(input.type());
     if (!Compatible(features, static_cast<uint32_t>(i), found)) {
-      errors.Add(InvalidArgument(fmt::format("column '{}' is {} in the {} statement, and the model "
-                                             "learnt it as {}",
-                                             input.name(), found.database_type, statement,
-                                             DataTypeName(learnt)))
-                     .SqlState("42804")
-                     .At(select.span)
-                     .Hint(fmt::format("write CAST({} AS ...) in the SELECT", input.name())));
+      errors.Add(
+          InvalidArgument(fmt::format("column '{}' is {} in the {} statement, and the model "
+                                      "learnt it as {}",
+                                      input.name(), found.database_type, statement,
+                                      DataTypeName(learnt)))
+              .SqlState("42804")
+              .At(select.span)
+              .Hint(fmt::format("write CAST({} AS ...) in the SELECT", SqlName(input.name()))));
     }
   }
   const std::string& exposure = features.exposure_column();

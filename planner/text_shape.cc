@@ -47,14 +47,14 @@ std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cell
 }
 
 std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
-                              const catalog::SelectStatistics& statistics) {
+                              const catalog::SelectStatistics& statistics, const Fits& fits) {
   constexpr size_t kMaxUnits = 10;  // more than this means names rather than units
   std::set<std::string> units;
   if (shape.format.kind != models::ColumnFormatKind::kText) {
     return units;
   }
-  const auto add = [&units](std::string_view text) {
-    if (models::TrimBlanks(text).empty() || models::IsMissingWord(text)) {
+  const auto add = [&](const std::string& text) {
+    if (models::TrimBlanks(text).empty() || models::IsMissingWord(text) || (fits && !fits(text))) {
       return true;
     }
     const std::optional<models::UnitNumber> found = models::ParseUnitNumber(text);

@@ -6,6 +6,7 @@
 
 #include "catalog/data_source.h"
 #include "models/features/cell_format.h"
+#include "planner/odd_cells.h"
 
 namespace sluice::planner {
 
@@ -21,9 +22,10 @@ struct TextShape {
 };
 
 // The units of a text column's numbers in the sample, if every cell is a number with one
-// (UnitNumber::unit).
+// (UnitNumber::unit). `fits`, if given: other texts do not count.
 std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
-                              const catalog::SelectStatistics& statistics);
+                              const catalog::SelectStatistics& statistics,
+                              const Fits& fits = nullptr);
 
 TextShape InspectText(const std::vector<std::string>& cells);
 // Computes mean and deviation of the cells' numbers, however they are written.

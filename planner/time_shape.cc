@@ -21,13 +21,14 @@ constexpr double kSeriesShare = 0.99;
 constexpr size_t kMinSeriesRows = 50;
 
 // A text column's values that the statistics know.
-std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics& statistics) {
+std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics& statistics,
+                                   const Fits& fits) {
   std::vector<std::string> texts = TextsOf(statistics.sample, index);
   for (const auto& [value, fraction] : statistics.columns[index].common_values) {
     texts.push_back(value);
   }
-  std::erase_if(texts, [](const std::string& text) {
-    return models::TrimBlanks(text).empty() || models::IsMissingWord(text);
+  std::erase_if(texts, [&fits](const std::string& text) {
+    return models::TrimBlanks(text).empty() || models::IsMissingWord(text) || (fits && !fits(text));
   });
   return texts;
 }
@@ -104,18 +105,18 @@ std::optional<TimeShape> FindInNumbers(double min, double max, double distinct,
 }  // namespace
 
 std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const TextShape& shape,
-                                   const catalog::SelectStatistics& statistics) {
+                                   const catalog::SelectStatistics& statistics, const Fits& fits) {
   const catalog::ColumnStatistics& own = statistics.columns[index];
   if (column.type == DataType::kTimestamp ||
       (column.type == DataType::kText && shape.format.kind == ColumnFormatKind::kTimestamp)) {
     return TimeShape();
   }
   if (column.type == DataType::kText && shape.format.kind == ColumnFormatKind::kText) {
-    return FindInTexts(SeenTexts(index, statistics));
+    return FindInTexts(SeenTexts(index, statistics, fits));
   }
   std::vector<double> numbers;
   if (column.type == DataType::kText && shape.format.kind == ColumnFormatKind::kNumber) {
-    for (const std::string& text : SeenTexts(index, statistics)) {
+    for (const std::string& text : SeenTexts(index, statistics, fits)) {
       numbers.push_back(models::ParseNumber(text).value_or(0));
     }
     const auto [min, max] = std::minmax_element(numbers.begin(), numbers.end());

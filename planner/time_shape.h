@@ -7,6 +7,7 @@
 #include "base/value.h"
 #include "catalog/data_source.h"
 #include "models/features/time_cell.h"
+#include "planner/odd_cells.h"
 #include "planner/text_shape.h"
 
 namespace sluice::planner {
@@ -19,9 +20,10 @@ struct TimeShape {
 };
 
 // `shape`: of a text column. Judged by the sample and the most frequent values, which all have to
-// fit.
+// fit. `fits`, if given: other texts do not count.
 std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const TextShape& shape,
-                                   const catalog::SelectStatistics& statistics);
+                                   const catalog::SelectStatistics& statistics,
+                                   const Fits& fits = nullptr);
 
 // Microseconds since 1970; nullopt: NULL, blank, or not a time.
 std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeFormat format);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/bad_rows.h"
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sql/timestamp_text.h"
@@ -326,6 +327,7 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
   return InvalidArgument(fmt::format("column '{}' is {}, but row {} holds {}", name,
                                      DataTypeName(column.type), row_number, shown))
       .SqlState("22018")
+      .Detail(blob ? std::string() : RowsWithText(name, CellBytes(cell)))
       .Hint(fmt::format("convert it in the SELECT, for example with CAST or NULLIF({}, '')",
                         QuoteName(name)));
 }

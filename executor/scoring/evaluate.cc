@@ -10,6 +10,7 @@
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
 #include "executor/result_rows.h"
+#include "executor/scoring/bad_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
 #include "executor/scoring/predict_rows.h"
@@ -28,14 +29,6 @@
 namespace sluice::executor {
 namespace {
 
-// The model's columns; the label may have another name here than in training.
-std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& trained_label,
-                                     const std::string& label) {
-  std::vector<std::string> names = scorer.transform().ColumnNames(/*with_label=*/true);
-  std::replace(names.begin(), names.end(), trained_label, label);
-  return names;
-}
-
 // The result of an EVALUATE.
 struct Found {
   models::Metrics metrics;
@@ -46,10 +39,8 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
                         const models::ModelSpec& spec, std::optional<double> threshold,
                         DatasetScan& scan, const std::stop_token& stop,
                         const RowsCounted& counted) {
-  const std::string& trained_label = spec.features().label().column();
-  const std::string& label = plan.label().empty() ? trained_label : plan.label();
   elastic::FeatureReader::Options options;
-  options.names = ColumnNames(scorer, trained_label, label);
+  options.names = scorer.transform().ColumnNames(/*with_label=*/true);
   Found found{models::Metrics(spec, scorer.outputs()),
               models::ConfusionMatrix(scorer.outputs(), threshold)};
   if (threshold) {
@@ -123,7 +114,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
       const catalog::ModelVersion version,
       context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
-  ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
+  ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version, plan.label()));
   // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(),
                                                       {.rows_per_shard = plan.rows_per_shard()}));
@@ -174,8 +165,10 @@ Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultS
     context.catalog.HearStop(job->stop_token());
   }
   int64_t rows = 0;
-  const Status ended =
-      Guarded("evaluating", [&] { return RunEvaluate(plan, context, job.get(), sink, &rows); });
+  const Status ended = Guarded("evaluating", [&] {
+    return WithBadRows(RunEvaluate(plan, context, job.get(), sink, &rows), plan.select(),
+                       context.source);
+  });
   RETURN_IF_ERROR(job == nullptr ? ended : job->Finish(ended));
   sink.Done(EvaluatedTag(rows));
   return OkStatus();

@@ -15,6 +15,7 @@
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
 #include "executor/result_rows.h"
+#include "executor/scoring/bad_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
 #include "executor/scoring/predict_rows.h"
@@ -140,8 +141,10 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
     context.catalog.HearStop(job->stop_token());
   }
   int64_t rows = 0;
-  const Status ended =
-      Guarded("predicting", [&] { return RunPredict(plan, context, job.get(), sink, &rows); });
+  const Status ended = Guarded("predicting", [&] {
+    return WithBadRows(RunPredict(plan, context, job.get(), sink, &rows), plan.select(),
+                       context.source);
+  });
   RETURN_IF_ERROR(job == nullptr ? ended : job->Finish(ended));
   sink.Done(TagOf(rows));
   return OkStatus();

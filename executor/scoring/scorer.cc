@@ -207,6 +207,13 @@ class CalibratedScorer final : public Scorer {
   const models::Calibration calibration_;
 };
 
+void RenameLabel(const std::string& label, models::ModelSpec* spec) {
+  spec->mutable_features()->mutable_label()->set_column(label);
+  for (models::BlendMember& member : *spec->mutable_members()) {
+    RenameLabel(label, member.mutable_model());
+  }
+}
+
 // Metrics and predictions depend on the label, so the model's outputs must match it.
 Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
   const models::LabelPlan& label = spec.features().label();
@@ -265,8 +272,11 @@ size_t Scorer::rows_per_batch() const {
 
 Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::ModelStore& models,
                                              const catalog::ModelVersion& version,
-                                             int64_t memory_bytes) {
+                                             int64_t memory_bytes, const std::string& label) {
   ASSIGN_OR_RETURN(plan::TrainPlan plan, planner::ReadStoredPlan(version.plan));
+  if (!label.empty()) {
+    RenameLabel(label, plan.mutable_model());
+  }
   // Only for training: rows are evaluated as they are.
   plan.mutable_model()->mutable_features()->mutable_label()->clear_class_weights();
   // The stored bytes and their decoded forms.

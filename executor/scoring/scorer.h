@@ -30,9 +30,10 @@ class Scorer {
   // Loads the weights and checks them against their checksum and the model's shape.
   // The stored bytes are not trusted: nothing in them causes an allocation of more than a few times
   // their own size, and a model that would not fit into `memory_bytes` is refused (53200) unread.
+  // `label`: the label's column where it has another name than in training.
   static Result<std::unique_ptr<Scorer>> Load(catalog::ModelStore& models,
                                               const catalog::ModelVersion& version,
-                                              int64_t memory_bytes);
+                                              int64_t memory_bytes, const std::string& label = "");
   // The same from the parts of a row; neither is trusted.
   static Result<std::unique_ptr<Scorer>> Make(const models::ModelSpec& spec,
                                               std::string_view weights);

@@ -12,10 +12,11 @@ std::shared_ptr<ScorerCache> MakeScorerCache() {
 }
 
 Result<std::unique_ptr<Scorer>> LoadScorer(const Context& context,
-                                           const catalog::ModelVersion& version) {
+                                           const catalog::ModelVersion& version,
+                                           const std::string& label) {
   catalog::ModelStore& models = context.catalog.models();
-  return context.scorers == nullptr
-             ? Scorer::Load(models, version, context.memory_bytes())
+  return context.scorers == nullptr || !label.empty()
+             ? Scorer::Load(models, version, context.memory_bytes(), label)
              : context.scorers->Load(models, version, context.memory_bytes());
 }
 

@@ -40,8 +40,9 @@ class ScorerCache {
   int64_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
-// A scorer of the version, of the context's cache if it has one.
+// A scorer of the version, of the context's cache if it has one. `label`: see Scorer::Load.
 Result<std::unique_ptr<Scorer>> LoadScorer(const Context& context,
-                                           const catalog::ModelVersion& version);
+                                           const catalog::ModelVersion& version,
+                                           const std::string& label = "");
 
 }  // namespace sluice::executor

@@ -20,6 +20,7 @@
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
 #include "executor/result_rows.h"
+#include "executor/scoring/bad_rows.h"
 #include "executor/training/client_reporter.h"
 #include "executor/training/commit_model.h"
 #include "executor/training/store_model.h"
@@ -199,7 +200,7 @@ Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink
     answer = AnswerOf(plan, *report);
     job->Answer(AnswerBytes(*answer, kTag));
   }
-  const Status finished = job->Finish(report.status());
+  const Status finished = job->Finish(WithBadRows(report.status(), plan.select(), context.source));
   client.Finish();
   RETURN_IF_ERROR(finished);
   RETURN_IF_ERROR(answer->SendTo(sink));

@@ -13,10 +13,6 @@ namespace {
 // Up to here doubles print without an exponent, as the integers that they are.
 constexpr double kPlainIntegers = 9e15;
 
-bool IsText(DataType type) {
-  return type == DataType::kText || type == DataType::kBytes;
-}
-
 // Removes kNoId from the slot, which then records where each row's ids end.
 void DropAbsent(IdSlot* slot, size_t rows) {
   uint32_t kept = 0;
@@ -28,6 +24,15 @@ void DropAbsent(IdSlot* slot, size_t rows) {
     slot->ends[row] = kept;
   }
   slot->ids.resize(kept);
+}
+
+void PutId(uint32_t id, double weight, bool weighted, IdSlot* slot) {
+  if (id != kNoId) {
+    slot->ids.push_back(id);
+    if (weighted) {
+      slot->weights.push_back(static_cast<float>(weight));
+    }
+  }
 }
 
 }  // namespace
@@ -107,7 +112,7 @@ void CellCategorizer::Fill(const RowBatch::Column& column, size_t rows, uint32_t
 
 void CellCategorizer::ApplyVocabulary(const RowBatch::Column& column, size_t rows,
                                       uint32_t* ids) const {
-  if (IsText(column.type)) {
+  if (IsText(column)) {
     Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
       return IsMissing(texts[row]) ? null_id_ : Known(vocabulary_.FindTextCell(texts[row]));
     });
@@ -127,7 +132,7 @@ void CellCategorizer::ApplyVocabulary(const RowBatch::Column& column, size_t row
 
 void CellCategorizer::ApplyIdentity(const RowBatch::Column& column, size_t rows,
                                     uint32_t* ids) const {
-  if (IsText(column.type)) {
+  if (IsText(column)) {
     Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
       return IsMissing(texts[row]) ? null_id_ : OfIdentityText(texts[row]);
     });
@@ -177,7 +182,7 @@ void CellCategorizer::ApplyHash(const RowBatch::Column& column, size_t rows, uin
 
 Status CellCategorizer::ApplyBucket(const RowBatch::Column& column, size_t rows,
                                     uint32_t* ids) const {
-  if (!IsText(column.type)) {
+  if (!IsText(column)) {
     Fill(column, rows, ids, [this, &column](size_t row) {
       const double value = column.NumberAt(row);
       return std::isfinite(value) ? OfBucket(value) : null_id_;
@@ -190,8 +195,11 @@ Status CellCategorizer::ApplyBucket(const RowBatch::Column& column, size_t rows,
       continue;
     }
     const std::optional<double> value = ParseNumber(column.texts[row]);
+    if (!value.has_value() && (odd_is_missing_ || IsMissingWord(column.texts[row]))) {
+      continue;
+    }
     if (!value.has_value()) {
-      return BadCell(column_, row, column.texts[row], "BUCKET expects a number, found text");
+      return BadCell(column_, column.texts[row], "BUCKET expects a number, found text");
     }
     if (!std::isnan(*value)) {
       ids[row] = OfBucket(*value);
@@ -217,7 +225,7 @@ Status CellCategorizer::ApplyTimePart(const RowBatch::Column& column, size_t row
     });
     return OkStatus();
   }
-  if (!IsText(column.type)) {
+  if (!IsText(column)) {
     return InvalidArgument(fmt::format("column '{}' holds {}, but the model needs a timestamp",
                                        column_, DataTypeName(column.type)));
   }
@@ -230,12 +238,12 @@ Status CellCategorizer::ApplyTimePart(const RowBatch::Column& column, size_t row
     if (!micros.has_value()) {
       micros = ParseTimestamp(column.texts[row]);
     }
-    if (!micros.has_value() && IsMissingWord(column.texts[row])) {
+    if (!micros.has_value() && (odd_is_missing_ || IsMissingWord(column.texts[row]))) {
       continue;
     }
     if (!micros.has_value()) {
       return BadCell(
-          column_, row, column.texts[row],
+          column_, column.texts[row],
           fmt::format("expected a timestamp such as {}", TimeFormatExample(time_format_)));
     }
     ids[row] = OfTime(*micros);
@@ -299,54 +307,59 @@ bool CellCategorizer::ElementId(std::string_view element, uint32_t* id) const {
   return false;
 }
 
+Status CellCategorizer::AddElements(std::string_view cell, const CellLayout& layout, bool weighted,
+                                    IdSlot* slot) const {
+  CellCursor cursor(cell, layout);
+  std::string_view element;
+  while (cursor.Next(&element)) {
+    std::string_view key = element;
+    std::string_view value;
+    double weight = 1;
+    if (layout.key_value && SplitPair(element, layout, &key, &value)) {
+      const std::optional<double> number = ParseNumber(value);
+      if (!number.has_value() || !std::isfinite(*number)) {
+        return BadCell(column_, cell,
+                       fmt::format("expected a weight after '{}', found '{}'",
+                                   layout.key_value_delimiter, value));
+      }
+      weight = *number;
+    }
+    if (key.empty() && kind_ == Kind::kVocabulary) {
+      continue;  // "red;;blue" names two
+    }
+    uint32_t id = kNoId;
+    if (key.empty() || !ElementId(key, &id)) {
+      return BadCell(column_, cell,
+                     fmt::format("expected {}, found '{}'",
+                                 kind_ == Kind::kBucket ? "numbers" : "integer ids", element));
+    }
+    PutId(id, weight, weighted, slot);
+  }
+  return OkStatus();
+}
+
 Status CellCategorizer::ApplyTensor(const RowBatch::Column& column, size_t rows,
                                     const CellLayout& layout, bool weighted, IdSlot* slot) const {
-  if (!IsText(column.type)) {
+  if (!IsText(column)) {
     return Apply(column, rows, slot);  // one number is a tensor of one element
   }
   slot->ids.clear();
   slot->ends.resize(rows);
   slot->weights.clear();
-  const auto put = [slot, weighted](uint32_t id, double weight) {
-    if (id != kNoId) {
-      slot->ids.push_back(id);
-      if (weighted) {
-        slot->weights.push_back(static_cast<float>(weight));
-      }
-    }
-  };
   for (size_t row = 0; row < rows; ++row) {
-    if (column.null[row] != 0) {
-      put(null_id_, 1);
-      slot->ends[row] = static_cast<uint32_t>(slot->ids.size());
-      continue;
+    const size_t begin = slot->ids.size();
+    bool missing = column.null[row] != 0;
+    if (!missing) {
+      const Status added = AddElements(column.texts[row], layout, weighted, slot);
+      if (!added.ok() && !odd_is_missing_) {
+        return added;
+      }
+      missing = !added.ok();
     }
-    const std::string_view cell = column.texts[row];
-    CellCursor cursor(cell, layout);
-    std::string_view element;
-    while (cursor.Next(&element)) {
-      std::string_view key = element;
-      std::string_view value;
-      double weight = 1;
-      if (layout.key_value && SplitPair(element, layout, &key, &value)) {
-        const std::optional<double> number = ParseNumber(value);
-        if (!number.has_value() || !std::isfinite(*number)) {
-          return BadCell(column_, row, cell,
-                         fmt::format("expected a weight after '{}', found '{}'",
-                                     layout.key_value_delimiter, value));
-        }
-        weight = *number;
-      }
-      if (key.empty() && kind_ == Kind::kVocabulary) {
-        continue;  // "red;;blue" names two
-      }
-      uint32_t id = kNoId;
-      if (key.empty() || !ElementId(key, &id)) {
-        return BadCell(column_, row, cell,
-                       fmt::format("expected {}, found '{}'",
-                                   kind_ == Kind::kBucket ? "numbers" : "integer ids", element));
-      }
-      put(id, weight);
+    if (missing) {
+      slot->ids.resize(begin);
+      slot->weights.resize(weighted ? begin : 0);
+      PutId(null_id_, 1, weighted, slot);
     }
     slot->ends[row] = static_cast<uint32_t>(slot->ids.size());
   }

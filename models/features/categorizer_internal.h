@@ -17,13 +17,13 @@
 namespace sluice::models {
 
 class Categorizer;
+class InputColumn;
 
 // Converts one column to ids, with any kind of Categorizer except CROSS. Immutable.
 class CellCategorizer {
  public:
-  // `learnt`: the column's type when the model was trained; its cells may have another type now.
-  static Result<CellCategorizer> Make(const Categorizer& spec, std::string column, DataType learnt,
-                                      std::string_view time_format = "");
+  // `column`: as the model was trained; its cells may have another type now.
+  static Result<CellCategorizer> Make(const Categorizer& spec, const InputColumn& column);
 
   uint32_t buckets() const { return buckets_; }
   // One id per row, from the whole cell; no id if NULL or an unseen value has no bucket.
@@ -33,6 +33,8 @@ class CellCategorizer {
                      bool weighted, IdSlot* slot) const;
 
  private:
+  Status AddElements(std::string_view cell, const CellLayout& layout, bool weighted,
+                     IdSlot* slot) const;
   enum class Kind { kVocabulary, kIdentity, kHash, kBucket, kTimePart };
 
   template <typename Find>
@@ -67,6 +69,7 @@ class CellCategorizer {
 
   std::string column_;
   DataType learnt_ = DataType::kText;
+  bool odd_is_missing_ = false;
   Kind kind_ = Kind::kVocabulary;
   uint32_t buckets_ = 0;
   uint32_t value_buckets_ = 0;  // without the NULL and unseen buckets at the end

@@ -12,16 +12,18 @@
 // Which categorizers can stand for a column: a stored plan may hold any.
 namespace sluice::models {
 
-Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::string column,
-                                              DataType learnt, std::string_view time_format) {
+Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, const InputColumn& column) {
   CellCategorizer made;
+  const std::string time_format =
+      spec.kind() == Categorizer::TIME_PART ? column.time_format() : std::string();
   const std::optional<TimeFormat> format = FindTimeFormat(time_format);
   if (!format) {
     return InvalidArgument(fmt::format("times written as '{}'", time_format));
   }
   made.time_format_ = *format;
-  made.column_ = std::move(column);
-  made.learnt_ = learnt;
+  made.column_ = column.name();
+  made.learnt_ = static_cast<DataType>(column.type());
+  made.odd_is_missing_ = column.odd_is_missing();
   made.buckets_ = spec.buckets();
   const int64_t buckets = spec.buckets();
   if (buckets == 0 || spec.buckets() == kNoId) {
@@ -48,7 +50,7 @@ Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::stri
             fmt::format("{} values for {} buckets", spec.vocabulary_size(), buckets));
       }
       RETURN_IF_ERROR(made.vocabulary_.Build({spec.vocabulary().begin(), spec.vocabulary().end()},
-                                             learnt, spec.any_case()));
+                                             made.learnt_, spec.any_case()));
       return made;
     case Categorizer::IDENTITY:
       made.kind_ = Kind::kIdentity;

@@ -26,10 +26,7 @@ Result<CategoryFeature::Member> CategoryFeature::MakeMember(const FeaturePlan& p
   Member member;
   member.input = feature.inputs(input);
   const InputColumn& column = plan.inputs(static_cast<int>(member.input));
-  ASSIGN_OR_RETURN(
-      member.categorizer,
-      CellCategorizer::Make(spec, column.name(), static_cast<DataType>(column.type()),
-                            spec.kind() == Categorizer::TIME_PART ? column.time_format() : ""));
+  ASSIGN_OR_RETURN(member.categorizer, CellCategorizer::Make(spec, column));
   // In a cross, a vocabulary takes the whole cell; indices, hashes and buckets take its elements.
   const bool whole_cell = feature.inputs_size() > 1 && (spec.kind() == Categorizer::VOCABULARY ||
                                                         spec.kind() == Categorizer::TIME_PART);
@@ -147,7 +144,6 @@ Status CategoryFeature::CrossLists(size_t rows, const std::vector<IdSlot>& ids,
       if (combinations > kMaxCrossIds) {
         return InvalidArgument(fmt::format("the cross '{}' gives more than {} ids for one row",
                                            name_, kMaxCrossIds))
-            .Detail(fmt::format("row {} of its batch", row + 1))
             .Hint("cross columns with shorter lists");
       }
     }

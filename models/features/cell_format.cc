@@ -1,5 +1,7 @@
 #include "models/features/cell_format.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -29,8 +31,8 @@ size_t CountDigits(std::string_view text) {
   return count;
 }
 
-// Length of the number without exponent at the start of `text`; 0 if there is none.
-size_t PlainNumberLength(std::string_view text) {
+// Length of the number at the start of `text`; 0 if there is none.
+size_t NumberLength(std::string_view text) {
   size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   const size_t whole = CountDigits(text.substr(at));
   at += whole;
@@ -39,11 +41,20 @@ size_t PlainNumberLength(std::string_view text) {
     decimals = CountDigits(text.substr(at + 1));
     at += 1 + decimals;
   }
-  return whole + decimals == 0 ? 0 : at;
+  if (whole + decimals == 0) {
+    return 0;
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    const size_t sign =
+        at + 1 < text.size() && (text[at + 1] == '-' || text[at + 1] == '+') ? 1 : 0;
+    const size_t exponent = CountDigits(text.substr(at + 1 + sign));
+    at += exponent > 0 ? 1 + sign + exponent : 0;
+  }
+  return at;
 }
 
 bool IsPlainNumber(std::string_view text) {
-  return !text.empty() && PlainNumberLength(text) == text.size();
+  return !text.empty() && NumberLength(text) == text.size();
 }
 
 // The next element before `delimiter` (or before blanks), without blanks around it.
@@ -127,6 +138,15 @@ std::string_view TrimBlanks(std::string_view text) {
     text.remove_suffix(1);
   }
   return text;
+}
+
+std::string QuotedCell(std::string_view cell) {
+  constexpr size_t kLongest = 60;
+  size_t cut = std::min(cell.size(), kLongest);
+  while (cut < cell.size() && cut > 0 && (static_cast<unsigned char>(cell[cut]) & 0xC0) == 0x80) {
+    --cut;  // not inside a UTF-8 character
+  }
+  return fmt::format("'{}{}'", cell.substr(0, cut), cut < cell.size() ? "..." : "");
 }
 
 std::optional<double> ParseNumber(std::string_view text) {

@@ -21,27 +21,27 @@ float ToFloat(double value) {
 
 }  // namespace
 
-Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::string& column,
-                                        DataType declared, std::string_view time_format,
+Result<DenseFeature> DenseFeature::Make(const Feature& feature, const InputColumn& column,
                                         FeatureTransform::Target target) {
   DenseFeature dense;
-  dense.column_ = column;
+  dense.column_ = column.name();
+  dense.odd_is_missing_ = column.odd_is_missing();
   dense.input_ = feature.inputs(0);
   dense.tensor_ = feature.kind() == Feature::TENSOR;
   dense.trees_ = target == FeatureTransform::Target::kTrees;
-  dense.timestamp_ = declared == DataType::kTimestamp;
-  dense.flag_ = declared == DataType::kBool;
+  dense.timestamp_ = static_cast<DataType>(column.type()) == DataType::kTimestamp;
+  dense.flag_ = static_cast<DataType>(column.type()) == DataType::kBool;
   dense.unit_ = feature.unit();
   if (feature.decimal_comma()) {
     dense.thousands_ = '.';
   } else if (feature.unit() == kThousandsUnit) {
     dense.thousands_ = ',';
   }
-  const std::optional<TimeFormat> format = FindTimeFormat(time_format);
+  const std::optional<TimeFormat> format = FindTimeFormat(column.time_format());
   const std::optional<TimeMeasure> measure = FindTimeMeasure(feature.time_part());
   if (!format || !measure) {
-    return InvalidArgument(
-        fmt::format("unknown time '{}' or part of one '{}'", time_format, feature.time_part()));
+    return InvalidArgument(fmt::format("unknown time '{}' or part of one '{}'",
+                                       column.time_format(), feature.time_part()));
   }
   dense.time_ = !dense.tensor_ && !feature.time_part().empty();
   dense.time_format_ = *format;
@@ -133,67 +133,88 @@ Status DenseFeature::ApplyNumbers(const RowBatch::Column& column, size_t rows, f
   return OkStatus();
 }
 
-Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, float* out,
-                                size_t stride) const {
+template <typename Read>
+Status DenseFeature::ApplyCells(const RowBatch::Column& column, size_t rows, bool learning,
+                                float* out, size_t stride, Read read) const {
+  // So many cells, all odd, are in another form than those of the training.
+  constexpr size_t kTooMany = 100;
+  const bool text = IsText(column);
+  size_t present = 0, odd = 0;
+  Status first_odd;
   for (size_t row = 0; row < rows; ++row, out += stride) {
-    const std::string_view cell = column.null[row] != 0 ? std::string_view() : column.texts[row];
     // A blank cell is how file imports store a missing value.
-    if (TrimBlanks(cell).empty()) {
+    if (column.null[row] != 0 || (text && TrimBlanks(column.texts[row]).empty())) {
       WriteMissing(out);
       continue;
     }
-    std::optional<double> value =
-        thousands_ == 0 ? ParseNumber(cell)
-                        : ParseGroupedNumber(cell, thousands_, thousands_ == '.' ? ',' : '.');
-    if (!value.has_value() && timestamp_) {
-      if (const std::optional<int64_t> micros = ParseTimestamp(cell)) {
-        value = static_cast<double>(*micros);
-      }
-    }
-    if (const std::optional<bool> flag = ParseFlag(cell); flag_ && flag.has_value()) {
-      value = *flag ? 1 : 0;
-    }
-    if (!value.has_value() && IsMissingWord(cell)) {
-      WriteMissing(out);
+    ++present;
+    Status status = read(row, out);
+    if (status.ok()) {
       continue;
     }
-    if (!value.has_value() && !unit_.empty()) {
-      const std::optional<UnitNumber> found = ParseUnitNumber(cell);
-      if (found && found->unit == unit_) {
-        value = found->number;
-      } else {
-        return BadCell(column_, row, cell,
-                       fmt::format("expected a number as '{}', where # is the number", unit_));
-      }
+    if (!odd_is_missing_) {
+      return status;
     }
-    if (!value.has_value()) {
-      return BadCell(column_, row, cell, "expected a number, found text")
-          .Hint(fmt::format("leave such rows out by WHERE, or train with COLUMN CATEGORY_HASH({}, "
-                            "100) to take the column as a category",
-                            column_));
+    WriteMissing(out);
+    if (++odd == 1) {
+      first_odd = std::move(status);
     }
-    if (!std::isfinite(*value)) {
-      WriteMissing(out);
-      continue;
+  }
+  return !learning && odd >= kTooMany && odd == present ? first_odd : OkStatus();
+}
+
+Status DenseFeature::ReadText(const RowBatch::Column& column, size_t row, float* out) const {
+  const std::string_view cell = column.texts[row];
+  std::optional<double> value =
+      thousands_ == 0 ? ParseNumber(cell)
+                      : ParseGroupedNumber(cell, thousands_, thousands_ == '.' ? ',' : '.');
+  if (!value.has_value() && timestamp_) {
+    if (const std::optional<int64_t> micros = ParseTimestamp(cell)) {
+      value = static_cast<double>(*micros);
     }
-    out[0] = Scaled(*value);
-    if (indicator_) {
-      out[1] = 0;
+  }
+  if (const std::optional<bool> flag = ParseFlag(cell); flag_ && flag.has_value()) {
+    value = *flag ? 1 : 0;
+  }
+  if (!value.has_value() && IsMissingWord(cell)) {
+    WriteMissing(out);
+    return OkStatus();
+  }
+  if (!value.has_value() && !unit_.empty()) {
+    const std::optional<UnitNumber> found = ParseUnitNumber(cell);
+    if (!found || found->unit != unit_) {
+      return BadCell(column_, cell,
+                     fmt::format("expected a number as '{}', where # is the number", unit_));
     }
+    value = found->number;
+  }
+  if (!value.has_value()) {
+    return BadCell(column_, cell, "expected a number, found text")
+        .Hint(fmt::format("leave such rows out by WHERE, or train with COLUMN CATEGORY_HASH({}, "
+                          "100) to take the column as a category",
+                          column_));
+  }
+  if (!std::isfinite(*value)) {
+    WriteMissing(out);
+    return OkStatus();
+  }
+  out[0] = Scaled(*value);
+  if (indicator_) {
+    out[1] = 0;
   }
   return OkStatus();
 }
 
 Status DenseFeature::PutAt(std::string_view index_text, double value, std::string_view cell,
-                           size_t row, float* out) const {
+                           float* out) const {
   const std::optional<int64_t> index = ParseInteger(index_text);
   if (!index.has_value() || *index < 0) {
     return BadCell(
-        column_, row, cell,
+        column_, cell,
         fmt::format("expected an index from 0 to {}, found '{}'", values_ - 1, index_text));
   }
   if (static_cast<uint64_t>(*index) >= values_) {
-    return BadCell(column_, row, cell,
+    return BadCell(column_, cell,
                    fmt::format("index {} does not fit into {} elements", *index, values_))
         .Hint(fmt::format("give the size: COLUMN SPARSE({}, {})", column_, *index + 1));
   }
@@ -203,14 +224,14 @@ Status DenseFeature::PutAt(std::string_view index_text, double value, std::strin
   return OkStatus();
 }
 
-Status DenseFeature::ReadElements(std::string_view cell, size_t row, float* out) const {
+Status DenseFeature::ReadElements(std::string_view cell, float* out) const {
   CellCursor cursor(cell, layout_);
   std::string_view element;
   size_t count = 0;
   while (cursor.Next(&element)) {
     const std::optional<double> value = ParseNumber(element);
     if (!value.has_value()) {
-      return BadCell(column_, row, cell, fmt::format("expected numbers, found '{}'", element));
+      return BadCell(column_, cell, fmt::format("expected numbers, found '{}'", element));
     }
     if (count < values_) {
       out[count] = std::isfinite(*value) ? Scaled(*value) : (trees_ ? kMissing : 0.0F);
@@ -218,7 +239,7 @@ Status DenseFeature::ReadElements(std::string_view cell, size_t row, float* out)
     ++count;
   }
   if (count != values_) {
-    return BadCell(column_, row, cell,
+    return BadCell(column_, cell,
                    fmt::format("should be csv format dense tensor of {} element(s), but got {} "
                                "element(s)",
                                values_, count));
@@ -226,9 +247,12 @@ Status DenseFeature::ReadElements(std::string_view cell, size_t row, float* out)
   return OkStatus();
 }
 
-Status DenseFeature::ReadTensor(std::string_view cell, size_t row, float* out) const {
+Status DenseFeature::ReadTensor(std::string_view cell, float* out) const {
+  if (indicator_) {
+    out[values_] = 0;
+  }
   if (!layout_.key_value && !layout_.sparse) {
-    return ReadElements(cell, row, out);
+    return ReadElements(cell, out);
   }
   std::fill_n(out, values_, absent_);
   CellCursor cursor(cell, layout_);
@@ -241,39 +265,13 @@ Status DenseFeature::ReadTensor(std::string_view cell, size_t row, float* out) c
       const std::optional<double> weight =
           SplitPair(element, layout_, &index, &text) ? ParseNumber(text) : std::nullopt;
       if (!weight.has_value()) {
-        return BadCell(column_, row, cell,
+        return BadCell(column_, cell,
                        fmt::format("expected index{}number, found '{}'",
                                    layout_.key_value_delimiter, element));
       }
       value = *weight;
     }
-    RETURN_IF_ERROR(PutAt(index, value, cell, row, out));
-  }
-  return OkStatus();
-}
-
-Status DenseFeature::ApplyTensors(const RowBatch::Column& column, size_t rows, float* out,
-                                  size_t stride) const {
-  const bool text = column.type == DataType::kText || column.type == DataType::kBytes;
-  if (!text && values_ > 1) {
-    return InvalidArgument(
-        fmt::format("column '{}' holds {}, but the model was trained on texts "
-                    "of {} numbers",
-                    column_, DataTypeName(column.type), values_));
-  }
-  if (!text) {
-    return ApplyNumbers(column, rows, out, stride);
-  }
-  for (size_t row = 0; row < rows; ++row, out += stride) {
-    const std::string_view cell = column.null[row] != 0 ? std::string_view() : column.texts[row];
-    if (TrimBlanks(cell).empty()) {
-      WriteMissing(out);
-      continue;
-    }
-    RETURN_IF_ERROR(ReadTensor(cell, row, out));
-    if (indicator_) {
-      out[values_] = 0;
-    }
+    RETURN_IF_ERROR(PutAt(index, value, cell, out));
   }
   return OkStatus();
 }
@@ -283,7 +281,7 @@ double DenseFeature::TimeValue(const RowBatch::Column& column, size_t row) const
   // PostgreSQL's infinities, and times so close to them that their days would overflow.
   constexpr int64_t kMargin = 400LL * 86'400'000'000;
   std::optional<int64_t> micros;
-  if (column.type == DataType::kText || column.type == DataType::kBytes) {
+  if (IsText(column)) {
     micros = ParseTime(column.texts[row], time_format_);
     if (!micros) {
       micros = ParseTime(column.texts[row], TimeFormat::kIso);
@@ -302,42 +300,42 @@ double DenseFeature::TimeValue(const RowBatch::Column& column, size_t row) const
   return bounded_ ? std::clamp(value, lowest_, highest_) : value;
 }
 
-Status DenseFeature::ApplyTimes(const RowBatch::Column& column, size_t rows, float* out,
-                                size_t stride) const {
-  const bool text = column.type == DataType::kText || column.type == DataType::kBytes;
-  for (size_t row = 0; row < rows; ++row, out += stride) {
-    const bool missing = column.null[row] != 0 || (text && TrimBlanks(column.texts[row]).empty());
-    const double value =
-        missing ? std::numeric_limits<double>::quiet_NaN() : TimeValue(column, row);
-    if (!std::isfinite(value)) {
-      if (text && !missing && !IsMissingWord(column.texts[row])) {
-        return BadCell(column_, row, column.texts[row],
-                       fmt::format("expected a time such as {}", TimeFormatExample(time_format_)))
-            .Hint("select NULL in its place, or leave such rows out by WHERE");
-      }
-      WriteMissing(out);
-      continue;
+Status DenseFeature::ReadTime(const RowBatch::Column& column, size_t row, float* out) const {
+  const double value = TimeValue(column, row);
+  if (!std::isfinite(value)) {
+    if (IsText(column) && !IsMissingWord(column.texts[row])) {
+      return BadCell(column_, column.texts[row],
+                     fmt::format("expected a time such as {}", TimeFormatExample(time_format_)))
+          .Hint("select NULL in its place, or leave such rows out by WHERE");
     }
-    out[0] = Scaled(value);
-    if (indicator_) {
-      out[1] = 0;
-    }
+    WriteMissing(out);
+    return OkStatus();
+  }
+  out[0] = Scaled(value);
+  if (indicator_) {
+    out[1] = 0;
   }
   return OkStatus();
 }
 
-Status DenseFeature::Apply(const RowBatch::Column& column, size_t rows, float* out,
+Status DenseFeature::Apply(const RowBatch::Column& column, size_t rows, bool learning, float* out,
                            size_t stride) const {
-  if (tensor_) {
-    return ApplyTensors(column, rows, out, stride);
-  }
   if (time_) {
-    return ApplyTimes(column, rows, out, stride);
+    return ApplyCells(column, rows, learning, out, stride,
+                      [&](size_t row, float* cell) { return ReadTime(column, row, cell); });
   }
-  if (column.type == DataType::kText || column.type == DataType::kBytes) {
-    return ApplyTexts(column, rows, out, stride);
+  if (!IsText(column)) {
+    if (tensor_ && values_ > 1) {
+      return InvalidArgument(
+          fmt::format("column '{}' holds {}, but the model was trained on texts "
+                      "of {} numbers",
+                      column_, DataTypeName(column.type), values_));
+    }
+    return ApplyNumbers(column, rows, out, stride);
   }
-  return ApplyNumbers(column, rows, out, stride);
+  return ApplyCells(column, rows, learning, out, stride, [&](size_t row, float* cell) {
+    return tensor_ ? ReadTensor(column.texts[row], cell) : ReadText(column, row, cell);
+  });
 }
 
 }  // namespace sluice::models

@@ -11,34 +11,37 @@
 namespace sluice::models {
 
 class Feature;
+class InputColumn;
 
 // A NUMERIC or TENSOR feature: converts one input column to `width()` floats per row. Immutable.
 class DenseFeature {
  public:
-  static Result<DenseFeature> Make(const Feature& feature, const std::string& column,
-                                   DataType declared, std::string_view time_format,
+  static Result<DenseFeature> Make(const Feature& feature, const InputColumn& column,
                                    FeatureTransform::Target target);
 
   size_t input() const { return input_; }
   size_t width() const { return values_ + (indicator_ ? 1 : 0); }
-  // Writes row r at out + r x stride.
-  Status Apply(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
+  // Writes row r at out + r x stride. `learning`: the batch has labels.
+  Status Apply(const RowBatch::Column& column, size_t rows, bool learning, float* out,
+               size_t stride) const;
 
  private:
   float Scaled(double value) const;
   // The feature's measure of a time; NaN if the cell is not a time.
   double TimeValue(const RowBatch::Column& column, size_t row) const;
-  Status ApplyTimes(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
   Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
-  Status ApplyTexts(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
-  Status ApplyTensors(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
+  // Cells that are not all numbers: read each by `read`, or write it as missing.
+  template <typename Read>
+  Status ApplyCells(const RowBatch::Column& column, size_t rows, bool learning, float* out,
+                    size_t stride, Read read) const;
+  Status ReadTime(const RowBatch::Column& column, size_t row, float* out) const;
+  Status ReadText(const RowBatch::Column& column, size_t row, float* out) const;
   template <typename Read>
   void Fill(const RowBatch::Column& column, size_t rows, float* out, size_t stride,
             Read read) const;
-  Status ReadTensor(std::string_view cell, size_t row, float* out) const;
-  Status ReadElements(std::string_view cell, size_t row, float* out) const;
-  Status PutAt(std::string_view index_text, double value, std::string_view cell, size_t row,
-               float* out) const;
+  Status ReadTensor(std::string_view cell, float* out) const;
+  Status ReadElements(std::string_view cell, float* out) const;
+  Status PutAt(std::string_view index_text, double value, std::string_view cell, float* out) const;
   void WriteMissing(float* out) const;
 
   std::string column_;
@@ -57,6 +60,7 @@ class DenseFeature {
   std::string unit_;    // of numbers in texts
   char thousands_ = 0;  // separator of their thousands; 0: plain numbers
   bool flag_ = false;   // texts may be "t", "true" ...
+  bool odd_is_missing_ = false;
   double offset_ = 0;
   double scale_ = 1;
   size_t values_ = 1;  // floats without the indicator

@@ -111,9 +111,7 @@ Status PlanTransform::AddDense(const FeaturePlan& plan, int position, Target tar
     return InvalidArgument(fmt::format("{} inputs, expected 1", feature.inputs_size()));
   }
   const InputColumn& input = plan.inputs(static_cast<int>(feature.inputs(0)));
-  ASSIGN_OR_RETURN(DenseFeature made,
-                   DenseFeature::Make(feature, input.name(), static_cast<DataType>(input.type()),
-                                      input.time_format(), target));
+  ASSIGN_OR_RETURN(DenseFeature made, DenseFeature::Make(feature, input, target));
   DenseColumn column;
   column.feature = static_cast<size_t>(position);
   column.offset = dense_width_;
@@ -200,7 +198,7 @@ Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch
   out->dense_width = dense_width_;
   out->dense.resize(batch.rows * dense_width_);
   for (size_t i = 0; i < dense_.size(); ++i) {
-    RETURN_IF_ERROR(dense_[i].Apply(batch.columns[dense_[i].input()], batch.rows,
+    RETURN_IF_ERROR(dense_[i].Apply(batch.columns[dense_[i].input()], batch.rows, with_label,
                                     out->dense.data() + dense_columns_[i].offset, dense_width_));
   }
   out->slots.resize(categories_.size());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bad_rows.h"
+#include "base/sql_name.h"
 #include "models/features/feature_transform.h"
 #include "models/features/label_reader_internal.h"
 #include "models/model.pb.h"
@@ -13,10 +15,6 @@ namespace {
 // Class ids are stored as floats, which represent integers exactly up to here.
 constexpr int kMaxLabelClasses = 1 << 24;
 constexpr int kClassesShown = 5;
-
-bool IsText(const RowBatch::Column& column) {
-  return column.type == DataType::kText || column.type == DataType::kBytes;
-}
 
 // nullopt: the text is not a number. The cell must not be NULL.
 std::optional<double> NumberOf(const RowBatch::Column& column, size_t row) {
@@ -75,10 +73,12 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
   }
 }
 
-Status LabelReader::NullLabel(size_t row) const {
+Status LabelReader::NullLabel(bool text) const {
+  const std::string name = SqlName(column_);
   return InvalidArgument(fmt::format("label column '{}' is NULL in a row", column_))
-      .Detail(fmt::format("row {} of its batch", row + 1))
-      .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", column_));
+      .Detail(RowsWhere(text ? fmt::format("({0} IS NULL OR trim({0}) = '')", name)
+                             : fmt::format("{} IS NULL", name)))
+      .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", name));
 }
 
 Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) const {
@@ -97,7 +97,10 @@ Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) con
     known += fmt::format(" and {} more", classes.size() - kClassesShown);
   }
   Status status =
-      BadCell(column_, row, value, fmt::format("the label is none of the classes {}", known));
+      BadCell(column_, value, fmt::format("the label is none of the classes {}", known));
+  if (IsNumeric(column.type) && column.type != DataType::kBool) {
+    status = std::move(status).Detail(RowsWhere(fmt::format("{} = {}", SqlName(column_), value)));
+  }
   // Either the class is misspelt, or the row has one that training did not see.
   const std::optional<std::string> nearest = NearestName(value, classes);
   return nearest.has_value() ? std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest))
@@ -107,14 +110,14 @@ Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) con
 Status LabelReader::ApplyClasses(const RowBatch::Column& column, size_t rows, float* labels) const {
   for (size_t row = 0; row < rows; ++row) {
     if (column.null[row] != 0) {
-      return NullLabel(row);
+      return NullLabel(false);
     }
     const uint32_t id = vocabulary_.FindCell(column, row);
     if (id == kNoId) {
       if (column.type == DataType::kDouble && std::isnan(column.doubles[row])) {
-        return BadCell(column_, row, "NaN", "the label is not a number")
-            .Hint(fmt::format("leave such rows out: WHERE {} IS NOT NULL AND {} <> 'NaN'", column_,
-                              column_));
+        return BadCell(column_, "NaN", "the label is not a number")
+            .Hint(fmt::format("leave such rows out: WHERE {} IS NOT NULL AND {} <> 'NaN'",
+                              SqlName(column_), SqlName(column_)));
       }
       return UnknownClass(column, row);
     }
@@ -127,15 +130,15 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
   const LabelScale& own = scales_.front();
   for (size_t row = 0; row < rows; ++row) {
     if (column.null[row] != 0 || (IsText(column) && TrimBlanks(column.texts[row]).empty())) {
-      return NullLabel(row);
+      return NullLabel(IsText(column));
     }
     const std::optional<double> value = NumberOf(column, row);
     if (!value.has_value()) {
-      return BadCell(column_, row, column.texts[row], "expected a number as label, found text")
+      return BadCell(column_, column.texts[row], "expected a number as label, found text")
           .Hint("a classifier takes texts as labels");
     }
     if (!std::isfinite(*value)) {
-      return BadCell(column_, row, CellText(column, row), "the label must be a finite number")
+      return BadCell(column_, CellText(column, row), "the label must be a finite number")
           .Hint("leave such rows out by WHERE");
     }
     labels[row] = static_cast<float>(own.Transformed(*value));
@@ -146,7 +149,7 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
 Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, float* labels) const {
   for (size_t row = 0; row < rows; ++row, labels += width_) {
     if (column.null[row] != 0) {
-      return NullLabel(row);
+      return NullLabel(false);
     }
     const std::string number = IsText(column) ? std::string() : CellText(column, row);
     const std::string_view cell = IsText(column) ? column.texts[row] : std::string_view(number);
@@ -156,7 +159,7 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
     while (cursor.Next(&element)) {
       const std::optional<double> value = ParseNumber(element);
       if (!value.has_value() || !std::isfinite(*value)) {
-        return BadCell(column_, row, cell,
+        return BadCell(column_, cell,
                        fmt::format("expected numbers as label, found '{}'", element));
       }
       if (count < width_) {
@@ -166,7 +169,7 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
       ++count;
     }
     if (count != width_) {
-      return BadCell(column_, row, cell,
+      return BadCell(column_, cell,
                      fmt::format("expected {} numbers as label, found {}", width_, count));
     }
   }
@@ -190,9 +193,10 @@ Status ReadWeights(const std::string& name, const RowBatch::Column& column, size
     const std::optional<double> weight =
         column.null[row] != 0 ? std::nullopt : NumberOf(column, row);
     if (!weight.has_value() || !std::isfinite(*weight) || *weight < 0) {
-      return BadCell(name, row, column.null[row] != 0 ? "NULL" : CellText(column, row),
+      return BadCell(name, column.null[row] != 0 ? "NULL" : CellText(column, row),
                      "a weight must be a finite number >= 0")
-          .Hint(fmt::format("COALESCE({}, 1) gives every row a weight", name));
+          .Detail(RowsWhere(fmt::format("({0} IS NULL OR NOT {0} >= 0)", SqlName(name))))
+          .Hint(fmt::format("COALESCE({}, 1) gives every row a weight", SqlName(name)));
     }
     (*weights)[row] = static_cast<float>(*weight);
   }
@@ -206,9 +210,10 @@ Status ReadExposures(const std::string& name, double unit, const RowBatch::Colum
     const std::optional<double> exposure =
         column.null[row] != 0 ? std::nullopt : NumberOf(column, row);
     if (!exposure.has_value() || !std::isfinite(*exposure) || *exposure <= 0) {
-      return BadCell(name, row, column.null[row] != 0 ? "NULL" : CellText(column, row),
+      return BadCell(name, column.null[row] != 0 ? "NULL" : CellText(column, row),
                      "an exposure must be a finite number above 0")
-          .Hint(fmt::format("leave such rows out: WHERE {} > 0", name));
+          .Detail(RowsWhere(fmt::format("({0} IS NULL OR NOT {0} > 0)", SqlName(name))))
+          .Hint(fmt::format("leave such rows out: WHERE {} > 0", SqlName(name)));
     }
     (*offsets)[row] = static_cast<float>(std::log(*exposure / unit));
   }
@@ -221,8 +226,8 @@ Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_
   for (size_t row = 0; row < rows; ++row) {
     if (column.null[row] != 0) {
       return InvalidArgument(fmt::format("group column '{}' is NULL in a row", name))
-          .Detail(fmt::format("row {} of its batch", row + 1))
-          .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", name));
+          .Detail(RowsWhere(fmt::format("{} IS NULL", SqlName(name))))
+          .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", SqlName(name)));
     }
     switch (column.type) {
       case DataType::kText:

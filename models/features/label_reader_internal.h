@@ -26,7 +26,7 @@ class LabelReader {
   Status ApplyClasses(const RowBatch::Column& column, size_t rows, float* labels) const;
   Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* labels) const;
   Status ApplyVectors(const RowBatch::Column& column, size_t rows, float* labels) const;
-  Status NullLabel(size_t row) const;
+  Status NullLabel(bool text) const;
   Status UnknownClass(const RowBatch::Column& column, size_t row) const;
 
   std::string column_;

@@ -1,16 +1,10 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-
+#include "base/bad_rows.h"
 #include "models/features/tensor_cell_internal.h"
 #include "models/model.pb.h"
 
 namespace sluice::models {
-namespace {
-
-constexpr size_t kLongestQuote = 60;  // limit for a cell quoted in an error
-
-}  // namespace
 
 Result<CellLayout> CellLayout::Make(const TensorFormat& format) {
   CellLayout layout;
@@ -38,15 +32,9 @@ Result<CellLayout> CellLayout::Make(const TensorFormat& format) {
   return layout;
 }
 
-Status BadCell(std::string_view column, size_t row, std::string_view cell,
-               std::string_view problem) {
-  size_t cut = std::min(cell.size(), kLongestQuote);
-  while (cut < cell.size() && cut > 0 && (static_cast<unsigned char>(cell[cut]) & 0xC0) == 0x80) {
-    --cut;  // not inside a UTF-8 character
-  }
-  return InvalidArgument(fmt::format("column '{}': {}: '{}{}'", column, problem,
-                                     cell.substr(0, cut), cut < cell.size() ? "..." : ""))
-      .Detail(fmt::format("row {} of its batch", row + 1));
+Status BadCell(std::string_view column, std::string_view cell, std::string_view problem) {
+  return InvalidArgument(fmt::format("column '{}': {}: {}", column, problem, QuotedCell(cell)))
+      .Detail(RowsWithText(column, cell));
 }
 
 }  // namespace sluice::models

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/row_batch.h"
 #include "base/status.h"
 #include "models/features/cell_format.h"
 
@@ -10,6 +11,10 @@
 namespace sluice::models {
 
 class TensorFormat;
+
+inline bool IsText(const RowBatch::Column& column) {
+  return column.type == DataType::kText || column.type == DataType::kBytes;
+}
 
 // A TensorFormat, checked and with its defaults filled in.
 struct CellLayout {
@@ -61,8 +66,8 @@ inline bool SplitPair(std::string_view element, const CellLayout& layout, std::s
   return cut != std::string_view::npos;
 }
 
-// InvalidArgument "column 'c': <problem>: '<cell>'", with the row inside its batch as detail.
-Status BadCell(std::string_view column, size_t row, std::string_view cell,
-               std::string_view problem);
+// InvalidArgument "column 'c': <problem>: '<cell>'", with the rows of such a cell as detail
+// (base/bad_rows.h).
+Status BadCell(std::string_view column, std::string_view cell, std::string_view problem);
 
 }  // namespace sluice::models

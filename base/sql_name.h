@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+// A column's name as a hint writes it in SQL: in quotes unless both databases read it without them.
+std::string SqlName(std::string_view name);
+
+}  // namespace sluice
