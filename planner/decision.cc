@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <vector>
 
 #include "base/letter_case.h"
+#include "base/sql_name.h"
 #include "models/features/cell_format.h"
 #include "models/model.pb.h"
 #include "planner/metric_list.h"
@@ -209,6 +211,29 @@ std::string WarnOfFewRows(const models::LabelPlan& label, int64_t rows) {
       "{} has {} classes in {} rows, about {:.2g} of each: hardly any of them can be "
       "learnt; group them in the SELECT",
       label.column(), label.classes_size(), rows, each);
+}
+
+std::string WarnOfSpellings(const models::LabelPlan& label) {
+  constexpr size_t kMostShown = 6;
+  std::map<std::string, std::vector<std::string>> spellings;
+  for (const std::string& name : label.classes()) {
+    const std::string_view word = models::TrimBlanks(name);
+    // Of single letters the case may be what they differ in.
+    spellings[word.size() > 1 ? LowerAscii(word) : std::string(word)].push_back(name);
+  }
+  std::vector<std::string> shown;
+  for (const auto& [word, names] : spellings) {
+    for (size_t i = 0; names.size() > 1 && i < names.size() && shown.size() < kMostShown; ++i) {
+      shown.push_back(models::QuotedCell(names[i]));
+    }
+  }
+  if (shown.empty()) {
+    return "";
+  }
+  return fmt::format(
+      "classes of {0} that differ only in case or in blanks are classes of their own: {1}; select "
+      "lower(trim({2})) AS {2} if they are meant to be the same",
+      label.column(), fmt::join(shown, ", "), SqlName(label.column()));
 }
 
 std::string DescribeBaseline(const models::LabelPlan& label,

@@ -28,6 +28,9 @@ Status ReadCalibration(const AttributeSet& attributes, models::ModelSpec* model)
 // A warning if there are many classes with few rows each; else "".
 std::string WarnOfFewRows(const models::LabelPlan& label, int64_t rows);
 
+// A warning if classes differ only in case or in blanks around them; else "".
+std::string WarnOfSpellings(const models::LabelPlan& label);
+
 // What a prediction without features would reach: "always 'no': accuracy 0.883".
 std::string DescribeBaseline(const models::LabelPlan& label,
                              const catalog::ColumnStatistics& statistics);

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
+#include <set>
 #include <string_view>
 
+#include "base/sql_name.h"
 #include "models/features/cell_format.h"
 #include "planner/derive_internal.h"
 #include "planner/number_style.h"
@@ -44,10 +46,10 @@ std::string Quoted(std::string_view text) {
 }  // namespace
 
 Status CheckLabelSpelling(const LabelInput& input) {
-  const std::string& name = input.column.name;
+  const std::string name = SqlName(input.column.name);
   const auto refuse = [&](std::string_view how, const std::string& select) {
-    return InvalidArgument(
-               fmt::format("label '{}' is text whose numbers are written as {}", name, how))
+    return InvalidArgument(fmt::format("label '{}' is text whose numbers are written as {}",
+                                       input.column.name, how))
         .At(input.span)
         .Hint(fmt::format("select CAST({} AS double precision)", select));
   };
@@ -61,15 +63,24 @@ Status CheckLabelSpelling(const LabelInput& input) {
   if (unit.empty() || unit == models::kThousandsUnit) {
     return OkStatus();
   }
-  const std::string& example = input.sample.front();
-  const Around around = AroundNumber(example);
-  std::string number = name;
-  for (const std::string_view part : {around.before, around.behind}) {
-    if (!part.empty()) {
-      number = fmt::format("replace({}, {}, '')", number, Quoted(part));
+  // Every spelling of the unit goes, and so do commas between thousands.
+  const auto longer = [](std::string_view a, std::string_view b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  };
+  std::set<std::string_view, decltype(longer)> spellings(longer);
+  for (const std::string& cell : input.sample) {
+    const Around around = AroundNumber(cell);
+    spellings.insert({around.before, around.behind});
+    if (cell.find(',') != std::string::npos) {
+      spellings.insert(",");
     }
   }
-  return refuse(Quoted(example), number);
+  spellings.erase("");
+  std::string number = name;
+  for (const std::string_view spelling : spellings) {
+    number = fmt::format("replace({}, {}, '')", number, Quoted(spelling));
+  }
+  return refuse(Quoted(input.sample.front()), number);
 }
 
 }  // namespace sluice::planner

@@ -191,9 +191,12 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
   }
   plan->mutable_told()->Add(bound.assumptions.begin(), bound.assumptions.end());
   plan->mutable_warnings()->Add(bound.warnings.begin(), bound.warnings.end());
-  if (std::string few = WarnOfFewRows(bound.features.label(), bound.statistics.rows);
-      !few.empty()) {
-    plan->add_warnings(std::move(few));
+  const models::LabelPlan& label = bound.features.label();
+  for (std::string warning :
+       {WarnOfFewRows(label, bound.statistics.rows), WarnOfSpellings(label)}) {
+    if (!warning.empty()) {
+      plan->add_warnings(std::move(warning));
+    }
   }
   for (const LeftOutColumn& column : bound.left_out) {
     plan::LeftOut* left_out = plan->add_left_out();

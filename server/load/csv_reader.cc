@@ -197,6 +197,26 @@ Result<CsvReader::Outcome> CsvReader::Parse() {
   return Outcome::kRecord;
 }
 
+// Judged by the part of the file in the buffer: where other characters are UTF-8, single bytes are
+// broken, and any other encoding would break the rest.
+std::string CsvReader::HintOfEncoding() const {
+  const std::string_view text(buffer_.data(), size_);
+  size_t characters = 0, broken = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = CharacterLength(text, at);
+    characters += length > 1 ? 1 : 0;
+    broken += length == 0 ? 1 : 0;
+    at += std::max<size_t>(length, 1);
+  }
+  std::string file = "'";
+  for (const char c : name_) {
+    file += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return characters >= broken
+             ? fmt::format("leave such bytes out: iconv -f UTF-8 -t UTF-8 -c {}' > utf8.csv", file)
+             : fmt::format("convert the file: iconv -f WINDOWS-1252 -t UTF-8 {}' > utf8.csv", file);
+}
+
 // Refuses bytes that no database could store.
 Status CsvReader::CheckBytes() const {
   const std::string_view record(buffer_.data() + begin_, end_ - begin_);
@@ -210,9 +230,7 @@ Status CsvReader::CheckBytes() const {
                  ? ErrorAt(place, "a NUL byte, which no text can hold")
                  : ErrorAt(place, fmt::format("the byte 0x{:02x} is no UTF-8",
                                               static_cast<unsigned char>(record[at])))
-                       .Hint(fmt::format("convert the file: iconv -f WINDOWS-1252 -t UTF-8 {} > "
-                                         "utf8.csv",
-                                         name_));
+                       .Hint(HintOfEncoding());
     }
     at += length;
   }

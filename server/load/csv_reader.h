@@ -56,6 +56,7 @@ class CsvReader {
   Status Start();
   Result<Outcome> Parse();
   Status CheckBytes() const;
+  std::string HintOfEncoding() const;
   FilePlace PlaceAt(size_t offset) const;
   void AddField(size_t begin, size_t end, bool quoted, size_t doubled);
 

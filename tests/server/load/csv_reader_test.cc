@@ -107,6 +107,11 @@ TEST(CsvReader, TellsWhatIsWrongWithItsPlace) {
   EXPECT_THAT(Read("a,b\n\"1\n1\",\"x\"y\n").error, HasSubstr("f.csv:3:7: text follows"));
   EXPECT_THAT(Read("a,b\rc,d\r").error, HasSubstr("f.csv:1:4: a carriage return"));
   EXPECT_THAT(Read("a,\xC3\xA4,\xE4\n").error, HasSubstr("f.csv:1:5: the byte 0xe4 is no UTF-8"));
+  // Where the rest is UTF-8, another encoding would break it.
+  EXPECT_THAT(Read("a,\xC3\xA4,\xE4\n").error,
+              HasSubstr("iconv -f UTF-8 -t UTF-8 -c 'f.csv' > utf8.csv"));
+  EXPECT_THAT(Read("a,\xE4\n").error,
+              HasSubstr("iconv -f WINDOWS-1252 -t UTF-8 'f.csv' > utf8.csv"));
   EXPECT_THAT(Read(std::string("a\n1\0\n", 5)).error, HasSubstr("f.csv:2:2: a NUL byte"));
   EXPECT_THAT(Read("\xFF\xFE"
                    "a")
