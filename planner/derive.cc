@@ -220,7 +220,7 @@ ColumnFacts FeatureMaker::FactsOf(size_t column) const {
     return facts;
   }
   for (const Fits& fits : KindsOf(cells)) {
-    std::optional<OddCells> odd = FindOdd(cells, fits);
+    std::optional<OddCells> odd = FindOdd(cells, fits, facts.statistics.common_values);
     if (!odd) {
       continue;
     }

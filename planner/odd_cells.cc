@@ -137,7 +137,8 @@ std::vector<Fits> KindsOf(const std::vector<std::string>& cells) {
   return kinds;
 }
 
-std::optional<OddCells> FindOdd(const std::vector<std::string>& cells, const Fits& fits) {
+std::optional<OddCells> FindOdd(const std::vector<std::string>& cells, const Fits& fits,
+                                const std::vector<std::pair<std::string, double>>& common) {
   if (!MostFit(cells, fits)) {
     return std::nullopt;
   }
@@ -158,7 +159,12 @@ std::optional<OddCells> FindOdd(const std::vector<std::string>& cells, const Fit
   odd.texts.assign(counts.begin(), counts.end());
   std::stable_sort(odd.texts.begin(), odd.texts.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  return AreAccidents(odd, distinct.size()) ? std::optional(std::move(odd)) : std::nullopt;
+  double missed = 0;  // the sample is every so many rows: it may lack what the others hold
+  for (const auto& [text, share] : common) {
+    missed += IsPresent(text) && counts.count(text) == 0 && !fits(text) ? share : 0;
+  }
+  return missed <= kFewOdd && AreAccidents(odd, distinct.size()) ? std::optional(std::move(odd))
+                                                                 : std::nullopt;
 }
 
 std::vector<std::string> FrequentOnes(const OddCells& odd) {

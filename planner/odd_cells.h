@@ -21,8 +21,10 @@ struct OddCells {
 
 // The kinds that the column may be of, likeliest first.
 std::vector<Fits> KindsOf(const std::vector<std::string>& cells);
-// The cells that do not fit; nullopt if they are too many for accidents, or names.
-std::optional<OddCells> FindOdd(const std::vector<std::string>& cells, const Fits& fits);
+// The cells of a sample that do not fit; nullopt if they are too many for accidents, or names.
+// `common`: the most frequent values of all rows, and their shares.
+std::optional<OddCells> FindOdd(const std::vector<std::string>& cells, const Fits& fits,
+                                const std::vector<std::pair<std::string, double>>& common = {});
 // Odd texts in so many cells that they mean something, such as 'free' among prices.
 std::vector<std::string> FrequentOnes(const OddCells& odd);
 // Three of them, quoted, and how many cells: "'abc', '<5' (2 of 400 looked at)".

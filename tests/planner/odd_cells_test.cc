@@ -79,6 +79,11 @@ TEST(OddCells, AFrequentWordIsMeant) {
   EXPECT_THAT(FrequentOnes(*FindOdd(With(Numbers(1'000), "free", 2), IsNumber)), ElementsAre());
 }
 
+TEST(OddCells, ASampleMayLackWhatIsCommon) {
+  EXPECT_FALSE(FindOdd(Numbers(1'000), IsNumber, {{"12", 0.5}, {"12 km", 0.5}}).has_value());
+  EXPECT_TRUE(FindOdd(Numbers(1'000), IsNumber, {{"12", 0.9}, {"12 km", 0.01}}).has_value());
+}
+
 TEST(OddCells, ThreeAreShown) {
   std::vector<std::string> cells = Numbers(1'000);
   cells[10] = cells[20] = "a";
