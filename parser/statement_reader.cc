@@ -194,8 +194,11 @@ Result<Piece> StatementReader::ReadCreateModel() {
   return piece_;
 }
 
-// TO TRAIN and the other verbs.
+// TO TRAIN and the other verbs; SIMILAR TO is the database's, right or wrong.
 Result<bool> StatementReader::AtVerb(const Token& to, const Token& previous) {
+  if (previous.IsWord("SIMILAR")) {
+    return false;
+  }
   Lexer ahead = lexer_;
   ASSIGN_OR_RETURN(const Token verb, ahead.NextSql(to));
   if (verb.kind != TokenKind::kWord) {
@@ -205,7 +208,7 @@ Result<bool> StatementReader::AtVerb(const Token& to, const Token& previous) {
     return true;
   }
   for (const auto& [other, ours] : kVerbsElsewhere) {
-    if (verb.IsWord(other) && !previous.IsWord("SIMILAR")) {
+    if (verb.IsWord(other)) {
       return SyntaxError(fmt::format("unknown verb '{}' after TO", verb.text))
           .At(verb.span)
           .Hint(fmt::format("did you mean {}?", ours));

@@ -394,6 +394,13 @@ TEST_F(SqliteDoorTest, AnOpenAddressNeedsTrust) {
   EXPECT_NE(refused.output.find("--auth trust"), std::string::npos) << refused.output;
 }
 
+// Drivers send a string so only for its escapes; otherwise it is what SQLite reads.
+TEST_F(SqliteDoorTest, AStringOfPostgresHasAnEscape) {
+  Start();
+  EXPECT_EQ(Psql("SELECT e'x' FROM (SELECT 5 AS e);\nSELECT E'it\\'s';\n", "-At").output,
+            "5\nit's\n");
+}
+
 // PostgreSQL's parser reads such a statement; to print its tree would take stack without a bound.
 TEST_F(SqliteDoorTest, OutlivesADeepQueryOfTheCatalog) {
   Start();
