@@ -214,7 +214,7 @@ Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement(const std::stop_token
   }
   if (first && !location_.in_memory()) {
     RETURN_IF_ERROR(connection->UseWriteAheadLog());
-    const Status dropped = DropLeftovers();
+    const Status dropped = DropLeftoversOn(*connection);
     if (!dropped.ok()) {
       log::Debug("what is left of ended statements stays: {}", dropped.ToString());
     }
@@ -226,14 +226,21 @@ Status SqliteDatabase::DropLeftovers() {
   if (location_.in_memory()) {
     return OkStatus();
   }
-  RemoveAbandonedStages(location_);
   ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take());
-  connection->WaitForLocks(std::chrono::milliseconds(0));  // the next one tries again
-  RETURN_IF_ERROR(DropAbandonedStaging(*connection, "main"));
+  return DropLeftoversOn(*connection);
+}
+
+Status SqliteDatabase::DropLeftoversOn(SqliteConnection& connection) const {
+  RemoveAbandonedStages(location_);
+  connection.WaitForLocks(std::chrono::milliseconds(0));  // the next one tries again
+  Status dropped = DropAbandonedStaging(connection, "main");
   std::error_code error;
   const auto bytes = std::filesystem::file_size(location_.path + "-wal", error);
-  return error || bytes <= kUsualLogBytes ? OkStatus()
-                                          : connection->Run("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (dropped.ok() && !error && bytes > kUsualLogBytes) {
+    dropped = connection.Run("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  connection.WaitForLocks(SqliteConnection::kPatience);
+  return dropped;
 }
 
 std::string SqliteDatabase::AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot) {

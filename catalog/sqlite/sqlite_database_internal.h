@@ -94,6 +94,7 @@ class SqliteDatabase {
  private:
   // A connection, provided that the path still leads to the file that was opened first.
   Result<std::unique_ptr<SqliteConnection>> Connect(SqliteConnection::Access access);
+  Status DropLeftoversOn(SqliteConnection& connection) const;
 
   SqliteLocation location_;
   SqlitePlace place_{location_};
