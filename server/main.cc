@@ -30,6 +30,10 @@ int FinishOutput(int exit) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
     return exit;
   }
+  if (errno == 0) {  // an earlier write failed; one more says why
+    std::fputc('\n', stdout);
+    std::fflush(stdout);
+  }
   if (errno == EPIPE || exit == kExitOutputClosed) {
     return kExitOutputClosed;
   }
