@@ -68,6 +68,8 @@ class ResultSender {
 
   // The first rows determine the types of the columns, so they are held until all types are known.
   Result<int64_t> Send() {
+    // The first step compiles the statement anew if a table has changed since: count only then.
+    int code = sqlite3_step(statement_);
     const int columns = sqlite3_column_count(statement_);
     std::vector<CellTypes> types(static_cast<size_t>(columns));
     std::deque<std::vector<sqlite3_value*>> held;
@@ -79,10 +81,8 @@ class ResultSender {
       }
       held.clear();
     };
-    int code = SQLITE_ROW;
     size_t bytes = 0;
-    while (held.size() < kSqliteBatchRows && bytes < kBatchBytes &&
-           (code = sqlite3_step(statement_)) == SQLITE_ROW) {
+    while (code == SQLITE_ROW) {
       std::vector<sqlite3_value*>& row = held.emplace_back();
       for (int i = 0; i < columns; ++i) {
         const int storage = sqlite3_column_type(statement_, i);
@@ -92,6 +92,10 @@ class ResultSender {
           bytes += static_cast<size_t>(sqlite3_value_bytes(row.back()));
         }
       }
+      if (held.size() >= kSqliteBatchRows || bytes >= kBatchBytes) {
+        break;
+      }
+      code = sqlite3_step(statement_);
     }
     Result<int64_t> sent = code == SQLITE_ROW || code == SQLITE_DONE
                                ? SendTyped(types, held, code)
