@@ -8,7 +8,6 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr size_t kLongestPostgresName = 63;
 constexpr std::string_view kDropIt =
     "WITH result.replace=true drops it first, WITH result.append=true adds the rows to it; or name "
     "another table";
@@ -41,10 +40,7 @@ Result<ResultAction> DecideResultAction(const ResultTable& wanted,
   if (wanted.append) {
     return ResultAction::kAppend;
   }
-  if (found->IsOurs() && (!columns || *columns == found->columns)) {
-    return ResultAction::kRefill;
-  }
-  if (wanted.replace) {
+  if (wanted.replace || found->IsOurs()) {
     const bool stays = found->HasOurShape() && (!columns || *columns == found->columns);
     return stays ? ResultAction::kRefill : ResultAction::kReplace;
   }
@@ -56,19 +52,15 @@ Result<ResultAction> DecideResultAction(const ResultTable& wanted,
         .Detail(fmt::format("it was written with ({}), and has ({})", found->recorded_columns,
                             found->columns));
   }
-  if (!found->IsOurs()) {
-    return Exists(*found, "has other rows than Sluice wrote", kTakeTheRows);
-  }
-  return Exists(*found, "exists, and has other columns than the result")
-      .Detail(fmt::format("it has ({}), the result has ({})", found->columns, *columns));
+  return Exists(*found, "has other rows than Sluice wrote", kTakeTheRows);
 }
 
 Status CheckPostgresName(const std::string& name) {
-  if (name.size() <= kLongestPostgresName) {
+  if (name.size() <= kMostPostgresNameBytes) {
     return OkStatus();
   }
   return InvalidArgument(fmt::format("the name '{}' has {} bytes; PostgreSQL keeps {}", name,
-                                     name.size(), kLongestPostgresName))
+                                     name.size(), kMostPostgresNameBytes))
       .SqlState("42622");
 }
 

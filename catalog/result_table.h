@@ -23,7 +23,7 @@ struct ResultTable {
 enum class ResultAction : int {
   kMake = 0,     // there is no such table
   kRefill = 1,   // ours, with these columns: replaces its rows; all else stays
-  kReplace = 2,  // dropped and created again
+  kReplace = 2,  // ours with other columns, or asked for: dropped and created again
   kAppend = 3,   // adds the rows
 };
 

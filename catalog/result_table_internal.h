@@ -42,6 +42,7 @@ Result<ResultAction> DecideResultAction(const ResultTable& wanted,
 // Tables of the catalog and of the database itself are refused as results (42939) in any case; and
 // the database must store the name untruncated (42622).
 Status CheckResultName(const TableName& name, Dialect dialect);
+inline constexpr size_t kMostPostgresNameBytes = 63;
 // PostgreSQL truncates longer names silently (42622).
 Status CheckPostgresName(const std::string& name);
 

@@ -122,7 +122,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
   if (job != nullptr) {
     ASSIGN_OR_RETURN(writer,
                      OpenResultTable(plan.table(), planner::EvaluateResult(plan, trained.model()),
-                                     "evaluate", job->id(), context));
+                                     "evaluate", job->id(), context, sink));
   }
   const std::stop_token stop = job == nullptr ? context.stop : job->stop_token();
   const auto counted = [job, rows_read](int64_t rows) {

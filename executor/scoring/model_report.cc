@@ -31,7 +31,7 @@ Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, R
   }
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(const auto writer, OpenResultTable(plan.table(), rows.schema(), "explain",
-                                                        /*job=*/0, context));
+                                                        /*job=*/0, context, sink));
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
     RETURN_IF_ERROR(writer->Commit(context.stop));
   }

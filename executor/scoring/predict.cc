@@ -109,7 +109,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const auto writer,
-                   OpenResultTable(plan.table(), output, "predict", job->id(), context));
+                   OpenResultTable(plan.table(), output, "predict", job->id(), context, sink));
   ASSIGN_OR_RETURN(job->job().rows_read,
                    PredictRows(
                        *scan, *scorer, made, context.source, job->stop_token(),

@@ -1,5 +1,7 @@
 #include "executor/scoring/result_table.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "catalog/catalog.h"
@@ -34,7 +36,7 @@ class PlacedWriter final : public catalog::TableWriter {
 Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::ResultTable& table,
                                                               const Schema& schema,
                                                               const std::string& kind, int64_t job,
-                                                              Context& context) {
+                                                              Context& context, ResultSink& sink) {
   catalog::ResultTable wanted;
   wanted.name = {table.schema(), table.name()};
   wanted.replace = table.replace();
@@ -46,6 +48,9 @@ Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::Result
   auto writer = context.source.OpenWriter(wanted, schema);
   if (!writer.ok()) {
     return writer.status().MovedTo(place);
+  }
+  if (table.action() == static_cast<int32_t>(catalog::ResultAction::kReplace) && !table.replace()) {
+    sink.Notice(fmt::format("table {} had other columns and is made anew", ResultTableName(table)));
   }
   return std::unique_ptr<catalog::TableWriter>(new PlacedWriter(std::move(writer).value(), place));
 }
