@@ -244,6 +244,8 @@ class DataSource {
 
   // An unquoted name as the database interprets it: PostgreSQL in lower case.
   virtual std::string Fold(std::string_view name) const = 0;
+  // The most bytes of a name that the database keeps.
+  virtual size_t most_name_bytes() const { return SIZE_MAX; }
 
   // The columns of a SELECT, without running it. Errors carry the database's SQLSTATE and, where it
   // names a position, a span relative to `select`.

@@ -17,6 +17,7 @@
 #include "planner/metric_list.h"
 #include "planner/plan_use_internal.h"
 #include "planner/result_columns.h"
+#include "planner/result_names.h"
 #include "planner/stored_model_internal.h"
 
 namespace sluice::planner {
@@ -35,14 +36,58 @@ constexpr int kMaxClassColumns = 200;
 constexpr char kActual[] = "actual";
 constexpr char kOfClass[] = "probability_";
 
+// A single name is that of the prediction, which need not be repeated; a table's name would be
+// meant by another one.
+Status CheckStreamed(const parser::PredictStatement& statement, const std::string& column,
+                     const models::LabelPlan& label) {
+  if (!statement.target || statement.target->parts.size() > 1 || label.column().empty() ||
+      SameIgnoringCase(column, label.column())) {
+    return OkStatus();
+  }
+  return SyntaxError(fmt::format("TO PREDICT {} names neither a table's column nor '{}', which "
+                                 "the model predicts",
+                                 statement.target->text, label.column()))
+      .At(statement.target->span)
+      .Hint(fmt::format("TO PREDICT {0}.{1} writes the table {0}; TO PREDICT {1} answers with the "
+                        "rows",
+                        statement.target->text, label.column()));
+}
+
+// Classes that differ in letter case only, or whose names are longer than a column's can be, have
+// columns of names that the user may not expect.
+void TellNames(const models::LabelPlan& label, plan::PredictPlan* plan) {
+  constexpr size_t kMostTold = 5;
+  std::vector<std::string> told;
+  size_t more = 0;
+  for (const plan::PredictPlan::ExtraOutput& output : plan->extra_outputs()) {
+    const std::string name = output.has_class_index() ? label.classes(output.class_index()) : "";
+    if (!output.has_class_index() || output.column() == kOfClass + name) {
+      continue;
+    }
+    if (told.size() < kMostTold) {
+      told.push_back(fmt::format("{} is that of {} = '{}'", output.column(), label.column(), name));
+    } else {
+      ++more;
+    }
+  }
+  if (!told.empty()) {
+    plan->add_told(fmt::format("columns of probabilities have names of their own: {}{}",
+                               fmt::join(told, ", "),
+                               more > 0 ? fmt::format(", and {} more", more) : ""));
+  }
+}
+
 Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec& model,
-                        plan::PredictPlan* plan) {
+                        ResultNames* names, plan::PredictPlan* plan) {
   const std::optional<std::string> list = attributes.Text("predict.extra_outputs");
   if (!list) {
     return OkStatus();
   }
   const Span span = attributes.SpanOf("predict.extra_outputs");
   const models::LabelPlan& label = model.features().label();
+  constexpr size_t kProbability = 0;
+  constexpr size_t kProbabilities = 1;
+  constexpr size_t kFirstClass = 2;
   std::vector<std::string> known;
   if (label.kind() == models::LabelPlan::CLASS) {
     known = {"probability", "probabilities"};
@@ -51,9 +96,10 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
     }
   }
   ErrorList errors;
-  std::vector<std::string> outputs;
+  std::vector<size_t> outputs;  // indices of `known`
   for (const std::string& output : SplitList(*list)) {
-    if (std::find(known.begin(), known.end(), output) == known.end()) {
+    const auto found = std::find(known.begin(), known.end(), output);
+    if (found == known.end()) {
       const auto nearest = NearestName(output, known);
       errors.Add(InvalidArgument(
                      fmt::format("predict.extra_outputs: this model has no output '{}'", output))
@@ -62,43 +108,50 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
                            : known.empty() ? std::string("only classifiers have any")
                                            : "it has probability, probabilities, and one for each "
                                              "class: " +
-                                                 known[2]));
-      continue;
-    }
-    if (output == "probabilities" && label.classes_size() > kMaxClassColumns) {
+                                                 known[kFirstClass]));
+    } else if (found != known.begin() + kProbabilities) {
+      outputs.push_back(static_cast<size_t>(found - known.begin()));
+    } else if (label.classes_size() > kMaxClassColumns) {
       errors.Add(InvalidArgument(fmt::format("predict.extra_outputs: probabilities of {} classes "
                                              "would be as many columns",
                                              label.classes_size()))
                      .At(span)
-                     .Hint(fmt::format("name those that are wanted: {}", known[2])));
+                     .Hint(fmt::format("name those that are wanted: {}", known[kFirstClass])));
+    } else {
+      for (size_t i = kFirstClass; i < known.size(); ++i) {
+        outputs.push_back(i);
+      }
+    }
+  }
+  const ResultNames others = *names;
+  std::vector<bool> listed(known.size());
+  for (const size_t output : outputs) {
+    const std::string& name = known[output];
+    if (listed[output]) {
+      errors.Add(InvalidArgument(fmt::format("predict.extra_outputs: '{}' is listed twice", name))
+                     .At(span)
+                     .Hint("list each output once; probabilities are those of all classes"));
       continue;
     }
-    const bool each = output == "probabilities";
-    outputs.insert(outputs.end(),
-                   each ? known.begin() + 2 : std::find(known.begin(), known.end(), output),
-                   each ? known.end() : std::find(known.begin(), known.end(), output) + 1);
-  }
-  for (const std::string& output : outputs) {
-    const bool taken =
-        std::any_of(plan->pass_through().begin(), plan->pass_through().end(),
-                    [&](const auto& column) { return SameIgnoringCase(column.name(), output); }) ||
-        SameIgnoringCase(plan->column(), output) ||
-        std::any_of(plan->extra_outputs().begin(), plan->extra_outputs().end(),
-                    [&](const std::string& other) { return SameIgnoringCase(other, output); });
-    if (taken) {
+    if (others.Has(name)) {
       errors.Add(
-          InvalidArgument(fmt::format("the result would have two columns named '{}'", output))
+          InvalidArgument(fmt::format("the result would have two columns named '{}'", name))
               .At(span)
-              .Hint("give the selected one another name with AS"));
+              .Hint("give the selected one another name with AS, or the prediction behind TO "
+                    "PREDICT"));
     }
-    plan->add_extra_outputs(output);
+    listed[output] = true;
+    plan::PredictPlan::ExtraOutput* column = plan->add_extra_outputs();
+    column->set_column(names->AddLike(name));
+    if (output >= kFirstClass) {
+      column->set_class_index(static_cast<int32_t>(output - kFirstClass));
+    }
   }
-  const bool probability =
-      std::find(outputs.begin(), outputs.end(), "probability") != outputs.end();
-  if (probability && label.classes_size() == 2) {
+  if (!listed.empty() && listed[kProbability] && label.classes_size() == 2) {
     plan->add_told(
         fmt::format("probability is that of {} = '{}'", label.column(), label.classes(1)));
   }
+  TellNames(label, plan);
   return errors.Take();
 }
 
@@ -135,55 +188,54 @@ Status ReadKept(const AttributeSet& attributes, const BoundSelect& select,
   return errors.Take();
 }
 
-// Every selected column that is kept, except the training label and the one that the prediction
-// replaces: keys first, the label as `actual`. Names that differ only in case could be two columns
-// of the result, but a SELECT could not train on it or predict with it, so they are refused here,
-// too.
+// A model of several quantiles predicts a column for each.
+void FillQuantiles(const models::ModelSpec& model, ResultNames* names, plan::PredictPlan* plan) {
+  const std::vector<double> quantiles = models::LabelQuantiles(model);
+  for (size_t i = 0; i < quantiles.size() && quantiles.size() > 1; ++i) {
+    plan->add_quantile_columns(
+        names->AddLike(plan->column() + "_" + models::QuantileName(quantiles[i])));
+  }
+}
+
+// Every selected column that is kept: keys first, the training label at the end, as `actual`. None
+// may be called like the prediction, in any letter case: names that differ only in case could be
+// two columns of the result, but a SELECT could not train on it or predict with it.
 Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
-                       const models::LabelPlan& label, Span target, catalog::DataSource& source,
-                       plan::PredictPlan* plan) {
+                       const models::LabelPlan& label, const AttributeSet& attributes, Span target,
+                       catalog::DataSource& source, ResultNames* names, plan::PredictPlan* plan) {
   ASSIGN_OR_RETURN(const std::vector<catalog::ColumnKey> keys,
                    source.DescribeKeys(select.text, select.schema));
-  const std::vector<ColumnInfo> predicted = PredictedColumns(*plan);
-  std::vector<const ColumnInfo*> columns;
-  const ColumnInfo* actual = nullptr;
+  const std::optional<size_t> truth = select.columns.Find(label.column());
+  const ResultNames predicted = *names;
+  Status errors;
   for (const bool key : {true, false}) {
     for (size_t i = 0; i < select.schema.columns.size(); ++i) {
-      if (kept[i] && (keys[i] != catalog::ColumnKey::kNone) == key) {
-        columns.push_back(&select.schema.columns[i]);
+      const ColumnInfo& column = select.schema.columns[i];
+      if (!kept[i] || (keys[i] != catalog::ColumnKey::kNone) != key || i == truth) {
+        continue;
       }
+      if (predicted.Has(column.name)) {
+        const Span listed = attributes.SpanOf("predict.keep");
+        errors.Add(InvalidArgument(fmt::format("the selected column '{}' is called like the "
+                                               "prediction, and the result would have both",
+                                               column.name))
+                       .SqlState("42701")
+                       .At(listed.valid() ? listed : target)
+                       .Hint("give it another name with AS in the select, or the prediction: TO "
+                             "PREDICT table.another_name"));
+        continue;
+      }
+      names->Add(column.name);
+      catalog::PutColumn(column, plan->add_pass_through());
     }
   }
-  for (const ColumnInfo* column : columns) {
-    if (SameIgnoringCase(column->name, label.column())) {
-      actual = column;
-      continue;
-    }
-    const auto replaced =
-        std::find_if(predicted.begin(), predicted.end(), [&](const ColumnInfo& prediction) {
-          return SameIgnoringCase(column->name, prediction.name);
-        });
-    if (replaced == predicted.end()) {
-      catalog::PutColumn(*column, plan->add_pass_through());
-    } else if (column->name != replaced->name && source.dialect() != "sqlite") {
-      return InvalidArgument(
-                 fmt::format("the predicted column \"{}\" and the selected \"{}\" differ "
-                             "in case only",
-                             replaced->name, column->name))
-          .SqlState("42701")
-          .At(target)
-          .Hint(fmt::format("write \"{}\" to put the prediction in its place, or another name",
-                            column->name));
-    }
-  }
-  const bool taken =
-      SameIgnoringCase(plan->column(), kActual) || select.columns.Find(kActual).has_value();
-  if (actual != nullptr && !taken) {
-    plan->set_actual(actual->name);
-    ColumnInfo renamed = *actual;
-    renamed.name = kActual;
-    catalog::PutColumn(renamed, plan->add_pass_through());
-    plan->add_told(fmt::format("the true {} is kept as actual", actual->name));
+  RETURN_IF_ERROR(errors);
+  if (truth && kept[*truth]) {
+    ColumnInfo column = select.schema.columns[*truth];
+    plan->set_actual(column.name);
+    column.name = names->AddLike(kActual);
+    plan->add_told(fmt::format("the true {} is kept as {}", plan->actual(), column.name));
+    catalog::PutColumn(column, plan->add_pass_through());
   }
   return OkStatus();
 }
@@ -259,17 +311,19 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   plan->set_model_version(model->version.version);
   plan->set_column(ResultColumn(statement, label, source));
   plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
-  const std::vector<double> quantiles = models::LabelQuantiles(model->plan.model());
-  if (quantiles.size() > 1) {
-    plan->mutable_quantiles()->Add(quantiles.begin(), quantiles.end());
+  errors.Add(CheckStreamed(statement, plan->column(), label));
+  ResultNames names(source.most_name_bytes());
+  FillQuantiles(model->plan.model(), &names, plan);
+  if (plan->quantile_columns().empty()) {
+    names.Add(plan->column());
   }
   std::vector<bool> kept;
   errors.Add(ReadKept(attributes, *select, &kept));
-  errors.Add(FillPassThrough(*select, kept, label,
+  errors.Add(FillPassThrough(*select, kept, label, attributes,
                              statement.target ? statement.target->span : statement.span, source,
-                             plan));
+                             &names, plan));
   errors.Add(FillThreshold(attributes, label, plan));
-  errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
+  errors.Add(FillExtraOutputs(attributes, model->plan.model(), &names, plan));
   if (into_table) {
     const Schema columns = PredictResult(*plan);
     errors.Add(BindResultTable(*statement.target, statement.target->parts.size() - 1, attributes,

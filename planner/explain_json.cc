@@ -282,13 +282,13 @@ void PutPredict(const plan::PredictPlan& plan, IndentedJson* json) {
     json->Item(column.name());
   }
   json->CloseList();
-  PutTexts("extra_outputs", plan.extra_outputs(), json);
-  if (plan.quantiles_size() > 0) {
-    json->OpenList("quantiles");
-    for (const ColumnInfo& column : PredictedColumns(plan)) {
-      json->Item(column.name);
-    }
-    json->CloseList();
+  json->OpenList("extra_outputs");
+  for (const plan::PredictPlan::ExtraOutput& output : plan.extra_outputs()) {
+    json->Item(output.column());
+  }
+  json->CloseList();
+  if (plan.quantile_columns_size() > 0) {
+    PutTexts("quantiles", plan.quantile_columns(), json);
   }
 }
 

@@ -223,17 +223,16 @@ std::string ExplainPredict(const plan::PredictPlan& plan) {
                                                          plan.model_version())));
   lines.Line("rows", GroupDigits(plan.estimated_rows()) + " (estimated)");
   lines.Line("result", plan.has_table() ? DescribeResult(plan.table()) : "rows to the client");
-  for (const catalog::ColumnDescription& column : plan.pass_through()) {
-    lines.Inner(
-        fmt::format("{} ({})", column.name(), DataTypeName(static_cast<DataType>(column.type()))));
-  }
-  const auto extras = static_cast<size_t>(plan.extra_outputs_size());
-  const std::vector<ColumnInfo> predicted = PredictedColumns(plan);
-  for (size_t i = 0; i < predicted.size(); ++i) {
-    const bool extra = i + extras >= predicted.size();
-    lines.Inner(extra ? fmt::format("{}, predicted", predicted[i].name)
-                      : fmt::format("{} ({}), predicted", predicted[i].name,
-                                    DataTypeName(predicted[i].type)));
+  const Schema result = PredictResult(plan);
+  const size_t begin = ColumnsBeforePrediction(plan);
+  const size_t end = begin + PredictedColumns(plan).size();
+  const size_t extras = end - static_cast<size_t>(plan.extra_outputs_size());
+  for (size_t i = 0; i < result.columns.size(); ++i) {
+    const ColumnInfo& column = result.columns[i];
+    lines.Inner(i >= extras && i < end
+                    ? fmt::format("{}, predicted", column.name)
+                    : fmt::format("{} ({}){}", column.name, DataTypeName(column.type),
+                                  i >= begin && i < end ? ", predicted" : ""));
   }
   return lines.Take();
 }

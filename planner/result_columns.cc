@@ -1,7 +1,8 @@
 #include "planner/result_columns.h"
 
+#include <iterator>
+
 #include "catalog/column_description.h"
-#include "models/features/label_quantiles.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
 
@@ -40,16 +41,20 @@ Schema PredictTableResult() {
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan) {
   std::vector<ColumnInfo> columns;
   const auto type = static_cast<DataType>(plan.prediction_type());
-  for (const double quantile : plan.quantiles()) {
-    columns.push_back({plan.column() + "_" + models::QuantileName(quantile), type, ""});
+  for (const std::string& quantile : plan.quantile_columns()) {
+    columns.push_back({quantile, type, ""});
   }
   if (columns.empty()) {
     columns.push_back({plan.column(), type, ""});
   }
-  for (const std::string& output : plan.extra_outputs()) {
-    columns.push_back({output, DataType::kDouble, ""});
+  for (const plan::PredictPlan::ExtraOutput& output : plan.extra_outputs()) {
+    columns.push_back({output.column(), DataType::kDouble, ""});
   }
   return columns;
+}
+
+size_t ColumnsBeforePrediction(const plan::PredictPlan& plan) {
+  return static_cast<size_t>(plan.pass_through_size()) - (plan.actual().empty() ? 0 : 1);
 }
 
 Schema PredictResult(const plan::PredictPlan& plan) {
@@ -57,9 +62,10 @@ Schema PredictResult(const plan::PredictPlan& plan) {
   for (const catalog::ColumnDescription& column : plan.pass_through()) {
     schema.columns.push_back(catalog::ColumnOf(column));
   }
-  for (ColumnInfo& column : PredictedColumns(plan)) {
-    schema.columns.push_back(std::move(column));
-  }
+  std::vector<ColumnInfo> predicted = PredictedColumns(plan);
+  schema.columns.insert(
+      schema.columns.begin() + static_cast<ptrdiff_t>(ColumnsBeforePrediction(plan)),
+      std::make_move_iterator(predicted.begin()), std::make_move_iterator(predicted.end()));
   return schema;
 }
 

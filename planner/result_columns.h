@@ -27,7 +27,10 @@ Schema TrainResult(const plan::TrainPlan& plan);
 // The columns that a PREDICT adds to each row: the prediction (or each of several quantiles), and
 // its extra outputs.
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan);
-// The columns that are passed through, followed by those.
+// How many of the columns that are passed through stand before those: all but the truth.
+size_t ColumnsBeforePrediction(const plan::PredictPlan& plan);
+// The columns that are passed through, those that are added, and at the end the truth, if it is
+// selected.
 Schema PredictResult(const plan::PredictPlan& plan);
 
 // Canonical names of the metrics in an EVALUATE's answer, and their column names: loss first, as in

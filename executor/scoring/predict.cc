@@ -31,9 +31,12 @@ namespace sluice::executor {
 
 Schema OutputColumns(const plan::PredictPlan& plan) {
   Schema output = planner::PredictResult(plan);
-  for (int i = 0; i < plan.pass_through_size() && !plan.has_table(); ++i) {
-    ColumnInfo& column = output.columns[static_cast<size_t>(i)];
-    column.type = catalog::ShownType(column);
+  const size_t begin = planner::ColumnsBeforePrediction(plan);
+  const size_t end = begin + planner::PredictedColumns(plan).size();
+  for (size_t i = 0; i < output.columns.size() && !plan.has_table(); ++i) {
+    if (i < begin || i >= end) {
+      output.columns[i].type = catalog::ShownType(output.columns[i]);
+    }
   }
   return output;
 }
@@ -46,8 +49,8 @@ Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::P
   copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
                                     : catalog::CopiedColumns::Purpose::kShow;
   for (const catalog::ColumnDescription& description : plan.pass_through()) {
-    const bool label = !plan.actual().empty() && description.name() == "actual";
-    const std::string& name = label ? plan.actual() : description.name();
+    const bool truth = copied.columns.size() == planner::ColumnsBeforePrediction(plan);
+    const std::string& name = truth ? plan.actual() : description.name();
     ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(scan.schema(), name));
     copied.columns.push_back(column);
     if (scan.schema().columns[column].type != static_cast<DataType>(description.type())) {
@@ -99,7 +102,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
                                                     : catalog::CopiedColumns::Purpose::kShow,
                          .readers = MostPredictWorkers()}));
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
-  const PredictedRows made = {copied, predictions, output};
+  const PredictedRows made = {copied, predictions, planner::ColumnsBeforePrediction(plan), output};
   if (job == nullptr) {
     RETURN_IF_ERROR(sink.Header(output));
     SinkWriter writer(sink);

@@ -140,10 +140,11 @@ class PredictWorker {
     const size_t copied = rows_.copied.columns.size();
     for (size_t c = 0; c < copied; ++c) {
       // Swap buffers, so that the next batch can reuse this one's memory.
-      std::swap(reader_->copied(c), batch_.columns[c]);
+      const size_t place = c < rows_.before_predicted ? c : c + predicted_.columns().size();
+      std::swap(reader_->copied(c), batch_.columns[place]);
     }
     RETURN_IF_ERROR(scorer_.Score(reader_->features(), &scores_));
-    predicted_.Fill(scores_, reader_->rows(), &batch_, copied);
+    predicted_.Fill(scores_, reader_->rows(), &batch_, rows_.before_predicted);
     batch_.rows = reader_->rows();
     return OkStatus();
   }

@@ -23,8 +23,9 @@ size_t MostPredictWorkers();
 // What the rows of a PREDICT are made of.
 struct PredictedRows {
   const catalog::CopiedColumns& copied;  // the columns that are passed through
-  const PredictionColumns& predicted;    // the columns after them
-  const Schema& schema;                  // of both
+  const PredictionColumns& predicted;    // the columns that are added,
+  size_t before_predicted;               // after so many of those; the others follow
+  const Schema& schema;                  // of all
 };
 
 using RowsCounted = std::function<void(int64_t rows)>;

@@ -48,27 +48,19 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   if (result.classifier_ && label.classes_size() < 2) {
     return Internal("a classifier without classes was stored");
   }
-  result.quantiles_ = plan.quantiles_size() > 0;
+  result.quantiles_ = plan.quantile_columns_size() > 0;
   if (result.quantiles_ && result.columns_.size() != outputs) {
     return Internal(fmt::format("{} quantiles are columns, and the model has {}",
                                 result.columns_.size(), outputs));
   }
-  constexpr std::string_view kOfClass = "probability_";
-  for (const std::string& extra : plan.extra_outputs()) {
-    if (!result.classifier_) {
-      return InvalidArgument(fmt::format("predict.extra_outputs '{}' needs a classifier", extra));
-    }
-    const std::string name = extra.substr(std::min(kOfClass.size(), extra.size()));
-    const auto found = std::find(result.classes_.begin(), result.classes_.end(), name);
-    if (extra != "probability" &&
-        (!extra.starts_with(kOfClass) || found == result.classes_.end())) {
-      return InvalidArgument(fmt::format("unknown predict.extra_outputs '{}'", extra))
-          .Hint("allowed: probability, probability_ and a class");
+  for (const plan::PredictPlan::ExtraOutput& extra : plan.extra_outputs()) {
+    if (!result.classifier_ || extra.class_index() < 0 ||
+        extra.class_index() >= label.classes_size()) {
+      return Internal(fmt::format("extra output '{}' is of no class", extra.column()));
     }
     result.classes_of_outputs_.push_back(
-        extra == "probability"
-            ? std::nullopt
-            : std::optional(static_cast<size_t>(found - result.classes_.begin())));
+        extra.has_class_index() ? std::optional(static_cast<size_t>(extra.class_index()))
+                                : std::nullopt);
   }
   return result;
 }

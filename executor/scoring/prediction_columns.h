@@ -20,8 +20,8 @@ namespace sluice::executor {
 
 // Turns scores into the columns that a PREDICT adds to each row: the predicted label in the label's
 // own type (for a CSV label, CSV text; for several
-// quantiles, a column for each), then the extra outputs: "probability" is that of the second
-// of two classes, else of the predicted label; also "probability_" and a class. Not thread-safe.
+// quantiles, a column for each), then the extra outputs: the probability of a class, or that of the
+// second of two, else of the predicted label. Not thread-safe.
 class PredictionColumns {
  public:
   static Result<PredictionColumns> Make(const plan::PredictPlan& plan,

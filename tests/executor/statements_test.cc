@@ -139,13 +139,13 @@ TEST_F(StatementsTest, PredictToTheClientStreamsRowsWithProbabilities) {
   ASSERT_TRUE(Run(kTrainLinear).ok());
   RecordingSink sink;
   const Status status =
-      Run("SELECT id, a, color FROM points WHERE id <= 10 TO PREDICT guess "
+      Run("SELECT id, a, color FROM points WHERE id <= 10 TO PREDICT y "
           "WITH predict.extra_outputs=\"probability,probabilities\" USING m;",
           &sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_EQ(sink.rows.size(), 10U);
   EXPECT_EQ(sink.schema.Names(),
-            (std::vector<std::string>{"id", "a", "color", "guess", "probability", "probability_no",
+            (std::vector<std::string>{"id", "a", "color", "y", "probability", "probability_no",
                                       "probability_yes"}));
   for (const auto& row : sink.rows) {
     EXPECT_EQ(std::get<std::string>(row[3]) == "yes", std::get<double>(row[4]) >= 0.5);
@@ -159,7 +159,7 @@ TEST_F(StatementsTest, UnseenValuesAndNullsAreScoredNotRefused) {
   MakePoints(300);
   ASSERT_TRUE(Run(kTrainLinear).ok());
   RecordingSink sink;
-  const Status status = Run("SELECT NULL AS a, 'violet' AS color TO PREDICT guess USING m;", &sink);
+  const Status status = Run("SELECT NULL AS a, 'violet' AS color TO PREDICT y USING m;", &sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(sink.rows.size(), 1U);
 }

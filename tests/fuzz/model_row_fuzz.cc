@@ -109,9 +109,11 @@ void Predict(executor::Scorer& scorer, const models::ModelSpec& spec,
   plan.set_column("p");
   plan.set_prediction_type(spec.features().label().type());
   if (spec.features().label().kind() == models::LabelPlan::CLASS) {
-    plan.add_extra_outputs("probability");
-    for (const std::string& name : spec.features().label().classes()) {
-      plan.add_extra_outputs("probability_" + name);
+    plan.add_extra_outputs()->set_column("probability");
+    for (int i = 0; i < spec.features().label().classes_size(); ++i) {
+      plan::PredictPlan::ExtraOutput* output = plan.add_extra_outputs();
+      output->set_column("probability_" + spec.features().label().classes(i));
+      output->set_class_index(i);
     }
   }
   auto columns =

@@ -205,7 +205,7 @@ class PredictRowsTest : public SqliteTest {
     const Status status = [&]() -> Status {
       ASSIGN_OR_RETURN(const int64_t rows,
                        PredictRows(
-                           *scan, scorer, {copied, predicted, schema}, source, job->stop_token(),
+                           *scan, scorer, {copied, predicted, 3, schema}, source, job->stop_token(),
                            [](int64_t /*rows*/) {}, writer, workers));
       EXPECT_EQ(rows, kRows);
       return OkStatus();
