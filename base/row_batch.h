@@ -18,6 +18,14 @@ struct ColumnInfo {
   // The type with which a copy of the column is declared, if known: a domain rather than its base
   // type; "" for a column without a type (SQLite).
   std::optional<std::string> declaration = std::nullopt;
+  // How PostgreSQL sends a column of its own.
+  struct Wire {
+    uint32_t oid = 0;  // of its type, and so on as in RowDescription
+    int16_t bytes = -1;
+    int32_t modifier = -1;
+    std::string send;  // the function that makes its binary form, quoted; "": the type has none
+  };
+  std::optional<Wire> wire = std::nullopt;
 };
 
 struct Schema {

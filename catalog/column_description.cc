@@ -14,6 +14,10 @@ ColumnInfo ColumnOf(const ColumnDescription& description) {
   if (description.has_declaration()) {
     column.declaration = description.declaration();
   }
+  if (description.has_wire()) {
+    const ColumnDescription::Wire& wire = description.wire();
+    column.wire = {wire.oid(), static_cast<int16_t>(wire.bytes()), wire.modifier(), wire.send()};
+  }
   return column;
 }
 
@@ -23,6 +27,13 @@ void PutColumn(const ColumnInfo& column, ColumnDescription* description) {
   description->set_database_type(column.database_type);
   if (column.declaration.has_value()) {
     description->set_declaration(*column.declaration);
+  }
+  if (column.wire.has_value()) {
+    ColumnDescription::Wire* wire = description->mutable_wire();
+    wire->set_oid(column.wire->oid);
+    wire->set_bytes(column.wire->bytes);
+    wire->set_modifier(column.wire->modifier);
+    wire->set_send(column.wire->send);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "catalog/data_source.h"
 
+#include <algorithm>
+
 #include "catalog/sql/value_expression.h"
 #include "catalog/table_loader.h"
 
@@ -75,6 +77,10 @@ Result<std::vector<ColumnKey>> DataSource::DescribeKeys(std::string_view /*selec
 
 Status DataSource::Read(std::string_view select, RowReceiver* receiver) {
   return Execute(select, receiver, std::stop_token()).status();
+}
+
+bool IsIn(const std::vector<std::string>& names, const ColumnInfo& column) {
+  return std::find(names.begin(), names.end(), column.name) != names.end();
 }
 
 DataType ShownType(const ColumnInfo& column) {

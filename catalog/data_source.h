@@ -87,12 +87,17 @@ struct CopiedColumns {
   };
   std::vector<size_t> columns;  // indices of the dataset's columns
   Purpose purpose = Purpose::kShow;
+  // Those (names) that come as kBytes, in the binary form in which PostgreSQL sends them
+  // (ColumnInfo::Wire).
+  std::vector<std::string> binary = {};
 };
+bool IsIn(const std::vector<std::string>& names, const ColumnInfo& column);
 
 struct DatasetOptions {
   int64_t rows_per_shard = 10'000;
   // The purpose for which readers will ask for CopiedColumns; nullopt: they will not.
   std::optional<CopiedColumns::Purpose> copies = std::nullopt;
+  std::vector<std::string> binary_copies = {};  // CopiedColumns::binary
   size_t readers = 2;  // that may read it at once, other reads meanwhile included
   bool many_processes =
       false;  // other processes will read it: stage it if a snapshot cannot be shared

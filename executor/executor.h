@@ -27,6 +27,9 @@ class Cluster;
 class ResultSink {
  public:
   virtual ~ResultSink() = default;
+  // The columns that are to come as kBytes, in the binary form in which PostgreSQL sends them
+  // (ColumnInfo::Wire); of those that a SELECT passes through, before their Header.
+  virtual std::vector<bool> InBinary(const Schema& /*schema*/) { return {}; }
   virtual Status Header(const Schema& schema) = 0;  // before rows, once per row set
   virtual Status Rows(const RowBatch& batch) = 0;
   virtual void Notice(const std::string& message) = 0;  // one line for a person

@@ -53,23 +53,43 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
     ColumnInfo& column = schema.columns.emplace_back();
     column.name = PQfname(described.get(), i);
     column.type = TypeOfOid(PQftype(described.get(), i));
+    column.wire = {PQftype(described.get(), i), static_cast<int16_t>(PQfsize(described.get(), i)),
+                   PQfmod(described.get(), i), ""};
     names += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
                          PQfmod(described.get(), i));
   }
   ASSIGN_OR_RETURN(
       const PostgresResult types,
       connection.Ask(fmt::format(
-          "SELECT pg_catalog.format_type(t::pg_catalog.oid, m) FROM (VALUES {}) AS v(i, t, m)"
-          " ORDER BY i",
+          "SELECT pg_catalog.format_type(v.t::pg_catalog.oid, v.m),"
+          " pg_catalog.quote_ident(n.nspname) OPERATOR(pg_catalog.||) '.'"
+          " OPERATOR(pg_catalog.||) pg_catalog.quote_ident(p.proname)"
+          " FROM (VALUES {}) AS v(i, t, m)"
+          " LEFT JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) v.t::pg_catalog.oid"
+          " LEFT JOIN pg_catalog.pg_proc AS p"
+          " ON p.oid OPERATOR(pg_catalog.=) y.typsend::pg_catalog.oid"
+          " LEFT JOIN pg_catalog.pg_namespace AS n"
+          " ON n.oid OPERATOR(pg_catalog.=) p.pronamespace"
+          " ORDER BY v.i",
           names)));
   for (int i = 0; i < count; ++i) {
     ColumnInfo& column = schema.columns[static_cast<size_t>(i)];
     column.database_type = PostgresText(types.get(), i, 0);
+    column.wire->send = PostgresText(types.get(), i, 1);
     if (IsNumberShownAsText(column.database_type)) {
       column.type = DataType::kDouble;
     }
   }
   return schema;
+}
+
+std::string BinaryForm(std::string_view name, const ColumnInfo& column) {
+  // A refcursor is sent by text's function, which takes no other type.
+  const bool as_text = column.wire->send == "pg_catalog.textsend";
+  return fmt::format(
+      "pg_catalog.chr(92) OPERATOR(pg_catalog.||) 'x' OPERATOR(pg_catalog.||)"
+      " pg_catalog.encode({}({}{}), 'hex')",
+      column.wire->send, name, as_text ? "::pg_catalog.text" : "");
 }
 
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,10 @@ class PostgresConnection;
 
 // The columns of a SELECT, without running it.
 Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
+// An expression for the binary form in which the server sends the column, as hexadecimal text in
+// which the column is decoded as bytes whatever the session's bytea_output is. `name`: the column's
+// in the statement.
+std::string BinaryForm(std::string_view name, const ColumnInfo& column);
 // Whether the columns are keys of their tables.
 Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
                                             std::string_view select);

@@ -103,14 +103,16 @@ std::string PostgresDatabase::through_session() {
 }
 
 Result<std::shared_ptr<const SpooledSelect>> PostgresDatabase::Spooled(
-    std::string_view select, std::optional<CopiedColumns::Purpose> copies) {
+    std::string_view select, const DatasetOptions& options) {
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
   const auto known = spools_.find(trimmed);
-  if (known != spools_.end() && (!copies.has_value() || known->second->copies == copies)) {
+  if (known != spools_.end() &&
+      (!options.copies.has_value() || (known->second->copies == options.copies &&
+                                       known->second->binary_copies == options.binary_copies))) {
     return known->second;
   }
   ASSIGN_OR_RETURN(const PostgresPool::Lease session, TakeBorrowed());
-  ASSIGN_OR_RETURN(auto spooled, SpoolPostgresSelect(*session, trimmed, copies));
+  ASSIGN_OR_RETURN(auto spooled, SpoolPostgresSelect(*session, trimmed, options));
   spools_[trimmed] = spooled;
   return spooled;
 }

@@ -75,9 +75,9 @@ class PostgresDatabase {
   // Of ReadFewThroughSession; nullopt: it was not called.
   std::optional<int64_t> few_rows();
   // The rows of a select that goes through the session, read once for the whole statement.
-  // `copies`: with their CopiedColumns.
+  // With the copies that the options ask for.
   Result<std::shared_ptr<const SpooledSelect>> Spooled(
-      std::string_view select, std::optional<CopiedColumns::Purpose> copies);
+      std::string_view select, const DatasetOptions& options);
 
   // The same for a dataset, which may have been opened by another process.
   Result<PostgresPool::Lease> TakeFor(const DatasetSpec& spec);

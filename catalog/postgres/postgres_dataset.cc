@@ -90,7 +90,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
         fmt::format("rows_per_shard is {}; expected at least 1", options.rows_per_shard));
   }
   if (!database.through_session().empty()) {
-    ASSIGN_OR_RETURN(auto spooled, database.Spooled(select, options.copies));
+    ASSIGN_OR_RETURN(auto spooled, database.Spooled(select, options));
     return MakeSpooledDataset(std::move(spooled), database.url(), options);
   }
   DatasetSpec spec;

@@ -280,16 +280,20 @@ class PostgresShardReader final : public ShardReader {
       }
       const auto twin = std::find(columns.begin(), columns.end(), all[i]);
       const auto at = static_cast<size_t>(twin - columns.begin());
-      const bool shared = twin != columns.end() && !taken[at] && HasOneText(column, read.copied);
-      column.type = read.copied ? DataType::kText : ShownType(column);
+      const bool binary = IsIn(copied.binary, column);
+      const bool shared =
+          !binary && twin != columns.end() && !taken[at] && HasOneText(column, read.copied);
+      column.type = binary ? DataType::kBytes : read.copied ? DataType::kText : ShownType(column);
       if (shared) {
         taken[at] = true;
         read.stream.sources.push_back(at);
         continue;
       }
       read.stream.sources.push_back(sent++);
-      *list += fmt::format("{}c{}{}", list->empty() ? "" : ", ", all[i],
-                           read.copied ? CastForCopy(column.database_type) : "");
+      const std::string name = fmt::format("c{}", all[i]);
+      *list +=
+          fmt::format("{}{}{}", list->empty() ? "" : ", ", binary ? BinaryForm(name, column) : name,
+                      read.copied ? CastForCopy(column.database_type) : "");
     }
     return read;
   }

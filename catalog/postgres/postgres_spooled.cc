@@ -21,12 +21,12 @@ namespace {
 constexpr size_t kBlockRows = 1'000;
 
 // The columns of the file: those of the select, decoded, and then, if they will be copied, all of
-// them as text.
-Schema FileSchema(const Schema& schema, bool copies) {
+// them as text, or in binary form, which the file need not know.
+Schema FileSchema(const Schema& schema, bool copies, const std::vector<std::string>& binary = {}) {
   Schema file = schema;
   for (size_t i = 0; copies && i < schema.columns.size(); ++i) {
     ColumnInfo column = schema.columns[i];
-    column.type = DataType::kText;
+    column.type = IsIn(binary, column) ? DataType::kBytes : DataType::kText;
     file.columns.push_back(std::move(column));
   }
   return file;
@@ -34,10 +34,10 @@ Schema FileSchema(const Schema& schema, bool copies) {
 
 // Decodes from the database's text; a number keeps its text, too.
 void Decode(DataType type, size_t rows, RowBatch::Column* column) {
-  if (type == DataType::kText) {
+  column->type = type;
+  if (type == DataType::kText || type == DataType::kBytes) {
     return;
   }
-  column->type = type;
   column->int64s.resize(rows);
   column->doubles.resize(rows);
   for (size_t row = 0; row < rows; ++row) {
@@ -87,8 +87,10 @@ class SpooledReader final : public ShardReader {
       const DataType type = ShownType(schema_.columns[column]);
       const bool as_number =
           type == DataType::kBool || type == DataType::kInt64 || type == DataType::kDouble;
-      shown.push_back(
-          copied.purpose == CopiedColumns::Purpose::kShow && as_number ? type : DataType::kText);
+      shown.push_back(IsIn(copied.binary, schema_.columns[column]) ? DataType::kBytes
+                      : copied.purpose == CopiedColumns::Purpose::kShow && as_number
+                          ? type
+                          : DataType::kText);
     }
     ASSIGN_OR_RETURN(auto rows, ReadRanges(RangesOf(shard), [this, all = std::move(all)](
                                                                 int64_t begin, int64_t end) {
@@ -136,8 +138,11 @@ Status ReadInto(PostgresConnection& session, std::string_view select, const Spoo
   std::string list = ValuesOf(all, spooled.schema);
   for (size_t i = 0; spooled.copies.has_value() && i < columns; ++i) {
     const bool written = spooled.copies == CopiedColumns::Purpose::kWrite;
-    list += fmt::format(", s.c{}{}", i,
-                        written ? CastForCopy(spooled.schema.columns[i].database_type) : "");
+    const ColumnInfo& column = spooled.schema.columns[i];
+    const std::string name = fmt::format("s.c{}", i);
+    list +=
+        fmt::format(", {}{}", IsIn(spooled.binary_copies, column) ? BinaryForm(name, column) : name,
+                    written ? CastForCopy(column.database_type) : "");
   }
   ASSIGN_OR_RETURN(const auto rows,
                    OpenPostgresStream(session,
@@ -154,13 +159,16 @@ Status ReadInto(PostgresConnection& session, std::string_view select, const Spoo
 
 }  // namespace
 
-Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(
-    PostgresConnection& session, std::string_view select,
-    std::optional<CopiedColumns::Purpose> copies) {
+Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(PostgresConnection& session,
+                                                                 std::string_view select,
+                                                                 const DatasetOptions& options) {
   auto spooled = std::make_shared<SpooledSelect>();
-  spooled->copies = copies;
+  spooled->copies = options.copies;
+  spooled->binary_copies = options.binary_copies;
   ASSIGN_OR_RETURN(spooled->schema, DescribePostgresSelect(session, select));
-  ASSIGN_OR_RETURN(spooled->spool, Spool::Create(FileSchema(spooled->schema, copies.has_value())));
+  ASSIGN_OR_RETURN(spooled->spool,
+                   Spool::Create(FileSchema(spooled->schema, options.copies.has_value(),
+                                            options.binary_copies)));
   const Status read = ReadInto(session, select, *spooled, spooled->spool.get());
   session.Rollback();
   RETURN_IF_ERROR(read);

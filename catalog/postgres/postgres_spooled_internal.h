@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "catalog/data_source.h"
 #include "catalog/spool/spool.h"
@@ -18,6 +19,7 @@ class PostgresDatabase;
 struct SpooledSelect {
   Schema schema;
   std::optional<CopiedColumns::Purpose> copies;
+  std::vector<std::string> binary_copies;
   std::unique_ptr<Spool> spool;
 };
 
@@ -30,10 +32,10 @@ Result<std::string> ReasonToReadThroughSession(PostgresConnection& session, std:
 // The planner's estimate; nullopt: it refuses the select, and Describe reports the error.
 Result<std::optional<int64_t>> EstimateRows(PostgresConnection& session, std::string_view select);
 
-// Reads all rows of the select.
-Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(
-    PostgresConnection& session, std::string_view select,
-    std::optional<CopiedColumns::Purpose> copies);
+// Reads all rows of the select, with the copies that the options ask for.
+Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(PostgresConnection& session,
+                                                                 std::string_view select,
+                                                                 const DatasetOptions& options);
 
 Result<SelectStatistics> SpooledStatistics(const SpooledSelect& select, const Schema& schema,
                                            const StatisticsOptions& options);

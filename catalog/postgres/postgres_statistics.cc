@@ -145,7 +145,7 @@ Result<SelectStatistics> PostgresStatistics(PostgresDatabase& database, std::str
                                             const Schema& schema,
                                             const StatisticsOptions& options) {
   if (!database.through_session().empty()) {
-    ASSIGN_OR_RETURN(const auto spooled, database.Spooled(select, std::nullopt));
+    ASSIGN_OR_RETURN(const auto spooled, database.Spooled(select, DatasetOptions()));
     return SpooledStatistics(*spooled, schema, options);
   }
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());

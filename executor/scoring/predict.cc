@@ -43,14 +43,36 @@ Schema OutputColumns(const plan::PredictPlan& plan) {
 
 namespace {
 
+// The name in the select of a column that is passed through.
+const std::string& SelectedName(const plan::PredictPlan& plan, size_t column) {
+  return column == planner::ColumnsBeforePrediction(plan)
+             ? plan.actual()
+             : plan.pass_through(static_cast<int>(column)).name();
+}
+
+// The columns that the client wants in binary form, by their names in the select.
+std::vector<std::string> BinaryColumns(const plan::PredictPlan& plan, const Schema& output,
+                                       ResultSink& sink) {
+  const size_t before = planner::ColumnsBeforePrediction(plan);
+  const size_t predicted = planner::PredictedColumns(plan).size();
+  const std::vector<bool> wanted = sink.InBinary(output);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] && (i < before || i >= before + predicted)) {
+      names.push_back(SelectedName(plan, i < before ? i : i - predicted));
+    }
+  }
+  return names;
+}
+
 // The columns that are passed through.
-Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::PredictPlan& plan) {
+Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::PredictPlan& plan,
+                                          const catalog::DatasetOptions& options) {
   catalog::CopiedColumns copied;
-  copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
-                                    : catalog::CopiedColumns::Purpose::kShow;
+  copied.purpose = *options.copies;
+  copied.binary = options.binary_copies;
   for (const catalog::ColumnDescription& description : plan.pass_through()) {
-    const bool truth = copied.columns.size() == planner::ColumnsBeforePrediction(plan);
-    const std::string& name = truth ? plan.actual() : description.name();
+    const std::string& name = SelectedName(plan, copied.columns.size());
     ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(scan.schema(), name));
     copied.columns.push_back(column);
     if (scan.schema().columns[column].type != static_cast<DataType>(description.type())) {
@@ -94,14 +116,15 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
                                                    : DecisionThreshold(trained, version)));
   const Schema output = OutputColumns(plan);
   // Open it before there is a writer: the session's own connection does one thing at a time.
-  ASSIGN_OR_RETURN(
-      const auto scan,
-      DatasetScan::Open(context.source, plan.select(),
-                        {.rows_per_shard = plan.rows_per_shard(),
-                         .copies = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
-                                                    : catalog::CopiedColumns::Purpose::kShow,
-                         .readers = MostPredictWorkers()}));
-  ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
+  const catalog::DatasetOptions options = {
+      .rows_per_shard = plan.rows_per_shard(),
+      .copies = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
+                                 : catalog::CopiedColumns::Purpose::kShow,
+      .binary_copies =
+          plan.has_table() ? std::vector<std::string>() : BinaryColumns(plan, output, sink),
+      .readers = MostPredictWorkers()};
+  ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(), options));
+  ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan, options));
   const PredictedRows made = {copied, predictions, planner::ColumnsBeforePrediction(plan), output};
   if (job == nullptr) {
     RETURN_IF_ERROR(sink.Header(output));

@@ -106,6 +106,9 @@ uint32_t OidOfDataType(DataType type) {
 }  // namespace
 
 ColumnType ColumnTypeOf(const ColumnInfo& column, catalog::Dialect dialect) {
+  if (column.wire.has_value()) {
+    return {column.wire->oid, column.wire->bytes, column.wire->modifier};
+  }
   std::string name = dialect == catalog::Dialect::kPostgres ? column.database_type : "";
   const bool array = name.ends_with("[]");
   if (array) {

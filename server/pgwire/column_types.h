@@ -45,9 +45,9 @@ struct ColumnType {
   int32_t modifier = -1;  // as pg_attribute.atttypmod
 };
 
-// The type of a result's column: PostgreSQL's own if database_type names a built-in one, else that
-// of its DataType; a user-defined type is text. SQLite's declarations do not determine the cells'
-// types, so there only the DataType counts.
+// The type of a result's column: as PostgreSQL sends it, if it is from a SELECT there; else the
+// built-in one that database_type names, or that of its DataType. SQLite's declarations do not
+// determine the cells' types, so there only the DataType counts.
 ColumnType ColumnTypeOf(const ColumnInfo& column, catalog::Dialect dialect);
 
 struct BuiltInType {

@@ -59,6 +59,7 @@ Result<std::string> KeptRows::Take(std::string_view messages) {
 Status KeptRows::TakeColumns(std::string_view body) {
   BodyReader reader(body);
   columns_.clear();
+  others_.clear();
   for (uint16_t left = reader.Uint16(); left > 0 && reader.ok(); --left) {
     Column column;
     column.name = catalog::QuoteName(reader.String());
@@ -70,8 +71,12 @@ Status KeptRows::TakeColumns(std::string_view body) {
                   : known == nullptr                      ? "text"
                                                           : std::string(known->name);
     reader.Uint16();  // size
-    reader.Uint32();  // modifier
+    const auto modifier = static_cast<int32_t>(reader.Uint32());
     reader.Uint16();  // format
+    if (known == nullptr && FindElementType(oid) == nullptr) {
+      others_ += fmt::format("{}({}, {}::pg_catalog.oid, {})", others_.empty() ? "" : ", ",
+                             columns_.size() + 1, oid, modifier);
+    }
     columns_.push_back(std::move(column));
   }
   return reader.at_end() ? OkStatus() : Broken();
@@ -114,6 +119,17 @@ std::string KeptRows::Table() const {
                      dialect_ == catalog::Dialect::kPostgres ? "pg_temp" : "temp", number_);
 }
 
+// Gives columns the types whose names only the server knows; a pseudo-type is none of a column's.
+std::string KeptRows::OwnTypes() const {
+  return fmt::format(
+      "BEGIN EXECUTE (SELECT coalesce('ALTER TABLE {} ' OPERATOR(pg_catalog.||)"
+      " pg_catalog.string_agg(pg_catalog.format('ALTER c%s TYPE %s USING NULL', v.i,"
+      " pg_catalog.format_type(v.t, v.m)), ', '), 'SELECT') FROM (VALUES {}) AS v(i, t, m)"
+      " JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) v.t"
+      " WHERE y.typtype OPERATOR(pg_catalog.<>) 'p'); END",
+      Table(), others_);
+}
+
 std::vector<std::string> KeptRows::Statements() const {
   std::vector<std::string> statements;
   std::string columns;
@@ -124,6 +140,9 @@ std::vector<std::string> KeptRows::Statements() const {
   if (dialect_ == catalog::Dialect::kPostgres) {
     statements.push_back(
         fmt::format("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DROP", name, columns));
+    if (!others_.empty()) {
+      statements.push_back("DO " + catalog::QuoteText(OwnTypes(), dialect_));
+    }
   } else {  // there a table outlives its transaction, so drop the previous one now
     if (number_ > 1) {
       statements.push_back(fmt::format("DROP TABLE IF EXISTS temp.sluice_rows_{}", number_ - 1));

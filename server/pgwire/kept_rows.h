@@ -36,10 +36,12 @@ class KeptRows {
   Status TakeColumns(std::string_view body);
   Status TakeRow(std::string_view body);
   std::string Table() const;
+  std::string OwnTypes() const;
 
   int number_;
   catalog::Dialect dialect_;
   std::vector<Column> columns_;
+  std::string others_;  // VALUES of columns whose types have no names here: number, OID, modifier
   std::vector<std::string> values_;  // "(...), (...)", lists of limited size
   size_t bytes_ = 0;
 };

@@ -60,8 +60,8 @@ bool AppendBinaryCell(const RowBatch::Column& column, size_t row, const ColumnTy
   } else if (cell == DataType::kDouble && type.oid == kFloat8Oid) {
     AppendInt64(std::bit_cast<int64_t>(column.doubles[row]), out);
     return true;
-  } else if (cell == DataType::kBytes && type.oid == kByteaOid) {
-    *out += column.texts[row];
+  } else if (cell == DataType::kBytes && (type.oid == kByteaOid || !HasBinaryForm(type.oid))) {
+    *out += column.texts[row];  // of another type: as the server made it
     return true;
   }
   return false;
@@ -82,7 +82,9 @@ Status AppendValue(const RowBatch::Column& column, size_t row, const ColumnType&
     text = made;
   }
   if (binary) {
-    return AppendBinary(type.oid, text, out);
+    return HasBinaryForm(type.oid)
+               ? AppendBinary(type.oid, text, out)
+               : Internal(fmt::format("type {} was not read in binary form", type.oid));
   }
   *out += text;
   return OkStatus();
@@ -90,17 +92,13 @@ Status AppendValue(const RowBatch::Column& column, size_t row, const ColumnType&
 
 }  // namespace
 
-Status CheckBinaryForm(const ColumnType& type, std::string_view column) {
+Status CheckBinaryForm(const ColumnType& type, const ColumnInfo& column) {
   if (HasBinaryForm(type.oid)) {
     return OkStatus();
   }
-  const BuiltInType* known = FindBuiltInType(type.oid);
-  if (known == nullptr) {
-    known = FindElementType(type.oid);
-  }
   return Unimplemented(fmt::format("column \"{}\" cannot be sent in binary: that form of type {} "
                                    "is not built",
-                                   column, known != nullptr ? known->name : "text"))
+                                   column.name, column.database_type))
       .Hint("ask for the column as text: in the select, column::text");
 }
 

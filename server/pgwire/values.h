@@ -13,7 +13,7 @@ namespace sluice::server::pgwire {
 
 // 0A000, with what would be right: binary was asked for, but the type's binary form is not known
 // here.
-Status CheckBinaryForm(const ColumnType& type, std::string_view column);
+Status CheckBinaryForm(const ColumnType& type, const ColumnInfo& column);
 
 // Appends one field: its length and its value, in text or binary. The batch holds a statement's
 // rows in display form (a date, a numeric or an array is the database's text). 22P03: the cell has

@@ -13,6 +13,11 @@ namespace {
 // Rows are sent in chunks of this many bytes.
 constexpr size_t kChunkBytes = size_t{64} << 10;
 
+// Whether the column's binary form is made by the server, since it is not known here.
+bool IsSentByServer(const ColumnInfo& column) {
+  return column.wire.has_value() && !column.wire->send.empty() && !HasBinaryForm(column.wire->oid);
+}
+
 Status ClientGone() {
   return Cancelled("the client is gone");
 }
@@ -33,8 +38,8 @@ Result<std::vector<WireColumn>> WireColumns(const Schema& schema,
     column.name = schema.columns[i].name;
     column.type = ColumnTypeOf(schema.columns[i], catalog::Dialect::kPostgres);
     column.format = formats.empty() ? uint16_t{0} : formats[formats.size() == 1 ? 0 : i];
-    if (column.format == 1) {
-      RETURN_IF_ERROR(CheckBinaryForm(column.type, column.name));
+    if (column.format == 1 && !IsSentByServer(schema.columns[i])) {
+      RETURN_IF_ERROR(CheckBinaryForm(column.type, schema.columns[i]));
     }
     columns.push_back(std::move(column));
   }
@@ -50,8 +55,22 @@ Status WireSink::Send(std::string bytes) {
   return bytes.empty() || line_->Send(std::move(bytes)) ? OkStatus() : ClientGone();
 }
 
+std::vector<bool> WireSink::InBinary(const Schema& schema) {
+  const Result<std::vector<WireColumn>> columns = WireColumns(schema, options_.result_formats);
+  std::vector<bool> binary;
+  for (size_t i = 0; columns.ok() && i < columns->size(); ++i) {
+    binary.push_back((*columns)[i].format == 1 && IsSentByServer(schema.columns[i]));
+  }
+  return binary;
+}
+
 Status WireSink::Header(const Schema& schema) {
   ASSIGN_OR_RETURN(columns_, WireColumns(schema, options_.result_formats));
+  for (size_t i = 0; options_.encoding.has_value() && i < columns_.size(); ++i) {
+    if (columns_[i].format == 1) {  // the server's form is in UTF-8
+      RETURN_IF_ERROR(CheckBinaryForm(columns_[i].type, schema.columns[i]));
+    }
+  }
   rows_ = 0;
   std::string bytes;
   if (options_.describe_rows) {

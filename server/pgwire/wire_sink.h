@@ -27,6 +27,7 @@ class WireSink final : public executor::ResultSink {
   // unless `quiet`.
   void TellProgress(std::optional<std::chrono::milliseconds> every, bool quiet);
 
+  std::vector<bool> InBinary(const Schema& schema) override;
   Status Header(const Schema& schema) override;
   Status Rows(const RowBatch& batch) override;
   void Notice(const std::string& message) override;

@@ -27,7 +27,7 @@ class FieldCollector final : public catalog::RowReceiver {
   Status Header(const Schema& header) override {
     for (const ColumnInfo& column : header.columns) {
       types.push_back(ColumnTypeOf(column, Dialect::kPostgres));
-      RETURN_IF_ERROR(binary_ ? CheckBinaryForm(types.back(), column.name) : OkStatus());
+      RETURN_IF_ERROR(binary_ ? CheckBinaryForm(types.back(), column) : OkStatus());
     }
     return OkStatus();
   }
