@@ -43,6 +43,24 @@ Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& 
   return OkStatus();
 }
 
+// What else of each row the model's metrics are made of.
+Status RequireRoles(const models::FeaturePlan& features, const BoundSelect& select) {
+  Status errors;
+  const std::string& weight = features.weight_column();
+  if (!weight.empty() && !select.columns.Find(weight)) {
+    errors.Add(select.columns.Missing(weight, select.span)
+                   .Hint(fmt::format("the model was trained with it as the weight: select it, or "
+                                     "1 AS {} to count each row alike",
+                                     QuoteIdentifier(weight))));
+  }
+  const std::string& group = features.group_column();
+  if (!group.empty() && !select.columns.Find(group)) {
+    errors.Add(select.columns.Missing(group, select.span)
+                   .Hint("the model orders the rows of each such group: select it"));
+  }
+  return errors;
+}
+
 // A confusion matrix needs classes; a table of thresholds needs two of them.
 Status ReadReport(const AttributeSet& attributes, const models::LabelPlan& label,
                   plan::EvaluatePlan* plan) {
@@ -94,6 +112,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
   if (select.ok() && model.ok()) {
     const models::FeaturePlan& features = model->plan.model().features();
     errors.Add(RequireInputs(features, *select, "evaluate"));
+    errors.Add(RequireRoles(features, *select));
     errors.Add(FindLabel(statement, *select, features.label(), plan->mutable_label()));
   }
   if (model.ok()) {

@@ -46,6 +46,7 @@ class TrainBinder {
   void BindValidation();
   void Derive();
   void DeriveFromBase();
+  Status CheckWeights();
   void BindExposure();
   void BindDecision();
   void WarnOfLeaks();
