@@ -251,6 +251,8 @@ class DataSource {
   virtual std::string Fold(std::string_view name) const = 0;
   // The most bytes of a name that the database keeps.
   virtual size_t most_name_bytes() const { return SIZE_MAX; }
+  // The most columns of a table.
+  virtual size_t most_columns() const { return SIZE_MAX; }
 
   // The columns of a SELECT, without running it. Errors carry the database's SQLSTATE and, where it
   // names a position, a span relative to `select`.

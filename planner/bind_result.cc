@@ -46,6 +46,14 @@ Status BindResultTable(const parser::Name& name, size_t parts, const AttributeSe
     return InvalidArgument("result.replace and result.append exclude each other")
         .At(attributes.SpanOf(kAppend));
   }
+  if (columns != nullptr && columns->columns.size() > source.most_columns()) {
+    return Status(Code::kResourceExhausted,
+                  fmt::format("the result has {} columns, and a table has at most {}",
+                              columns->columns.size(), source.most_columns()))
+        .SqlState("54011")
+        .At(name.span)
+        .Hint("WITH predict.keep=[...] names those selected columns that it is to have");
+  }
   ASSIGN_OR_RETURN(wanted.name, ReadTableName(name, parts, source));
   ASSIGN_OR_RETURN(const auto existing, source.ResolveTable(wanted.name));
   if (existing) {

@@ -295,6 +295,15 @@ class PostgresShardReader final : public ShardReader {
           fmt::format("{}{}{}", list->empty() ? "" : ", ", binary ? BinaryForm(name, column) : name,
                       read.copied ? CastForCopy(column.database_type) : "");
     }
+    constexpr size_t kMostSent = 1'664;  // MaxTupleAttributeNumber
+    if (sent > kMostSent) {
+      return Status(Code::kResourceExhausted,
+                    fmt::format("the statement reads {} columns as features and passes {} on: {} "
+                                "in all, of which PostgreSQL sends at most {}",
+                                columns.size(), copied.columns.size(), sent, kMostSent))
+          .SqlState("54011")
+          .Hint("WITH predict.keep=[...] names those that are passed on");
+    }
     return read;
   }
 

@@ -168,6 +168,7 @@ class PostgresSource final : public DataSource {
 
   std::string Fold(std::string_view name) const override { return LowerAscii(name); }
   size_t most_name_bytes() const override { return kMostPostgresNameBytes; }
+  size_t most_columns() const override { return 1'600; }  // MaxHeapAttributeNumber
 
   Result<Schema> Describe(std::string_view select) override {
     RETURN_IF_ERROR(CheckNothingOfSession(select));

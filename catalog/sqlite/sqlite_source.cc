@@ -97,6 +97,7 @@ class SqliteSource final : public DataSource {
   }
 
   std::string Fold(std::string_view name) const override { return std::string(name); }
+  size_t most_columns() const override { return 2'000; }  // SQLITE_MAX_COLUMN
 
   Result<Schema> Describe(std::string_view select) override {
     RETURN_IF_ERROR(CheckNothingOfSession(select));

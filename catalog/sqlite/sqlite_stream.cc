@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "catalog/column_description.h"
 #include "catalog/row_ranges_internal.h"
@@ -19,12 +21,13 @@ constexpr char kEndParameter[] = ":sluice_end";
 class SqliteRowStream final : public RowStream {
  public:
   SqliteRowStream(SqliteConnection& connection, SqliteStatement statement, Schema schema,
-                  size_t decoded, CopiedColumns::Purpose purpose, RowRanges ranges)
+                  size_t decoded, CopiedColumns::Purpose purpose, RowRanges ranges,
+                  std::vector<size_t> sources = {})
       : connection_(connection),
         statement_(std::move(statement)),
         ranges_(std::move(ranges)),
         schema_(std::move(schema)),
-        decoder_(schema_, decoded, purpose) {
+        decoder_(schema_, decoded, purpose, std::move(sources)) {
     if (!ranges_.empty()) {
       BindNextRange();
     }
@@ -102,18 +105,28 @@ class SqliteShardReader final : public ShardReader {
     std::vector<size_t> all = columns;
     all.insert(all.end(), copied.columns.begin(), copied.columns.end());
     ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, all));
+    // Each is read once: a statement of SQLite has at most 2,000 columns, as a table has.
+    std::vector<size_t> read, sources;
+    std::unordered_map<size_t, size_t> places;
+    for (const size_t column : all) {
+      const auto [place, added] = places.try_emplace(column, read.size());
+      if (added) {
+        read.push_back(column);
+      }
+      sources.push_back(place->second);
+    }
     for (size_t i = columns.size(); i < all.size(); ++i) {
       schema.columns[i].type = ShownType(schema.columns[i]);
     }
     const std::string sql = fmt::format(
         "WITH s({}) AS (\n{}\n) SELECT {} FROM s", NumberedColumns(schema_.columns.size()),
         WithBounds(spec_.shard_select(), kBeginParameter, kEndParameter),
-        all.empty() ? std::string("NULL") : ChosenColumns(all));
+        read.empty() ? std::string("NULL") : ChosenColumns(read));
     SqliteConnection& connection = snapshot_ != nullptr ? *leased_ : *owned_;
     ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
-    return std::unique_ptr<RowStream>(new SqliteRowStream(connection, std::move(statement),
-                                                          std::move(schema), columns.size(),
-                                                          copied.purpose, RangesOf(shard)));
+    return std::unique_ptr<RowStream>(
+        new SqliteRowStream(connection, std::move(statement), std::move(schema), columns.size(),
+                            copied.purpose, RangesOf(shard), std::move(sources)));
   }
 
  private:

@@ -201,16 +201,20 @@ void SqliteRowDecoder::Begin(RowBatch* batch, size_t capacity) {
 
 Status SqliteRowDecoder::Decode(sqlite3_stmt* statement, int64_t row_number, RowBatch* batch) {
   const size_t row = batch->rows;
+  const auto cell_of = [&](size_t column) {
+    const size_t source = sources_.empty() ? column : sources_[column];
+    return sqlite3_column_value(statement, static_cast<int>(source));
+  };
+  for (size_t i = decoded_; i < targets_.size(); ++i) {  // first: to convert a cell may change it
+    CopyCell(cell_of(i), i, row, batch);
+  }
   for (size_t i = 0; i < decoded_; ++i) {
     // sqlite3_column_int64 and the like look up the row for every call; the value itself stays
     // valid until the next step, because the connection belongs to this thread alone.
-    sqlite3_value* cell = sqlite3_column_value(statement, static_cast<int>(i));
+    sqlite3_value* cell = cell_of(i);
     if (!DecodeCell(cell, i, row, batch)) [[unlikely]] {
       RETURN_IF_ERROR(Convert(cell, i, row_number, batch));
     }
-  }
-  for (size_t i = decoded_; i < targets_.size(); ++i) {
-    CopyCell(sqlite3_column_value(statement, static_cast<int>(i)), i, row, batch);
   }
   ++batch->rows;
   return OkStatus();

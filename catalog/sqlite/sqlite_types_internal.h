@@ -37,11 +37,14 @@ class CellTypes {
 // batch's arena as offsets that FinishTexts turns into views. A cell that does not fit its column's
 // type is an error that names column, value and row (`row_number` counts from 1 in the shard).
 // Columns from `decoded` on are copied: every cell keeps its stored type.
+// `sources`: for each column, that of the statement, of which one may be both decoded and copied;
+// empty: the same.
 class SqliteRowDecoder {
  public:
   SqliteRowDecoder(const Schema& schema, size_t decoded,
-                   CopiedColumns::Purpose purpose = CopiedColumns::Purpose::kShow)
-      : schema_(schema), decoded_(decoded), purpose_(purpose) {}
+                   CopiedColumns::Purpose purpose = CopiedColumns::Purpose::kShow,
+                   std::vector<size_t> sources = {})
+      : schema_(schema), decoded_(decoded), purpose_(purpose), sources_(std::move(sources)) {}
   void Begin(RowBatch* batch, size_t capacity);
   Status Decode(sqlite3_stmt* statement, int64_t row_number, RowBatch* batch);
   // The cells of a row, all of them copied.
@@ -74,6 +77,7 @@ class SqliteRowDecoder {
   const Schema& schema_;
   const size_t decoded_;
   const CopiedColumns::Purpose purpose_;
+  const std::vector<size_t> sources_;
   size_t used_ = 0;  // bytes of the arena
   std::vector<Target> targets_;
 };

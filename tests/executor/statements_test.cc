@@ -1,4 +1,5 @@
 // Train, predict, evaluate and report from SQL text to answer, in this process, on a SQLite file.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -144,15 +145,41 @@ TEST_F(StatementsTest, PredictToTheClientStreamsRowsWithProbabilities) {
           &sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_EQ(sink.rows.size(), 10U);
-  EXPECT_EQ(sink.schema.Names(),
-            (std::vector<std::string>{"id", "a", "color", "y", "probability", "probability_no",
-                                      "probability_yes"}));
+  EXPECT_EQ(sink.schema.Names(), (std::vector<std::string>{"id", "a", "color", "y", "probability",
+                                                           "probability_no", "probability_yes"}));
   for (const auto& row : sink.rows) {
     EXPECT_EQ(std::get<std::string>(row[3]) == "yes", std::get<double>(row[4]) >= 0.5);
     EXPECT_EQ(std::get<double>(row[4]), std::get<double>(row[6]));
     EXPECT_NEAR(std::get<double>(row[5]) + std::get<double>(row[6]), 1, 1e-9);
     EXPECT_TRUE(std::get<std::string>(row[3]) == "yes" || std::get<std::string>(row[3]) == "no");
   }
+}
+
+// SQLite's statements and tables have at most 2,000 columns.
+TEST_F(StatementsTest, AsManyColumnsArePassedOnAsAreRead) {
+  const auto columns = [](const std::string& prefix, int count) {
+    std::string list;
+    for (int c = 1; c <= count; ++c) {
+      list += fmt::format(", i * {0} % 13 AS {1}{0}", c, prefix);
+    }
+    return list;
+  };
+  Status status = Run(
+      "CREATE TABLE wide AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
+      "i < 40) SELECT i AS y" +
+      columns("c", 1'100) + " FROM n;" +
+      "SELECT * FROM wide TO TRAIN LinearRegressor WITH train.epoch=1 LABEL y INTO w;"
+      "SELECT * FROM wide TO PREDICT scored.y USING w;");
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(Count("SELECT count(*) FROM scored"), 40);
+  status =
+      Run("SELECT y, c1 FROM wide TO TRAIN LinearRegressor WITH train.epoch=1 LABEL y INTO w;"
+          "SELECT c.*" +
+          columns("d", 899) +
+          " FROM wide AS c, (SELECT 1 AS i) AS n TO PREDICT "
+          "scored.y USING w;");
+  EXPECT_EQ(status.sqlstate(), "54011") << status.ToString();
+  EXPECT_NE(status.ToString().find("the result has 2001 columns"), std::string::npos);
 }
 
 TEST_F(StatementsTest, UnseenValuesAndNullsAreScoredNotRefused) {
