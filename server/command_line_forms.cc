@@ -78,7 +78,7 @@ void AddTrain(CLI::App& app, CommandLine& line) {
 void AddOutputTable(CLI::App& app, OutputForm& form) {
   CLI::Option* replace = app.add_flag(
       "--replace", form.replace,
-      "the output may replace a table of other columns, or one that Sluice did not write");
+      "the output may replace a table that Sluice did not write, or that was altered since");
   app.add_flag("--append", form.append, "add the rows to the output's table")->excludes(replace);
 }
 

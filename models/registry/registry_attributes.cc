@@ -29,8 +29,8 @@ AttributeSpec OrNumber(AttributeSpec spec) {
 std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attributes) {
   attributes.push_back(
       Flag("result.replace", false,
-           "the result's table may replace one that Sluice did not write, or whose columns are "
-           "others"));
+           "the result's table may replace one that Sluice did not write, or that was altered "
+           "since"));
   attributes.push_back(
       Flag("result.append", false, "rows are added to the result's table, whose columns must fit"));
   return attributes;
