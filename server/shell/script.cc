@@ -49,7 +49,10 @@ bool IsShellCommand(std::string_view line) {
 std::optional<size_t> FindCommandAfterStatement(const StatementBuffer& before,
                                                 std::string_view line) {
   for (size_t at = line.find('\\'); at != std::string_view::npos; at = line.find('\\', at + 1)) {
-    if (!IsShellCommand(line.substr(at))) {
+    const size_t last = line.substr(0, at).find_last_not_of(" \t");
+    const bool follows_end =
+        last != std::string_view::npos && (line[last] == ';' || line[last] == '/');
+    if (!follows_end || !IsShellCommand(line.substr(at))) {
       continue;
     }
     StatementBuffer upto = before;
@@ -99,7 +102,7 @@ std::vector<ScriptPart> SplitAtCommands(std::string_view script) {
     std::string_view line = script.substr(at, end - at);
     const size_t next = std::min(end + 1, script.size());
     const std::optional<size_t> after = FindCommandAfterStatement(buffer, line);
-    if (after || (buffer.at_beginning() && IsShellCommand(line))) {
+    if (after || (IsShellCommand(line) && buffer.at_beginning())) {
       const size_t command = at + after.value_or(0);
       end_part(command);
       parts.push_back({command, end, true});

@@ -1,11 +1,28 @@
 #include "server/shell/statement_buffer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::server {
+namespace {
+
+// Whether there is a ';' that only blanks or a comment follow. What was typed is read again where
+// it may have ended, so a line of many, such as ('a;b'), has to be told from that.
+bool MayEndStatement(std::string_view line) {
+  for (size_t at = line.find(';'); at != std::string_view::npos; at = line.find(';', at + 1)) {
+    const size_t next = line.find_first_not_of(" \t\r", at + 1);
+    const std::string_view rest = line.substr(std::min(next, line.size()));
+    if (rest.empty() || rest.starts_with("--") || rest.starts_with("/*")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 void StatementBuffer::Add(std::string_view line) {
-  may_be_complete_ = line.find(';') != std::string_view::npos || complete();
+  may_be_complete_ = MayEndStatement(line) || complete();
   text_ += line;
   text_ += '\n';
   end_.reset();

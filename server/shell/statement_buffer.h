@@ -29,7 +29,7 @@ class StatementBuffer {
   parser::ScriptEnd end() const;
 
   std::string text_;
-  bool may_be_complete_ = false;  // a ';' was typed in the last line, or it was complete before
+  bool may_be_complete_ = false;  // the last line may end it, or it was complete before
   mutable bool begun_ = false;    // a statement has
   mutable std::optional<parser::ScriptEnd> end_ = parser::ScriptEnd::kBlank;
 };

@@ -63,5 +63,20 @@ TEST(StatementBuffer, BlanksAndCommentsAreNoStatement) {
   EXPECT_FALSE(buffer.complete());
 }
 
+TEST(StatementBuffer, OnlyCommentsFollowTheEnd) {
+  for (const char* const line : {"SELECT 1;", "SELECT 1; -- a; b", "SELECT 1; /* ; */  ",
+                                 "SELECT ';'; -- ';'", "SELECT 1;\t\r"}) {
+    StatementBuffer buffer;
+    buffer.Add(line);
+    EXPECT_TRUE(buffer.complete()) << line;
+  }
+  for (const char* const line :
+       {"SELECT 'a;b'", "SELECT 1; SELECT 2", "SELECT ';", "SELECT 1 -- ;"}) {
+    StatementBuffer buffer;
+    buffer.Add(line);
+    EXPECT_FALSE(buffer.complete()) << line;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::server
