@@ -41,6 +41,7 @@ void AddLoad(CLI::App& app, CommandLine& line) {
       "--no-header", [&line] { line.load.has_header = false; }, "the first line is a row");
   load->add_option("--separator", line.separator,
                    "one character, or tab (default: , ; tab or |, as in the first line)");
+  load->add_flag("--lossy", line.load.lossy, "load ? for each byte that is not UTF-8");
   load->add_option("--null", line.load.null_text, "text that means NULL, as an empty field does");
   load->callback([&line] {
     line.run = [&line] {

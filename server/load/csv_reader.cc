@@ -35,8 +35,8 @@ char FindSeparator(std::string_view text) {
 
 }  // namespace
 
-CsvReader::CsvReader(std::FILE* file, std::string name, char separator)
-    : file_(file), name_(std::move(name)), separator_(separator) {}
+CsvReader::CsvReader(std::FILE* file, std::string name, char separator, bool lossy)
+    : file_(file), name_(std::move(name)), separator_(separator), lossy_(lossy) {}
 
 Result<const std::vector<CsvField>*> CsvReader::Next() {
   if (!started_) {
@@ -55,6 +55,9 @@ Result<const std::vector<CsvField>*> CsvReader::Next() {
         fields_.size() == 1 && fields_.front().text.empty() && !fields_.front().quoted;
     if (empty_line && !keep_empty_lines_) {
       continue;
+    }
+    if (lossy_ && ReplaceBytes()) {
+      RETURN_IF_ERROR(Parse().status());  // the same record
     }
     RETURN_IF_ERROR(CheckBytes());
     return &fields_;
@@ -213,8 +216,25 @@ std::string CsvReader::HintOfEncoding() const {
     file += c == '\'' ? "'\\''" : std::string(1, c);
   }
   return characters >= broken
-             ? fmt::format("leave such bytes out: iconv -f UTF-8 -t UTF-8 -c {}' > utf8.csv", file)
-             : fmt::format("convert the file: iconv -f WINDOWS-1252 -t UTF-8 {}' > utf8.csv", file);
+             ? std::string("the rest of the file is UTF-8: --lossy loads ? for such a byte")
+             : fmt::format(
+                   "convert the file: iconv -f WINDOWS-1252 -t UTF-8 {}' > utf8.csv; or load ? "
+                   "for such a byte: --lossy",
+                   file);
+}
+
+bool CsvReader::ReplaceBytes() {
+  const int64_t before = bytes_replaced_;
+  for (size_t at = begin_; at < end_;) {
+    const size_t length =
+        CharacterLength(std::string_view(buffer_.data() + begin_, end_ - begin_), at - begin_);
+    if (length == 0 && buffer_[at] != '\0') {
+      buffer_[at] = '?';
+      ++bytes_replaced_;
+    }
+    at += std::max(length, size_t{1});
+  }
+  return bytes_replaced_ > before;
 }
 
 // Refuses bytes that no database could store.

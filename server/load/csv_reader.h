@@ -32,7 +32,8 @@ class CsvReader {
 
   // `name` is for messages. `separator` 0: whichever of , ; tab and | is most frequent in the first
   // line. The file outlives the reader and is read from its current position.
-  CsvReader(std::FILE* file, std::string name, char separator);
+  // `lossy`: reads '?' for each byte that is not UTF-8.
+  CsvReader(std::FILE* file, std::string name, char separator, bool lossy = false);
 
   // The next record; no fields at the end of the file. 22P04: malformed; the error names the place.
   Result<const std::vector<CsvField>*> Next();
@@ -47,6 +48,8 @@ class CsvReader {
   // Bytes of the file that have been consumed as records.
   int64_t bytes_read() const { return bytes_before_ + static_cast<int64_t>(end_); }
 
+  int64_t bytes_replaced() const { return bytes_replaced_; }
+
   // "people.csv:17:5: message", 22P04.
   Status ErrorAt(FilePlace place, std::string_view message) const;
 
@@ -57,12 +60,15 @@ class CsvReader {
   Result<Outcome> Parse();
   Status CheckBytes() const;
   std::string HintOfEncoding() const;
+  bool ReplaceBytes();
   FilePlace PlaceAt(size_t offset) const;
   void AddField(size_t begin, size_t end, bool quoted, size_t doubled);
 
   std::FILE* const file_;
   const std::string name_;
   char separator_;
+  const bool lossy_;
+  int64_t bytes_replaced_ = 0;
   bool keep_empty_lines_ = false;
   bool started_ = false;
   bool at_end_ = false;  // of the file: the buffer holds all that is left

@@ -80,7 +80,7 @@ void LoadFile::OpenReader(char separator) {
   if (begin_ >= 0) {
     std::fseek(file_.get(), begin_, SEEK_SET);
   }
-  reader_ = std::make_unique<CsvReader>(file_.get(), options_.file, separator);
+  reader_ = std::make_unique<CsvReader>(file_.get(), options_.file, separator, options_.lossy);
 }
 
 Status LoadFile::ReadHeader(const std::function<std::string(std::string_view)>& fold) {

@@ -40,6 +40,8 @@ class LoadFile {
   Status ErrorAt(const CsvField& field, std::string_view message) const {
     return reader_->ErrorAt(reader_->PlaceOf(field), message);
   }
+  // Since Rewind, by LoadOptions::lossy.
+  int64_t bytes_replaced() const { return reader_->bytes_replaced(); }
   // The share of the file that has been read since Rewind; 0: its size is not known.
   double ShareRead() const;
 

@@ -273,6 +273,9 @@ class TableLoad {
     for (const std::string& notice : target_.TakeNotices()) {
       sink_.Notice(notice);
     }
+    if (const int64_t bytes = file_.bytes_replaced(); bytes > 0) {
+      sink_.Notice(fmt::format("{} bytes that are no UTF-8 were loaded as ?", bytes));
+    }
     if (options_.append) {
       return;
     }

@@ -25,6 +25,7 @@ struct LoadOptions {
   bool append = false;  // the table exists already
   bool has_header = true;
   char separator = 0;  // 0: whichever of , ; tab and | is most frequent in the first line
+  bool lossy = false;  // bytes that are not UTF-8 become '?'
   std::optional<std::string> null_text = {};  // an unquoted field that means NULL, as "" does
 };
 

@@ -195,8 +195,10 @@ Outcome Import(ShellSession& session, std::string_view arguments) {
       load.append = true;
     } else if (word == "--no-header") {
       load.has_header = false;
+    } else if (word == "--lossy") {
+      load.lossy = true;
     } else if (word.starts_with("--")) {
-      return session.Fail(WrongArgument(".import", "--append and --no-header, not " + word)
+      return session.Fail(WrongArgument(".import", "--append, --no-header and --lossy, not " + word)
                               .Hint("sluice load --help lists more options, for the command line"));
     } else {
       names.push_back(word);

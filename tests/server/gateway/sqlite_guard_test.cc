@@ -32,7 +32,7 @@ TEST_F(SqliteGuardTest, WhatTheOtherDoorRefusesIsRefusedHere) {
   const std::string other = path_ + "-other.db";
   for (const std::string& sql : {
            "ATTACH '" + other + "' AS o",
-           "ATTACH DATABASE ':memory:' AS o",
+           std::string("ATTACH DATABASE ':memory:' AS o"),
            "VACUUM INTO '" + other + "'",
            std::string("PRAGMA writable_schema = 1"),
            std::string("PRAGMA journal_mode = OFF"),

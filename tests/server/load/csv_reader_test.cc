@@ -24,11 +24,12 @@ struct Table {
   char separator = 0;
 };
 
-Table Read(const std::string& text, char separator = ',', bool keep_empty_lines = false) {
+Table Read(const std::string& text, char separator = ',', bool keep_empty_lines = false,
+           bool lossy = false) {
   const std::unique_ptr<std::FILE, Close> file(std::tmpfile());
   std::fwrite(text.data(), 1, text.size(), file.get());
   std::rewind(file.get());
-  CsvReader reader(file.get(), "f.csv", separator);
+  CsvReader reader(file.get(), "f.csv", separator, lossy);
   if (keep_empty_lines) {
     reader.KeepEmptyLines();
   }
@@ -100,6 +101,12 @@ TEST(CsvReader, RecordsMayLieAnywhere) {
               ElementsAre(ElementsAre("a"), ElementsAre("'" + large)));
 }
 
+TEST(CsvReader, ReplacesBytesThatAreNoUtf8IfAsked) {
+  const Table table = Read("a,\"x\"\"\xE4\"\n\xC3\xA4,\xC3\n", ',', false, true);
+  EXPECT_EQ(table.error, "");
+  EXPECT_THAT(table.records, ElementsAre(ElementsAre("a", "'x\"?"), ElementsAre("\xC3\xA4", "?")));
+}
+
 TEST(CsvReader, TellsWhatIsWrongWithItsPlace) {
   EXPECT_THAT(Read("a,b\n1,\"x\n2,y\n").error,
               HasSubstr("f.csv:2:3: a quote begins here, and none ends it"));
@@ -108,10 +115,9 @@ TEST(CsvReader, TellsWhatIsWrongWithItsPlace) {
   EXPECT_THAT(Read("a,b\rc,d\r").error, HasSubstr("f.csv:1:4: a carriage return"));
   EXPECT_THAT(Read("a,\xC3\xA4,\xE4\n").error, HasSubstr("f.csv:1:5: the byte 0xe4 is no UTF-8"));
   // Where the rest is UTF-8, another encoding would break it.
-  EXPECT_THAT(Read("a,\xC3\xA4,\xE4\n").error,
-              HasSubstr("iconv -f UTF-8 -t UTF-8 -c 'f.csv' > utf8.csv"));
+  EXPECT_THAT(Read("a,\xC3\xA4,\xE4\n").error, HasSubstr("--lossy loads ?"));
   EXPECT_THAT(Read("a,\xE4\n").error,
-              HasSubstr("iconv -f WINDOWS-1252 -t UTF-8 'f.csv' > utf8.csv"));
+              HasSubstr("iconv -f WINDOWS-1252 -t UTF-8 'f.csv' > utf8.csv; or load ?"));
   EXPECT_THAT(Read(std::string("a\n1\0\n", 5)).error, HasSubstr("f.csv:2:2: a NUL byte"));
   EXPECT_THAT(Read("\xFF\xFE"
                    "a")
