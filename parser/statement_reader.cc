@@ -54,10 +54,10 @@ bool IsShowOfOurs(const Token& noun, const Token& next) {
 
 }  // namespace
 
-// SHOW MODELS and SET sluice.x = 1 are sentences of PostgreSQL's grammar, too: of parameters that
-// it does not have.
+// SHOW MODELS, SET sluice.x = 1 and RESET sluice.x are sentences of PostgreSQL's grammar, too: of
+// parameters that it does not have.
 bool StatementReader::HasGrammarOfSettings() const {
-  return head_[0].IsWord("SHOW") || head_[0].IsWord("SET");
+  return head_[0].IsWord("SHOW") || head_[0].IsWord("SET") || head_[0].IsWord("RESET");
 }
 
 // Whether head_ begins a statement of ours that contains no query.
