@@ -87,7 +87,7 @@ TEST(NumericTest, TextIsAnErrorThatNamesColumnAndValue) {
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("'age'"));
   EXPECT_THAT(status.message(), HasSubstr("'old'"));
-  EXPECT_THAT(status.diagnostics()[0].detail, HasSubstr("row 2"));
+  EXPECT_THAT(status.diagnostics()[0].detail, HasSubstr("WHERE age = 'old'"));
   EXPECT_THAT(status.diagnostics()[0].hint, HasSubstr("CATEGORY_HASH"));
 }
 

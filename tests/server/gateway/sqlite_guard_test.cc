@@ -52,9 +52,9 @@ TEST_F(SqliteGuardTest, WhatTheOtherDoorRefusesIsRefusedHere) {
 
 TEST_F(SqliteGuardTest, WhatIsTheUsersOwnGoesOn) {
   for (const char* const sql :
-       {"SELECT count(*) FROM sluice_models", "CREATE TABLE mine (a)",
-        "INSERT INTO mine VALUES (1)", "CREATE TEMP TABLE kept AS SELECT 1 AS a", "BEGIN",
-        "UPDATE mine SET a = 2", "COMMIT", "DROP TABLE kept", "VACUUM", "PRAGMA user_version = 7",
+       {"SELECT count(*) FROM sluice_models", "CREATE TABLE mine (a); INSERT INTO mine VALUES (1)",
+        "CREATE TEMP TABLE kept AS SELECT 1 AS a; DROP TABLE kept",
+        "BEGIN; UPDATE mine SET a = 2; COMMIT", "VACUUM", "PRAGMA user_version = 7",
         "SELECT a FROM t TO PREDICT scored.y USING m", "DROP MODEL m"}) {
     EXPECT_EQ(Run(sql), Status().ToString()) << sql;
   }
@@ -62,10 +62,10 @@ TEST_F(SqliteGuardTest, WhatIsTheUsersOwnGoesOn) {
 
 // A statement of ours has SQLite ask other questions in between.
 TEST_F(SqliteGuardTest, StatementsOfSluiceDoNotLiftTheGuard) {
-  Run("CREATE TEMP TABLE kept AS SELECT 1 AS a");
-  Run("SELECT a FROM t LIMIT 1 TO PREDICT USING m");
-  Run("SELECT last_insert_rowid() AS a TO PREDICT USING m");
-  EXPECT_THAT(Run("ATTACH ':memory:' AS o"), HasSubstr("42501: permission denied"));
+  EXPECT_THAT(
+      Run("CREATE TEMP TABLE kept AS SELECT 1 AS a; SELECT a FROM t TO PREDICT scored.y USING"
+          " m; ATTACH ':memory:' AS o"),
+      HasSubstr("42501: permission denied"));
 }
 
 }  // namespace
