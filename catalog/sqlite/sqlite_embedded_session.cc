@@ -227,6 +227,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   }
 
   Result<std::unique_ptr<EmbeddedStatement>> Prepare(std::string_view sql) override {
+    SeeNewTables();
     const bool names_catalog = NamesPgCatalog(sql);
     if (names_catalog) {
       const SqliteGuard::Open open(guard_);
@@ -246,6 +247,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     }
     if (!guard_.refusal().empty()) {
       return DatabaseError("42501", guard_.refusal());
+    }
+    if (transaction() == Transaction::kNone) {
+      RETURN_IF_ERROR(place_.Check());
     }
     const Status refused =
         AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
@@ -316,6 +320,17 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   void Interrupt() override { sqlite3_interrupt(connection_->handle()); }
 
  private:
+  // SQLite prepares a statement by the tables that the connection has seen last, and notices only
+  // when it runs that another connection has made one anew: too late for the columns that a client
+  // was told.
+  void SeeNewTables() {
+    if (transaction() == Transaction::kNone) {
+      const SqliteGuard::Open open(guard_);
+      // An error, such as a lock, is also that of the statement.
+      static_cast<void>(connection_->Run("SELECT NULL FROM sqlite_schema LIMIT 0"));
+    }
+  }
+
   const std::unique_ptr<SqliteConnection> connection_;
   SqliteGuard guard_;
   SqlitePlace place_;

@@ -136,10 +136,13 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
                        "and no other file");
     case SQLITE_DETACH:
       return Refuse("permission denied to detach a database");
-    case SQLITE_FUNCTION:
-      return LowerAscii(second) == "load_extension"
+    case SQLITE_FUNCTION: {
+      // fts3_tokenizer calls whatever is at an address that its caller gives.
+      const std::string function = LowerAscii(second);
+      return function == "load_extension" || function == "fts3_tokenizer"
                  ? Refuse("permission denied to load an extension")
                  : SQLITE_OK;
+    }
     case SQLITE_PRAGMA: {
       const std::string name = LowerAscii(first);
       const bool harmless =

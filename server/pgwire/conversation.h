@@ -26,6 +26,8 @@ struct OwnStatement {
   uint32_t max_rows = 0;       // 0: all; else the statement is suspended after so many
   // Encoding of the texts in its rows; nullopt: UTF-8.
   std::optional<ClientEncoding> encoding = std::nullopt;
+  // The columns that the client was told when it had the statement described; none: it was not.
+  std::vector<WireColumn> described = {};
 };
 
 // Connects a logged-in client with its back end: passes the database's messages from one to the
@@ -146,6 +148,7 @@ class Conversation {
     std::optional<Span> inside;           // the statement of ours in a cursor or COPY
     bool prepares = false;                // PREPARE itself, with the statement of ours inside
     bool in_database = false;             // one of that name computes its arguments there
+    std::vector<WireColumn> described;    // as OwnStatement has them
     std::string OwnText() const;          // the statement of ours
   };
   struct Portal {

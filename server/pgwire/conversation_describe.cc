@@ -71,9 +71,12 @@ void Conversation::ReplyDescription(const std::vector<WireColumn>& columns) {
     std::vector<uint32_t> types;
     if (prepared != statements_.end()) {
       types = prepared->second.types;
+      prepared->second.described = columns;
     }
     std::replace(types.begin(), types.end(), uint32_t{kUnspecifiedOid}, uint32_t{kTextOid});
     AppendParameterDescription(reply, types);
+  } else if (const auto portal = portals_.find(target->name); portal != portals_.end()) {
+    portal->second.statement.described = columns;
   }
   if (columns.empty()) {
     AppendMessage(reply, 'n', {});

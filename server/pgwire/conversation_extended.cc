@@ -192,6 +192,7 @@ void Conversation::BindOwn(const Step& step) {
   portal.prepares = prepared->second.prepares;
   portal.statement.text = bound->text;
   portal.statement.result_formats = message->result_formats;
+  portal.statement.described = prepared->second.described;
   portal.bound = *std::move(bound);
   portals_.insert_or_assign(std::string(message->portal), std::move(portal));
   std::string reply;

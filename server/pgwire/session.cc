@@ -212,6 +212,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
   options.result_formats = statement.result_formats;
   options.max_rows = statement.max_rows;
   options.encoding = statement.encoding;
+  options.described = statement.described;
   const auto sink = std::make_shared<WireSink>(line_, std::move(options));
   const auto ended = [weak, line = line_, post](const Status& status) {
     post([weak, line, status] {

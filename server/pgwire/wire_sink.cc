@@ -71,6 +71,14 @@ Status WireSink::Header(const Schema& schema) {
       RETURN_IF_ERROR(CheckBinaryForm(columns_[i].type, schema.columns[i]));
     }
   }
+  const auto same = [](const WireColumn& a, const WireColumn& b) {
+    return a.name == b.name && a.type.oid == b.type.oid;
+  };
+  if (!options_.described.empty() &&
+      !std::equal(columns_.begin(), columns_.end(), options_.described.begin(),
+                  options_.described.end(), same)) {  // drivers know PostgreSQL's own words
+    return Unimplemented("cached plan must not change result type");
+  }
   rows_ = 0;
   std::string bytes;
   if (options_.describe_rows) {

@@ -20,6 +20,8 @@ class WireSink final : public executor::ResultSink {
     std::vector<uint16_t> result_formats;                   // as Bind gives them
     uint32_t max_rows = 0;                                  // rows before it is suspended; 0: all
     std::optional<ClientEncoding> encoding = std::nullopt;  // of the texts in rows; nullopt: UTF-8
+    // What the client knows of the columns; none: nothing. 0A000: they have become others.
+    std::vector<WireColumn> described = {};
   };
   WireSink(std::shared_ptr<ClientLine> line, Options options);
 

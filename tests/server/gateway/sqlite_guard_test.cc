@@ -37,6 +37,7 @@ TEST_F(SqliteGuardTest, WhatTheOtherDoorRefusesIsRefusedHere) {
            std::string("PRAGMA writable_schema = 1"),
            std::string("PRAGMA journal_mode = OFF"),
            std::string("SELECT load_extension('x')"),
+           std::string("SELECT fts3_tokenizer('evil', x'4141414141414141')"),
            std::string("UPDATE sluice_models SET name = 'mine'"),
            std::string("INSERT INTO sluice_jobs (id) VALUES (1)"),
            std::string("DELETE FROM sluice_model_chunks"),

@@ -83,6 +83,22 @@ TEST_F(SqliteDoorTest, PsqlTrainsAndPredicts) {
       << output;
 }
 
+// Another connection makes the table anew, between two statements of the session.
+TEST_F(SqliteDoorTest, ATableThatIsMadeAnewShowsItsColumns) {
+  Start();
+  const std::string output =
+      Psql(
+          "SELECT x, y FROM points TO TRAIN LinearClassifier LABEL y INTO m;\n"
+          "SELECT x, x AS z FROM points WHERE x < 2 TO PREDICT again.y USING m;\n"
+          "SELECT * FROM again;\n"
+          "SELECT x, x AS z FROM points WHERE x < 2 TO PREDICT again.y WITH predict.keep=[x] USING"
+          " m;\nSELECT * FROM again;\n",
+          "-AtqF,")
+          .output;
+  EXPECT_NE(output.find("\n1,1,"), std::string::npos) << output;
+  EXPECT_EQ(output.find("ERROR"), std::string::npos) << output;
+}
+
 TEST_F(SqliteDoorTest, PsqlCopiesAndCancels) {
   Start();
   EXPECT_EQ(Psql(fmt::format("CREATE TABLE loaded (x REAL, y INTEGER);\n"

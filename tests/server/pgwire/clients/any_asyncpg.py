@@ -28,6 +28,13 @@ async def main():
     # The parameters of a statement of Sluice are texts, unless the client says what they are.
     rows = await c.fetch("SELECT x FROM points WHERE x <= $1 ORDER BY x TO PREDICT USING by_asyncpg", "3")
     assert [r["x"] for r in rows] == [1.0, 2.0, 3.0], rows
+    # Rows of other columns than were described would break the protocol.
+    try:
+        await c.fetch("SELECT x FROM points WHERE x <= 3 TO PREDICT WITH predict.extra_outputs=$1 USING by_asyncpg",
+                      "probability")
+        raise AssertionError("the value adds a column")
+    except asyncpg.exceptions.FeatureNotSupportedError as error:
+        assert "cached plan must not change result type" in str(error), error
 
     await c.execute("CREATE TABLE by_asyncpg_kinds (i BIGINT, f DOUBLE PRECISION, t TEXT, b BOOLEAN)")
     await c.executemany("INSERT INTO by_asyncpg_kinds VALUES ($1, $2, $3, $4)",
