@@ -12,8 +12,7 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
 }
 
 Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_view /*statement*/,
-                                    bool /*reads_once*/,
-                                    std::stop_token /*stop*/) {
+                                    bool /*reads_once*/, std::stop_token /*stop*/) {
   return Unimplemented("this database has no sessions that could be borrowed");
 }
 
@@ -22,8 +21,10 @@ Status RowReceiver::Copied(std::string_view /*text*/) {
 }
 
 Result<std::string> RowReceiver::NextToCopy() {
-  return Unimplemented("COPY FROM STDIN is not supported here")
-      .Hint("COPY FROM a file of the server, or INSERT");
+  return Unimplemented("COPY FROM STDIN has no rows to read here")
+      .Hint(
+          "in a shell without a gateway it is the last statement of its line, and its rows follow; "
+          "or COPY FROM a file of the server, or INSERT");
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfSession(
@@ -85,8 +86,8 @@ bool IsIn(const std::vector<std::string>& names, const ColumnInfo& column) {
 
 DataType ShownType(const ColumnInfo& column) {
   const bool numeric =
-      column.type == DataType::kDouble && (column.database_type.starts_with("numeric") ||
-                                           IsNumberShownAsText(column.database_type));
+      column.type == DataType::kDouble &&
+      (column.database_type.starts_with("numeric") || IsNumberShownAsText(column.database_type));
   return numeric || column.type == DataType::kTimestamp ? DataType::kText : column.type;
 }
 

@@ -82,7 +82,10 @@ void SqliteGuard::Begin(std::string_view sql) {
     const bool renamed = word(at - 2) == "rename" && word(at - 1) == "to";
     const bool referenced =
         word(at - 1) == "references" && tokens[at - 1].kind == SqlToken::Kind::kWord;
-    if ((trigger || renamed || referenced) && IsSluices(word(at))) {
+    // The tables behind a virtual one of the name "sluice" would be called sluice_content and so
+    // on.
+    const bool ours = IsSluices(word(at)) || (renamed && word(at) == "sluice");
+    if ((trigger || renamed || referenced) && ours) {
       made_ = word(at);
     }
   }

@@ -140,6 +140,7 @@ TEST_F(EmbeddedGuardTest, NoChangesOfSluicesTables) {
            "ALTER TABLE t RENAME TO \"SLUICE_jobs\"",
            "ALTER TABLE t RENAME TO 'sluice_jobs'",
            "ALTER TABLE \"a(;b\" RENAME TO [sluice_jobs]",
+           "ALTER TABLE t RENAME TO sluice",
            "ALTER/* ( */TABLE t RENAME--\nTO `sluice_jobs`",
            "CREATE/* ( */TRIGGER \"g(\" AFTER INSERT ON t BEGIN DELETE FROM 'sluice_models'; END",
            "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM sluice_models; END",
