@@ -28,8 +28,9 @@ TEST_F(OutlivingJobs, AnswerAtOnceAndAreAttachedTo) {
 }
 
 TEST_F(OutlivingJobs, AKilledGatewayCostsNoJob) {
+  constexpr int kLonger = 3 * kEpochs;  // the next gateway finds the job at work
   StartGateway();
-  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet(), kLonger)).exit_code, 0);
   ASSERT_TRUE(HasBegun(1));
   const pid_t process = ProcessOf(1);
   ASSERT_GT(process, 0);
@@ -38,20 +39,21 @@ TEST_F(OutlivingJobs, AKilledGatewayCostsNoJob) {
   EXPECT_TRUE(Lives(process));
   StartGateway();
   EXPECT_THAT(Ask("SHOW JOBS").output, HasSubstr("1,RUNNING,train,m,"));
-  ExpectWhole(1, "m");
+  ExpectWhole(1, "m", kLonger);
   EXPECT_EQ(Count(1, "master_lost"), 0);
   EXPECT_EQ(Count(1, "worker_lost"), 0);
   EXPECT_TRUE(Eventually([&] { return !Lives(process); }));
 }
 
 TEST_F(OutlivingJobs, AKilledGatewayCostsNoJobOfProcessesThatIsWaitedFor) {
+  constexpr int kLonger = 3 * kEpochs;  // the next gateway finds the job at work
   StartGateway();
-  BackgroundProcess client("exec " + Client(Long("m", Fleet())));
+  BackgroundProcess client("exec " + Client(Long("m", Fleet(), kLonger)));
   ASSERT_TRUE(HasBegun(1));
   kill(gateway_->pid(), SIGKILL);
   StartGateway();
   EXPECT_TRUE(StillRuns(1));
-  ExpectWhole(1, "m");
+  ExpectWhole(1, "m", kLonger);
 }
 
 TEST_F(OutlivingJobs, TheNextGatewayCountsTheirSlotsAndCancelsThem) {
