@@ -8,7 +8,7 @@ namespace sluice::catalog {
 
 std::string AdoptionScript(std::string_view role) {
   return fmt::format(
-      R"sql(-- Gives schema sluice, with the models and jobs in it, to a role. Run it as a superuser in that database.
+      R"sql(-- Gives schema sluice and its tables to a role; each model and job keeps its owner. Run it as a superuser in that database.
 \set ON_ERROR_STOP on
 BEGIN;
 SET LOCAL search_path = pg_catalog, pg_temp;
