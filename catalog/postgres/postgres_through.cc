@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/letter_case.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_session_internal.h"
 #include "catalog/postgres/postgres_spooled_internal.h"
@@ -17,12 +18,51 @@
 namespace sluice::catalog {
 namespace {
 
-// The tables in a plan, and the expressions that it computes.
+// The tables in a plan, and what its expressions call. A plan qualifies the names that the
+// session's search_path does not find.
 struct PlanText {
-  std::string temporary;  // a temporary table of the session; "": none
+  std::string temporary;            // a temporary table of the session; "": none
+  std::set<std::string> relations;  // schema.name
   std::set<std::string> functions;
   std::set<std::string> operators;
+  std::set<std::string> qualified;  // schema.name, of functions and operators
 };
+
+// "s"."f"( and OPERATOR(s.+).
+void AddQualified(std::string_view expression, PlanText* text) {
+  const std::vector<SqlToken> tokens = TokenizeSql(expression, Dialect::kPostgres);
+  const auto symbol = [&](size_t i, char c) {
+    return i < tokens.size() && tokens[i].kind == SqlToken::Kind::kSymbol &&
+           expression[tokens[i].begin] == c;
+  };
+  const auto is_name = [&](size_t i) {
+    return i < tokens.size() && (tokens[i].kind == SqlToken::Kind::kWord ||
+                                 tokens[i].kind == SqlToken::Kind::kQuotedName);
+  };
+  const auto name = [&](size_t i) {
+    const std::string_view token =
+        expression.substr(tokens[i].begin, tokens[i].end - tokens[i].begin);
+    return tokens[i].kind == SqlToken::Kind::kQuotedName
+               ? std::string(token.substr(1, token.size() - 2))
+               : LowerAscii(token);
+  };
+  for (size_t i = 0; i + 2 < tokens.size(); ++i) {
+    if (!is_name(i) || !symbol(i + 1, '.')) {
+      continue;
+    }
+    if (is_name(i + 2) && symbol(i + 3, '(')) {
+      text->qualified.insert(name(i) + "." + name(i + 2));
+    } else if (i >= 2 && symbol(i - 1, '(') && is_name(i - 2) && name(i - 2) == "operator") {
+      size_t end = i + 2;
+      while (end < tokens.size() && !symbol(end, ')')) {
+        ++end;
+      }
+      text->qualified.insert(name(i) + "." +
+                             std::string(expression.substr(
+                                 tokens[i + 2].begin, tokens[end - 1].end - tokens[i + 2].begin)));
+    }
+  }
+}
 
 void AddOperators(std::string_view expression, PlanText* text) {
   constexpr std::string_view kCharacters = "+-*/<>=~!@#%^&|`?";
@@ -49,6 +89,7 @@ void AddCalls(std::string_view expression, PlanText* text) {
     text->functions.insert(std::move(name));
   }
   AddOperators(expression, text);
+  AddQualified(expression, text);
 }
 
 void Walk(const rapidjson::Value& plan, PlanText* text) {
@@ -61,9 +102,12 @@ void Walk(const rapidjson::Value& plan, PlanText* text) {
   } else if (plan.IsObject()) {
     const auto schema = plan.FindMember("Schema");
     const auto relation = plan.FindMember("Relation Name");
-    if (schema != plan.MemberEnd() && relation != plan.MemberEnd() &&
-        std::string_view(schema->value.GetString()).starts_with("pg_temp")) {
-      text->temporary = relation->value.GetString();
+    if (schema != plan.MemberEnd() && relation != plan.MemberEnd()) {
+      const std::string in = schema->value.GetString();
+      text->relations.insert(in + "." + relation->value.GetString());
+      if (in.starts_with("pg_temp")) {
+        text->temporary = relation->value.GetString();
+      }
     }
     for (const auto& member : plan.GetObject()) {
       Walk(member.value, text);
@@ -99,64 +143,91 @@ bool IsClock(std::string_view name) {
   return std::find(kClocks.begin(), kClocks.end(), name) != kClocks.end();
 }
 
-std::string Names(const std::set<std::string>& names) {
+// As the text of an array.
+std::string Array(const std::set<std::string>& names) {
   std::string list;
   for (const std::string& name : names) {
-    list += (list.empty() ? "" : ", ") + QuoteText(name, Dialect::kPostgres);
+    list += list.empty() ? "\"" : ",\"";
+    for (const char c : name) {
+      list += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    }
+    list += '"';
   }
-  return fmt::format("ANY (ARRAY[{}]::pg_catalog.name[])", list);
+  return "{" + list + "}";
 }
 
+// What a select calls that is not the same in every session, of the names $1 (functions), $2
+// (operators) and $3 (both, qualified) in its plan, which reads the relations $4. A plan shows no
+// casts and no checks of domains: those count whose type is the session's own, a superuser's, or
+// that of a column. So nobody else's objects change how a select is read. 16384 is the first oid of
+// what users made.
+constexpr std::string_view kOwnFunction =
+    "WITH names AS (SELECT $1::pg_catalog.text[] AS functions, $2::pg_catalog.text[] AS operators,"
+    " $3::pg_catalog.text[] AS qualified, $4::pg_catalog.text[] AS relations),"
+    " called AS (SELECT p.* FROM names, pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n"
+    " ON n.oid OPERATOR(pg_catalog.=) p.pronamespace"
+    " WHERE p.proname::pg_catalog.text OPERATOR(pg_catalog.=) ANY (functions) AND"
+    " (pg_catalog.pg_function_is_visible(p.oid) OR n.nspname OPERATOR(pg_catalog.||) '.'"
+    " OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.=) ANY (qualified))),"
+    " used AS (SELECT o.* FROM names, pg_catalog.pg_operator AS o"
+    " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) o.oprnamespace"
+    " WHERE o.oprname::pg_catalog.text OPERATOR(pg_catalog.=) ANY (operators)"
+    " AND o.oid OPERATOR(pg_catalog.>=) 16384 AND"
+    " (pg_catalog.pg_operator_is_visible(o.oid) OR n.nspname OPERATOR(pg_catalog.||) '.'"
+    " OPERATOR(pg_catalog.||) o.oprname OPERATOR(pg_catalog.=) ANY (qualified))),"
+    " types AS (SELECT y.oid FROM pg_catalog.pg_type AS y JOIN pg_catalog.pg_roles AS r"
+    " ON r.oid OPERATOR(pg_catalog.=) y.typowner"
+    " WHERE (r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user)"
+    " UNION ALL SELECT a.atttypid FROM names, pg_catalog.pg_attribute AS a"
+    " JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) a.attrelid"
+    " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) t.relnamespace"
+    " WHERE n.nspname OPERATOR(pg_catalog.||) '.' OPERATOR(pg_catalog.||) t.relname"
+    " OPERATOR(pg_catalog.=) ANY (relations))"
+    " SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||) '()'"
+    " FROM called AS p WHERE p.prokind OPERATOR(pg_catalog.=) 'f' AND"
+    " (p.provolatile OPERATOR(pg_catalog.=) 'v' OR (p.provolatile OPERATOR(pg_catalog.=) 's' AND"
+    // The server's own that need their own back end: pg_backend_pid, pg_my_temp_schema, ...
+    " (p.oid OPERATOR(pg_catalog.>=) 16384 OR p.proparallel OPERATOR(pg_catalog.<>) 's')))"
+    " UNION ALL SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||) '()'"
+    " FROM called AS p JOIN pg_catalog.pg_aggregate AS a"
+    " ON a.aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) p.oid JOIN pg_catalog.pg_proc AS f"
+    " ON f.oid OPERATOR(pg_catalog.=) ANY (ARRAY[a.aggtransfn, a.aggfinalfn, a.aggmtransfn,"
+    " a.aggmfinalfn]::pg_catalog.oid[]) WHERE p.oid OPERATOR(pg_catalog.>=) 16384"
+    " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
+    " UNION ALL SELECT 'uses the operator ' OPERATOR(pg_catalog.||) o.oprname"
+    " FROM used AS o JOIN pg_catalog.pg_proc AS f"
+    " ON f.oid OPERATOR(pg_catalog.=) o.oprcode::pg_catalog.oid"
+    " WHERE f.provolatile OPERATOR(pg_catalog.<>) 'i'"
+    " UNION ALL SELECT 'may cast by ' OPERATOR(pg_catalog.||) f.proname OPERATOR(pg_catalog.||) "
+    "'()'"
+    " FROM pg_catalog.pg_cast AS c JOIN pg_catalog.pg_proc AS f"
+    " ON f.oid OPERATOR(pg_catalog.=) c.castfunc WHERE c.oid OPERATOR(pg_catalog.>=) 16384"
+    " AND f.provolatile OPERATOR(pg_catalog.<>) 'i' AND"
+    // Built-in types are a superuser's.
+    " (c.castsource OPERATOR(pg_catalog.<) 16384 OR c.castsource IN (SELECT t.oid FROM types AS t))"
+    " AND (c.casttarget OPERATOR(pg_catalog.<) 16384 OR c.casttarget IN (SELECT t.oid FROM types AS"
+    " t)) UNION ALL SELECT 'may check a domain by ' OPERATOR(pg_catalog.||) f.proname"
+    " OPERATOR(pg_catalog.||) '()' FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_depend AS "
+    "d"
+    " ON d.objid OPERATOR(pg_catalog.=) k.oid"
+    " AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass"
+    " AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass"
+    " JOIN pg_catalog.pg_proc AS f ON f.oid OPERATOR(pg_catalog.=) d.refobjid"
+    " WHERE k.contypid IN (SELECT t.oid FROM types AS t)"
+    " AND f.provolatile OPERATOR(pg_catalog.<>) 'i' ORDER BY 1 LIMIT 1";
+
 // Describes a function in the plan whose result depends on the session, or the function behind an
-// aggregate or an operator. Compares only names, so it may be another function of that name: then
-// the rows are read through the session unnecessarily.
+// aggregate or an operator. Compares only names, so it may be an overload: then the rows are read
+// through the session unnecessarily.
 Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& text) {
   for (const std::string& name : text.functions) {
     if (name == "current_setting" || name == "set_config" || IsClock(name)) {
       return fmt::format("it calls {}()", name);
     }
   }
-  constexpr int kFirstOfUsers = 16'384;
-  ASSIGN_OR_RETURN(
-      const PostgresResult found,
-      session.Ask(fmt::format(
-          "SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||) '()'"
-          " FROM pg_catalog.pg_proc AS p"
-          " WHERE p.proname OPERATOR(pg_catalog.=) {0}"
-          " AND p.prokind OPERATOR(pg_catalog.=) 'f' AND ("
-          "p.provolatile OPERATOR(pg_catalog.=) 'v' OR"
-          " (p.provolatile OPERATOR(pg_catalog.=) 's' AND (p.oid OPERATOR(pg_catalog.>=) {2}"
-          // The server's own that need their own back end: pg_backend_pid, pg_my_temp_schema, ...
-          " OR p.proparallel OPERATOR(pg_catalog.<>) 's')))"
-          " UNION ALL SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||)"
-          " '()' FROM pg_catalog.pg_proc AS p, pg_catalog.pg_aggregate AS a,"
-          " pg_catalog.pg_proc AS f WHERE p.proname OPERATOR(pg_catalog.=) {0}"
-          " AND p.oid OPERATOR(pg_catalog.>=) {2}"
-          " AND a.aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) p.oid"
-          " AND f.oid OPERATOR(pg_catalog.=) ANY (ARRAY[a.aggtransfn, a.aggfinalfn,"
-          " a.aggmtransfn, a.aggmfinalfn]::pg_catalog.oid[])"
-          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
-          " UNION ALL SELECT 'uses the operator ' OPERATOR(pg_catalog.||) o.oprname"
-          " FROM pg_catalog.pg_operator AS o, pg_catalog.pg_proc AS f"
-          " WHERE o.oprname OPERATOR(pg_catalog.=) {1}"
-          " AND o.oid OPERATOR(pg_catalog.>=) {2}"
-          " AND f.oid OPERATOR(pg_catalog.=) o.oprcode::pg_catalog.oid"
-          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
-          // A plan does not show implicit casts.
-          " UNION ALL SELECT 'may cast by ' OPERATOR(pg_catalog.||) f.proname"
-          " OPERATOR(pg_catalog.||) '()' FROM pg_catalog.pg_cast AS c, pg_catalog.pg_proc AS f"
-          " WHERE c.oid OPERATOR(pg_catalog.>=) {2}"
-          " AND f.oid OPERATOR(pg_catalog.=) c.castfunc"
-          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
-          " UNION ALL SELECT 'may check a domain by ' OPERATOR(pg_catalog.||) f.proname"
-          " OPERATOR(pg_catalog.||) '()' FROM pg_catalog.pg_constraint AS k,"
-          " pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS f"
-          " WHERE k.contypid OPERATOR(pg_catalog.<>) 0 AND d.objid OPERATOR(pg_catalog.=) k.oid"
-          " AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass"
-          " AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass"
-          " AND f.oid OPERATOR(pg_catalog.=) d.refobjid"
-          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i' ORDER BY 1 LIMIT 1",
-          Names(text.functions), Names(text.operators), kFirstOfUsers)));
+  ASSIGN_OR_RETURN(const PostgresResult found,
+                   session.Ask(kOwnFunction, {Array(text.functions), Array(text.operators),
+                                              Array(text.qualified), Array(text.relations)}));
   if (PQntuples(found.get()) == 0) {
     return std::string();
   }

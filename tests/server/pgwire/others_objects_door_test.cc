@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/server/pgwire/door_fixture.h"
+
+// What another role makes in the database changes neither how a role's statements are read nor how
+// long they take.
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class OthersObjects : public DoorTest {
+ protected:
+  void SetUp() override {
+    DoorTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    ASSERT_EQ(
+        Direct("CREATE ROLE others_ann LOGIN; CREATE ROLE others_bob LOGIN;"
+               " GRANT SELECT ON points TO others_ann;"
+               " CREATE SCHEMA bob AUTHORIZATION others_bob; GRANT USAGE ON SCHEMA bob TO PUBLIC")
+            .exit_code,
+        0);
+    Start();
+  }
+  void TearDown() override {
+    if (!IsSkipped()) {
+      gateway_.reset();
+      for (const char* const role : {"others_ann", "others_bob"}) {
+        Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", role));
+      }
+    }
+    DoorTest::TearDown();
+  }
+  void Bob(const std::string& sql) const {
+    const ShellOutcome done =
+        RunInShell(fmt::format("psql -XAtq -v ON_ERROR_STOP=1 '{}' <<'END' 2>&1\n"
+                               "SET ROLE others_bob;\n{}\nEND",
+                               database_.url(), sql));
+    ASSERT_EQ(done.exit_code, 0) << done.output;
+  }
+  std::string Ann(const std::string& select) const {
+    return Psql(select + " TO TRAIN xgboost.gbtree LABEL y INTO m", "-At", "others_ann").output;
+  }
+};
+
+TEST_F(OthersObjects, OfTheSameNamesAreNotMeant) {
+  Bob("CREATE FUNCTION bob.abs(float8) RETURNS float8 LANGUAGE plpgsql VOLATILE"
+      " AS $$ BEGIN RETURN $1; END $$;\n"
+      "CREATE FUNCTION bob.more(float8, float8) RETURNS bool LANGUAGE plpgsql VOLATILE"
+      " AS $$ BEGIN RETURN true; END $$;\n"
+      "CREATE OPERATOR bob.> (LEFTARG = float8, RIGHTARG = float8, FUNCTION = bob.more);\n"
+      "CREATE TYPE bob.pair AS (a int, b int);\n"
+      "CREATE FUNCTION bob.pair_to_int(bob.pair) RETURNS int LANGUAGE plpgsql VOLATILE"
+      " AS $$ BEGIN RETURN 1; END $$;\n"
+      "CREATE CAST (bob.pair AS int) WITH FUNCTION bob.pair_to_int AS IMPLICIT;\n"
+      "CREATE DOMAIN bob.small AS float8 CHECK (bob.more(VALUE, 1));");
+  const std::string heard = Ann("SELECT abs(x) AS x, y FROM points WHERE x > 20.0");
+  EXPECT_THAT(heard, HasSubstr("|xgboost.gbtree|280|"));
+  EXPECT_THAT(heard, Not(HasSubstr("through this session")));
+}
+
+TEST_F(OthersObjects, CountWhereTheyAreCalled) {
+  Bob("CREATE FUNCTION bob.abs(float8) RETURNS float8 LANGUAGE plpgsql VOLATILE"
+      " AS $$ BEGIN RETURN $1; END $$;\n"
+      "CREATE FUNCTION bob.more(float8, float8) RETURNS bool LANGUAGE plpgsql VOLATILE"
+      " AS $$ BEGIN RETURN $1 > $2; END $$;\n"
+      "CREATE OPERATOR bob.> (LEFTARG = float8, RIGHTARG = float8, FUNCTION = bob.more);");
+  EXPECT_THAT(Ann("SELECT bob.abs(x) AS x, y FROM points"),
+              HasSubstr("through this session: it calls abs(), which is not IMMUTABLE"));
+  EXPECT_THAT(Ann("SELECT x, y FROM points WHERE x OPERATOR(bob.>) 20.0::float8"),
+              HasSubstr("through this session: it uses the operator >, which is not IMMUTABLE"));
+}
+
+// A domain of another role's that a column has is the column's.
+TEST_F(OthersObjects, CountAsTheTypeOfAColumn) {
+  Bob("CREATE FUNCTION bob.fine(float8) RETURNS bool LANGUAGE plpgsql VOLATILE"
+      " AS $$ BEGIN RETURN true; END $$;\n"
+      "CREATE DOMAIN bob.small AS float8 CHECK (bob.fine(VALUE));\n"
+      "CREATE TABLE bob.sizes (x bob.small, y int);\n"
+      "INSERT INTO bob.sizes SELECT i, i % 2 FROM generate_series(1, 40) AS i;\n"
+      "GRANT SELECT ON bob.sizes TO PUBLIC;");
+  EXPECT_THAT(Ann("SELECT x, y FROM bob.sizes"),
+              HasSubstr("through this session: it may check a domain by fine()"));
+}
+
+// Functions are searched for the names of settings: the administrator's whatever others have filled
+// the database with, and of those no more than some kilobytes.
+TEST_F(OthersObjects, HideNoSettingOfAPolicy) {
+  ASSERT_EQ(
+      Direct("CREATE FUNCTION most_of_tenant() RETURNS float8 LANGUAGE plpgsql STABLE LEAKPROOF AS"
+             " 'BEGIN RETURN current_setting(''app.tenant''); END';"
+             " ALTER TABLE points ENABLE ROW LEVEL SECURITY;"
+             " CREATE POLICY own ON points USING (x <= most_of_tenant())")
+          .exit_code,
+      0);
+  Bob("SELECT format('CREATE FUNCTION bob.f%s() RETURNS text LANGUAGE plpgsql AS %L', i,"
+      " 'BEGIN RETURN ' || quote_literal(repeat('''a.b'' ', 20000)) || '; END')"
+      " FROM generate_series(1, 20) AS i \\gexec");
+  const std::string heard =
+      Psql("SET app.tenant = '60';\nSELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m",
+           "-At", "others_ann")
+          .output;
+  EXPECT_THAT(heard, HasSubstr("|xgboost.gbtree|60|"));
+}
+
+}  // namespace
+}  // namespace sluice
