@@ -11,8 +11,9 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
   return OkStatus();
 }
 
-Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_view /*statement*/,
-                                    bool /*reads_once*/, std::stop_token /*stop*/) {
+Result<DataSource::SettingValues> DataSource::BeginStatementIn(
+    const SessionLink& /*session*/, std::string_view /*statement*/, bool /*reads_once*/,
+    const std::vector<std::string>& /*settings*/, std::stop_token /*stop*/) {
   return Unimplemented("this database has no sessions that could be borrowed");
 }
 
@@ -25,11 +26,6 @@ Result<std::string> RowReceiver::NextToCopy() {
       .Hint(
           "in a shell without a gateway it is the last statement of its line, and its rows follow; "
           "or COPY FROM a file of the server, or INSERT");
-}
-
-Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfSession(
-    const std::vector<std::string>& /*names*/) {
-  return std::vector<std::pair<std::string, std::string>>();
 }
 
 Result<DataSource::StatementSession> DataSource::ExportSession() {

@@ -222,8 +222,12 @@ class DataSource {
   // transaction and temporary tables are not refused (25P02 if the transaction has failed). So is
   // a select of few rows, by the database's estimate, if the statement `reads_once`: in this
   // process, from its first row to its last. 0A000: not PostgreSQL.
-  virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
-                                  bool reads_once, std::stop_token stop);
+  // The values of `settings` in the session, without those that it does not know.
+  using SettingValues = std::vector<std::pair<std::string, std::string>>;
+  virtual Result<SettingValues> BeginStatementIn(const SessionLink& session,
+                                                 std::string_view statement, bool reads_once,
+                                                 const std::vector<std::string>& settings,
+                                                 std::stop_token stop);
   // The session state that the current statement needs, for a source of another process, which
   // begins the statement by BeginStatementWith. To be called once it is known what the statement
   // reads. 25001: the session is inside a transaction; 0A000: only the session itself can run it,
@@ -231,11 +235,8 @@ class DataSource {
   using StatementSession = std::vector<std::pair<std::string, std::string>>;
   virtual Result<StatementSession> ExportSession();
   virtual Status BeginStatementWith(const StatementSession& session, std::stop_token stop);
-  // HearStop: from now on `stop` ends the statement, which has become a job that can also be
-  // cancelled by its number. SettingsOfSession: the values of settings in the session
-  // (BeginStatementIn), without those that it does not know.
-  virtual Result<std::vector<std::pair<std::string, std::string>>> SettingsOfSession(
-      const std::vector<std::string>& names);
+  // From now on `stop` ends the statement, which has become a job that can also be cancelled by its
+  // number.
   virtual void HearStop(std::stop_token stop);
   // The time limit that the session sets for the current statement (SET statement_timeout); 0:
   // none.

@@ -94,64 +94,6 @@ void PostgresConnection::OnNotice(std::string notice) const {
   }
 }
 
-bool PostgresConnection::InTransaction() const {
-  const PGTransactionStatusType status = PQtransactionStatus(handle_);
-  return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
-}
-
-bool PostgresConnection::TransactionFailed() const {
-  return failed_on_wire_ || PQtransactionStatus(handle_) == PQTRANS_INERROR;
-}
-
-Status PostgresConnection::Begin(const std::string& sql) {
-  if (!borrowed_ || !InTransaction()) {
-    own_transaction_ = true;
-    return Run(sql);
-  }
-  // Settings that may be SET LOCAL below, and would last until the transaction's end.
-  constexpr std::string_view kSettings =
-      "SELECT pg_catalog.string_agg(pg_catalog.format('pg_catalog.set_config(%L, %L, true)', n,"
-      " pg_catalog.current_setting(n)), ', ') FROM (VALUES ('role'), ('session_authorization'),"
-      " ('search_path'), ('DateStyle'), ('IntervalStyle'), ('extra_float_digits'),"
-      " ('bytea_output'), ('xmloption'), ('array_nulls'), ('lock_timeout'),"
-      " ('statement_timeout')) AS v(n)";
-  ASSIGN_OR_RETURN(const PostgresResult settings, Ask(kSettings));
-  take_back_ = "SELECT " + std::string(PostgresText(settings.get(), 0, 0));
-  const size_t end = std::min(sql.find(';'), sql.size());
-  const bool read_only = sql.find("READ ONLY") < end;
-  nested_ = true;
-  return Run(fmt::format("SAVEPOINT sluice_statement{}{}",
-                         read_only ? "; SET LOCAL transaction_read_only = on" : "",
-                         std::string_view(sql).substr(end)));
-}
-
-Status PostgresConnection::Commit() {
-  if (!nested_) {
-    own_transaction_ = false;
-    return Run("COMMIT");
-  }
-  RETURN_IF_ERROR(Run(take_back_ + "; RELEASE SAVEPOINT sluice_statement"));
-  nested_ = false;
-  return OkStatus();
-}
-
-void PostgresConnection::Rollback() {
-  failed_on_wire_ = false;
-  if (!InTransaction() || (borrowed_ && !nested_ && !own_transaction_)) {
-    return;
-  }
-  const std::stop_token stop = std::exchange(stop_, std::stop_token());
-  const Status ended = Run(nested_ ? "ROLLBACK TO SAVEPOINT sluice_statement;"
-                                     " RELEASE SAVEPOINT sluice_statement"
-                                   : "ROLLBACK");
-  nested_ = false;
-  own_transaction_ = false;
-  stop_ = stop;
-  if (!ended.ok()) {
-    log::Debug("rollback failed error=\"{}\"", ended.message());
-  }
-}
-
 Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user_text) {
   if (sql.find('\0') != std::string_view::npos) {
     return SyntaxError("a statement cannot hold a NULL byte");
@@ -209,11 +151,19 @@ Result<PostgresResult> PostgresConnection::LastResult(bool sent, std::string_vie
 
 Result<PostgresResult> PostgresConnection::DescribeColumns(std::string_view sql) {
   RETURN_IF_ERROR(CheckStop());
+  if (const auto known = described_.find(sql); known != described_.end()) {
+    return PostgresResult(PQcopyResult(known->second.get(), PG_COPYRES_ATTRS));
+  }
   // The planner does not read it yet, but it may have to wait for a lock.
   RETURN_IF_ERROR(
       LastResult(PQsendPrepare(handle_, "", std::string(sql).c_str(), 0, nullptr) != 0, sql, 0)
           .status());
-  return LastResult(PQsendDescribePrepared(handle_, "") != 0, sql, 0);
+  ASSIGN_OR_RETURN(PostgresResult described,
+                   LastResult(PQsendDescribePrepared(handle_, "") != 0, sql, 0));
+  if (reading_ && PQnparams(described.get()) == 0) {  // a copy has no parameters
+    described_.emplace(sql, PQcopyResult(described.get(), PG_COPYRES_ATTRS));
+  }
+  return described;
 }
 
 Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,

@@ -2,6 +2,8 @@
 
 #include <libpq-fe.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -85,10 +87,17 @@ class PostgresConnection final : public SqlSession {
   // Begins a transaction: `sql` is "BEGIN ...", optionally followed by a semicolon and statements.
   // Inside the open transaction of a borrowed session it becomes a savepoint. Ended by Commit or
   // Rollback.
+  // Within a reading (BeginReading) it does nothing.
   Status Begin(const std::string& sql);
   Status Commit();
   // ROLLBACK if necessary; Recycle() deals with failures.
   void Rollback();
+  // Begins a transaction of a borrowed session that lasts until EndReading, or until something in
+  // it fails, and asks in the same round trip: `sql` is "BEGIN ...; SELECT ...". Within it a text
+  // is described once, since its locks keep others from changing what it reads.
+  Result<PostgresResult> BeginReading(const std::string& sql);
+  void EndReading();
+  bool reading() const { return reading_; }
   // A stream that reads the socket itself (postgres_stream.cc) saw the transaction fail, which
   // libpq did not see. Ended by Rollback.
   void FailedOnWire() { failed_on_wire_ = true; }
@@ -130,8 +139,10 @@ class PostgresConnection final : public SqlSession {
       -1;  // the socket to the process that handed the connection over, which cancels for it
   bool borrowed_ = false;
   bool own_transaction_ = false;  // begun here
-  bool nested_ = false;           // inside a savepoint of a borrowed session's transaction
-  std::string take_back_;         // undoes its SET LOCALs
+  bool reading_ = false;          // between BeginReading and EndReading
+  std::map<std::string, PostgresResult, std::less<>> described_;  // while reading
+  bool nested_ = false;    // inside a savepoint of a borrowed session's transaction
+  std::string take_back_;  // undoes its SET LOCALs
   bool failed_on_wire_ = false;
   bool served_ = false;     // a user's text has run since the last reset
   bool resetting_ = false;  // DISCARD ALL was sent and is not answered yet

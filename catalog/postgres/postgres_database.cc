@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "catalog/postgres/postgres_columns_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/sql/sql_text.h"
@@ -42,6 +43,12 @@ std::stop_token PostgresDatabase::stop() {
 void PostgresDatabase::EndStatement() {
   BeginStatement({}, {});
   spools_.clear();
+  described_.clear();
+  if (borrowed_ != nullptr) {
+    if (const auto session = borrowed_->Take(); session.ok()) {
+      (*session)->EndReading();
+    }
+  }
   borrowed_.reset();
 }
 
@@ -102,6 +109,19 @@ std::string PostgresDatabase::through_session() {
   return through_session_;
 }
 
+Result<Schema> PostgresDatabase::Describe(PostgresConnection& connection, std::string_view select) {
+  const std::string_view trimmed = TrimStatement(select, Dialect::kPostgres);
+  const auto known = described_.find(trimmed);
+  if (connection.reading() && known != described_.end()) {
+    return known->second;
+  }
+  ASSIGN_OR_RETURN(Schema schema, DescribePostgresSelect(connection, select));
+  if (connection.reading()) {
+    described_.emplace(trimmed, schema);
+  }
+  return schema;
+}
+
 Result<std::shared_ptr<const SpooledSelect>> PostgresDatabase::Spooled(
     std::string_view select, const DatasetOptions& options) {
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
@@ -112,7 +132,9 @@ Result<std::shared_ptr<const SpooledSelect>> PostgresDatabase::Spooled(
     return known->second;
   }
   ASSIGN_OR_RETURN(const PostgresPool::Lease session, TakeBorrowed());
-  ASSIGN_OR_RETURN(auto spooled, SpoolPostgresSelect(*session, trimmed, options));
+  ASSIGN_OR_RETURN(Schema schema, Describe(*session, trimmed));
+  ASSIGN_OR_RETURN(auto spooled,
+                   SpoolPostgresSelect(*session, trimmed, std::move(schema), options));
   spools_[trimmed] = spooled;
   return spooled;
 }

@@ -74,10 +74,13 @@ class PostgresDatabase {
   std::string through_session();
   // Of ReadFewThroughSession; nullopt: it was not called.
   std::optional<int64_t> few_rows();
+  // The columns of a select on a connection of the statement; described once while the session's
+  // own connection is reading.
+  Result<Schema> Describe(PostgresConnection& connection, std::string_view select);
   // The rows of a select that goes through the session, read once for the whole statement.
   // With the copies that the options ask for.
-  Result<std::shared_ptr<const SpooledSelect>> Spooled(
-      std::string_view select, const DatasetOptions& options);
+  Result<std::shared_ptr<const SpooledSelect>> Spooled(std::string_view select,
+                                                       const DatasetOptions& options);
 
   // The same for a dataset, which may have been opened by another process.
   Result<PostgresPool::Lease> TakeFor(const DatasetSpec& spec);
@@ -89,6 +92,7 @@ class PostgresDatabase {
   // Between BeginStatement and EndStatement, on the session's thread.
   std::unique_ptr<PostgresPool> borrowed_;
   std::map<std::string, std::shared_ptr<const SpooledSelect>, std::less<>> spools_;
+  std::map<std::string, Schema, std::less<>> described_;
   NoticeLog notices_{NoticeLog::Repeated::kOnce};
   Mutex mutex_;
   SessionSettings settings_ GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "catalog/data_source.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 
 // Makes a select that is read on pooled connections mean the same as in the session: the session's
@@ -46,6 +47,15 @@ struct CapturedSession {
 
 // The time limit that was SET in the session; 0: none.
 Result<std::chrono::milliseconds> StatementTimeout(PostgresConnection& session);
+// The values of settings in the session, as DataSource::BeginStatementIn returns them, and the time
+// limit that was SET in it; 0: none. `begins_reading`: begins the transaction in which the
+// statement reads its rows through the session, unless the session's own is open.
+Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
+                                                 const std::vector<std::string>& names,
+                                                 bool begins_reading,
+                                                 std::chrono::milliseconds* statement_timeout);
+// Begins a transaction in which the session's own connection reads a statement's rows.
+std::string BeginReadingSession();
 // `session` is the session's own connection, outside a transaction. An error names the state that
 // cannot be replayed (0A000).
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names);

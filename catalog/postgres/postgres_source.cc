@@ -80,8 +80,9 @@ class PostgresSource final : public DataSource {
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();
   }
-  Status BeginStatementIn(const SessionLink& link, std::string_view statement, bool reads_once,
-                          std::stop_token stop) override {
+  Result<SettingValues> BeginStatementIn(const SessionLink& link, std::string_view statement,
+                                         bool reads_once, const std::vector<std::string>& settings,
+                                         std::stop_token stop) override {
     MutexLock lock(session_mutex_);
     database_.EndStatement();
     database_.notices().Clear();
@@ -93,14 +94,16 @@ class PostgresSource final : public DataSource {
     }
     names_.Clear();
     names_.Add(statement);
-    if (!reads_once) {
-      return Capture(*session, std::move(stop));
-    }
     captured_ = CapturedSession();
-    ASSIGN_OR_RETURN(captured_.statement_timeout, StatementTimeout(*session));
-    database_.BeginStatement({}, std::move(stop));
-    captures_later_ = true;
-    return OkStatus();
+    ASSIGN_OR_RETURN(SettingValues values,
+                     AskForSettings(*session, settings, reads_once, &captured_.statement_timeout));
+    if (reads_once) {
+      database_.BeginStatement({}, std::move(stop));
+      captures_later_ = true;
+    } else {
+      RETURN_IF_ERROR(Capture(*session, std::move(stop)));
+    }
+    return values;
   }
   Result<StatementSession> ExportSession() override {
     {
@@ -125,26 +128,6 @@ class PostgresSource final : public DataSource {
     database_.notices().Clear();
     database_.BeginStatement(session, std::move(stop));
     return OkStatus();
-  }
-  Result<std::vector<std::pair<std::string, std::string>>> SettingsOfSession(
-      const std::vector<std::string>& names) override {
-    std::vector<std::pair<std::string, std::string>> settings;
-    std::string list;
-    for (const std::string& name : names) {
-      list += (list.empty() ? "" : ",") + name;
-    }
-    ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
-    ASSIGN_OR_RETURN(
-        const PostgresResult found,
-        session->Ask("SELECT n, v FROM (SELECT n, pg_catalog.current_setting(n, true) AS v"
-                     " FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ',')) AS u(n)) AS s"
-                     " WHERE v OPERATOR(pg_catalog.<>) ''",
-                     {list}));
-    settings.reserve(settings.size() + static_cast<size_t>(PQntuples(found.get())));
-    for (int i = 0; i < PQntuples(found.get()); ++i) {
-      settings.emplace_back(PostgresText(found.get(), i, 0), PostgresText(found.get(), i, 1));
-    }
-    return settings;
   }
   void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
   std::chrono::milliseconds statement_timeout() override {
@@ -173,7 +156,7 @@ class PostgresSource final : public DataSource {
   Result<Schema> Describe(std::string_view select) override {
     RETURN_IF_ERROR(CheckNothingOfSession(select));
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
-    return WithNearestName(*connection, DescribePostgresSelect(*connection, select));
+    return WithNearestName(*connection, database_.Describe(*connection, select));
   }
 
   Status DescribeCopies(std::string_view select, Schema* schema) override {
@@ -272,6 +255,7 @@ class PostgresSource final : public DataSource {
     if (open == std::string::npos || close == open) {
       return described;
     }
+    connection.Rollback();
     ASSIGN_OR_RETURN(
         const PostgresResult tables,
         connection.Ask("SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN"
@@ -296,6 +280,7 @@ class PostgresSource final : public DataSource {
   // The state of the session, for the connections that read and write for it.
   Status Capture(PostgresConnection& session, std::stop_token stop) REQUIRES(session_mutex_) {
     captures_later_ = false;
+    session.EndReading();
     ASSIGN_OR_RETURN(captured_, CaptureSession(session, names_));
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();

@@ -122,10 +122,7 @@ class SpooledDataset final : public Dataset {
 
 Status ReadInto(PostgresConnection& session, std::string_view select, const SpooledSelect& spooled,
                 Spool* spool) {
-  // The table's own row order, regardless of other readers at the moment.
-  RETURN_IF_ERROR(
-      session.Begin("BEGIN READ ONLY; SET LOCAL synchronize_seqscans = off;"
-                    " SET LOCAL max_parallel_workers_per_gather = 0"));
+  RETURN_IF_ERROR(session.Begin(BeginReadingSession()));
   if (spooled.copies == CopiedColumns::Purpose::kWrite) {
     RETURN_IF_ERROR(CheckReadableAsText(session,
                                         "columns that are copied into a table cannot be "
@@ -161,11 +158,12 @@ Status ReadInto(PostgresConnection& session, std::string_view select, const Spoo
 
 Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(PostgresConnection& session,
                                                                  std::string_view select,
+                                                                 Schema schema,
                                                                  const DatasetOptions& options) {
   auto spooled = std::make_shared<SpooledSelect>();
   spooled->copies = options.copies;
   spooled->binary_copies = options.binary_copies;
-  ASSIGN_OR_RETURN(spooled->schema, DescribePostgresSelect(session, select));
+  spooled->schema = std::move(schema);
   ASSIGN_OR_RETURN(spooled->spool,
                    Spool::Create(FileSchema(spooled->schema, options.copies.has_value(),
                                             options.binary_copies)));

@@ -32,9 +32,11 @@ Result<std::string> ReasonToReadThroughSession(PostgresConnection& session, std:
 // The planner's estimate; nullopt: it refuses the select, and Describe reports the error.
 Result<std::optional<int64_t>> EstimateRows(PostgresConnection& session, std::string_view select);
 
-// Reads all rows of the select, with the copies that the options ask for.
+// Reads all rows of the select, whose columns are `schema`, with the copies that the options ask
+// for.
 Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(PostgresConnection& session,
                                                                  std::string_view select,
+                                                                 Schema schema,
                                                                  const DatasetOptions& options);
 
 Result<SelectStatistics> SpooledStatistics(const SpooledSelect& select, const Schema& schema,

@@ -63,9 +63,8 @@ Status AddBlocks(PostgresConnection& connection, const TidCut& cut, const Blocks
   RETURN_IF_ERROR(connection.Run(std::string(kPlanOnce)));
   ASSIGN_OR_RETURN(
       const auto stream,
-      OpenPostgresRuns(connection,
-                       SelectValues(WithParameters(cut.shard_select), schema),
-                       runs, {schema}));
+      OpenPostgresRuns(connection, SelectValues(WithParameters(cut.shard_select), schema), runs,
+                       {schema}));
   return AddRows(*stream, builder);
 }
 

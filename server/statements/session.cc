@@ -7,6 +7,9 @@
 #include "parser/keywords.h"
 
 namespace sluice::server {
+namespace {
+constexpr const char* kMessages = "client_min_messages";
+}  // namespace
 
 Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
                  executor::Cluster* cluster)
@@ -42,13 +45,15 @@ std::string Session::Shown(const SettingSpec& setting) const {
   return SettingText(setting, setting.current(planner_options_, settings_));
 }
 
-Status Session::TakeDatabaseSettings() {
-  constexpr const char* kMessages = "client_min_messages";
+std::vector<std::string> Session::NamesOfDatabaseSettings() {
   std::vector<std::string> names = {kMessages};
   for (const SettingSpec& setting : Settings()) {
     names.push_back(setting.name);
   }
-  ASSIGN_OR_RETURN(const auto values, source_.SettingsOfSession(names));
+  return names;
+}
+
+Status Session::TakeDatabaseSettings(const catalog::DataSource::SettingValues& values) {
   for (const auto& [name, value] : values) {
     if (name == kMessages) {
       settings_.quiet = value == "warning" || value == "error";

@@ -58,9 +58,10 @@ class Session {
   // All of them as they were when the session began: RESET ALL.
   void ResetSettings();
   const SessionSettings& settings() const { return settings_; }
-  // Takes over the SET values of the client's own database session, if it has one, including
-  // `sluice.` settings.
-  Status TakeDatabaseSettings();
+  // Takes over what is SET in the client's own database session, including `sluice.` settings: the
+  // values of those names.
+  static std::vector<std::string> NamesOfDatabaseSettings();
+  Status TakeDatabaseSettings(const catalog::DataSource::SettingValues& values);
   // Called when a statement begins, with the settings that apply to its output.
   void OnSettings(std::function<void(const SessionSettings&)> hear) { hear_ = std::move(hear); }
   // The current value of one of Settings(), in the form that SET accepts.

@@ -17,16 +17,21 @@ Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view s
                                                               bool reads_once) {
   const auto now = std::chrono::steady_clock::now();
   const auto& own = session.database_session();
-  Status begun = own.has_value() ? session.source().BeginStatementIn(*own, statement, reads_once,
-                                                                     session.stop())
-                                 : session.source().BeginStatement(statement, session.stop());
-  if (!begun.ok()) {
-    return std::move(begun).At(span);
+  if (!own.has_value()) {
+    Status begun = session.source().BeginStatement(statement, session.stop());
+    if (!begun.ok()) {
+      return std::move(begun).At(span);
+    }
+    return std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
+  }
+  const auto settings = session.source().BeginStatementIn(
+      *own, statement, reads_once, Session::NamesOfDatabaseSettings(), session.stop());
+  if (!settings.ok()) {
+    Status refused = settings.status();
+    return std::move(refused).At(span);
   }
   auto scope = std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
-  if (own.has_value()) {
-    RETURN_IF_ERROR(session.TakeDatabaseSettings());
-  }
+  RETURN_IF_ERROR(session.TakeDatabaseSettings(*settings));
   return scope;
 }
 
