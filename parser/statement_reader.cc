@@ -358,6 +358,12 @@ Result<Piece> StatementReader::ReadAsPlain(size_t text_begin) {
 }
 
 Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
+  if (first.IsWord("PREPARE")) {
+    ASSIGN_OR_RETURN(const std::optional<Piece> prepare, ReadPrepareOfOurs(text_begin, first));
+    if (prepare.has_value()) {
+      return *prepare;
+    }
+  }
   const auto begin = static_cast<size_t>(first.span.begin);
   Result<Piece> ours = ReadByClauses(text_begin, first);
   const Lexer after = lexer_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -23,12 +24,14 @@ class StatementReader {
   // The statement that begins with `first`, which the lexer has just read; a plain one's text
   // begins at `text_begin`, where comments may stand. Leaves the lexer after the ';'. What
   // PostgreSQL's own parser accepts is a plain one, however much it looks like ours or like a
-  // misspelling of ours; but our settings, SHOW MODELS, SHOW JOBS and SHOW CLUSTER are ours.
+  // misspelling of ours, and PREPARE of one of ours; but our settings, SHOW MODELS, SHOW JOBS and SHOW CLUSTER are ours.
   Result<Piece> Read(size_t text_begin, const Token& first);
 
  private:
   Result<Piece> ReadByClauses(size_t text_begin, const Token& first);
   Result<Piece> ReadAsPlain(size_t text_begin);
+  Result<bool> SkipPrepare(const Token& first);
+  Result<std::optional<Piece>> ReadPrepareOfOurs(size_t text_begin, const Token& first);
   Status ReadExplain(const Token& first);
   Result<Token> ReadExplainOption(const Token& first);
   bool HasGrammarOfSettings() const;

@@ -13,6 +13,7 @@
 #include "executor/local/room_server.h"
 #include "parser/parser.h"
 #include "parser/splitter.h"
+#include "server/pgwire/router.h"
 #include "server/statements/job_place.h"
 
 namespace sluice::server {
@@ -27,9 +28,15 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
     ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(setting));
     for (const parser::Statement& statement : statements) {
       const auto* set = std::get_if<parser::SetStatement>(&statement);
+      const auto* plain = std::get_if<parser::PlainStatement>(&statement);
+      if (plain != nullptr && pgwire::ReadPrepareOfOurs(plain->text).has_value()) {
+        RETURN_IF_ERROR(session.prepared().Prepare(plain->text));
+        continue;
+      }
       if (set == nullptr) {
-        return InvalidArgument(
-            fmt::format("a setting must be SET sluice.name = value, not {}", setting));
+        return InvalidArgument(fmt::format(
+            "a setting must be SET sluice.name = value or PREPARE of a statement of Sluice, not {}",
+            setting));
       }
       RETURN_IF_ERROR(session.Set(set->name, set->value));
     }

@@ -85,7 +85,7 @@ class StreamSink final : public executor::ResultSink {
   void Started(const parser::Statement& statement) {
     const auto* plain = std::get_if<parser::PlainStatement>(&statement);
     setting_ = std::holds_alternative<parser::SetStatement>(statement) ? parser::Print(statement)
-               : plain != nullptr && ResetsSettings(*plain)            ? "RESET ALL"
+               : plain != nullptr && ChangesSession(*plain)            ? plain->text
                                                                        : "";
   }
   // The result is ignored: when the client is lost, the script has been cancelled.

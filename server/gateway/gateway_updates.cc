@@ -2,8 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "base/letter_case.h"
 #include "executor/executor.h"
 #include "server/gateway/gateway_wire_internal.h"
+#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/router.h"
 
 namespace sluice::server {
 namespace {
@@ -38,16 +44,7 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
       sink.Done(update.statement_done().tag());
       return OkStatus();
     case v1::RunUpdate::kSettingChanged:
-      if (update.setting_changed() == "RESET ALL") {
-        settings_.clear();
-        return OkStatus();
-      }
-      if (settings_.size() >= kMaxSettings) {
-        return ResourceExhausted(
-            fmt::format("the gateway has changed {} settings of this session", kMaxSettings));
-      }
-      settings_.push_back(update.setting_changed());
-      return OkStatus();
+      return Remember(update.setting_changed());
     case v1::RunUpdate::kOutlivingJob:
       outliving_job_ = update.outliving_job();
       sink.OutlivesClient(update.outliving_job());
@@ -57,6 +54,31 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
     case v1::RunUpdate::UPDATE_NOT_SET:
       break;  // an update from a newer gateway
   }
+  return OkStatus();
+}
+
+Status GatewayUpdates::Remember(const std::string& statement) {
+  std::istringstream words(UpperAscii(statement));
+  std::string verb, what;
+  words >> verb >> what;
+  const std::optional<std::string> deallocated = pgwire::DeallocatedName(statement);
+  if (deallocated.has_value() || (verb == "RESET" && what == "ALL")) {
+    const bool settings = !deallocated.has_value() || verb == "DISCARD";
+    const auto undone = [&](const std::string& kept) {
+      const std::optional<pgwire::PrepareOfOurs> prepare = pgwire::ReadPrepareOfOurs(kept);
+      const bool prepared = prepare.has_value() && prepare->head.has_value();
+      return prepared ? deallocated.has_value() &&
+                            (deallocated->empty() || *deallocated == prepare->head->name)
+                      : settings;
+    };
+    settings_.erase(std::remove_if(settings_.begin(), settings_.end(), undone), settings_.end());
+    return OkStatus();
+  }
+  if (settings_.size() >= kMaxSettings) {
+    return ResourceExhausted(
+        fmt::format("the gateway has changed {} settings of this session", kMaxSettings));
+  }
+  settings_.push_back(statement);
   return OkStatus();
 }
 

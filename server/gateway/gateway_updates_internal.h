@@ -26,10 +26,12 @@ class GatewayUpdates {
   }
   // The running statement is this job, which continues when the call ends.
   const std::optional<int64_t>& outliving_job() const { return outliving_job_; }
-  // SET statements to send along with the next script.
+  // SET and PREPARE statements to send along with the next script.
   const std::vector<std::string>& settings() const { return settings_; }
 
  private:
+  Status Remember(const std::string& statement);
+
   std::vector<std::string> settings_;
   std::optional<Schema> schema_;  // of the running statement, once it is known
   std::optional<int64_t> outliving_job_;

@@ -232,7 +232,8 @@ std::optional<std::string> DeallocatedName(std::string_view sql) {
 
 Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uint32_t>& oids,
                                 const std::vector<std::string>& types, std::string_view sql,
-                                const ExecuteText& execute, const AnsweredRow& arguments) {
+                                const ExecuteText& execute, const AnsweredRow& arguments,
+                                catalog::Dialect dialect) {
   const size_t expected = std::max(types.size(), CountParameters(prepared));
   if (arguments.values.size() < expected || execute.arguments.size() != arguments.values.size()) {
     return SyntaxError(fmt::format("wrong number of parameters for prepared statement \"{}\"",
@@ -247,7 +248,10 @@ Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uin
         argument = execute.arguments[index];
         const bool declared = index < types.size();
         BoundParameter parameter;
-        parameter.type = declared ? arguments.types[index] : index < oids.size() ? oids[index] : 0;
+        const bool sqlite = dialect == catalog::Dialect::kSqlite;
+        parameter.type = declared || sqlite    ? arguments.types[index]
+                         : index < oids.size() ? oids[index]
+                                               : kUnspecifiedOid;
         if (arguments.values[index].has_value()) {
           parameter.value = *arguments.values[index];
         }
@@ -255,10 +259,11 @@ Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uin
           return AttributeText(TextOf(sql, execute.arguments[index]), parameter, place);
         }
         if (!declared) {
-          return ParameterLiteral(parameter);
+          return sqlite ? SqliteLiteral(parameter) : ParameterLiteral(parameter);
         }
-        parameter.type = kUnspecifiedOid;
-        ASSIGN_OR_RETURN(const std::string value, ParameterLiteral(parameter));
+        parameter.type = sqlite ? parameter.type : uint32_t{kUnspecifiedOid};
+        ASSIGN_OR_RETURN(const std::string value,
+                         sqlite ? SqliteLiteral(parameter) : ParameterLiteral(parameter));
         return fmt::format("CAST({} AS {})", value, types[index]);
       });
   if (!substituted.ok()) {

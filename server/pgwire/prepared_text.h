@@ -44,9 +44,11 @@ struct AnsweredRow {
 // The prepared statement with its parameters replaced by the arguments (literals in the select,
 // values in our clauses), after any EXPLAIN that precedes EXECUTE. `sql`: the text of EXECUTE,
 // which `execute` describes; places in the result map to it. `oids`, `types`: the parameters' types
-// from Parse, or from PREPARE. 42601: wrong number of arguments.
+// from Parse, or from PREPARE; in SQLite, which infers none, an argument without one keeps its own.
+// 42601: wrong number of arguments.
 Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uint32_t>& oids,
                                 const std::vector<std::string>& types, std::string_view sql,
-                                const ExecuteText& execute, const AnsweredRow& arguments);
+                                const ExecuteText& execute, const AnsweredRow& arguments,
+                                catalog::Dialect dialect = catalog::Dialect::kPostgres);
 
 }  // namespace sluice::server::pgwire

@@ -209,6 +209,26 @@ std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prep
   return route;
 }
 
+std::optional<PrepareOfOurs> ReadPrepareOfOurs(std::string_view sql) {
+  if (!EqualsWord(FirstWord(sql), "PREPARE")) {
+    return std::nullopt;
+  }
+  const std::optional<Route> route = RouteScript(sql);
+  if (!route.has_value()) {
+    return std::nullopt;
+  }
+  PrepareOfOurs prepare;
+  prepare.error = route->error;
+  if (prepare.error.ok()) {
+    if (route->parts.size() != 1 || route->parts.front().kind != Part::Kind::kPrepare) {
+      return std::nullopt;
+    }
+    prepare.inside = *route->parts.front().inside;
+    prepare.head = ReadPrepareText(sql.substr(0, static_cast<size_t>(prepare.inside.begin)));
+  }
+  return prepare;
+}
+
 bool DeclaresForTransaction(std::string_view before) {
   return EqualsWord(FirstWord(before), "DECLARE") &&
          (BehindWord(before, "WITH") == std::string_view::npos ||

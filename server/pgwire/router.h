@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "server/pgwire/prepared_text.h"
 
 // Decides which statements are the database's and which are ours.
 namespace sluice::server::pgwire {
@@ -46,6 +47,15 @@ bool MayBeOurs(std::string_view sql);
 // when the script begins; empty: none is. Linear in the script. Thread-safe.
 using IsPrepared = std::function<bool(std::string_view name)>;
 std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prepared = nullptr);
+
+// PREPARE name [(type, ...)] AS a statement of ours.
+struct PrepareOfOurs {
+  std::optional<PrepareText> head;  // nullopt: it has no name, or is misspelt otherwise
+  Span inside;                      // place of the statement of ours
+  Status error;                     // of that
+};
+// nullopt: any other text.
+std::optional<PrepareOfOurs> ReadPrepareOfOurs(std::string_view sql);
 
 // Whether the text before a cursor's SELECT is DECLARE without WITH HOLD: the cursor ends with its
 // transaction.

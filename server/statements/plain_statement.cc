@@ -1,10 +1,15 @@
 #include "server/statements/plain_statement.h"
 
+#include <optional>
 #include <sstream>
 
 #include "base/letter_case.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
+#include "executor/result_rows.h"
+#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/router.h"
+#include "server/statements/prepared_statements.h"
 #include "server/statements/session.h"
 
 namespace sluice::server {
@@ -26,8 +31,7 @@ class SinkReceiver final : public catalog::RowReceiver {
   const CopyInput& input_;
 };
 
-}  // namespace
-
+// RESET ALL and DISCARD ALL, which also concern the session's own settings.
 bool ResetsSettings(const parser::PlainStatement& statement) {
   constexpr size_t kLongest = 100;
   if (statement.text.size() > kLongest) {
@@ -39,8 +43,47 @@ bool ResetsSettings(const parser::PlainStatement& statement) {
   return (verb == "RESET" || verb == "DISCARD") && all == "ALL" && more.empty();
 }
 
+// SHOW sluice.name. nullopt: the statement is the database's.
+std::optional<Status> RunShowSetting(const parser::PlainStatement& statement, Session& session,
+                                     executor::ResultSink& sink) {
+  constexpr size_t kLongest = 200;
+  if (statement.text.size() > kLongest) {
+    return std::nullopt;
+  }
+  std::istringstream words(statement.text);
+  std::string verb, more;
+  parser::Name name;
+  words >> verb >> name.text >> more;
+  if (UpperAscii(verb) != "SHOW" || !UpperAscii(name.text).starts_with("SLUICE.") ||
+      !more.empty()) {
+    return std::nullopt;
+  }
+  const auto show = [&]() -> Status {
+    ASSIGN_OR_RETURN(const SettingSpec* const setting, FindSetting(name));
+    executor::ResultRows rows({{{setting->name, DataType::kText, "text"}}});
+    rows.Add({session.Shown(*setting)});
+    RETURN_IF_ERROR(rows.SendTo(sink));
+    sink.Done("SHOW");
+    return OkStatus();
+  };
+  return show().Within(statement.span);
+}
+
+}  // namespace
+
+bool ChangesSession(const parser::PlainStatement& statement) {
+  return ResetsSettings(statement) || pgwire::ReadPrepareOfOurs(statement.text).has_value() ||
+         pgwire::DeallocatedName(statement.text).has_value();
+}
+
 Status RunPlain(const parser::PlainStatement& statement, Session& session,
                 executor::ResultSink& sink) {
+  if (const std::optional<Status> ran = RunPrepared(statement, session, sink)) {
+    return *ran;
+  }
+  if (const std::optional<Status> shown = RunShowSetting(statement, session, sink)) {
+    return *shown;
+  }
   const bool resets = ResetsSettings(statement);
   if (resets && session.source().dialect() == "sqlite") {  // which has no settings of its own
     session.ResetSettings();

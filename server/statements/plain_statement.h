@@ -11,8 +11,9 @@ namespace sluice::server {
 
 class Session;
 
-// RESET ALL and DISCARD ALL, which also concern the session's own settings.
-bool ResetsSettings(const parser::PlainStatement& statement);
+// What a session has to remember of a statement: PREPARE of ours, RESET ALL, DISCARD ALL and
+// DEALLOCATE.
+bool ChangesSession(const parser::PlainStatement& statement);
 
 // Passes a statement unchanged to the database, and its rows to the sink. Places in errors are
 // converted from the statement's text to the script's.

@@ -12,7 +12,9 @@
 #include "catalog/data_source.h"
 #include "parser/ast.h"
 #include "planner/planner.h"
+#include "server/statements/prepared_statements.h"
 #include "server/statements/settings.h"
+
 namespace sluice::catalog {
 class Catalog;
 }  // namespace sluice::catalog
@@ -83,6 +85,8 @@ class Session {
   void KeepModelsIn(std::shared_ptr<executor::ScorerCache> cache) { scorers_ = std::move(cache); }
   const std::shared_ptr<executor::ScorerCache>& scorers() const { return scorers_; }
 
+  PreparedStatements& prepared() { return prepared_; }
+
   // Where COPY FROM STDIN reads; empty: nowhere.
   void set_copy_input(CopyInput input) { copy_input_ = std::move(input); }
   const CopyInput& copy_input() const { return copy_input_; }
@@ -127,6 +131,7 @@ class Session {
   std::function<void(const SessionSettings&)> hear_;
   std::function<bool()> client_has_gone_, gateway_ends_;
   CopyInput copy_input_;
+  PreparedStatements prepared_;
   std::string room_;
   std::shared_ptr<executor::ScorerCache> scorers_;
   size_t most_jobs_ = 32;
