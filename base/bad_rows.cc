@@ -6,6 +6,21 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kRowsWhere = "in rows WHERE ";
+constexpr std::string_view kSelectPlace = "FROM (...) AS s";
+
+std::optional<std::string> Quoted(std::string_view cell) {
+  constexpr size_t kLongest = 200;
+  // How a database reads a backslash inside quotes depends on its settings.
+  if (cell.size() > kLongest ||
+      cell.find_first_of(std::string_view("\\\0", 2)) != std::string::npos) {
+    return std::nullopt;
+  }
+  std::string quoted = "'";
+  for (const char c : cell) {
+    quoted += c == '\'' ? "''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
 
 }  // namespace
 
@@ -14,17 +29,32 @@ std::string RowsWhere(std::string_view condition) {
 }
 
 std::string RowsWithText(std::string_view column, std::string_view cell) {
-  constexpr size_t kLongest = 200;
-  // How a database reads a backslash inside quotes depends on its settings.
-  if (cell.size() > kLongest ||
-      cell.find_first_of(std::string_view("\\\0", 2)) != std::string::npos) {
-    return "";
+  const std::optional<std::string> quoted = Quoted(cell);
+  return quoted.has_value() ? RowsWhere(SqlName(column) + " = " + *quoted) : "";
+}
+
+std::string KeepRowsWithoutText(std::string_view column, std::string_view cell) {
+  const std::optional<std::string> quoted = Quoted(cell);
+  return quoted.has_value() ? KeepRowsWhere(SqlName(column) + " <> " + *quoted)
+                            : "leave such rows out by WHERE";
+}
+
+std::string KeepRowsWhere(std::string_view condition) {
+  return "leave such rows out: SELECT * " + std::string(kSelectPlace) + " WHERE " +
+         std::string(condition);
+}
+
+std::string WithSelect(std::string hint, std::string_view select) {
+  constexpr size_t kLongest = 1000;
+  const std::string_view line = select.find("--") == std::string_view::npos ? "" : "\n";
+  const std::string filled =
+      "FROM (" + std::string(line) + std::string(select) + std::string(line) + ") AS s";
+  for (size_t at = 0; !select.empty() && select.size() <= kLongest &&
+                      (at = hint.find(kSelectPlace, at)) != std::string::npos;
+       at += filled.size()) {
+    hint.replace(at, kSelectPlace.size(), filled);
   }
-  std::string quoted;
-  for (const char c : cell) {
-    quoted += c == '\'' ? "''" : std::string(1, c);
-  }
-  return RowsWhere(SqlName(column) + " = '" + quoted + "'");
+  return hint;
 }
 
 std::optional<std::string> ConditionOfRows(const Status& status) {

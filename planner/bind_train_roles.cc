@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bad_rows.h"
 #include "base/sql_name.h"
 #include "models/features/cell_format.h"
 #include "planner/class_query.h"
@@ -133,7 +134,7 @@ void TrainBinder::BindExposure() {
         InvalidArgument(fmt::format("exposure '{}' has {}, and an exposure is above 0", name,
                                     none ? std::string("NULL") : FormatDouble(numbers.min)))
             .At(bound_.attributes.SpanOf("model.exposure_column"))
-            .Hint(fmt::format("leave such rows out: WHERE {} > 0", SqlName(name))));
+            .Hint(KeepRowsWhere(fmt::format("{} > 0", SqlName(name)))));
     return;
   }
   if (numbers.has_range && numbers.mean > 0) {

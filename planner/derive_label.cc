@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/bad_rows.h"
 #include "base/letter_case.h"
 #include "base/sql_name.h"
 #include "catalog/data_source.h"
@@ -275,8 +276,7 @@ Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {
                                        statistics.null_fraction * static_cast<double>(input.rows),
                                        input.rows))
         .At(input.span)
-        .Hint(
-            fmt::format("leave these rows out: WHERE {} IS NOT NULL", SqlName(input.column.name)));
+        .Hint(KeepRowsWhere(fmt::format("{} IS NOT NULL", SqlName(input.column.name))));
   }
   if (input.column.type == DataType::kBytes) {
     return InvalidArgument(fmt::format("label '{}' is {}, which is neither a class nor a number",

@@ -30,7 +30,6 @@ class FirstRow final : public catalog::RowReceiver {
 }  // namespace
 
 Status WithBadRows(Status status, std::string_view select, catalog::DataSource& source) {
-  constexpr size_t kLongestSelect = 1000;
   const std::optional<std::string> condition = ConditionOfRows(status);
   if (!condition) {
     return status;
@@ -47,11 +46,9 @@ Status WithBadRows(Status status, std::string_view select, catalog::DataSource& 
     return status;
   }
   std::string hint = status.diagnostics().back().hint;
-  if (select.size() <= kLongestSelect) {
-    const std::string_view line = select.find("--") == std::string_view::npos ? "" : "\n";
-    hint += fmt::format("{0}SELECT * FROM ({1}{2}{1}) AS s WHERE {3} shows them",
-                        hint.empty() ? "" : "; ", line, select, *condition);
-  }
+  hint = WithSelect(fmt::format("{}{}SELECT * FROM (...) AS s WHERE {} shows them", hint,
+                                hint.empty() ? "" : "; ", *condition),
+                    select);
   return std::move(status)
       .Detail(fmt::format("{} of {} rows, the first of them row {} of the SELECT", counted.cells[1],
                           counted.cells[0], counted.cells[2]))

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/bad_rows.h"
 #include "models/features/dense_feature_internal.h"
 #include "models/model.pb.h"
 
@@ -190,9 +191,9 @@ Status DenseFeature::ReadText(const RowBatch::Column& column, size_t row, float*
   }
   if (!value.has_value()) {
     return BadCell(column_, cell, "expected a number, found text")
-        .Hint(fmt::format("leave such rows out by WHERE, or train with COLUMN CATEGORY_HASH({}, "
-                          "100) to take the column as a category",
-                          column_));
+        .Hint(fmt::format("{}; or train with COLUMN CATEGORY_HASH({}, 100) to take the column as a "
+                          "category",
+                          KeepRowsWithoutText(column_, cell), column_));
   }
   if (!std::isfinite(*value)) {
     WriteMissing(out);
@@ -306,7 +307,7 @@ Status DenseFeature::ReadTime(const RowBatch::Column& column, size_t row, float*
     if (IsText(column) && !IsMissingWord(column.texts[row])) {
       return BadCell(column_, column.texts[row],
                      fmt::format("expected a time such as {}", TimeFormatExample(time_format_)))
-          .Hint("select NULL in its place, or leave such rows out by WHERE");
+          .Hint("select NULL in its place, or " + KeepRowsWithoutText(column_, column.texts[row]));
     }
     WriteMissing(out);
     return OkStatus();

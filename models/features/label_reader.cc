@@ -29,6 +29,31 @@ std::string CellText(const RowBatch::Column& column, size_t row) {
   return FormatValue(column.ValueAt(row), column.type);
 }
 
+// Holds for neither infinity nor NaN, whose differences are NaN or NULL.
+std::string FiniteNumber(const std::string& column) {
+  return fmt::format("{0} - {0} = 0", SqlName(column));
+}
+
+// A weight or an exposure; `comparison`: what such numbers have to hold.
+Status BadAmount(const std::string& name, const RowBatch::Column& column, size_t row,
+                 std::string_view problem, std::string_view comparison) {
+  const bool null = column.null[row] != 0;
+  const std::string cell = null ? "NULL" : CellText(column, row);
+  const std::string sql = SqlName(name);
+  Status status = BadCell(name, cell, problem);
+  if (IsText(column)) {  // a database may refuse to compare it with a number
+    return null ? std::move(status)
+                      .Detail(RowsWhere(sql + " IS NULL"))
+                      .Hint(KeepRowsWhere(sql + " IS NOT NULL"))
+                : std::move(status).Hint(KeepRowsWithoutText(name, cell));
+  }
+  const bool finite = null || std::isfinite(column.NumberAt(row));
+  return std::move(status)
+      .Detail(RowsWhere(fmt::format("({0} IS NULL OR NOT {0} {1})", sql, comparison)))
+      .Hint(KeepRowsWhere(
+          fmt::format("{} {}{}", sql, comparison, finite ? "" : " AND " + FiniteNumber(name))));
+}
+
 }  // namespace
 
 bool IsUnseenClass(const Status& status) {
@@ -78,7 +103,7 @@ Status LabelReader::NullLabel(bool text) const {
   return InvalidArgument(fmt::format("label column '{}' is NULL in a row", column_))
       .Detail(RowsWhere(text ? fmt::format("({0} IS NULL OR trim({0}) = '')", name)
                              : fmt::format("{} IS NULL", name)))
-      .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", name));
+      .Hint(KeepRowsWhere(text ? fmt::format("trim({}) <> ''", name) : name + " IS NOT NULL"));
 }
 
 Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) const {
@@ -98,13 +123,16 @@ Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) con
   }
   Status status =
       BadCell(column_, value, fmt::format("the label is none of the classes {}", known));
-  if (IsNumeric(column.type) && column.type != DataType::kBool) {
+  const bool number = IsNumeric(column.type) && column.type != DataType::kBool;
+  if (number) {
     status = std::move(status).Detail(RowsWhere(fmt::format("{} = {}", SqlName(column_), value)));
   }
   // Either the class is misspelt, or the row has one that training did not see.
   const std::optional<std::string> nearest = NearestName(value, classes);
   return nearest.has_value() ? std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest))
-                             : std::move(status).Hint("leave such rows out by WHERE");
+         : number            ? std::move(status).Hint(
+                                   KeepRowsWhere(fmt::format("{} <> {}", SqlName(column_), value)))
+                  : std::move(status).Hint(KeepRowsWithoutText(column_, value));
 }
 
 Status LabelReader::ApplyClasses(const RowBatch::Column& column, size_t rows, float* labels) const {
@@ -116,8 +144,7 @@ Status LabelReader::ApplyClasses(const RowBatch::Column& column, size_t rows, fl
     if (id == kNoId) {
       if (column.type == DataType::kDouble && std::isnan(column.doubles[row])) {
         return BadCell(column_, "NaN", "the label is not a number")
-            .Hint(fmt::format("leave such rows out: WHERE {} IS NOT NULL AND {} <> 'NaN'",
-                              SqlName(column_), SqlName(column_)));
+            .Hint(KeepRowsWhere(fmt::format("{} <> 'NaN'", SqlName(column_))));
       }
       return UnknownClass(column, row);
     }
@@ -139,7 +166,7 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
     }
     if (!std::isfinite(*value)) {
       return BadCell(column_, CellText(column, row), "the label must be a finite number")
-          .Hint("leave such rows out by WHERE");
+          .Hint(KeepRowsWhere(FiniteNumber(column_)));
     }
     labels[row] = static_cast<float>(own.Transformed(*value));
   }
@@ -193,10 +220,11 @@ Status ReadWeights(const std::string& name, const RowBatch::Column& column, size
     const std::optional<double> weight =
         column.null[row] != 0 ? std::nullopt : NumberOf(column, row);
     if (!weight.has_value() || !std::isfinite(*weight) || *weight < 0) {
-      return BadCell(name, column.null[row] != 0 ? "NULL" : CellText(column, row),
-                     "a weight must be a finite number >= 0")
-          .Detail(RowsWhere(fmt::format("({0} IS NULL OR NOT {0} >= 0)", SqlName(name))))
-          .Hint(fmt::format("COALESCE({}, 1) gives every row a weight", SqlName(name)));
+      Status status = BadAmount(name, column, row, "a weight must be a finite number >= 0", ">= 0");
+      return column.null[row] == 0
+                 ? status
+                 : std::move(status).Hint(fmt::format("COALESCE({}, {}) gives every row a weight",
+                                                      SqlName(name), IsText(column) ? "'1'" : "1"));
     }
     (*weights)[row] = static_cast<float>(*weight);
   }
@@ -210,10 +238,7 @@ Status ReadExposures(const std::string& name, double unit, const RowBatch::Colum
     const std::optional<double> exposure =
         column.null[row] != 0 ? std::nullopt : NumberOf(column, row);
     if (!exposure.has_value() || !std::isfinite(*exposure) || *exposure <= 0) {
-      return BadCell(name, column.null[row] != 0 ? "NULL" : CellText(column, row),
-                     "an exposure must be a finite number above 0")
-          .Detail(RowsWhere(fmt::format("({0} IS NULL OR NOT {0} > 0)", SqlName(name))))
-          .Hint(fmt::format("leave such rows out: WHERE {} > 0", SqlName(name)));
+      return BadAmount(name, column, row, "an exposure must be a finite number above 0", "> 0");
     }
     (*offsets)[row] = static_cast<float>(std::log(*exposure / unit));
   }
@@ -227,7 +252,7 @@ Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_
     if (column.null[row] != 0) {
       return InvalidArgument(fmt::format("group column '{}' is NULL in a row", name))
           .Detail(RowsWhere(fmt::format("{} IS NULL", SqlName(name))))
-          .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", SqlName(name)));
+          .Hint(KeepRowsWhere(fmt::format("{} IS NOT NULL", SqlName(name))));
     }
     switch (column.type) {
       case DataType::kText:

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/bad_rows.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
@@ -61,9 +62,26 @@ constexpr const char* kReadInstead =
     "the rows of a statement are read in read-only transactions, and may be read again: CREATE "
     "TABLE name AS the select first, and read that table here";
 
+// The statement's select; the statement itself if it has none.
+parser::Select SelectOf(const parser::ExtendedStatement& statement) {
+  return std::visit(
+      [](const auto& any) {
+        if constexpr (requires { any.select; }) {
+          return any.select;
+        } else {
+          return parser::Select{{}, any.span};
+        }
+      },
+      statement);
+}
+
 // An error in the rows themselves, such as a division by zero, has no place; point to the select
-// that they come from.
-Status AtSelect(const Status& status, Span select) {
+// that they come from. Hints get the select's text.
+Status AtSelect(const Status& status, const parser::ExtendedStatement& statement) {
+  if (status.ok()) {
+    return status;
+  }
+  const parser::Select select = SelectOf(statement);
   constexpr std::string_view kOfRows[] = {"21", "22", "38", "39", "P0"};  // classes of SQLSTATEs
   Status placed;
   for (const Diagnostic& diagnostic : status.diagnostics()) {
@@ -74,23 +92,13 @@ Status AtSelect(const Status& status, Span select) {
         std::find(std::begin(kOfRows), std::end(kOfRows), state.substr(0, 2)) != std::end(kOfRows);
     placed.Add(Status(diagnostic.code, diagnostic.message)
                    .SqlState(diagnostic.sqlstate)
-                   .At(of_rows ? select : diagnostic.span)
+                   .At(of_rows ? select.span : diagnostic.span)
                    .Detail(diagnostic.detail)
-                   .Hint(WritesWhileReading(diagnostic) ? kReadInstead : diagnostic.hint));
+                   .Hint(WritesWhileReading(diagnostic)
+                             ? kReadInstead
+                             : WithSelect(diagnostic.hint, select.text)));
   }
   return placed;
-}
-
-Span SelectOf(const parser::ExtendedStatement& statement) {
-  return std::visit(
-      [](const auto& any) {
-        if constexpr (requires { any.select; }) {
-          return any.select.span;
-        } else {
-          return any.span;
-        }
-      },
-      statement);
 }
 
 // Whether the statement's rows are read once, for an answer to the client.
@@ -119,7 +127,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
   };
   const Result<plan::Plan> plan = make_plan(purpose == Purpose::kRun);
   if (!plan.ok()) {
-    return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
+    return scope->Outcome(AtSelect(plan.status(), statement));
   }
   scope->ReportNotices();
   const double planning_seconds = SecondsBetween(begin, clock.Now());
@@ -137,7 +145,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
     context.plan_with_all_classes = [&make_plan] { return make_plan(false); };
   }
   context.checkpoint_root = session.planner_options().checkpoint_root;
-  return scope->Outcome(AtSelect(use(*plan, context), SelectOf(statement)));
+  return scope->Outcome(AtSelect(use(*plan, context), statement));
 }
 
 // SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: they read nothing through the session.
