@@ -236,7 +236,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
         guard_.Renew();
       }
     }
-    const std::optional<std::string> rewritten = InSqliteDialect(sql, names_catalog);
+    // The catalogs of PostgreSQL's clients are attached, and are nobody's to analyze.
+    const std::optional<std::string> rewritten =
+        LowerAscii(sql) == "analyze" ? "ANALYZE main" : InSqliteDialect(sql, names_catalog);
     const std::string text = rewritten.value_or(std::string(sql));
     guard_.Begin(text);  // sluice.models has become sluice_models
     Result<SqliteStatement> prepared = connection_->Prepare(text);

@@ -28,4 +28,29 @@ std::optional<std::vector<uint32_t>> DecodeUtf8(std::string_view text) {
   return decoded;
 }
 
+bool IsShowable(std::string_view text) {
+  // All of it, so that many bytes are looked at together.
+  unsigned char high = 0;
+  bool zero = false;
+  for (const char byte : text) {
+    high |= static_cast<unsigned char>(byte);
+    zero |= byte == 0;
+  }
+  constexpr unsigned char kNotAscii = 0x80;
+  return !zero && ((high & kNotAscii) == 0 || DecodeUtf8(text).has_value());
+}
+
+std::string HexText(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr unsigned kNibble = 4;
+  std::string hex = "\\x";
+  hex.reserve(2 + 2 * bytes.size());
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    hex += kDigits[value >> kNibble];
+    hex += kDigits[value & 0x0FU];
+  }
+  return hex;
+}
+
 }  // namespace sluice::server::pgwire

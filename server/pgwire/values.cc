@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -35,11 +36,13 @@ std::string TextOfCell(const RowBatch::Column& column, size_t row, const ColumnT
                  : text;
     }
     case DataType::kBytes:
-      return TextOfBinary(kByteaOid, column.texts[row]).value();
-    case DataType::kText:
       break;
+    case DataType::kText:
+      return std::string(column.texts[row]);
   }
-  return std::string(column.texts[row]);
+  // A BLOB in a column of texts (SQLite) may be a text.
+  return IsText(type.oid) && IsShowable(column.texts[row]) ? std::string(column.texts[row])
+                                                           : HexText(column.texts[row]);
 }
 
 // Converts the common types without going through text; false: another type.
@@ -75,7 +78,10 @@ Status AppendValue(const RowBatch::Column& column, size_t row, const ColumnType&
   const DataType cell = column.TypeAt(row);
   std::string made;
   std::string_view text;
-  if (cell == DataType::kText || (cell == DataType::kDouble && column.HasShownText(row))) {
+  if (cell == DataType::kText && (!binary || IsText(type.oid)) && !IsShowable(column.texts[row])) {
+    made = HexText(column.texts[row]);
+    text = made;
+  } else if (cell == DataType::kText || (cell == DataType::kDouble && column.HasShownText(row))) {
     text = column.texts[row];
   } else {
     made = TextOfCell(column, row, type);

@@ -378,6 +378,13 @@ TEST(WireText, CellsWithoutTheDatabasesText) {
             std::string("\0\1\xFF\xFE\0\0\0\5\3\xE8", 10));
   EXPECT_EQ(cell(DataType::kBytes, 0, 0, "a\xFF", kByteaOid, false), "\\x61ff");
   EXPECT_EQ(cell(DataType::kBytes, 0, 0, "a\xFF", kByteaOid, true), "a\xFF");
+  // What SQLite holds that PostgreSQL's texts cannot.
+  EXPECT_EQ(cell(DataType::kText, 0, 0, std::string("a\0b", 3), kTextOid, false), "\\x610062");
+  EXPECT_EQ(cell(DataType::kText, 0, 0, std::string("a\0b", 3), kTextOid, true), "\\x610062");
+  EXPECT_EQ(cell(DataType::kText, 0, 0, "a\xFF", kVarcharOid, false), "\\x61ff");
+  EXPECT_EQ(cell(DataType::kText, 0, 0, std::string("a\0b", 3), kDateOid, false), "\\x610062");
+  EXPECT_EQ(cell(DataType::kBytes, 0, 0, "abc", kVarcharOid, false), "abc");
+  EXPECT_EQ(cell(DataType::kBytes, 0, 0, "abc", kDateOid, false), "\\x616263");
   EXPECT_EQ(cell(DataType::kText, 0, 0, "abc", kInt8Oid, false), "abc");
   EXPECT_EQ(cell(DataType::kText, 0, 0, "abc", kInt8Oid, true), "22P03");
   EXPECT_EQ(cell(DataType::kText, 0, 0, "29.02.2024", kDateOid, true), "22P03");
