@@ -23,8 +23,7 @@ class SetupTest : public DoorTest {
   void TearDown() override {
     if (!IsSkipped()) {
       for (const std::string& role : {first_, gateway_login_}) {
-        Direct(fmt::format("REASSIGN OWNED BY {0} TO postgres; DROP OWNED BY {0}; DROP ROLE {0}",
-                           role));
+        DropRole(role);
       }
     }
     DoorTest::TearDown();

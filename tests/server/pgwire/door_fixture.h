@@ -56,6 +56,10 @@ class DoorTest : public ::testing::Test {
   ShellOutcome Direct(const std::string& sql) const {
     return RunInShell(fmt::format("psql -XAtq '{}' -c \"{}\" 2>&1", database_.url(), sql));
   }
+  // With what it owns in the test's database.
+  void DropRole(const std::string& role) const {
+    Direct(fmt::format("REASSIGN OWNED BY {0} TO postgres; DROP OWNED BY {0}; DROP ROLE {0}", role));
+  }
   // The output and errors of psql. `script` is its standard input.
   ShellOutcome Psql(const std::string& script, const std::string& options = "",
                     const std::string& user = "postgres") const {

@@ -30,8 +30,7 @@ class LoginNamedLikeOurSchema : public DoorTest, public ::testing::WithParamInte
   void TearDown() override {
     if (!IsSkipped()) {
       gateway_.reset();
-      Direct(fmt::format("REASSIGN OWNED BY {0} TO postgres; DROP OWNED BY {0}; DROP ROLE {0}",
-                         GetParam()));
+      DropRole(GetParam());
     }
     DoorTest::TearDown();
   }
