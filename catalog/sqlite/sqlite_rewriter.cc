@@ -212,9 +212,10 @@ class Rewriter final : private SqliteTableRewriter {
       const size_t close = CloseOf(at);
       const size_t begin = PrimaryBegin(at - 1);
       if (close < pieces_.size()) {
-        pieces_[begin].text = "pg_array_get(" + pieces_[begin].text;
+        Prepend(begin, "pg_array_get(");
         Replace(at, ", ");
         Replace(close, ")");
+        MakeOperand(begin, close);
       }
     } else if (IsWord(at, "values") && at > 0 && IsSymbol(at - 1, "(")) {
       NamedValues(at);
@@ -245,8 +246,7 @@ class Rewriter final : private SqliteTableRewriter {
       return;
     }
     const size_t begin = PrimaryBegin(operand - 1);
-    pieces_[begin].text =
-        (unequal ? std::string("NOT pg_any_equals(") : "pg_any_equals(") + pieces_[begin].text;
+    Prepend(begin, unequal ? "NOT pg_any_equals(" : "pg_any_equals(");
     Drop(operand, at + 1);
     Replace(at + 1, ", ");
   }
@@ -380,7 +380,9 @@ class Rewriter final : private SqliteTableRewriter {
       after = ")";
     }
     Drop(at, end);
-    pieces_[begin].text = before + pieces_[begin].text;
+    if (!before.empty()) {
+      Prepend(begin, std::move(before));
+    }
     pieces_[last].text += after;
     MakeOperand(begin, last);  // a following cast takes this one as its operand
     return end - 1;

@@ -1,6 +1,7 @@
 #include "base/letter_case.h"
 #include "catalog/sqlite/sqlite_statement_pieces_internal.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::catalog {
@@ -14,9 +15,25 @@ StatementPieces::StatementPieces(std::string_view sql) {
     pieces_.push_back({token.kind, std::string(text),
                        token.kind == Kind::kWord ? LowerAscii(text) : std::string(),
                        sql.substr(end, token.begin - end), token.depth});
+    pieces_.back().kept = pieces_.size() < 2 ? 0 : pieces_.size() - 2;
     end = token.end;
   }
   rest_ = sql.substr(end);
+  PairBrackets();
+}
+
+void StatementPieces::PairBrackets() {
+  std::vector<size_t> open;
+  for (size_t at = 0; at < pieces_.size(); ++at) {
+    if (IsSymbol(at, "(") || IsSymbol(at, "[")) {
+      pieces_[at].partner = pieces_.size();
+      open.push_back(at);
+    } else if ((IsSymbol(at, ")") || IsSymbol(at, "]")) && !open.empty()) {
+      pieces_[at].partner = open.back();
+      pieces_[open.back()].partner = at;
+      open.pop_back();
+    }
+  }
 }
 
 std::optional<std::string> StatementPieces::Text() const {
@@ -26,6 +43,8 @@ std::optional<std::string> StatementPieces::Text() const {
   std::string out;
   for (const Piece& piece : pieces_) {
     out += piece.blanks;
+    std::for_each(piece.before.rbegin(), piece.before.rend(),
+                  [&out](const std::string& before) { out += before; });
     out += piece.text;
   }
   out += rest_;
@@ -37,8 +56,16 @@ void StatementPieces::Replace(size_t at, std::string text) {
   changed_ = true;
 }
 
+void StatementPieces::Prepend(size_t at, std::string text) {
+  pieces_[at].before.push_back(std::move(text));
+  changed_ = true;
+}
+
 void StatementPieces::Drop(size_t begin, size_t end) {
+  const size_t kept = begin == 0 ? 0 : BeforeDropped(begin - 1);
   for (size_t at = begin; at < end; ++at) {
+    pieces_[at].kept = kept;
+    pieces_[at].before.clear();
     pieces_[at].text.clear();
     pieces_[at].kind = Kind::kWord;
     pieces_[at].lower = "";
@@ -50,24 +77,21 @@ void StatementPieces::Drop(size_t begin, size_t end) {
 std::string StatementPieces::TextBetween(size_t begin, size_t end) const {
   std::string text;
   for (size_t at = begin; at < end; ++at) {
-    text += std::string(pieces_[at].blanks) + pieces_[at].text;
+    text += pieces_[at].blanks;
+    std::for_each(pieces_[at].before.rbegin(), pieces_[at].before.rend(),
+                  [&text](const std::string& before) { text += before; });
+    text += pieces_[at].text;
   }
   return text;
 }
 
 size_t StatementPieces::CloseOf(size_t open) const {
-  size_t close = open + 1;
-  while (close < pieces_.size() &&
-         !(pieces_[close].depth == pieces_[open].depth && pieces_[close].kind == Kind::kSymbol &&
-           (pieces_[close].text == ")" || pieces_[close].text == "]"))) {
-    ++close;
-  }
-  return close;
+  return pieces_[open].partner;
 }
 
 size_t StatementPieces::BeforeDropped(size_t at) const {
   while (at > 0 && pieces_[at].text.empty()) {
-    --at;
+    at = pieces_[at].kept;
   }
   return at;
 }
@@ -88,11 +112,7 @@ size_t StatementPieces::PrimaryBegin(size_t last) const {
     return made->second;
   }
   if (pieces_[at].kind == Kind::kSymbol && (pieces_[at].text == ")" || pieces_[at].text == "]")) {
-    const int depth = pieces_[at].depth;
-    while (at > 0 && !(pieces_[at].depth == depth && pieces_[at].kind == Kind::kSymbol &&
-                       (pieces_[at].text == "(" || pieces_[at].text == "["))) {
-      --at;
-    }
+    at = pieces_[at].partner;
     const bool call = at > 0 && IsName(at - 1) && pieces_[at - 1].blanks.data() != nullptr &&
                       pieces_[at].blanks.empty() && !pieces_[at - 1].text.empty();
     if (!call) {
