@@ -57,22 +57,6 @@ Status NoLogin(std::string message, std::string hint) {
       .Hint(std::move(hint));
 }
 
-// The address as the other doors write it: "ipv4:10.0.0.1:5000" -> "10.0.0.1",
-// "ipv6:%5B::1%5D:5000" -> "::1", "unix:..." -> "[local]".
-std::string AddressOf(const std::string& peer) {
-  if (peer.rfind("ipv", 0) != 0) {
-    return "[local]";
-  }
-  const size_t begin = peer.find(':') + 1;
-  std::string address = peer.substr(begin, peer.rfind(':') - begin);
-  for (const std::string_view bracket : {"%5B", "%5D", "[", "]"}) {
-    if (const size_t at = address.find(bracket); at != std::string::npos) {
-      address.erase(at, bracket.size());
-    }
-  }
-  return address;
-}
-
 bool IsLocal(const std::string& peer) {
   const std::string address = AddressOf(peer);
   return peer.rfind("unix", 0) == 0 || address.rfind("127.", 0) == 0 || address == "::1";
@@ -87,6 +71,22 @@ Status CheckPrivate(const std::string& peer, bool encrypted) {
 }
 
 }  // namespace
+
+// "ipv4:10.0.0.1:5000" -> "10.0.0.1",
+// "ipv6:%5B::1%5D:5000" -> "::1", "unix:..." -> "[local]".
+std::string AddressOf(const std::string& peer) {
+  if (peer.rfind("ipv", 0) != 0) {
+    return "[local]";
+  }
+  const size_t begin = peer.find(':') + 1;
+  std::string address = peer.substr(begin, peer.rfind(':') - begin);
+  for (const std::string_view bracket : {"%5B", "%5D", "[", "]"}) {
+    if (const size_t at = address.find(bracket); at != std::string::npos) {
+      address.erase(at, bracket.size());
+    }
+  }
+  return address;
+}
 
 std::string BasicAuthorization(const std::string& role, const std::string& password) {
   return "Basic " + EncodeBase64(role + ":" + password);

@@ -14,6 +14,10 @@ inline constexpr char kAuthorization[] = "authorization";
 
 std::string BasicAuthorization(const std::string& role, const std::string& password);
 
+// The caller's address without the port, as the other doors write it; "[local]": a Unix socket.
+// `peer`: as gRPC spells it.
+std::string AddressOf(const std::string& peer);
+
 // `authorization`: the client's metadata, "" if there was none. `peer`: the caller, as gRPC spells
 // it. 28000: the metadata is not a login, or came unencrypted from another machine.
 Result<Login> ReadLogin(std::string_view authorization, const std::string& peer, bool encrypted);

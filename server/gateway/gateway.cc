@@ -76,8 +76,8 @@ class GrpcGateway final : public Gateway {
   GrpcGateway(std::unique_ptr<SourcePool> sources, std::unique_ptr<executor::Cluster> cluster,
               const Config& config)
       : scripts_(std::move(sources), std::move(cluster), config),
-        gateway_service_(MakeGatewayService(scripts_)),
-        sqlflow_service_(MakeSqlflowService(scripts_)),
+        gateway_service_(MakeGatewayService(scripts_, first_messages_)),
+        sqlflow_service_(MakeSqlflowService(scripts_, first_messages_)),
         wire_statements_(MakeWireStatements(scripts_)) {}
 
   ~GrpcGateway() override { Shutdown(); }
@@ -190,6 +190,7 @@ class GrpcGateway final : public Gateway {
 
  private:
   GatewayScripts scripts_;
+  FirstMessages first_messages_;
   const std::unique_ptr<grpc::Service> gateway_service_;
   const std::unique_ptr<grpc::Service> sqlflow_service_;
   std::unique_ptr<elastic::RpcServer> server_;

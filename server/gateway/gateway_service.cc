@@ -112,7 +112,8 @@ class StreamSink final : public executor::ResultSink {
 class GatewayService final
     : public v1::Gateway::WithSplitStreamingMethod_Run<v1::Gateway::Service> {
  public:
-  explicit GatewayService(GatewayScripts& scripts) : scripts_(scripts) {}
+  GatewayService(GatewayScripts& scripts, FirstMessages& first)
+      : scripts_(scripts), first_(first) {}
 
   grpc::Status StreamedRun(
       grpc::ServerContext* context,
@@ -120,7 +121,7 @@ class GatewayService final
     v1::RunRequest message;
     const v1::RunRequest* const request = &message;
     const auto run = [&]() -> Status {
-      RETURN_IF_ERROR(ReadRequest(call, &message, &v1::RunRequest::script));
+      RETURN_IF_ERROR(ReadRequest(context, call, first_, &message, &v1::RunRequest::script));
       ASSIGN_OR_RETURN(Login login, LoginOf(*context, scripts_.encrypted()));
       const SteadyClock clock;
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
@@ -213,12 +214,13 @@ class GatewayService final
   }
 
   GatewayScripts& scripts_;
+  FirstMessages& first_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts) {
-  return std::make_unique<GatewayService>(scripts);
+std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts, FirstMessages& first) {
+  return std::make_unique<GatewayService>(scripts, first);
 }
 
 }  // namespace sluice::server

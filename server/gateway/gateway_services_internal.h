@@ -5,7 +5,9 @@
 
 #include "base/status.h"
 #include "server/config/terminal.h"
+#include "server/gateway/client_login_internal.h"
 #include "server/gateway/client_stream_internal.h"
+#include "server/gateway/first_messages.h"
 
 // Include after our own headers: Abseil tolerates macros of base/mutex.h that are already defined.
 #include <grpcpp/grpcpp.h>
@@ -29,16 +31,19 @@ ClientStream::Call CallOf(grpc::ServerContext* context,
 // gRPC answers a message that it cannot parse with INTERNAL, unless the handler parses it itself.
 // Here it does, so that a script that is not UTF-8 reaches the parser, which reports the place.
 template <typename Request, typename Update>
-Status ReadRequest(grpc::ServerSplitStreamer<Request, Update>* call, Request* request,
+Status ReadRequest(grpc::ServerContext* context, grpc::ServerSplitStreamer<Request, Update>* call,
+                   FirstMessages& first, Request* request,
                    const std::string& (Request::*script)() const) {
+  const FirstMessages::Wait wait =
+      first.Begin(AddressOf(context->peer()), [context] { context->TryCancel(); });
   if (call->Read(request) || ValidUtf8((request->*script)()) != (request->*script)()) {
     return OkStatus();
   }
   return InvalidArgument("the request cannot be read: its texts are to be UTF-8").SqlState("22021");
 }
 
-// The two gRPC services over the same scripts. `scripts` outlives them.
-std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts);
-std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts);
+// The two gRPC services over the same scripts. The arguments outlive them.
+std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts, FirstMessages& first);
+std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts, FirstMessages& first);
 
 }  // namespace sluice::server

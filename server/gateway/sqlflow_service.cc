@@ -209,7 +209,8 @@ size_t SeenEvents(const proto::FetchRequest& request) {
 class SqlflowService final
     : public proto::SQLFlow::WithSplitStreamingMethod_Run<proto::SQLFlow::Service> {
  public:
-  explicit SqlflowService(GatewayScripts& scripts) : scripts_(scripts) {}
+  SqlflowService(GatewayScripts& scripts, FirstMessages& first)
+      : scripts_(scripts), first_(first) {}
 
   grpc::Status StreamedRun(
       grpc::ServerContext* context,
@@ -217,7 +218,7 @@ class SqlflowService final
     proto::Request message;
     const proto::Request* const request = &message;
     const auto run = [&]() -> Status {
-      RETURN_IF_ERROR(ReadRequest(call, &message, &proto::Request::stmts));
+      RETURN_IF_ERROR(ReadRequest(context, call, first_, &message, &proto::Request::stmts));
       ASSIGN_OR_RETURN(Login login, LoginOf(*context, request->session().db_conn_str()));
       const SteadyClock clock;
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
@@ -302,12 +303,13 @@ class SqlflowService final
   }
 
   GatewayScripts& scripts_;
+  FirstMessages& first_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts) {
-  return std::make_unique<SqlflowService>(scripts);
+std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts, FirstMessages& first) {
+  return std::make_unique<SqlflowService>(scripts, first);
 }
 
 }  // namespace sluice::server

@@ -154,5 +154,28 @@ TEST_P(IdleSockets, LockNobodyOut) {
   EXPECT_TRUE(status.ok()) << status.ToString();
 }
 
+// Calls that never send their message: more than the gateway has threads.
+class SilentCalls : public GatewayLimits, public ::testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(OfEachService, SilentCalls,
+                         ::testing::Values("/sluice.v1.Gateway/Run", "/proto.SQLFlow/Run"));
+
+TEST_P(SilentCalls, LockNobodyOut) {
+  Start();
+  constexpr size_t kCalls = 200;
+  std::vector<RawConnection> silent;
+  for (size_t i = 0; i < kCalls; ++i) {
+    ASSERT_TRUE(silent.emplace_back(gateway_->address()).open()) << i;
+    silent.back().Send(std::string(kHttp2Preface) + Http2Settings() + Http2Call(GetParam(), {}));
+  }
+  for (int i = 0; i < 3; ++i) {
+    const auto client = Connect();
+    ASSERT_NE(client, nullptr) << i;
+    RecordingSink sink;
+    const Status status = client->Run("SELECT 1 AS n", {}, sink);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+}
+
 }  // namespace
 }  // namespace sluice::server
