@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,10 @@ class CommittedJobs : public OutlivingJobs {
     ASSERT_TRUE(Exists(model));
   }
   void ExpectEnded(int64_t job, const std::string& model) const {
-    EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
     const ShellOutcome waited = Ask("WAIT JOB " + std::to_string(job));
     EXPECT_EQ(waited.exit_code, 0) << waited.output;
     EXPECT_THAT(waited.output, HasSubstr("\n" + model + ",1," + std::to_string(job) + ",DNN"));
+    EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
     EXPECT_THAT(catalog_->models().Versions("", model).value(), SizeIs(1));
   }
   std::string ShaOf(const std::string& model) const {
@@ -60,6 +61,7 @@ TEST_F(CommittedJobs, OfAProcessOfItsOwnThatIsKilledAtTheCommit) {
     const std::string how = job % 2 == 0 ? kHere : "split.kind='none', train.epoch=2, " + Fleet();
     ASSERT_EQ(Ask("SET sluice.async = on; " + TrainText(model, how)).exit_code, 0);
     KillOnceStored(model, ProcessOf(job));
+    EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
     ExpectEnded(job, model);
     EXPECT_EQ(Count(job, "taken_over"), 0);
   }
@@ -102,8 +104,8 @@ TEST_P(KilledSearches, AreFinishedOnceByTheirSuccessor) {
 INSTANTIATE_TEST_SUITE_P(Kinds, KilledSearches,
                          ::testing::Values("tune.search=random, train.epoch=2",
                                            "tune.search=halving, train.epoch=3"),
-                         [](const auto& info) {
-                           return std::string(info.index == 0 ? "Random" : "Halving");
+                         [](const auto& kind) {
+                           return std::string(kind.index == 0 ? "Random" : "Halving");
                          });
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A job's end, where another one, or this one, has written it before.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,13 +50,15 @@ class JobEndTest : public SqliteTest {
     const Status ended = jobs().End(row);
     ASSERT_TRUE(ended.ok()) << ended.ToString();
   }
-  Status Train(const std::string& attributes, RecordingSink& sink) {
+  Status Train(const std::string& attributes, RecordingSink& sink,
+               const std::function<void(int64_t job)>& on_job = {}) {
     const std::string sql = "SELECT a, y FROM t TO TRAIN " + attributes + " LABEL y INTO m";
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
     ASSIGN_OR_RETURN(const plan::Plan plan,
                      planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_,
                                        catalog_->models(), {}));
     Context context{*source_, *catalog_, "tester", sql, {}};
+    context.on_job = on_job;
     return Execute(plan, context, sink);
   }
   int64_t Versions() {
@@ -157,17 +160,16 @@ TEST_F(JobEndTest, ATrainingThatCannotBeStoredLeavesNeither) {
 }
 
 TEST_F(JobEndTest, ATrainingWhoseJobIsGivenUpStoresNoModel) {
+  const Status why = Unavailable("silent for too long");
   for (const char* const training : kTrainings) {
     RecordingSink sink;
-    sink.on_progress = [&] {
-      const catalog::Job job = jobs().List(1).value().at(0);
-      const Status why = Unavailable("silent for too long");
+    const Status trained = Train(training, sink, [&](int64_t job) {
       EXPECT_TRUE(jobs()
-                      .Abandon(job.id, WallMicros(), catalog::JobState::kFailed, why.ToString(),
+                      .Abandon(job, WallMicros(), catalog::JobState::kFailed, why.ToString(),
                                AnswerBytes(why))
                       .ok());
-    };
-    EXPECT_THAT(Train(training, sink).message(), HasSubstr("silent for too long")) << training;
+    });
+    EXPECT_EQ(trained.message(), "silent for too long") << training;
     EXPECT_EQ(Versions(), 0) << training;
     EXPECT_EQ(jobs().List(1).value().at(0).state, catalog::JobState::kFailed);
   }

@@ -298,7 +298,7 @@ TEST_F(JobClusterTest, TheEndComesAfterEveryReport) {
 }
 
 TEST_F(JobClusterTest, TheEndArrivesAsItIs) {
-  Result<std::string> heard = "";
+  Result<std::string> heard = std::string();
   cluster_.on_finish = [&](elastic::Term, const Result<std::string>& end) {
     heard = end;
     return Status();
