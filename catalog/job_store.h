@@ -43,9 +43,9 @@ struct Job {
   int64_t finished_micros = 0;  // 0 while it runs
   int64_t rows_read = 0, rows_trained = 0, rows_retried = 0, rows_skipped = 0;
   std::string error;
-  JobRunner runner;   // written by Create, read by Running
+  JobRunner runner;   // written by Create, read by Running, compared by End
   std::string owner;  // the role's current name, read by Running; "": a database without roles
-  // The job's answer, in a form chosen by the job's runner; written by Create and Update, read by
+  // The job's answer, in a form chosen by the job's runner; written by Create and End, read by
   // Answer. "": unchanged.
   std::string answer;
 };
@@ -79,6 +79,10 @@ inline constexpr const char* kJobTrainersMetric = "workers";
 
 // The error of AppendJournal when another master has begun a later term.
 bool IsTermOver(const Status& status);
+// The error of End, and of ModelStore::PutAndEnd, for a job that has ended already, or has another
+// runner.
+bool IsJobOver(const Status& status);
+Status JobIsOver(int64_t job, JobState state);
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
 // sluice.job_runners, sluice.job_answers, sluice.job_records.
@@ -93,7 +97,10 @@ class JobStore {
 
   virtual ~JobStore() = default;
   virtual Result<int64_t> Create(const Job& job) = 0;
-  virtual Status Update(const Job& job) = 0;
+  // Writes how a job ends, and deletes what only a running job needs, in one transaction. Aborted
+  // (IsJobOver), with nothing changed: it has ended already, or has another runner than
+  // `job.runner` (if that is known).
+  virtual Status End(const Job& job) = 0;
   // Progress of a running job; one that has ended meanwhile is not changed.
   virtual Status WriteRows(int64_t job, int64_t read, int64_t trained) = 0;
   virtual Result<Job> Find(int64_t id) = 0;
@@ -126,8 +133,8 @@ class JobStore {
   Result<std::vector<JobEvent>> Events(int64_t job) { return Events(job, 0); }
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
   // The journal of a running job's master, in the order of the appends; deleted at the end of the
-  // job. Each master of a job begins a term, a number greater than those before it; appends of
-  // older terms are Aborted from then on (IsTermOver).
+  // job, after which nothing is appended. Each master of a job begins a term, a number greater than
+  // those before it; appends of older terms are Aborted from then on (IsTermOver).
   virtual Result<int64_t> BeginTerm(int64_t job) = 0;
   // `anew`: these entries replace all earlier ones. `last`: where the journal ended after this
   // term's last append that is known to be stored; none before its first. If it is unknown whether
@@ -137,7 +144,7 @@ class JobStore {
                                bool anew, std::optional<int64_t>* last) = 0;
   virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
   // Records that a job's runner stores by name for the process that continues the job; deleted at
-  // the end of the job. The last one of a name counts.
+  // the end of the job, after which none is stored. The last one of a name counts.
   virtual Status KeepRecord(int64_t job, const std::string& name, const std::string& content) = 0;
   // Records whose names begin with the prefix.
   virtual Result<std::map<std::string, std::string>> Records(int64_t job,

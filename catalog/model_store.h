@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/job_store.h"
 
 namespace sluice::catalog {
 
@@ -31,6 +33,9 @@ struct ModelVersion {
   int64_t created_micros = 0;  // wall clock
 };
 
+// How the job that made a model ends (JobStore::End), once the version's number is known.
+using EndOfJob = std::function<Job(const ModelVersion& stored)>;
+
 // How much of what can be made again is kept.
 struct KeepLimits {
   int64_t versions = 0;
@@ -41,8 +46,8 @@ struct KeepLimits {
 // Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...);
 // of model types sluice.model_types, sluice.model_type_versions, sluice.model_type_chunks.
 // They are created on first use. A model that the catalog's principal may not see appears not to
-// exist; for one that it may only use, Put, Promote, Rollback, Drop, Rename and the grants return
-// 42501 (Catalog). Thread-safe.
+// exist; for one that it may only use, Put, PutAndEnd, Promote, Rollback, Drop, Rename and the
+// grants return 42501 (Catalog). Thread-safe.
 class ModelStore {
  public:
   virtual ~ModelStore() = default;
@@ -53,6 +58,10 @@ class ModelStore {
   // to the principal.
   virtual Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                                    bool must_be_new) = 0;
+  // As Put, and ends the job in the same transaction: both or neither. IsJobOver: the job has ended
+  // already, or another process runs it. `end` may be called more than once.
+  virtual Result<ModelVersion> PutAndEnd(ModelVersion model, std::string_view weights,
+                                         bool must_be_new, const EndOfJob& end) = 0;
   // The live version, or the one asked for. NotFound names the nearest model.
   virtual Result<ModelVersion> Find(std::string_view schema, std::string_view name,
                                     std::optional<int64_t> version) = 0;

@@ -29,7 +29,6 @@ class JobConfig;
 class JobListener;
 class JobRecord;
 class JobSecrets;
-struct TrainReport;
 
 // Where jobs get processes from: this machine (LocalCluster), or pods (PodCluster). Thread-safe.
 class Cluster {
@@ -42,9 +41,9 @@ class Cluster {
   virtual Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                         const JobSecrets& secrets) = 0;
   // Runs a training on processes, as part of the job that this process has begun, until its model
-  // is in the catalog.
-  virtual Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                                    const elastic::ProgressCallback& progress) = 0;
+  // is in the catalog, and with it the job's end (JobRecord::HasSucceeded).
+  virtual Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                       const elastic::ProgressCallback& progress) = 0;
   // A job with that runner has ended while none of its processes ran: deletes what remains of it.
   virtual void ForgetJob(const catalog::JobRunner& /*runner*/) {}
 

@@ -68,4 +68,8 @@ bool IsUnavailableForNow(const Status& status) {
   return IsConnectionLost(status) || IsOutOfConnections(status) || IsLocked(status);
 }
 
+bool MayBeWrittenLater(const Status& status) {
+  return IsUnavailableForNow(status) || (!status.ok() && status.sqlstate() == "53100");
+}
+
 }  // namespace sluice::catalog

@@ -23,5 +23,7 @@ bool IsOutOfConnections(const Status& status);
 bool IsLocked(const Status& status);
 // Any of the three.
 bool IsUnavailableForNow(const Status& status);
+// What was not written may be written later: any of the three, or the disk is full (53100).
+bool MayBeWrittenLater(const Status& status);
 
 }  // namespace sluice::catalog

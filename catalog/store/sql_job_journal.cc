@@ -41,12 +41,16 @@ Status SqlJobJournal::Append(int64_t job, int64_t term, const std::vector<std::s
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session->Query(tables_.Resolve("UPDATE {job_terms} SET term = term WHERE job_id = $1"
-                                     " AND term = $2 RETURNING term"),
+                                     " AND term = $2 RETURNING EXISTS (SELECT 1 FROM {jobs}"
+                                     " WHERE id = $1 AND state NOT IN ('RUNNING', 'SUSPENDED'))"),
                      {job, term}));
   if (rows.empty()) {
     return Status(Code::kAborted,
                   fmt::format("job {} has another master by now: term {} is over", job, term))
         .SqlState(kTermIsOver);
+  }
+  if (IntegerCell(rows[0][0]) != 0) {
+    return OkStatus();  // nobody continues it
   }
   ASSIGN_OR_RETURN(
       const SqlRows end,

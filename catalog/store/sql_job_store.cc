@@ -7,6 +7,7 @@
 #include "catalog/store/catalog_query_internal.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/job_end.h"
 #include "catalog/store/job_row_internal.h"
 #include "catalog/store/role_oid.h"
 #include "catalog/store/sql_job_history.h"
@@ -56,13 +57,23 @@ class SqlJobStore final : public JobStore {
                                    job.runner.seen_micros})
                           .status());
     }
-    RETURN_IF_ERROR(Keep(*session, id, job.answer));
+    RETURN_IF_ERROR(KeepAnswer(tables_, *session, id, job.answer));
     RETURN_IF_ERROR(transaction->Commit());
     return id;
   }
 
-  Status Update(const Job& job) override {
-    return Again([&] { return UpdateOnce(job); });
+  Status End(const Job& job) override {
+    return Again([&]() -> Status {
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+      ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+      if (!exist) {
+        return NoJob(job.id);
+      }
+      ASSIGN_OR_RETURN(const auto transaction,
+                       SqlTransaction::Begin(*session, tables_.dialect(), true));
+      RETURN_IF_ERROR(EndJob(tables_, *session, job));
+      return transaction->Commit();
+    });
   }
 
   Result<std::string> Answer(int64_t job) override {
@@ -149,8 +160,8 @@ class SqlJobStore final : public JobStore {
                               " RETURNING id"),
               {job, micros, error, std::string(JobStateName(as))}));
       if (!rows.empty()) {
-        RETURN_IF_ERROR(Keep(*session, job, answer));
-        RETURN_IF_ERROR(Forget(*session, job));
+        RETURN_IF_ERROR(KeepAnswer(tables_, *session, job, answer));
+        RETURN_IF_ERROR(ForgetRun(tables_, *session, job));
       }
       return transaction->Commit();
     });
@@ -168,9 +179,13 @@ class SqlJobStore final : public JobStore {
       ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
       RETURN_IF_ERROR(tables_.Create(*session));
       return session
-          ->Query(tables_.Resolve("INSERT INTO {job_records} (job_id, name, content)"
-                                  " VALUES ($1, $2, $3)"
-                                  " ON CONFLICT (job_id, name) DO UPDATE SET content = $3"),
+          ->Query(tables_.Resolve(
+                      fmt::format("INSERT INTO {{job_records}} (job_id, name, content)"
+                                  " SELECT CAST($1 AS bigint), CAST($2 AS text), CAST($3 AS {})"
+                                  " WHERE NOT EXISTS (SELECT 1 FROM {{jobs}} WHERE id = $1"
+                                  " AND state NOT IN ('RUNNING', 'SUSPENDED'))"
+                                  " ON CONFLICT (job_id, name) DO UPDATE SET content = $3",
+                                  tables_.dialect() == Dialect::kPostgres ? "bytea" : "blob")),
                   {job, name, SqlBytes{content}})
           .status();
     });
@@ -301,62 +316,6 @@ class SqlJobStore final : public JobStore {
   // others.
   std::string AndMine(int parameter) const {
     return has_owners() ? " AND " + OwnedBy(fmt::format("${}::oid", parameter)) : "";
-  }
-
-  // All of it or nothing.
-  Status UpdateOnce(const Job& job) {
-    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
-    if (!exist) {
-      return NoJob(job.id);
-    }
-    ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.dialect(), true));
-    std::vector<SqlParameter> parameters = JobParameters(job);
-    parameters.emplace_back(job.id);
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        session->Query(
-            tables_.Resolve(
-                "UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = "
-                "$5,"
-                " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
-                " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id"),
-            parameters));
-    if (rows.empty()) {
-      return NoJob(job.id);
-    }
-    RETURN_IF_ERROR(Keep(*session, job.id, job.answer));
-    if (HasEnded(job.state)) {
-      RETURN_IF_ERROR(Forget(*session, job.id));
-    }
-    return transaction->Commit();
-  }
-
-  Status Keep(SqlSession& session, int64_t job, const std::string& answer) {
-    return answer.empty()
-               ? OkStatus()
-               : session
-                     .Query(tables_.Resolve("INSERT INTO {job_answers} (job_id, answer)"
-                                            " VALUES ($1, $2)"
-                                            " ON CONFLICT (job_id) DO UPDATE SET answer = $2"),
-                            {job, SqlBytes{answer}})
-                     .status();
-  }
-
-  // Deletes what only a running job needs.
-  Status Forget(SqlSession& session, int64_t job) {
-    RETURN_IF_ERROR(
-        session.Query(tables_.Resolve("DELETE FROM {job_runners} WHERE job_id = $1"), {job})
-            .status());
-    RETURN_IF_ERROR(
-        session.Query(tables_.Resolve("DELETE FROM {job_records} WHERE job_id = $1"), {job})
-            .status());
-    return journal_.Delete(session, job);
-  }
-
-  static Status NoJob(int64_t id) {
-    return NotFound(fmt::format("there is no job {}", id)).Hint("SHOW JOBS lists them");
   }
 
   CatalogTables& tables_;

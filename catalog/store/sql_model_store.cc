@@ -9,6 +9,7 @@
 #include "catalog/compiled_types.h"
 #include "catalog/model_record.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/job_end.h"
 #include "catalog/store/model_rows.h"
 #include "catalog/store/model_versions.h"
 #include "catalog/store/model_weights.h"
@@ -27,6 +28,11 @@ class SqlModelStore final : public ModelStore {
 
   Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                            bool must_be_new) override {
+    return PutAndEnd(std::move(model), weights, must_be_new, {});
+  }
+
+  Result<ModelVersion> PutAndEnd(ModelVersion model, std::string_view weights, bool must_be_new,
+                                 const EndOfJob& end) override {
     RETURN_IF_ERROR(database_->OpenAnew().status());  // otherwise it would be stored in a file that
                                                       // is gone
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
@@ -45,6 +51,9 @@ class SqlModelStore final : public ModelStore {
                               {model.schema, model.name}));
     RETURN_IF_ERROR(InsertVersion(rows_, *session, model));
     RETURN_IF_ERROR(InsertWeights(rows_, *session, model, weights));
+    if (end) {  // last: until the commit, nobody else can write the job's row
+      RETURN_IF_ERROR(EndJob(tables_, *session, end(model)));
+    }
     RETURN_IF_ERROR(transaction->Commit());
     RETURN_IF_ERROR(ReadBack(model).Because(
         fmt::format("version {} of {} '{}' was stored, and cannot be read back", model.version,
@@ -85,10 +94,11 @@ class SqlModelStore final : public ModelStore {
         rows_.has_owners() ? ", (SELECT m.owner::text FROM {models} AS m WHERE m.schema_name ="
                              " v.schema_name AND m.name = v.name)"
                            : "";
-    return ReadVersions(fmt::format("SELECT {}{} FROM {{model_versions}} AS v WHERE live AND schema_name <> '{}'{}"
-                                    " ORDER BY schema_name, name",
-                                    kVersionColumnsWithoutPlan, owner, kCompiledTypes, rows_.AndSeen(1)),
-                        {});
+    return ReadVersions(
+        fmt::format("SELECT {}{} FROM {{model_versions}} AS v WHERE live AND schema_name <> '{}'{}"
+                    " ORDER BY schema_name, name",
+                    kVersionColumnsWithoutPlan, owner, kCompiledTypes, rows_.AndSeen(1)),
+        {});
   }
 
   Status KeepLatest(const ModelVersion& used, const KeepLimits& limits) override {
@@ -304,11 +314,11 @@ class SqlModelStore final : public ModelStore {
   Result<std::set<std::string>> FormsInUse() {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     std::set<std::string> keys;
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     session->Query(tables_.Resolve("SELECT name FROM {job_records} WHERE"
-                                                    " substr(name, 1, CAST($2 AS integer)) = $1"),
-                                    {std::string(kFormInUse),
-                                     static_cast<int64_t>(kFormInUse.size())}));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(tables_.Resolve("SELECT name FROM {job_records} WHERE"
+                                       " substr(name, 1, CAST($2 AS integer)) = $1"),
+                       {std::string(kFormInUse), static_cast<int64_t>(kFormInUse.size())}));
     for (const std::vector<Value>& row : rows) {
       keys.insert(TextCell(row[0]).substr(kFormInUse.size()));
     }

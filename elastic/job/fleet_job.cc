@@ -66,9 +66,6 @@ class FleetJob {
     }
     ASSIGN_OR_RETURN(Master master, BeginOrTakeOver({job_, endpoint_, succession_, anew_}, options,
                                                     &journal_term_));
-    if (succession_.committed) {
-      return master.Outcome();
-    }
     Placement placement = master.placement();
     MasterHost host(
         std::move(master), succession_.journal, journal_term_,
@@ -123,8 +120,8 @@ class FleetJob {
   void OnProgress(Progress progress) {
     if (HasServers() && master_ != nullptr) {
       follower_->OnProgress(progress, master_->workers_profile(), SteadyClock().Now());
-      progress.servers = std::max(parameters_->wanted(),
-                                  static_cast<uint32_t>(parameters_->map().servers.size()));
+      progress.servers =
+          std::max(parameters_->wanted(), static_cast<uint32_t>(parameters_->map().servers.size()));
       progress.servers_complete = parameters_->complete();
     }
     if (job_.progress) {

@@ -19,9 +19,6 @@ struct Succession {
   // master can if this one dies meanwhile. Called once, when the journal says that training has
   // succeeded.
   std::function<Status(const TrainOutcome&)> commit;
-  // An earlier master has stored it: no process is started, and the outcome, without weights, is
-  // that of the journal.
-  bool committed = false;
 };
 
 // Runs the job's master in this process and its workers and parameter servers on `fleet`. Returns

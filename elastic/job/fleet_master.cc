@@ -50,7 +50,7 @@ Result<Master> BeginOrTakeOver(const MasterOrigin& origin, Master::Options optio
   ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
                    Master::TakeOver(options, origin.endpoint.term, entries,
                                     LivingWorkers(origin.endpoint), now));
-  if (origin.job.plan.optimum() && !origin.succession.committed) {
+  if (origin.job.plan.optimum()) {
     master->BeginPassesAgain(now);
   }
   return std::move(*master);

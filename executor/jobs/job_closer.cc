@@ -18,7 +18,8 @@ Status WriteDown(const EndedJob& ended, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(ended.url, ended.secret, stop));
   const std::unique_ptr<catalog::JobStore> jobs = catalog->JobsFor(stop);
   RETURN_IF_ERROR(jobs->AddEvents(ended.job.id, ended.events));
-  return jobs->Update(ended.job);
+  Status written = jobs->End(ended.job);
+  return catalog::IsJobOver(written) ? OkStatus() : written;
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ void JobCloser::Run(const std::stop_token& stop) {
         return;
       }
       const Status written = Guarded("closing a job", [&] { return WriteDown(ended, stop); });
-      if (catalog::IsUnavailableForNow(written)) {
+      if (catalog::MayBeWrittenLater(written)) {
         left.push_back(std::move(ended));
       } else if (!written.ok()) {
         log::Error("job={} end not recorded: {}", ended.job.id, written.ToString());

@@ -170,7 +170,7 @@ Status JobRecord::Write() {
 }
 
 bool JobRecord::IsForLater(const Status& written) const {
-  return catalog::IsUnavailableForNow(written) || give_up_.stop_requested();
+  return catalog::MayBeWrittenLater(written) || give_up_.stop_requested();
 }
 
 void JobRecord::ThinWhereFull(const std::vector<catalog::JobMetric>& stored) {
@@ -267,11 +267,10 @@ void JobRecord::WriteNotices() {
   news_.PutBack(std::move(notices));
 }
 
-void JobRecord::AnswerWithNotices() {
+std::string JobRecord::WithLastNotices(std::string answer) {
   const MutexLock lock(mutex_);
-  if (!news_.last_notices().empty()) {
-    job_.answer = WithNotices(std::move(job_.answer), news_.last_notices());
-  }
+  return news_.last_notices().empty() ? std::move(answer)
+                                      : WithNotices(std::move(answer), news_.last_notices());
 }
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {
@@ -332,53 +331,6 @@ void JobRecord::AbortWritesOnceStopped(const std::stop_token& self) {
   if (!self.stop_requested()) {
     give_up_.request_stop();
   }
-}
-
-Status JobRecord::Finish(const Status& ended) {
-  Leave();
-  RecordProfile();
-  if (taken_over_) {
-    return Status(Code::kAborted, fmt::format("another process continues job {}", job_.id));
-  }
-  if (suspends_ && !ended.ok()) {
-    TakePoint(true);
-    RETURN_IF_ERROR(Write());
-    WriteNotices();
-    RETURN_IF_ERROR(jobs_->SetSuspended(job_.id, true));
-    return ended;
-  }
-  Status outcome = reason_ ? reason_(ended) : ended;
-  job_.finished_micros = WallMicros();
-  if (outcome.ok()) {
-    job_.state = catalog::JobState::kSucceeded;
-  } else {
-    job_.state = outcome.code() == Code::kCancelled ? catalog::JobState::kCancelled
-                                                    : catalog::JobState::kFailed;
-    job_.error = outcome.ToString();
-    job_.answer = AnswerBytes(outcome);
-    job_.rows_read = std::max<int64_t>(job_.rows_read, rows_read_);
-    job_.rows_trained = std::max<int64_t>(job_.rows_trained, rows_trained_);
-  }
-  AnswerWithNotices();
-  TakePoint(true);
-  Status recorded = Write();
-  if (recorded.ok()) {
-    recorded = jobs_->Update(job_);
-  }
-  const bool gave_up = give_up_.stop_requested() && recorded.code() == Code::kCancelled;
-  if (hand_over_ && (gave_up || catalog::IsUnavailableForNow(recorded))) {
-    log::Warn("job={} end is recorded later: {}", job_.id, recorded.ToString());
-    const MutexLock lock(mutex_);
-    hand_over_(job_, news_.events());
-    return outcome;
-  }
-  if (outcome.ok()) {
-    return recorded;
-  }
-  if (!recorded.ok()) {
-    log::Error("job={} end not recorded: {}", job_.id, recorded.ToString());
-  }
-  return outcome;
 }
 
 }  // namespace sluice::executor

@@ -91,11 +91,17 @@ class JobRecord {
   // Writes the final state: Succeeded, Cancelled (57014) or Failed with the error's text. Returns
   // `outcome`, or the catalog's own error if the job succeeded but could not be recorded. If the
   // database cannot be written now, or within the moment that a cancelled statement allows, the job
-  // is handed over (HandOver) to be recorded later.
+  // is handed over (HandOver) to be recorded later. If it has ended in the catalog already, and
+  // `ended` does not contradict that, the outcome is the one that is recorded there.
   Status Finish(const Status& ended);
   // The statement's answer (AnswerBytes), stored with the job if it succeeds. Finish stores a
   // failure.
   void Answer(std::string answer) { job_.answer = std::move(answer); }
+  const std::string& answer() const { return job_.answer; }
+  // How the job ends if it succeeds now, with this answer: for ModelStore::PutAndEnd.
+  catalog::Job Success(std::string answer) EXCLUDES(mutex_);
+  // It has ended so in the catalog: Finish only writes the rest of its events.
+  void HasSucceeded(std::string answer) EXCLUDES(mutex_);
   // From now on a failure suspends the job instead: its row keeps what the next process needs to
   // continue it.
   void SuspendInstead() { suspends_ = true; }
@@ -117,7 +123,11 @@ class JobRecord {
   void WriteProgress() EXCLUDES(mutex_);
   void WriteNotices() EXCLUDES(mutex_);
   // Adds notices that readers of the row may have missed before it ends.
-  void AnswerWithNotices() EXCLUDES(mutex_);
+  std::string WithLastNotices(std::string answer) EXCLUDES(mutex_);
+  void SetOutcome(const Status& outcome) EXCLUDES(mutex_);
+  void HandOverTheRest() EXCLUDES(mutex_);
+  // The outcome of a job that was over in the catalog when its end was to be written.
+  Status OutcomeInCatalog(const Status& outcome);
   // Whether it failed in a way that allows writing later.
   bool IsForLater(const Status& written) const;
   // Adds the newest point of the training's progress to the metrics if it is due, or the last one.
@@ -133,6 +143,7 @@ class JobRecord {
   const Reason reason_;
   std::function<void(const std::string&)> on_notice_;
   bool finished_ = false;
+  bool succeeded_ = false;  // in the catalog
   std::atomic<bool> cancel_requested_ = false;
   std::atomic<bool> snapshot_lost_ = false;
   std::atomic<bool> suspends_ = false;

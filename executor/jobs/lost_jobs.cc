@@ -103,7 +103,10 @@ Result<std::vector<WaitingJob>> FindWaitingJobs(catalog::JobStore& jobs) {
       job.finished_micros = WallMicros();
       job.error = outcome.ToString();
       job.answer = AnswerBytes(outcome);
-      RETURN_IF_ERROR(jobs.Update(job));
+      const Status ended = jobs.End(job);
+      if (!ended.ok() && !catalog::IsJobOver(ended)) {
+        return ended;
+      }
       continue;
     }
     ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs.Events(job.id));

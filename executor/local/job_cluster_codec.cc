@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "elastic/transport/status_codec_internal.h"
-#include "executor/jobs/progress_codec_internal.h"
 #include "executor/local/job_cluster_codec_internal.h"
 
 namespace sluice::executor {
@@ -27,50 +26,23 @@ elastic::Role RoleOf(int number) {
              : elastic::Role::kWorker;
 }
 
-FinishRequest ToProto(const JobEnd& end) {
+FinishRequest ToProto(const Result<std::string>& answer) {
   FinishRequest proto;
-  if (end.report.ok()) {
-    const TrainReport& report = end.report.value();
-    FinishRequest::Trained* trained = proto.mutable_trained();
-    trained->set_schema(report.version.schema);
-    trained->set_name(report.version.name);
-    trained->set_version(report.version.version);
-    trained->set_type(report.version.type);
-    trained->set_loss(report.loss);
-    trained->set_rows(report.rows);
-    trained->set_epochs(report.epochs);
-    trained->set_seconds(report.seconds);
-    WriteMetrics(report.metrics, trained->mutable_metrics());
+  if (answer.ok()) {
+    proto.set_answer(*answer);
   } else {
-    elastic::ToProto(end.report.status(), proto.mutable_failed());
+    elastic::ToProto(answer.status(), proto.mutable_failed());
   }
-  proto.set_rows_read(end.rows_read);
-  proto.set_rows_trained(end.rows_trained);
-  proto.set_rows_retried(end.rows_retried);
-  proto.set_rows_skipped(end.rows_skipped);
   return proto;
 }
 
-JobEnd FromProto(const FinishRequest& proto) {
-  JobEnd end{Internal("a master ended its job and did not say how"), proto.rows_read(),
-             proto.rows_trained(), proto.rows_retried(), proto.rows_skipped()};
-  if (proto.has_trained()) {
-    const FinishRequest::Trained& trained = proto.trained();
-    TrainReport report;
-    report.version.schema = trained.schema();
-    report.version.name = trained.name();
-    report.version.version = trained.version();
-    report.version.type = trained.type();
-    report.loss = trained.loss();
-    report.rows = trained.rows();
-    report.epochs = trained.epochs();
-    report.seconds = trained.seconds();
-    report.metrics = ReadMetrics(trained.metrics());
-    end.report = std::move(report);
-  } else if (proto.failed().diagnostics_size() > 0) {
-    end.report = elastic::FromProto(proto.failed());
+Result<std::string> FromProto(const FinishRequest& proto) {
+  if (proto.has_answer()) {
+    return proto.answer();
   }
-  return end;
+  return proto.failed().diagnostics_size() > 0
+             ? elastic::FromProto(proto.failed())
+             : Internal("a master ended its job and did not say how");
 }
 
 LaunchRequest ToProto(const elastic::ProcessSpec& spec) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+
+#include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "executor/local/job_cluster.h"
 #include "executor/local/job_cluster.pb.h"
@@ -13,8 +16,8 @@ elastic::ProcessSpec FromProto(const LaunchRequest& proto);
 FleetEventProto ToProto(const elastic::FleetEvent& event);
 elastic::FleetEvent FromProto(const FleetEventProto& proto);
 
-FinishRequest ToProto(const JobEnd& end);
-JobEnd FromProto(const FinishRequest& proto);
+FinishRequest ToProto(const Result<std::string>& answer);
+Result<std::string> FromProto(const FinishRequest& proto);
 
 // The sender may be another build, or broken: an unknown role becomes a worker.
 elastic::Role RoleOf(int number);

@@ -126,7 +126,12 @@ class Link final : public JobClusterLink {
     reports_changed_.notify_all();
   }
 
-  Status Finish(const JobEnd& end) override {
+  bool IsWanted() override {
+    const grpc::Status answer = Send(ReportRequest());
+    return answer.ok() || answer.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  }
+
+  Status Finish(const Result<std::string>& end) override {
     StopReports();
     const FinishRequest request = ToProto(end);
     for (;;) {
@@ -204,6 +209,14 @@ class Link final : public JobClusterLink {
     }
   }
 
+  grpc::Status Send(const ReportRequest& request) const {
+    grpc::ClientContext context;
+    Prepare(&context);
+    context.set_deadline(std::chrono::system_clock::now() + kReportDeadline);
+    ReportReply reply;
+    return stub_->Report(&context, request, &reply);
+  }
+
   // Sends what is queued, then waits for more, until it is told to stop.
   void SendReports() {
     for (;;) {
@@ -223,11 +236,7 @@ class Link final : public JobClusterLink {
         progress_.reset();
         notices_.clear();
       }
-      grpc::ClientContext context;
-      Prepare(&context);
-      context.set_deadline(std::chrono::system_clock::now() + kReportDeadline);
-      ReportReply reply;
-      const grpc::Status answer = stub_->Report(&context, request, &reply);
+      const grpc::Status answer = Send(request);
       if (!answer.ok()) {
         log::Debug("a report is lost: {}", answer.error_message());
       }

@@ -27,9 +27,12 @@ class JobClusterLink : public elastic::Fleet {
   // For display only: returns at once. If sending is slow, only the newest report is kept.
   virtual void Report(const elastic::Progress& progress) = 0;
   virtual void Notice(const std::string& text) = 0;
+  // Whether the gateway is there, and this is its job's newest master; one that does not answer in
+  // a moment counts as there.
+  virtual bool IsWanted() = 0;
   // OK: the gateway knows the end, and closes the job. Unavailable: the gateway is gone. Aborted:
   // the job has a later master. While the gateway exists but does not answer, it waits.
-  virtual Status Finish(const JobEnd& end) = 0;
+  virtual Status Finish(const Result<std::string>& answer) = 0;
 };
 
 }  // namespace sluice::executor

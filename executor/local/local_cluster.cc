@@ -78,8 +78,8 @@ Result<std::unique_ptr<JobListener>> LocalCluster::StartJob(Context& /*context*/
   return StartJobProcess(options_.binary, config.SerializeAsString(), secrets.SerializeAsString());
 }
 
-Result<TrainReport> LocalCluster::Train(const plan::TrainPlan& plan, Context& context,
-                                        JobRecord& job, const elastic::ProgressCallback& progress) {
+Status LocalCluster::Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                           const elastic::ProgressCallback& progress) {
   return TrainOnMaster(plan, context, job, *this, progress);
 }
 

@@ -67,8 +67,8 @@ class LocalCluster final : public Cluster {
   // Cluster
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                 const JobSecrets& secrets) override;
-  Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                            const elastic::ProgressCallback& progress) override;
+  Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+               const elastic::ProgressCallback& progress) override;
   Result<elastic::ClusterState> State(const std::stop_token& stop) override;
   Result<elastic::StartForecast> Forecast(const plan::TrainPlan& plan,
                                           const std::stop_token& stop) override;

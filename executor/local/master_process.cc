@@ -33,14 +33,25 @@ elastic::JobEndpoint EndpointOf(const MasterConfig& config) {
   return endpoint;
 }
 
-Result<TrainReport> Train(const MasterConfig& config, const elastic::JobEndpoint& endpoint,
-                          catalog::DataSource& source, catalog::Catalog& catalog, JobRecord& job,
-                          JobClusterLink& cluster) {
+Status Train(const MasterConfig& config, const elastic::JobEndpoint& endpoint,
+             catalog::DataSource& source, catalog::Catalog& catalog, JobRecord& job,
+             JobClusterLink& cluster) {
   elastic::JobJournal journal(catalog.jobs(), job.id());
-  const TrainingFleet place{cluster, endpoint, journal, config.dataset(),
-                            config.has_validation() ? &config.validation() : nullptr};
+  TrainingFleet place{cluster, endpoint, journal, config.dataset(),
+                      config.has_validation() ? &config.validation() : nullptr};
+  place.wanted = [&cluster] { return cluster.IsWanted(); };
   return TrainOnProcesses(config.plan(), source, catalog, job, place,
                           [&cluster](const elastic::Progress& now) { cluster.Report(now); });
+}
+
+// The job's row, with the gateway as its runner. IsJobOver: an earlier master has ended it.
+Result<catalog::Job> FindJob(const MasterConfig& config, catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(catalog::Job job, jobs.Find(config.job()));
+  if (catalog::HasEnded(job.state)) {
+    return catalog::JobIsOver(job.id, job.state);
+  }
+  job.runner = {config.runner_place(), config.runner_pid(), config.runner_started()};
+  return job;
 }
 
 Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::stop_token stop) {
@@ -51,45 +62,44 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
                                   {config.catalog_url(), secrets.catalog()},
                                   config.plan().database_patience_seconds(), stop);
   if (!both.ok()) {
-    static_cast<void>(cluster->Finish({both.status()}));  // standard error has the error, too
+    static_cast<void>(cluster->Finish(both.status()));  // standard error has the error, too
     return both.status();
   }
   catalog::DataSource& source = *both->source;
   const std::unique_ptr<catalog::Catalog> catalog = both->catalog->For({config.owner()});
-  Result<catalog::Job> description = catalog->jobs().Find(config.job());
+  Result<catalog::Job> description = FindJob(config, catalog->jobs());
   if (!description.ok()) {
-    static_cast<void>(cluster->Finish({description.status()}));
+    static_cast<void>(cluster->Finish(description.status()));
     return description.status();
   }
   const auto job = JobRecord::Adopt(*catalog, *std::move(description), std::move(stop));
   source.HearStop(job->stop_token());
   catalog->HearStop(job->stop_token());
   job->OnNotice([&cluster](const std::string& text) { cluster->Notice(text); });
-  const Result<TrainReport> report = Train(config, endpoint, source, *catalog, *job, *cluster);
+  const Status trained = Train(config, endpoint, source, *catalog, *job, *cluster);
   job->RecordProfile();
   job->Flush();
-  const catalog::Job& row = job->job();
-  const Status answered = cluster->Finish(
-      {report, row.rows_read, row.rows_trained, row.rows_retried, row.rows_skipped});
+  const Status answered =
+      cluster->Finish(trained.ok() ? Result<std::string>(job->answer()) : trained);
   // The gateway closes the job, or a later master continues it.
   if (!answered.ok() && answered.code() != Code::kAborted) {
     // The gateway is gone, so this process has to record the end. The gateway's processes died with
     // it, which the training may have noticed first.
-    const Code code = report.status().code();
+    const Code code = trained.code();
     const bool stopped_with_it =
         (code == Code::kCancelled || code == Code::kUnavailable) && !job->cancel_requested();
     static_cast<void>(source.DropLeftovers());  // of the gateway; or else the next one does
     const auto goes_on = CanBeTakenOver(catalog->jobs(), config.job());
     if (stopped_with_it && goes_on.ok() && *goes_on) {
       job->Leave();
-      return report.status();
+      return trained;
     }
-    return job->Finish(stopped_with_it ? LostJob(catalog->jobs(), job->job()) : report.status());
+    return job->Finish(stopped_with_it ? LostJob(catalog->jobs(), job->job()) : trained);
   }
   // The journal lasts until the job is closed, so if this process dies before it has answered, the
   // next master can continue.
   job->Leave();
-  return report.status();
+  return trained;
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class MasterKeeper final : public JobCluster {
         master_name_(endpoint_.job_name + "-master") {}
   ~MasterKeeper() override { inbox_->Close(); }  // then no call waits for an answer
 
-  Result<TrainReport> Run() {
+  Status Run() {
     ASSIGN_OR_RETURN(endpoint_.key.token, elastic::MakeJobToken());
     ASSIGN_OR_RETURN(endpoint_.address, SecretAddress());
     ASSIGN_OR_RETURN(cluster_address_, SecretAddress());
@@ -72,8 +72,10 @@ class MasterKeeper final : public JobCluster {
       RETURN_IF_ERROR(LaunchMaster());
       const elastic::FleetEvent exit = Serve();
       if (end_.has_value()) {
-        job_.set_snapshot_lost(!end_->report.ok() && datasets_.Lost());
-        return TakeReport();
+        job_.set_snapshot_lost(!end_->ok() && datasets_.Lost());
+        RETURN_IF_ERROR(end_->status());
+        job_.HasSucceeded(**std::move(end_));
+        return OkStatus();
       }
       if (job_.stop_token().stop_requested()) {
         return Cancelled("the training was cancelled");
@@ -108,10 +110,10 @@ class MasterKeeper final : public JobCluster {
       return Status();
     });
   }
-  Status Finish(elastic::Term term, const JobEnd& end) override {
-    return inbox_->Ask([this, term, &end] {
+  Status Finish(elastic::Term term, const Result<std::string>& answer) override {
+    return inbox_->Ask([this, term, &answer] {
       RETURN_IF_ERROR(Expect(term));
-      end_ = end;
+      end_ = answer;
       return Status();
     });
   }
@@ -172,6 +174,9 @@ class MasterKeeper final : public JobCluster {
     config.set_catalog_url(context_.catalog.url());
     config.set_owner(context_.catalog.principal().role);
     config.set_job(job_.id());
+    config.set_runner_place(job_.job().runner.place);
+    config.set_runner_pid(job_.job().runner.pid);
+    config.set_runner_started(job_.job().runner.started);
     *config.mutable_plan() = plan_;
     config.set_address(endpoint_.address);
     config.set_token(endpoint_.key.token);
@@ -291,16 +296,6 @@ class MasterKeeper final : public JobCluster {
     return Status();
   }
 
-  Result<TrainReport> TakeReport() {
-    ASSIGN_OR_RETURN(TrainReport report, end_->report);
-    report.version.job = job_.id();
-    job_.job().rows_read = end_->rows_read;
-    job_.job().rows_trained = end_->rows_trained;
-    job_.job().rows_retried = end_->rows_retried;
-    job_.job().rows_skipped = end_->rows_skipped;
-    return report;
-  }
-
   const plan::TrainPlan& plan_;
   Context& context_;
   JobRecord& job_;
@@ -315,7 +310,7 @@ class MasterKeeper final : public JobCluster {
   std::optional<catalog::JobWorkers> recorded_;
   std::optional<elastic::FleetEvent> master_exit_;
   int64_t rows_done_ = 0;
-  std::optional<JobEnd> end_;
+  std::optional<Result<std::string>> end_;
   Datasets datasets_;
   catalog::DatasetSpec data_;
   std::unique_ptr<JobClusterServer> server_;
@@ -339,9 +334,8 @@ Room::Request RoomFor(const plan::TrainPlan& plan, const std::string& job_name) 
   return request;
 }
 
-Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                                  LocalCluster& cluster,
-                                  const elastic::ProgressCallback& progress) {
+Status TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                     LocalCluster& cluster, const elastic::ProgressCallback& progress) {
   return MasterKeeper(plan, context, job, cluster, progress).Run();
 }
 

@@ -19,7 +19,7 @@ Room::Request RoomFor(const plan::TrainPlan& plan, const std::string& job_name);
 // requests to the cluster, passes on its progress, and returns what it committed. A lost master is
 // followed by another, which is told which processes of the job live. All of them are ended on
 // cancel and at the end.
-Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                                  LocalCluster& cluster, const elastic::ProgressCallback& progress);
+Status TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                     LocalCluster& cluster, const elastic::ProgressCallback& progress);
 
 }  // namespace sluice::executor

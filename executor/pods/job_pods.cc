@@ -165,8 +165,8 @@ Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, Job
   return FailedPrecondition("the master of a job begins no other job");
 }
 
-Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                                   const elastic::ProgressCallback& progress) {
+Status JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                      const elastic::ProgressCallback& progress) {
   catalog::JobStore& jobs = context.catalog.jobs();
   const plan::Strategy& strategy = plan.strategy();
   ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, strategy));
@@ -279,20 +279,20 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   };
   place.held = [&book](const std::string& node, const std::string& snapshot,
                        const std::string& validation) { book.Hear(node, snapshot, validation); };
-  Result<TrainReport> report = TrainOnProcesses(plan, context.source, context.catalog, job, place,
-                                                [&](const elastic::Progress& now) {
-                                                  status_.OnProgress(now);
-                                                  budget.Keep(now.servers, now.servers_complete);
-                                                  if (progress) {
-                                                    progress(now);
-                                                  }
-                                                });
-  if (!report.ok() && lease_.IsFollowed(job.stop_token())) {
+  const Status ended = TrainOnProcesses(plan, context.source, context.catalog, job, place,
+                                        [&](const elastic::Progress& now) {
+                                          status_.OnProgress(now);
+                                          budget.Keep(now.servers, now.servers_complete);
+                                          if (progress) {
+                                            progress(now);
+                                          }
+                                        });
+  if (!ended.ok() && lease_.IsFollowed(job.stop_token())) {
     // Its servers or its workers have refused it: that is not how the job ends.
     exit_.LeaveToNext(MasterLease::kFollowed);
   }
-  job.set_snapshot_lost(!report.ok() && !suspended && held->datasets.Lost());
-  return report;
+  job.set_snapshot_lost(!ended.ok() && !suspended && held->datasets.Lost());
+  return ended;
 }
 
 // One that has been told to end leaves the pods to the next one.

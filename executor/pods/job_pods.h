@@ -32,8 +32,8 @@ class JobPods final : public Cluster {
   // A job's own process starts no other jobs.
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                 const JobSecrets& secrets) override;
-  Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                            const elastic::ProgressCallback& progress) override;
+  Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+               const elastic::ProgressCallback& progress) override;
   // It knows only its own pods.
   Result<elastic::ClusterState> State(const std::stop_token& stop) override;
   Result<elastic::StartForecast> Forecast(const plan::TrainPlan& plan,

@@ -240,9 +240,8 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   return ListenToRow(jobs, job.id);
 }
 
-Result<TrainReport> PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& /*context*/,
-                                      JobRecord& /*job*/,
-                                      const elastic::ProgressCallback& /*progress*/) {
+Status PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& /*context*/, JobRecord& /*job*/,
+                         const elastic::ProgressCallback& /*progress*/) {
   return FailedPrecondition(
              "pods read the rows on connections of their own, which cannot see what "
              "only this session sees")

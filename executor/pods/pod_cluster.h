@@ -42,8 +42,8 @@ class PodCluster final : public Cluster {
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                 const JobSecrets& secrets) override;
   // Only for work that cannot be a job of its own: refused.
-  Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                            const elastic::ProgressCallback& progress) override;
+  Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+               const elastic::ProgressCallback& progress) override;
   void ForgetJob(const catalog::JobRunner& runner) override;
   // Asks the API server.
   Result<elastic::ClusterState> State(const std::stop_token& stop) override;

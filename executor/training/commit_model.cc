@@ -5,12 +5,14 @@
 #include <rapidjson/writer.h>
 
 #include <string>
+#include <utility>
 
 #include "base/profile.h"
 #include "catalog/dataset.pb.h"
 #include "executor/jobs/job_record.h"
 #include "executor/scoring/decision_threshold.h"
 #include "executor/training/store_model.h"
+#include "executor/training/train_report.h"
 #include "models/features/feature_transform.h"
 #include "planner/plan.pb.h"
 
@@ -44,9 +46,9 @@ std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec&
 
 }  // namespace
 
-Result<catalog::ModelVersion> CommitModel(const TrainedModel& model, catalog::ModelStore& models,
-                                          JobRecord& job, const elastic::TrainOutcome& outcome,
-                                          const std::stop_token& stop) {
+Status CommitModel(const TrainedModel& model, const plan::TrainPlan& statement,
+                   catalog::ModelStore& models, JobRecord& job,
+                   const elastic::TrainOutcome& outcome, const std::stop_token& stop) {
   plan::TrainPlan plan = model.plan;
   catalog::ModelVersion version;
   version.metrics = outcome.metrics;
@@ -72,7 +74,17 @@ Result<catalog::ModelVersion> CommitModel(const TrainedModel& model, catalog::Mo
   patience.away_seconds = plan.database_patience_seconds();
   patience.stop = stop;
   patience.tell = [&job](const std::string& why) { job.Announce("commit_waits", why); };
-  return StoreModel(models, version, model.weights, plan.must_be_new(), patience);
+  CountRows(outcome, job);
+  AddMetrics(version, outcome, job);
+  job.Flush();  // whoever finds that the job has ended finds these, too
+  std::string answer;
+  const catalog::EndOfJob end = [&](const catalog::ModelVersion& stored) {
+    answer = AnswerOf(statement, stored, outcome, SecondsUntil(stored.created_micros, job));
+    return job.Success(answer);
+  };
+  RETURN_IF_ERROR(StoreModel(models, version, model.weights, plan.must_be_new(), end, patience));
+  job.HasSucceeded(std::move(answer));
+  return OkStatus();
 }
 
 }  // namespace sluice::executor

@@ -11,10 +11,12 @@ namespace sluice::executor {
 
 class JobRecord;
 
-// Finds out what belongs to a model (calibration, effects of its features) and stores it as a
-// version, in one transaction. `stop` ends both, and the wait for a database.
-Result<catalog::ModelVersion> CommitModel(const TrainedModel& model, catalog::ModelStore& models,
-                                          JobRecord& job, const elastic::TrainOutcome& outcome,
-                                          const std::stop_token& stop);
+// Finds out what belongs to a model (calibration, effects of its features), stores it as a version
+// and ends its job with the answer of the statement, whose plan is `statement`: all of it in one
+// transaction. `stop` ends both, and the wait for a database. IsJobOver: the job has ended already,
+// perhaps with this very commit, whose answer was lost.
+Status CommitModel(const TrainedModel& model, const plan::TrainPlan& statement,
+                   catalog::ModelStore& models, JobRecord& job,
+                   const elastic::TrainOutcome& outcome, const std::stop_token& stop);
 
 }  // namespace sluice::executor

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "catalog/job_store.h"
+#include "executor/jobs/job_answer.h"
 #include "executor/training/search.pb.h"
 
 namespace sluice::executor {
@@ -25,7 +26,7 @@ std::string WeightsName(uint32_t training, size_t part) {
 SearchedTraining ToProto(const Trial& trial) {
   const elastic::TrainOutcome& outcome = trial.trained.outcome;
   SearchedTraining record;
-  record.set_error(trial.status.ok() ? "" : trial.status.message());
+  record.set_error(trial.status.ok() ? "" : AnswerBytes(trial.status));
   record.set_value(trial.value);
   record.set_seconds(trial.seconds);
   record.set_cut_short(trial.cut_short);
@@ -46,10 +47,18 @@ SearchedTraining ToProto(const Trial& trial) {
   return record;
 }
 
+Status ErrorOf(const SearchedTraining& record) {
+  if (record.error().empty()) {
+    return OkStatus();
+  }
+  Status failed = ErrorOfAnswer(record.error());
+  return failed.ok() ? InvalidArgument(record.error()) : failed;  // an earlier version's has a text
+}
+
 Trial FromProto(const SearchedTraining& record) {
   Trial trial;
   trial.tried = true;
-  trial.status = record.error().empty() ? OkStatus() : InvalidArgument(record.error());
+  trial.status = ErrorOf(record);
   trial.value = record.value();
   trial.seconds = record.seconds();
   trial.cut_short = record.cut_short();

@@ -64,6 +64,9 @@ class Search {
     if (!best_) {
       return NoCandidateWon(contest_, trials_);
     }
+    if (stopped()) {  // perhaps because its process dies, and then another one goes on
+      RETURN_IF_ERROR(CheckWanted(place_));
+    }
     return Finish();
   }
 
@@ -176,6 +179,7 @@ class Search {
       if (EndsTheMaster(ended)) {
         return ended;
       }
+      RETURN_IF_ERROR(CheckWanted(place_));  // else its processes died with what they belong to
       trial.status = limit.broken_off()
                          ? ResourceExhausted("time ran out before it came to anything")
                          : std::move(ended);

@@ -43,38 +43,31 @@ Result<std::optional<catalog::ModelVersion>> FindStored(catalog::ModelStore& mod
   return std::optional<catalog::ModelVersion>();
 }
 
-Result<catalog::ModelVersion> StoreModel(catalog::ModelStore& models,
-                                         const catalog::ModelVersion& version,
-                                         std::string_view weights, bool must_be_new,
-                                         const StorePatience& patience) {
+Status StoreModel(catalog::ModelStore& models, const catalog::ModelVersion& version,
+                  std::string_view weights, bool must_be_new, const catalog::EndOfJob& end,
+                  const StorePatience& patience) {
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
   for (bool told = false;; told = true) {
-    Result<catalog::ModelVersion> stored = models.Put(version, weights, must_be_new);
-    if (stored.ok() || !catalog::IsUnavailableForNow(stored.status())) {
+    const Status stored = models.PutAndEnd(version, weights, must_be_new, end).status();
+    if (!catalog::IsUnavailableForNow(stored)) {
       return stored;
     }
-    const bool locked = catalog::IsLocked(stored.status());
-    const double limit = locked ? patience.locked_seconds : patience.away_seconds;
+    const double limit =
+        catalog::IsLocked(stored) ? patience.locked_seconds : patience.away_seconds;
     const double waited = SecondsBetween(begun, clock.Now());
     if (waited >= limit) {
-      return stored.status().Because(
+      return Status(stored).Because(
           fmt::format("the model could not be stored for {:.0f} seconds", waited));
     }
     if (!told && patience.tell) {
       patience.tell(
           fmt::format("the training is over and its model waits to be stored, for {:.0f} "
                       "seconds at most: {}",
-                      limit, stored.status().message()));
+                      limit, stored.message()));
     }
     if (!Pause(patience.stop)) {
       return Cancelled("the training was cancelled while its model waited to be stored");
-    }
-    if (!locked) {
-      const auto found = FindStored(models, version.schema, version.name, version.job);
-      if (found.ok() && found->has_value()) {
-        return **found;
-      }
     }
   }
 }

@@ -19,14 +19,13 @@ struct StorePatience {
   std::function<void(const std::string&)> tell;  // a line for a person, once; may be empty
 };
 
-// Stores the model of `version.job`, as ModelStore::Put, exactly once: a connection lost at COMMIT
-// leaves the outcome unknown, so it looks for the model before storing it again. A training is not
-// thrown away because its database is locked or unreachable: it retries, and holds no locks or
-// connections meanwhile.
-Result<catalog::ModelVersion> StoreModel(catalog::ModelStore& models,
-                                         const catalog::ModelVersion& version,
-                                         std::string_view weights, bool must_be_new,
-                                         const StorePatience& patience);
+// Stores a model and ends its job (ModelStore::PutAndEnd). A training is not thrown away because
+// its database is locked or unreachable: it retries, and holds no locks or connections meanwhile. A
+// connection lost at COMMIT leaves the outcome unknown; if it was stored, the next try is
+// IsJobOver.
+Status StoreModel(catalog::ModelStore& models, const catalog::ModelVersion& version,
+                  std::string_view weights, bool must_be_new, const catalog::EndOfJob& end,
+                  const StorePatience& patience);
 
 // The version of that model stored by job `job`.
 Result<std::optional<catalog::ModelVersion>> FindStored(catalog::ModelStore& models,

@@ -19,14 +19,11 @@
 #include "executor/jobs/begin_job.h"
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
-#include "executor/result_rows.h"
 #include "executor/scoring/bad_rows.h"
 #include "executor/training/client_reporter.h"
 #include "executor/training/commit_model.h"
-#include "executor/training/store_model.h"
 #include "executor/training/train_again.h"
 #include "executor/training/train_checkpoints.h"
-#include "executor/training/train_report.h"
 #include "models/features/feature_transform.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
@@ -37,9 +34,8 @@ namespace {
 
 // Tries several models and commits the best. A search that is stopped keeps the best so far, and
 // from then on waits for nothing.
-Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
-                                     const Datasets& datasets, TimePoint started,
-                                     const elastic::ProgressCallback& progress) {
+Status CompeteAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                        const Datasets& datasets, const elastic::ProgressCallback& progress) {
   Result<ContestResult> won = RunContest(plan, context.source, datasets, job, progress);
   if (!won.ok()) {
     job.set_snapshot_lost(datasets.Lost());
@@ -53,30 +49,26 @@ Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& conte
     context.catalog.HearStop({});
     job.Announce("search_stopped", "the search was stopped: the best so far is kept");
   }
-  ASSIGN_OR_RETURN(
-      catalog::ModelVersion version,
-      CommitModel({*won->plan, context.source, datasets.train->spec(),
-                   datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
-                   won->trained.weights, won->trained.outcome.rows_trained,
-                   won->trained.held_out ? &*won->trained.held_out : nullptr},
-                  context.catalog.models(), job, won->trained.outcome, job.stop_token()));
-  return ReportOn(std::move(version), won->trained.outcome,
-                  SecondsBetween(started, SteadyClock().Now()), job);
+  return CommitModel({*won->plan, context.source, datasets.train->spec(),
+                      datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
+                      won->trained.weights, won->trained.outcome.rows_trained,
+                      won->trained.held_out ? &*won->trained.held_out : nullptr},
+                     plan, context.catalog.models(), job, won->trained.outcome, job.stop_token());
 }
 
-// Opens the dataset, trains in this process, and commits the model version in one transaction.
-// Leaves nothing behind on an error.
-Result<TrainReport> TrainAndCommit(plan::TrainPlan plan, Context& context, JobRecord& job,
-                                   const elastic::ProgressCallback& progress,
-                                   std::optional<elastic::JobCheckpoints> checkpoints) {
+// Opens the dataset, trains in this process, and commits the model version and the job's end in one
+// transaction. Leaves nothing behind on an error.
+Status TrainAndCommit(const plan::TrainPlan& wanted, Context& context, JobRecord& job,
+                      const elastic::ProgressCallback& progress,
+                      std::optional<elastic::JobCheckpoints> checkpoints) {
   const TimePoint started = SteadyClock().Now();
-  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
+  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(wanted, context.source));
   job.profile().Add(Phase::kStart, SecondsBetween(started, SteadyClock().Now()));
   ReportDamaged(checkpoints, job);
-  if (plan.has_contest()) {
-    return CompeteAndCommit(plan, context, job, datasets, started, progress);
+  if (wanted.has_contest()) {
+    return CompeteAndCommit(wanted, context, job, datasets, progress);
   }
-  const Result<Trained> trained = TrainHere(plan, context.source, context.catalog, datasets, job,
+  const Result<Trained> trained = TrainHere(wanted, context.source, context.catalog, datasets, job,
                                             progress, checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());
@@ -85,6 +77,7 @@ Result<TrainReport> TrainAndCommit(plan::TrainPlan plan, Context& context, JobRe
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
+  plan::TrainPlan plan = wanted;
   if (const FoldChoice& choice = trained->choice; !choice.why.empty()) {
     UseWeightDecay(choice.weight_decay, &plan);
     plan.add_told(choice.why);
@@ -93,22 +86,20 @@ Result<TrainReport> TrainAndCommit(plan::TrainPlan plan, Context& context, JobRe
   ReportCommittingJob(checkpoints, job);
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
-  ASSIGN_OR_RETURN(catalog::ModelVersion version,
-                   CommitModel({plan, context.source, datasets.train->spec(), validation,
-                                trained->weights, trained->outcome.rows_trained,
-                                trained->held_out ? &*trained->held_out : nullptr},
-                               context.catalog.models(), job, trained->outcome, job.stop_token()));
+  RETURN_IF_ERROR(CommitModel(
+      {plan, context.source, datasets.train->spec(), validation, trained->weights,
+       trained->outcome.rows_trained, trained->held_out ? &*trained->held_out : nullptr},
+      wanted, context.catalog.models(), job, trained->outcome, job.stop_token()));
   FinishCheckpoints(checkpoints, job);
-  return ReportOn(std::move(version), trained->outcome,
-                  SecondsBetween(started, SteadyClock().Now()), job);
+  return OkStatus();
 }
 
 // Trains in this process, or through a master process. If there is a checkpoint, the plan is the
 // one it was made with.
-Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context,
-                                        JobRecord& job, const elastic::ProgressCallback& progress,
-                                        std::optional<elastic::JobCheckpoints> checkpoints) {
-  return Guarded("training", [&]() -> Result<TrainReport> {
+Status TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context, JobRecord& job,
+                           const elastic::ProgressCallback& progress,
+                           std::optional<elastic::JobCheckpoints> checkpoints) {
+  return Guarded("training", [&]() -> Status {
     plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
     if (plan.label_trials_size() > 0) {
       ASSIGN_OR_RETURN(plan,
@@ -119,9 +110,8 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
     }
     checkpoints.reset();  // the master opens them to write
     if (context.cluster == nullptr) {
-      return Result<TrainReport>(
-          FailedPrecondition("this session cannot start processes")
-              .Hint("engine.strategy='local' trains in the session's own process"));
+      return FailedPrecondition("this session cannot start processes")
+          .Hint("engine.strategy='local' trains in the session's own process");
     }
     return context.cluster->Train(plan, context, job, progress);
   });
@@ -168,44 +158,29 @@ Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink
     job.Progress(now);
     client.Report(now);
   };
-  const auto train = [&]() -> Result<TrainReport> {
+  const auto train = [&]() -> Status {
     RETURN_IF_ERROR(HoldCompiledForm(plan, context.catalog.jobs(), job->id()));
-    if (context.job.has_value()) {
-      ASSIGN_OR_RETURN(auto stored, FindStored(context.catalog.models(), plan.into_schema(),
-                                               plan.into_name(), job->id()));
-      if (stored.has_value()) {
-        return ReportOnStored(*std::move(stored), *job);
-      }
-    }
     return TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
   };
-  Result<TrainReport> report = train();
-  if (models::IsUnseenClass(report.status()) && context.plan_with_all_classes) {
-    job->Announce("training_begins_again", report.status().message());
+  Status ended = train();
+  if (models::IsUnseenClass(ended) && context.plan_with_all_classes) {
+    job->Announce("training_begins_again", ended.message());
     Result<plan::Plan> anew = context.plan_with_all_classes();
     if (anew.ok()) {
       plan = std::move(*anew->mutable_train());
     }
-    report = anew.ok() ? train() : Result<TrainReport>(anew.status());
+    ended = anew.ok() ? train() : anew.status();
   }
-  while (!report.ok() && MayResume(plan, *job) &&
-         AwaitDatabase(plan, context.catalog.jobs(), *job, report)) {
+  while (!ended.ok() && MayResume(plan, *job) &&
+         AwaitDatabase(plan, context.catalog.jobs(), *job, &ended)) {
     auto newer = elastic::JobCheckpoints::Open(plan);
-    report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
-                        : Result<TrainReport>(newer.status());
+    ended = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
+                       : newer.status();
   }
-  constexpr const char* kTag = "TRAIN";
-  std::optional<ResultRows> answer;
-  if (report.ok()) {
-    answer = AnswerOf(plan, *report);
-    job->Answer(AnswerBytes(*answer, kTag));
-  }
-  const Status finished = job->Finish(WithBadRows(report.status(), plan.select(), context.source));
+  const Status finished = job->Finish(WithBadRows(ended, plan.select(), context.source));
   client.Finish();
   RETURN_IF_ERROR(finished);
-  RETURN_IF_ERROR(answer->SendTo(sink));
-  sink.Done(kTag);
-  return OkStatus();
+  return SendAnswer(job->answer(), sink);
 }
 
 }  // namespace sluice::executor

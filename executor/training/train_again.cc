@@ -30,13 +30,13 @@ bool MayResume(const plan::TrainPlan& plan, const JobRecord& job) {
 }
 
 bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
-                   Result<TrainReport>& report) {
+                   Status* ended) {
   job.set_snapshot_lost(false);
   job.Announce(
       elastic::kDatabaseWaits,
       fmt::format("the database is waited for, for {} seconds at most, and the training goes "
                   "on from its checkpoint: {}",
-                  plan.database_patience_seconds(), report.status().message()));
+                  plan.database_patience_seconds(), ended->message()));
   elastic::JobJournal journal(jobs, job.id());
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
@@ -56,7 +56,7 @@ bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobReco
     }
     wake.wait_for(lock, job.stop_token(), kReturnPause, [] { return false; });
     if (job.stop_token().stop_requested()) {
-      report = Cancelled("the training was cancelled while its database was away");
+      *ended = Cancelled("the training was cancelled while its database was away");
       return false;
     }
   }

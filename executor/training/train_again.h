@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/status.h"
-#include "executor/training/train_report.h"
 
 namespace sluice::catalog {
 class JobStore;
@@ -25,9 +24,9 @@ class JobRecord;
 bool MayResume(const plan::TrainPlan& plan, const JobRecord& job);
 // Waits until the database answers, for engine.database_patience seconds, and forgets what the
 // job's masters have recorded: their processes are gone. False: it does not answer, or the job was
-// cancelled, as `report` then says.
+// cancelled, as `ended` then says.
 bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
-                   Result<TrainReport>& report);
+                   Status* ended);
 
 // The job's next master begins from the checkpoint, or from the beginning.
 Status ForgetJournal(elastic::JournalStore& journal);

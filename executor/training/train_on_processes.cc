@@ -12,8 +12,8 @@
 #include "executor/jobs/job_record.h"
 #include "executor/training/commit_model.h"
 #include "executor/training/search_on_fleet.h"
-#include "executor/training/store_model.h"
 #include "executor/training/train_checkpoints.h"
+#include "executor/training/train_report.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -23,46 +23,36 @@ namespace {
 // is killed a while later.
 constexpr double kKeepSeconds = 2;
 
-Result<TrainReport> SearchAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                    catalog::Catalog& catalog, JobRecord& job,
-                                    const TrainingFleet& place,
-                                    const elastic::ProgressCallback& progress) {
-  if (place.endpoint.term > elastic::Term::First()) {
-    ASSIGN_OR_RETURN(auto stored,
-                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
-    if (stored.has_value()) {
-      return ReportOnStored(*std::move(stored), job);
-    }
-  }
+Status SearchAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+                       catalog::Catalog& catalog, JobRecord& job, const TrainingFleet& place,
+                       const elastic::ProgressCallback& progress) {
   const auto commit = [&](const ContestResult& won, const std::stop_token& stop) {
     return CommitModel({*won.plan, source, place.dataset, place.validation, won.trained.weights,
                         won.trained.outcome.rows_trained},
-                       catalog.models(), job, won.trained.outcome, stop);
+                       plan, catalog.models(), job, won.trained.outcome, stop);
   };
   ASSIGN_OR_RETURN(const ContestResult won,
                    SearchOnFleet(plan, source, catalog.jobs(), job, place, progress));
-  Result<catalog::ModelVersion> version = Cancelled("the search was stopped");
+  Status committed = Cancelled("the search was stopped");
   if (!job.stop_token().stop_requested()) {
-    version = commit(won, job.stop_token());
+    committed = commit(won, job.stop_token());
   }
-  if (!version.ok() && job.stop_token().stop_requested() && plan.contest().search()) {
+  if (!committed.ok() && job.stop_token().stop_requested() && plan.contest().search()) {
+    RETURN_IF_ERROR(CheckWanted(place));
     catalog.HearStop({});
     source.HearStop({});
     job.Announce("search_stopped", "the search was stopped: the best so far is kept");
     const SoftLimit limit({}, kKeepSeconds, true);
-    version = commit(won, limit.finish());
+    committed = commit(won, limit.finish());
   }
-  RETURN_IF_ERROR(version.status());
-  const double seconds = SecondsUntil(version->created_micros, job);
-  return ReportOn(*std::move(version), won.trained.outcome, seconds, job);
+  return committed;
 }
 
 }  // namespace
 
-Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                     catalog::Catalog& catalog, JobRecord& job,
-                                     const TrainingFleet& place,
-                                     const elastic::ProgressCallback& progress) {
+Status TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
+                        catalog::Catalog& catalog, JobRecord& job, const TrainingFleet& place,
+                        const elastic::ProgressCallback& progress) {
   if (plan.has_contest()) {
     return SearchAndCommit(plan, source, catalog, job, place, progress);
   }
@@ -77,24 +67,16 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
     ASSIGN_OR_RETURN(data, checkpoints->DataToRun(place.dataset, place.validation));
     ReportDamaged(checkpoints, job);
   }
-  std::optional<catalog::ModelVersion> version;
-  if (place.endpoint.term > elastic::Term::First()) {
-    ASSIGN_OR_RETURN(version,
-                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
-  }
   elastic::Succession succession;
   succession.journal = &place.journal;
-  succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
     ReportCommittingJob(checkpoints, job);
     const std::string weights = models::SaveWeights(outcome.weights);
-    ASSIGN_OR_RETURN(version, CommitModel({plan, source, place.dataset, place.validation, weights,
-                                           outcome.rows_trained},
-                                          catalog.models(), job, outcome, job.stop_token()));
-    return OkStatus();
+    return CommitModel(
+        {plan, source, place.dataset, place.validation, weights, outcome.rows_trained}, plan,
+        catalog.models(), job, outcome, job.stop_token());
   };
-  ASSIGN_OR_RETURN(
-      const elastic::TrainOutcome outcome,
+  RETURN_IF_ERROR(
       elastic::TrainOnFleet({.plan = plan,
                              .source = source,
                              .dataset = data,
@@ -108,10 +90,10 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                              .held = place.held,
                              .profile = &job.profile(),
                              .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
-                            place.fleet, place.endpoint, succession));
+                            place.fleet, place.endpoint, succession)
+          .status());
   FinishCheckpoints(checkpoints, job);
-  const double seconds = SecondsUntil(version->created_micros, job);
-  return ReportOn(*std::move(version), outcome, seconds, job);
+  return OkStatus();
 }
 
 }  // namespace sluice::executor

@@ -1,7 +1,10 @@
 #include "executor/training/train_report.h"
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
 #include "executor/result_rows.h"
 #include "models/metrics/decision_table.h"
@@ -12,12 +15,16 @@
 namespace sluice::executor {
 namespace {
 
+constexpr const char* kTag = "TRAIN";
+// Shown in a column of its own.
+constexpr const char* kTrainLoss = "train_loss";
+
 // The metric of this name in the statement; NULL if there were no rows to evaluate, or too many
 // classes for it (a curve each: auc).
-Value MetricOf(const TrainReport& report, const std::string& name) {
+Value MetricOf(const catalog::ModelVersion& version, const std::string& name) {
   const std::string canonical = models::Metrics::CanonicalName(name);
-  for (const auto& [known, value] : report.metrics) {
-    if ((known == name || known == canonical) && !std::isnan(value)) {
+  for (const auto& [known, value] : version.metrics) {
+    if ((known == name || known == canonical) && known != kTrainLoss && !std::isnan(value)) {
       return value;
     }
   }
@@ -31,62 +38,40 @@ double SecondsUntil(int64_t micros, JobRecord& job) {
   return static_cast<double>(micros - job.job().started_micros) / kMicros;
 }
 
-TrainReport ReportOn(catalog::ModelVersion version, const elastic::TrainOutcome& outcome,
-                     double seconds, JobRecord& job) {
+std::string AnswerOf(const plan::TrainPlan& plan, const catalog::ModelVersion& version,
+                     const elastic::TrainOutcome& outcome, double seconds) {
+  Schema schema = planner::TrainResult(plan);
+  std::vector<Value> row = {
+      version.schema.empty() ? version.name : version.schema + "." + version.name,
+      version.version,
+      version.job,
+      version.type,
+      outcome.rows_per_epoch,
+      static_cast<int64_t>(outcome.epochs),
+      std::round(seconds * 1000) / 1000,
+      outcome.loss};
+  for (size_t i = row.size(); i < schema.columns.size(); ++i) {
+    row.push_back(MetricOf(version, schema.columns[i].name));
+  }
+  ResultRows rows(std::move(schema));
+  rows.Add(std::move(row));
+  return AnswerBytes(rows, kTag);
+}
+
+void CountRows(const elastic::TrainOutcome& outcome, JobRecord& job) {
   job.job().rows_read = outcome.rows_read;
   job.job().rows_trained = outcome.rows_trained;
   job.job().rows_retried = outcome.rows_retried;
   job.job().rows_skipped = outcome.rows_skipped;
-  // As stored, that is after calibration; the loss is shown next to them.
-  std::vector<std::pair<std::string, double>> metrics = version.metrics;
-  std::erase_if(metrics, [](const auto& one) { return one.first == "train_loss"; });
-  for (const auto& [name, value] : metrics) {
-    if (!models::IsDecisionMetric(name)) {
+}
+
+void AddMetrics(const catalog::ModelVersion& version, const elastic::TrainOutcome& outcome,
+                JobRecord& job) {
+  for (const auto& [name, value] : version.metrics) {
+    if (name != kTrainLoss && !models::IsDecisionMetric(name)) {
       job.Metric(outcome.epochs, name, value);
     }
   }
-  TrainReport report;
-  report.version = std::move(version);
-  report.loss = outcome.loss;
-  report.rows = outcome.rows_per_epoch;
-  report.epochs = outcome.epochs;
-  report.metrics = std::move(metrics);
-  report.seconds = seconds;
-  return report;
-}
-
-TrainReport ReportOnStored(catalog::ModelVersion version, JobRecord& job) {
-  elastic::TrainOutcome outcome;
-  outcome.rows_per_epoch = version.rows_per_epoch;
-  outcome.rows_trained = version.rows;
-  if (version.rows_per_epoch > 0) {
-    outcome.epochs = static_cast<uint32_t>(version.rows / version.rows_per_epoch);
-  }
-  for (const auto& [name, value] : version.metrics) {
-    outcome.loss = name == "train_loss" ? value : outcome.loss;
-  }
-  const double seconds = SecondsUntil(version.created_micros, job);
-  return ReportOn(std::move(version), outcome, seconds, job);
-}
-
-ResultRows AnswerOf(const plan::TrainPlan& plan, const TrainReport& report) {
-  Schema schema = planner::TrainResult(plan);
-  const std::string& model_schema = report.version.schema;
-  std::vector<Value> row = {
-      model_schema.empty() ? report.version.name : model_schema + "." + report.version.name,
-      report.version.version,
-      report.version.job,
-      report.version.type,
-      report.rows,
-      static_cast<int64_t>(report.epochs),
-      std::round(report.seconds * 1000) / 1000,
-      report.loss};
-  for (size_t i = row.size(); i < schema.columns.size(); ++i) {
-    row.push_back(MetricOf(report, schema.columns[i].name));
-  }
-  ResultRows rows(std::move(schema));
-  rows.Add(std::move(row));
-  return rows;
 }
 
 }  // namespace sluice::executor

@@ -4,6 +4,8 @@
 #include <stop_token>
 #include <string>
 
+#include "base/status.h"
+
 namespace sluice::catalog {
 class DatasetSpec;
 }
@@ -28,9 +30,19 @@ struct TrainingFleet {
   std::function<void(const std::string& node, const std::string& snapshot,
                      const std::string& validation_snapshot)>
       held = {};
+  // Whether this master may bring the job to an end; false: what it belongs to is gone, and it is
+  // for another process to do so. Empty: it may.
+  std::function<bool()> wanted = {};
   // elastic::TrainingJob::suspend.
   std::stop_token suspend = {};
   std::function<void()> suspended = {};
 };
+
+// Unavailable if it is not.
+inline Status CheckWanted(const TrainingFleet& place) {
+  return !place.wanted || place.wanted()
+             ? OkStatus()
+             : Unavailable("what the job's master belongs to is gone, or has another master");
+}
 
 }  // namespace sluice::executor

@@ -40,6 +40,10 @@ class FakeModels final : public catalog::ModelStore {
     versions.push_back(model);
     return model;
   }
+  Result<catalog::ModelVersion> PutAndEnd(catalog::ModelVersion, std::string_view, bool,
+                                          const catalog::EndOfJob&) override {
+    return Unused();
+  }
   Result<catalog::ModelVersion> Find(std::string_view, std::string_view name,
                                      std::optional<int64_t> version) override {
     const auto found = models_.find(std::string(name));

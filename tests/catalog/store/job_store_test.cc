@@ -31,7 +31,7 @@ TEST_P(JobStoreTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
   EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", bytes, "third"}));
   ASSERT_EQ(jobs.BeginTerm(job.id + 1).value(), 1) << "each job has its own";
   job.state = JobState::kSucceeded;
-  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.End(job).ok());
   EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
 }
 
@@ -50,7 +50,7 @@ TEST_P(JobStoreTest, RecordsOfAJobGoWithItsEnd) {
   EXPECT_EQ(jobs.Records(job.id, "").value(), (Records{{"plan", bytes}, {"snapshot/1", "one"}}));
   EXPECT_EQ(jobs.Records(job.id, "snapshot/").value(), (Records{{"snapshot/1", "one"}}));
   job.state = JobState::kSucceeded;
-  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.End(job).ok());
   EXPECT_THAT(jobs.Records(job.id, "").value(), IsEmpty());
 }
 
@@ -93,7 +93,7 @@ TEST_P(JobStoreTest, AJobIsDroppedWithAllThatIsStoredOfItOnceItHasEnded) {
   EXPECT_EQ(running.sqlstate(), "55006") << running.ToString();
   EXPECT_THAT(running.ToString(), HasSubstr("CANCEL JOB"));
   job.state = JobState::kFailed;
-  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.End(job).ok());
   ASSERT_TRUE(jobs.Drop(job.id).ok());
   EXPECT_EQ(jobs.Find(job.id).status().code(), Code::kNotFound);
   EXPECT_EQ(jobs.Drop(job.id).code(), Code::kNotFound);
@@ -120,7 +120,7 @@ TEST_P(JobStoreTest, OldJobsGoInBatchesAndThoseOfModelsStay) {
     if (finished != 0) {
       job.state = JobState::kSucceeded;
       job.finished_micros = finished;
-      ASSERT_TRUE(jobs.Update(job).ok());
+      ASSERT_TRUE(jobs.End(job).ok());
     }
   }
   ModelVersion model = Model("m");
@@ -160,7 +160,7 @@ TEST_P(JobStoreTest, JobsAreRows) {
   job.rows_trained = 17;
   job.error = "cancelled";
   job.finished_micros = 1'700'000'001'000'000;
-  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.End(job).ok());
   const auto found = jobs.Find(*id);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->state, JobState::kCancelled);
@@ -184,7 +184,7 @@ TEST_P(JobStoreTest, JobsAreRows) {
               HasSubstr("2023-11-14 22:13:20"));
 
   job.id = 999;
-  EXPECT_EQ(jobs.Update(job).code(), Code::kNotFound);
+  EXPECT_EQ(jobs.End(job).code(), Code::kNotFound);
 }
 
 TEST_P(JobStoreTest, ASuspendedJobHasNotEnded) {
@@ -232,7 +232,7 @@ TEST_P(JobStoreTest, ARunningJobHasARunnerAndCanBeAbandoned) {
   EXPECT_EQ(jobs.Find(id)->error, "lost");
   job.id = other;
   job.state = JobState::kSucceeded;
-  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.End(job).ok());
   ASSERT_TRUE(jobs.Abandon(other, 1'700'000'010'000'000, JobState::kCancelled, "lost", "").ok());
   EXPECT_EQ(jobs.Find(other)->state, JobState::kSucceeded) << "it has ended meanwhile";
   EXPECT_EQ(jobs.Answer(id).value(), "why");
@@ -259,8 +259,14 @@ TEST_P(JobStoreTest, OneOfThoseWhoTakeAJobOverGetsIt) {
   whoever.seen_micros = 3;
   EXPECT_TRUE(jobs.Seen(job.id, whoever).value());
   EXPECT_EQ(jobs.Running().value().at(0).runner.seen_micros, 3);
+  job.state = JobState::kFailed;
+  const Status late = jobs.End(job);
+  EXPECT_TRUE(IsJobOver(late)) << late.ToString();
+  EXPECT_THAT(late.message(), HasSubstr("another process continues job"));
+  EXPECT_EQ(jobs.Find(job.id)->state, JobState::kRunning);
   job.state = JobState::kSucceeded;
-  ASSERT_TRUE(jobs.Update(job).ok());
+  job.runner = next;
+  ASSERT_TRUE(jobs.End(job).ok());
   EXPECT_FALSE(jobs.TakeOver(job.id, next, other).value()) << "it has ended";
   EXPECT_TRUE(jobs.Seen(job.id, next).value()) << "nobody else runs it";
 }
@@ -272,13 +278,58 @@ TEST_P(JobStoreTest, WhatAJobAnswersIsKeptWithIt) {
   job.answer = std::string("columns\0", 8);
   job.id = jobs.Create(job).value();
   EXPECT_EQ(jobs.Answer(job.id).value(), job.answer);
-  job.state = JobState::kSucceeded;
+  Job other = job;
+  other.id = jobs.Create(other).value();
+  job.state = other.state = JobState::kSucceeded;
   job.answer = "";
-  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.End(job).ok());
   EXPECT_EQ(jobs.Answer(job.id).value(), std::string("columns\0", 8)) << "as it was";
-  job.answer = std::string("rows\0\xff", 6);
-  ASSERT_TRUE(jobs.Update(job).ok());
-  EXPECT_EQ(jobs.Answer(job.id).value(), job.answer);
+  other.answer = std::string("rows\0\xff", 6);
+  ASSERT_TRUE(jobs.End(other).ok());
+  EXPECT_EQ(jobs.Answer(other.id).value(), other.answer);
+}
+
+TEST_P(JobStoreTest, AJobEndsOnce) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.runner = {"here", 42, 4711, 1};
+  job.id = jobs.Create(job).value();
+  job.state = JobState::kSucceeded;
+  job.rows_trained = 5;
+  job.finished_micros = 10;
+  job.answer = "rows";
+  ASSERT_TRUE(jobs.End(job).ok());
+  Job again = job;
+  again.state = JobState::kFailed;
+  again.rows_trained = 0;
+  again.error = "lost";
+  again.answer = "why";
+  const Status late = jobs.End(again);
+  EXPECT_TRUE(IsJobOver(late)) << late.ToString();
+  EXPECT_THAT(late.message(), HasSubstr("has ended already: it is SUCCEEDED"));
+  const Job found = jobs.Find(job.id).value();
+  EXPECT_EQ(found.state, JobState::kSucceeded);
+  EXPECT_EQ(found.rows_trained, 5);
+  EXPECT_EQ(found.error, "");
+  EXPECT_EQ(jobs.Answer(job.id).value(), "rows");
+}
+
+// Its threads may still write when its end is in the catalog.
+TEST_P(JobStoreTest, NothingIsKeptForTheSuccessorOfAnEndedJob) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.id = jobs.Create(job).value();
+  ASSERT_EQ(jobs.BeginTerm(job.id).value(), 1);
+  std::optional<int64_t> last;
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first"}, false, &last).ok());
+  job.state = JobState::kSucceeded;
+  ASSERT_TRUE(jobs.End(job).ok());
+  EXPECT_TRUE(jobs.AppendJournal(job.id, 1, {"second"}, false, &last).ok());
+  EXPECT_TRUE(jobs.KeepRecord(job.id, "progress", "all").ok());
+  EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
+  EXPECT_THAT(jobs.Records(job.id, "").value(), IsEmpty());
 }
 
 TEST_P(JobStoreTest, EventsAndMetricsKeepTheirOrder) {

@@ -273,7 +273,7 @@ TEST_P(ModelStoreTest, WhatAJobBeginsWithStaysUntilItHasEnded) {
   job.id = *id;
   job.state = JobState::kSucceeded;
   job.finished_micros = 1;
-  ASSERT_TRUE(catalog().jobs().Update(job).ok());
+  ASSERT_TRUE(catalog().jobs().End(job).ok());
   ASSERT_TRUE(types.KeepLatest(forms[2], {1, 1000, 0}).ok());
   EXPECT_FALSE(exists("used"));
   EXPECT_TRUE(exists("newest"));

@@ -41,7 +41,9 @@ class FakeCluster final : public JobCluster {
   Status Stop(elastic::Term, const std::string& name, double grace_seconds) override {
     return on_stop(name, grace_seconds);
   }
-  Status Finish(elastic::Term term, const JobEnd& end) override { return on_finish(term, end); }
+  Status Finish(elastic::Term term, const Result<std::string>& answer) override {
+    return on_finish(term, answer);
+  }
   void Report(elastic::Term, const elastic::Progress& progress) override { on_progress(progress); }
   void Notice(elastic::Term, const std::string& text) override { on_notice(text); }
 
@@ -49,9 +51,8 @@ class FakeCluster final : public JobCluster {
   std::function<Status(const std::string&, double)> on_stop = [](const std::string&, double) {
     return Status();
   };
-  std::function<Status(elastic::Term, const JobEnd&)> on_finish = [](elastic::Term, const JobEnd&) {
-    return Status();
-  };
+  std::function<Status(elastic::Term, const Result<std::string>&)> on_finish =
+      [](elastic::Term, const Result<std::string>&) { return Status(); };
   std::function<void(const elastic::Progress&)> on_progress = [](const elastic::Progress&) {};
   std::function<void(const std::string&)> on_notice = [](const std::string&) {};
 };
@@ -209,7 +210,7 @@ TEST_F(JobClusterTest, AnEarlierMasterIsRefused) {
     asked = true;
     return Status();
   };
-  cluster_.on_finish = [&](elastic::Term, const JobEnd&) {
+  cluster_.on_finish = [&](elastic::Term, const Result<std::string>&) {
     asked = true;
     return Status();
   };
@@ -285,55 +286,46 @@ TEST_F(JobClusterTest, AReportWaitsForNobody) {
 TEST_F(JobClusterTest, TheEndComesAfterEveryReport) {
   std::vector<std::string> heard;
   cluster_.on_notice = [&](const std::string& text) { heard.push_back(text); };
-  cluster_.on_finish = [&](elastic::Term, const JobEnd& end) {
-    heard.push_back(end.report.status().message());
+  cluster_.on_finish = [&](elastic::Term, const Result<std::string>& end) {
+    heard.push_back(end.status().message());
     return Status();
   };
   const auto link = Connect();
   link->Notice("one \xff");
   link->Notice("two");
-  EXPECT_TRUE(link->Finish({Cancelled("over")}).ok());
+  EXPECT_TRUE(link->Finish(Cancelled("over")).ok());
   EXPECT_THAT(heard, ElementsAre("one \xff", "two", "over"));
 }
 
 TEST_F(JobClusterTest, TheEndArrivesAsItIs) {
-  std::optional<JobEnd> heard;
-  cluster_.on_finish = [&](elastic::Term, const JobEnd& end) {
+  Result<std::string> heard = std::string();
+  cluster_.on_finish = [&](elastic::Term, const Result<std::string>& end) {
     heard = end;
     return Status();
   };
   const Status failed = InvalidArgument("no column 'clss\xff'").At({7, 11}).Hint("class?");
-  ASSERT_TRUE(Connect()->Finish({failed, 1, 2, 3, 4}).ok());
-  ASSERT_FALSE(heard->report.ok());
-  EXPECT_EQ(heard->report.status().message(), failed.message());
-  EXPECT_EQ(heard->report.status().diagnostics()[0].span, (Span{7, 11}));
-  EXPECT_EQ(heard->report.status().diagnostics()[0].hint, "class?");
+  ASSERT_TRUE(Connect()->Finish(failed).ok());
+  ASSERT_FALSE(heard.ok());
+  EXPECT_EQ(heard.status().message(), failed.message());
+  EXPECT_EQ(heard.status().diagnostics()[0].span, (Span{7, 11}));
+  EXPECT_EQ(heard.status().diagnostics()[0].hint, "class?");
 
-  TrainReport report;
-  report.version.schema = "sluice";
-  report.version.name = "m";
-  report.version.version = 3;
-  report.version.type = "DNNClassifier";
-  report.loss = 0.25;
-  report.rows = 100;
-  report.epochs = 2;
-  report.seconds = 1.5;
-  report.metrics = {{"auc", 0.75}};
-  ASSERT_TRUE(Connect()->Finish({report, 1, 2, 3, 4}).ok());
-  ASSERT_TRUE(heard->report.ok());
-  const TrainReport& seen = heard->report.value();
-  EXPECT_EQ(seen.version.schema, "sluice");
-  EXPECT_EQ(seen.version.name, "m");
-  EXPECT_EQ(seen.version.version, 3);
-  EXPECT_EQ(seen.version.type, "DNNClassifier");
-  EXPECT_EQ(seen.loss, 0.25);
-  EXPECT_EQ(seen.rows, 100);
-  EXPECT_EQ(seen.epochs, 2U);
-  EXPECT_EQ(seen.seconds, 1.5);
-  EXPECT_EQ(seen.metrics, report.metrics);
-  EXPECT_THAT((std::vector<int64_t>{heard->rows_read, heard->rows_trained, heard->rows_retried,
-                                    heard->rows_skipped}),
-              ElementsAre(1, 2, 3, 4));
+  const std::string answer("rows\0\xff", 6);
+  ASSERT_TRUE(Connect()->Finish(answer).ok());
+  ASSERT_TRUE(heard.ok());
+  EXPECT_EQ(*heard, answer);
+}
+
+TEST_F(JobClusterTest, OnlyTheNewestMasterOfAGatewayThatLivesIsWanted) {
+  const auto first = Connect();
+  EXPECT_TRUE(first->IsWanted());
+  server_->BeginTerm(elastic::Term(2));
+  EXPECT_FALSE(first->IsWanted());
+  endpoint_.term = elastic::Term(2);
+  const auto second = Connect();
+  EXPECT_TRUE(second->IsWanted());
+  server_.reset();
+  EXPECT_FALSE(second->IsWanted());
 }
 
 TEST(JobWorkQueue, WhoAsksIsAnsweredEvenWhenTheJobIsOver) {

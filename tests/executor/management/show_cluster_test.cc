@@ -1,5 +1,4 @@
 #include "executor/management/show_cluster.h"
-#include "executor/training/train_report.h"
 
 #include <gtest/gtest.h>
 
@@ -24,9 +23,8 @@ class StaticCluster final : public Cluster {
                                                 const JobSecrets& /*secrets*/) override {
     return Internal("starts nothing");
   }
-  Result<TrainReport> Train(const plan::TrainPlan& /*plan*/, Context& /*context*/,
-                            JobRecord& /*job*/,
-                            const elastic::ProgressCallback& /*progress*/) override {
+  Status Train(const plan::TrainPlan& /*plan*/, Context& /*context*/, JobRecord& /*job*/,
+               const elastic::ProgressCallback& /*progress*/) override {
     return Internal("trains nothing");
   }
   Result<elastic::ClusterState> State(const std::stop_token& /*stop*/) override { return state; }

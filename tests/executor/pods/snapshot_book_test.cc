@@ -57,7 +57,7 @@ TEST_F(SnapshotBookTest, NobodyNeedsThatOfAJobThatHasEnded) {
   SnapshotBook book = OfTerm(1);
   book.Keep("0-1", "");
   job_.state = catalog::JobState::kFailed;
-  ASSERT_TRUE(jobs().Update(job_).ok());
+  ASSERT_TRUE(jobs().End(job_).ok());
   EXPECT_TRUE(book.HandedOver().value());
 }
 

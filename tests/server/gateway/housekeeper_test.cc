@@ -37,7 +37,7 @@ class HousekeeperTest : public executor::SqliteTest {
     job.id = catalog_->jobs().Create(job).value();
     job.state = catalog::JobState::kSucceeded;
     job.finished_micros = finished_micros;
-    EXPECT_TRUE(catalog_->jobs().Update(job).ok());
+    EXPECT_TRUE(catalog_->jobs().End(job).ok());
     return job.id;
   }
   static bool Eventually(const std::function<bool()>& so) {

@@ -71,7 +71,7 @@ TEST_F(ShowJobTest, WorkersNowWantedAndAllowed) {
   Record(1, 0);
   EXPECT_EQ(Workers(), "state=Degraded now=1 wanted=0 allowed=2..8");
   job_.state = catalog::JobState::kSucceeded;
-  ASSERT_TRUE(catalog_->jobs().Update(job_).ok());
+  ASSERT_TRUE(catalog_->jobs().End(job_).ok());
   EXPECT_EQ(Workers(), "allowed=2..8");
 }
 
