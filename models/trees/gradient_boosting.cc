@@ -42,6 +42,7 @@ class XgboostModel final : public GradientBoosting {
   Status Load(std::string_view bytes) override;
   Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) override;
   Result<std::vector<Importance>> FeatureImportance() const override;
+  Result<Exported> Export(const ModelSpec& spec) const override;
 
  private:
   // A booster over `matrices` that continues from the loaded model, if there is one.
@@ -364,6 +365,11 @@ Result<std::vector<GradientBoosting::Importance>> XgboostModel::FeatureImportanc
     }
   }
   return importance;
+}
+
+Result<GradientBoosting::Exported> XgboostModel::Export(const ModelSpec& spec) const {
+  ASSIGN_OR_RETURN(const std::string json, SaveRaw("json"));
+  return ExportBooster(json, spec, *transform_, layout_, parameters_);
 }
 
 }  // namespace

@@ -198,4 +198,10 @@ Result<std::vector<GradientBoosting::Importance>> ImportanceOfFeatures(void* boo
                                                                        const ColumnLayout& layout,
                                                                        bool linear);
 
+// GradientBoosting::Export of a trained booster that libxgboost has saved as `json`.
+Result<GradientBoosting::Exported> ExportBooster(std::string_view json, const ModelSpec& spec,
+                                                 const FeatureTransform& transform,
+                                                 const ColumnLayout& layout,
+                                                 const BoostingParameters& parameters);
+
 }  // namespace sluice::models
