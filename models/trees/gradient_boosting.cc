@@ -81,6 +81,10 @@ Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matric
         CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
                      "going on from a model"));
   }
+  if (parameters_.begins_with_mean && booster_ == nullptr) {
+    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, "base_score", "0"),
+                                 "beginning with the mean"));
+  }
   for (const auto& [name, value] : parameters_.settings) {
     RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, name.c_str(), value.c_str()),
                                  fmt::format("attribute {}", name)));

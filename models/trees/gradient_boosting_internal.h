@@ -57,6 +57,7 @@ struct BoostingParameters {
   // and their predictions are restored; otherwise they learn the label itself.
   LabelScale label_scale;
   bool learns_scaled = false;
+  bool begins_with_mean = false;  // unless it goes on from a model
   std::string label;  // for messages
   std::string group_column;
 };

@@ -249,20 +249,17 @@ void SetOutputs(const LabelPlan& label, BoostingParameters* parameters) {
 // Brings what the user says in the label's unit, or its square, to the scale that is learnt.
 // `settings` are as for libxgboost.
 void ScaleSettings(const LabelScale& label, BoostingParameters* parameters) {
-  bool begins = false;  // where the user says
+  parameters->begins_with_mean = true;
   for (auto& [name, value] : parameters->settings) {
     const double number = ParseNumber(value).value_or(0);
     if (name == "base_score") {
-      begins = true;
+      parameters->begins_with_mean = false;
       value = FormatDouble(label.Transformed(number));
     } else if (name == "gamma" || name == "min_split_loss") {
       value = FormatDouble(number / label.scale / label.scale);
     } else if (name == "alpha" || name == "reg_alpha" || name == "max_delta_step") {
       value = FormatDouble(number / label.scale);
     }
-  }
-  if (!begins) {
-    parameters->settings.emplace_back("base_score", "0");  // the mean
   }
 }
 

@@ -163,6 +163,16 @@ TEST(GradientBoostingTest, ABaseScoreIsInTheLabelsUnit) {
   std::vector<float> predictions;
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
   EXPECT_NEAR(predictions[0], 7, 1e-3);
+
+  // A training that goes on from the model keeps it.
+  spec.mutable_attributes()->DeleteSubrange(spec.attributes_size() - 2, 1);
+  ASSERT_EQ(spec.attributes(spec.attributes_size() - 1).name(), "eta");
+  const auto further = MakeTrees(spec);
+  ASSERT_TRUE(further->Load(trees->Save().value()).ok());
+  Batches again({rows});
+  ASSERT_TRUE(Train(further.get(), &again).ok());
+  ASSERT_TRUE(further->Predict(rows, &predictions).ok());
+  EXPECT_NEAR(predictions[0], 7, 1e-3);
 }
 
 TEST(GradientBoostingTest, OtherObjectivesLearnTheLabelItself) {
