@@ -1,12 +1,14 @@
 #include "catalog/catalog.h"
 #include "catalog/job_store.h"
-#include "executor/scoring/evaluate.h"
 #include "executor/executor.h"
+#include "executor/files/export_model.h"
+#include "executor/files/import_model.h"
 #include "executor/jobs/job_answer.h"
+#include "executor/management/show_cluster.h"
 #include "executor/management/show_jobs.h"
 #include "executor/place_internal.h"
+#include "executor/scoring/evaluate.h"
 #include "executor/scoring/predict.h"
-#include "executor/management/show_cluster.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
@@ -65,6 +67,10 @@ Result<Schema> DescribeResult(const plan::Plan& plan, Context& context) {
       RETURN_IF_ERROR(Execute(plan, context, sink));
       return sink.Take();
     }
+    case plan::Plan::kExportModel:
+      return ExportedColumns();
+    case plan::Plan::kImportModel:
+      return ImportedColumns();
     case plan::Plan::kJob:
       return plan.job().action() == plan::JobPlan::WAIT ? DescribeWait(plan.job(), context)
                                                         : Schema();

@@ -4,12 +4,14 @@
 
 #include "base/machine.h"
 #include "executor/cluster.h"
-#include "executor/scoring/evaluate.h"
+#include "executor/files/export_model.h"
+#include "executor/files/import_model.h"
 #include "executor/management/job_verbs.h"
-#include "executor/scoring/model_report.h"
 #include "executor/management/model_verbs.h"
-#include "executor/scoring/predict.h"
 #include "executor/management/show.h"
+#include "executor/scoring/evaluate.h"
+#include "executor/scoring/model_report.h"
+#include "executor/scoring/predict.h"
 #include "executor/training/train.h"
 #include "planner/plan.pb.h"
 
@@ -41,6 +43,10 @@ Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
       return ExecuteAlterModel(plan.alter_model(), context, sink);
     case plan::Plan::kModelGrant:
       return ExecuteModelGrant(plan.model_grant(), context, sink);
+    case plan::Plan::kExportModel:
+      return ExecuteExportModel(plan.export_model(), context, sink);
+    case plan::Plan::kImportModel:
+      return ExecuteImportModel(plan.import_model(), context, sink);
     case plan::Plan::kJob:
       return ExecuteJob(plan.job(), context, sink);
     case plan::Plan::KIND_NOT_SET:

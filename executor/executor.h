@@ -72,6 +72,9 @@ struct Context {
   // Folder for checkpoints of jobs that are taken over; nullopt: anywhere; "": not allowed.
   std::optional<std::string> checkpoint_root = {};
 
+  // Folder for files of models (EXPORT, IMPORT); nullopt: anywhere; "": not allowed.
+  std::optional<std::string> export_root = {};
+
   // Where PREDICT and EVALUATE find a model that is loaded already; null: nowhere.
   std::shared_ptr<ScorerCache> scorers = {};
 

@@ -212,6 +212,23 @@ struct ModelGrantStatement {
   Span span;
 };
 
+// EXPORT MODEL m [OVERWRITE] TO 'file'
+struct ExportModelStatement {
+  ModelName model;
+  bool overwrite = false;
+  std::string file;
+  Span file_span;
+  Span span;
+};
+
+// IMPORT MODEL FROM 'file' [INTO m]
+struct ImportModelStatement {
+  std::string file;
+  Span file_span;
+  std::optional<ModelName> into;  // nullopt: the name that it was exported by
+  Span span;
+};
+
 struct JobStatement {
   enum class Action { kCancel, kWait, kDrop };
   Action action = Action::kCancel;
@@ -240,7 +257,8 @@ using ExtendedStatement =
     std::variant<TrainStatement, PredictStatement, EvaluateStatement, ModelReportStatement,
                  RunStatement, OptimizeStatement, ShowStatement, DescribeStatement,
                  CreateModelTypeStatement, DropModelStatement, AlterModelStatement,
-                 ModelGrantStatement, JobStatement, SetStatement>;
+                 ModelGrantStatement, ExportModelStatement, ImportModelStatement, JobStatement,
+                 SetStatement>;
 
 // Statements about models and jobs, which read no rows and are answered at once.
 template <typename Statement>
@@ -249,7 +267,9 @@ inline constexpr bool kAboutCatalog =
     std::is_same_v<Statement, CreateModelTypeStatement> ||
     std::is_same_v<Statement, DropModelStatement> ||
     std::is_same_v<Statement, AlterModelStatement> ||
-    std::is_same_v<Statement, ModelGrantStatement> || std::is_same_v<Statement, JobStatement>;
+    std::is_same_v<Statement, ModelGrantStatement> ||
+    std::is_same_v<Statement, ExportModelStatement> ||
+    std::is_same_v<Statement, ImportModelStatement> || std::is_same_v<Statement, JobStatement>;
 
 // EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs, except with ANALYZE.
 struct ExplainPlanStatement {
@@ -259,10 +279,11 @@ struct ExplainPlanStatement {
   Span span;
 };
 
-using Statement = std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
-                               ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
-                               DescribeStatement, CreateModelTypeStatement, DropModelStatement,
-                               AlterModelStatement, ModelGrantStatement, JobStatement, SetStatement,
-                               ExplainPlanStatement>;
+using Statement =
+    std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
+                 ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
+                 DescribeStatement, CreateModelTypeStatement, DropModelStatement,
+                 AlterModelStatement, ModelGrantStatement, ExportModelStatement,
+                 ImportModelStatement, JobStatement, SetStatement, ExplainPlanStatement>;
 
 }  // namespace sluice::parser

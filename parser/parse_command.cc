@@ -122,6 +122,39 @@ Result<ExtendedStatement> ParseModelGrant(Cursor& cursor, bool revoke) {
   return ExtendedStatement(std::move(statement));
 }
 
+Result<ExtendedStatement> ParseExport(Cursor& cursor) {
+  ExportModelStatement statement;
+  RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  statement.overwrite = cursor.TryWord("OVERWRITE");
+  if (!cursor.TryWord("TO")) {
+    return statement.overwrite
+               ? cursor.Unexpected("TO and a file", {"TO"})
+               : cursor.Unexpected("TO and a file, or OVERWRITE", {"TO", "OVERWRITE"});
+  }
+  statement.file_span = cursor.Peek().span;
+  ASSIGN_OR_RETURN(statement.file, cursor.TakeString("the name of a file as a string"));
+  if (cursor.AtWord("OVERWRITE")) {
+    return cursor.Unexpected("the end of the statement")
+        .Hint("OVERWRITE stands before TO: EXPORT MODEL my_model OVERWRITE TO 'file'");
+  }
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseImport(Cursor& cursor) {
+  ImportModelStatement statement;
+  RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  RETURN_IF_ERROR(cursor.ExpectWord("FROM"));
+  statement.file_span = cursor.Peek().span;
+  ASSIGN_OR_RETURN(statement.file, cursor.TakeString("the name of a file as a string"));
+  if (cursor.TryWord("INTO")) {
+    ASSIGN_OR_RETURN(statement.into, cursor.TakeModelName());
+  } else if (!cursor.AtEnd()) {
+    return cursor.Unexpected("INTO and a model's name", {"INTO"});
+  }
+  return ExtendedStatement(std::move(statement));
+}
+
 Result<ExtendedStatement> ParseJob(Cursor& cursor, JobStatement::Action action) {
   JobStatement statement;
   statement.action = action;
@@ -172,6 +205,12 @@ Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
   }
   if (first.IsWord("GRANT") || first.IsWord("REVOKE")) {
     return ParseModelGrant(cursor, first.IsWord("REVOKE"));
+  }
+  if (first.IsWord("EXPORT")) {
+    return ParseExport(cursor);
+  }
+  if (first.IsWord("IMPORT")) {
+    return ParseImport(cursor);
   }
   if (first.IsWord("CANCEL")) {
     return ParseJob(cursor, JobStatement::Action::kCancel);

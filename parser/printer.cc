@@ -180,6 +180,16 @@ struct StatementPrinter {
                        roles);
   }
 
+  std::string operator()(const ExportModelStatement& out) const {
+    return fmt::format("EXPORT MODEL {}{} TO {}", Print(out.model),
+                       out.overwrite ? " OVERWRITE" : "", QuoteString(out.file));
+  }
+
+  std::string operator()(const ImportModelStatement& in) const {
+    return fmt::format("IMPORT MODEL FROM {}{}", QuoteString(in.file),
+                       in.into ? " INTO " + Print(*in.into) : "");
+  }
+
   std::string operator()(const JobStatement& job) const {
     using Action = JobStatement::Action;
     return fmt::format("{} JOB {}{}",

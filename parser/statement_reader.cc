@@ -76,6 +76,9 @@ Result<bool> StatementReader::ReadCommand() {
   if (first.IsWord("DESCRIBE") || first.IsWord("DESC")) {
     return second.IsWord("MODEL");
   }
+  if (first.IsWord("EXPORT") || first.IsWord("IMPORT")) {
+    return second.IsWord("MODEL");
+  }
   if (first.IsWord("DROP") || first.IsWord("ALTER")) {
     return second.IsWord("MODEL") || (first.IsWord("DROP") && second.IsWord("JOB"));
   }

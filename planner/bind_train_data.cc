@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/features/cell_format.h"
+#include "models/features/label_scale.h"
 #include "parser/printer.h"
 #include "planner/choose.h"
 #include "planner/class_query.h"
@@ -65,13 +66,23 @@ void TrainBinder::BindValidation() {
   }
 }
 
+LabelUse TrainBinder::UseOfNumber() const {
+  if (bound_.type->family != ModelFamily::kTrees) {
+    return LabelUse::kScaledNumber;
+  }
+  const std::optional<std::string> objective = bound_.attributes.Text("objective");
+  const std::optional<std::string> metrics = bound_.attributes.Text("eval_metric");
+  const bool scaled = (!objective || models::LearnsSquares(*objective)) &&
+                      (!metrics || models::ScaleWithLabel(*metrics));
+  return scaled ? LabelUse::kTreeNumber : LabelUse::kNumber;
+}
+
 LabelUse TrainBinder::UseOf(ModelTask task) const {
-  const bool trees = bound_.type->family == ModelFamily::kTrees;
   switch (task) {
     case ModelTask::kClassification:
       return LabelUse::kClasses;
     case ModelTask::kRegression:
-      return trees ? LabelUse::kNumber : LabelUse::kScaledNumber;
+      return UseOfNumber();
     case ModelTask::kRanking:
       return LabelUse::kNumber;
     case ModelTask::kByObjective:
@@ -80,12 +91,12 @@ LabelUse TrainBinder::UseOf(ModelTask task) const {
   const std::optional<std::string> objective = bound_.attributes.Text("objective");
   if (objective) {
     const bool classes = objective->starts_with("binary:") || objective->starts_with("multi:");
-    return classes ? LabelUse::kClasses : LabelUse::kNumber;
+    return classes ? LabelUse::kClasses : UseOfNumber();
   }
   return LooksLikeClasses(bound_.select.schema.columns[*label_], bound_.statistics.columns[*label_],
                           bound_.statistics.rows)
              ? LabelUse::kClasses
-             : LabelUse::kNumber;
+             : UseOfNumber();
 }
 
 // Whether the training, as far as the statement tells, meets each row's label in this process.

@@ -89,7 +89,8 @@ bool NamesACategory(std::string_view name);
 enum class LabelUse {
   kClasses,       // a classifier: ids of classes
   kScaledNumber,  // a network's regression: (y - mean) / scale
-  kNumber,        // unchanged: boosted trees, ranking
+  kTreeNumber,    // the same for boosted trees that learn squared errors
+  kNumber,        // unchanged: other objectives of boosted trees, ranking
 };
 
 struct LabelInput {

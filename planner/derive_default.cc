@@ -60,6 +60,30 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
   return facts;
 }
 
+void FeatureMaker::Centre(const ColumnFacts& column, models::Feature* feature) const {
+  std::vector<long double> numbers;
+  if (column.info.type == DataType::kInt64 || column.info.type == DataType::kTimestamp) {
+    for (const std::vector<Value>& row : input_.statistics.sample) {
+      if (const auto* integer = std::get_if<int64_t>(&row[column.index])) {
+        numbers.push_back(static_cast<long double>(*integer));
+      }
+    }
+    std::sort(numbers.begin(), numbers.end());
+  } else {
+    const std::vector<double> sampled = SampleNumbers(column);
+    numbers.assign(sampled.begin(), sampled.end());
+  }
+  CentreFeature(FindCentre(numbers, column.info.type == DataType::kInt64), feature);
+}
+
+void CentreFeature(const std::optional<NumberCentre>& centre, models::Feature* feature) {
+  if (centre) {
+    feature->set_centred(true);
+    feature->set_offset(centre->offset);
+    feature->set_scale(centre->scale);
+  }
+}
+
 void FillSpelling(const ColumnFacts& column, models::Feature* feature) {
   feature->set_unit(column.thousands == "," ? std::string(models::kThousandsUnit) : column.unit);
   feature->set_decimal_comma(column.thousands == ".");
@@ -70,13 +94,20 @@ void FeatureMaker::AllowOddCells(const ColumnFacts& column) {
     return;
   }
   plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))->set_odd_is_missing(true);
-  OddCells odd = column.odd;
-  std::erase_if(odd.texts, [&column](const auto& text) {  // a number without the others' unit
+  OddCells missing = column.odd;
+  OddCells plain = column.odd;
+  const auto is_plain = [&column](const auto& text) {  // a number without the others' unit
     return !column.unit.empty() && models::ParseNumber(text.first).has_value();
-  });
-  if (!odd.texts.empty()) {
+  };
+  std::erase_if(missing.texts, is_plain);
+  std::erase_if(plain.texts, [&is_plain](const auto& text) { return !is_plain(text); });
+  if (!missing.texts.empty()) {
     Assume(fmt::format("in {} these cells are missing values, unlike what all others hold: {}",
-                       column.name(), ShownOdd(odd)));
+                       column.name(), ShownOdd(missing)));
+  }
+  if (!plain.texts.empty()) {
+    Assume(fmt::format("in {} these numbers count as '{}', like all others: {}", column.name(),
+                       column.unit, ShownOdd(plain)));
   }
 }
 
@@ -98,6 +129,7 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part)
     feature->set_scale(1);
     FillSpelling(column, feature);
     if (trees()) {
+      Centre(column, feature);
       return;  // trees take the number itself, and NULL as missing
     }
     feature->set_logarithm(logarithm);

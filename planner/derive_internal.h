@@ -10,6 +10,7 @@
 #include "models/model.pb.h"
 #include "planner/derive.h"
 #include "planner/error_list.h"
+#include "planner/number_centre.h"
 #include "planner/text_shape.h"
 #include "planner/time_shape.h"
 
@@ -152,6 +153,8 @@ class FeatureMaker {
   Result<models::Categorizer> MemberOf(const ColumnSpec& member, const ColumnFacts& column);
 
   NumberFacts NumbersOf(const ColumnFacts& column, bool logarithm) const;
+  // For trees: tells apart numbers that are the same as 32-bit floats.
+  void Centre(const ColumnFacts& column, models::Feature* feature) const;
   std::vector<double> SampleNumbers(const ColumnFacts& column) const;  // finite, ascending
 
   const DeriveInput& input_;
@@ -162,6 +165,8 @@ class FeatureMaker {
   std::unordered_map<std::string, int> next_number_;  // by name: the next feature's number
 };
 
+// Makes boosted trees read it so, if there is a centre.
+void CentreFeature(const std::optional<NumberCentre>& centre, models::Feature* feature);
 // Records how a text column spells its numbers.
 void FillSpelling(const ColumnFacts& column, models::Feature* feature);
 

@@ -162,8 +162,8 @@ Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
 }
 
 void SetScale(double mean, double deviation, LabelUse use, models::LabelPlan* plan) {
-  const bool scaled = use == LabelUse::kScaledNumber && std::isfinite(mean) &&
-                      std::isfinite(deviation) && deviation > 0;
+  const bool scaled =
+      use != LabelUse::kNumber && std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
   plan->set_mean(scaled ? mean : 0);
   plan->set_scale(scaled ? deviation : 1);
 }

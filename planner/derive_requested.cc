@@ -151,6 +151,12 @@ Status FeatureMaker::AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& 
   feature->set_logarithm(logarithm);
   feature->set_null_indicator(column.has_null() && !trees());
   AllowOddCells(column);
+  if (trees()) {
+    Centre(column, feature);
+  }
+  if (feature->centred()) {
+    return OkStatus();
+  }
   if (spec.kind == Kind::kNormalize) {
     feature->set_offset(facts.min);
     feature->set_scale(facts.max > facts.min ? 1 / (facts.max - facts.min) : 1);

@@ -86,10 +86,18 @@ void FeatureMaker::AddMeasure(const ColumnFacts& column, const std::vector<int64
   feature->set_kind(Feature::NUMERIC);
   feature->set_time_part(measure);
   feature->set_scale(1);
+  const models::TimeMeasure taken = *models::FindTimeMeasure(measure);
+  if (trees() && scaled) {
+    std::vector<long double> measures;
+    for (const int64_t time : times) {
+      measures.push_back(static_cast<long double>(models::MeasureTime(time, taken)));
+    }
+    std::sort(measures.begin(), measures.end());
+    CentreFeature(FindCentre(measures, false), feature);
+  }
   if (trees() || !scaled) {
     return;
   }
-  const models::TimeMeasure taken = *models::FindTimeMeasure(measure);
   double sum = 0;
   for (const int64_t time : times) {
     sum += models::MeasureTime(time, taken);

@@ -59,7 +59,10 @@ std::string DescribeNumeric(const Feature& feature) {
   if (feature.logarithm()) {
     how += ", logarithm";
   }
-  if (feature.offset() != 0 || feature.scale() != 1) {
+  if (feature.centred()) {
+    how += fmt::format(", x - {}", FormatDouble(feature.offset()));
+    how += feature.scale() == 1 ? "" : fmt::format(", times {}", FormatDouble(feature.scale()));
+  } else if (feature.offset() != 0 || feature.scale() != 1) {
     how += fmt::format(", (x - {:.6g}) / {:.6g}", feature.offset(), 1 / feature.scale());
   }
   return feature.null_indicator() ? how + ", NULL indicator" : how;

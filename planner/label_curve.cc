@@ -37,7 +37,7 @@ Moments MomentsOf(const std::vector<double>& numbers) {
   return moments;
 }
 
-// `scaled`: standardised, as for networks; trees learn the value on the curve itself.
+// `scaled`: standardised; otherwise the value on the curve itself is learnt.
 void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sample, bool scaled,
                 models::LabelPlan* label) {
   label->set_curve(curve);

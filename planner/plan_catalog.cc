@@ -52,6 +52,16 @@ bool IsKerasInPython(std::string_view source) {
          source.find("def ") != std::string_view::npos;
 }
 
+constexpr std::string_view kWholeModel = ".sluice";
+constexpr std::string_view kXgboostModel = ".json";
+constexpr const char* kFormats =
+    "'model.sluice' is a whole model of any type, for IMPORT MODEL; 'model.json' is XGBoost's "
+    "format, of boosted trees";
+
+bool EndsWith(std::string_view file, std::string_view end) {
+  return file.size() > end.size() && SameIgnoringCase(file.substr(file.size() - end.size()), end);
+}
+
 plan::Place PlaceOf(const Span& span) {
   plan::Place place;
   place.set_begin(span.begin);
@@ -223,6 +233,46 @@ Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
     *grant.add_role_places() = PlaceOf(role.span);
   }
   *grant.mutable_place() = PlaceOf(statement.span);
+  return plan;
+}
+
+Result<plan::Plan> PlanExportModel(const parser::ExportModelStatement& statement) {
+  plan::Plan plan;
+  plan::ExportModelPlan& out = *plan.mutable_export_model();
+  const bool whole = EndsWith(statement.file, kWholeModel);
+  if (!whole && !EndsWith(statement.file, kXgboostModel)) {
+    return InvalidArgument(fmt::format("the end of '{}' says no format of models", statement.file))
+        .At(statement.file_span)
+        .Hint(kFormats);
+  }
+  *out.mutable_model() = ReferenceTo(statement.model);
+  out.set_file(statement.file);
+  *out.mutable_file_place() = PlaceOf(statement.file_span);
+  out.set_format(whole ? plan::ExportModelPlan::WHOLE : plan::ExportModelPlan::XGBOOST);
+  out.set_overwrite(statement.overwrite);
+  return plan;
+}
+
+Result<plan::Plan> PlanImportModel(const parser::ImportModelStatement& statement) {
+  if (!EndsWith(statement.file, kWholeModel)) {
+    return InvalidArgument(fmt::format("'{}' is no file that EXPORT MODEL makes to be imported",
+                                       statement.file))
+        .At(statement.file_span)
+        .Hint(kFormats);
+  }
+  if (statement.into && statement.into->version) {
+    return InvalidArgument("INTO names no version")
+        .At(statement.into->span)
+        .Hint("the imported model is the next version by itself");
+  }
+  plan::Plan plan;
+  plan::ImportModelPlan& in = *plan.mutable_import_model();
+  in.set_file(statement.file);
+  *in.mutable_file_place() = PlaceOf(statement.file_span);
+  if (statement.into) {
+    *in.mutable_into() = ReferenceTo(*statement.into);
+  }
+  *in.mutable_place() = PlaceOf(statement.span);
   return plan;
 }
 

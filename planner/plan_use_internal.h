@@ -30,6 +30,9 @@ plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
 Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement);
 Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
                                   const catalog::DataSource& source);
+// The end of a file's name says its format.
+Result<plan::Plan> PlanExportModel(const parser::ExportModelStatement& statement);
+Result<plan::Plan> PlanImportModel(const parser::ImportModelStatement& statement);
 plan::Plan PlanJob(const parser::JobStatement& statement);
 
 // Rows of one query when applying a model, where no batches have to be aligned.

@@ -57,6 +57,12 @@ struct Planner {
   Result<plan::Plan> operator()(const parser::ModelGrantStatement& statement) const {
     return PlanModelGrant(statement, source);
   }
+  Result<plan::Plan> operator()(const parser::ExportModelStatement& statement) const {
+    return PlanExportModel(statement);
+  }
+  Result<plan::Plan> operator()(const parser::ImportModelStatement& statement) const {
+    return PlanImportModel(statement);
+  }
   Result<plan::Plan> operator()(const parser::JobStatement& statement) const {
     return PlanJob(statement);
   }

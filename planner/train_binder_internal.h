@@ -55,6 +55,7 @@ class TrainBinder {
   Status FindRole(const std::string& attribute, const std::string& role, bool numeric,
                   std::string* column);
   LabelUse UseOf(models::ModelTask task) const;
+  LabelUse UseOfNumber() const;
   Status BindLabelPlan();
   Status FindClasses(LabelInput* input, models::LabelPlan* label);
   bool ReadsAllRowsHere() const;

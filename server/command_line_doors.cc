@@ -40,6 +40,9 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--keep-jobs", "keep_jobs",
                 "days or hours until a job that has ended is deleted, as 12h; 0: never (90d)",
                 line.common);
+  AddConfigFlag(*serve, "--export-root", "export_root",
+                "folder for the files that clients EXPORT and IMPORT models by (they cannot)",
+                line.common);
   AddTrainingFlags(*serve, line.common);
   serve->add_flag_callback(
       "--python-models", [&line] { line.common.values.emplace_back("python_models", "1"); },

@@ -49,6 +49,7 @@ std::string FeatureText(const models::Feature& feature) {
              : feature.logarithm()        ? "numeric, log scale"
                                           : "numeric";
       text += feature.decimal_comma() ? ", decimal comma" : "";
+      text += feature.centred() ? fmt::format(", less {}", FormatDouble(feature.offset())) : "";
       text += feature.null_indicator() ? ", NULL indicator" : "";
       break;
     case models::Feature::TENSOR:

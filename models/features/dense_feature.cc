@@ -47,15 +47,23 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const InputColum
   dense.time_ = !dense.tensor_ && !feature.time_part().empty();
   dense.time_format_ = *format;
   dense.time_measure_ = *measure;
-  if (!dense.trees_) {
-    dense.indicator_ = feature.null_indicator();
-    dense.logarithm_ = feature.logarithm();
+  if (!dense.trees_ || feature.centred()) {
     dense.offset_ = feature.offset();
     dense.scale_ = feature.scale();
     if (dense.scale_ == 0 || !std::isfinite(dense.scale_) || !std::isfinite(dense.offset_)) {
       return InvalidArgument(fmt::format("offset {} and scale {} must be finite, scale not 0",
                                          dense.offset_, dense.scale_));
     }
+  }
+  if (dense.trees_) {
+    constexpr double kBeyondInt64 = 0x1p63;
+    const bool whole = dense.offset_ == std::floor(dense.offset_);
+    if (feature.centred() && whole && std::abs(dense.offset_) < kBeyondInt64) {
+      dense.whole_offset_ = static_cast<int64_t>(dense.offset_);
+    }
+  } else {
+    dense.indicator_ = feature.null_indicator();
+    dense.logarithm_ = feature.logarithm();
     dense.lowest_ = feature.lowest();
     dense.highest_ = feature.highest();
     dense.bounded_ = dense.lowest_ != 0 || dense.highest_ != 0;
@@ -78,13 +86,18 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const InputColum
 }
 
 float DenseFeature::Scaled(double value) const {
-  if (trees_) {
-    return ToFloat(value);
-  }
   if (logarithm_ && value != 0) {
     value = std::copysign(std::log1p(std::abs(value)), value);
   }
   return ToFloat((value - offset_) * scale_);
+}
+
+float DenseFeature::ScaledInteger(int64_t value) const {
+  // Without a sign, the difference of any two of them has room.
+  const auto high = static_cast<uint64_t>(std::max(value, *whole_offset_));
+  const auto low = static_cast<uint64_t>(std::min(value, *whole_offset_));
+  const auto distance = static_cast<double>(high - low);
+  return ToFloat((value < *whole_offset_ ? -distance : distance) * scale_);
 }
 
 void DenseFeature::WriteMissing(float* out) const {
@@ -127,6 +140,10 @@ Status DenseFeature::ApplyNumbers(const RowBatch::Column& column, size_t rows, f
   if (column.type == DataType::kDouble) {
     Fill(column, rows, out, stride,
          [values = column.doubles.data()](size_t row) { return values[row]; });
+  } else if (whole_offset_) {
+    for (size_t row = 0; row < rows; ++row, out += stride) {
+      out[0] = column.null[row] != 0 ? kMissing : ScaledInteger(column.int64s[row]);
+    }
   } else {
     Fill(column, rows, out, stride,
          [values = column.int64s.data()](size_t row) { return static_cast<double>(values[row]); });
@@ -199,7 +216,8 @@ Status DenseFeature::ReadText(const RowBatch::Column& column, size_t row, float*
     WriteMissing(out);
     return OkStatus();
   }
-  out[0] = Scaled(*value);
+  const std::optional<int64_t> whole = whole_offset_ ? ParseInteger(cell) : std::nullopt;
+  out[0] = whole ? ScaledInteger(*whole) : Scaled(*value);
   if (indicator_) {
     out[1] = 0;
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/row_batch.h"
@@ -27,6 +29,8 @@ class DenseFeature {
 
  private:
   float Scaled(double value) const;
+  // Of an integer that a double may not hold exactly.
+  float ScaledInteger(int64_t value) const;
   // The feature's measure of a time; NaN if the cell is not a time.
   double TimeValue(const RowBatch::Column& column, size_t row) const;
   Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
@@ -61,6 +65,7 @@ class DenseFeature {
   char thousands_ = 0;  // separator of their thousands; 0: plain numbers
   bool flag_ = false;   // texts may be "t", "true" ...
   bool odd_is_missing_ = false;
+  std::optional<int64_t> whole_offset_;  // offset_, if integers are centred exactly
   double offset_ = 0;
   double scale_ = 1;
   size_t values_ = 1;  // floats without the indicator

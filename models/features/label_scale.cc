@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -75,6 +76,23 @@ double LabelScale::Transformed(double number) const {
 
 double LabelScale::Restored(double learnt) const {
   return Unbend(curve, learnt * scale + mean);
+}
+
+bool LearnsSquares(std::string_view objective) {
+  return objective == "reg:squarederror" || objective == "reg:linear";
+}
+
+bool ScaleWithLabel(std::string_view metrics) {
+  constexpr std::string_view kBetween = ", ";
+  for (size_t begin = 0; (begin = metrics.find_first_not_of(kBetween, begin)) != metrics.npos;) {
+    const size_t end = std::min(metrics.find_first_of(kBetween, begin), metrics.size());
+    const std::string_view name = metrics.substr(begin, end - begin);
+    if (name != "rmse" && name != "mae") {
+      return false;
+    }
+    begin = end;
+  }
+  return true;
 }
 
 Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label) {

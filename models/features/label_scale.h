@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -25,6 +26,11 @@ struct LabelScale {
 
 // Keeps the sign of `number`.
 double Bend(LabelCurve curve, double number);
+
+// Whether an objective of boosted trees is the squared error, which learns a label on any scale.
+bool LearnsSquares(std::string_view objective);
+// Whether all metrics of a list, "rmse, mae", are errors in the label's unit.
+bool ScaleWithLabel(std::string_view metrics);
 
 // One for each number in the label; none for classes. Fails if the plan, which may come from a
 // stored model, has other counts, or scales that are not usable.

@@ -26,7 +26,7 @@ class XgboostModel final : public GradientBoosting {
       : transform_(std::move(transform)),
         layout_(std::move(layout)),
         parameters_(std::move(parameters)),
-        rows_(&layout_, &parameters_) {}
+        rows_(&layout_) {}
 
   const FeatureTransform& transform() const override { return *transform_; }
   size_t outputs() const override { return parameters_.outputs; }
@@ -42,6 +42,7 @@ class XgboostModel final : public GradientBoosting {
   Status Load(std::string_view bytes) override;
   Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) override;
   Result<std::vector<Importance>> FeatureImportance() const override;
+  Result<Exported> Export(const ModelSpec& spec) const override;
 
  private:
   // A booster over `matrices` that continues from the loaded model, if there is one.
@@ -53,7 +54,8 @@ class XgboostModel final : public GradientBoosting {
   Status Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
                   RoundMetrics* metrics) const;
   Status KeepRounds(int count);
-  Result<std::string> SaveRaw() const;
+  // libxgboost's "ubj", which is kept, or "json".
+  Result<std::string> SaveRaw(std::string_view format = "ubj") const;
   Status LoadRaw(std::string_view bytes);
   Status PredictInPlace(const FeatureBatch& batch, const float** scores);
   Status PredictLinear(const FeatureBatch& batch, const float** scores);
@@ -78,6 +80,10 @@ Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matric
     RETURN_IF_ERROR(
         CheckXgboost(Xgboost().XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
                      "going on from a model"));
+  }
+  if (parameters_.begins_with_mean && booster_ == nullptr) {
+    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, "base_score", "0"),
+                                 "beginning with the mean"));
   }
   for (const auto& [name, value] : parameters_.settings) {
     RETURN_IF_ERROR(CheckXgboost(Xgboost().XGBoosterSetParam(handle, name.c_str(), value.c_str()),
@@ -133,7 +139,10 @@ Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration,
       CheckXgboost(Xgboost().XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
                                                   kNames + first, evaluated.size(), &line),
                    "evaluating"));
-  const RoundMetrics fresh = ParseRoundMetrics(line);
+  RoundMetrics fresh = ParseRoundMetrics(line);
+  if (parameters_.learns_scaled) {
+    RestoreErrors(parameters_.label_scale.scale, &fresh);
+  }
   std::erase_if(*metrics, [&](const auto& metric) {
     return with_train || !metric.first.starts_with("train-");
   });
@@ -190,14 +199,15 @@ Status XgboostModel::KeepRounds(int count) {
   return OkStatus();
 }
 
-Result<std::string> XgboostModel::SaveRaw() const {
+Result<std::string> XgboostModel::SaveRaw(std::string_view format) const {
   if (booster_ == nullptr) {
     return Internal("a boosted model is saved before it was trained");
   }
   bst_ulong size = 0;
   const char* bytes = nullptr;
+  const std::string settings = fmt::format(R"({{"format":"{}"}})", format);
   RETURN_IF_ERROR(CheckXgboost(
-      Xgboost().XGBoosterSaveModelToBuffer(booster_.get(), R"({"format":"ubj"})", &size, &bytes),
+      Xgboost().XGBoosterSaveModelToBuffer(booster_.get(), settings.c_str(), &size, &bytes),
       "saving the model"));
   return std::string(bytes, size);
 }
@@ -338,9 +348,9 @@ Status XgboostModel::TakeScores(const float* scores, size_t rows,
   if (parameters_.objective == "binary:logitraw") {
     ActiveKernels().sigmoid(predictions->data(), predictions->size());
   }
-  if (parameters_.curve) {
+  if (parameters_.learns_scaled) {
     for (float& one : *predictions) {
-      one = static_cast<float>(parameters_.curve->Predicted(static_cast<double>(one)));
+      one = static_cast<float>(parameters_.label_scale.Predicted(static_cast<double>(one)));
     }
   }
   return OkStatus();
@@ -351,7 +361,19 @@ Result<std::vector<GradientBoosting::Importance>> XgboostModel::FeatureImportanc
     return Internal("a boosted model is explained before it was trained or loaded");
   }
   const bool linear = parameters_.booster == BoostingParameters::Booster::kLinear;
-  return ImportanceOfFeatures(booster_.get(), layout_, linear);
+  ASSIGN_OR_RETURN(auto importance, ImportanceOfFeatures(booster_.get(), layout_, linear));
+  if (parameters_.learns_scaled) {
+    const double scale = parameters_.label_scale.scale;
+    for (Importance& one : importance) {  // weights are in the label's unit, gains in its square
+      one.gain *= linear ? scale : scale * scale;
+    }
+  }
+  return importance;
+}
+
+Result<GradientBoosting::Exported> XgboostModel::Export(const ModelSpec& spec) const {
+  ASSIGN_OR_RETURN(const std::string json, SaveRaw("json"));
+  return ExportBooster(json, spec, *transform_, layout_, parameters_);
 }
 
 }  // namespace
@@ -367,8 +389,7 @@ Result<std::unique_ptr<GradientBoosting>> GradientBoosting::Make(const ModelSpec
   ASSIGN_OR_RETURN(BoostingParameters parameters, ParametersOf(spec));
   ASSIGN_OR_RETURN(auto transform,
                    FeatureTransform::Make(spec.features(), FeatureTransform::Target::kTrees));
-  const bool linear = parameters.booster == BoostingParameters::Booster::kLinear;
-  ASSIGN_OR_RETURN(ColumnLayout layout, ColumnLayout::Make(spec, *transform, linear));
+  ASSIGN_OR_RETURN(ColumnLayout layout, ColumnLayout::Make(spec, *transform, parameters));
   return std::unique_ptr<GradientBoosting>(std::make_unique<XgboostModel>(
       std::move(transform), std::move(layout), std::move(parameters)));
 }

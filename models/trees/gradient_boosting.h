@@ -62,6 +62,13 @@ class GradientBoosting {
     double gain = 0;
   };
   virtual Result<std::vector<Importance>> FeatureImportance() const = 0;
+  // XGBoost's JSON form of the trained model, in the units of columns and label. Its attribute
+  // "sluice" says what each of XGBoost's columns is made of. `spec`: that it was made from.
+  struct Exported {
+    std::string json;
+    std::vector<std::string> notes;  // what the form does not hold, for the user
+  };
+  virtual Result<Exported> Export(const ModelSpec& spec) const = 0;
 };
 
 }  // namespace sluice::models

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,15 +49,16 @@ struct BoostingParameters {
   int training_threads = 0;  // the same, while it trains
   bool raw_values = false;   // the method needs numbers, not bins
   bool ranking = false;
-  bool has_missing = false;  // this number counts as missing, in addition to NULL
-  float missing = 0;
-  size_t classes = 0;      // 0: numbers
-  size_t raw_outputs = 1;  // libxgboost's outputs per row
-  size_t outputs = 1;      // ours: two classes become one probability
-  double label_mean = 0;   // batches hold (y - mean) / scale; trees learn y
-  double label_scale = 1;
-  std::optional<LabelScale> curve;  // trees learn on it, and predictions are restored
-  std::string label;                // for messages
+  std::optional<double> missing;  // this number counts as missing, in addition to NULL
+  size_t classes = 0;             // 0: numbers
+  size_t raw_outputs = 1;         // libxgboost's outputs per row
+  size_t outputs = 1;             // ours: two classes become one probability
+  // Batches hold the label on this scale. Trees learn it so where they learn squares or on a curve,
+  // and their predictions are restored; otherwise they learn the label itself.
+  LabelScale label_scale;
+  bool learns_scaled = false;
+  bool begins_with_mean = false;  // unless it goes on from a model
+  std::string label;  // for messages
   std::string group_column;
 };
 Result<BoostingParameters> ParametersOf(const ModelSpec& spec);
@@ -79,9 +81,20 @@ std::string VectorInterface(const std::vector<T>& values, std::string_view type)
 class ColumnLayout {
  public:
   static Result<ColumnLayout> Make(const ModelSpec& spec, const FeatureTransform& transform,
-                                   bool linear);
+                                   const BoostingParameters& parameters);
   size_t columns() const { return owners_.size(); }
   bool sparse() const { return sparse_; }
+  // How a column holds the plan's number x: (x - offset) * scale.
+  struct Unit {
+    double offset = 0;
+    double scale = 1;
+    bool own() const { return offset == 0 && scale == 1; }
+  };
+  Unit unit(size_t column) const { return column < units_.size() ? units_[column] : Unit(); }
+  // Of the plan's numbers, which come first.
+  bool IsMissing(size_t column, float value) const {
+    return std::isnan(value) || (!missing_.empty() && value == missing_[column]);
+  }
   // The feature that a column belongs to.
   const std::string& feature(size_t column) const { return names_[owners_[column]]; }
 
@@ -95,6 +108,8 @@ class ColumnLayout {
 
  private:
   size_t dense_width_ = 0;
+  std::vector<Unit> units_;     // of the plan's numbers
+  std::vector<float> missing_;  // the missing number as each column holds it; empty: there is none
   bool sparse_ = false;
   std::vector<Slot> slots_;
   std::vector<std::string> names_;  // of the features
@@ -105,8 +120,7 @@ class ColumnLayout {
 // The addresses in the texts are valid until the next Fill.
 class RowMatrix {
  public:
-  RowMatrix(const ColumnLayout* layout, const BoostingParameters* parameters)
-      : layout_(layout), parameters_(parameters) {}
+  explicit RowMatrix(const ColumnLayout* layout) : layout_(layout) {}
   // Fails on a cell with several ids if the plan expects one.
   Status Fill(const FeatureBatch& batch);
   // Adds rows to the existing ones.
@@ -129,10 +143,8 @@ class RowMatrix {
   void PackPlaces(NumberPacker* packer) const;  // of compressed rows
   Status AppendDense(const FeatureBatch& batch);
   Status AppendSparse(const FeatureBatch& batch);
-  bool IsMissing(float value) const;
 
   const ColumnLayout* layout_;
-  const BoostingParameters* parameters_;
   size_t rows_ = 0;
   std::vector<float> values_;       // dense: rows x columns
   std::vector<uint64_t> row_ends_;  // sparse: with a leading 0
@@ -158,6 +170,8 @@ class QueryGroups {
 using RoundMetrics = std::vector<std::pair<std::string, double>>;
 // From libxgboost's line: "[3]\ttrain-logloss:0.51\tvalidation-logloss:0.53".
 RoundMetrics ParseRoundMetrics(std::string_view line);
+// Brings errors of labels that were divided by `scale` back to the label's unit.
+void RestoreErrors(double scale, RoundMetrics* metrics);
 
 // The best round so far by the last metric of the validation rows, as in xgb.train.
 class BestRound {
@@ -184,5 +198,11 @@ Result<MatrixHandle> BuildMatrix(const GradientBoosting::BatchSource& source,
 Result<std::vector<GradientBoosting::Importance>> ImportanceOfFeatures(void* booster,
                                                                        const ColumnLayout& layout,
                                                                        bool linear);
+
+// GradientBoosting::Export of a trained booster that libxgboost has saved as `json`.
+Result<GradientBoosting::Exported> ExportBooster(std::string_view json, const ModelSpec& spec,
+                                                 const FeatureTransform& transform,
+                                                 const ColumnLayout& layout,
+                                                 const BoostingParameters& parameters);
 
 }  // namespace sluice::models

@@ -51,15 +51,14 @@ std::string BuildSettings(const BoostingParameters& parameters) {
                      parameters.max_bin);
 }
 
-// Appends the labels in their own scale.
+// Appends the labels on the scale on which they are learnt.
 void AppendLabels(const FeatureBatch& batch, const BoostingParameters& parameters,
                   std::vector<float>* labels) {
-  const bool scaled = parameters.label_mean != 0 || parameters.label_scale != 1;
+  const LabelScale& scale = parameters.label_scale;
+  const bool restored = !parameters.learns_scaled && (scale.mean != 0 || scale.scale != 1);
   for (const float label : batch.labels) {
-    labels->push_back(scaled
-                          ? static_cast<float>(static_cast<double>(label) * parameters.label_scale +
-                                               parameters.label_mean)
-                          : label);
+    labels->push_back(restored ? static_cast<float>(scale.Restored(static_cast<double>(label)))
+                               : label);
   }
 }
 
@@ -80,7 +79,7 @@ class MatrixFeed {
         layout_(layout),
         parameters_(parameters),
         stop_(std::move(stop)),
-        matrix_(&layout, &parameters),
+        matrix_(&layout),
         groups_(parameters.group_column),
         keeps_(source.most_kept > 0) {}
 

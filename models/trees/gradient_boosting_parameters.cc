@@ -7,6 +7,7 @@
 
 #include "base/letter_case.h"
 #include "base/value.h"
+#include "models/features/cell_format.h"
 #include "models/model.pb.h"
 #include "models/trees/gradient_boosting_internal.h"
 
@@ -243,29 +244,50 @@ void SetOutputs(const LabelPlan& label, BoostingParameters* parameters) {
     parameters->outputs = parameters->classes == 2 ? 1 : parameters->classes;
     parameters->settings.emplace_back("num_class", std::to_string(parameters->classes));
   }
-  if (label.kind() == LabelPlan::NUMBER && label.scale() != 0 &&
-      label.curve() == LabelPlan::STRAIGHT) {
-    parameters->label_mean = label.mean();
-    parameters->label_scale = label.scale();
+}
+
+// Brings what the user says in the label's unit, or its square, to the scale that is learnt.
+// `settings` are as for libxgboost.
+void ScaleSettings(const LabelScale& label, BoostingParameters* parameters) {
+  parameters->begins_with_mean = true;
+  for (auto& [name, value] : parameters->settings) {
+    const double number = ParseNumber(value).value_or(0);
+    if (name == "base_score") {
+      parameters->begins_with_mean = false;
+      value = FormatDouble(label.Transformed(number));
+    } else if (name == "gamma" || name == "min_split_loss") {
+      value = FormatDouble(number / label.scale / label.scale);
+    } else if (name == "alpha" || name == "reg_alpha" || name == "max_delta_step") {
+      value = FormatDouble(number / label.scale);
+    }
   }
 }
 
-// A curve compresses distances, which makes no sense for objectives on counts and rates, or their
-// logarithms.
-Status SetCurve(const LabelPlan& label, BoostingParameters* parameters) {
-  if (label.kind() != LabelPlan::NUMBER || label.curve() == LabelPlan::STRAIGHT) {
+// Squares are learnt on the scale of the label's plan: libxgboost makes no split that gains less
+// than 1e-6, begins with 0.5, and overflows with the squares of large numbers. A curve compresses
+// distances, which makes no sense for objectives on counts and rates, or their logarithms.
+Status SetLabelScale(const LabelPlan& label, BoostingParameters* parameters) {
+  if (label.kind() != LabelPlan::NUMBER) {
     return OkStatus();
   }
+  ASSIGN_OR_RETURN(const auto scales, LabelScales(label));
+  const LabelScale& scale = scales.front();
+  parameters->label_scale = scale;
   const std::string& objective = parameters->objective;
-  if (objective != "reg:squarederror" && objective != "reg:linear" &&
-      objective != "reg:absoluteerror" && objective != "reg:pseudohubererror") {
+  const bool curved = scale.curve != LabelCurve::kStraight;
+  const bool squares = LearnsSquares(objective);
+  if (curved && !squares && objective != "reg:absoluteerror" &&
+      objective != "reg:pseudohubererror") {
     return InvalidArgument(fmt::format("label '{}' is learnt on a curve, and objective {} has no "
                                        "use for one",
                                        label.column(), objective))
         .Hint("leave train.label_scale out, or the objective");
   }
-  ASSIGN_OR_RETURN(const auto scales, LabelScales(label));
-  parameters->curve = scales.front();
+  const bool scaled = scale.mean != 0 || scale.scale != 1;
+  parameters->learns_scaled = curved || (squares && scaled);
+  if (squares && scaled) {
+    ScaleSettings(scale, parameters);
+  }
   return OkStatus();
 }
 
@@ -299,9 +321,9 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
   parameters.training_threads =
       std::min(reader.Whole({"nthread", "n_jobs", "train.nthread"}, 0), kMaxThreads);
   parameters.max_bin = reader.Whole({"max_bin"}, 256);
-  if (const Attribute* missing = reader.Find({"missing"})) {
-    parameters.has_missing = std::isfinite(NumberOf(*missing));
-    parameters.missing = static_cast<float>(NumberOf(*missing));
+  const Attribute* missing = reader.Find({"missing"});
+  if (missing != nullptr && std::isfinite(NumberOf(*missing))) {
+    parameters.missing = NumberOf(*missing);
   }
   RETURN_IF_ERROR(reader.PassOn());
   SetBooster(type, reader, &parameters);
@@ -309,7 +331,7 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
     SetForest(reader, &parameters);
   }
   SetOutputs(label, &parameters);
-  RETURN_IF_ERROR(SetCurve(label, &parameters));
+  RETURN_IF_ERROR(SetLabelScale(label, &parameters));
   reader.Set("objective", parameters.objective);
   const Attribute* seed = reader.Find({"seed", "random_state"});
   // libxgboost keeps its seed in 31 bits.

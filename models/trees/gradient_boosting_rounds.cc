@@ -38,6 +38,12 @@ RoundMetrics ParseRoundMetrics(std::string_view line) {
   return metrics;
 }
 
+void RestoreErrors(double scale, RoundMetrics* metrics) {
+  for (auto& [name, value] : *metrics) {
+    value *= name.ends_with("-rmse") || name.ends_with("-mae") ? scale : 1;
+  }
+}
+
 bool BestRound::Note(int round, const RoundMetrics& metrics) {
   if (patience_ == 0 || metrics.empty()) {
     return false;

@@ -25,7 +25,8 @@ std::string ArrayInterface(const void* data, size_t rows, size_t columns, std::s
 }
 
 Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTransform& transform,
-                                        bool linear) {
+                                        const BoostingParameters& parameters) {
+  const bool linear = parameters.booster == BoostingParameters::Booster::kLinear;
   const FeaturePlan& plan = spec.features();
   const auto feature = [&plan](size_t position) -> const Feature& {
     return plan.features(static_cast<int>(position));
@@ -39,6 +40,17 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
   for (const DenseColumn& column : transform.dense_columns()) {
     std::fill_n(layout.owners_.begin() + static_cast<std::ptrdiff_t>(column.offset), column.width,
                 static_cast<uint32_t>(column.feature));
+    const Feature& own = feature(column.feature);
+    const Unit unit = own.centred() ? Unit{own.offset(), own.scale()} : Unit();
+    layout.units_.resize(layout.dense_width_);
+    std::fill_n(layout.units_.begin() + static_cast<std::ptrdiff_t>(column.offset), column.width,
+                unit);
+    if (parameters.missing) {
+      const double missing = (*parameters.missing - unit.offset) * unit.scale;
+      layout.missing_.resize(layout.dense_width_);
+      std::fill_n(layout.missing_.begin() + static_cast<std::ptrdiff_t>(column.offset),
+                  column.width, static_cast<float>(missing));
+    }
   }
   for (const SlotColumn& column : transform.slots()) {
     Slot slot;
@@ -63,10 +75,6 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
   return layout;
 }
 
-bool RowMatrix::IsMissing(float value) const {
-  return std::isnan(value) || (parameters_->has_missing && value == parameters_->missing);
-}
-
 Status RowMatrix::Fill(const FeatureBatch& batch) {
   rows_ = 0;
   values_.clear();
@@ -87,7 +95,7 @@ Status RowMatrix::AppendDense(const FeatureBatch& batch) {
   for (size_t r = 0; r < batch.rows; ++r) {
     const float* from = batch.dense.data() + r * batch.dense_width;
     for (size_t c = 0; c < batch.dense_width; ++c) {
-      to[r * width + c] = IsMissing(from[c]) ? kMissing : from[c];
+      to[r * width + c] = layout_->IsMissing(c, from[c]) ? kMissing : from[c];
     }
   }
   for (size_t s = 0; s < batch.slots.size(); ++s) {
@@ -116,7 +124,7 @@ Status RowMatrix::AppendSparse(const FeatureBatch& batch) {
     row_.clear();
     const float* dense = batch.dense.data() + r * batch.dense_width;
     for (size_t c = 0; c < batch.dense_width; ++c) {
-      if (!IsMissing(dense[c])) {
+      if (!layout_->IsMissing(c, dense[c])) {
         row_.emplace_back(static_cast<uint32_t>(c), dense[c]);
       }
     }

@@ -50,6 +50,7 @@ constexpr Key kKeys[] = {
     {"pods_template", &Config::pods_template},
     {"pods_priority_class", &Config::pods_priority_class},
     {"checkpoint_root", &Config::checkpoint_root},
+    {"export_root", &Config::export_root},
     {"python", &Config::python},
     {"python_models", nullptr, &Config::python_models, 0, 1},
     {"log_level", &Config::log_level},

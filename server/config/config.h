@@ -67,6 +67,8 @@ struct Config {
   // Folder for the checkpoints of all trainings (engine.checkpoint_dir). "": a gateway keeps none,
   // and a shell keeps them wherever its user says.
   std::string checkpoint_root;
+  // Folder for the files that a gateway's clients EXPORT and IMPORT models by; "": they cannot.
+  std::string export_root;
   // Python with torch, which compiles model types that are written in it.
   std::string python = "/usr/bin/python3";
   // 1: a gateway runs it for its clients, with its own user's rights; a shell always does.

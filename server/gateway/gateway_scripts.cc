@@ -52,9 +52,9 @@ bool IsPlain(std::string_view script) {
          });
 }
 
-// Each role has its own folder, named after its id because a role can be renamed: resuming from a
-// checkpoint reveals what it has learnt.
-Result<std::string> CheckpointsOf(catalog::Catalog& catalog, const std::string& root) {
+// Each role has its own folder, named after its id because a role can be renamed: a checkpoint, or
+// a model's file, reveals what it has learnt.
+Result<std::string> FolderOf(catalog::Catalog& catalog, const std::string& root) {
   if (root.empty()) {
     return std::string();
   }
@@ -70,6 +70,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       user_(config.user),
       encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
+      export_root_(config.export_root),
       python_(config.python_models != 0 ? config.python : ""),
       room_(executor::RoomNameOf(config.source)),
       cluster_(std::move(cluster)),
@@ -163,11 +164,13 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   session.set_most_jobs(max_scripts_);
   session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); },
                            [this] { return IsShutDown(); });
-  std::string checkpoints = checkpoint_root_;
+  std::string checkpoints = checkpoint_root_, exports = export_root_;
   if (!trusted) {
-    ASSIGN_OR_RETURN(checkpoints, CheckpointsOf(source.catalog(), checkpoint_root_));
+    ASSIGN_OR_RETURN(checkpoints, FolderOf(source.catalog(), checkpoint_root_));
+    ASSIGN_OR_RETURN(exports, FolderOf(source.catalog(), export_root_));
   }
   session.KeepCheckpointsIn(std::move(checkpoints));
+  session.KeepModelFilesIn(std::move(exports));
   if (!python_.empty()) {
     session.CompilePythonWith(python_);
   }

@@ -139,6 +139,7 @@ class GatewayScripts {
   const std::string user_;
   const bool encrypted_;
   const std::string checkpoint_root_;
+  const std::string export_root_;
   const std::string python_;  // the program; "": models in Python are not compiled
   const std::string room_;    // "": none
   const std::shared_ptr<executor::ScorerCache> scorers_ = executor::MakeScorerCache();

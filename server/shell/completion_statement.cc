@@ -15,11 +15,32 @@
 namespace sluice::server {
 namespace {
 
-constexpr std::string_view kStarts[] = {
-    "SELECT", "SHOW",  "DESCRIBE MODEL", "EXPLAIN",  "CREATE",     "CREATE MODEL", "ALTER MODEL",
-    "ALTER",  "DROP",  "DROP MODEL",     "INSERT",   "UPDATE",     "DELETE FROM",  "WITH",
-    "SET",    "BEGIN", "COMMIT",         "ROLLBACK", "CANCEL JOB", "WAIT JOB",     "DROP JOB",
-    "VALUES", "GRANT", "REVOKE"};
+constexpr std::string_view kStarts[] = {"SELECT",
+                                        "SHOW",
+                                        "DESCRIBE MODEL",
+                                        "EXPLAIN",
+                                        "CREATE",
+                                        "CREATE MODEL",
+                                        "ALTER MODEL",
+                                        "ALTER",
+                                        "DROP",
+                                        "DROP MODEL",
+                                        "INSERT",
+                                        "UPDATE",
+                                        "DELETE FROM",
+                                        "WITH",
+                                        "SET",
+                                        "BEGIN",
+                                        "COMMIT",
+                                        "ROLLBACK",
+                                        "CANCEL JOB",
+                                        "WAIT JOB",
+                                        "DROP JOB",
+                                        "VALUES",
+                                        "GRANT",
+                                        "REVOKE",
+                                        "EXPORT MODEL",
+                                        "IMPORT MODEL FROM"};
 constexpr std::string_view kClauses[] = {
     "FROM",   "WHERE",     "GROUP BY", "ORDER BY", "HAVING",      "LIMIT",       "OFFSET",
     "JOIN",   "LEFT JOIN", "ON",       "AS",       "AND",         "OR",          "NOT",

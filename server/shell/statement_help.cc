@@ -54,6 +54,10 @@ SHOW JOBS [ALL | LIMIT n] | SHOW JOB n | SHOW CLUSTER
      R"(GRANT USAGE ON MODEL model TO role, ...
 REVOKE USAGE ON MODEL model FROM role, ...
 )"},
+    {"EXPORT", "EXPORT MODEL m TO 'm.sluice';                    m.json: trees, for XGBoost",
+     "EXPORT MODEL model[:version] [OVERWRITE] TO 'file.sluice' | 'file.json'\n"},
+    {"IMPORT", "IMPORT MODEL FROM 'm.sluice' INTO copy;",
+     "IMPORT MODEL FROM 'file.sluice' [INTO model]\n"},
     {"JOB", "WAIT JOB 1; CANCEL JOB 1;",
      "SHOW JOB n | WAIT JOB n | CANCEL JOB n | DROP JOB [IF EXISTS] n\n"},
     {"SET", "SET sluice.seed = 7;",

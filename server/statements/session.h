@@ -48,6 +48,10 @@ class Session {
   // this call they may be anywhere.
   void KeepCheckpointsIn(std::string root) { planner_options_.checkpoint_root = std::move(root); }
 
+  // EXPORT and IMPORT name files in this folder; "": none. Without this call they may be anywhere.
+  void KeepModelFilesIn(std::string root) { export_root_ = std::move(root); }
+  const std::optional<std::string>& export_root() const { return export_root_; }
+
   // Model types in Python are compiled by this program, with the rights of this process's user.
   void CompilePythonWith(std::string program) {
     planner_options_.python.allowed = true;
@@ -122,6 +126,7 @@ class Session {
   const std::string user_;
   executor::Cluster* const cluster_;
   planner::Options planner_options_;
+  std::optional<std::string> export_root_;
   SessionSettings settings_;
   std::vector<int64_t> defaults_;  // of Settings(), in that order
   std::stop_token stop_;

@@ -158,6 +158,7 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
   executor::Context context{session.source(), session.catalog(), session.user(),
                             std::string(sql), session.stop(),    session.cluster()};
   context.checkpoint_root = session.planner_options().checkpoint_root;
+  context.export_root = session.export_root();
   return use(plan, context);
 }
 
@@ -176,8 +177,9 @@ void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::Resul
   if (trains) {
     sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
   } else if (plan.has_drop_model() || plan.has_alter_model() || plan.has_model_grant() ||
-             plan.has_create_model_type()) {
+             plan.has_create_model_type() || plan.has_import_model()) {
     const std::string_view what = plan.has_create_model_type()  ? "CREATE MODEL TYPE"
+                                  : plan.has_import_model()     ? "IMPORT MODEL"
                                   : plan.has_drop_model()       ? "DROP MODEL"
                                   : plan.has_alter_model()      ? "ALTER MODEL"
                                   : plan.model_grant().revoke() ? "REVOKE ... ON MODEL"

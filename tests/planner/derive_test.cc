@@ -324,7 +324,7 @@ TEST_F(Derive, ClassesStandInOrder) {
             (std::vector<std::string>{"9", "10", "100"}));
 }
 
-TEST_F(Derive, RegressionLabelsAreScaledForNetworksOnly) {
+TEST_F(Derive, NumberLabelsAreScaledForNetworksAndSquaredErrorsOfTrees) {
   FakeTable table;
   table.schema.columns = {ColumnOf("x", DataType::kDouble), ColumnOf("y", DataType::kDouble)};
   for (double label : {10.0, 30.0, 50.5}) {
@@ -332,9 +332,21 @@ TEST_F(Derive, RegressionLabelsAreScaledForNetworksOnly) {
   }
   source_.tables["t"] = table;
   EXPECT_GT(Train("", "LinearRegressor").model().features().label().scale(), 10);
-  const models::LabelPlan raw = Train("", "xgboost.gbtree").model().features().label();
-  EXPECT_EQ(raw.kind(), models::LabelPlan::NUMBER);
-  EXPECT_EQ(raw.scale(), 1);
+  EXPECT_GT(Train("", "xgboost.gbtree").model().features().label().scale(), 10);
+  EXPECT_GT(Train("", "xgboost.gbtree WITH objective='reg:squarederror', eval_metric='mae'")
+                .model()
+                .features()
+                .label()
+                .scale(),
+            10);
+  for (const std::string attribute :
+       {"objective='count:poisson'", "objective='reg:pseudohubererror'", "eval_metric='rmsle'"}) {
+    const models::LabelPlan raw =
+        Train("", "xgboost.gbtree WITH " + attribute).model().features().label();
+    EXPECT_EQ(raw.kind(), models::LabelPlan::NUMBER);
+    EXPECT_EQ(raw.mean(), 0) << attribute;
+    EXPECT_EQ(raw.scale(), 1) << attribute;
+  }
 }
 
 }  // namespace

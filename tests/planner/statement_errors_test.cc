@@ -241,6 +241,21 @@ TEST_F(StatementErrors, NotBuiltYet) {
               ElementsAre(HasSubstr("0A000 TO RUN is not built yet")));
 }
 
+TEST_F(StatementErrors, FilesOfModels) {
+  EXPECT_TRUE(Plan("EXPORT MODEL m TO 'm.JSON'").ok());
+  EXPECT_THAT(Errors("EXPORT MODEL m TO 'm.onnx'"),
+              ElementsAre(::testing::AllOf(
+                  HasSubstr("22023 the end of 'm.onnx' says no format of models @'m.onnx'"),
+                  HasSubstr("'model.sluice' is a whole model"))));
+  EXPECT_THAT(Errors("EXPORT MODEL m TO '.json'"), ElementsAre(HasSubstr("says no format")));
+  EXPECT_THAT(
+      Errors("IMPORT MODEL FROM 'm.json'"),
+      ElementsAre(HasSubstr("22023 'm.json' is no file that EXPORT MODEL makes to be imported "
+                            "@'m.json'")));
+  EXPECT_THAT(Errors("IMPORT MODEL FROM 'm.sluice' INTO n:2"),
+              ElementsAre(HasSubstr("22023 INTO names no version @n:2")));
+}
+
 TEST_F(StatementErrors, StatisticsThatFail) {
   source_.statistics_error = Unavailable("the database is gone");
   EXPECT_THAT(Errors("SELECT * FROM t LABEL income INTO m"),

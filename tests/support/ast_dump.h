@@ -297,6 +297,20 @@ class AstDump {
       }
     });
   }
+  void Visit(const ExportModelStatement& out) {
+    Line("ExportModel", out.span, out.overwrite ? "overwrite" : "");
+    Indented([&] {
+      One("model", out.model);
+      Line("file", out.file_span, out.file);
+    });
+  }
+  void Visit(const ImportModelStatement& in) {
+    Line("ImportModel", in.span);
+    Indented([&] {
+      Line("file", in.file_span, in.file);
+      One("into", in.into);
+    });
+  }
   void Visit(const JobStatement& job) {
     using Action = JobStatement::Action;
     Line(job.action == Action::kCancel ? "CancelJob"

@@ -139,12 +139,15 @@ inline const std::map<std::string, std::set<std::string>> kFloorPlan = {
      {"base", "catalog", "models/metrics", "models/registry", "planner", "planner/plan.proto",
       "elastic/fleet", "executor", "executor/contest", "executor/jobs", "executor/local",
       "executor/scoring"}},
+    {"executor/files",
+     {"base", "catalog", "models/registry", "models/trees", "planner", "planner/plan.proto",
+      "executor", "executor/jobs", "executor/scoring"}},
     {"executor/describe_result.cc",
-     {"catalog", "planner", "planner/plan.proto", "executor", "executor/jobs",
+     {"catalog", "planner", "planner/plan.proto", "executor", "executor/files", "executor/jobs",
       "executor/management", "executor/scoring"}},
     {"executor/executor.cc",
-     {"base", "planner/plan.proto", "executor", "executor/management", "executor/scoring",
-      "executor/training"}},
+     {"base", "planner/plan.proto", "executor", "executor/files", "executor/management",
+      "executor/scoring", "executor/training"}},
 
     {"server",
      {"base", "parser", "catalog", "catalog/store/adoption.h", "planner", "k8s", "executor/local",
@@ -168,7 +171,7 @@ inline const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"server/sample", {"base", "catalog", "catalog/sql"}},
 };
 
-inline const std::vector<std::string> kFolders = {"base",    "parser", "catalog",  "models", "planner",
-                                           "elastic", "k8s",    "executor", "server"};
+inline const std::vector<std::string> kFolders = {
+    "base", "parser", "catalog", "models", "planner", "elastic", "k8s", "executor", "server"};
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "tests/models/features/feature_plans.h"
 
@@ -62,6 +64,36 @@ TEST(NumericTest, TreesGetRawNumbersAndNaN) {
   EXPECT_TRUE(std::isnan(out.dense[1]));
   EXPECT_TRUE(std::isnan(out.dense[2]));
   EXPECT_TRUE(std::isfinite(out.dense[3]));
+}
+
+TEST(NumericTest, TreesGetTheDistanceFromACentreExactly) {
+  FeaturePlan plan = PlanOf({"x"});
+  Feature* feature = Numeric(&plan);
+  feature->set_centred(true);
+  constexpr int64_t kId = 9'007'199'254'740'992;
+  feature->set_offset(static_cast<double>(kId));
+  EXPECT_THAT(
+      Apply(plan, Batch({Integers({kId - 1, kId, kId + 1, kId + 3})}), Target::kTrees).dense,
+      ElementsAre(-1, 0, 1, 3));
+  EXPECT_THAT(
+      Apply(plan, Batch({Texts({"9007199254740993", " 9007199254740991", "9007199254740994.0"})}),
+            Target::kTrees)
+          .dense,
+      ElementsAre(1, -1, 2));
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  feature->set_offset(-0x1p62);
+  EXPECT_THAT(Apply(plan, Batch({Integers({kLargest, -kLargest - 1})}), Target::kTrees).dense,
+              ElementsAre(0x1.8p63F, -0x1p62F));
+  feature->set_offset(1e9);
+  feature->set_scale(0.5);
+  const FeatureBatch out =
+      Apply(plan, Batch({Doubles({1e9 + 1, 1e9, std::nullopt, kNaN})}), Target::kTrees);
+  EXPECT_EQ(out.dense[0], 0.5F);
+  EXPECT_EQ(out.dense[1], 0);
+  EXPECT_TRUE(std::isnan(out.dense[2]));
+  EXPECT_TRUE(std::isnan(out.dense[3]));
+  feature->set_scale(0);
+  EXPECT_FALSE(FeatureTransform::Make(plan, Target::kTrees).ok());
 }
 
 TEST(NumericTest, ATrendIsContinuedOnlyToItsBounds) {

@@ -32,6 +32,14 @@ TEST(LabelScale, IsTakenBackFromEveryCurve) {
   EXPECT_NEAR(LabelScales(OnCurve(LabelPlan::ROOT))->front().Transformed(9), (3 - 2) / 0.5, 1e-12);
 }
 
+TEST(LabelScale, WhichMetricsAreInTheLabelsUnit) {
+  EXPECT_TRUE(ScaleWithLabel(""));
+  EXPECT_TRUE(ScaleWithLabel("rmse"));
+  EXPECT_TRUE(ScaleWithLabel("rmse, mae"));
+  EXPECT_FALSE(ScaleWithLabel("rmse,rmsle"));
+  EXPECT_FALSE(ScaleWithLabel("mape"));
+}
+
 TEST(LabelScale, CorrectsPredictionsAndNotLabels) {
   LabelPlan label = OnCurve(LabelPlan::LOGARITHM);
   label.set_correction(1.5);

@@ -317,5 +317,36 @@ TEST_F(GatewayLogin, CheckpointsAreARolesUnderAnotherNameToo) {
   std::filesystem::remove_all(root);
 }
 
+TEST_F(GatewayLogin, FilesOfModelsAreARoles) {
+  std::string root = ::testing::TempDir() + "/sluice-exports-XXXXXX";
+  ASSERT_NE(mkdtemp(root.data()), nullptr);
+  config_.export_root = root;
+  gateway_.reset();
+  Start();
+  TrainAsAnn();
+  MustRun(ann_, "EXPORT MODEL m TO 'm.sluice'");
+  RecordingSink sink;
+  EXPECT_EQ(Run(bob_, "EXPORT MODEL m TO 'm.sluice'", sink).sqlstate(), "42704");
+  EXPECT_EQ(Run(bob_, "IMPORT MODEL FROM 'm.sluice'", sink).sqlstate(), "58P01");
+  std::vector<std::string> folders;
+  for (const auto& folder : std::filesystem::directory_iterator(root)) {
+    folders.push_back(folder.path().filename());
+  }
+  EXPECT_THAT(folders, ::testing::Contains(::testing::StartsWith("role-")));
+  const std::string hers = folders.front();
+  EXPECT_FALSE(Run(bob_, "IMPORT MODEL FROM '../" + hers + "/m.sluice'", sink).ok());
+
+  // Who may use it may export it; what is imported belongs to who imports it.
+  MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_);
+  MustRun(bob_, "EXPORT MODEL m TO 'm.sluice'");
+  EXPECT_EQ(Run(bob_, "IMPORT MODEL FROM 'm.sluice'", sink).sqlstate(), "42501") << "m is Ann's";
+  MustRun(bob_, "IMPORT MODEL FROM 'm.sluice' INTO bobs");
+  RecordingSink models;
+  ASSERT_TRUE(Run(bob_, "SELECT owner FROM sluice.models WHERE name = 'bobs'", models).ok());
+  EXPECT_EQ(models.Cell("owner"), Value(bob_));
+  EXPECT_EQ(Run(ann_, "SHOW MODEL bobs", sink).sqlstate(), "42704") << "grants do not travel";
+  std::filesystem::remove_all(root);
+}
+
 }  // namespace
 }  // namespace sluice::server

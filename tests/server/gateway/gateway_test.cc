@@ -199,6 +199,35 @@ TEST_F(GatewayTest, KeepsCheckpointsOnlyWhereItWasTold) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(GatewayTest, ReadsAndWritesModelsOnlyWhereItWasTold) {
+  const auto folder = path_.string() + ".exports";
+  const auto run = [&](const std::string& sql) {
+    RecordingSink sink;
+    return Connect()->Run(sql, {}, sink);
+  };
+  ASSERT_TRUE(
+      run("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+          "WHERE i < 300) SELECT i % 7 AS a, i % 2 AS y FROM n; "
+          "SELECT * FROM t TO TRAIN LinearClassifier LABEL y INTO m")
+          .ok());
+  const Status refused = run("EXPORT MODEL m TO 'm.sluice'");
+  EXPECT_EQ(refused.sqlstate(), "42501");
+  EXPECT_EQ(refused.message(), "this gateway has no folder for files of models");
+  EXPECT_EQ(run("IMPORT MODEL FROM '/etc/m.sluice'").sqlstate(), "42501");
+  gateway_.reset();
+  config_.export_root = folder;
+  Start();
+  const Status exported = run("EXPORT MODEL m TO 'm.sluice'");
+  EXPECT_TRUE(exported.ok()) << exported.ToString();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/m.sluice"));
+  EXPECT_EQ(run("EXPORT MODEL m TO '../m.sluice'").sqlstate(), "42501");
+  EXPECT_EQ(run("EXPORT MODEL m TO '" + folder + "/n.sluice'").sqlstate(), "42501");
+  const Status imported = run("IMPORT MODEL FROM 'm.sluice' INTO n");
+  EXPECT_TRUE(imported.ok()) << imported.ToString();
+  EXPECT_TRUE(run("SELECT * FROM t TO PREDICT USING n").ok());
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(GatewayTest, AnOpenTransactionEndsWithItsScript) {
   const auto client = Connect();
   RecordingSink sink;
