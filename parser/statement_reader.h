@@ -24,7 +24,8 @@ class StatementReader {
   // The statement that begins with `first`, which the lexer has just read; a plain one's text
   // begins at `text_begin`, where comments may stand. Leaves the lexer after the ';'. What
   // PostgreSQL's own parser accepts is a plain one, however much it looks like ours or like a
-  // misspelling of ours, and PREPARE of one of ours; but our settings, SHOW MODELS, SHOW JOBS and SHOW CLUSTER are ours.
+  // misspelling of ours, and PREPARE of one of ours; but our settings, SHOW MODELS, SHOW JOBS and
+  // SHOW CLUSTER are ours.
   Result<Piece> Read(size_t text_begin, const Token& first);
 
  private:

@@ -10,6 +10,9 @@
 // The splitter's knowledge of SQL: enough to find where a query ends and our clauses begin.
 namespace sluice::parser {
 
+// From this length on, a word that is nearly one of ours is taken for a misspelling.
+inline constexpr size_t kMinMisspelt = 4;
+
 // Statements that our clauses may follow. ("(" may begin one as well.)
 inline constexpr std::array<std::string_view, 4> kQueryStarts = {"SELECT", "WITH", "VALUES",
                                                                  "TABLE"};

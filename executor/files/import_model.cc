@@ -107,7 +107,13 @@ Status ExecuteImportModel(const plan::ImportModelPlan& plan, Context& context, R
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<JobRecord> job, BeginJob(context, "import", name));
   version.job = job->id();
-  Result<catalog::ModelVersion> stored = models.Put(version, file->weights, false);
+  const catalog::EndOfJob end = [&job](const catalog::ModelVersion& /*stored*/) {
+    return job->Success("");
+  };
+  const Result<catalog::ModelVersion> stored = models.PutAndEnd(version, file->weights, false, end);
+  if (stored.ok()) {
+    job->HasSucceeded("");
+  }
   RETURN_IF_ERROR(job->Finish(stored.status()));
   ResultRows rows(ImportedColumns());
   rows.Add({name, stored->version, stored->job, stored->type, stored->weights_bytes});
