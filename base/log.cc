@@ -30,12 +30,55 @@ spdlog::level::level_enum ToSpdlog(Level level) {
   return spdlog::level::off;
 }
 
+void AppendEscaped(unsigned char byte, std::string* to) {
+  *to += byte == '\n'   ? "\\n"
+         : byte == '\r' ? "\\r"
+         : byte == '\t' ? "\\t"
+                        : fmt::format("\\x{:02x}", byte);
+}
+
+bool IsControl(unsigned char byte) {
+  return byte < 0x20 || byte == 0x7f;
+}
+
+std::string Escaped(const std::string& line) {
+  std::string escaped;
+  for (const char c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (IsControl(byte)) {
+      AppendEscaped(byte, &escaped);
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
 }  // namespace
+
+std::string Field(std::string_view text) {
+  const auto ends_value = [](unsigned char byte) {
+    return byte <= ' ' || byte == '"' || byte == '=' || byte == '\\' || byte == 0x7f;
+  };
+  if (!text.empty() && std::none_of(text.begin(), text.end(), ends_value)) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (IsControl(byte)) {
+      AppendEscaped(byte, &quoted);
+    } else {
+      quoted += byte == '"' || byte == '\\' ? std::string("\\") + c : std::string(1, c);
+    }
+  }
+  return quoted + '"';
+}
 
 void Start(std::string_view process, Level level) {
   auto logger = spdlog::stderr_logger_mt(std::string(process));
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l process=%n %v");
-  logger->set_level(ToSpdlog(level));
+  logger->set_level(level == Level::kOff ? spdlog::level::off : spdlog::level::trace);
   spdlog::set_default_logger(logger);
   lowest_level = static_cast<int>(level);
 }
@@ -59,7 +102,8 @@ void Write(Level level, const std::string& line) {
     }
     return;
   }
-  spdlog::log(ToSpdlog(level), "{}", line);
+  const bool one_line = std::none_of(line.begin(), line.end(), IsControl);
+  spdlog::log(ToSpdlog(level), "{}", one_line ? line : Escaped(line));
 }
 
 }  // namespace sluice::log

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/log.h"
 #include "catalog/catalog.h"
 #include "elastic/transport/metrics_page.h"
 #include "executor/local/room_server.h"
@@ -15,6 +16,7 @@
 #include "parser/splitter.h"
 #include "server/pgwire/router.h"
 #include "server/statements/job_place.h"
+#include "server/statements/statement_record.h"
 
 namespace sluice::server {
 namespace {
@@ -101,7 +103,16 @@ Status GatewayScripts::Run(const Script& script, const Client& client, executor:
   return InSession(script, client, [&](Session& session, SourcePool::Lease& source) {
     LoggedIn(script.login);
     StatementObserver outer = observer;
+    const bool sqlite = session.source().dialect() == "sqlite";
     outer.starts = [&](const parser::Statement& statement) {
+      const Span span = std::visit([](const auto& any) { return any.span; }, statement);
+      log::Record("statement role={} address={} sql={}", log::Field(session.user()),
+                  log::Field(script.login.address),
+                  log::Field(RecordedText(
+                      std::string_view(script.text)
+                          .substr(static_cast<size_t>(span.begin),
+                                  static_cast<size_t>(span.end - span.begin)),
+                      sqlite ? catalog::Dialect::kSqlite : catalog::Dialect::kPostgres)));
       if (std::holds_alternative<parser::PlainStatement>(statement)) {
         source.MarkUsedDirectly();
       }

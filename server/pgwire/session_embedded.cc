@@ -18,6 +18,7 @@ void WireSession::OpenEmbedded() {
           return;
         }
         self->house_.throttle.Succeeded(self->login_.address, self->login_.user);
+        self->RecordLogin("accepted");
         FirstWords greeting;
         greeting.process = self->house_.embedded->NextProcess();
         for (const auto& [name, value] : (*link)->parameters()) {

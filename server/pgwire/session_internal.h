@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -122,6 +123,8 @@ class WireSession final : public Conversation::Host,
   bool TakeScram();
   Result<std::string> TakeScramFirst(std::string_view body);
   void CountFailure();
+  // `outcome`: "accepted", "refused".
+  void RecordLogin(std::string_view outcome) const;
   void Refuse(const Status& status);
   void RefuseInWords(const std::string& error);
   // The server's.

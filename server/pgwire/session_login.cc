@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 
@@ -101,6 +102,7 @@ bool WireSession::TakeStartup() {
   login_.database = login_.database.empty() ? login_.user : login_.database;
   const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
   if (!early.ok()) {
+    RecordLogin("refused, too early");
     Refuse(early);
     return false;
   }
@@ -246,7 +248,13 @@ Result<std::string> WireSession::TakeScramFirst(std::string_view body) {
   return scram_->First(initial.mechanism, initial.message);
 }
 
+void WireSession::RecordLogin(std::string_view outcome) const {
+  log::Record("login {} door=postgresql role={} address={} database={}", outcome,
+              log::Field(login_.user), log::Field(login_.address), log::Field(login_.database));
+}
+
 void WireSession::CountFailure() {
+  RecordLogin("refused");
   house_.throttle.Failed(login_.address, login_.user, house_.clock.Now(),
                          client_.tls() ? LoginOver::kTls : LoginOver::kPlain);
 }
@@ -297,6 +305,7 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
     return;
   }
   house_.throttle.Succeeded(login_.address, login_.user);
+  RecordLogin("accepted");
   server_ = std::move(outcome.channel);
   backend_key_ = outcome.login->key();
   Ready({outcome.login->process(), outcome.login->greeting(), outcome.login->parameters()});

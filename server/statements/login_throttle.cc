@@ -16,10 +16,20 @@ std::string RoleKey(const std::string& role) {
   return "role " + role;
 }
 
+std::string PairKey(const std::string& address, const std::string& role) {
+  return "pair " + address + " " + role;
+}
+
 }  // namespace
 
-double LoginThrottle::SecondsLeft(const Failures& failures, TimePoint now) {
-  const int beyond = failures.count - kFreeFailures;
+// `free`: this many failures have no effect.
+double LoginThrottle::SecondsLeft(const std::string& key, int free, TimePoint now) const {
+  const auto found = failures_.find(key);
+  if (found == failures_.end()) {
+    return 0;
+  }
+  const Failures& failures = found->second;
+  const int beyond = failures.count - free;
   if (beyond < 0 || SecondsBetween(failures.last, now) > kForgetSeconds) {
     return 0;
   }
@@ -27,24 +37,29 @@ double LoginThrottle::SecondsLeft(const Failures& failures, TimePoint now) {
   return wait - SecondsBetween(std::max(failures.last, failures.trying), now);
 }
 
-double LoginThrottle::SecondsLeft(const std::string& key, TimePoint now) const {
-  const auto found = failures_.find(key);
-  return found == failures_.end() ? 0 : SecondsLeft(found->second, now);
-}
-
 Status LoginThrottle::Admit(const std::string& address, const std::string& role, TimePoint now) {
   if (address.empty()) {
     return OkStatus();
   }
   const MutexLock lock(mutex_);
-  if (failures_.find(AddressKey(address)) == failures_.end()) {
-    return OkStatus();
+  const std::string pair = PairKey(address, role);
+  const bool failed = failures_.find(pair) != failures_.end();
+  const bool known = known_.find(pair) != known_.end();
+  double left = SecondsLeft(pair, kFreeFailures, now);
+  if (failed) {
+    left = std::max(left, SecondsLeft(RoleKey(role), kFreeFailures, now));
   }
-  const double left =
-      std::max(SecondsLeft(AddressKey(address), now), SecondsLeft(RoleKey(role), now));
+  if (!known) {
+    left = std::max(left, SecondsLeft(AddressKey(address), kFreeRoles, now));
+  }
   if (left <= 0) {
-    Take(AddressKey(address), now);
-    Take(RoleKey(role), now);
+    Take(pair, kFreeFailures, now);
+    if (failed) {
+      Take(RoleKey(role), kFreeFailures, now);
+    }
+    if (!known) {
+      Take(AddressKey(address), kFreeRoles, now);
+    }
     return OkStatus();
   }
   return Status(Code::kPermissionDenied, "too many failed logins")
@@ -52,9 +67,9 @@ Status LoginThrottle::Admit(const std::string& address, const std::string& role,
       .Hint(fmt::format("try again in {:.0f} seconds", std::ceil(left)));
 }
 
-void LoginThrottle::Take(const std::string& key, TimePoint now) {
+void LoginThrottle::Take(const std::string& key, int free, TimePoint now) {
   const auto found = failures_.find(key);
-  if (found != failures_.end() && found->second.count >= kFreeFailures) {
+  if (found != failures_.end() && found->second.count >= free) {
     found->second.trying = now;
   }
 }
@@ -66,13 +81,14 @@ void LoginThrottle::GiveBack(const std::string& key) {
   }
 }
 
-void LoginThrottle::Count(const std::string& key, TimePoint now) {
+bool LoginThrottle::Count(const std::string& key, TimePoint now) {
   Failures& failures = failures_[key];
   if (SecondsBetween(failures.last, now) > kForgetSeconds) {
     failures.count = 0;
   }
   ++failures.count;
   failures.last = now;
+  return failures.count == 1;
 }
 
 void LoginThrottle::Failed(const std::string& address, const std::string& role, TimePoint now,
@@ -88,7 +104,9 @@ void LoginThrottle::Failed(const std::string& address, const std::string& role, 
   before.role = same_attempt ? std::string() : role;
   before.over = over;
   if (!same_attempt) {
-    Count(AddressKey(address), now);
+    if (Count(PairKey(address, role), now)) {
+      Count(AddressKey(address), now);
+    }
     Count(RoleKey(role), now);
   }
 }
@@ -97,12 +115,26 @@ void LoginThrottle::Succeeded(const std::string& address, const std::string& rol
   const MutexLock lock(mutex_);
   failures_.erase(RoleKey(role));
   GiveBack(AddressKey(address));
+  GiveBack(PairKey(address, role));
+  Remember(PairKey(address, role));
 }
 
 void LoginThrottle::Undecided(const std::string& address, const std::string& role) {
   const MutexLock lock(mutex_);
   GiveBack(AddressKey(address));
+  GiveBack(PairKey(address, role));
   GiveBack(RoleKey(role));
+}
+
+void LoginThrottle::Remember(const std::string& pair) {
+  if (known_.size() >= kMaxKept) {
+    std::erase_if(known_, [first = logins_ - kMaxKept / 2](const auto& entry) {
+      return entry.second <= first;
+    });
+  }
+  if (known_.emplace(pair, logins_ + 1).second) {
+    ++logins_;
+  }
 }
 
 // Invented names must not fill the memory: forget the older half.

@@ -47,6 +47,11 @@ Status WantsLogin(std::string_view what) {
           "from PGPASSWORD or ~/.pgpass");
 }
 
+void RecordLogin(std::string_view outcome, const Login& login) {
+  log::Record("login {} door=grpc role={} address={} database={}", outcome, log::Field(login.role),
+              log::Field(login.address), log::Field(login.database));
+}
+
 }  // namespace
 
 SourcePool::Lease::Lease(SourcePool* pool, std::unique_ptr<Opened> opened)
@@ -143,7 +148,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
                                          login.role, login.password, stop));
     return opened;
   }
-  RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
+  RETURN_IF_ERROR(Admit(login));
   auto source = catalog::OpenDataSourceAs(url, login.role, login.password, stop);
   if (!source.ok()) {
     const std::string state = source.status().sqlstate();
@@ -156,6 +161,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     return state == "28P01" ? refused : source.status();
   }
   throttle_.Succeeded(login.address, login.role);
+  RecordLogin("accepted", login);
   opened->source = std::move(source).value();
   return opened;
 }
@@ -169,7 +175,7 @@ Status SourcePool::CheckUser(const Login& login) {
   if (auth_ == Auth::kTrust || login.proven) {
     return OkStatus();
   }
-  RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
+  RETURN_IF_ERROR(Admit(login));
   const Result<bool> right = check_(login.role, login.password);
   if (!right.ok()) {  // details are not for clients that have not logged in
     throttle_.Undecided(login.address, login.role);
@@ -180,12 +186,21 @@ Status SourcePool::CheckUser(const Login& login) {
     return RefuseLogin(login);
   }
   throttle_.Succeeded(login.address, login.role);
+  RecordLogin("accepted", login);
   return OkStatus();
+}
+
+Status SourcePool::Admit(const Login& login) {
+  Status early = throttle_.Admit(login.address, login.role, clock_.Now());
+  if (!early.ok()) {
+    RecordLogin("refused, too early", login);
+  }
+  return early;
 }
 
 Status SourcePool::RefuseLogin(const Login& login) {
   throttle_.Failed(login.address, login.role, clock_.Now());
-  log::Info("login refused role={} address={}", login.role, login.address);
+  RecordLogin("refused", login);
   return Status(Code::kPermissionDenied,
                 fmt::format("password authentication failed for user \"{}\"", login.role))
       .SqlState("28P01");

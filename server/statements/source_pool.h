@@ -103,6 +103,7 @@ class SourcePool {
   SourcePool(std::string url, Auth auth, PasswordCheck check,
              std::unique_ptr<catalog::Catalog> catalog);
   Status CheckUser(const Login& login);
+  Status Admit(const Login& login);
   Status RefuseLogin(const Login& login);
   // Only one that logged in recently, so that the server checks each password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);

@@ -38,7 +38,7 @@ TEST(LoginThrottle, OneAtATimeOnceTheyHaveToWait) {
   const double later = LoginThrottle::kMaxSeconds;
   EXPECT_TRUE(throttle.Admit("a", "ann", At(later)).ok());
   EXPECT_FALSE(throttle.Admit("a", "ann", At(later)).ok());
-  EXPECT_FALSE(throttle.Admit("a", "bob", At(later)).ok());
+  EXPECT_TRUE(throttle.Admit("a", "bob", At(later)).ok()) << "who has not failed";
 }
 
 TEST(LoginThrottle, ASecondTryTheOtherWayCountsWithTheFirst) {
@@ -55,6 +55,8 @@ TEST(LoginThrottle, ASecondTryTheOtherWayCountsWithTheFirst) {
   fresh.Failed("a", "ann", At(0), LoginOver::kTls);
   fresh.Failed("a", "ann", At(LoginThrottle::kOtherWaySeconds), LoginOver::kPlain);
   fresh.Failed("a", "bob", At(LoginThrottle::kOtherWaySeconds), LoginOver::kTls);
+  EXPECT_TRUE(fresh.Admit("a", "ann", At(LoginThrottle::kOtherWaySeconds)).ok());
+  fresh.Failed("a", "ann", At(LoginThrottle::kOtherWaySeconds), LoginOver::kTls);
   EXPECT_FALSE(fresh.Admit("a", "ann", At(LoginThrottle::kOtherWaySeconds)).ok());
   LoginThrottle often;
   for (const LoginOver over :
@@ -69,11 +71,42 @@ TEST(LoginThrottle, ByAddressAndByRole) {
   for (int i = 0; i < 10; ++i) {
     throttle.Failed("a", "ann", At(0));
   }
-  EXPECT_FALSE(throttle.Admit("a", "bob", At(0)).ok()) << "another role from there";
   EXPECT_TRUE(throttle.Admit("b", "ann", At(0)).ok()) << "nobody is locked out from elsewhere";
   throttle.Failed("b", "eve", At(0));
+  EXPECT_TRUE(throttle.Admit("b", "ann", At(0)).ok()) << "whoever else fails there";
+  throttle.Failed("b", "ann", At(0));
   EXPECT_FALSE(throttle.Admit("b", "ann", At(0)).ok()) << "the same role, by one who guesses, too";
   EXPECT_TRUE(throttle.Admit("b", "bob", At(0)).ok());
+}
+
+// An office behind one address, and a stranger in it.
+TEST(LoginThrottle, OthersAtTheAddressDoNotWait) {
+  LoginThrottle throttle;
+  throttle.Succeeded("a", "known");
+  for (int round = 0; round < 25; ++round) {
+    const TimePoint now = At(round);
+    throttle.Failed("a", "eve", now);
+    throttle.Failed("a", "root", now);
+    const std::string other = "user" + std::to_string(round);
+    EXPECT_TRUE(throttle.Admit("a", other, now).ok()) << round;
+    throttle.Succeeded("a", other);
+    EXPECT_TRUE(throttle.Admit("a", "known", now).ok()) << round;
+  }
+  EXPECT_FALSE(throttle.Admit("a", "eve", At(25)).ok());
+}
+
+TEST(LoginThrottle, WhoTriesManyRolesWaits) {
+  LoginThrottle throttle;
+  throttle.Succeeded("a", "known");
+  for (int i = 0; i < LoginThrottle::kFreeRoles; ++i) {
+    EXPECT_TRUE(throttle.Admit("a", "role" + std::to_string(i), At(0)).ok()) << i;
+    throttle.Failed("a", "role" + std::to_string(i), At(0));
+  }
+  EXPECT_FALSE(throttle.Admit("a", "another", At(0.4)).ok());
+  EXPECT_TRUE(throttle.Admit("a", "known", At(0.4)).ok());
+  EXPECT_TRUE(throttle.Admit("b", "another", At(0.4)).ok());
+  EXPECT_TRUE(throttle.Admit("a", "another", At(0.5)).ok());
+  EXPECT_FALSE(throttle.Admit("a", "one more", At(0.5)).ok()) << "one at a time";
 }
 
 TEST(LoginThrottle, ALoginOfTheirOwnDoesNotClearAGuesser) {
@@ -84,7 +117,7 @@ TEST(LoginThrottle, ALoginOfTheirOwnDoesNotClearAGuesser) {
   throttle.Succeeded("a", "bob");
   EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok());
   throttle.Succeeded("a", "ann");
-  EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok()) << "the address still counts";
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok()) << "who guesses there waits still";
   EXPECT_TRUE(throttle.Admit("b", "ann", At(0)).ok());
 }
 

@@ -1,0 +1,23 @@
+#include "base/log.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sluice::log {
+namespace {
+
+TEST(LogField, IsOneValueOfOneLine) {
+  EXPECT_EQ(Field("ann"), "ann");
+  EXPECT_EQ(Field("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(Field("jürgen"), "jürgen");
+  EXPECT_EQ(Field(""), "\"\"");
+  EXPECT_EQ(Field("ann address=1.2.3.4"), "\"ann address=1.2.3.4\"");
+  EXPECT_EQ(Field("a\"b\\c"), "\"a\\\"b\\\\c\"");
+  EXPECT_EQ(Field("a\n2026-01-01T00:00:00 info process=sluice login"),
+            "\"a\\n2026-01-01T00:00:00 info process=sluice login\"");
+  EXPECT_EQ(Field(std::string("a\0\x1b[2Jb\x7f", 8)), "\"a\\x00\\x1b[2Jb\\x7f\"");
+}
+
+}  // namespace
+}  // namespace sluice::log

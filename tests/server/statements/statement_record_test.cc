@@ -1,0 +1,37 @@
+#include "server/statements/statement_record.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace sluice::server {
+namespace {
+
+using catalog::Dialect;
+
+TEST(RecordedText, HasNoTextsAndNoComments) {
+  EXPECT_EQ(RecordedText("SELECT *\n  FROM t -- of ann's\n WHERE name = 'O''Hara' AND n > 3",
+                         Dialect::kPostgres),
+            "SELECT * FROM t WHERE name = '...' AND n > 3");
+  EXPECT_EQ(RecordedText("CREATE ROLE x PASSWORD $a$secret$a$", Dialect::kPostgres),
+            "CREATE ROLE x PASSWORD '...'");
+  EXPECT_EQ(RecordedText("SELECT E'it\\'s', U&'x', \"Na me\"", Dialect::kPostgres),
+            "SELECT '...', '...', \"Na me\"");
+  EXPECT_EQ(RecordedText("SELECT 'not closed", Dialect::kPostgres), "SELECT '...'");
+  EXPECT_EQ(RecordedText("SELECT x'00ff' /* c */ FROM t", Dialect::kSqlite), "SELECT '...' FROM t");
+}
+
+TEST(RecordedText, IsCutOff) {
+  const std::string text = "SELECT '" + std::string(10'000, 'x') + "', secret";
+  EXPECT_EQ(RecordedText(text, Dialect::kPostgres), "SELECT '...' ...");
+  std::string many = "SELECT 1";
+  for (int i = 0; i < 10'000; ++i) {
+    many += " + 1";
+  }
+  const std::string cut = RecordedText(many, Dialect::kPostgres);
+  EXPECT_LT(cut.size(), 2'100);
+  EXPECT_TRUE(cut.ends_with(" ..."));
+}
+
+}  // namespace
+}  // namespace sluice::server
