@@ -78,7 +78,10 @@ Status NotInside(const std::string& name) {
 Result<Handle> OpenRoot(const std::string& root) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   Handle folder(open(root.c_str(), kFlags));
-  if (!folder.open() && errno == ENOENT && (mkdir(root.c_str(), 0700) == 0 || errno == EEXIST)) {
+  if (!folder.open() && errno == ENOENT) {
+    const std::string above = std::filesystem::path(root).parent_path().string();
+    mkdir(above.c_str(), 0700);  // if it cannot be made, opening says why
+    mkdir(root.c_str(), 0700);
     folder = Handle(open(root.c_str(), kFlags));
   }
   return folder.open() ? Result<Handle>(std::move(folder)) : SystemError("open the folder", root);

@@ -16,11 +16,11 @@ namespace sluice::executor {
 class ModelFolder {
  public:
   // nullopt: names are paths, used with this process's rights. Else they are names in this folder,
-  // without links and '..'; the folder is created, for this user alone, in one that exists. "":
-  // there are no files.
+  // without links and '..'; it and the folder around it are created, for this user alone. "": there
+  // are no files.
   explicit ModelFolder(std::optional<std::string> root) : root_(std::move(root)) {}
 
-  // An ordinary file of up to so many bytes (54000).
+  // An ordinary file of up to so many bytes (53200).
   Result<std::string> Read(const std::string& name, int64_t most_bytes) const;
   // Creates the file, which only this user can read; at its name it is complete, and on disk.
   // `overwrite`: replaces an ordinary file.

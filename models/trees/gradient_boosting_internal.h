@@ -58,7 +58,7 @@ struct BoostingParameters {
   LabelScale label_scale;
   bool learns_scaled = false;
   bool begins_with_mean = false;  // unless it goes on from a model
-  std::string label;  // for messages
+  std::string label;              // for messages
   std::string group_column;
 };
 Result<BoostingParameters> ParametersOf(const ModelSpec& spec);

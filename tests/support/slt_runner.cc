@@ -1,6 +1,7 @@
 #include "tests/support/slt_runner.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -232,6 +233,18 @@ bool IsThere(const std::string& what, const catalog::DataSource& source) {
   return what == source.dialect() || (what == "postgres" && source.dialect() == "postgresql");
 }
 
+// A folder for the models that a script exports, which it names by file alone.
+class ExportFolder {
+ public:
+  ExportFolder()
+      : path_(std::filesystem::temp_directory_path() / fmt::format("sluice_slt_{}", getpid())) {}
+  ~ExportFolder() { std::filesystem::remove_all(path_); }
+  void GiveTo(server::Session* session) const { session->KeepModelFilesIn(path_.string()); }
+
+ private:
+  const std::filesystem::path path_;
+};
+
 }  // namespace
 
 Outcome RunSlt(const std::string& name, std::string_view script, catalog::Database& database) {
@@ -241,6 +254,8 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::Databa
   std::vector<catalog::Database> reconnected;
   auto session = std::make_unique<server::Session>(source, *database.catalog, "tester");
   session->CompilePythonWith(planner::PythonOptions().program);
+  const ExportFolder exports;
+  exports.GiveTo(session.get());
   ptrdiff_t shift = 0;  // lines that rewriting has added so far
   for (const Record& record : SplitRecords(lines)) {
     const std::string& kind = record.words[0];
@@ -259,6 +274,7 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::Databa
       auto opened = Reconnect(record, database);
       if (opened.ok()) {
         session = std::make_unique<server::Session>(*opened->source, *opened->catalog, "tester");
+        exports.GiveTo(session.get());
         reconnected.push_back(std::move(opened).value());
       } else {
         wrong = opened.status().ToString();
