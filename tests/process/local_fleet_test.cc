@@ -12,6 +12,8 @@
 #include <fstream>
 #include <mutex>
 
+#include "base/memory_group.h"
+
 namespace sluice::executor {
 namespace {
 
@@ -125,6 +127,56 @@ TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
   ASSERT_TRUE(fleet->Launch(spec).ok());
   const FleetEvent exit = WaitForExit("fat");
   EXPECT_EQ(exit.exit_class, ExitClass::kOutOfMemory) << exit.exit_code << exit.message;
+}
+
+// Of a control group of its own, below this process's.
+class LimitedGroup {
+ public:
+  explicit LimitedGroup(const std::string& limit) {
+    const std::optional<MemoryGroup> own = MemoryGroup::Of(getpid());
+    if (!own.has_value()) {
+      return;
+    }
+    const std::string folder = own->folder() + "/sluice-test-" + std::to_string(getpid());
+    std::error_code error;
+    if (!std::filesystem::create_directory(folder, error)) {
+      return;
+    }
+    folder_ = folder;
+    for (const char* file : {"/memory.limit_in_bytes", "/memory.max"}) {
+      made_ = made_ || (std::filesystem::exists(folder_ + file) &&
+                        (std::ofstream(folder_ + file) << limit).flush().good());
+    }
+  }
+  ~LimitedGroup() {
+    std::error_code error;
+    std::filesystem::remove(folder_, error);
+  }
+  LimitedGroup(const LimitedGroup&) = delete;
+  LimitedGroup& operator=(const LimitedGroup&) = delete;
+
+  bool made() const { return made_; }
+  std::string processes() const { return folder_ + "/cgroup.procs"; }
+
+ private:
+  std::string folder_;
+  bool made_ = false;
+};
+
+TEST_F(LocalFleetTest, WhomTheKernelKillsForMemoryIsToldFromWhomAPersonKills) {  // K22
+  const LimitedGroup group("20971520");
+  if (!group.made()) {
+    GTEST_SKIP() << "no control groups that this process may make";
+  }
+  const std::string moved = "echo $$ >" + group.processes() + "\n";
+  ASSERT_TRUE(
+      Launch("fat", moved + "sleep 1; exec tail /dev/zero").ok());  // keeps what may be a line
+  const FleetEvent fat = WaitForExit("fat");
+  EXPECT_EQ(fat.exit_code, 137);
+  EXPECT_EQ(fat.exit_class, ExitClass::kKilledForMemory);
+  EXPECT_THAT(fat.message, ::testing::HasSubstr("limited to 20 MiB"));
+  ASSERT_TRUE(Launch("killed", moved + "kill -KILL $$").ok());
+  EXPECT_EQ(WaitForExit("killed").exit_class, ExitClass::kPreempted);
 }
 
 TEST_F(LocalFleetTest, SecretsAreNotInTheCommandLineOrTheEnvironment) {
