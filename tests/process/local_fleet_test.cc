@@ -12,7 +12,7 @@
 #include <fstream>
 #include <mutex>
 
-#include "base/memory_group.h"
+#include "tests/process/limited_group.h"
 
 namespace sluice::executor {
 namespace {
@@ -128,40 +128,6 @@ TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
   const FleetEvent exit = WaitForExit("fat");
   EXPECT_EQ(exit.exit_class, ExitClass::kOutOfMemory) << exit.exit_code << exit.message;
 }
-
-// Of a control group of its own, below this process's.
-class LimitedGroup {
- public:
-  explicit LimitedGroup(const std::string& limit) {
-    const std::optional<MemoryGroup> own = MemoryGroup::Of(getpid());
-    if (!own.has_value()) {
-      return;
-    }
-    const std::string folder = own->folder() + "/sluice-test-" + std::to_string(getpid());
-    std::error_code error;
-    if (!std::filesystem::create_directory(folder, error)) {
-      return;
-    }
-    folder_ = folder;
-    for (const char* file : {"/memory.limit_in_bytes", "/memory.max"}) {
-      made_ = made_ || (std::filesystem::exists(folder_ + file) &&
-                        (std::ofstream(folder_ + file) << limit).flush().good());
-    }
-  }
-  ~LimitedGroup() {
-    std::error_code error;
-    std::filesystem::remove(folder_, error);
-  }
-  LimitedGroup(const LimitedGroup&) = delete;
-  LimitedGroup& operator=(const LimitedGroup&) = delete;
-
-  bool made() const { return made_; }
-  std::string processes() const { return folder_ + "/cgroup.procs"; }
-
- private:
-  std::string folder_;
-  bool made_ = false;
-};
 
 TEST_F(LocalFleetTest, WhomTheKernelKillsForMemoryIsToldFromWhomAPersonKills) {  // K22
   const LimitedGroup group("20971520");
