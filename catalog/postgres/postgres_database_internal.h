@@ -13,6 +13,7 @@
 #include "catalog/data_source.h"
 #include "catalog/notice_log.h"
 #include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_local_socket_internal.h"
 #include "catalog/postgres/postgres_session_internal.h"
 #include "catalog/postgres/postgres_types_internal.h"
 
@@ -133,6 +134,16 @@ Result<std::unique_ptr<RowStream>> OpenPostgresRuns(
 // The same through libpq, for connections with TLS, whose socket cannot be read directly.
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
                                                    std::string_view sql, StreamColumns columns);
+
+// The result format of each column of the statement.
+std::vector<CellFormat> FormatsOf(const StreamColumns& columns);
+// For a connection with TLS: settings under which the texts of decoded columns can be decoded.
+Status MakeDecodable(PostgresConnection& connection, const StreamColumns& columns);
+// The same rows from another process, which sends the server's messages. `text`: every cell is
+// text. `connection`: whose stop ends it, and which is not read.
+Result<std::unique_ptr<RowStream>> OpenForwardedStream(PostgresConnection& connection,
+                                                       LocalSocket from, bool text,
+                                                       StreamColumns columns);
 
 Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
                                                      std::string_view select,

@@ -4,14 +4,17 @@
 #include <cmath>
 #include <utility>
 
+#include "base/log.h"
 #include "base/mutex.h"
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_columns_internal.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_lender_internal.h"
 #include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/postgres/postgres_stage_internal.h"
 #include "catalog/row_ranges_internal.h"
+#include "catalog/sql/sqlstate.h"
 
 namespace sluice::catalog {
 namespace {
@@ -21,34 +24,44 @@ class PostgresDataset final : public Dataset {
   // `holder` is inside the transaction that exported the snapshot.
   PostgresDataset(PostgresPool::Lease holder, std::unique_ptr<PostgresStage> stage,
                   DatasetSpec spec)
-      : spec_(std::move(spec)), stage_(std::move(stage)), holder_(std::move(holder)) {}
+      : spec_(std::move(spec)), stage_(std::move(stage)), holder_(std::move(holder)) {
+    if (spec_.lender().empty()) {
+      return;
+    }
+    Result<std::unique_ptr<PostgresLender>> lender = PostgresLender::Start(holder_, spec_);
+    if (lender.ok()) {
+      lender_ = *std::move(lender);
+    } else {  // readers that get no lock wait for it then
+      log::Warn("the snapshot is not lent: {}", lender.status().message());
+    }
+  }
 
   ~PostgresDataset() override {
-    MutexLock lock(mutex_);
-    holder_->Rollback();
+    lender_.reset();
+    MutexLock lock(holder_.mutex);
+    holder_.connection->Rollback();
   }
 
   const DatasetSpec& spec() const override { return spec_; }
 
   bool Lost() override {
-    MutexLock lock(mutex_);
-    return !holder_->Alive();
+    MutexLock lock(holder_.mutex);
+    return !holder_.connection->Alive();
   }
 
   Result<int64_t> CountRows() override {
-    MutexLock lock(mutex_);
-    ASSIGN_OR_RETURN(
-        const PostgresResult result,
-        holder_->Ask(fmt::format("SELECT pg_catalog.count(*) FROM (\n{}\n) AS s", spec_.select())));
+    MutexLock lock(holder_.mutex);
+    ASSIGN_OR_RETURN(const PostgresResult result,
+                     holder_.connection->Ask(fmt::format(
+                         "SELECT pg_catalog.count(*) FROM (\n{}\n) AS s", spec_.select())));
     return PostgresInteger(result.get(), 0, 0);
   }
 
  private:
   const DatasetSpec spec_;
   std::unique_ptr<PostgresStage> stage_;
-  Mutex mutex_;
-  PostgresPool::Lease holder_ GUARDED_BY(mutex_);  // destroyed first: its transaction locks the
-                                                   // stage
+  SnapshotHolder holder_;  // destroyed before the stage, which its transaction locks
+  std::unique_ptr<PostgresLender> lender_;  // null: of a stage, which nobody else changes
 };
 
 // Begins the snapshot, exports it, and cuts the shards under it.
@@ -63,6 +76,9 @@ Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut
   // The tables must not change until the job has read them: this takes the select's locks.
   RETURN_IF_ERROR(holder.Run("EXPLAIN\n" + spec->select()));
   spec->set_holder(PQbackendPID(holder.handle()));
+  if (spec->staging_table().empty()) {
+    spec->set_lender(PostgresLender::NewName());
+  }
   std::vector<ShardRange> shards(1);
   shards[0].set_estimated_rows(std::llround(rows));
   if (cut.has_value()) {
@@ -146,17 +162,26 @@ Result<std::unique_ptr<Dataset>> HoldPostgresDataset(PostgresDatabase& database,
   }
   DatasetSpec held = spec;
   ASSIGN_OR_RETURN(PostgresPool::Lease holder, database.TakeFor(spec));
-  RETURN_IF_ERROR(SnapshotGone(holder->Begin(BeginReading(spec.snapshot()))));
-  if (!spec.staging_table().empty()) {
-    RETURN_IF_ERROR(KeepStage(*holder, spec.staging_table()));
+  const auto begin = [&]() -> Status {
+    RETURN_IF_ERROR(SnapshotGone(holder->Begin(BeginReading(spec.snapshot()))));
+    return spec.staging_table().empty() ? OkStatus() : KeepStage(*holder, spec.staging_table());
+  };
+  RETURN_IF_ERROR(begin());
+  const Status locked = holder->Run(fmt::format(
+      "SET LOCAL lock_timeout = '1s'; EXPLAIN\n{}\n; SET LOCAL lock_timeout = 0", spec.select()));
+  if (IsLocked(locked)) {  // a session waits to change a table, for those who have locked it before
+    holder->Rollback();
+    RETURN_IF_ERROR(begin());
+  } else if (!locked.ok()) {
+    return locked;
   }
   // A transaction that has imported a snapshot may export it again; the new export lasts as long as
   // this transaction.
   ASSIGN_OR_RETURN(const PostgresResult exported,
                    holder->Ask("SELECT pg_catalog.pg_export_snapshot()"));
   held.set_snapshot(std::string(PostgresText(exported.get(), 0, 0)));
-  RETURN_IF_ERROR(holder->Run("EXPLAIN\n" + spec.select()));  // takes the select's locks
   held.set_holder(PQbackendPID(holder->handle()));
+  held.set_lender(locked.ok() && spec.staging_table().empty() ? PostgresLender::NewName() : "");
   return std::unique_ptr<Dataset>(new PostgresDataset(std::move(holder), nullptr, std::move(held)));
 }
 

@@ -9,8 +9,11 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_lender_internal.h"
+#include "catalog/postgres/postgres_shard_select_internal.h"
 #include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/row_ranges_internal.h"
+#include "catalog/sql/sqlstate.h"
 
 namespace sluice::catalog {
 namespace {
@@ -18,18 +21,6 @@ namespace {
 // Rows of a piece of a shard that is read ahead on a connection of its own: about a megabyte, which
 // fits in the socket's buffers, so that the server continues while the previous piece is used.
 constexpr int64_t kPieceRows = 8'192;
-
-// The columns of a stream; the decoded ones come first.
-struct ReadColumns {
-  StreamColumns stream;
-  bool copied = false;  // into a table: as text that PostgreSQL reads back as the same values
-};
-
-// A statement that the server runs for one range after another.
-struct ReadStatement {
-  std::string sql;   // of a ctid cut: its last {begin} and {end} stand for the bounds
-  RowRanges ranges;  // of a ctid cut
-};
 
 // Who keeps other sessions from reading what the session `holder` reads: "session 7 (psql, role x)
 // waits for AccessExclusiveLock on t: ALTER TABLE t ..."; "" if no session does any more.
@@ -74,97 +65,92 @@ class SnapshotConnection {
   SnapshotConnection(const SnapshotConnection&) = delete;
   SnapshotConnection& operator=(const SnapshotConnection&) = delete;
 
+  PostgresConnection& connection() { return *connection_; }
+
   Status Begin() {
-    texts_ = Texts::kAny;
+    texts_ = CellTexts::kAny;
     locked_ = false;
     planned_once_ = false;
     return SnapshotGone(connection_->Begin(BeginReading(spec_.snapshot())));
   }
   void WaitForLocks(std::chrono::milliseconds most) { lock_wait_ = most; }
 
-  Result<std::unique_ptr<RowStream>> Open(const ReadStatement& statement,
-                                          const ReadColumns& columns) {
+  Result<std::unique_ptr<RowStream>> Open(const RowRanges& ranges, const ShardSelect& select) {
     // An earlier stream that was abandoned or failed ended the transaction.
     if (connection_->TransactionFailed()) {
       connection_->Rollback();
       RETURN_IF_ERROR(Begin());
     }
     RETURN_IF_ERROR(LockTables());
-    const Texts wanted = columns.copied           ? Texts::kPinned
-                         : OnlyText(*connection_) ? Texts::kReadable
-                                                  : Texts::kAny;
+    const CellTexts wanted = TextsOf(*connection_, select);
     if (texts_ < wanted) {
-      RETURN_IF_ERROR(MakeTexts(wanted));
+      RETURN_IF_ERROR(MakeTexts(*connection_, spec_, wanted));
       texts_ = wanted;
     }
-    return OpenRanges(statement, columns);
+    return OpenRanges(ranges, select);
   }
 
   // Takes the locks of the select's plan, which last as long as the transaction. A lock that waits
   // behind another session's is never granted: that one waits for the dataset itself.
   Status LockTables() {
-    if (locked_ || lock_wait_.count() == 0) {
+    if (lock_wait_.count() == 0) {
       return OkStatus();
     }
-    Status locked =
-        connection_->Run(fmt::format("SET LOCAL lock_timeout = {}; EXPLAIN\n{}\n; SET LOCAL "
-                                     "lock_timeout = 0",
-                                     lock_wait_.count(), spec_.select()));
-    if (locked.sqlstate() == "55P03") {
+    Status locked = LockTablesWithin(lock_wait_);
+    return IsLocked(locked) ? std::move(locked).Detail(LocksInTheWay(database_, spec_.holder()))
+                            : locked;
+  }
+  // The same where the dataset's lender reads instead (55P03).
+  Status LockTablesAtOnce() { return LockTablesWithin(std::chrono::milliseconds(1)); }
+
+ private:
+  Status LockTablesWithin(std::chrono::milliseconds most) {
+    if (connection_->TransactionFailed()) {
       connection_->Rollback();
       RETURN_IF_ERROR(Begin());
-      return std::move(locked).Detail(LocksInTheWay(database_, spec_.holder()));
+    }
+    if (locked_) {
+      return OkStatus();
+    }
+    const Status locked =
+        connection_->Run(fmt::format("SET LOCAL lock_timeout = {}; EXPLAIN\n{}\n; SET LOCAL "
+                                     "lock_timeout = 0",
+                                     most.count(), spec_.select()));
+    if (IsLocked(locked)) {
+      connection_->Rollback();
+      RETURN_IF_ERROR(Begin());
     }
     locked_ = locked.ok();
     return locked;
   }
 
- private:
-  Result<std::unique_ptr<RowStream>> OpenRanges(const ReadStatement& statement,
-                                                const ReadColumns& columns) {
-    if (statement.ranges.empty()) {
-      return OpenPostgresStream(*connection_, statement.sql, columns.stream);
+  Result<std::unique_ptr<RowStream>> OpenRanges(const RowRanges& ranges,
+                                                const ShardSelect& select) {
+    if (ranges.empty()) {
+      return OpenPostgresStream(*connection_, select.sql, select.columns);
     }
-    if (statement.ranges.size() == 1 || OnlyText(*connection_)) {
-      return ReadRanges(
-          statement.ranges, [this, sql = statement.sql, columns](int64_t begin, int64_t end) {
-            return OpenPostgresStream(*connection_, WithBounds(sql, TidText(begin), TidText(end)),
-                                      columns.stream);
-          });
+    if (ranges.size() == 1 || OnlyText(*connection_)) {
+      return ReadRanges(ranges, [this, select](int64_t begin, int64_t end) {
+        return OpenPostgresStream(
+            *connection_, WithBounds(select.sql, TidText(begin), TidText(end)), select.columns);
+      });
     }
     if (!planned_once_) {  // not for each range, which would take longer than reading it
       RETURN_IF_ERROR(connection_->Run(std::string(kPlanOnce)));
       planned_once_ = true;
     }
     std::vector<std::vector<std::string>> runs;
-    for (const auto& [begin, end] : statement.ranges) {
+    for (const auto& [begin, end] : ranges) {
       runs.push_back({TidText(begin), TidText(end)});
     }
-    return OpenPostgresRuns(*connection_, WithParameters(statement.sql), runs, columns.stream);
-  }
-
-  enum class Texts { kAny, kReadable, kPinned };
-
-  // Texts produced by the select itself depend on the session's settings; a staging table's rows
-  // were made with them.
-  Status MakeTexts(Texts wanted) {
-    if (spec_.staging_table().empty()) {
-      RETURN_IF_ERROR(CheckReadableAsText(
-          *connection_, wanted == Texts::kPinned
-                            ? "columns that are copied into a table cannot be read exactly"
-                            : "over a connection with TLS its rows cannot be read exactly"));
-      if (wanted == Texts::kReadable) {
-        return OkStatus();
-      }
-    }
-    return connection_->Run(std::string(kPinnedText));
+    return OpenPostgresRuns(*connection_, WithParameters(select.sql), runs, select.columns);
   }
 
   PostgresDatabase& database_;
   PostgresPool::Lease connection_;
   const DatasetSpec& spec_;
   std::chrono::milliseconds lock_wait_{0};  // 0: no limit
-  Texts texts_ = Texts::kAny;
+  CellTexts texts_ = CellTexts::kAny;
   bool locked_ = false;
   bool planned_once_ = false;  // of this transaction
 };
@@ -174,11 +160,11 @@ class SnapshotConnection {
 class ReadAheadStream final : public RowStream {
  public:
   ReadAheadStream(SnapshotConnection& first, SnapshotConnection& second,
-                  std::deque<ReadStatement> statements, ReadColumns columns)
+                  std::deque<RowRanges> statements, ShardSelect select)
       : free_(&first),
         busy_(&second),
         statements_(std::move(statements)),
-        columns_(std::move(columns)) {}
+        select_(std::move(select)) {}
 
   // From here on two statements run.
   Status Start() {
@@ -200,7 +186,7 @@ class ReadAheadStream final : public RowStream {
  private:
   Status OpenNext() {
     if (!statements_.empty()) {
-      ASSIGN_OR_RETURN(ahead_, free_->Open(statements_.front(), columns_));
+      ASSIGN_OR_RETURN(ahead_, free_->Open(statements_.front(), select_));
       statements_.pop_front();
       std::swap(free_, busy_);
     }
@@ -214,8 +200,8 @@ class ReadAheadStream final : public RowStream {
 
   SnapshotConnection* free_;  // where the next statement begins
   SnapshotConnection* busy_;
-  std::deque<ReadStatement> statements_;
-  const ReadColumns columns_;
+  std::deque<RowRanges> statements_;
+  const ShardSelect select_;
   std::unique_ptr<RowStream> now_;
   std::unique_ptr<RowStream> ahead_;
   double waited_before_ = 0;  // for the streams before now_
@@ -231,7 +217,11 @@ class PostgresShardReader final : public ShardReader {
     return OkStatus();
   }
 
-  Status Prepare() override { return first_->LockTables(); }
+  Status Prepare() override {
+    const bool lent =
+        IsLocked(spec_.lender().empty() ? OkStatus() : first_->LockTablesAtOnce()) && IsLent(spec_);
+    return lent ? OkStatus() : first_->LockTables();
+  }
   void WaitForLocks(std::chrono::milliseconds most) override {
     lock_wait_ = most;
     first_->WaitForLocks(most);
@@ -240,73 +230,34 @@ class PostgresShardReader final : public ShardReader {
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns,
                                           const CopiedColumns& copied) override {
-    std::string list;
-    ASSIGN_OR_RETURN(const ReadColumns read, Columns(columns, copied, &list));
-    const bool cut = spec_.cut() == DatasetSpec::CTID;
-    const std::string sql = fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list,
-                                        cut ? spec_.shard_select() : spec_.select(),
-                                        NumberedColumns(schema_.columns.size()));
-    std::deque<ReadStatement> statements;
+    ASSIGN_OR_RETURN(const ShardSelect select, MakeShardSelect(spec_, schema_, columns, copied));
+    if (!spec_.lender().empty()) {
+      Status locked = first_->LockTablesAtOnce();
+      if (IsLocked(locked)) {
+        auto lent =
+            OpenLentStream(first_->connection(), spec_, shard, columns, copied, select.columns);
+        if (lent.ok()) {
+          return lent;
+        }
+        log::Debug("nobody lends the snapshot: {}", lent.status().message());
+      } else if (!locked.ok()) {
+        return locked;
+      }
+    }
+    std::deque<RowRanges> statements;
     for (RowRanges& ranges : Statements(shard)) {
-      statements.push_back({sql, cut ? std::move(ranges) : RowRanges()});
+      statements.push_back(spec_.cut() == DatasetSpec::CTID ? std::move(ranges) : RowRanges());
     }
     if (statements.size() == 1) {
-      return first_->Open(statements.front(), read);
+      return first_->Open(statements.front(), select);
     }
-    auto stream = std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements), read);
+    auto stream =
+        std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements), select);
     RETURN_IF_ERROR(stream->Start());
     return std::unique_ptr<RowStream>(std::move(stream));
   }
 
  private:
-  // `list`: what the statement selects. A column that is decoded and copied is sent once if both
-  // are made from the same text, since the server's output of cells is most of reading.
-  Result<ReadColumns> Columns(const std::vector<size_t>& columns, const CopiedColumns& copied,
-                              std::string* list) {
-    std::vector<size_t> all = columns;
-    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
-    ReadColumns read;
-    read.stream.decoded = columns.size();
-    read.copied = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
-    ASSIGN_OR_RETURN(read.stream.schema, ChosenSchema(schema_, all));
-    *list = ValuesOf(columns, schema_);
-    size_t sent = columns.size();
-    std::vector<bool> taken(columns.size());
-    for (size_t i = 0; i < all.size(); ++i) {
-      ColumnInfo& column = read.stream.schema.columns[i];
-      if (i < columns.size()) {
-        read.stream.sources.push_back(i);
-        continue;
-      }
-      const auto twin = std::find(columns.begin(), columns.end(), all[i]);
-      const auto at = static_cast<size_t>(twin - columns.begin());
-      const bool binary = IsIn(copied.binary, column);
-      const bool shared =
-          !binary && twin != columns.end() && !taken[at] && HasOneText(column, read.copied);
-      column.type = binary ? DataType::kBytes : read.copied ? DataType::kText : ShownType(column);
-      if (shared) {
-        taken[at] = true;
-        read.stream.sources.push_back(at);
-        continue;
-      }
-      read.stream.sources.push_back(sent++);
-      const std::string name = fmt::format("c{}", all[i]);
-      *list +=
-          fmt::format("{}{}{}", list->empty() ? "" : ", ", binary ? BinaryForm(name, column) : name,
-                      read.copied ? CastForCopy(column.database_type) : "");
-    }
-    constexpr size_t kMostSent = 1'664;  // MaxTupleAttributeNumber
-    if (sent > kMostSent) {
-      return Status(Code::kResourceExhausted,
-                    fmt::format("the statement reads {} columns as features and passes {} on: {} "
-                                "in all, of which PostgreSQL sends at most {}",
-                                columns.size(), copied.columns.size(), sent, kMostSent))
-          .SqlState("54011")
-          .Hint("WITH predict.keep=[...] names those that are passed on");
-    }
-    return read;
-  }
-
   Result<std::unique_ptr<SnapshotConnection>> Connect() {
     ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.TakeFor(spec_));
     auto connection = std::make_unique<SnapshotConnection>(database_, std::move(lease), spec_);
@@ -373,7 +324,8 @@ class PostgresShardReader final : public ShardReader {
 
   Status ConnectSecond() {
     ASSIGN_OR_RETURN(auto connection, Connect());
-    RETURN_IF_ERROR(connection->LockTables());
+    RETURN_IF_ERROR(spec_.lender().empty() ? connection->LockTables()
+                                           : connection->LockTablesAtOnce());
     second_ = std::move(connection);
     return OkStatus();
   }

@@ -99,25 +99,24 @@ class WireRowStream final : public RowStream {
         columns_(std::move(columns)),
         fields_(MakeFields(columns_, false)),
         reader_(PQsocket(connection.handle())) {
-    if (connection_.stop().stop_possible()) {
-      reader_.OnWait([this] {
-        if (connection_.stop().stop_requested()) {
-          CancelOnce();
-        }
-      });
-    }
+    HearStop();
+  }
+  // The answers to what another process has sent.
+  WireRowStream(PostgresConnection& connection, LocalSocket from, bool text, StreamColumns columns)
+      : connection_(connection),
+        columns_(std::move(columns)),
+        fields_(MakeFields(columns_, text)),
+        from_(std::move(from)),
+        reader_(from_.descriptor()) {
+    HearStop();
   }
 
   Status Start(const std::vector<std::vector<std::string>>& runs) {
-    std::vector<CellFormat> formats;
-    for (const Field& field : fields_) {
-      formats.push_back(field.format);
-    }
-    return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats, runs));
+    return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, FormatsOf(columns_), runs));
   }
 
   ~WireRowStream() override {
-    if (at_end_) {
+    if (at_end_ || from_.open()) {
       return;
     }
     // The rest is not needed, but libpq may be used again only after ReadyForQuery.
@@ -148,6 +147,7 @@ class WireRowStream final : public RowStream {
       Status read = reader_.Read(&message);
       if (!read.ok()) {
         at_end_ = true;  // nothing more can come
+        RETURN_IF_ERROR(connection_.CheckStop());
         return read;
       }
       if (AddressOf(reader_.base()) != base) {
@@ -164,7 +164,9 @@ class WireRowStream final : public RowStream {
         if (error_.sqlstate() == "57014" && !connection_.CheckStop().ok()) {
           error_ = connection_.CheckStop();
         }
-        connection_.FailedOnWire();
+        if (!from_.open()) {
+          connection_.FailedOnWire();
+        }
       } else if (message.type == 'N') {
         connection_.OnNotice(NoticeFromWire(message));
       }
@@ -175,9 +177,18 @@ class WireRowStream final : public RowStream {
   double waited_seconds() const override { return reader_.waited_seconds(); }
 
  private:
+  void HearStop() {
+    if (connection_.stop().stop_possible()) {
+      reader_.OnWait([this] {
+        if (connection_.stop().stop_requested()) {
+          CancelOnce();
+        }
+      });
+    }
+  }
   void CancelOnce() {
     if (!std::exchange(cancelled_, true)) {
-      connection_.Cancel();
+      from_.open() ? from_.HangUp() : connection_.Cancel();
     }
   }
 
@@ -241,6 +252,7 @@ class WireRowStream final : public RowStream {
   const std::string sql_;
   const StreamColumns columns_;
   const std::vector<Field> fields_;
+  const LocalSocket from_;  // not open: the connection's own socket is read
   WireReader reader_;
   int64_t row_number_ = 0;
   Status error_;
@@ -259,15 +271,7 @@ class LibpqRowStream final : public RowStream {
 
   Status Start() {
     PGconn* handle = connection_.handle();
-    // The text of these depends on the session's settings.
-    const std::vector<ColumnInfo>& all = columns_.schema.columns;
-    const auto end =
-        all.begin() + static_cast<std::ptrdiff_t>(std::min(columns_.decoded, all.size()));
-    if (std::any_of(all.begin(), end, [](const ColumnInfo& column) {
-          return column.type == DataType::kTimestamp || column.type == DataType::kBytes;
-        })) {
-      RETURN_IF_ERROR(connection_.Run("SET LOCAL DateStyle = ISO; SET LOCAL bytea_output = hex"));
-    }
+    RETURN_IF_ERROR(MakeDecodable(connection_, columns_));
     if (PQsendQueryParams(handle, sql_.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 0 ||
         PQsetSingleRowMode(handle) == 0) {
       return connection_.ErrorOf(nullptr, sql_);
@@ -334,6 +338,34 @@ class LibpqRowStream final : public RowStream {
 };
 
 }  // namespace
+
+std::vector<CellFormat> FormatsOf(const StreamColumns& columns) {
+  std::vector<CellFormat> formats;
+  for (const Field& field : MakeFields(columns, false)) {
+    formats.push_back(field.format);
+  }
+  return formats;
+}
+
+// The text of these depends on the session's settings.
+Status MakeDecodable(PostgresConnection& connection, const StreamColumns& columns) {
+  const std::vector<ColumnInfo>& all = columns.schema.columns;
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(columns.decoded, all.size()));
+  return std::any_of(all.begin(), end,
+                     [](const ColumnInfo& column) {
+                       return column.type == DataType::kTimestamp ||
+                              column.type == DataType::kBytes;
+                     })
+             ? connection.Run("SET LOCAL DateStyle = ISO; SET LOCAL bytea_output = hex")
+             : OkStatus();
+}
+
+Result<std::unique_ptr<RowStream>> OpenForwardedStream(PostgresConnection& connection,
+                                                       LocalSocket from, bool text,
+                                                       StreamColumns columns) {
+  return std::unique_ptr<RowStream>(
+      std::make_unique<WireRowStream>(connection, std::move(from), text, std::move(columns)));
+}
 
 Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
                                                       std::string_view sql, StreamColumns columns) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "catalog/postgres/postgres_connection_internal.h"
@@ -108,7 +109,6 @@ ReportFields FieldsOf(const WireReader::Message& message) {
 WireReader::WireReader(int socket) : socket_(socket), spins_(ProcessorsAreFree()) {}
 
 Status WireReader::Read(Message* message) {
-  constexpr size_t kHeader = 5;
   while (true) {
     const size_t available = end_ - begin_;
     if (available >= kHeader) {
@@ -253,6 +253,49 @@ Status ErrorFromWire(const WireReader::Message& message, std::string_view sql) {
 std::string NoticeFromWire(const WireReader::Message& message) {
   const ReportFields fields = FieldsOf(message);
   return PostgresNotice(fields.severity, fields.text, fields.detail, fields.hint);
+}
+
+std::string RowMessage(const PGresult* result) {
+  std::string body;
+  PutInt16(&body, static_cast<size_t>(PQnfields(result)));
+  for (int i = 0; i < PQnfields(result); ++i) {
+    if (PQgetisnull(result, 0, i) != 0) {
+      PutInt32(&body, std::numeric_limits<uint32_t>::max());  // -1
+      continue;
+    }
+    const auto size = static_cast<size_t>(PQgetlength(result, 0, i));
+    PutInt32(&body, size);
+    body.append(PQgetvalue(result, 0, i), size);
+  }
+  std::string message;
+  PutMessage(&message, 'D', body);
+  return message;
+}
+
+std::string ErrorMessage(const Status& error) {
+  const Diagnostic& first = error.diagnostics().front();
+  std::string body;
+  for (const auto& [field, text] : {std::pair<char, std::string_view>('S', "ERROR"),
+                                    {'C', first.sqlstate},
+                                    {'M', first.message},
+                                    {'D', first.detail},
+                                    {'H', first.hint}}) {
+    if (!text.empty()) {
+      body += field;
+      body += text;
+      body += '\0';
+    }
+  }
+  body += '\0';
+  std::string message;
+  PutMessage(&message, 'E', body);
+  return message;
+}
+
+std::string ReadyMessage() {
+  std::string message;
+  PutMessage(&message, 'Z', "T");
+  return message;
 }
 
 }  // namespace sluice::catalog

@@ -20,6 +20,8 @@ namespace sluice::catalog {
 // Receives whole messages into one buffer. Not thread-safe.
 class WireReader {
  public:
+  static constexpr size_t kHeader = 5;  // bytes before a body: type and length
+
   explicit WireReader(int socket);
   // `look` is called repeatedly while no data arrive.
   void OnWait(std::function<void()> look) { look_ = std::move(look); }
@@ -62,5 +64,10 @@ Status SendAll(int socket, std::string_view bytes);
 Status ErrorFromWire(const WireReader::Message& message, std::string_view sql);
 // The line for a NoticeResponse.
 std::string NoticeFromWire(const WireReader::Message& message);
+
+// What a server sends: the only row of a text-format result; an ErrorResponse; ReadyForQuery.
+std::string RowMessage(const PGresult* result);
+std::string ErrorMessage(const Status& error);
+std::string ReadyMessage();
 
 }  // namespace sluice::catalog

@@ -47,6 +47,8 @@ enum class ExitClass {
   kApplication,    // 1, 2, 134, 139
   kConfiguration,  // 126, 127, cannot be started
   kHardware,
+  kKilledForMemory,  // by the kernel: its control group, or the machine, had no more memory, which
+                     // the fleet cannot change
 };
 // The exit code of our own processes when they get no more memory.
 inline constexpr int kOutOfMemoryExit = 247;

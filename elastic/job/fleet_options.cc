@@ -43,6 +43,7 @@ Result<Master::Options> FleetOptionsOf(const TrainingJob& job, const JobEndpoint
       endpoint.workers > 0
           ? endpoint.workers
           : std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
+  options.worker_bytes = job.plan.estimated_memory_bytes();
   if (AllReduces(strategy)) {
     Rendezvous::Options& group = options.all_reduce.emplace();
     group.min_members = std::max<uint32_t>(1, strategy.min_workers());

@@ -27,7 +27,7 @@ bool IsFinal(Code code) {
 Master::Master(const Options& options, TimePoint now)
     : options_(options),
       queue_(options.queue),
-      pool_({options.job_name, options.workers, options.silence_seconds}),
+      pool_({options.job_name, options.workers, options.silence_seconds, options.worker_bytes}),
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),

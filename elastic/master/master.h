@@ -59,6 +59,7 @@ class Master {
     std::string job_name;
     Incarnation first_incarnation = Incarnation::First();
     uint32_t workers = 1;
+    int64_t worker_bytes = 0;  // WorkerPool::Options
     // The largest number of batches between the fastest worker and the slowest; nullopt: no limit.
     std::optional<uint32_t> staleness;
     // A worker that is silent for this long is lost, and another process is started in its place.
@@ -286,6 +287,7 @@ class Master {
   WorldCheckpoint world_checkpoint_;
   bool parameters_lost_ = false;
   bool told_rows_read_again_ = false;
+  bool told_killed_for_memory_ = false;
   Suspension suspension_;
   std::optional<Phase> running_phase_;  // of a suspended job: the phase in which it continues
 

@@ -154,6 +154,9 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
                       name, *factor));
     }
   }
+  if (exit_class == ExitClass::kKilledForMemory && !std::exchange(told_killed_for_memory_, true)) {
+    outbox_.AddEvent(kKilledByKernel, fmt::format("{}: {}", name, message));
+  }
   GiveUp(*worker, exit_class, message.empty() ? "the process ended" : message, now);
 }
 

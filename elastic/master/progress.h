@@ -37,6 +37,9 @@ inline constexpr char kDatabaseWaits[] = "database_waits";
 // Rows that memory has no room for cannot be kept on the disk either; for the caller, too.
 inline constexpr char kRowsReadAgain[] = "rows_read_again";
 
+// The kernel killed a process of the job for lack of memory; for the caller, too.
+inline constexpr char kKilledByKernel[] = "killed_for_memory";
+
 struct EventCallback {
   std::function<void(const std::string& kind, const std::string& detail)> on_event;
 };

@@ -121,6 +121,7 @@ void WorkerPool::OnCommitted(Incarnation worker) {
   if (members_.Committed(worker)) {
     failed_starts_ = 0;
     preempted_starts_ = 0;
+    killed_starts_ = 0;
   }
 }
 
@@ -143,7 +144,12 @@ Result<std::optional<WorkerPool::Process>> WorkerPool::Replace(const Lost& lost,
     // It says nothing about the chances of the next one, however many are lost at once.
     return std::optional(Start(now));
   }
-  ++(how == ExitClass::kPreempted ? preempted_starts_ : failed_starts_);
+  ++(how == ExitClass::kPreempted         ? preempted_starts_
+     : how == ExitClass::kKilledForMemory ? killed_starts_
+                                          : failed_starts_);
+  if (killed_starts_ >= kKilledStarts) {
+    return TooLittleMemory(why);
+  }
   const int starts = failed_starts_ + preempted_starts_;
   if (failed_starts_ > kFailedStarts || preempted_starts_ > kPreemptedStarts) {
     return Unavailable(
@@ -157,6 +163,22 @@ Result<std::optional<WorkerPool::Process>> WorkerPool::Replace(const Lost& lost,
   }
   StartLater(std::min(kLongestWaitSeconds, kFirstWaitSeconds * std::ldexp(1, waits)), now);
   return none;
+}
+
+Status WorkerPool::TooLittleMemory(const std::string& why) const {
+  Status status =
+      ResourceExhausted(
+          fmt::format("{} workers were killed by the kernel for lack of memory before "
+                      "they had trained a batch; the last one: {}",
+                      killed_starts_, why))
+          .SqlState("53200")
+          .Hint(
+              "a higher limit of the control group (memory.max, the container's memory), fewer "
+              "workers in it (engine.num_workers), smaller layers or a smaller train.batch_size");
+  return options_.worker_bytes == 0
+             ? status
+             : std::move(status).Detail(fmt::format("a worker of this training takes about {} MiB",
+                                                    options_.worker_bytes >> 20U));
 }
 
 bool WorkerPool::OnNoRoom(Incarnation worker, TimePoint now) {

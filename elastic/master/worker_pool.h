@@ -21,6 +21,7 @@ class WorkerPool {
     std::string job_name;
     uint32_t workers = 1;  // wanted, until Scale changes it
     double silence_seconds = 10;
+    int64_t worker_bytes = 0;  // that a worker is estimated to take, for messages; 0: not known
   };
   // How often a worker that ran out of memory is replaced by one that may have more.
   static constexpr int kMemoryRaises = 4;
@@ -30,6 +31,9 @@ class WorkerPool {
   // process that is killed at every start (a memory limit) is not started forever.
   static constexpr int kFailedStarts = 8;
   static constexpr int kPreemptedStarts = 64;
+  // One that the kernel kills for memory is given one more chance: another process may have taken
+  // the memory.
+  static constexpr int kKilledStarts = 2;
 
   struct Process {
     std::string name;
@@ -69,7 +73,7 @@ class WorkerPool {
   // It has ended, or has been given up; nullopt: it was removed before.
   std::optional<Lost> Remove(Incarnation worker);
   // The process that replaces it now; nullopt: none, or one later. An error: too many were lost in
-  // a row.
+  // a row (53200: killed for memory).
   Result<std::optional<Process>> Replace(const Lost& lost, ExitClass how, const std::string& why,
                                          TimePoint now);
   // The fleet has no room for it: requested again in a second. True: not reported before.
@@ -93,6 +97,7 @@ class WorkerPool {
   void StartLater(double seconds, TimePoint now);
   std::vector<Process> Drain(size_t count, const std::vector<std::string>& first);
   double memory_factor() const;
+  Status TooLittleMemory(const std::string& why) const;
 
   const Options options_;
   bool open_ = false;
@@ -102,6 +107,7 @@ class WorkerPool {
   int started_ = 0;
   int failed_starts_ = 0;  // since a new worker last trained a batch
   int preempted_starts_ = 0;
+  int killed_starts_ = 0;  // for memory
   int memory_raises_ = 0;
   bool waits_for_room_ = false;          // reported already
   std::vector<TimePoint> later_starts_;  // replacements that wait

@@ -22,6 +22,7 @@
 #include "executor/contest/contest_lanes.h"
 #include "executor/contest/contest_record.h"
 #include "executor/contest/contest_rungs.h"
+#include "executor/contest/database_patience.h"
 #include "executor/contest/selected_features.h"
 #include "executor/jobs/job_record.h"
 #include "models/blend/blend.h"
@@ -55,13 +56,16 @@ class Contest {
                                            : catalog::DatasetSpec()),
         job_(job),
         trials_(static_cast<size_t>(contest_.candidates_size())),
-        clock_(contest_.seconds(), progress) {}
+        clock_(contest_.seconds(), progress),
+        patience_(plan.database_patience_seconds(), job.stop_token(),
+                  [&job](const std::string& why) { job.Announce(elastic::kDatabaseWaits, why); }) {}
 
   Result<ContestResult> Run() {
     contest_.search() ? Search() : TryKinds();
     if (job_.stop_token().stop_requested() && !contest_.search()) {
       return Cancelled("the training was cancelled");
     }
+    RETURN_IF_ERROR(patience_.error());
     const std::optional<size_t> best = Best(All());
     if (!best) {
       return job_.stop_token().stop_requested() ? Cancelled("the training was cancelled")
@@ -77,6 +81,8 @@ class Contest {
             all_.profile};
   }
   bool stopped() const { return job_.stop_token().stop_requested(); }
+  // Nothing more is tried.
+  bool over() const { return stopped() || patience_.ended(); }
   std::vector<size_t> All() const {
     std::vector<size_t> all(trials_.size());
     for (size_t i = 0; i < all.size(); ++i) {
@@ -104,9 +110,13 @@ class Contest {
   // Tries one candidate, for `seconds` at most. With `must` it is never broken off before it has a
   // result.
   void Try(size_t i, double share, double seconds, bool must) {
-    Trial trial = RunTrial(candidate(i), contest_, share, Rows(),
-                           {job_.stop_token(), seconds, must}, clock_.Progress());
-    if (!stopped()) {  // report a candidate once, not after each rung
+    Trial trial;
+    patience_.Do([&] {
+      trial = RunTrial(candidate(i), contest_, share, Rows(), {job_.stop_token(), seconds, must},
+                       clock_.Progress());
+      return trial.status;
+    });
+    if (!over()) {  // report a candidate once, not after each rung
       const std::string line = DescribeTrial(contest_, i, trial, share);
       trials_[i].tried ? job_.Event("candidate", line) : job_.Announce("candidate", line);
     }
@@ -136,7 +146,7 @@ class Contest {
     InLanes(which, [&](const LaneTurn& turn) {
       const double left = std::max(until - clock_.elapsed(), 0.0);
       const bool must = turn.first && nothing_yet;
-      if (stopped() || (left <= 0 && !must)) {
+      if (over() || (left <= 0 && !must)) {
         return;
       }
       const double fair = left * turn.share;
@@ -186,7 +196,7 @@ class Contest {
       }
     }
     const std::optional<size_t> best = Best(trees);
-    if (stopped() || !best) {
+    if (over() || !best) {
       return false;
     }
     const Result<std::set<std::string>> columns =
@@ -208,7 +218,7 @@ class Contest {
 
   void Search() {
     ForEachRung(trials_.size(), contest_.halves(), [this](const SearchRung& rung) {
-      if (stopped()) {
+      if (over()) {
         return std::vector<size_t>();
       }
       const double now = clock_.elapsed();
@@ -240,7 +250,11 @@ class Contest {
         return;
       }
       ++refitted_;
-      Result<Trained> whole = OnAllRows(turn.item);
+      Result<Trained> whole = Internal("not trained yet");
+      patience_.Do([&] {
+        whole = OnAllRows(turn.item);
+        return whole.status();
+      });
       if (whole.ok()) {
         trained[turn.item] = *std::move(whole);
       } else {
@@ -348,6 +362,7 @@ class Contest {
   JobRecord& job_;
   std::vector<Trial> trials_;
   ContestClock clock_;
+  DatabasePatience patience_;
   ContestChoice choice_;
   std::atomic<size_t> refitted_ = 0;  // members that were trained once more, on all rows
 };

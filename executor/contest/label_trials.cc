@@ -11,6 +11,7 @@
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "executor/contest/candidate_trial.h"
+#include "executor/contest/database_patience.h"
 #include "executor/jobs/job_record.h"
 #include "planner/plan.pb.h"
 
@@ -101,17 +102,25 @@ Result<plan::TrainPlan> ChooseLabelScale(const plan::TrainPlan& plan, catalog::D
   const plan::Contest contest = Judges(plan);
   std::vector<models::LabelPlan> labels = {plan.model().features().label()};
   labels.insert(labels.end(), plan.label_trials().begin(), plan.label_trials().end());
+  DatabasePatience patience(
+      plan.database_patience_seconds(), job.stop_token(),
+      [&job](const std::string& why) { job.Announce(elastic::kDatabaseWaits, why); });
   std::vector<Trial> trials;
   std::vector<std::string> said;
   size_t best = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
     plan::Candidate candidate;
     *candidate.mutable_plan() = TrialPlan(plan, labels[i], contest);
-    Trial trial = RunTrial(candidate, contest, 1, trial_rows,
-                           {job.stop_token(), kNoLimitSeconds, true}, progress);
+    Trial trial;
+    patience.Do([&] {
+      trial = RunTrial(candidate, contest, 1, trial_rows, {job.stop_token(), kNoLimitSeconds, true},
+                       progress);
+      return trial.status;
+    });
     if (job.stop_token().stop_requested()) {
       return Cancelled("the training was cancelled");
     }
+    RETURN_IF_ERROR(patience.error());
     if (i == 0 && !trial.status.ok()) {
       return trial.status;
     }

@@ -108,7 +108,8 @@ Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& pla
 elastic::EventCallback EventsOf(JobRecord& job) {
   elastic::EventCallback events;
   events.on_event = [&job](const std::string& kind, const std::string& detail) {
-    const bool announced = kind == elastic::kDatabaseWaits || kind == elastic::kRowsReadAgain;
+    const bool announced = kind == elastic::kDatabaseWaits || kind == elastic::kRowsReadAgain ||
+                           kind == elastic::kKilledByKernel;
     announced ? job.Announce(kind, detail) : job.Event(kind, detail);
   };
   return events;

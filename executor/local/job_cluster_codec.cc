@@ -8,7 +8,7 @@ namespace {
 
 // An unknown class counts as a failure.
 elastic::ExitClass ExitClassOf(int number) {
-  return number >= 0 && number <= static_cast<int>(elastic::ExitClass::kHardware)
+  return number >= 0 && number <= static_cast<int>(elastic::ExitClass::kKilledForMemory)
              ? static_cast<elastic::ExitClass>(number)
              : elastic::ExitClass::kApplication;
 }

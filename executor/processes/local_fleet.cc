@@ -20,6 +20,23 @@
 #include "executor/processes/local_process_internal.h"
 
 namespace sluice::executor {
+namespace {
+
+constexpr int kSignalBase = 128;
+// How often the control groups of the processes are looked at.
+constexpr std::chrono::milliseconds kGroupLook{250};
+
+// For a person; the last line of what the process has said.
+std::string WhyKilled(const MemoryGroup& group) {
+  const std::optional<int64_t> limit = group.Limit();
+  return limit.has_value()
+             ? fmt::format(
+                   "killed by the kernel: out of memory in a control group limited to {} MiB",
+                   *limit >> 20U)
+             : "killed by the kernel: the machine is out of memory";
+}
+
+}  // namespace
 
 Result<std::unique_ptr<LocalFleet>> LocalFleet::Make(Options options) {
   if (options.binary.empty()) {
@@ -157,6 +174,35 @@ void LocalFleet::Emit(const elastic::FleetEvent& event) {
   }
 }
 
+// A process may be moved to another group at any time.
+void LocalFleet::LookAtGroups(const std::vector<LocalProcess*>& processes) {
+  const TimePoint now = SteadyClock().Now();
+  if (now - looked_ < kGroupLook) {
+    return;
+  }
+  looked_ = now;
+  for (LocalProcess* process : processes) {
+    std::optional<MemoryGroup> group = MemoryGroup::Of(process->pid);
+    pollfd ended{process->pidfd.get(), POLLIN, 0};
+    if (group.has_value() && poll(&ended, 1, 0) == 0) {
+      counted_kills_.try_emplace(group->folder(), group->Kills());
+      process->group = std::move(group);
+    }
+  }
+}
+
+// Of a process that was killed: whether by the kernel, that is, whether there is a kill in its
+// group that was not another's.
+bool LocalFleet::KilledForMemory(const LocalProcess& process) {
+  if (!process.group.has_value()) {
+    return false;
+  }
+  int64_t& counted = counted_kills_[process.group->folder()];
+  const bool another = process.group->Kills() > counted;
+  counted += another ? 1 : 0;
+  return another;
+}
+
 // The process has ended: collects its last output and its exit status.
 void LocalFleet::Reap(const std::string& name) {
   std::unique_ptr<LocalProcess> process;
@@ -169,7 +215,6 @@ void LocalFleet::Reap(const std::string& name) {
     siginfo_t how{};
     while (waitid(P_PID, static_cast<id_t>(process->pid), &how, WEXITED) != 0 && errno == EINTR) {
     }
-    constexpr int kSignalBase = 128;
     event.exit_code = how.si_code == CLD_EXITED ? how.si_status : kSignalBase + how.si_status;
   }
   if (process->error.open()) {
@@ -182,19 +227,23 @@ void LocalFleet::Reap(const std::string& name) {
                          ? elastic::ExitClass::kPreempted
                          : elastic::ClassifyExit(event.exit_code, false);
   event.message = std::move(process->last_error);
+  if (!process->stopped && event.exit_code == kSignalBase + SIGKILL && KilledForMemory(*process)) {
+    event.exit_class = elastic::ExitClass::kKilledForMemory;
+    event.message += (event.message.empty() || event.message.back() == '\n' ? "" : "\n") +
+                     WhyKilled(*process->group);
+  }
   Emit(event);
 }
 
 int LocalFleet::PollTimeout() const {
   const MutexLock lock(mutex_);
   const TimePoint now = SteadyClock().Now();
-  int64_t timeout = -1;
+  int64_t timeout = processes_.empty() ? -1 : kGroupLook.count();
   for (const auto& [name, process] : processes_) {
     if (process->kill_at.has_value()) {
       const int64_t left =
           std::chrono::ceil<std::chrono::milliseconds>(*process->kill_at - now).count();
-      timeout =
-          timeout < 0 ? std::max<int64_t>(left, 0) : std::min(timeout, std::max<int64_t>(left, 0));
+      timeout = std::min(timeout, std::max<int64_t>(left, 0));
     }
   }
   return static_cast<int>(timeout);
@@ -224,12 +273,14 @@ void LocalFleet::Loop() {
 Result<bool> LocalFleet::Turn() {
   std::vector<pollfd> watched{{wake_, POLLIN, 0}};
   std::vector<LocalProcess*> owners{nullptr};
+  std::vector<LocalProcess*> all;
   {
     const MutexLock lock(mutex_);
     if (stopping_ && processes_.empty() && orders_.empty()) {
       return false;
     }
     for (const auto& [name, process] : processes_) {
+      all.push_back(process.get());
       // The exit comes last: by then all of its output has been read.
       for (const Descriptor* one : {&process->error, &process->pidfd}) {
         if (one->open()) {
@@ -239,6 +290,7 @@ Result<bool> LocalFleet::Turn() {
       }
     }
   }
+  LookAtGroups(all);
   if (poll(watched.data(), watched.size(), PollTimeout()) < 0 && errno != EINTR) {
     log::Error("the fleet cannot watch its processes: {}", std::strerror(errno));
   }

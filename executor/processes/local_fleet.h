@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
@@ -16,7 +18,7 @@ namespace sluice::executor {
 struct LocalProcess;
 
 // A fleet of processes of our own binary on this machine. One thread starts and watches them all
-// (pidfd and pipes, no signals, no polling); the processes die with it. Thread-safe.
+// (pidfd and pipes, no signals); the processes die with it. Thread-safe.
 class LocalFleet final : public elastic::Fleet {
  public:
   struct Options {
@@ -47,6 +49,8 @@ class LocalFleet final : public elastic::Fleet {
   int PollTimeout() const EXCLUDES(mutex_);
   void Start(Order order) EXCLUDES(mutex_);
   void Reap(const std::string& name) EXCLUDES(mutex_);
+  void LookAtGroups(const std::vector<LocalProcess*>& processes);
+  bool KilledForMemory(const LocalProcess& process);
   void Emit(const elastic::FleetEvent& event);
 
   const Options options_;
@@ -58,6 +62,11 @@ class LocalFleet final : public elastic::Fleet {
   std::deque<Order> orders_ GUARDED_BY(mutex_);
   // Entries are inserted and erased by the fleet's thread only.
   std::map<std::string, std::unique_ptr<LocalProcess>> processes_ GUARDED_BY(mutex_);
+
+  // Of the fleet's thread. By control group: how many of its kills for memory were earlier than any
+  // process of this fleet in it, or of one that has ended.
+  std::map<std::string, int64_t> counted_kills_;
+  TimePoint looked_{};  // at the groups
 
   std::jthread thread_;
 };

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "base/memory_group.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "executor/processes/descriptor_internal.h"
@@ -34,6 +35,8 @@ struct LocalProcess {
   Descriptor pidfd, error;
   Descriptor life;  // a pipe by which the process notices that we have died
   std::string last_error;
+  // As it was last seen alive: one that has ended is in none any more.
+  std::optional<MemoryGroup> group;
   std::optional<TimePoint> kill_at;
   bool stopped = false;  // by us, so its exit is never a failure
 };

@@ -19,6 +19,7 @@
 #include "executor/contest/contest_description.h"
 #include "executor/contest/contest_record.h"
 #include "executor/contest/contest_rungs.h"
+#include "executor/contest/database_patience.h"
 #include "executor/in_process/fixed_schedule.h"
 #include "executor/jobs/job_record.h"
 #include "executor/training/search_fleet.h"
@@ -48,6 +49,8 @@ class Search {
         fleet_(place.fleet, place.endpoint),
         ledger_(jobs, job.id(), place.dataset.fingerprint()),
         progress_(progress),
+        patience_(plan.database_patience_seconds(), job.stop_token(),
+                  [&job](const std::string& why) { job.Announce(elastic::kDatabaseWaits, why); }),
         trials_(static_cast<size_t>(contest_.candidates_size())) {}
 
   Result<ContestResult> Run() {
@@ -167,16 +170,18 @@ class Search {
                                    .finish = limit.finish(),
                                    .held = place_.held,
                                    .profile = &job_.profile()};
-    Status ended =
-        plan.strategy().kind() == plan::Strategy::LOCAL
-            ? TrainInThisProcess(job, over)
-            : elastic::TrainOnFleet(job, fleet_, fleet_.Begin(training), succession).status();
+    Status ended;
+    if (plan.strategy().kind() == plan::Strategy::LOCAL) {
+      patience_.Do([&] { return ended = TrainInThisProcess(job, over); });
+    } else {  // whose workers and master have been patient themselves
+      ended = elastic::TrainOnFleet(job, fleet_, fleet_.Begin(training), succession).status();
+    }
     fleet_.End();
     if (!ended.ok()) {
       if (stopped()) {
         return OkStatus();
       }
-      if (EndsTheMaster(ended)) {
+      if (EndsTheMaster(ended) || (IsTheDatabases(ended) && !limit.broken_off())) {
         return ended;
       }
       RETURN_IF_ERROR(CheckWanted(place_));  // else its processes died with what they belong to
@@ -280,6 +285,7 @@ class Search {
   SearchFleet fleet_;
   SearchLedger ledger_;
   const elastic::ProgressCallback& progress_;
+  DatabasePatience patience_;
   std::vector<Trial> trials_;  // without weights
   std::optional<Best> best_;
   const SteadyClock clock_;

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <mutex>
 
+#include "tests/process/limited_group.h"
+
 namespace sluice::executor {
 namespace {
 
@@ -125,6 +127,22 @@ TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
   ASSERT_TRUE(fleet->Launch(spec).ok());
   const FleetEvent exit = WaitForExit("fat");
   EXPECT_EQ(exit.exit_class, ExitClass::kOutOfMemory) << exit.exit_code << exit.message;
+}
+
+TEST_F(LocalFleetTest, WhomTheKernelKillsForMemoryIsToldFromWhomAPersonKills) {  // K22
+  const LimitedGroup group("20971520");
+  if (!group.made()) {
+    GTEST_SKIP() << "no control groups that this process may make";
+  }
+  const std::string moved = "echo $$ >" + group.processes() + "\n";
+  ASSERT_TRUE(
+      Launch("fat", moved + "sleep 1; exec tail /dev/zero").ok());  // keeps what may be a line
+  const FleetEvent fat = WaitForExit("fat");
+  EXPECT_EQ(fat.exit_code, 137);
+  EXPECT_EQ(fat.exit_class, ExitClass::kKilledForMemory);
+  EXPECT_THAT(fat.message, ::testing::HasSubstr("limited to 20 MiB"));
+  ASSERT_TRUE(Launch("killed", moved + "kill -KILL $$").ok());
+  EXPECT_EQ(WaitForExit("killed").exit_class, ExitClass::kPreempted);
 }
 
 TEST_F(LocalFleetTest, SecretsAreNotInTheCommandLineOrTheEnvironment) {

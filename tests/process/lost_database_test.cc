@@ -189,23 +189,23 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// Another session waits for an exclusive lock on the table; workers that start then wait behind it,
-// and it waits for the job.
+// Another session waits for an exclusive lock on the table, for the job; workers that start then
+// would wait behind it.
 class BehindALock : public LostDatabase, public ::testing::WithParamInterface<const char*> {
  protected:
-  // Requests the lock once an epoch has been trained, and kills both workers.
-  void WantTheTable(catalog::DataSource& other, const std::stop_token& stop,
-                    const std::stop_source& over, std::jthread* changes, LocalCluster& cluster) {
-    Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
-    *changes = std::jthread([&other, over] {
+  // Requests the lock once an epoch of job 2 has been trained, and kills both workers.
+  void WantTheTable(catalog::DataSource& other, const std::stop_token& stop, std::jthread* changes,
+                    LocalCluster& cluster) {
+    Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+    *changes = std::jthread([&other] {
       if (std::string_view(GetParam()).starts_with("LOCK")) {
-        static_cast<void>(other.Execute("BEGIN", nullptr, {}));
+        EXPECT_TRUE(other.Execute("BEGIN", nullptr, {}).ok());
       }
-      static_cast<void>(other.Execute(GetParam(), nullptr, over.get_token()));
+      EXPECT_TRUE(other.Execute(GetParam(), nullptr, {}).ok());
     });
     Eventually([&] { return LocksWaitedFor() > 0; });
     for (int i = 1; i <= 2; ++i) {
-      const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
+      const auto worker = cluster.ProcessId("job2-worker-" + std::to_string(i));
       if (worker.ok()) {
         kill(*worker, SIGKILL);
       }
@@ -223,58 +223,29 @@ INSTANTIATE_TEST_SUITE_P(Statements, BehindALock,
                            return text.substr(0, text.find(' '));
                          });
 
-TEST_P(BehindALock, AWorkerIsNotKilled) {
+TEST_P(BehindALock, WorkersGetTheirRowsFromWhoHoldsTheSnapshot) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
-  Status status;
-  bool told = false;
-  {
-    const auto other = Open();
-    std::jthread changes;
-    const std::jthread fault([&](const std::stop_token& stop) {
-      std::stop_source over;
-      WantTheTable(*other, stop, over, &changes, cluster);
-      told = Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
-      over.request_stop();
-    });
-    status =
-        Run(TrainText("m", std::string(kSynchronous) + "train.epoch=3"), cluster, *Open(), sink);
-  }
-  ASSERT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
-  EXPECT_TRUE(told);
-  EXPECT_THAT(Events(1),
-              Contains(HasSubstr(std::string("AccessExclusiveLock on points: ") + GetParam())));
-  EXPECT_THAT(Events(1), Not(Contains(HasSubstr("has not answered"))));
-  EXPECT_EQ(Count(1, "worker_lost"), 2)
-      << "those that were killed: " << ::testing::PrintToString(Events(1));
-}
-
-TEST_P(BehindALock, AJobEndsAfterItsPatience) {
-  LocalCluster cluster(Machine(8));
-  RecordingSink sink;
-  Status status;
-  auto other = Open();
+  const std::string attributes = std::string(kSynchronous) + "train.epoch=3";
+  ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *Open(), sink).ok());
+  const auto other = Open();
   std::jthread changes;
+  Status status;
   {
-    const std::jthread fault([&](const std::stop_token& stop) {
-      WantTheTable(*other, stop, std::stop_source(), &changes, cluster);
-    });
-    status = Run(
-        TrainText("m", std::string(kSynchronous) + "train.epoch=2000, engine.database_patience=4"),
-        cluster, *Open(), sink);
+    const std::jthread fault(
+        [&](const std::stop_token& stop) { WantTheTable(*other, stop, &changes, cluster); });
+    status = Run(TrainText("m", attributes), cluster, *Open(), sink);
   }
-  EXPECT_EQ(status.sqlstate(), "55P03") << status.ToString();
+  ASSERT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(2));
   changes.join();  // it has got its lock
-  other.reset();
-  EXPECT_EQ(LocksWaitedFor(), 0);
-  EXPECT_EQ(Ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-                "wait_event_type = 'Lock'"),
-            0)
-      << "no session is left behind";
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  EXPECT_EQ(Count(2, "worker_lost"), 2)
+      << "those that were killed: " << ::testing::PrintToString(Events(2));
+  EXPECT_EQ(Count(2, elastic::kDatabaseWaits), 0) << ::testing::PrintToString(Events(2));
 }
 
-// CANCEL JOB ends a job whose workers wait, and their sessions.
-TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
+// CANCEL JOB ends a job for which another session waits, and its workers' sessions.
+TEST_F(LostDatabase, AJobForWhichASessionWaitsIsCancelled) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   Status status;
@@ -292,7 +263,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
       if (worker.ok()) {
         kill(*worker, SIGKILL);
       }
-      Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
+      Eventually([&] { return Started(1) > 2; });
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Run(TrainText("m",

@@ -163,6 +163,25 @@ TEST_F(WorkerPoolTest, MemoryIsRaisedSoOftenForThoseThatStartLater) {
   EXPECT_FALSE(pool_->RaiseMemory().has_value());
 }
 
+TEST_F(WorkerPoolTest, AfterASecondOneThatTheKernelKillsForMemoryNoneIsStarted) {
+  pool_.emplace(WorkerPool::Options{"job7", 1, 10, 158 << 20});
+  pool_->Open();
+  ASSERT_EQ(pool_->Scale(1, At(0)).start.size(), 1U);
+  ASSERT_TRUE(Lose(Incarnation(1), ExitClass::kKilledForMemory, 1)->has_value());
+  const Status end = Lose(Incarnation(2), ExitClass::kKilledForMemory, 1).status();
+  EXPECT_EQ(end.sqlstate(), "53200");
+  EXPECT_THAT(end.ToString(), ::testing::HasSubstr("about 158 MiB"));
+  EXPECT_TRUE(pool_->Empty());
+}
+
+TEST_F(WorkerPoolTest, OneThatTheKernelKillsLaterSaysNothingAboutTheNextOnes) {
+  Open(1);
+  for (Incarnation worker(1); worker < Incarnation(6); ++worker) {
+    pool_->OnCommitted(worker);
+    EXPECT_TRUE(Lose(worker, ExitClass::kKilledForMemory, 1)->has_value());
+  }
+}
+
 TEST_F(WorkerPoolTest, NamesAndIncarnationsGoOnFromWhatAnotherHad) {
   WorkerPool pool({"job7", 2, 10});
   pool.Restore(5, Incarnation(8), {{"job7-worker-4", Incarnation(6), true, true, At(0)}});
