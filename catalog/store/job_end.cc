@@ -18,9 +18,14 @@ Status Over(std::string message) {
   return Status(Code::kAborted, std::move(message)).SqlState(kJobIsOver);
 }
 
-// Takes the row that names the job's process. A process that takes the job over meanwhile waits for
-// the end of this transaction, and then finds that it has ended.
+// Deletes the row that names the job's process, as whoever ends a job does first. A process that
+// takes the job over meanwhile waits for the end of this transaction, and then finds that it has
+// ended.
 Status LeaveRunner(CatalogTables& tables, SqlSession& session, const Job& job) {
+  if (job.runner.pid == 0) {
+    return session.Query(tables.Resolve("DELETE FROM {job_runners} WHERE job_id = $1"), {job.id})
+        .status();
+  }
   ASSIGN_OR_RETURN(
       const SqlRows left,
       session.Query(tables.Resolve("DELETE FROM {job_runners} WHERE job_id = $1 AND place = $2"
@@ -34,6 +39,15 @@ Status LeaveRunner(CatalogTables& tables, SqlSession& session, const Job& job) {
       session.Query(tables.Resolve("SELECT 1 FROM {job_runners} WHERE job_id = $1"), {job.id}));
   return others.empty() ? OkStatus()
                         : Over(fmt::format("another process continues job {}", job.id));
+}
+
+// Deletes what only the process of a running job, or its successor, needs.
+Status ForgetRun(CatalogTables& tables, SqlSession& session, int64_t job) {
+  for (const char* const sql : {"DELETE FROM {job_records} WHERE job_id = $1",
+                                "DELETE FROM {job_journal} WHERE job_id = $1"}) {
+    RETURN_IF_ERROR(session.Query(tables.Resolve(sql), {job}).status());
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -51,9 +65,7 @@ Status NoJob(int64_t job) {
 }
 
 Status EndJob(CatalogTables& tables, SqlSession& session, const Job& job) {
-  if (job.runner.pid != 0) {
-    RETURN_IF_ERROR(LeaveRunner(tables, session, job));
-  }
+  RETURN_IF_ERROR(LeaveRunner(tables, session, job));
   ASSIGN_OR_RETURN(
       const SqlRows ended,
       session.Query(
@@ -82,15 +94,6 @@ Status KeepAnswer(CatalogTables& tables, SqlSession& session, int64_t job,
                                          " ON CONFLICT (job_id) DO UPDATE SET answer = $2"),
                           {job, SqlBytes{answer}})
                    .status();
-}
-
-Status ForgetRun(CatalogTables& tables, SqlSession& session, int64_t job) {
-  for (const char* const sql : {"DELETE FROM {job_runners} WHERE job_id = $1",
-                                "DELETE FROM {job_records} WHERE job_id = $1",
-                                "DELETE FROM {job_journal} WHERE job_id = $1"}) {
-    RETURN_IF_ERROR(session.Query(tables.Resolve(sql), {job}).status());
-  }
-  return OkStatus();
 }
 
 }  // namespace sluice::catalog

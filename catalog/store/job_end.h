@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "base/status.h"
 #include "catalog/job_store.h"
 
@@ -12,10 +15,9 @@ class SqlSession;
 // what only a running job needs. On an error (JobStore::End) the transaction has to be rolled back.
 Status EndJob(CatalogTables& tables, SqlSession& session, const Job& job);
 
-// The parts of it, for those who end a job on behalf of its lost runner.
+// Writes a job's answer; "": none.
 Status KeepAnswer(CatalogTables& tables, SqlSession& session, int64_t job,
                   const std::string& answer);
-Status ForgetRun(CatalogTables& tables, SqlSession& session, int64_t job);
 
 // The error for a number that no job has.
 Status NoJob(int64_t job);

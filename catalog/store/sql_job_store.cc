@@ -63,17 +63,7 @@ class SqlJobStore final : public JobStore {
   }
 
   Status End(const Job& job) override {
-    return Again([&]() -> Status {
-      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-      ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
-      if (!exist) {
-        return NoJob(job.id);
-      }
-      ASSIGN_OR_RETURN(const auto transaction,
-                       SqlTransaction::Begin(*session, tables_.dialect(), true));
-      RETURN_IF_ERROR(EndJob(tables_, *session, job));
-      return transaction->Commit();
-    });
+    return Again([&] { return EndOnce(job); });
   }
 
   Result<std::string> Answer(int64_t job) override {
@@ -149,21 +139,19 @@ class SqlJobStore final : public JobStore {
   Status Abandon(int64_t job, int64_t micros, JobState as, const std::string& error,
                  const std::string& answer) override {
     return Again([&]() -> Status {
-      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-      ASSIGN_OR_RETURN(const auto transaction,
-                       SqlTransaction::Begin(*session, tables_.dialect(), true));
       ASSIGN_OR_RETURN(
           const SqlRows rows,
-          session->Query(
-              tables_.Resolve("UPDATE {jobs} SET state = $4, finished_micros = $2, error = $3"
-                              " WHERE id = $1 AND state IN ('RUNNING', 'SUSPENDED')"
-                              " RETURNING id"),
-              {job, micros, error, std::string(JobStateName(as))}));
-      if (!rows.empty()) {
-        RETURN_IF_ERROR(KeepAnswer(tables_, *session, job, answer));
-        RETURN_IF_ERROR(ForgetRun(tables_, *session, job));
+          query_.Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1", kJobColumns), {job}));
+      if (rows.empty()) {
+        return OkStatus();
       }
-      return transaction->Commit();
+      Job ended = JobFromRow(rows[0]);
+      ended.state = as;
+      ended.finished_micros = micros;
+      ended.error = error;
+      ended.answer = answer;
+      const Status done = EndOnce(ended);
+      return IsJobOver(done) ? OkStatus() : done;
     });
   }
 
@@ -316,6 +304,19 @@ class SqlJobStore final : public JobStore {
   // others.
   std::string AndMine(int parameter) const {
     return has_owners() ? " AND " + OwnedBy(fmt::format("${}::oid", parameter)) : "";
+  }
+
+  // All of it or nothing.
+  Status EndOnce(const Job& job) {
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    if (!exist) {
+      return NoJob(job.id);
+    }
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
+    RETURN_IF_ERROR(EndJob(tables_, *session, job));
+    return transaction->Commit();
   }
 
   CatalogTables& tables_;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/process/outliving_job.h"
@@ -64,6 +65,36 @@ TEST_F(CommittedJobs, OfAProcessOfItsOwnThatIsKilledAtTheCommit) {
     EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
     ExpectEnded(job, model);
     EXPECT_EQ(Count(job, "taken_over"), 0);
+  }
+}
+
+// The next master finds that the job has ended, and its client gets the answer.
+TEST_F(CommittedJobs, OfAMasterThatIsKilledAtTheCommit) {
+  LocalCluster cluster(Machine(8));
+  const std::string search = "tune.model.dropout=[0, 0.5], tune.trials=2, tune.search=random, ";
+  for (int64_t job = 1; job <= 4; ++job) {
+    const std::string model = "m" + std::to_string(job);
+    RecordingSink sink;
+    Status status;
+    {
+      const std::jthread killer([&](const std::stop_token& over) {
+        while (!Exists(model) && !over.stop_requested()) {
+        }
+        const Result<int> pid = cluster.ProcessId("job" + std::to_string(job) + "-master");
+        if (pid.ok()) {  // otherwise it was faster
+          kill(*pid, SIGKILL);
+        }
+      });
+      status = Run(TrainText(model, (job % 2 == 0 ? search : "") +
+                                        "train.epoch=2, split.fraction=0.1, " + Fleet()),
+                   cluster, *source_, sink);
+    }
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(sink.tag, "TRAIN");
+    EXPECT_EQ(sink.Number("version"), 1);
+    EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
+    EXPECT_THAT(catalog_->models().Versions("", model).value(), SizeIs(1));
+    EXPECT_EQ(Count(job, "chosen"), job % 2 == 0 ? 1 : 0);
   }
 }
 
