@@ -2,11 +2,13 @@
 #include <signal.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/process/outliving_job.h"
+#include "tests/support/postgres_server.h"
 
 // A model and the end of its job appear together, whoever is killed while that happens.
 namespace sluice::executor {
@@ -43,7 +45,29 @@ class CommittedJobs : public OutlivingJobs {
   }
 };
 
-TEST_F(CommittedJobs, OfAGatewayThatIsKilledAtTheCommit) {
+// Over PostgreSQL, too.
+class CommittedByBoth : public CommittedJobs, public ::testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    CommittedJobs::SetUp();
+    if (!GetParam()) {
+      return;
+    }
+    database_ = std::make_unique<testing::PostgresTestDatabase>();
+    if (database_->url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    UsePostgres(database_->url());
+  }
+  void TearDown() override {
+    CommittedJobs::TearDown();
+    database_.reset();
+  }
+
+  std::unique_ptr<testing::PostgresTestDatabase> database_;
+};
+
+TEST_P(CommittedByBoth, OfAGatewayThatIsKilledAtTheCommit) {
   for (int64_t job = 1; job <= 5; ++job) {
     const std::string model = "m" + std::to_string(job);
     StartGateway();
@@ -55,7 +79,7 @@ TEST_F(CommittedJobs, OfAGatewayThatIsKilledAtTheCommit) {
   }
 }
 
-TEST_F(CommittedJobs, OfAProcessOfItsOwnThatIsKilledAtTheCommit) {
+TEST_P(CommittedByBoth, OfAProcessOfItsOwnThatIsKilledAtTheCommit) {
   StartGateway();
   for (int64_t job = 1; job <= 4; ++job) {
     const std::string model = "m" + std::to_string(job);
@@ -67,6 +91,10 @@ TEST_F(CommittedJobs, OfAProcessOfItsOwnThatIsKilledAtTheCommit) {
     EXPECT_EQ(Count(job, "taken_over"), 0);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Databases, CommittedByBoth, ::testing::Bool(), [](const auto& postgres) {
+  return std::string(postgres.param ? "PostgreSQL" : "SQLite");
+});
 
 // The next master finds that the job has ended, and its client gets the answer.
 TEST_F(CommittedJobs, OfAMasterThatIsKilledAtTheCommit) {
