@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <atomic>
 #include <utility>
 
 #include "base/mutex.h"
@@ -49,12 +50,40 @@ class PostgresStoreSession final : public SqlSession {
 // Shared by all sessions of a catalog. Thread-safe.
 struct CatalogServer {
   explicit CatalogServer(const SourceUrl& url)
-      : address{url.text, url.password, false}, pool([this](const std::stop_token& stop) {
-          return PostgresConnection::Connect(address, stop, ConnectionUse::kCatalog);
-        }) {}
+      : address{url.text, url.password, false},
+        pool([this](const std::stop_token& stop) { return Connect(stop); }) {}
+
+  // A role that may create databases can drop this one and put its own in its place, with a trigger
+  // on a table of our name.
+  Result<std::unique_ptr<PostgresConnection>> Connect(const std::stop_token& stop) {
+    ASSIGN_OR_RETURN(auto connection,
+                     PostgresConnection::Connect(address, stop, ConnectionUse::kCatalog));
+    ASSIGN_OR_RETURN(
+        const SqlRows found,
+        connection->Query(
+            "SELECT d.oid::pg_catalog.int8, d.datistemplate, d.datname::pg_catalog.text"
+            " FROM pg_catalog.pg_database AS d WHERE d.datname"
+            " OPERATOR(pg_catalog.=) pg_catalog.current_database()",
+            {}));
+    if (found.size() != 1 || IntegerCell(found[0].at(1)) != 0) {
+      return InvalidArgument(
+                 fmt::format("database \"{}\" is a template for others, and keeps no models and "
+                             "jobs",
+                             found.empty() ? "" : TextCell(found[0].at(2))))
+          .SqlState("55000")
+          .Hint("connect to a database of your own");
+    }
+    const int64_t oid = IntegerCell(found[0].at(0));
+    if (database.exchange(oid) != oid) {
+      tables.Forget();
+    }
+    return connection;
+  }
+
   const PostgresAddress address;
   PostgresPool pool;
   CatalogTables tables{Dialect::kPostgres};
+  std::atomic<int64_t> database = 0;  // the oid of the one that was connected to last
 };
 
 class PostgresCatalog final : public Catalog {

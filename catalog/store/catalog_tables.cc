@@ -205,7 +205,8 @@ Result<Owners> CatalogTables::OwnersNow(SqlSession& session) {
 }
 
 Result<bool> CatalogTables::Exist(SqlSession& session) {
-  if (exist_) {
+  const uint64_t generation = generation_;
+  if (exist_in_ == generation) {
     return true;
   }
   // The last one of the tables for models and jobs.
@@ -225,11 +226,12 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
           "made");
     }
   }
-  exist_ = true;
+  exist_in_ = generation;
   return true;
 }
 
 Status CatalogTables::Create(SqlSession& session) {
+  const uint64_t generation = generation_;
   ASSIGN_OR_RETURN(const bool exist, Exist(session));
   if (exist) {
     return OkStatus();
@@ -238,7 +240,7 @@ Status CatalogTables::Create(SqlSession& session) {
   const std::vector<std::string_view> newer = NewerTables();
   definitions.insert(definitions.end(), newer.begin(), newer.end());
   RETURN_IF_ERROR(CreateAll(session, definitions));
-  exist_ = true;
+  exist_in_ = generation;
   return OkStatus();
 }
 

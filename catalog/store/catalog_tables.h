@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ class CatalogTables {
   Dialect dialect() const { return dialect_; }
   // Inserts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
   std::string Resolve(std::string_view sql) const;
+  // The connections that follow may be to another database of the same name: what was found out of
+  // it no longer counts.
+  void Forget() { ++generation_; }
   // False while nothing has been stored yet. Creates nothing; upgrades tables of an earlier
   // version.
   Result<bool> Exist(SqlSession& session);
@@ -46,7 +50,8 @@ class CatalogTables {
   Status MakeStageSchema(SqlSession& session);
 
   const Dialect dialect_;
-  std::atomic<bool> exist_ = false;
+  std::atomic<uint64_t> generation_ = 1;
+  std::atomic<uint64_t> exist_in_ = 0;  // the generation in which they were found
 };
 
 }  // namespace sluice::catalog

@@ -134,7 +134,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   }
   const std::string url =
       login.database.empty() ? url_ : catalog::WithDatabase(url_, login.database);
-  ASSIGN_OR_RETURN(catalog::Catalog * own, CatalogOf(login.database, stop));
+  ASSIGN_OR_RETURN(const std::shared_ptr<catalog::Catalog> own, CatalogOf(login.database, stop));
   opened->login = DigestOf(login);
   opened->catalog = own->For({login.role});
   if (auth_ == Auth::kTrust) {
@@ -206,30 +206,38 @@ Status SourcePool::RefuseLogin(const Login& login) {
       .SqlState("28P01");
 }
 
-Result<catalog::Catalog*> SourcePool::CatalogOf(const std::string& database,
-                                                const std::stop_token& stop) {
+Result<std::shared_ptr<catalog::Catalog>> SourcePool::CatalogOf(const std::string& database,
+                                                                const std::stop_token& stop) {
   if (database.empty()) {
-    return catalog_.get();
+    return catalog_;
   }
   {
     const MutexLock lock(mutex_);
     const auto known = catalogs_.find(database);
     if (known != catalogs_.end()) {
-      return known->second.get();
+      known->second.used = clock_.Now();
+      return known->second.catalog;
     }
   }
   auto opened = catalog::OpenCatalog(catalog::WithDatabase(url_, database), "", stop);
   RETURN_IF_ERROR(opened.status().Because(
       fmt::format("the gateway's own login keeps models and jobs in database \"{}\"", database)));
   const MutexLock lock(mutex_);
-  return catalogs_.try_emplace(database, *std::move(opened)).first->second.get();
+  OtherCatalog& other = catalogs_[database];
+  if (other.catalog == nullptr) {
+    other.catalog = *std::move(opened);
+  }
+  other.used = clock_.Now();
+  idle_changed_.notify_one();
+  return other.catalog;
 }
 
-std::vector<std::pair<std::string, catalog::Catalog*>> SourcePool::Catalogs() const {
-  std::vector<std::pair<std::string, catalog::Catalog*>> all{{"", catalog_.get()}};
+std::vector<std::pair<std::string, std::shared_ptr<catalog::Catalog>>> SourcePool::Catalogs()
+    const {
+  std::vector<std::pair<std::string, std::shared_ptr<catalog::Catalog>>> all{{"", catalog_}};
   const MutexLock lock(mutex_);
-  for (const auto& [database, catalog] : catalogs_) {
-    all.emplace_back(database, catalog.get());
+  for (const auto& [database, other] : catalogs_) {
+    all.emplace_back(database, other.catalog);
   }
   return all;
 }
@@ -273,16 +281,25 @@ void SourcePool::CloseIdle(const std::stop_token& end) {
   pthread_setname_np(pthread_self(), "idle sources");
   while (!end.stop_requested()) {
     std::vector<std::unique_ptr<Opened>> old;
+    std::vector<std::shared_ptr<catalog::Catalog>> unused;
     {
       MutexLock lock(mutex_);
-      idle_changed_.wait(lock.native(), end,
-                         [this]() NO_THREAD_SAFETY_ANALYSIS { return !idle_.empty(); });
+      idle_changed_.wait(lock.native(), end, [this]() NO_THREAD_SAFETY_ANALYSIS {
+        return !idle_.empty() || !catalogs_.empty();
+      });
       idle_changed_.wait_for(lock.native(), end, kLookForIdle, [] { return false; });
       const TimePoint now = clock_.Now();
       while (!idle_.empty() && SecondsBetween(idle_.front()->idle_since, now) >= kIdleSeconds) {
         old.push_back(std::move(idle_.front()));
         idle_.erase(idle_.begin());
       }
+      std::erase_if(catalogs_, [&](const auto& entry) {
+        const bool expired = SecondsBetween(entry.second.used, now) >= kIdleSeconds;
+        if (expired) {
+          unused.push_back(entry.second.catalog);  // closed outside the lock
+        }
+        return expired;
+      });
     }
   }
 }

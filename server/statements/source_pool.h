@@ -92,9 +92,10 @@ class SourcePool {
   catalog::Catalog& catalog() const { return *catalog_; }
   // Counts failed logins at all doors.
   LoginThrottle& throttle() { return throttle_; }
-  // The catalogs of all databases that users have logged in to, by database name; "": the URL's
-  // own.
-  std::vector<std::pair<std::string, catalog::Catalog*>> Catalogs() const EXCLUDES(mutex_);
+  // The catalogs of the databases that users have logged in to lately, by database name; "": the
+  // URL's own.
+  std::vector<std::pair<std::string, std::shared_ptr<catalog::Catalog>>> Catalogs() const
+      EXCLUDES(mutex_);
   // 28P01 and 28000: the database refuses the login, or it is too early for another try. `stop`
   // ends the waiting for a server (57014).
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
@@ -108,8 +109,8 @@ class SourcePool {
   // Only one that logged in recently, so that the server checks each password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
   // The catalog of a database, with the URL's own login.
-  Result<catalog::Catalog*> CatalogOf(const std::string& database, const std::stop_token& stop)
-      EXCLUDES(mutex_);
+  Result<std::shared_ptr<catalog::Catalog>> CatalogOf(const std::string& database,
+                                                      const std::stop_token& stop) EXCLUDES(mutex_);
   Result<std::unique_ptr<Opened>> OpenFor(const Login& login, const std::stop_token& stop);
   void Release(std::unique_ptr<Opened> opened, bool used_directly);
   void CloseIdle(const std::stop_token& end);
@@ -118,12 +119,17 @@ class SourcePool {
   const std::string shown_url_;
   const Auth auth_;
   const PasswordCheck check_;
-  const std::unique_ptr<catalog::Catalog> catalog_;
+  const std::shared_ptr<catalog::Catalog> catalog_;
   const SteadyClock clock_;
   LoginThrottle throttle_;
   mutable Mutex mutex_;
-  // Catalogs of the other databases; they are never closed.
-  std::map<std::string, std::unique_ptr<catalog::Catalog>> catalogs_ GUARDED_BY(mutex_);
+  // Catalogs of the other databases. One that nobody has logged in to for a while is closed, so
+  // that its connections are in nobody's way (DROP DATABASE, CREATE DATABASE ... TEMPLATE).
+  struct OtherCatalog {
+    std::shared_ptr<catalog::Catalog> catalog;
+    TimePoint used{0};
+  };
+  std::map<std::string, OtherCatalog> catalogs_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Opened>> idle_ GUARDED_BY(mutex_);  // the oldest first
   std::condition_variable_any idle_changed_;
   std::jthread closer_;  // last: ends before the members it uses go
