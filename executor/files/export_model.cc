@@ -25,10 +25,6 @@ std::string FullName(const catalog::ModelVersion& model) {
   return model.schema.empty() ? model.name : model.schema + "." + model.name;
 }
 
-Status AtFile(const Status& status, const plan::ExportModelPlan& plan) {
-  return Status(status).At(SpanOf(plan.file_place()));
-}
-
 // The stored weights, their copy in the file, and what XGBoost makes of them.
 constexpr int64_t kCopiesOfExport = 4;
 
@@ -102,7 +98,7 @@ Status ExecuteExportModel(const plan::ExportModelPlan& plan, Context& context, R
     written = std::move(written).Hint("EXPORT MODEL ... OVERWRITE TO replaces it");
   }
   if (!written.ok()) {
-    return AtFile(written, plan);
+    return written.MovedTo(SpanOf(plan.file_place()));
   }
   ResultRows rows(ExportedColumns());
   rows.Add({FullName(version), version.version, version.type, plan.file(),
