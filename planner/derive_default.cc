@@ -95,19 +95,12 @@ void FeatureMaker::AllowOddCells(const ColumnFacts& column) {
   }
   plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))->set_odd_is_missing(true);
   OddCells missing = column.odd;
-  OddCells plain = column.odd;
-  const auto is_plain = [&column](const auto& text) {  // a number without the others' unit
-    return !column.unit.empty() && models::ParseNumber(text.first).has_value();
-  };
-  std::erase_if(missing.texts, is_plain);
-  std::erase_if(plain.texts, [&is_plain](const auto& text) { return !is_plain(text); });
+  std::erase_if(missing.texts, [&column](const auto& text) {  // 0 is 0 in every unit
+    return !column.unit.empty() && models::ParseNumber(text.first) == 0.0;
+  });
   if (!missing.texts.empty()) {
     Assume(fmt::format("in {} these cells are missing values, unlike what all others hold: {}",
                        column.name(), ShownOdd(missing)));
-  }
-  if (!plain.texts.empty()) {
-    Assume(fmt::format("in {} these numbers count as '{}', like all others: {}", column.name(),
-                       column.unit, ShownOdd(plain)));
   }
 }
 

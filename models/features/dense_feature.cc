@@ -198,7 +198,8 @@ Status DenseFeature::ReadText(const RowBatch::Column& column, size_t row, float*
     WriteMissing(out);
     return OkStatus();
   }
-  if (!value.has_value() && !unit_.empty()) {
+  // A number without the unit may be in any other.
+  if (!unit_.empty() && (!value.has_value() || (thousands_ == 0 && *value != 0))) {
     const std::optional<UnitNumber> found = ParseUnitNumber(cell);
     if (!found || found->unit != unit_) {
       return BadCell(column_, cell,
