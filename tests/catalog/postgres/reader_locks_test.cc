@@ -198,6 +198,16 @@ TEST_P(ReaderLocksTest, WhatAReaderAbandonsOrCannotReadHoldsUpNoOther) {
   dataset_.reset();
 }
 
+TEST_P(ReaderLocksTest, AnotherProcessKeepsTheSnapshotAlsoBehindTheLock) {
+  OpenNumbers();
+  LockTable();
+  const auto another = OpenDataSource(url()).value();
+  const auto held = another->HoldDataset(dataset_->spec());
+  ASSERT_TRUE(held.ok()) << held.status().ToString();
+  EXPECT_NE((*held)->spec().snapshot(), dataset_->spec().snapshot());
+  EXPECT_TRUE((*held)->spec().lender().empty()) << "it has no lock to read with";
+}
+
 INSTANTIATE_TEST_SUITE_P(Databases, ReaderLocksTest, ::testing::Values("postgresql"), DatabaseName);
 
 }  // namespace
