@@ -37,6 +37,8 @@ std::string_view Name(ExitClass exit_class) {
       return "preempted";
     case ExitClass::kOutOfMemory:
       return "out of memory";
+    case ExitClass::kKilledForMemory:
+      return "killed for memory";
     case ExitClass::kApplication:
       return "application";
     case ExitClass::kConfiguration:
