@@ -37,7 +37,7 @@ std::string LineageOf(const catalog::ModelVersion& version) {
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
   writer.StartObject();
   if (!told.HasParseError() && told.IsObject()) {
-    for (const auto& member : told.GetObject()) {
+    for (const auto& member : std::as_const(told).GetObject()) {
       const std::string_view name(member.name.GetString(), member.name.GetStringLength());
       if (name != "imported_from" && (member.value.IsInt64() || member.value.IsString())) {
         writer.Key(member.name.GetString(), member.name.GetStringLength());

@@ -14,7 +14,7 @@
 #include "executor/local/room_server.h"
 #include "parser/parser.h"
 #include "parser/splitter.h"
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/router.h"
 #include "server/statements/job_place.h"
 #include "server/statements/statement_record.h"
 

@@ -8,8 +8,8 @@
 #include "base/letter_case.h"
 #include "executor/executor.h"
 #include "server/gateway/gateway_wire_internal.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/router.h"
 
 namespace sluice::server {
 namespace {

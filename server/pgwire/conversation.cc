@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "parser/parser.h"
-#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql/prepared_text.h"
 
 // The client's messages.
 namespace sluice::server::pgwire {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "server/pgwire/bound_text.h"
+#include "server/pgwire/sql/bound_text.h"
 #include "server/pgwire/client_encoding.h"
 #include "server/pgwire/kept_rows.h"
 #include "server/pgwire/messages.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/router.h"
 
 namespace sluice::server::pgwire {
 

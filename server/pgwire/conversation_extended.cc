@@ -5,8 +5,8 @@
 
 #include "parser/parser.h"
 #include "server/pgwire/conversation.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 // The extended protocol's messages for statements of ours: Parse, Bind, Execute, Close.
 namespace sluice::server::pgwire {

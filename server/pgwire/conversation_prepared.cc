@@ -6,8 +6,8 @@
 #include "catalog/sql/sql_text.h"
 #include "parser/parser.h"
 #include "server/pgwire/conversation.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 // Prepared statements of ours in SQL. The database prepares a statement of the same name with as
 // many parameters, which returns them: so the database checks and computes EXECUTE's arguments, as

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "server/pgwire/conversation.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 // Performs the steps for statements of ours, one after another.
 namespace sluice::server::pgwire {

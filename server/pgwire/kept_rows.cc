@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/column_types.h"
 #include "server/pgwire/messages.h"
 
 namespace sluice::server::pgwire {

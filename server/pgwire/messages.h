@@ -10,7 +10,7 @@
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "server/pgwire/client_encoding.h"
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/column_types.h"
 
 // PostgreSQL's messages (protocol 3.0) as values: a client's messages are read from their bodies,
 // answers are appended to a string as bytes. Pure; thread-safe.

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "server/pgwire/digests_internal.h"
-#include "server/pgwire/utf8_internal.h"
+#include "server/pgwire/sql/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

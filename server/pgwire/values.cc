@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstdint>
 
-#include "server/pgwire/binary_forms_internal.h"
-#include "server/pgwire/utf8_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/column_types.h"
 
 // Cells of a result in DataRow's form. Pure; thread-safe.
 namespace sluice::server::pgwire {

@@ -7,8 +7,8 @@
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/router.h"
 #include "server/statements/prepared_statements.h"
 #include "server/statements/session.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "server/pgwire/bound_text.h"
+#include "server/pgwire/sql/bound_text.h"
 #include "server/pgwire/messages.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/router.h"
 #include "tests/fuzz/target.h"
 
 // The bodies of a client's messages, with any content, and the texts in them: a message that is

@@ -8,9 +8,9 @@
 
 #include "base/row_batch.h"
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/binary_forms_internal.h"
-#include "server/pgwire/column_types.h"
-#include "server/pgwire/parameters.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/column_types.h"
+#include "server/pgwire/sql/parameters.h"
 #include "server/pgwire/values.h"
 #include "tests/fuzz/target.h"
 

@@ -135,7 +135,7 @@ TEST_F(StatementErrors, MoreClassesThanAnnounced) {
 TEST_F(StatementErrors, LabelsThatAreSometimesNull) {
   EXPECT_THAT(Errors("SELECT * FROM t LABEL workclass INTO m"),
               ElementsAre("22023 label 'workclass' is NULL in 40 of 400 rows @workclass [leave "
-                          "these rows out: WHERE workclass IS NOT NULL]"));
+                          "such rows out: SELECT * FROM (...) AS s WHERE workclass IS NOT NULL]"));
 }
 
 TEST_F(StatementErrors, TheLabelIsNoFeature) {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

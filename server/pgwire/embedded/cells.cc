@@ -9,9 +9,9 @@
 
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/messages.h"
-#include "server/pgwire/utf8_internal.h"
+#include "server/pgwire/sql/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

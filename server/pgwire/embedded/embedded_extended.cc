@@ -5,7 +5,7 @@
 
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/embedded_server.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 // The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
 namespace sluice::server::pgwire {

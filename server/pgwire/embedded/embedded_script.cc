@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 // The statements that SQLite lacks: transactions, settings, cursors, PREPARE.
 namespace sluice::server::pgwire {

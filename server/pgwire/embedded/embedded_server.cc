@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/binary_forms_internal.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 // The main loop: messages, transactions, scripts.
 namespace sluice::server::pgwire {

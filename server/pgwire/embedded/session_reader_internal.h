@@ -11,7 +11,7 @@
 
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/session_statement.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 namespace sluice::server::pgwire {
 

@@ -8,7 +8,7 @@
 
 #include "base/letter_case.h"
 #include "server/pgwire/embedded/session_reader_internal.h"
-#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql/prepared_text.h"
 
 namespace sluice::server::pgwire {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "catalog/data_source.h"
-#include "server/pgwire/parameters.h"
+#include "server/pgwire/sql/parameters.h"
 #include "tests/server/pgwire/libpq_session.h"
 #include "tests/support/postgres_server.h"
 

@@ -16,9 +16,9 @@ TEST(RecordedText, HasNoTextsAndNoComments) {
   EXPECT_EQ(RecordedText("CREATE ROLE x PASSWORD $a$secret$a$", Dialect::kPostgres),
             "CREATE ROLE x PASSWORD '...'");
   EXPECT_EQ(RecordedText("SELECT E'it\\'s', U&'x', \"Na me\"", Dialect::kPostgres),
-            "SELECT '...', '...', \"Na me\"");
+            "SELECT '...', U&'...', \"Na me\"");
   EXPECT_EQ(RecordedText("SELECT 'not closed", Dialect::kPostgres), "SELECT '...'");
-  EXPECT_EQ(RecordedText("SELECT x'00ff' /* c */ FROM t", Dialect::kSqlite), "SELECT '...' FROM t");
+  EXPECT_EQ(RecordedText("SELECT x'00ff' /* c */ FROM t", Dialect::kSqlite), "SELECT x'...' FROM t");
 }
 
 TEST(RecordedText, IsCutOff) {

@@ -1,4 +1,4 @@
-#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <charconv>
 
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/column_types.h"
 
 namespace sluice::server::pgwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql/prepared_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/column_types.h"
 
 #include <algorithm>
 #include <charconv>

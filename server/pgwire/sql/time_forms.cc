@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 
 // Dates and timestamps.
 namespace sluice::server::pgwire {

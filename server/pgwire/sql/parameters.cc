@@ -1,4 +1,4 @@
-#include "server/pgwire/parameters.h"
+#include "server/pgwire/sql/parameters.h"
 
 #include <fmt/core.h>
 
@@ -9,9 +9,9 @@
 
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/binary_forms_internal.h"
-#include "server/pgwire/column_types.h"
-#include "server/pgwire/utf8_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/column_types.h"
+#include "server/pgwire/sql/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

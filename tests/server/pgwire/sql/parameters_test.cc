@@ -1,11 +1,11 @@
-#include "server/pgwire/parameters.h"
+#include "server/pgwire/sql/parameters.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "parser/printer.h"
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/column_types.h"
 
 namespace sluice::server::pgwire {
 namespace {

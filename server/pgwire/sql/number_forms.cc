@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "server/pgwire/binary_forms_internal.h"
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/column_types.h"
 
 // Floating-point numbers and numerics.
 namespace sluice::server::pgwire {

@@ -1,13 +1,13 @@
-#include "server/pgwire/bound_text.h"
+#include "server/pgwire/sql/bound_text.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "parser/printer.h"
 #include "parser/splitter.h"
-#include "server/pgwire/column_types.h"
-#include "server/pgwire/parameters.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/column_types.h"
+#include "server/pgwire/sql/parameters.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 namespace sluice::server::pgwire {
 Span BoundText::PlaceOf(Span span) const {

@@ -1,4 +1,4 @@
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/router.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 
 #include "parser/parser.h"
 #include "parser/splitter.h"
-#include "server/pgwire/prepared_text.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/prepared_text.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
-#include "server/pgwire/binary_forms_internal.h"
-#include "server/pgwire/column_types.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/column_types.h"
 
 namespace sluice::server::pgwire {
 namespace {

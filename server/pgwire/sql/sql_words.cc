@@ -1,4 +1,4 @@
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 #include <algorithm>
 

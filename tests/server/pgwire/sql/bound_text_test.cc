@@ -1,4 +1,4 @@
-#include "server/pgwire/bound_text.h"
+#include "server/pgwire/sql/bound_text.h"
 
 #include <gtest/gtest.h>
 

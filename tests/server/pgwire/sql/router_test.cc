@@ -1,4 +1,4 @@
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql/router.h"
 
 #include <gtest/gtest.h>
 #include <algorithm>

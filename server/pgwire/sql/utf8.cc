@@ -1,4 +1,4 @@
-#include "server/pgwire/utf8_internal.h"
+#include "server/pgwire/sql/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 

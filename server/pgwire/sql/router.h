@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql/prepared_text.h"
 
 // Decides which statements are the database's and which are ours.
 namespace sluice::server::pgwire {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "server/pgwire/bound_text.h"
+#include "server/pgwire/sql/bound_text.h"
 
 // SQL statements for prepared statements of ours: PREPARE, EXECUTE, DEALLOCATE. Pure; thread-safe.
 namespace sluice::server::pgwire {

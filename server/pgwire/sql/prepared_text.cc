@@ -1,4 +1,4 @@
-#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql/prepared_text.h"
 
 #include <fmt/core.h>
 
@@ -7,9 +7,9 @@
 
 #include "parser/printer.h"
 #include "parser/splitter.h"
-#include "server/pgwire/column_types.h"
-#include "server/pgwire/parameters.h"
-#include "server/pgwire/sql_words_internal.h"
+#include "server/pgwire/sql/column_types.h"
+#include "server/pgwire/sql/parameters.h"
+#include "server/pgwire/sql/sql_words_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
