@@ -113,7 +113,7 @@ TEST_F(LoginJobs, AJobOfItsOwnReadsAsTheUser) {
       Eventually([&] { return catalog_->jobs().Find(1)->state != catalog::JobState::kRunning; }));
   const catalog::Job job = catalog_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kSucceeded) << job.error;
-  EXPECT_EQ(job.rows_trained, kRows / 2 * 10) << "the rows that the role sees";
+  EXPECT_EQ(job.rows_trained, kRows / 2 * kLong) << "the rows that the role sees";
   EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner::text = '" + role_ + "'"), 1);
 }
 
@@ -131,11 +131,13 @@ TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
     return RunInShell("PGPASSWORD=s3cret " + std::string(SLUICE_BINARY) + " sql --gateway " +
                       role_ + "@" + address + " --format csv -c \"" + sql + "\" 2>&1");
   };
+  constexpr int kLong = 40;  // epochs: more than the job does before it is killed
   std::string address;
   auto gateway = start(&address);
   const ShellOutcome begun =
       run(address, "SET sluice.async = on; " +
-                       TrainText("m", "split.kind='none', train.epoch=10, engine.num_workers=2"));
+                       TrainText("m", "split.kind='none', train.epoch=" + std::to_string(kLong) +
+                                          ", engine.num_workers=2"));
   ASSERT_THAT(begun.output, HasSubstr("1,RUNNING,WAIT JOB 1"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
   const auto process = static_cast<pid_t>(catalog_->jobs().Running()->at(0).runner.pid);
