@@ -107,7 +107,7 @@ Status GatewayScripts::Run(const Script& script, const Client& client, executor:
     outer.starts = [&](const parser::Statement& statement) {
       const Span span = std::visit([](const auto& any) { return any.span; }, statement);
       log::Record("statement role={} address={} sql={}", log::Field(session.user()),
-                  log::Field(script.login.address),
+                  log::Field(script.address.empty() ? script.login.address : script.address),
                   log::Field(RecordedText(
                       std::string_view(script.text)
                           .substr(static_cast<size_t>(span.begin),

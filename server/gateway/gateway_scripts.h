@@ -57,6 +57,7 @@ class GatewayScripts {
     std::function<void(const SessionSettings&)> on_settings = {};
     // The client has an open transaction, which this script does not take part in.
     bool beside_transaction = false;
+    std::string address = {};  // the client's, for the log; "": the login's
   };
   struct Client {
     // Whether the client has disconnected (rather than cancelled). Called repeatedly, from other

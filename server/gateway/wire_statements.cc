@@ -73,11 +73,13 @@ class WireStatements final : public pgwire::StatementService {
       script.login.proven = true;
       script.settings = &request.settings;
       script.beside_transaction = request.transaction;
+      script.address = login.address;
       return script;
     }
     GatewayScripts::Script script{request.statement.text, LoginOf(login), login.user};
     script.database_session = &request.session;
     script.in_transaction = request.transaction;
+    script.address = login.address;
     return script;
   }
   static GatewayScripts::Client ClientOf(const pgwire::StatementRequest& request) {

@@ -36,7 +36,7 @@ void Conversation::PrepareOwn(const Step& step) {
       {.kind = Step::Kind::kAsk,
        .text = Blanks(script.substr(0, static_cast<size_t>(step.span.begin))) +
                std::string(before) +
-               ArgumentsQuery(std::max(prepare->types.size(), CountParameters(text)))});
+               ArgumentsQuery(std::max(prepare->types.size(), CountParameters(text)), dialect_)});
 }
 
 void Conversation::RegisterPrepared(const Step& step) {
@@ -80,9 +80,10 @@ void Conversation::AskForArguments(const Span& execute, Step again) {
                              std::string(text.substr(static_cast<size_t>(read->begin)))});
   if (!prepared->second.in_database) {
     steps_.push_front({.kind = Step::Kind::kInDatabase, .text = read->name});
-    steps_.push_front({.kind = Step::Kind::kAsk,
-                       .text = fmt::format("PREPARE {} AS {}", catalog::QuoteName(read->name),
-                                           ArgumentsQuery(prepared->second.types.size()))});
+    steps_.push_front(
+        {.kind = Step::Kind::kAsk,
+         .text = fmt::format("PREPARE {} AS {}", catalog::QuoteName(read->name),
+                             ArgumentsQuery(prepared->second.types.size(), dialect_))});
   }
 }
 
@@ -98,8 +99,9 @@ Result<BoundText> Conversation::ExecutedText(const Span& execute) {
   if (!arguments.has_value() || arguments->values.size() != arguments->types.size()) {
     return ResourceExhausted("the arguments of EXECUTE are too long").SqlState("54000");
   }
+  const bool any = !prepared->second.types.empty();
   return BindArguments(prepared->second.text, prepared->second.types, prepared->second.type_names,
-                       text, *read, *arguments);
+                       text, *read, any ? *arguments : AnsweredRow());
 }
 
 void Conversation::ExecutePrepared(const Step& step) {

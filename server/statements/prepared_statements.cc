@@ -7,6 +7,7 @@
 
 #include "base/value.h"
 #include "catalog/data_source.h"
+#include "catalog/sql/sql_text.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
 #include "server/pgwire/sql/column_types.h"
@@ -82,6 +83,26 @@ Status Execute(std::string_view sql, const pgwire::ExecuteText& execute, Session
   return bound.Moved(RunScript(bound.text, session, sink));
 }
 
+Status NameIsTaken(const std::string& name) {
+  return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", name))
+      .SqlState("42P05")
+      .Hint(fmt::format("DEALLOCATE {} first", name));
+}
+
+// The database's own prepared statements have the same names.
+Status CheckFree(const std::string& name, Session& session) {
+  if (DialectOf(session) == catalog::Dialect::kSqlite) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const catalog::ExecuteResult found,
+      session.source().Execute("SELECT FROM pg_catalog.pg_prepared_statements AS p WHERE p.name"
+                               " OPERATOR(pg_catalog.=) " +
+                                   catalog::QuoteText(name, catalog::Dialect::kPostgres),
+                               nullptr, session.stop()));
+  return found.tag == "SELECT 0" ? OkStatus() : NameIsTaken(name);
+}
+
 // Checks that the text is a statement, whatever its parameters are.
 Status CheckText(std::string_view text) {
   const Result<pgwire::BoundText> unbound = pgwire::BindText(text, {}, {}, nullptr);
@@ -100,9 +121,7 @@ Status PreparedStatements::Prepare(std::string_view sql) {
   const std::string_view inside = pgwire::TextOf(sql, read->inside);
   const std::string& name = read->head->name;
   if (Has(name)) {
-    return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", name))
-        .SqlState("42P05")
-        .Hint(fmt::format("DEALLOCATE {} first", name));
+    return NameIsTaken(name);
   }
   if (statements_.size() >= kMost || bytes_ + inside.size() > kMostBytes) {
     return ResourceExhausted(fmt::format("a session keeps at most {} prepared statements of {} "
@@ -145,14 +164,26 @@ std::optional<Status> RunPrepared(const parser::PlainStatement& statement, Sessi
   const std::string_view sql = statement.text;
   const auto within = [&statement](const Status& status) { return status.Within(statement.span); };
   PreparedStatements& prepared = session.prepared();
-  if (pgwire::ReadPrepareOfOurs(sql).has_value()) {
-    const Status done = prepared.Prepare(sql);
+  const std::string_view first = pgwire::FirstWord(sql);
+  if (const auto ours = pgwire::ReadPrepareOfOurs(sql)) {
+    Status done = ours->head.has_value() ? CheckFree(ours->head->name, session) : OkStatus();
+    if (done.ok()) {
+      done = prepared.Prepare(sql);
+    }
     if (done.ok()) {
       sink.Done("PREPARE");
     }
     return within(done);
   }
-  const std::string_view first = pgwire::FirstWord(sql);
+  if (pgwire::EqualsWord(first, "PREPARE")) {
+    const size_t begin = pgwire::BehindWord(sql, "AS");
+    const auto theirs = begin == std::string_view::npos
+                            ? std::nullopt
+                            : pgwire::ReadPrepareText(sql.substr(0, begin));
+    return theirs.has_value() && prepared.Has(theirs->name)
+               ? std::optional(within(NameIsTaken(theirs->name)))
+               : std::nullopt;
+  }
   if (pgwire::EqualsWord(first, "EXECUTE") || pgwire::EqualsWord(first, "EXPLAIN")) {
     const std::optional<pgwire::ExecuteText> execute = pgwire::ReadExecuteText(sql);
     if (execute.has_value() && prepared.Has(execute->name)) {

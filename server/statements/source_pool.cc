@@ -47,7 +47,11 @@ Status WantsLogin(std::string_view what) {
           "from PGPASSWORD or ~/.pgpass");
 }
 
+// Those without an address have logged in at the PostgreSQL door, which has recorded it.
 void RecordLogin(std::string_view outcome, const Login& login) {
+  if (login.address.empty()) {
+    return;
+  }
   log::Record("login {} door=grpc role={} address={} database={}", outcome, log::Field(login.role),
               log::Field(login.address), log::Field(login.database));
 }

@@ -1,8 +1,25 @@
 #include "server/statements/statement_record.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace sluice::server {
+namespace {
+
+// $tag$ is no token of SQLite, so what it encloses would be taken for words.
+bool HasDollarQuote(std::string_view sql) {
+  for (size_t at = sql.find('$'); at != std::string_view::npos; at = sql.find('$', at + 1)) {
+    const auto* const end = std::find_if_not(sql.begin() + at + 1, sql.end(), [](char c) {
+      return c == '_' || std::isalpha(static_cast<unsigned char>(c)) != 0;
+    });
+    if (end != sql.end() && *end == '$') {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 std::string RecordedText(std::string_view sql, catalog::Dialect dialect) {
   constexpr size_t kLongest = 2'000;
@@ -10,6 +27,9 @@ std::string RecordedText(std::string_view sql, catalog::Dialect dialect) {
   // What is cut off is not looked at; a text that is cut inside is masked nevertheless.
   const std::string_view begin = sql.substr(0, 2 * kLongest);
   size_t end = 0;
+  if (dialect == catalog::Dialect::kSqlite && HasDollarQuote(begin)) {
+    return "...";
+  }
   for (const catalog::SqlToken& token : catalog::TokenizeSql(begin, dialect)) {
     if (text.size() > kLongest) {
       return text + " ...";

@@ -195,7 +195,9 @@ std::optional<ExecuteText> ReadExecuteText(std::string_view sql) {
   }
   std::optional<std::string> name = reader.Name();
   std::optional<std::vector<Span>> arguments = reader.List();
-  if (!name.has_value() || !arguments.has_value() || !reader.AtEnd()) {
+  if (!name.has_value() || !arguments.has_value() || !reader.AtEnd() ||
+      std::any_of(arguments->begin(), arguments->end(),
+                  [](const Span& argument) { return argument.begin >= argument.end; })) {
     return std::nullopt;
   }
   execute.name = *std::move(name);
@@ -203,7 +205,10 @@ std::optional<ExecuteText> ReadExecuteText(std::string_view sql) {
   return execute;
 }
 
-std::string ArgumentsQuery(size_t parameters) {
+std::string ArgumentsQuery(size_t parameters, catalog::Dialect dialect) {
+  if (parameters == 0 && dialect == catalog::Dialect::kSqlite) {
+    return "SELECT NULL";
+  }
   std::string query = "SELECT";
   for (size_t i = 1; i <= parameters; ++i) {
     query += fmt::format("{}${}", i == 1 ? " " : ", ", i);
@@ -235,7 +240,7 @@ Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uin
                                 const ExecuteText& execute, const AnsweredRow& arguments,
                                 catalog::Dialect dialect) {
   const size_t expected = std::max(types.size(), CountParameters(prepared));
-  if (arguments.values.size() < expected || execute.arguments.size() != arguments.values.size()) {
+  if (execute.arguments.size() != expected || arguments.values.size() < expected) {
     return SyntaxError(fmt::format("wrong number of parameters for prepared statement \"{}\"",
                                    execute.name))
         .Detail(

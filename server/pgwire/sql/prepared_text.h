@@ -24,12 +24,14 @@ struct ExecuteText {
   std::vector<Span> arguments;  // places of the expressions in the text
   int64_t begin = 0;            // of EXECUTE: EXPLAIN and its options stand before it
 };
-// nullopt: it is not [EXPLAIN ...] EXECUTE name [(expression, ...)].
+// nullopt: it is not [EXPLAIN ...] EXECUTE name [(expression, ...)]; () is none of PostgreSQL's.
 std::optional<ExecuteText> ReadExecuteText(std::string_view sql);
 
 // What the database prepares in place of a statement of ours, with as many parameters: executing it
 // checks and computes the arguments, and returns them.
-std::string ArgumentsQuery(size_t parameters);
+// Without any it returns a row without columns; in SQLite, which has no such rows, one of NULL.
+std::string ArgumentsQuery(size_t parameters,
+                           catalog::Dialect dialect = catalog::Dialect::kPostgres);
 
 // The prepared statement that DEALLOCATE name, DEALLOCATE ALL or DISCARD ALL ("") deallocates;
 // nullopt for any other text.

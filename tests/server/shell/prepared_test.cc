@@ -18,10 +18,10 @@ class PreparedTest : public ShellTest {
     for (int i = 0; i < 60; ++i) {
       rows += (rows.empty() ? "(" : ",(") + std::to_string(i) + ", " + std::to_string(2 * i) + ")";
     }
-    const Outcome made = Sql({"-c", "CREATE TABLE t (x integer, y integer); INSERT INTO t VALUES " +
-                                        rows +
-                                        "; SELECT x, y FROM t TO TRAIN LinearRegressor LABEL y "
-                                        "INTO m"});
+    const Outcome made =
+        Sql({"-c", "CREATE TABLE t (x integer, y integer); INSERT INTO t VALUES " + rows +
+                       "; SELECT x, y FROM t TO TRAIN LinearRegressor LABEL y "
+                       "INTO m"});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
   // Each -c is a script of its own.
@@ -41,7 +41,8 @@ class PreparedTest : public ShellTest {
         "PREPARE p (integer) AS SELECT x FROM t WHERE x < $1 ORDER BY x TO PREDICT USING m";
     const Outcome executed = Scripts({prepare + "; EXECUTE p(1 + 1)", "EXECUTE p(length('a'))"});
     EXPECT_EQ(executed.exit_code, 0) << executed.err;
-    EXPECT_THAT(executed.out, ::testing::ContainsRegex("^x,y\n0,[^\n]*\n1,[^\n]*\nx,y\n0,[^\n]*\n$"));
+    EXPECT_THAT(executed.out,
+                ::testing::ContainsRegex("^x,y\n0,[^\n]*\n1,[^\n]*\nx,y\n0,[^\n]*\n$"));
 
     const Outcome untyped =
         Scripts({"PREPARE q AS SELECT x FROM t WHERE x = $1 + 1 TO PREDICT USING m; EXECUTE q(6)"});
@@ -65,9 +66,12 @@ class PreparedTest : public ShellTest {
     const Outcome kept = Scripts({"SET sluice.seed = 3", prepare, "RESET ALL", "EXECUTE p(1)"});
     EXPECT_EQ(kept.exit_code, 0) << kept.err;
 
-    const Outcome few = Scripts({prepare, "EXECUTE p"});
-    EXPECT_EQ(few.exit_code, 1);
-    EXPECT_THAT(few.err, HasSubstr("wrong number of parameters for prepared statement \"p\""));
+    for (const char* const wrong : {"EXECUTE p", "EXECUTE p(1, 2)"}) {
+      const Outcome refused = Scripts({prepare, wrong});
+      EXPECT_EQ(refused.exit_code, 1) << wrong;
+      EXPECT_THAT(refused.err,
+                  HasSubstr("wrong number of parameters for prepared statement \"p\""));
+    }
 
     // Carets stand under the argument, and under the misspelt word.
     const Outcome wrong = Scripts({prepare + "; SELECT 1 AS a; EXECUTE p(1 + nowhere)"});
@@ -101,6 +105,15 @@ TEST_F(PreparedTest, WorksOnPostgres) {
   EXPECT_EQ(own.exit_code, 1);
   EXPECT_THAT(own.out, HasSubstr("n\n3\n"));
   EXPECT_THAT(own.err, HasSubstr("prepared statement \"d\" does not exist"));
+  // Ours and its own are one after another, not one behind the other.
+  const std::string ours = "PREPARE d AS SELECT x FROM t TO PREDICT USING m";
+  for (const auto& [first, second] : {std::pair(ours, std::string("PREPARE d AS SELECT 1 AS n")),
+                                      std::pair(std::string("PREPARE d AS SELECT 1 AS n"), ours)}) {
+    const Outcome taken = Scripts({first, second});
+    EXPECT_EQ(taken.exit_code, 1) << second;
+    EXPECT_THAT(taken.err, HasSubstr("prepared statement \"d\" already exists"));
+    EXPECT_EQ(Scripts({first, "DEALLOCATE d", second}).exit_code, 0) << second;
+  }
 }
 
 TEST_F(PreparedTest, WorksThroughAGateway) {

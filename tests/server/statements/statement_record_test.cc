@@ -18,7 +18,10 @@ TEST(RecordedText, HasNoTextsAndNoComments) {
   EXPECT_EQ(RecordedText("SELECT E'it\\'s', U&'x', \"Na me\"", Dialect::kPostgres),
             "SELECT '...', U&'...', \"Na me\"");
   EXPECT_EQ(RecordedText("SELECT 'not closed", Dialect::kPostgres), "SELECT '...'");
-  EXPECT_EQ(RecordedText("SELECT x'00ff' /* c */ FROM t", Dialect::kSqlite), "SELECT x'...' FROM t");
+  EXPECT_EQ(RecordedText("SELECT x'00ff' /* c */ FROM t", Dialect::kSqlite),
+            "SELECT x'...' FROM t");
+  EXPECT_EQ(RecordedText("SELECT $a$secret$a$ FROM t", Dialect::kSqlite), "...");
+  EXPECT_EQ(RecordedText("SELECT $1 + $2 FROM t", Dialect::kSqlite), "SELECT $1 + $2 FROM t");
 }
 
 TEST(RecordedText, IsCutOff) {

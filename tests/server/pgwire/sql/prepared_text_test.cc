@@ -40,7 +40,10 @@ TEST(PreparedTextTest, ArgumentsOfExecute) {
     EXPECT_FALSE(ReadExecuteText(text).has_value()) << text;
   }
   EXPECT_EQ(ArgumentsQuery(0), "SELECT");
+  EXPECT_EQ(ArgumentsQuery(0, catalog::Dialect::kSqlite), "SELECT NULL");
   EXPECT_EQ(ArgumentsQuery(2), "SELECT $1, $2");
+  EXPECT_FALSE(ReadExecuteText("EXECUTE p ()").has_value());
+  EXPECT_FALSE(ReadExecuteText("EXECUTE p (1, , 2)").has_value());
 }
 
 Result<BoundText> Bind(std::string_view prepared, const std::vector<std::string>& types,
