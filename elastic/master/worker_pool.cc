@@ -147,8 +147,11 @@ Result<std::optional<WorkerPool::Process>> WorkerPool::Replace(const Lost& lost,
   ++(how == ExitClass::kPreempted         ? preempted_starts_
      : how == ExitClass::kKilledForMemory ? killed_starts_
                                           : failed_starts_);
+  if (how == ExitClass::kKilledForMemory) {
+    last_kill_ = why;
+  }
   if (killed_starts_ >= kKilledStarts) {
-    return TooLittleMemory(why);
+    return TooLittleMemory();
   }
   const int starts = failed_starts_ + preempted_starts_;
   if (failed_starts_ > kFailedStarts || preempted_starts_ > kPreemptedStarts) {
@@ -165,12 +168,12 @@ Result<std::optional<WorkerPool::Process>> WorkerPool::Replace(const Lost& lost,
   return none;
 }
 
-Status WorkerPool::TooLittleMemory(const std::string& why) const {
+Status WorkerPool::TooLittleMemory() const {
   Status status =
       ResourceExhausted(
           fmt::format("{} workers were killed by the kernel for lack of memory before "
                       "they had trained a batch; the last one: {}",
-                      killed_starts_, why))
+                      killed_starts_, last_kill_))
           .SqlState("53200")
           .Hint(
               "a higher limit of the control group (memory.max, the container's memory), fewer "

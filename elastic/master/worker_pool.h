@@ -97,7 +97,7 @@ class WorkerPool {
   void StartLater(double seconds, TimePoint now);
   std::vector<Process> Drain(size_t count, const std::vector<std::string>& first);
   double memory_factor() const;
-  Status TooLittleMemory(const std::string& why) const;
+  Status TooLittleMemory() const;
 
   const Options options_;
   bool open_ = false;
@@ -108,6 +108,7 @@ class WorkerPool {
   int failed_starts_ = 0;  // since a new worker last trained a batch
   int preempted_starts_ = 0;
   int killed_starts_ = 0;  // for memory
+  std::string last_kill_;  // how the last of those ended
   int memory_raises_ = 0;
   bool waits_for_room_ = false;          // reported already
   std::vector<TimePoint> later_starts_;  // replacements that wait

@@ -23,8 +23,14 @@ namespace sluice::executor {
 namespace {
 
 constexpr int kSignalBase = 128;
-// How often the control groups of the processes are looked at.
+// How often the control group of a process is looked at: more often while it takes its memory.
 constexpr std::chrono::milliseconds kGroupLook{250};
+constexpr std::chrono::milliseconds kYoungGroupLook{10};
+constexpr std::chrono::seconds kYoung{2};
+
+std::chrono::milliseconds LookAfter(TimePoint started, TimePoint now) {
+  return now - started < kYoung ? kYoungGroupLook : kGroupLook;
+}
 
 // For a person; the last line of what the process has said.
 std::string WhyKilled(const MemoryGroup& group) {
@@ -142,6 +148,7 @@ void LocalFleet::Start(Order order) {
       (*process)->stopped = true;
       kill((*process)->pid, SIGKILL);
     }
+    (*process)->started = SteadyClock().Now();
     processes_[order.spec.name] = *std::move(process);
   }
   order.answer.set_value(Status());
@@ -177,11 +184,11 @@ void LocalFleet::Emit(const elastic::FleetEvent& event) {
 // A process may be moved to another group at any time.
 void LocalFleet::LookAtGroups(const std::vector<LocalProcess*>& processes) {
   const TimePoint now = SteadyClock().Now();
-  if (now - looked_ < kGroupLook) {
-    return;
-  }
-  looked_ = now;
   for (LocalProcess* process : processes) {
+    if (now - process->looked < LookAfter(process->started, now)) {
+      continue;
+    }
+    process->looked = now;
     std::optional<MemoryGroup> group = MemoryGroup::Of(process->pid);
     pollfd ended{process->pidfd.get(), POLLIN, 0};
     if (group.has_value() && poll(&ended, 1, 0) == 0) {
@@ -238,8 +245,10 @@ void LocalFleet::Reap(const std::string& name) {
 int LocalFleet::PollTimeout() const {
   const MutexLock lock(mutex_);
   const TimePoint now = SteadyClock().Now();
-  int64_t timeout = processes_.empty() ? -1 : kGroupLook.count();
+  int64_t timeout = -1;
   for (const auto& [name, process] : processes_) {
+    const int64_t look = LookAfter(process->started, now).count();
+    timeout = timeout < 0 ? look : std::min(timeout, look);
     if (process->kill_at.has_value()) {
       const int64_t left =
           std::chrono::ceil<std::chrono::milliseconds>(*process->kill_at - now).count();

@@ -66,7 +66,6 @@ class LocalFleet final : public elastic::Fleet {
   // Of the fleet's thread. By control group: how many of its kills for memory were earlier than any
   // process of this fleet in it, or of one that has ended.
   std::map<std::string, int64_t> counted_kills_;
-  TimePoint looked_{};  // at the groups
 
   std::jthread thread_;
 };

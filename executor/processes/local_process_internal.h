@@ -37,6 +37,8 @@ struct LocalProcess {
   std::string last_error;
   // As it was last seen alive: one that has ended is in none any more.
   std::optional<MemoryGroup> group;
+  TimePoint started{0};
+  TimePoint looked{0};  // at the group
   std::optional<TimePoint> kill_at;
   bool stopped = false;  // by us, so its exit is never a failure
 };

@@ -69,8 +69,8 @@ class JobEndTest : public SqliteTest {
   static constexpr const char* kTrainings[] = {
       "DNNClassifier WITH model.hidden_units=[4], train.epoch=1, engine.strategy=local",
       "xgboost.gbtree WITH train.num_boost_round=2, objective='binary:logistic'",
-      "DNNClassifier WITH model.hidden_units=[4], train.epoch=2, engine.strategy=local, "
-      "tune.optimizer.learning_rate=[0.01, 0.1], tune.trials=2, tune.search=random"};
+      ("DNNClassifier WITH model.hidden_units=[4], train.epoch=2, engine.strategy=local, "
+       "tune.optimizer.learning_rate=[0.01, 0.1], tune.trials=2, tune.search=random")};
 };
 
 TEST_F(JobEndTest, WhatHasSucceededInTheCatalogIsNotEndedAgain) {
