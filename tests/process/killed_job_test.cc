@@ -66,7 +66,7 @@ TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
 }
 
 TEST_F(KilledJobs, GoOnWithTheNextGateway) {
-  constexpr int kLong = 80;             // epochs of one process
+  constexpr int kLong = 600;            // epochs of one process
   constexpr int kLonger = 3 * kEpochs;  // the fleet works until the other one has a checkpoint
   StartGateway("--slots 8 --checkpoint-root " + Folder());
   const std::string there = "split.kind='none', train.epoch=" + std::to_string(kLonger) + ", ";

@@ -120,13 +120,14 @@ TEST_F(OutlivingJobs, AGatewayThatIsStoppedEndsOnlyWhatIsWaitedFor) {
   StartGateway();
   BackgroundProcess waiting("exec " + Client(TrainText("n", "train.epoch=100000, " + Fleet())));
   ASSERT_TRUE(HasBegun(1));
-  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  constexpr int kLong = 6 * kEpochs;
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet(), kLong)).exit_code, 0);
   ASSERT_TRUE(HasBegun(2));
   kill(gateway_->pid(), SIGTERM);
   EXPECT_TRUE(Eventually([&] { return StateOf(1) == catalog::JobState::kCancelled; }));
   EXPECT_TRUE(StillRuns(2));
   StartGateway();
-  ExpectWhole(2, "m");
+  ExpectWhole(2, "m", kLong);
 }
 
 TEST_F(OutlivingJobs, PredictionsAndEvaluationsAreJobsToo) {
