@@ -198,6 +198,10 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   return connection;
 }
 
+void SqliteConnection::SeeNewTables() {
+  static_cast<void>(Run("SELECT NULL FROM sqlite_schema LIMIT 0"));
+}
+
 int SqliteConnection::Wait(void* connection, int tries) {
   const int waited = tries <= kFirstLooks
                          ? tries

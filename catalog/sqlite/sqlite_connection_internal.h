@@ -67,6 +67,10 @@ class SqliteConnection final : public SqlSession {
   Result<SqliteStatement> Prepare(std::string_view sql);
   // Runs a statement that returns no rows, or whose rows do not matter.
   Status Run(std::string_view sql);
+  // SQLite prepares a statement by the tables that the connection has seen last, and notices only
+  // when it runs that another connection has changed or made one anew: too late for who was told
+  // its columns. Outside a transaction. An error, such as a lock, is also that of the statement.
+  void SeeNewTables();
   Result<SqlRows> Query(std::string_view sql, const std::vector<SqlParameter>& parameters) override;
   // The first cell of the first row as a number; 0 without rows.
   Result<int64_t> QueryInteger(std::string_view sql);

@@ -219,6 +219,7 @@ Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement(const std::stop_token
       log::Debug("what is left of ended statements stays: {}", dropped.ToString());
     }
   }
+  connection->SeeNewTables();
   return connection;
 }
 

@@ -322,14 +322,10 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   void Interrupt() override { sqlite3_interrupt(connection_->handle()); }
 
  private:
-  // SQLite prepares a statement by the tables that the connection has seen last, and notices only
-  // when it runs that another connection has made one anew: too late for the columns that a client
-  // was told.
   void SeeNewTables() {
     if (transaction() == Transaction::kNone) {
       const SqliteGuard::Open open(guard_);
-      // An error, such as a lock, is also that of the statement.
-      static_cast<void>(connection_->Run("SELECT NULL FROM sqlite_schema LIMIT 0"));
+      connection_->SeeNewTables();
     }
   }
 
