@@ -30,8 +30,10 @@ def start(source, *options):
     """Returns (process, port of the PostgreSQL door)."""
     folder = tempfile.mkdtemp(prefix="sluice-bench-")
     port = free_port()
-    process = subprocess.Popen([BINARY, "serve", "--source", source, "--grpc", "127.0.0.1:0", "--pg", f"127.0.0.1:{port}",
-                                *options], stdout=subprocess.DEVNULL, env={**os.environ, "HOME": folder})
+    with open(os.path.join(folder, "log"), "w") as log:
+        process = subprocess.Popen([BINARY, "serve", "--source", source, "--grpc", "127.0.0.1:0", "--pg",
+                                    f"127.0.0.1:{port}", *options],
+                                   stdout=subprocess.DEVNULL, stderr=log, env={**os.environ, "HOME": folder})
 
     def stop():
         process.terminate()
