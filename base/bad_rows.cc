@@ -15,11 +15,7 @@ std::optional<std::string> Quoted(std::string_view cell) {
       cell.find_first_of(std::string_view("\\\0", 2)) != std::string::npos) {
     return std::nullopt;
   }
-  std::string quoted = "'";
-  for (const char c : cell) {
-    quoted += c == '\'' ? "''" : std::string(1, c);
-  }
-  return quoted + "'";
+  return SqlText(cell);
 }
 
 }  // namespace

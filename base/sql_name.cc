@@ -48,4 +48,12 @@ std::string SqlName(std::string_view name) {
   return quoted + '"';
 }
 
+std::string SqlText(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "''" : std::string(1, c);
+  }
+  return quoted + '\'';
+}
+
 }  // namespace sluice

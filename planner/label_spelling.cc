@@ -35,14 +35,6 @@ std::string UnitOf(const std::vector<std::string>& cells) {
   return unit;
 }
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c == '\'' ? "''" : std::string(1, c);
-  }
-  return quoted + "'";
-}
-
 }  // namespace
 
 Status CheckLabelSpelling(const LabelInput& input) {
@@ -78,9 +70,9 @@ Status CheckLabelSpelling(const LabelInput& input) {
   spellings.erase("");
   std::string number = name;
   for (const std::string_view spelling : spellings) {
-    number = fmt::format("replace({}, {}, '')", number, Quoted(spelling));
+    number = fmt::format("replace({}, {}, '')", number, SqlText(spelling));
   }
-  return refuse(Quoted(input.sample.front()), number);
+  return refuse(SqlText(input.sample.front()), number);
 }
 
 }  // namespace sluice::planner

@@ -2,16 +2,15 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>
 
+#include "base/abstract_socket.h"
 #include "executor/processes/packets_internal.h"
 
 namespace sluice::executor {
@@ -21,30 +20,6 @@ constexpr int kBacklog = 64;
 // Enough for an answer of one row with long texts; longer ones are read from the catalog.
 constexpr size_t kMaxBytes = size_t{1} << 20;
 constexpr int kType = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
-
-union Address {
-  sockaddr generic;
-  sockaddr_un local;
-};
-
-Result<socklen_t> AddressOf(const std::string& name, Address* address) {
-  address->local = {};
-  address->local.sun_family = AF_UNIX;
-  if (name.size() + 1 > sizeof(address->local.sun_path)) {
-    return InvalidArgument(fmt::format("'{}' is too long for the name of a socket", name));
-  }
-  // The leading zero byte makes it an abstract name.
-  std::memcpy(address->local.sun_path + 1, name.data(), name.size());
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-}
-
-// All users can see an abstract name, and any of them can bind it.
-bool IsOurUsers(int descriptor) {
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == geteuid();
-}
 
 Status Failed(std::string_view what) {
   return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -59,8 +34,8 @@ void MakeRoom(int descriptor) {
 }  // namespace
 
 Result<PacketSocket> PacketSocket::Connect(const std::string& name) {
-  Address address;
-  ASSIGN_OR_RETURN(const socklen_t length, AddressOf(name, &address));
+  AbstractAddress address;
+  ASSIGN_OR_RETURN(const socklen_t length, MakeAbstractAddress(name, &address));
   Descriptor made(socket(AF_UNIX, kType, 0));
   if (!made.open() || connect(made.get(), &address.generic, length) != 0) {
     return Failed("connecting to another process of this machine");
@@ -113,8 +88,8 @@ Result<PacketPair> MakePacketPair() {
 }
 
 Result<PacketListener> PacketListener::Open(const std::string& name) {
-  Address address;
-  ASSIGN_OR_RETURN(const socklen_t length, AddressOf(name, &address));
+  AbstractAddress address;
+  ASSIGN_OR_RETURN(const socklen_t length, MakeAbstractAddress(name, &address));
   PacketListener listener;
   listener.descriptor_ = Descriptor(socket(AF_UNIX, kType, 0));
   if (!listener.open()) {

@@ -188,9 +188,6 @@ class Conversation {
   void Advance();
   void Perform(const Step& step);
   void PerformOwn(const Step& step);
-  static Status NameIsTaken(std::string_view name);
-  static Status NoPrepared(std::string_view name);
-  static Status CheckText(std::string_view text, const std::vector<uint32_t>& types);
   void ParseOwn(const Step& step);
   void BindOwn(const Step& step);
   void DescribeOwn(std::string_view body);

@@ -20,24 +20,6 @@ std::string Conversation::Prepared::OwnText() const {
   return std::string(inside.has_value() ? TextOf(text, *inside) : text);
 }
 
-Status Conversation::NameIsTaken(std::string_view name) {
-  return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", name))
-      .SqlState("42P05");
-}
-
-Status Conversation::NoPrepared(std::string_view name) {
-  return NotFound(fmt::format("prepared statement \"{}\" does not exist", name)).SqlState("26000");
-}
-
-// Checks that the text is a statement, whatever its parameters are.
-Status Conversation::CheckText(std::string_view text, const std::vector<uint32_t>& types) {
-  const Result<BoundText> unbound = BindText(text, types, {}, nullptr);
-  if (!unbound.ok()) {
-    return parser::Parse(text).status();
-  }
-  return unbound->Moved(parser::Parse(unbound->text).status());
-}
-
 void Conversation::PerformOwn(const Step& step) {
   if (group_failed_) {
     return;  // skipped, like everything up to Sync
@@ -122,7 +104,7 @@ void Conversation::ParseOwn(const Step& step) {
       break;
   }
   place_ = part.inside.value_or(Span{0, 0}).begin;
-  const Status readable = CheckText(prepared.OwnText(), prepared.types);
+  const Status readable = CheckPreparedText(prepared.OwnText(), prepared.types);
   if (!readable.ok()) {
     return Fail(readable);
   }

@@ -27,7 +27,7 @@ void Conversation::PrepareOwn(const Step& step) {
     return Fail(NameIsTaken(prepare->name));
   }
   const std::string_view text = TextOf(script, step.inside);
-  const Status readable = CheckText(text, {});
+  const Status readable = CheckPreparedText(text, {});
   if (!readable.ok()) {
     return Fail(readable);
   }

@@ -9,7 +9,6 @@
 #include "catalog/data_source.h"
 #include "catalog/sql/sql_text.h"
 #include "executor/executor.h"
-#include "parser/parser.h"
 #include "server/pgwire/sql/column_types.h"
 #include "server/pgwire/sql/prepared_text.h"
 #include "server/pgwire/sql/router.h"
@@ -83,12 +82,6 @@ Status Execute(std::string_view sql, const pgwire::ExecuteText& execute, Session
   return bound.Moved(RunScript(bound.text, session, sink));
 }
 
-Status NameIsTaken(const std::string& name) {
-  return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", name))
-      .SqlState("42P05")
-      .Hint(fmt::format("DEALLOCATE {} first", name));
-}
-
 // The database's own prepared statements have the same names.
 Status CheckFree(const std::string& name, Session& session) {
   if (DialectOf(session) == catalog::Dialect::kSqlite) {
@@ -100,14 +93,7 @@ Status CheckFree(const std::string& name, Session& session) {
                                " OPERATOR(pg_catalog.=) " +
                                    catalog::QuoteText(name, catalog::Dialect::kPostgres),
                                nullptr, session.stop()));
-  return found.tag == "SELECT 0" ? OkStatus() : NameIsTaken(name);
-}
-
-// Checks that the text is a statement, whatever its parameters are.
-Status CheckText(std::string_view text) {
-  const Result<pgwire::BoundText> unbound = pgwire::BindText(text, {}, {}, nullptr);
-  return unbound.ok() ? unbound->Moved(parser::Parse(unbound->text).status())
-                      : parser::Parse(text).status();
+  return found.tag == "SELECT 0" ? OkStatus() : pgwire::NameIsTaken(name);
 }
 
 }  // namespace
@@ -121,7 +107,7 @@ Status PreparedStatements::Prepare(std::string_view sql) {
   const std::string_view inside = pgwire::TextOf(sql, read->inside);
   const std::string& name = read->head->name;
   if (Has(name)) {
-    return NameIsTaken(name);
+    return pgwire::NameIsTaken(name);
   }
   if (statements_.size() >= kMost || bytes_ + inside.size() > kMostBytes) {
     return ResourceExhausted(fmt::format("a session keeps at most {} prepared statements of {} "
@@ -130,7 +116,7 @@ Status PreparedStatements::Prepare(std::string_view sql) {
         .SqlState("53400")
         .Hint("DEALLOCATE those that are not needed any more");
   }
-  const Status readable = CheckText(inside);
+  const Status readable = pgwire::CheckPreparedText(inside, {});
   if (!readable.ok()) {
     return readable.Within(read->inside);
   }
@@ -181,7 +167,7 @@ std::optional<Status> RunPrepared(const parser::PlainStatement& statement, Sessi
                             ? std::nullopt
                             : pgwire::ReadPrepareText(sql.substr(0, begin));
     return theirs.has_value() && prepared.Has(theirs->name)
-               ? std::optional(within(NameIsTaken(theirs->name)))
+               ? std::optional(within(pgwire::NameIsTaken(theirs->name)))
                : std::nullopt;
   }
   if (pgwire::EqualsWord(first, "EXECUTE") || pgwire::EqualsWord(first, "EXPLAIN")) {

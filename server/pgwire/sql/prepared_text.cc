@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "parser/parser.h"
 #include "parser/printer.h"
 #include "parser/splitter.h"
 #include "server/pgwire/sql/column_types.h"
@@ -179,6 +180,21 @@ std::optional<PrepareText> ReadPrepareText(std::string_view before) {
     prepare.types.emplace_back(TextOf(before, type));
   }
   return prepare;
+}
+
+Status NameIsTaken(std::string_view name) {
+  return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", name))
+      .SqlState("42P05");
+}
+
+Status NoPrepared(std::string_view name) {
+  return NotFound(fmt::format("prepared statement \"{}\" does not exist", name)).SqlState("26000");
+}
+
+Status CheckPreparedText(std::string_view text, const std::vector<uint32_t>& types) {
+  const Result<BoundText> unbound = BindText(text, types, {}, nullptr);
+  return unbound.ok() ? unbound->Moved(parser::Parse(unbound->text).status())
+                      : parser::Parse(text).status();
 }
 
 std::optional<ExecuteText> ReadExecuteText(std::string_view sql) {

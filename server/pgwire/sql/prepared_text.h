@@ -19,6 +19,13 @@ struct PrepareText {
 // ...)] AS.
 std::optional<PrepareText> ReadPrepareText(std::string_view before);
 
+// 42P05, 26000.
+Status NameIsTaken(std::string_view name);
+Status NoPrepared(std::string_view name);
+
+// Checks that the text is a statement of ours, whatever its parameters are. `types`: as in Parse.
+Status CheckPreparedText(std::string_view text, const std::vector<uint32_t>& types);
+
 struct ExecuteText {
   std::string name;
   std::vector<Span> arguments;  // places of the expressions in the text

@@ -76,10 +76,11 @@ class PreparedTest : public ShellTest {
     // Carets stand under the argument, and under the misspelt word.
     const Outcome wrong = Scripts({prepare + "; SELECT 1 AS a; EXECUTE p(1 + nowhere)"});
     EXPECT_EQ(wrong.exit_code, 1);
-    EXPECT_THAT(wrong.err, HasSubstr("nowhere"));
+    EXPECT_THAT(wrong.err,
+                ::testing::ContainsRegex("LINE 1:[0-9]+: .*EXECUTE p.1 . nowhere.\n +\\^\n"));
     const Outcome misspelt = Scripts({"PREPARE r AS SELECT x FROM t TO PREDICT USNG m"});
     EXPECT_EQ(misspelt.exit_code, 1);
-    EXPECT_THAT(misspelt.err, HasSubstr("USNG"));
+    EXPECT_THAT(misspelt.err, ::testing::ContainsRegex("LINE 1:46: .*USNG m\n +\\^\n"));
     EXPECT_THAT(misspelt.err, Not(HasSubstr("near \"PREPARE\"")));
   }
 

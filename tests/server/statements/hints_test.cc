@@ -30,8 +30,7 @@ constexpr char kBase[] =
     " CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS letter,"
     " CASE WHEN i = 7 THEN 'O''Hara' WHEN i % 2 = 0 THEN 'a' ELSE 'b' END AS odd_letter,"
     " CASE WHEN i = 7 THEN 5 ELSE i % 3 END AS odd_grade,"
-    " CASE WHEN i = 7 THEN 'soon' ELSE '2024-01-0' || (1 + i % 9) END AS odd_day,"
-    " '2024-01-0' || (1 + i % 9) AS day, '$4,0' || (9 + i) || '.93' AS dollars,"
+    " '$4,0' || (9 + i) || '.93' AS dollars,"
     " '1.0' || (9 + i) || ',5' AS german, '1,0' || (9 + i) || '.5' AS english FROM n";
 
 class HintsTest : public ::testing::TestWithParam<const char*> {
@@ -123,11 +122,8 @@ TEST_P(HintsTest, RowsOfAnEvaluationAreLeftOut) {
 }
 
 TEST_P(HintsTest, RowsThatAModelCannotReadAreLeftOut) {
-  ASSERT_TRUE(Run("SELECT x, zero, y FROM t TO TRAIN LinearRegressor LABEL y INTO numbers;"
-                  "SELECT day, y FROM t TO TRAIN LinearRegressor LABEL y INTO days")
-                  .ok());
+  ASSERT_TRUE(Run("SELECT x, zero, y FROM t TO TRAIN LinearRegressor LABEL y INTO numbers").ok());
   ExpectRowsLeftOut("SELECT x, dirty AS zero FROM t", " TO PREDICT p.y USING numbers");
-  ASSERT_TRUE(Run("DROP TABLE p").ok());
 }
 
 TEST_P(HintsTest, WeightsAndExposuresAreCorrected) {
