@@ -199,6 +199,9 @@ void PlayedCluster::Look() {
     const auto json = ParseJsonObject(object.json, "a pod").value();
     pod.runs = TextIn(json, {"status", "phase"}) == "Running";
     pods_[pod.name] = pod;
+    if (pod.leaving && !pod.job.empty() && !jobs_.at(pod.job).ended.contains(pod.name)) {
+      jobs_.at(pod.job).preempted.insert(pod.name);
+    }
   }
 }
 
@@ -271,6 +274,7 @@ void PlayedCluster::PlayMasters() {
       return rank(one) < rank(other);
     });
     for (size_t i = 0; i + job.grant->workers < workers.size(); ++i) {
+      job.ended.insert(workers[i]->name);
       DeleteAll(server_.client(),
                 {{kPods, server_.namespace_name(), workers[i]->name, workers[i]->uid, 1}}, {});
     }
@@ -308,6 +312,10 @@ uint32_t PlayedCluster::WaitingWorkers(const std::string& job) const {
 
 uint32_t PlayedCluster::StartedWorkers(const std::string& job) const {
   return jobs_.at(job).started;
+}
+
+uint32_t PlayedCluster::PreemptedWorkers(const std::string& job) const {
+  return static_cast<uint32_t>(jobs_.at(job).preempted.size());
 }
 
 bool PlayedCluster::Runs(const std::string& service) const {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ class PlayedCluster {
   // As of the last round: pods that have a node and are not ending.
   uint32_t Workers(const std::string& job) const;
   uint32_t WaitingWorkers(const std::string& job) const;
-  uint32_t StartedWorkers(const std::string& job) const;  // ever
+  uint32_t StartedWorkers(const std::string& job) const;    // ever
+  uint32_t PreemptedWorkers(const std::string& job) const;  // ever: ended by no master
   bool Runs(const std::string& service) const;
   std::optional<Grant> GrantOf(const std::string& job) const;
 
@@ -53,6 +55,8 @@ class PlayedCluster {
     std::string uid;
     double cpu = 1;
     uint32_t started = 0;
+    std::set<std::string> ended;      // workers that its master has ended
+    std::set<std::string> preempted;  // workers that somebody else has ended
     std::optional<Grant> grant;
   };
   std::string NodeName(const std::string& name) const;
