@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "base/mix_bits.h"
+
 namespace sluice::catalog {
 namespace {
 
@@ -61,39 +63,35 @@ void StatisticsBuilder::Add(const RowBatch& batch) {
   rows_ += static_cast<int64_t>(batch.rows);
 }
 
-// When there are too many rows, every second one is dropped: so the sample is spread evenly over
-// all rows without knowing their number in advance.
+// When there are too many rows, about half of them are dropped: so the sample is spread evenly over
+// all rows without knowing their number in advance. Which half depends on a hash of the row's
+// number, since rows may alternate with any period.
 void StatisticsBuilder::AddToSample(const RowBatch& batch) {
   const auto limit = static_cast<size_t>(std::max<int64_t>(options_.sample_rows, 1));
   for (size_t row = 0; row < batch.rows; ++row) {
-    const auto skipped = [&] { return (rows_ + static_cast<int64_t>(row)) % sample_stride_ != 0; };
-    if (skipped()) {
+    const uint64_t place = MixBits(static_cast<uint64_t>(rows_) + row);
+    while (IsSampled(place) && (sample_.size() == limit ||
+                                (sample_bytes_ > kSampleTextBytes && sample_.size() > 1))) {
+      ThinSample();
+    }
+    if (!IsSampled(place)) {
       continue;
     }
-    if (sample_.size() == limit || (sample_bytes_ > kSampleTextBytes && sample_.size() > 1)) {
-      ThinSample();
-      if (skipped()) {
-        continue;
-      }
-    }
-    std::vector<Value>& cells = sample_.emplace_back();
-    cells.reserve(columns_.size());
+    SampledRow& sampled = sample_.emplace_back(SampledRow{place, {}});
+    sampled.cells.reserve(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) {
-      cells.push_back(batch.columns[i].ValueAt(row));
-      sample_bytes_ += TextBytes(cells.back());
+      sampled.cells.push_back(batch.columns[i].ValueAt(row));
+      sample_bytes_ += TextBytes(sampled.cells.back());
     }
   }
 }
 
 void StatisticsBuilder::ThinSample() {
-  sample_stride_ *= 2;
-  for (size_t i = 0; 2 * i < sample_.size(); ++i) {
-    std::swap(sample_[i], sample_[2 * i]);
-  }
-  sample_.resize((sample_.size() + 1) / 2);
+  sample_thinned_by_ *= 2;
+  std::erase_if(sample_, [this](const SampledRow& row) { return !IsSampled(row.place); });
   sample_bytes_ = 0;
-  for (const std::vector<Value>& cells : sample_) {
-    for (const Value& cell : cells) {
+  for (const SampledRow& row : sample_) {
+    for (const Value& cell : row.cells) {
       sample_bytes_ += TextBytes(cell);
     }
   }
@@ -160,7 +158,10 @@ SelectStatistics StatisticsBuilder::Finish(int64_t total_rows, bool exact) const
   SelectStatistics statistics;
   statistics.rows = exact ? rows_ : std::max(total_rows, rows_);
   statistics.exact_rows = exact;
-  statistics.sample = sample_;
+  statistics.sample.reserve(sample_.size());
+  for (const SampledRow& row : sample_) {
+    statistics.sample.push_back(row.cells);
+  }
   for (const ColumnCounts& counts : columns_) {
     statistics.columns.push_back(FinishColumn(counts, statistics.rows, exact));
   }

@@ -58,15 +58,20 @@ class StatisticsBuilder {
   };
   void AddToSample(const RowBatch& batch);
   void ThinSample();
+  bool IsSampled(uint64_t place) const { return place % sample_thinned_by_ == 0; }
   static void AddColumn(const RowBatch::Column& column, size_t rows, ColumnCounts* counts);
   static void AddNumber(double number, ColumnCounts* counts);
   ColumnStatistics FinishColumn(const ColumnCounts& counts, int64_t total_rows, bool exact) const;
 
+  struct SampledRow {
+    uint64_t place = 0;  // pseudo-random, by the row's number
+    std::vector<Value> cells;
+  };
   const StatisticsOptions options_;
   std::vector<ColumnCounts> columns_;
-  std::vector<std::vector<Value>> sample_;
-  size_t sample_bytes_ = 0;    // of its texts
-  int64_t sample_stride_ = 1;  // one in this many rows is kept
+  std::vector<SampledRow> sample_;
+  size_t sample_bytes_ = 0;         // of its texts
+  uint64_t sample_thinned_by_ = 1;  // one in this many rows is kept; a power of 2
   int64_t rows_ = 0;
 };
 

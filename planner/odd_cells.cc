@@ -159,7 +159,7 @@ std::optional<OddCells> FindOdd(const std::vector<std::string>& cells, const Fit
   odd.texts.assign(counts.begin(), counts.end());
   std::stable_sort(odd.texts.begin(), odd.texts.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
-  double missed = 0;  // the sample is every so many rows: it may lack what the others hold
+  double missed = 0;  // by the sample, of what the other rows hold
   for (const auto& [text, share] : common) {
     missed += IsPresent(text) && counts.count(text) == 0 && !fits(text) ? share : 0;
   }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/mix_bits.h"
+
 // Text as two machine words plus a 64-bit hash, in the manner of wyhash (public domain): short
 // texts are read whole, without a loop. Inline because vocabulary look-ups are the hot path of
 // Apply.
@@ -79,12 +81,9 @@ inline uint64_t HashTextInline(std::string_view text) {
                                          : HashLongText(text);
 }
 
-// splitmix64's finaliser over a shifted counter: 0 does not map to 0.
+// 0 does not map to 0.
 inline uint64_t HashIntegerInline(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
+  return MixBits(value + 0x9e3779b97f4a7c15);
 }
 
 }  // namespace sluice::models

@@ -5,16 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/mix_bits.h"
+
 namespace sluice::server {
 
-// Random numbers of one sample row: draw k depends only on (seed, row, k) (splitmix64's finaliser
-// over a counter).
+// Random numbers of one sample row: draw k depends only on (seed, row, k) (MixBits over a
+// counter).
 class RowRandom {
  public:
   RowRandom(uint64_t seed, int64_t row)
-      : state_(Mix(seed ^ Mix(static_cast<uint64_t>(row) + kGolden))) {}
+      : state_(MixBits(seed ^ MixBits(static_cast<uint64_t>(row) + kGolden))) {}
 
-  uint64_t Bits() { return Mix(state_ += kGolden); }
+  uint64_t Bits() { return MixBits(state_ += kGolden); }
   // [0, 1)
   double Uniform() { return static_cast<double>(Bits() >> 11U) * 0x1p-53; }
   bool Chance(double probability) { return Uniform() < probability; }
@@ -35,12 +37,6 @@ class RowRandom {
       ++i;
     }
     return i;
-  }
-
-  static uint64_t Mix(uint64_t x) {
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31U);
   }
 
  private:

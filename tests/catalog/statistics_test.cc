@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/catalog/both_databases.h"
@@ -82,6 +83,21 @@ TEST_P(StatisticsTest, LimitsAreKept) {
   EXPECT_GT(std::get<int64_t>(all.sample.back()[0]), 1500);
   EXPECT_THAT(all.columns[0].common_values, SizeIs(5));
   EXPECT_FALSE(all.columns[0].all_values);
+}
+
+// Rows that alternate, with whatever period, are sampled in the shares that they have.
+TEST_P(StatisticsTest, AlternatingRowsAreSampledAlike) {
+  MakeNumbers(12'000);
+  for (const int64_t period : {2, 3, 8, 64}) {
+    const SelectStatistics all =
+        Statistics(source(), "SELECT id % " + std::to_string(period) + " FROM t");
+    const auto first =
+        std::count_if(all.sample.begin(), all.sample.end(),
+                      [](const std::vector<Value>& row) { return row[0] == Value(int64_t{1}); });
+    const double share = 1.0 / static_cast<double>(period);
+    const auto rows = static_cast<double>(all.sample.size());
+    EXPECT_NEAR(static_cast<double>(first) / rows, share, 5 * std::sqrt(share / rows)) << period;
+  }
 }
 
 // One row in twenty has a value of its own, the others share one: few of the rare values are sampled.
