@@ -17,6 +17,47 @@ constexpr std::string_view kNamespace = R"yaml(apiVersion: v1
 kind: Namespace
 metadata:
   name: NAMESPACE
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+    pod-security.kubernetes.io/warn: restricted
+)yaml";
+
+// Who may reach whom, where the cluster's network obeys such policies: clients the gateway's doors;
+// the processes of jobs only each other, and the gateway; Prometheus the pages of metrics.
+constexpr std::string_view kNetwork = R"yaml(apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: sluice-gateway
+  namespace: NAMESPACE
+spec:
+  podSelector:
+    matchLabels: {app.kubernetes.io/name: sluice}
+  policyTypes: [Ingress]
+  ingress:
+  - ports:
+    - {port: grpc}
+    - {port: postgresql}
+    - {port: metrics}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: sluice-jobs
+  namespace: NAMESPACE
+spec:
+  podSelector:
+    matchExpressions:
+    - {key: training.sluice/role, operator: Exists}
+  policyTypes: [Ingress]
+  ingress:
+  - from:
+    - podSelector:
+        matchExpressions:
+        - {key: training.sluice/role, operator: Exists}
+    - podSelector:
+        matchLabels: {app.kubernetes.io/name: sluice}
+  - ports:
+    - {port: 7078}
 )yaml";
 
 // Below -10 a node autoscaler neither adds a node for a pod nor keeps one that is otherwise empty;
@@ -77,7 +118,7 @@ spec:
         - --cluster=kubernetes
         - --pods-image=IMAGE
         - --pods-priority-class=LOW
-        ports:
+MORE        ports:
         - {name: grpc, containerPort: 50051}
         - {name: postgresql, containerPort: 5432}
         - {name: metrics, containerPort: 9090}
@@ -86,7 +127,7 @@ spec:
           periodSeconds: 2
         resources:
           requests: {cpu: 500m, memory: 512Mi}
-          limits: {memory: 2Gi}
+          limits: {cpu: "4", memory: 2Gi}
         securityContext:
           allowPrivilegeEscalation: false
           readOnlyRootFilesystem: true
@@ -98,7 +139,7 @@ spec:
       volumes:
       - {name: source, secret: {secretName: sluice-source, defaultMode: 0440}}
       - {name: tls, secret: {secretName: sluice-gateway-tls, defaultMode: 0440}}
-      - {name: tmp, emptyDir: {}}
+      - {name: tmp, emptyDir: {sizeLimit: 10Gi}}
 ---
 apiVersion: v1
 kind: Service
@@ -143,7 +184,7 @@ spec:
         - {name: metrics, containerPort: 9090}
         resources:
           requests: {cpu: 50m, memory: 100Mi}
-          limits: {memory: 512Mi}
+          limits: {cpu: 500m, memory: 512Mi}
         securityContext:
           allowPrivilegeEscalation: false
           readOnlyRootFilesystem: true
@@ -222,6 +263,15 @@ std::string AccountsYaml() {
   return yaml;
 }
 
+// A line of the gateway's arguments.
+std::string AllowArgument(std::string_view allowed) {
+  std::string line = "        - '--pods-allow=";
+  for (const char c : allowed) {
+    line += c == '\'' ? "''" : std::string(1, c);
+  }
+  return line + "'\n";
+}
+
 bool IsDnsLabel(std::string_view name) {
   const auto lower_or_digit = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -257,7 +307,8 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
       {"NAMESPACE", options.namespace_name},
       {"IMAGE", options.image},
       {"HIGH", std::string(kHighPriorityClass)},
-      {"LOW", std::string(kLowPriorityClass)}};
+      {"LOW", std::string(kLowPriorityClass)},
+      {"MORE", options.pods_allow.empty() ? "" : AllowArgument(options.pods_allow)}};
   std::vector<Manifest> manifests;
   if (options.namespace_name != "default") {
     manifests.push_back({"namespace.yaml", Filled(kNamespace, words)});
@@ -265,6 +316,7 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
   manifests.push_back({"training_job.yaml", TrainingJobDefinition()});
   manifests.push_back({"classes.yaml", Filled(kClasses, words)});
   manifests.push_back({"accounts.yaml", Filled(AccountsYaml(), words)});
+  manifests.push_back({"network.yaml", Filled(kNetwork, words)});
   manifests.push_back({"gateway.yaml", Filled(kGateway, words)});
   manifests.push_back({"controller.yaml", Filled(kController, words)});
   return manifests;

@@ -10,6 +10,7 @@ namespace sluice::k8s {
 struct ManifestOptions {
   std::string namespace_name = "sluice";
   std::string image;
+  std::string pods_allow = {};  // the gateway's option; "": without it
 };
 
 // One file of a kustomize base.
@@ -19,8 +20,9 @@ struct Manifest {
 };
 
 // The objects that a cluster needs before it can train: the resource TrainingJob, the accounts and
-// their rights, the priority classes, a gateway, a controller. Everything except the base's own
-// kustomization.yaml, which lists them. An error if Kubernetes would not accept a name. Pure.
+// their rights, the priority classes, network policies, a gateway, a controller. Everything except
+// the base's own kustomization.yaml, which lists them. An error if Kubernetes would not accept a
+// name. Pure.
 Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
 std::string Kustomization(const std::vector<Manifest>& manifests,
                           const std::string& namespace_name);

@@ -221,7 +221,7 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
     strategy->set_memory_bytes(bytes);
   }
   Status errors = ReadWorkers(attributes, options, strategy);
-  errors.Add(FillPods(attributes, options.pods, strategy));
+  errors.Add(FillPods(attributes, options, strategy));
   RETURN_IF_ERROR(errors);
   if (work.trees) {
     if (RequestsFleet(attributes)) {

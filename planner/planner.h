@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "parser/ast.h"
 #include "planner/compile/python_models.h"
+#include "planner/pods_allowed.h"
 
 namespace sluice::catalog {
 class DataSource;
@@ -31,8 +32,10 @@ struct Options {
   // The folder that contains all folders of checkpoints; "": there are none; nullopt: statements
   // may use any folder, with this process's rights.
   std::optional<std::string> checkpoint_root;
-  // Whether jobs run on pods: engine.template and the like are allowed.
+  // Whether jobs run on pods: engine.template and the like have an effect.
   bool pods = false;
+  // What of it statements may ask for; nullopt: anything, with the rights of this process.
+  std::optional<PodsAllowed> pods_allowed;
   // The role that compiled forms of model types are kept for; "": the database has none.
   std::string user_role;
   PythonOptions python;

@@ -1,6 +1,7 @@
 #include "planner/pods.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,6 +13,8 @@
 
 #include "k8s/quantity/quantity.h"
 #include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "planner/pods_allowed.h"
 
 namespace sluice::planner {
 namespace {
@@ -37,16 +40,24 @@ class PodText {
   const std::string& text() const { return text_; }
   Piece all() const { return {text_, 0}; }
   Status Wrong(const Piece& piece, const std::string& what) const {
-    Span place = literal_;
-    // In quotes without escapes, the text maps to the statement byte by byte.
-    if (place.valid() && place.end - place.begin == static_cast<int64_t>(text_.size()) + 2) {
-      place = {literal_.begin + 1 + static_cast<int64_t>(piece.offset),
-               literal_.begin + 1 + static_cast<int64_t>(piece.offset + piece.text.size())};
-    }
-    return InvalidArgument(fmt::format("{}: {}", name_, what)).At(place);
+    return InvalidArgument(fmt::format("{}: {}", name_, what)).At(PlaceOf(piece));
+  }
+  Status Denied(const Piece& piece, const std::string& what) const {
+    return Status(Code::kPermissionDenied, fmt::format("{}: {}", name_, what))
+        .At(PlaceOf(piece));
   }
 
  private:
+  Span PlaceOf(const Piece& piece) const {
+    // In quotes without escapes, the text maps to the statement byte by byte.
+    if (!literal_.valid() ||
+        literal_.end - literal_.begin != static_cast<int64_t>(text_.size()) + 2) {
+      return literal_;
+    }
+    return {literal_.begin + 1 + static_cast<int64_t>(piece.offset),
+            literal_.begin + 1 + static_cast<int64_t>(piece.offset + piece.text.size())};
+  }
+
   const std::string name_;
   const Span literal_;
   const std::string text_;
@@ -191,7 +202,62 @@ void FillRole(const AttributeSet& attributes, const std::string& role, plan::Rol
   FillPriority(PodText(attributes, fmt::format("engine.{}_pod_priority", role)), pods, errors);
 }
 
-void FillVolume(const PodText& text, const Piece& part, plan::Pods* pods, Status* errors) {
+Status CheckTemplate(const PodText& text, const PodsAllowed& allowed) {
+  if (text.text().empty() || allowed.templates.contains(text.text())) {
+    return OkStatus();
+  }
+  return text
+      .Denied(text.all(), fmt::format("the PodTemplate '{}' is not one that statements may use "
+                                      "here",
+                                      text.text()))
+      .Hint(allowed.templates.empty()
+                ? "none is: the operator lists them, --pods-allow template=NAME"
+                : fmt::format("one of: {}", fmt::join(allowed.templates, ", ")));
+}
+
+// Whether the statement may have this volume. Each claim is in one place, and where it holds
+// checkpoints it has one root: so a folder of one role never gets the name of another's.
+Status CheckVolume(const PodText& text, const Piece& part, const plan::Pods::Volume& volume,
+                   const Options& options) {
+  const auto& claims = options.pods_allowed->claims;
+  const auto found = claims.find(volume.claim());
+  if (found == claims.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, claim] : claims) {
+      names.push_back(name);
+    }
+    return text
+        .Denied(part,
+                fmt::format("'{}' is not a claim that statements may mount here", volume.claim()))
+        .Hint(names.empty() ? "none is: the operator lists them, --pods-allow claim=NAME:MOUNT_PATH"
+                            : fmt::format("one of: {}", fmt::join(names, ", ")));
+  }
+  const PodsAllowed::Claim& claim = found->second;
+  if (volume.mount_path() != claim.mount_path) {
+    return text.Denied(part, fmt::format("'{}' is mounted at {}, not at {}", volume.claim(),
+                                         claim.mount_path, volume.mount_path()));
+  }
+  const std::string& inside = volume.sub_path();
+  if (!claim.sub_path.empty() && inside != claim.sub_path &&
+      !inside.starts_with(claim.sub_path + "/")) {
+    return text
+        .Denied(part, fmt::format("of '{}' statements may mount {}, or a folder in it",
+                                  volume.claim(), claim.sub_path))
+        .Hint(fmt::format("sub_path={}", claim.sub_path));
+  }
+  const std::string& root = options.checkpoint_root.value_or("");
+  const bool holds_checkpoints =
+      root == claim.mount_path || root.starts_with(claim.mount_path + "/");
+  if (holds_checkpoints && inside != claim.sub_path) {
+    return text.Denied(part, fmt::format("'{}' holds checkpoints, which have one root: it is "
+                                         "mounted without a sub_path of the statement's",
+                                         volume.claim()));
+  }
+  return OkStatus();
+}
+
+void FillVolume(const PodText& text, const Piece& part, const Options& options, plan::Pods* pods,
+                Status* errors) {
   plan::Pods::Volume volume;
   bool right = true;
   for (const Setting& setting : ReadSettings(text, part, errors)) {
@@ -202,10 +268,21 @@ void FillVolume(const PodText& text, const Piece& part, plan::Pods* pods, Status
     } else if (key == "mount_path") {
       volume.set_mount_path(value);
       if (value.front() != '/') {
+        right = false;
         errors->Add(text.Wrong(setting.value, fmt::format("'{}' does not begin with /", value)));
+      } else if (!IsMountPath(value)) {
+        right = false;
+        errors->Add(text.Wrong(setting.value, fmt::format("a volume cannot be at '{}'", value))
+                        .Hint("an absolute path without '..', outside the folders of the system, "
+                              "as /data"));
       }
     } else if (key == "sub_path") {
       volume.set_sub_path(value);
+      if (!IsSubPath(value)) {
+        right = false;
+        errors->Add(text.Wrong(setting.value, fmt::format("'{}' is no path in a volume", value))
+                        .Hint("a relative path without '..'"));
+      }
     } else if (key == "read_only" && (value == "true" || value == "false")) {
       volume.set_read_only(value == "true");
     } else if (key == "host_path") {
@@ -220,9 +297,10 @@ void FillVolume(const PodText& text, const Piece& part, plan::Pods* pods, Status
   }
   if (right && volume.claim().empty()) {
     errors->Add(text.Wrong(part, "a volume needs a claim_name"));
-  }
-  if (right && volume.mount_path().empty()) {
+  } else if (right && volume.mount_path().empty()) {
     errors->Add(text.Wrong(part, "a volume needs a mount_path"));
+  } else if (right && options.pods_allowed) {
+    errors->Add(CheckVolume(text, part, volume, options));
   }
   *pods->add_volumes() = std::move(volume);
 }
@@ -280,8 +358,8 @@ const std::vector<const char*>& PodAttributes() {
   return names;
 }
 
-Status FillPods(const AttributeSet& attributes, bool on_pods, plan::Strategy* strategy) {
-  if (!on_pods) {
+Status FillPods(const AttributeSet& attributes, const Options& options, plan::Strategy* strategy) {
+  if (!options.pods) {
     return NotOnPods(attributes);
   }
   if (std::none_of(PodAttributes().begin(), PodAttributes().end(),
@@ -291,12 +369,15 @@ Status FillPods(const AttributeSet& attributes, bool on_pods, plan::Strategy* st
   Status errors;
   plan::Pods* const pods = strategy->mutable_pods();
   pods->set_template_name(attributes.Text("engine.template").value_or(""));
+  if (options.pods_allowed) {
+    errors.Add(CheckTemplate(PodText(attributes, "engine.template"), *options.pods_allowed));
+  }
   pods->set_image_pull_policy(attributes.Text("engine.image_pull_policy").value_or(""));
   const PodText volumes(attributes, "engine.volume");
   if (!volumes.text().empty()) {
     for (const Piece& part : SplitPiece(volumes.all(), ';')) {
       if (!part.text.empty()) {
-        FillVolume(volumes, part, pods, &errors);
+        FillVolume(volumes, part, options, pods, &errors);
       }
     }
   }

@@ -61,6 +61,10 @@ void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
                 "file with the pod template that they are made in (JSON)", common);
   AddConfigFlag(command, "--pods-priority-class", "pods_priority_class",
                 "their PriorityClass without engine.priority (else the template's)", common);
+  AddConfigFlag(command, "--pods-allow", "pods_allow",
+                "what a gateway's statements may put into them: template=NAME, "
+                "claim=NAME:MOUNT_PATH[:SUB_PATH], ...",
+                common);
 }
 
 void AddFormat(CLI::App& command, std::string& format) {

@@ -15,6 +15,8 @@ void AddK8s(CLI::App& app, CommandLine& line) {
   manifests->add_option("--namespace", line.manifests.namespace_name, "of all of it")
       ->capture_default_str();
   manifests->add_option("--image", line.manifests.image, "of every pod (default: sluice:VERSION)");
+  manifests->add_option("--pods-allow", line.manifests.pods_allow,
+                        "what statements may put into their pods (see serve)");
   manifests->add_option("--into", line.manifests.folder,
                         "write a base of kustomize into this folder instead");
   manifests->callback([&line] { line.run = [&line] { return RunK8sManifests(line.manifests); }; });

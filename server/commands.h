@@ -73,6 +73,7 @@ Result<ModelPushOptions> ModelOfZoo(const std::string& folder, const std::string
 struct K8sManifestOptions {
   std::string namespace_name;
   std::string image;   // "": the image of this version
+  std::string pods_allow;
   std::string folder;  // "": print all documents as one stream to standard output
 };
 int RunK8sManifests(const K8sManifestOptions& options);

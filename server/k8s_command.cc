@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "k8s/manifests.h"
+#include "planner/pods_allowed.h"
 #include "server/commands.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
@@ -27,10 +28,12 @@ Status WriteText(const std::filesystem::path& path, const std::string& text) {
 }
 
 Status PrintOrWrite(const K8sManifestOptions& options) {
+  RETURN_IF_ERROR(planner::PodsAllowed::Read(options.pods_allow).status());
   ASSIGN_OR_RETURN(const std::vector<k8s::Manifest> manifests,
-                   k8s::BuildManifests({options.namespace_name,
-                                        options.image.empty() ? fmt::format("sluice:{}", kVersion)
-                                                              : options.image}));
+                   k8s::BuildManifests(
+                       {options.namespace_name,
+                        options.image.empty() ? fmt::format("sluice:{}", kVersion) : options.image,
+                        options.pods_allow}));
   if (options.folder.empty()) {
     for (size_t i = 0; i < manifests.size(); ++i) {
       fmt::print("{}{}", i == 0 ? "" : "---\n", manifests[i].yaml);

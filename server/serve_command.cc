@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -19,6 +20,9 @@ int RunServe(const Config& config) {
   if (!gateway.ok()) {
     SayError(gateway.status(), "");
     return kExitStatementFailed;
+  }
+  if (geteuid() == 0) {
+    Say("WARNING: this gateway runs as root, and so do its jobs; run it as a user of its own\n");
   }
   if (!config.pg.empty() && !IsLocalAddress(config.pg) && (*gateway)->auth() == Auth::kTrust) {
     Say(

@@ -33,6 +33,30 @@ Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGres
   return collatable;
 }
 
+// `types`: of the columns that FindBuiltInType does not know, as rows of VALUES: number, type,
+// modifier.
+Status NameTypes(PostgresConnection& connection, std::string_view types, Schema* schema) {
+  ASSIGN_OR_RETURN(
+      const PostgresResult names,
+      connection.Ask(fmt::format(
+          "SELECT v.i, pg_catalog.format_type(v.t::pg_catalog.oid, v.m),"
+          " pg_catalog.quote_ident(n.nspname) OPERATOR(pg_catalog.||) '.'"
+          " OPERATOR(pg_catalog.||) pg_catalog.quote_ident(p.proname)"
+          " FROM (VALUES {}) AS v(i, t, m)"
+          " LEFT JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) v.t::pg_catalog.oid"
+          " LEFT JOIN pg_catalog.pg_proc AS p"
+          " ON p.oid OPERATOR(pg_catalog.=) y.typsend::pg_catalog.oid"
+          " LEFT JOIN pg_catalog.pg_namespace AS n"
+          " ON n.oid OPERATOR(pg_catalog.=) p.pronamespace",
+          types)));
+  for (int row = 0; row < PQntuples(names.get()); ++row) {
+    ColumnInfo& column = schema->columns[static_cast<size_t>(PostgresInteger(names.get(), row, 0))];
+    column.database_type = PostgresText(names.get(), row, 1);
+    column.wire->send = PostgresText(names.get(), row, 2);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select) {
@@ -48,41 +72,31 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
     return InvalidArgument("expected a SELECT: this statement returns no columns");
   }
   Schema schema;
-  std::string names;
+  std::string unknown;
   for (int i = 0; i < count; ++i) {
+    const Oid type = PQftype(described.get(), i);
+    const int modifier = PQfmod(described.get(), i);
     ColumnInfo& column = schema.columns.emplace_back();
     column.name = PQfname(described.get(), i);
-    column.type = TypeOfOid(PQftype(described.get(), i));
-    column.wire = {PQftype(described.get(), i), static_cast<int16_t>(PQfsize(described.get(), i)),
-                   PQfmod(described.get(), i), ""};
-    names += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
-                         PQfmod(described.get(), i));
+    column.type = TypeOfOid(type);
+    column.wire = {type, static_cast<int16_t>(PQfsize(described.get(), i)), modifier, ""};
+    if (const std::optional<BuiltInType> known = FindBuiltInType(type, modifier)) {
+      column.database_type = known->name;
+      column.wire->send = known->send;
+    } else {
+      unknown += fmt::format("{}({}, {}, {})", unknown.empty() ? "" : ", ", i, type, modifier);
+    }
   }
-  ASSIGN_OR_RETURN(
-      const PostgresResult types,
-      connection.Ask(fmt::format(
-          "SELECT pg_catalog.format_type(v.t::pg_catalog.oid, v.m),"
-          " pg_catalog.quote_ident(n.nspname) OPERATOR(pg_catalog.||) '.'"
-          " OPERATOR(pg_catalog.||) pg_catalog.quote_ident(p.proname)"
-          " FROM (VALUES {}) AS v(i, t, m)"
-          " LEFT JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) v.t::pg_catalog.oid"
-          " LEFT JOIN pg_catalog.pg_proc AS p"
-          " ON p.oid OPERATOR(pg_catalog.=) y.typsend::pg_catalog.oid"
-          " LEFT JOIN pg_catalog.pg_namespace AS n"
-          " ON n.oid OPERATOR(pg_catalog.=) p.pronamespace"
-          " ORDER BY v.i",
-          names)));
-  for (int i = 0; i < count; ++i) {
-    ColumnInfo& column = schema.columns[static_cast<size_t>(i)];
-    column.database_type = PostgresText(types.get(), i, 0);
-    column.wire->send = PostgresText(types.get(), i, 1);
+  if (!unknown.empty()) {
+    RETURN_IF_ERROR(NameTypes(connection, unknown, &schema));
+  }
+  for (ColumnInfo& column : schema.columns) {
     if (IsNumberShownAsText(column.database_type)) {
       column.type = DataType::kDouble;
     }
   }
   return schema;
 }
-
 std::string BinaryForm(std::string_view name, const ColumnInfo& column) {
   // A refcursor is sent by text's function, which takes no other type.
   const bool as_text = column.wire->send == "pg_catalog.textsend";

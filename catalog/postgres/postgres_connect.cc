@@ -304,6 +304,7 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
   std::unique_ptr<PostgresConnection> connection(
       new PostgresConnection(StartConnection(address, settings, use)));
   RETURN_IF_ERROR(connection->Finish(stop));
+  connection->prepares_ = use == ConnectionUse::kCatalog;
   if (use != ConnectionUse::kCatalog && IsOwnSchema(PQuser(connection->handle()))) {
     ASSIGN_OR_RETURN(settings.search_path, PathWithoutOwnSchema(*connection));
     if (settings.search_path.has_value()) {

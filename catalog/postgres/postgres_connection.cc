@@ -208,10 +208,39 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
     formats.push_back(format);
   }
   RETURN_IF_ERROR(CheckStop());
-  return LastResult(
-      PQsendQueryParams(handle_, std::string(sql).c_str(), static_cast<int>(parameters.size()),
-                        types.data(), values.data(), lengths.data(), formats.data(), 0) != 0,
-      sql, 0);
+  const std::string statement(sql);
+  const int count = static_cast<int>(parameters.size());
+  ASSIGN_OR_RETURN(const std::string prepared, PreparedName(statement, types));
+  const int sent = prepared.empty()
+                       ? PQsendQueryParams(handle_, statement.c_str(), count, types.data(),
+                                           values.data(), lengths.data(), formats.data(), 0)
+                       : PQsendQueryPrepared(handle_, prepared.c_str(), count, values.data(),
+                                             lengths.data(), formats.data(), 0);
+  return LastResult(sent != 0, sql, 0);
+}
+
+Result<std::string> PostgresConnection::PreparedName(const std::string& sql,
+                                                     const std::vector<Oid>& types) {
+  constexpr size_t kMost = 64;  // a text with a list of values may never come again
+  if (!prepares_ || !sql.starts_with("SELECT")) {
+    return std::string();
+  }
+  const auto seen = selects_.find(sql);
+  if (seen == selects_.end()) {
+    if (selects_.size() < kMost) {
+      selects_.emplace(sql, "");
+    }
+    return std::string();
+  }
+  if (seen->second.empty()) {
+    std::string name = fmt::format("select_{}", ++prepared_);
+    RETURN_IF_ERROR(LastResult(PQsendPrepare(handle_, name.c_str(), sql.c_str(),
+                                             static_cast<int>(types.size()), types.data()) != 0,
+                               sql, 0)
+                        .status());
+    seen->second = std::move(name);
+  }
+  return seen->second;
 }
 
 Status PostgresConnection::Run(const std::string& sql) {

@@ -111,6 +111,8 @@ class PostgresConnection final : public SqlSession {
   Result<PostgresResult> DescribeColumns(std::string_view sql);
   // Several statements of our own, separated by semicolons.
   Status Run(const std::string& sql);
+  // A connection of the catalog prepares a SELECT at its second use, so that the server plans it
+  // once.
   Result<SqlRows> Query(std::string_view sql, const std::vector<SqlParameter>& parameters) override;
 
   // The server's error for a statement, or for the connection if it is gone.
@@ -131,6 +133,8 @@ class PostgresConnection final : public SqlSession {
   Status Finish(const std::stop_token& stop);
   Status TakeHandedOver(const std::stop_token& stop);
   void GiveUp() const;
+  // The name under which the statement is prepared; "": it is not.
+  Result<std::string> PreparedName(const std::string& sql, const std::vector<Oid>& types);
   // Reads the results of the request; returns the last one, or the error.
   Result<PostgresResult> LastResult(bool sent, std::string_view sql, size_t user_text);
 
@@ -144,9 +148,12 @@ class PostgresConnection final : public SqlSession {
   bool nested_ = false;    // inside a savepoint of a borrowed session's transaction
   std::string take_back_;  // undoes its SET LOCALs
   bool failed_on_wire_ = false;
-  bool served_ = false;     // a user's text has run since the last reset
-  bool resetting_ = false;  // DISCARD ALL was sent and is not answered yet
-  bool own_text_ = false;   // our own text is running: its notices are not for the user
+  bool prepares_ = false;                       // of the catalog
+  std::map<std::string, std::string> selects_;  // that ran here, if it prepares: their names
+  int prepared_ = 0;                            // how many of them have one
+  bool served_ = false;                         // a user's text has run since the last reset
+  bool resetting_ = false;                      // DISCARD ALL was sent and is not answered yet
+  bool own_text_ = false;  // our own text is running: its notices are not for the user
   std::stop_token stop_;
   NoticeLog* notices_ = nullptr;
 };

@@ -1,6 +1,7 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,10 +15,10 @@ Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
   ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
   const int count = PQnfields(described.get());
   std::vector<ColumnKey> keys(static_cast<size_t>(count), ColumnKey::kNone);
-  std::string tables;
+  std::set<Oid> tables;
   for (int i = 0; i < count; ++i) {
     if (PQftable(described.get(), i) != InvalidOid) {
-      tables += fmt::format("{}{}", tables.empty() ? "" : ",", PQftable(described.get(), i));
+      tables.insert(PQftable(described.get(), i));
     }
   }
   if (tables.empty()) {
@@ -31,7 +32,7 @@ Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
                      " indisunique AND indisvalid AND indnkeyatts OPERATOR(pg_catalog.=) 1 AND "
                      "indpred IS NULL AND"
                      " indexprs IS NULL",
-                     {"{" + tables + "}"}));
+                     {fmt::format("{{{}}}", fmt::join(tables, ","))}));
   std::map<std::pair<std::string, std::string>, bool> primary;
   for (int row = 0; row < PQntuples(unique.get()); ++row) {
     bool& of_column = primary[{std::string(PostgresText(unique.get(), row, 0)),

@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,14 @@
 
 // PostgreSQL's types, and how their cells are decoded.
 namespace sluice::catalog {
+
+// A type of the server's own.
+struct BuiltInType {
+  std::string_view name;  // as format_type has it
+  std::string_view send;  // the function that makes its binary form, with its schema
+};
+// nullopt: it is not known without asking the server, or it has a modifier.
+std::optional<BuiltInType> FindBuiltInType(Oid oid, int modifier);
 
 DataType TypeOfOid(Oid oid);
 bool IsDate(Oid oid);

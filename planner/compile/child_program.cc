@@ -93,14 +93,14 @@ void Limit(int resource, rlim_t value) {
 }
 
 // No network, nothing to write, and no other process: not even /proc shows one, whose environment
-// may hold a password. What it leaves running, in whichever session, ends with it. Where some of
-// it is not allowed, the program keeps what this user may do.
-void GiveUpTheWorld() {
+// may hold a password. What it leaves running, in whichever session, ends with it. False: some of
+// it is not allowed, and the program keeps what this user may do.
+bool GiveUpTheWorld() {
   constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS;
   const bool alone = unshare(kWorld | CLONE_NEWPID) == 0 ||
                      unshare(CLONE_NEWUSER | kWorld | CLONE_NEWPID) == 0;
   if (!alone && unshare(kWorld) != 0 && unshare(CLONE_NEWUSER | kWorld) != 0) {
-    return;
+    return false;
   }
   mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
   if (alone) {
@@ -113,8 +113,7 @@ void GiveUpTheWorld() {
   }
   mount_attr read_only{};
   read_only.attr_set = MOUNT_ATTR_RDONLY;
-  [[maybe_unused]] const int ignored =
-      mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof(read_only));
+  return mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof(read_only)) == 0 && alone;
 }
 
 // The child after fork: only async-signal-safe calls. Does not return.
@@ -138,7 +137,9 @@ void GiveUpTheWorld() {
   Limit(RLIMIT_CPU, static_cast<rlim_t>(std::ceil(limits.seconds)));
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, 0);
-  GiveUpTheWorld();
+  if (!GiveUpTheWorld() && limits.contained) {
+    _exit(kCannotStart);
+  }
   char* const environment[] = {nullptr};
   execve(arguments[0], arguments, environment);
   _exit(kCannotStart);
@@ -288,6 +289,13 @@ Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
     }
   }
   return end;
+}
+
+bool CanContainPrograms() {
+  ProgramLimits limits;
+  limits.contained = true;
+  const Result<ProgramEnd> end = RunChildProgram({"/bin/true"}, "", limits, {});
+  return end.ok() && end->how == ProgramEnd::How::kExited && end->code == 0;
 }
 
 }  // namespace sluice::planner

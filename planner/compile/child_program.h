@@ -13,6 +13,7 @@ struct ProgramLimits {
   double seconds = 60;                            // of the clock, and of processor time
   int64_t memory_bytes = int64_t{4} << 30;        // of address space
   int64_t output_bytes = int64_t{64} << 20;       // what it prints and answers, together
+  bool contained = false;  // not started where the kernel allows it no namespaces of its own
 };
 
 struct ProgramEnd {
@@ -31,5 +32,8 @@ struct ProgramEnd {
 Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
                                    const std::string& input, const ProgramLimits& limits,
                                    const std::stop_token& stop);
+
+// Whether the kernel allows programs the namespaces that contain them, for this process's user.
+bool CanContainPrograms();
 
 }  // namespace sluice::planner

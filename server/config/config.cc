@@ -49,6 +49,7 @@ constexpr Key kKeys[] = {
     {"pods_namespace", &Config::pods_namespace},
     {"pods_template", &Config::pods_template},
     {"pods_priority_class", &Config::pods_priority_class},
+    {"pods_allow", &Config::pods_allow},
     {"checkpoint_root", &Config::checkpoint_root},
     {"export_root", &Config::export_root},
     {"python", &Config::python},

@@ -64,6 +64,9 @@ struct Config {
   std::string pods_template;
   // PriorityClass of those pods, unless engine.priority names another one; "": the template's.
   std::string pods_priority_class;
+  // What a gateway's statements may put into those pods (planner::PodsAllowed); "": nothing. A
+  // shell's may put anything into them, with the rights of its user.
+  std::string pods_allow;
   // Folder for the checkpoints of all trainings (engine.checkpoint_dir). "": a gateway keeps none,
   // and a shell keeps them wherever its user says.
   std::string checkpoint_root;

@@ -21,6 +21,7 @@
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
+#include "planner/compile/child_program.h"
 #include "server/config/open_cluster.h"
 #include "server/gateway/gateway_services_internal.h"
 #include "server/gateway/wire_statements.h"
@@ -202,9 +203,29 @@ class GrpcGateway final : public Gateway {
   std::unique_ptr<elastic::MetricsPage> metrics_;  // last: it reads the scripts
 };
 
+// Clients' Python has the rights of this process's user, as far as it is not contained.
+Status CheckMayRunPython(const Config& config) {
+  if (config.python_models == 0) {
+    return OkStatus();
+  }
+  if (geteuid() == 0) {
+    return FailedPrecondition("--python-models: as root, clients' Python could read every file")
+        .Hint("run the gateway as a user of its own, which owns nothing else");
+  }
+  if (!planner::CanContainPrograms()) {
+    return FailedPrecondition(
+               "--python-models: the kernel allows this user no namespaces, so clients' Python "
+               "would not be contained")
+        .Hint("allow them (sysctl user.max_user_namespaces, a container's seccomp profile), or "
+              "compile the models with `sluice sql`");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
+  RETURN_IF_ERROR(CheckMayRunPython(config));
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
   ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources,
                    SourcePool::Open(config.source, auth,
@@ -212,8 +233,14 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
                                                                   const std::string& password) {
                                       return pgwire::IsPassword(path, role, password);
                                     }));
-  ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
-                   OpenCluster(config, true, BeginTrainingJob));
+  ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
+                   planner::PodsAllowed::Read(config.pods_allow));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<executor::Cluster> cluster,
+      OpenCluster(config, true,
+                  [allowed](executor::Cluster& on, const executor::TrainingJobRequest& request) {
+                    return BeginTrainingJob(on, request, allowed);
+                  }));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);

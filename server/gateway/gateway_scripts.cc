@@ -73,6 +73,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
       export_root_(config.export_root),
+      pods_allowed_(planner::PodsAllowed::Read(config.pods_allow).value()),  // checked by Start
       python_(config.python_models != 0 ? config.python : ""),
       room_(executor::RoomNameOf(config.source)),
       cluster_(std::move(cluster)),
@@ -182,6 +183,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   }
   session.KeepCheckpointsIn(std::move(checkpoints));
   session.KeepModelFilesIn(std::move(exports));
+  session.AllowInPods(pods_allowed_);
   if (!python_.empty()) {
     session.CompilePythonWith(python_);
   }

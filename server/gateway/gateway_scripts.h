@@ -141,6 +141,7 @@ class GatewayScripts {
   const bool encrypted_;
   const std::string checkpoint_root_;
   const std::string export_root_;
+  const planner::PodsAllowed pods_allowed_;
   const std::string python_;  // the program; "": models in Python are not compiled
   const std::string room_;    // "": none
   const std::shared_ptr<executor::ScorerCache> scorers_ = executor::MakeScorerCache();

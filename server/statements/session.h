@@ -48,6 +48,11 @@ class Session {
   // this call they may be anywhere.
   void KeepCheckpointsIn(std::string root) { planner_options_.checkpoint_root = std::move(root); }
 
+  // What the session's statements may put into the pods of their jobs. Without this call anything.
+  void AllowInPods(planner::PodsAllowed allowed) {
+    planner_options_.pods_allowed = std::move(allowed);
+  }
+
   // EXPORT and IMPORT name files in this folder; "": none. Without this call they may be anywhere.
   void KeepModelFilesIn(std::string root) { export_root_ = std::move(root); }
   const std::optional<std::string>& export_root() const { return export_root_; }

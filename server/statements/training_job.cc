@@ -134,7 +134,8 @@ Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
 }  // namespace
 
 Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
-                                 const executor::TrainingJobRequest& request) {
+                                 const executor::TrainingJobRequest& request,
+                                 std::optional<planner::PodsAllowed> allowed) {
   RETURN_IF_ERROR(CheckObeyed(request.spec));
   ASSIGN_OR_RETURN(std::vector<parser::Statement> statements,
                    parser::Parse(request.spec.statement));
@@ -147,6 +148,9 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   ASSIGN_OR_RETURN(const catalog::Database database, catalog::OpenDatabase(request.source_url));
   Session session(*database.source, *database.catalog, database.catalog->principal().role,
                   &cluster);
+  if (allowed) {
+    session.AllowInPods(*std::move(allowed));
+  }
   DiscardingSink sink;
   ASSIGN_OR_RETURN(const auto scope,
                    StatementScope::Begin(request.spec.statement, statement.span, session, sink));

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/status.h"
+#include "planner/pods_allowed.h"
 
 namespace sluice::executor {
 class Cluster;
@@ -14,7 +16,9 @@ namespace sluice::server {
 // Begins the job of a TrainingJob with the login of its source: plans its statement, adding what
 // the rest of the spec says unless the statement says it itself. Returns the number of the job,
 // which runs on the cluster's pods. Errors have their places in the statement.
+// `allowed`: see planner::Options.
 Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
-                                 const executor::TrainingJobRequest& request);
+                                 const executor::TrainingJobRequest& request,
+                                 std::optional<planner::PodsAllowed> allowed);
 
 }  // namespace sluice::server

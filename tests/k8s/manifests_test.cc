@@ -52,6 +52,17 @@ TEST(Manifests, AreAsTheyWereReviewed) {
   }
 }
 
+TEST(Manifests, WhatStatementsMayPutIntoPodsIsAnArgumentOfTheGateway) {
+  const std::vector<Manifest> manifests = BuildManifests({"a", "b", "claim=c:/it's"}).value();
+  int gateways = 0;
+  for (const Manifest& each : manifests) {
+    const bool has = each.yaml.find("        - '--pods-allow=claim=c:/it''s'\n") != std::string::npos;
+    EXPECT_EQ(has, each.file == "gateway.yaml") << each.yaml;
+    gateways += has ? 1 : 0;
+  }
+  EXPECT_EQ(gateways, 1);
+}
+
 TEST(Manifests, NamesThatAreNoneAreRefusedAtOnce) {
   const Status status = BuildManifests({"My Team", "a\nb: c"}).status();
   ASSERT_EQ(status.diagnostics().size(), 2U);

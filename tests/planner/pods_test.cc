@@ -28,6 +28,8 @@ class PodAttributesTest : public ::testing::Test {
               with + " LABEL income INTO m";
     Options options;
     options.pods = on_pods;
+    options.pods_allowed = allowed_;
+    options.checkpoint_root = checkpoint_root_;
     return PlanOf(script_, source_, options);
   }
   plan::Pods Pods(const std::string& with) {
@@ -58,6 +60,8 @@ class PodAttributesTest : public ::testing::Test {
     return text;
   }
 
+  std::optional<PodsAllowed> allowed_;
+  std::optional<std::string> checkpoint_root_;
   FakeSource source_;
   std::string script_;
 };
@@ -103,6 +107,50 @@ TEST_F(PodAttributesTest, AWorkersRequestIsWhatTheSchedulerOfJobsReckonsWith) {
                           "thing, given twice @2"));
 }
 
+// What only the operator's list keeps one role from: another team's claim, other checkpoints.
+TEST_F(PodAttributesTest, AGatewayMountsWhatItsOperatorLists) {
+  allowed_ = PodsAllowed();
+  EXPECT_THAT(
+      Errors("engine.template='spot', engine.volume='claim_name=c,mount_path=/c'"),
+      ElementsAre(HasSubstr("the PodTemplate 'spot' is not one that statements may use here "
+                            "@spot [none is: the operator lists them"),
+                  HasSubstr("'c' is not a claim that statements may mount here "
+                            "@claim_name=c,mount_path=/c [none is: the operator")));
+  allowed_ = PodsAllowed::Read("template=spot, claim=c:/c, claim=d:/d:teams/a").value();
+  EXPECT_THAT(Errors("engine.template='spot', engine.volume='claim_name=c,mount_path=/c,sub_path=s;"
+                     "claim_name=d,mount_path=/d,sub_path=teams/a/b'"),
+              IsEmpty());
+  const std::pair<const char*, const char*> cases[] = {
+      {"engine.template='on_demand'",
+       "'on_demand' is not one that statements may use here "
+       "@on_demand [one of: spot"},
+      {"engine.volume='claim_name=e,mount_path=/e'", "[one of: c, d"},
+      {"engine.volume='claim_name=c,mount_path=/c/bob'", "'c' is mounted at /c, not at /c/bob"},
+      {"engine.volume='claim_name=d,mount_path=/d'",
+       "statements may mount teams/a, or a folder in "
+       "it"},
+      {"engine.volume='claim_name=d,mount_path=/d,sub_path=teams/ab'", "may mount teams/a"},
+  };
+  for (const auto& [with, error] : cases) {
+    EXPECT_THAT(Errors(with), ElementsAre(HasSubstr(error))) << with;
+  }
+  checkpoint_root_ = "/c/checkpoints";
+  EXPECT_THAT(Errors("engine.volume='claim_name=c,mount_path=/c'"), IsEmpty());
+  EXPECT_THAT(Errors("engine.volume='claim_name=c,mount_path=/c,sub_path=checkpoints'"),
+              ElementsAre(HasSubstr("'c' holds checkpoints, which have one root")));
+}
+
+TEST(PodsAllowedTest, AWrongListIsNamed) {
+  for (const char* const wrong :
+       {"claim=c", "claim=c:c", "claim=c:/c:../d", "claim=c:/etc", "claim=:/c", "template=", "c",
+        "claim=c:/c:d:e", "host_path=/c", "claim=c:/c:"}) {
+    const Result<PodsAllowed> read = PodsAllowed::Read(wrong);
+    ASSERT_FALSE(read.ok()) << wrong;
+    EXPECT_THAT(read.status().ToString(), HasSubstr(std::string("'") + wrong + "'"));
+  }
+  EXPECT_TRUE(PodsAllowed::Read("").value().claims.empty());
+}
+
 TEST_F(PodAttributesTest, AMistakeIsToldAtItsPlace) {
   const struct {
     const char* with;
@@ -135,6 +183,15 @@ TEST_F(PodAttributesTest, AMistakeIsToldAtItsPlace) {
       {"engine.volume='claim_name=c,mount_path=/c;host_path=/etc,mount_path=/e'",
        "engine.volume: a statement cannot have a folder of a node @host_path=/etc [a claim_name"},
       {"engine.image_pull_policy='sometimes'", "must be one of Always, IfNotPresent, Never"},
+      {"engine.volume='claim_name=c,mount_path=/c/../etc'",
+       "engine.volume: a volume cannot be at '/c/../etc' @/c/../etc"},
+      {"engine.volume='claim_name=c,mount_path=/var/run/secrets/kubernetes.io/serviceaccount'",
+       "engine.volume: a volume cannot be at '/var/run/secrets"},
+      {"engine.volume='claim_name=c,mount_path=/'", "engine.volume: a volume cannot be at '/' @/"},
+      {"engine.volume='claim_name=c,mount_path=/c,sub_path=../d'",
+       "engine.volume: '../d' is no path in a volume @../d"},
+      {"engine.volume='claim_name=c,mount_path=/c,sub_path=/d'",
+       "engine.volume: '/d' is no path in a volume @/d"},
       {"engine.template=7", "attribute engine.template must be"},
   };
   for (const auto& each : cases) {

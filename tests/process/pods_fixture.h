@@ -70,7 +70,9 @@ class Pods : public ClusterJobs {
     options.image = "sluice";
     options.on_this_machine = true;
     options.catalog_url = Url();
-    options.begin = server::BeginTrainingJob;
+    options.begin = [](executor::Cluster& cluster, const TrainingJobRequest& request) {
+      return server::BeginTrainingJob(cluster, request, std::nullopt);
+    };
     options.priority_class = priority_class_;
     auto cluster =
         PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,

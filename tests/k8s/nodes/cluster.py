@@ -110,7 +110,8 @@ class Cluster:
     def apply_base(self, namespace):
         base = f"{self.folder}/{namespace}"
         run("rm", "-rf", base)
-        run(BINARY, "k8s", "manifests", "--namespace", namespace, "--image", self.image, "--into", base)
+        run(BINARY, "k8s", "manifests", "--namespace", namespace, "--image", self.image,
+            "--pods-allow", "template=elsewhere,template=absent,claim=checkpoints:/checkpoints", "--into", base)
         self.kubectl("apply", "-k", base)
         self.kubectl("-n", namespace, "scale", "deployment/sluice-controller", "--replicas=0")
 

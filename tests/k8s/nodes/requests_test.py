@@ -58,8 +58,14 @@ class Requests(JobsOnNodes):
         self.expect_exact(job)
 
     def test_a_template_that_nobody_has_made_is_refused(self):
-        said = self.cluster.sql(statement("untemplated", 1, SERVERS + ", engine.template='spot'"))
-        self.assertIn("there is no PodTemplate 'spot'", said)
+        said = self.cluster.sql(statement("untemplated", 1, SERVERS + ", engine.template='absent'"))
+        self.assertIn("there is no PodTemplate 'absent'", said)
+
+    def test_what_the_operator_has_not_listed_is_refused(self):
+        said = self.cluster.sql(statement("unlisted", 1, SERVERS + ", engine.template='spot', "
+                                          "engine.volume='claim_name=others,mount_path=/others'"))
+        self.assertIn("the PodTemplate 'spot' is not one that statements may use here", said)
+        self.assertIn("'others' is not a claim that statements may mount here", said)
 
     def test_a_worker_that_runs_out_of_memory_gets_more(self):
         job = self.begin("hungry", cpu=None, more=f"{TWO}, engine.ps_resource_request='cpu=50m', "

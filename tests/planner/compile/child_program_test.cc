@@ -4,12 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +41,30 @@ TEST(ChildProgram, HasNeitherOurEnvironmentNorOurDescriptorsNorFiles) {
 bool HasOwnNamespace() {
   const auto end = RunChildProgram({"/bin/sh", "-c", "echo $$"}, "", ProgramLimits(), {});
   return end.ok() && end->printed == "1\n";
+}
+
+TEST(ChildProgram, IsNotStartedWhereItHasToBeContainedAndCannotBe) {
+  EXPECT_EQ(CanContainPrograms(), HasOwnNamespace());
+  const pid_t child = fork();
+  if (child == 0) {
+    // As in a container whose filter of system calls refuses unshare.
+    sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{static_cast<unsigned short>(std::size(steps)), steps};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+      _exit(3);
+    }
+    const auto as_it_is = RunChildProgram({"/bin/true"}, "", ProgramLimits(), {});
+    _exit(CanContainPrograms() ? 1 : as_it_is.ok() && as_it_is->code == 0 ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 // A gateway's environment may hold a password of its database.

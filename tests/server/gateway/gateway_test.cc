@@ -199,6 +199,17 @@ TEST_F(GatewayTest, KeepsCheckpointsOnlyWhereItWasTold) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(GatewayTest, RunsNoClientsPythonAsRoot) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "this is not root";
+  }
+  config_.python_models = 1;
+  const auto gateway = Gateway::Start(config_);
+  ASSERT_FALSE(gateway.ok());
+  EXPECT_EQ(gateway.status().message(),
+            "--python-models: as root, clients' Python could read every file");
+}
+
 TEST_F(GatewayTest, ReadsAndWritesModelsOnlyWhereItWasTold) {
   const auto folder = path_.string() + ".exports";
   const auto run = [&](const std::string& sql) {
