@@ -88,10 +88,10 @@ class Network {
   // Mean loss over the batch and its gradient. Dropout depends only on (seed, step).
   virtual LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
                        Gradient* gradient) = 0;
-  // rows x outputs: probabilities for classifiers, numbers in the label's own scale for regressors.
+  // rows x outputs: probabilities for classifiers, numbers in the label's own unit for regressors.
   // The loss of a batch with labels: the one that Step minimises.
   virtual LossSum Predict(const FeatureBatch& batch, const ParameterView& view,
-                          std::vector<float>* predictions) = 0;
+                          std::vector<double>* predictions) = 0;
 };
 // Whether what is minimised is a loss of the user's, part of the graph, instead of a named one.
 bool HasOwnLoss(const ModelSpec& spec);

@@ -72,9 +72,13 @@ LabelUse TrainBinder::UseOfNumber() const {
   }
   const std::optional<std::string> objective = bound_.attributes.Text("objective");
   const std::optional<std::string> metrics = bound_.attributes.Text("eval_metric");
-  const bool scaled = (!objective || models::LearnsSquares(*objective)) &&
-                      (!metrics || models::ScaleWithLabel(*metrics));
-  return scaled ? LabelUse::kTreeNumber : LabelUse::kNumber;
+  if ((!objective || models::LearnsSquares(*objective)) &&
+      (!metrics || models::ScaleWithLabel(*metrics))) {
+    return LabelUse::kTreeNumber;
+  }
+  const bool distances = (!objective || models::LearnsDistances(*objective)) &&
+                         (!metrics || models::MeasureDistances(*metrics));
+  return distances ? LabelUse::kTreeDistance : LabelUse::kNumber;
 }
 
 LabelUse TrainBinder::UseOf(ModelTask task) const {

@@ -90,6 +90,7 @@ enum class LabelUse {
   kClasses,       // a classifier: ids of classes
   kScaledNumber,  // a network's regression: (y - mean) / scale
   kTreeNumber,    // the same for boosted trees that learn squared errors
+  kTreeDistance,  // y - mean: other objectives of boosted trees on distances from the label
   kNumber,        // unchanged: other objectives of boosted trees, ranking
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "planner/derive_internal.h"
@@ -23,6 +24,19 @@ constexpr int64_t kIdentifierRows = 100;
 
 }  // namespace
 
+void MendMoments(double min, double max, double* mean, double* deviation) {
+  const double half = max / 2 - min / 2;
+  if (!(half > 0) || !std::isfinite(half)) {
+    return;
+  }
+  if (!(*deviation > 0) || !std::isfinite(*deviation)) {
+    *deviation = std::max(half, std::numeric_limits<double>::min());
+  }
+  if (!std::isfinite(*mean)) {
+    *mean = min / 2 + max / 2;
+  }
+}
+
 NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) const {
   NumberFacts facts;
   if (column.is_text() && column.unit.empty()) {
@@ -31,6 +45,7 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
     facts = {column.statistics.mean, column.statistics.standard_deviation, column.statistics.min,
              column.statistics.max};
   }
+  MendMoments(facts.min, facts.max, &facts.mean, &facts.deviation);
   const bool finite = std::isfinite(facts.mean) && std::isfinite(facts.deviation) &&
                       std::isfinite(facts.min) && std::isfinite(facts.max);
   if (logarithm || !finite ||
@@ -54,6 +69,7 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
     facts.min = numbers.empty() ? 0 : numbers.front();
     facts.max = numbers.empty() ? 1 : numbers.back();
   }
+  MendMoments(facts.min, facts.max, &facts.mean, &facts.deviation);
   if (!(facts.deviation > 0)) {
     facts.deviation = 1;
   }

@@ -54,6 +54,9 @@ struct NumberFacts {
   double min = 0;
   double max = 1;
 };
+// The deviation of numbers around 1e300 or 1e-300, whose squares no double holds, becomes half of
+// their range, and a mean that is not finite the middle of it.
+void MendMoments(double min, double max, double* mean, double* deviation);
 
 // Why a column that COLUMN does not name is left out, or "". `spare`: it is used after all if no
 // other feature is left.

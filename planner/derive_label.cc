@@ -162,10 +162,10 @@ Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
 }
 
 void SetScale(double mean, double deviation, LabelUse use, models::LabelPlan* plan) {
-  const bool scaled =
-      use != LabelUse::kNumber && std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
+  const bool scaled = use != LabelUse::kNumber && std::isfinite(mean) && std::isfinite(deviation);
   plan->set_mean(scaled ? mean : 0);
-  plan->set_scale(scaled ? deviation : 1);
+  // A sample's deviation may be 0.
+  plan->set_scale(scaled && use != LabelUse::kTreeDistance && deviation > 0 ? deviation : 1);
 }
 
 Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
@@ -173,7 +173,9 @@ Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
   const TextShape shape = InspectText(input.sample);
   if (shape.format.kind == models::ColumnFormatKind::kNumber) {
     plan->set_kind(models::LabelPlan::NUMBER);
-    SetScale(shape.mean, shape.deviation, input.use, plan);
+    NumberMoments moments{shape.mean, shape.deviation};
+    MendMoments(shape.min, shape.max, &moments.mean, &moments.deviation);
+    SetScale(moments.mean, moments.deviation, input.use, plan);
     return OkStatus();
   }
   if (shape.format.kind == models::ColumnFormatKind::kDenseCsv) {
@@ -300,7 +302,11 @@ Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {
                                                             : statistics.common_values[0].first);
   }
   plan->set_kind(models::LabelPlan::NUMBER);
-  SetScale(statistics.mean, statistics.standard_deviation, input.use, plan);
+  NumberMoments moments{statistics.mean, statistics.standard_deviation};
+  if (statistics.has_range) {
+    MendMoments(statistics.min, statistics.max, &moments.mean, &moments.deviation);
+  }
+  SetScale(moments.mean, moments.deviation, input.use, plan);
   plan->set_never_negative(input.use == LabelUse::kScaledNumber && statistics.has_range &&
                            statistics.min >= 0);
   return OkStatus();

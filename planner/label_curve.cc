@@ -37,13 +37,15 @@ Moments MomentsOf(const std::vector<double>& numbers) {
   return moments;
 }
 
-// `scaled`: standardised; otherwise the value on the curve itself is learnt.
-void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sample, bool scaled,
+// What is learnt is centred and scaled on the curve if it was before.
+void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sample,
                 models::LabelPlan* label) {
+  const bool centred = label->mean() != 0 || label->scale() != 1;
+  const bool scaled = label->scale() != 1;
   label->set_curve(curve);
   label->set_mean(0);
   label->set_scale(1);
-  if (!scaled || sample.empty()) {
+  if (!centred || sample.empty()) {
     return;
   }
   const models::LabelCurve bend =
@@ -53,11 +55,7 @@ void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sampl
                  [bend](double number) { return models::Bend(bend, number); });
   const Moments moments = MomentsOf(bent);
   label->set_mean(moments.mean);
-  label->set_scale(moments.deviation > 0 ? moments.deviation : 1);
-}
-
-bool IsScaled(const models::LabelPlan& label) {
-  return label.mean() != 0 || label.scale() != 1;
+  label->set_scale(scaled && moments.deviation > 0 ? moments.deviation : 1);
 }
 
 }  // namespace
@@ -96,9 +94,9 @@ Status BindLabelCurve(const AttributeSet& attributes, const std::vector<double>&
         .Hint("leave it out");
   }
   if (*asked == "root") {
-    PutOnCurve(models::LabelPlan::ROOT, sample, IsScaled(*label), label);
+    PutOnCurve(models::LabelPlan::ROOT, sample, label);
   } else if (*asked == "log") {
-    PutOnCurve(models::LabelPlan::LOGARITHM, sample, IsScaled(*label), label);
+    PutOnCurve(models::LabelPlan::LOGARITHM, sample, label);
   }
   return OkStatus();
 }
@@ -117,8 +115,8 @@ std::vector<models::LabelPlan> OtherScales(const std::vector<double>& sample,
     return {};
   }
   std::vector<models::LabelPlan> scales(2, label);
-  PutOnCurve(models::LabelPlan::ROOT, sample, IsScaled(label), &scales[0]);
-  PutOnCurve(models::LabelPlan::LOGARITHM, sample, IsScaled(label), &scales[1]);
+  PutOnCurve(models::LabelPlan::ROOT, sample, &scales[0]);
+  PutOnCurve(models::LabelPlan::LOGARITHM, sample, &scales[1]);
   return scales;
 }
 

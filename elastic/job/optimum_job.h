@@ -15,8 +15,9 @@ Result<TrainOutcome> TrainToOptimum(const TrainingJob& job);
 // metrics: the caller can do so from these scores.
 struct HeldOutScores {
   size_t outputs = 0;
-  std::vector<float> scores;  // rows x outputs
-  std::vector<float> labels, weights;
+  std::vector<double> scores;  // rows x outputs
+  std::vector<double> labels;  // models::FeatureBatch::OwnLabels
+  std::vector<float> weights;
 };
 Result<TrainOutcome> TrainToOptimumByFolds(const TrainingJob& job, HeldOutScores* held_out);
 

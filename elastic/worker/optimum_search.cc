@@ -10,7 +10,6 @@
 #include "elastic/worker/pass_sums.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/split.h"
-#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
@@ -85,23 +84,22 @@ Status OptimumSearch::Judge(models::Network& network, ShardLoader& loader, Outco
   const auto judge = [&](int, const ShardRows& shard) {
     outcome->validation_rows += static_cast<int64_t>(shard.validation.rows);
     return Predict(network, outcome->found.weights, shard.validation,
-                   [&](const std::vector<float>& found, const models::FeatureBatch& rows) {
-                     outcome->metrics->Add(found, rows.labels, rows.weights);
+                   [&](const std::vector<double>& found, const models::FeatureBatch& rows) {
+                     outcome->metrics->Add(found, rows.OwnLabels(), rows.weights);
                    });
   };
   return apart ? ForEach(*other, *job_.validation, judge) : ForEach(loader, job_.dataset, judge);
 }
 
-// Visits the rows in blocks, with their labels as in the table.
-Status OptimumSearch::Predict(
-    models::Network& network, const models::NetworkWeights& weights,
-    const models::FeatureBatch& rows,
-    const std::function<void(const std::vector<float>&, const models::FeatureBatch&)>& take) const {
-  const models::LabelPlan& label = job_.plan.model().features().label();
+// Visits the rows in blocks.
+Status OptimumSearch::Predict(models::Network& network, const models::NetworkWeights& weights,
+                              const models::FeatureBatch& rows,
+                              const std::function<void(const std::vector<double>&,
+                                                       const models::FeatureBatch&)>& take) const {
   FixedParameters parameters(network,
                              [&weights] { return Result<models::NetworkWeights>(weights); });
   models::ParameterView view;
-  std::vector<float> found;
+  std::vector<double> found;
   std::vector<uint32_t> places;
   models::FeatureBatch batch;
   for (size_t begin = 0; begin < rows.rows; begin += places.size()) {
@@ -111,7 +109,6 @@ Status OptimumSearch::Predict(
     network.CollectIds(batch, &view);
     RETURN_IF_ERROR(parameters.Pull({}, Purpose::kEvaluation, &view));
     network.Predict(batch, view, &found);
-    models::RestoreLabelScale(label, &batch.labels);
     take(found, batch);
   }
   return Status();
@@ -154,8 +151,7 @@ Result<OptimumSearch::Outcome> OptimumSearch::Run() {
   ASSIGN_OR_RETURN(const auto loader, Open(job_.dataset, *network, options));
   Outcome outcome;
   ASSIGN_OR_RETURN(outcome.found, Search(*loader));
-  outcome.metrics =
-      std::make_unique<models::Metrics>(job_.plan.model(), network->outputs());
+  outcome.metrics = std::make_unique<models::Metrics>(job_.plan.model(), network->outputs());
   RETURN_IF_ERROR(Judge(*network, *loader, &outcome));
   outcome.rows_read = loader->rows_read();
   return outcome;
@@ -224,16 +220,17 @@ Result<OptimumSearch::Outcome> OptimumSearch::RunByFolds(uint32_t folds, HeldOut
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(job_.plan.model()));
   ShardLoader::Options options = LoaderOptionsOf(job_);
   options.keep_rows = true;
+  options.judge_training = true;
   ASSIGN_OR_RETURN(const auto loader, Open(job_.dataset, *network, options));
   ASSIGN_OR_RETURN(const std::vector<Fold> cut, CutIntoFolds(folds, *loader));
   held_out->outputs = network->outputs();
   const models::LabelPlan& label = job_.plan.model().features().label();
-  const auto append = [](const std::vector<float>& from, std::vector<float>* to) {
+  const auto append = [](const auto& from, auto* to) {
     to->insert(to->end(), from.begin(), from.end());
   };
-  const auto take = [&](const std::vector<float>& scores, const models::FeatureBatch& batch) {
+  const auto take = [&](const std::vector<double>& scores, const models::FeatureBatch& batch) {
     append(scores, &held_out->scores);
-    append(batch.labels, &held_out->labels);
+    append(batch.OwnLabels(), &held_out->labels);
     append(WithoutClassWeights(label, batch), &held_out->weights);
   };
   for (size_t fold = 0; fold < cut.size(); ++fold) {

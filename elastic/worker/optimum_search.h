@@ -47,8 +47,9 @@ class OptimumSearch {
   // of that many folds (a random plan::Split). The rows are read once for all searches. Call once.
   struct HeldOut {
     size_t outputs = 0;
-    std::vector<float> scores;  // rows x outputs
-    std::vector<float> labels, weights;
+    std::vector<double> scores;  // rows x outputs
+    std::vector<double> labels;  // FeatureBatch::OwnLabels
+    std::vector<float> weights;
   };
   Result<Outcome> RunByFolds(uint32_t folds, HeldOut* held_out);
 
@@ -63,7 +64,7 @@ class OptimumSearch {
   Status Judge(models::Network& network, ShardLoader& loader, Outcome* outcome) const;
   Status Predict(models::Network& network, const models::NetworkWeights& weights,
                  const models::FeatureBatch& rows,
-                 const std::function<void(const std::vector<float>&, const models::FeatureBatch&)>&
+                 const std::function<void(const std::vector<double>&, const models::FeatureBatch&)>&
                      take) const;
   Result<models::LinearOptimum::Found> Search(ShardLoader& loader) const;
   Result<models::LinearOptimum::Found> SearchWithout(size_t fold,

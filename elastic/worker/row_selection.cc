@@ -24,6 +24,11 @@ void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows
     std::copy_n(from.labels.data() + rows[i] * label_width, label_width,
                 out->labels.data() + i * label_width);
   }
+  out->label_numbers.resize(from.label_numbers.empty() ? 0 : rows.size() * label_width);
+  for (size_t i = 0; i < rows.size() && !from.label_numbers.empty(); ++i) {
+    std::copy_n(from.label_numbers.data() + rows[i] * label_width, label_width,
+                out->label_numbers.data() + i * label_width);
+  }
   out->weights.resize(from.weights.empty() ? 0 : rows.size());
   for (size_t i = 0; i < out->weights.size(); ++i) {
     out->weights[i] = from.weights[rows[i]];

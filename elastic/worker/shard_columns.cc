@@ -13,6 +13,7 @@ template <typename Batch, typename Visitor>
 void ForEachColumn(Batch& rows, const Visitor& visit) {
   visit(rows.dense);
   visit(rows.labels);
+  visit(rows.label_numbers);
   visit(rows.weights);
   visit(rows.groups);
   visit(rows.offsets);
@@ -53,7 +54,7 @@ Result<uint64_t> WriteColumns(
 
 Status ReadColumns(uint64_t bytes, const std::function<Status(std::span<char>)>& read,
                    models::FeatureBatch* rows) {
-  constexpr size_t kColumns = 5, kColumnsOfSlot = 3;
+  constexpr size_t kColumns = 6, kColumnsOfSlot = 3;
   Head head{};
   uint64_t left = bytes;
   const auto take = [&left](uint64_t count, size_t size) {

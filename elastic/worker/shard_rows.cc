@@ -157,6 +157,9 @@ Result<bool> ShardLoader::ReadPiece(size_t rows) {
       rows_->validation.Append(reader_->features());
     } else {
       reader_->AppendTraining(&rows_->train);
+      if (!options_.judge_training) {
+        rows_->train.label_numbers.clear();
+      }
       reader_->AppendValidation(&rows_->validation);
     }
     rows_->rows_read += static_cast<int64_t>(reader_->rows());

@@ -30,8 +30,10 @@ class ShardLoader {
  public:
   struct Options {
     bool all_validation = false;  // a dataset of validation rows only
-    bool keep_rows = false;       // later epochs will read the same shards
-    bool checksum = false;        // other processes may read the same shards
+    // The training rows are judged, too: they have FeatureBatch::label_numbers.
+    bool judge_training = false;
+    bool keep_rows = false;  // later epochs will read the same shards
+    bool checksum = false;   // other processes may read the same shards
     // The most bytes of rows that may be kept: this process has no more memory.
     int64_t most_kept = std::numeric_limits<int64_t>::max();
     // Where rows are kept that memory has no room for; none: they are read again.

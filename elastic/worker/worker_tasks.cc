@@ -8,7 +8,6 @@
 #include "elastic/worker/loader_options.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/worker_tasks_internal.h"
-#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
@@ -320,9 +319,8 @@ Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskRepo
 
 Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
                                  std::vector<int64_t>* first) {
-  const models::LabelPlan& label = job_.plan.model().features().label();
   std::vector<uint32_t> places;
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   for (size_t begin = 0; begin < rows.rows; begin += kEvaluationRows) {
     RETURN_IF_ERROR(Stopped());
     places.clear();
@@ -340,8 +338,7 @@ Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metri
       return Status();
     }
     const models::LossSum loss = network_->Predict(batch_, view_, &predictions);
-    models::RestoreLabelScale(label, &batch_.labels);
-    metrics->Add(predictions, batch_.labels, batch_.weights);
+    metrics->Add(predictions, batch_.OwnLabels(), batch_.weights);
     if (models::HasOwnLoss(job_.plan.model())) {
       metrics->AddOwnLoss(loss.loss, loss.weight);
     }

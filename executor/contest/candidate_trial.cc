@@ -13,7 +13,6 @@
 #include "executor/in_process/fixed_schedule.h"
 #include "executor/in_process/label_correction.h"
 #include "executor/scoring/scorer.h"
-#include "models/features/label_scale.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -46,7 +45,7 @@ Status Judge(const plan::TrainPlan& plan, const std::string& weights, const Tria
   uint32_t judged = 0;
   const PhaseScope evaluating(&clock, Phase::kEvaluation);
   models::FeatureBatch batch;
-  std::vector<float> scores;
+  std::vector<double> scores;
   for (int shard = 0; shard < dataset.shards_size(); ++shard) {
     RETURN_IF_ERROR(reader->Open(elastic::ShardId(shard)));
     for (;;) {
@@ -64,12 +63,11 @@ Status Judge(const plan::TrainPlan& plan, const std::string& weights, const Tria
         continue;
       }
       RETURN_IF_ERROR(scorer->Score(batch, &scores));
-      models::RestoreLabelScale(spec.features().label(), &batch.labels);
-      const auto append = [](const std::vector<float>& from, std::vector<float>* to) {
+      const auto append = [](const auto& from, auto* to) {
         to->insert(to->end(), from.begin(), from.end());
       };
       append(scores, &judgement->predictions);
-      append(batch.labels, &judgement->labels);
+      append(batch.OwnLabels(), &judgement->labels);
       append(batch.weights, &judgement->weights);
       for (size_t row = 0; row < batch.rows; ++row) {
         judgement->runs.push_back(first_run + judged++ / together);
@@ -145,8 +143,8 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
   if (WantsCorrection(plan)) {
     Judgement& judged = trial->judgement;
     trial->correction = FindCorrection(judged.predictions, judged.labels, judged.weights);
-    for (float& prediction : judged.predictions) {
-      prediction *= static_cast<float>(trial->correction);
+    for (double& prediction : judged.predictions) {
+      prediction *= trial->correction;
     }
   }
   trial->value = MetricsOf(plan.model(), trial->judgement).Value(contest.metric());

@@ -29,9 +29,9 @@ catalog::DatasetSpec FirstRows(const catalog::DatasetSpec& dataset, int64_t rows
 
 // The true labels of the validation rows and a model's scores for them, in the same order.
 struct Judgement {
-  std::vector<float> labels;
+  std::vector<double> labels;
   std::vector<float> weights;
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   size_t outputs = 1;
   std::vector<uint32_t> runs;  // models::BlendRows
 };

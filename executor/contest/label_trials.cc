@@ -59,8 +59,7 @@ bool IsBetter(const Judgement& other, const Judgement& own) {
     return false;
   }
   const auto squared = [](const Judgement& judgement, size_t row) {
-    const double off = static_cast<double>(judgement.predictions[row]) -
-                       static_cast<double>(judgement.labels[row]);
+    const double off = judgement.predictions[row] - judgement.labels[row];
     return off * off;
   };
   double sum = 0, squares = 0;

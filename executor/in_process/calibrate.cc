@@ -8,7 +8,6 @@
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/scoring/scorer.h"
-#include "models/features/label_scale.h"
 #include "models/metrics/calibration.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
@@ -16,18 +15,18 @@
 namespace sluice::executor {
 namespace {
 
-constexpr size_t kMaxScores = size_t{1} << 24;  // 64 MB
+constexpr size_t kMaxScores = size_t{1} << 24;  // 128 MB
 
 // The mean squared distance of the probabilities from the outcomes, for several classes summed over
 // them.
-double BrierScore(const ScoredRows& rows, const std::vector<float>& scores) {
+double BrierScore(const ScoredRows& rows, const std::vector<double>& scores) {
   double sum = 0, weight = 0;
   for (size_t row = 0; row < rows.rows(); ++row) {
     const double w = rows.weights.empty() ? 1 : static_cast<double>(rows.weights[row]);
     const auto actual = static_cast<size_t>(rows.labels[row]);
     for (size_t i = 0; i < rows.outputs; ++i) {
       const bool so = rows.outputs == 1 ? actual == 1 : actual == i;
-      const double miss = static_cast<double>(scores[row * rows.outputs + i]) - (so ? 1 : 0);
+      const double miss = scores[row * rows.outputs + i] - (so ? 1 : 0);
       sum += w * miss * miss;
     }
     weight += w;
@@ -36,10 +35,10 @@ double BrierScore(const ScoredRows& rows, const std::vector<float>& scores) {
 }
 
 // Calibrates each fifth of the rows by a fit to the other fifths: an estimate for new rows.
-std::vector<float> CalibratedByOthers(const ScoredRows& rows, const std::string& method) {
+std::vector<double> CalibratedByOthers(const ScoredRows& rows, const std::string& method) {
   constexpr size_t kParts = 5;
   const size_t width = rows.outputs;
-  std::vector<float> calibrated(rows.scores.size());
+  std::vector<double> calibrated(rows.scores.size());
   for (size_t part = 0; part < kParts; ++part) {
     models::CalibrationFit fit(width);
     for (size_t row = 0; row < rows.rows(); ++row) {
@@ -120,8 +119,7 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
     ScoredRows scored;
     scored.outputs = all.outputs;
     RETURN_IF_ERROR(scorer->Score(rows, &scored.scores));
-    scored.labels = rows.labels;
-    models::RestoreLabelScale(model.features().label(), &scored.labels);
+    scored.labels = rows.OwnLabels();
     scored.weights = rows.weights;
     all.Append(scored);
   }
@@ -137,7 +135,7 @@ void CalibrateModel(const ScoredRows& rows, plan::TrainPlan* plan,
   models::CalibrationFit fit(rows.outputs);
   fit.Add(rows.scores, rows.labels, rows.weights);
   fit.Fit(calibration);
-  const std::vector<float> calibrated = CalibratedByOthers(rows, calibration->method());
+  const std::vector<double> calibrated = CalibratedByOthers(rows, calibration->method());
   const models::Task task = models::TaskOf(plan->model());
   models::Metrics before(task, rows.outputs), after(task, rows.outputs);
   before.Add(rows.scores, rows.labels, rows.weights);

@@ -21,8 +21,8 @@ namespace sluice::executor {
 // Rows that a model was not trained on, with its scores.
 struct ScoredRows {
   size_t outputs = 0;
-  std::vector<float> scores;  // rows x outputs
-  std::vector<float> labels;
+  std::vector<double> scores;  // rows x outputs
+  std::vector<double> labels;
   std::vector<float> weights;  // empty: every row weighs 1; class weights are not applied
 
   size_t rows() const { return labels.size(); }

@@ -35,7 +35,7 @@ bool WantsCorrection(const plan::TrainPlan& plan) {
          plan.model().members_size() == 0 && LeastSquares(plan.model());
 }
 
-double FindCorrection(std::span<const float> predictions, std::span<const float> labels,
+double FindCorrection(std::span<const double> predictions, std::span<const double> labels,
                       std::span<const float> weights) {
   if (predictions.size() != labels.size() || labels.size() < kMinJudgedRows) {
     return 1;
@@ -43,9 +43,8 @@ double FindCorrection(std::span<const float> predictions, std::span<const float>
   double products = 0, squares = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
     const double weight = weights.empty() ? 1 : static_cast<double>(weights[i]);
-    const auto prediction = static_cast<double>(predictions[i]);
-    products += weight * prediction * static_cast<double>(labels[i]);
-    squares += weight * prediction * prediction;
+    products += weight * predictions[i] * labels[i];
+    squares += weight * predictions[i] * predictions[i];
   }
   const double factor = products / squares;
   return std::isfinite(factor) ? std::clamp(factor, 1 / kMaxFactor, kMaxFactor) : 1;
@@ -58,8 +57,8 @@ void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,
   }
   const double factor = FindCorrection(rows.scores, rows.labels, rows.weights);
   plan->mutable_model()->mutable_features()->mutable_label()->set_correction(factor);
-  for (float& score : rows.scores) {
-    score *= static_cast<float>(factor);
+  for (double& score : rows.scores) {
+    score *= factor;
   }
   models::Metrics corrected(plan->model(), rows.outputs);
   corrected.Add(rows.scores, rows.labels, rows.weights);

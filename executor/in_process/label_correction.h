@@ -14,7 +14,7 @@ namespace sluice::executor {
 bool WantsCorrection(const plan::TrainPlan& plan);
 
 // The factor for the predictions that minimises squared errors; 1 if there are too few rows.
-double FindCorrection(std::span<const float> predictions, std::span<const float> labels,
+double FindCorrection(std::span<const double> predictions, std::span<const double> labels,
                       std::span<const float> weights);
 
 // Stores the factor in the plan's label, and replaces the metrics by those of the corrected

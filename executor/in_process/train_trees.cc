@@ -12,7 +12,6 @@
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/scoring/scorer.h"
-#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
@@ -155,7 +154,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
     return OkStatus();
   }
   models::Metrics metrics(spec, trees.outputs());
-  std::vector<float> scores;
+  std::vector<double> scores;
   BatchParts parts(batch);
   while (true) {
     const models::FeatureBatch& part = parts.Next();
@@ -163,9 +162,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
       break;
     }
     RETURN_IF_ERROR(trees.Predict(part, &scores));
-    std::vector<float> labels = part.labels;
-    models::RestoreLabelScale(spec.features().label(), &labels);
-    metrics.Add(scores, labels, part.weights, part.groups);
+    metrics.Add(scores, part.OwnLabels(), part.weights, part.groups);
   }
   outcome->metrics = metrics.Values(elastic::FurtherMetrics(plan));
   outcome->validation_rows = static_cast<int64_t>(batch.rows);

@@ -31,14 +31,13 @@ class BlendScorer final : public Scorer {
   const models::FeatureTransform& transform() const override { return transform_; }
   size_t outputs() const override { return members_.front()->outputs(); }
 
-  Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
+  Status Score(const models::FeatureBatch& batch, std::vector<double>* scores) override {
     scores->assign(batch.rows * outputs(), 0);
     for (size_t m = 0; m < members_.size(); ++m) {
       transform_.Part(batch, m, &part_);
       RETURN_IF_ERROR(members_[m]->Score(part_, &said_));
-      const auto weight = static_cast<float>(weights_[m]);
       for (size_t i = 0; i < scores->size(); ++i) {
-        (*scores)[i] += weight * said_[i];
+        (*scores)[i] += weights_[m] * said_[i];
       }
     }
     return OkStatus();
@@ -101,7 +100,7 @@ class BlendScorer final : public Scorer {
   const std::vector<double> weights_;
   const models::JoinedTransform transform_;
   models::FeatureBatch part_;
-  std::vector<float> said_;
+  std::vector<double> said_;
 };
 
 }  // namespace

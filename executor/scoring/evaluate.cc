@@ -17,7 +17,6 @@
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
 #include "executor/scoring/scorer_cache.h"
-#include "models/features/label_scale.h"
 #include "models/features/query_order.h"
 #include "models/metrics/confusion.h"
 #include "models/metrics/decision_table.h"
@@ -46,23 +45,23 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
   if (threshold) {
     found.metrics.DecideFrom(*threshold);
   }
-  std::vector<float> scores;
+  std::vector<double> scores;
   const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
   models::QueryOrder order(spec.features().group_column());
   const auto visit = [&](elastic::FeatureReader& read) -> Status {
     counted(scan.rows_read());
-    models::FeatureBatch& batch = read.features();
+    const models::FeatureBatch& batch = read.features();
     for (size_t r = 0; ranks && r < batch.groups.size(); ++r) {
       RETURN_IF_ERROR(order.Begins(batch.groups[r]).status());
     }
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
-    models::RestoreLabelScale(spec.features().label(), &batch.labels);
-    found.metrics.Add(scores, batch.labels, batch.weights, batch.groups);
+    const std::vector<double> labels = batch.OwnLabels();
+    found.metrics.Add(scores, labels, batch.weights, batch.groups);
     if (const auto own = scorer.own_loss()) {
       found.metrics.AddOwnLoss(own->loss, own->weight);
     }
     if (plan.report() == plan::EvaluatePlan::CONFUSION) {
-      found.confusion.Add(scores, batch.labels, batch.weights);
+      found.confusion.Add(scores, labels, batch.weights);
     }
     return OkStatus();
   };

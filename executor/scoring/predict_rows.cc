@@ -173,7 +173,7 @@ class PredictWorker {
   Delivery& delivery_;
   std::unique_ptr<elastic::FeatureReader> reader_;
   int64_t counted_ = 0;  // of the rows that were read
-  std::vector<float> scores_;
+  std::vector<double> scores_;
   RowBatch batch_;
   std::vector<catalog::RowWriter::Prepared> kept_;  // until the shard's turn
   size_t kept_bytes_ = 0;

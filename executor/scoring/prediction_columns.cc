@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
@@ -21,6 +22,14 @@ int64_t ClassAsInteger(const std::string& text) {
   int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
+}
+
+// The nearest integer of 64 bits.
+int64_t ToInteger(double number) {
+  constexpr double kBeyond = 0x1p63;
+  return number >= kBeyond    ? std::numeric_limits<int64_t>::max()
+         : number <= -kBeyond ? std::numeric_limits<int64_t>::min()
+                              : std::llround(number);
 }
 
 double ClassAsNumber(const std::string& text) {
@@ -65,43 +74,42 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   return result;
 }
 
-size_t PredictionColumns::PredictedClass(const float* scores) const {
+size_t PredictionColumns::PredictedClass(const double* scores) const {
   if (threshold_ && classes_.size() == 2) {
     return ProbabilityOf(scores, 1) >= *threshold_ ? 1 : 0;
   }
   if (outputs_ == 1) {
-    return scores[0] >= 0.5F ? 1 : 0;
+    return scores[0] >= 0.5 ? 1 : 0;
   }
   return static_cast<size_t>(std::max_element(scores, scores + outputs_) - scores);
 }
 
-double PredictionColumns::ProbabilityOf(const float* scores, size_t name) const {
+double PredictionColumns::ProbabilityOf(const double* scores, size_t name) const {
   if (outputs_ == 1) {
-    const double second = static_cast<double>(scores[0]);
-    return name == 1 ? second : 1 - second;
+    return name == 1 ? scores[0] : 1 - scores[0];
   }
-  return static_cast<double>(scores[name]);
+  return scores[name];
 }
 
-std::string PredictionColumns::CsvOf(const float* scores) const {
+std::string PredictionColumns::CsvOf(const double* scores) const {
   return fmt::format("{}", fmt::join(scores, scores + outputs_, ","));
 }
 
-void PredictionColumns::FillLabel(const float* scores, size_t row, RowBatch::Column* column) {
+void PredictionColumns::FillLabel(const double* scores, size_t row, RowBatch::Column* column) {
   if (vector_) {
     texts_.push_back(CsvOf(scores));
     column->texts[row] = texts_.back();
     return;
   }
   if (!classifier_) {
-    const double value = static_cast<double>(scores[0]);
+    const double value = scores[0];
     if (column->type == DataType::kText) {
       texts_.push_back(FormatDouble(value));
       column->texts[row] = texts_.back();
     } else if (column->type == DataType::kDouble) {
       column->doubles[row] = value;
     } else {
-      column->int64s[row] = std::llround(value);
+      column->int64s[row] = ToInteger(value);
     }
     return;
   }
@@ -115,17 +123,17 @@ void PredictionColumns::FillLabel(const float* scores, size_t row, RowBatch::Col
   }
 }
 
-void PredictionColumns::Fill(const std::vector<float>& scores, size_t rows, RowBatch* batch,
+void PredictionColumns::Fill(const std::vector<double>& scores, size_t rows, RowBatch* batch,
                              size_t first) {
   texts_.clear();
   for (size_t c = 0; c < columns_.size(); ++c) {
     std::fill_n(batch->columns[first + c].null.begin(), rows, uint8_t{0});
   }
   for (size_t row = 0; row < rows; ++row) {
-    const float* row_scores = scores.data() + row * outputs_;
+    const double* row_scores = scores.data() + row * outputs_;
     if (quantiles_) {
       for (size_t c = 0; c < outputs_; ++c) {
-        batch->columns[first + c].doubles[row] = static_cast<double>(row_scores[c]);
+        batch->columns[first + c].doubles[row] = row_scores[c];
       }
       continue;
     }

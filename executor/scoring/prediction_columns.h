@@ -31,13 +31,13 @@ class PredictionColumns {
   const std::vector<ColumnInfo>& columns() const { return columns_; }
   // Writes rows [0, rows) of its columns into `batch`, starting at column `first`; the batch must
   // have room.
-  void Fill(const std::vector<float>& scores, size_t rows, RowBatch* batch, size_t first);
+  void Fill(const std::vector<double>& scores, size_t rows, RowBatch* batch, size_t first);
 
  private:
-  void FillLabel(const float* scores, size_t row, RowBatch::Column* column);
-  std::string CsvOf(const float* scores) const;
-  size_t PredictedClass(const float* scores) const;
-  double ProbabilityOf(const float* scores, size_t name) const;
+  void FillLabel(const double* scores, size_t row, RowBatch::Column* column);
+  std::string CsvOf(const double* scores) const;
+  size_t PredictedClass(const double* scores) const;
+  double ProbabilityOf(const double* scores, size_t name) const;
 
   std::vector<ColumnInfo> columns_;
   size_t outputs_ = 1;

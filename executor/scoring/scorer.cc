@@ -90,7 +90,7 @@ class NetworkScorer final : public Scorer {
   size_t outputs() const override { return network_->outputs(); }
   size_t bytes_per_row() const override { return network_->bytes_per_row(); }
 
-  Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
+  Status Score(const models::FeatureBatch& batch, std::vector<double>* scores) override {
     network_->CollectIds(batch, &view_);
     for (size_t t = 0; t < view_.tables.size(); ++t) {
       models::RowSet& rows = view_.tables[t];
@@ -154,7 +154,7 @@ class TreeScorer final : public Scorer {
   const models::FeatureTransform& transform() const override { return model_->trees->transform(); }
   size_t outputs() const override { return model_->trees->outputs(); }
   size_t bytes_per_row() const override { return model_->trees->bytes_per_row(); }
-  Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
+  Status Score(const models::FeatureBatch& batch, std::vector<double>* scores) override {
     const MutexLock turn(model_->mutex);
     return model_->trees->Predict(batch, scores);
   }
@@ -193,7 +193,7 @@ class CalibratedScorer final : public Scorer {
   const models::FeatureTransform& transform() const override { return scorer_->transform(); }
   size_t outputs() const override { return scorer_->outputs(); }
   size_t bytes_per_row() const override { return scorer_->bytes_per_row(); }
-  Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
+  Status Score(const models::FeatureBatch& batch, std::vector<double>* scores) override {
     RETURN_IF_ERROR(scorer_->Score(batch, scores));
     models::Calibrate(calibration_, scorer_->outputs(), *scores);
     return OkStatus();

@@ -46,8 +46,8 @@ class Scorer {
   // The number of rows to score at once: a scan's usual number, or fewer if they are wide.
   size_t rows_per_batch() const;
   // rows x outputs: for classifiers probabilities (one column for two classes: that of class 1),
-  // otherwise numbers in the label's own scale.
-  virtual Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) = 0;
+  // otherwise numbers in the label's own unit.
+  virtual Status Score(const models::FeatureBatch& batch, std::vector<double>* scores) = 0;
   // Of the rows that were scored last, which had labels; nullopt: the model has no loss of its own.
   virtual std::optional<models::LossSum> own_loss() const { return std::nullopt; }
   // Text report of what the model learnt from: (feature, splits, gain) for trees; 0A000 otherwise.

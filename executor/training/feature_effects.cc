@@ -13,7 +13,6 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/feature_reader.h"
 #include "executor/scoring/scorer.h"
-#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "models/registry/registry.h"
 #include "planner/plan.pb.h"
@@ -116,7 +115,7 @@ class Trials {
   // Log odds for two classes, log probabilities for several, else numbers.
   Result<std::vector<double>> Outputs() {
     RETURN_IF_ERROR(scorer_.Score(rows_, &scores_));
-    std::vector<double> outputs(scores_.begin(), scores_.end());
+    std::vector<double> outputs = scores_;
     if (!classes_) {
       return outputs;
     }
@@ -140,9 +139,7 @@ class Trials {
   Result<double> Loss() {
     RETURN_IF_ERROR(scorer_.Score(rows_, &scores_));
     models::Metrics metrics(model_, scorer_.outputs());
-    std::vector<float> labels = rows_.labels;
-    models::RestoreLabelScale(model_.features().label(), &labels);
-    metrics.Add(scores_, labels, rows_.weights, rows_.groups);
+    metrics.Add(scores_, rows_.OwnLabels(), rows_.weights, rows_.groups);
     return metrics.Value(models::TaskOf(model_) == models::Task::kQuantiles ? "pinball_loss"
                          : classes_                                         ? "log_loss"
                                                                             : "mse");
@@ -263,7 +260,7 @@ class Trials {
   const bool classes_;
   models::FeatureBatch rows_;
   models::FeatureBatch shuffled_;
-  std::vector<float> scores_;
+  std::vector<double> scores_;
 };
 
 // How far the feature's values spread the output: the standard deviation of their effects.

@@ -40,13 +40,13 @@ class Losses {
     labels_ = rows.labels;
     weights_ = rows.weights;
     runs_ = rows.runs;
-    for (const std::span<const float> predictions : rows.predictions) {
-      std::vector<float>& own = said_.emplace_back(count_ * width);
+    for (const std::span<const double> predictions : rows.predictions) {
+      std::vector<double>& own = said_.emplace_back(count_ * width);
       for (size_t r = 0; r < count_; ++r) {
         if (!classes_) {
           std::copy_n(predictions.data() + r * width, width, own.data() + r * width);
         } else if (rows.outputs == 1) {
-          own[r] = rows.labels[r] > 0.5F ? predictions[r] : 1 - predictions[r];
+          own[r] = rows.labels[r] > 0.5 ? predictions[r] : 1 - predictions[r];
         } else {
           own[r] = predictions[r * rows.outputs + static_cast<size_t>(rows.labels[r])];
         }
@@ -58,18 +58,17 @@ class Losses {
   size_t rows() const { return count_; }
   size_t width() const { return width_; }
   size_t models() const { return said_.size(); }
-  const std::vector<float>& said(size_t model) const { return said_[model]; }
+  const std::vector<double>& said(size_t model) const { return said_[model]; }
   size_t RunOf(size_t row) const { return runs_.empty() ? row : runs_[row]; }
   // The loss of a row with the outputs `said`.
-  double At(size_t row, const float* said) const {
+  double At(size_t row, const double* said) const {
     const double weight = weights_.empty() ? 1 : static_cast<double>(weights_[row]);
     if (classes_) {
-      return -weight * std::log(std::max(static_cast<double>(*said), kMinProbability));
+      return -weight * std::log(std::max(*said, kMinProbability));
     }
     double sum = 0;
     for (size_t o = 0; o < width_; ++o) {
-      const double off =
-          static_cast<double>(said[o]) - static_cast<double>(labels_[row * width_ + o]);
+      const double off = said[o] - labels_[row * width_ + o];
       sum += off * off;
     }
     return weight * sum;
@@ -79,10 +78,10 @@ class Losses {
   bool classes_;
   size_t count_ = 0;
   size_t width_ = 1;
-  std::span<const float> labels_;
+  std::span<const double> labels_;
   std::span<const float> weights_;
   std::span<const uint32_t> runs_;
-  std::vector<std::vector<float>> said_;
+  std::vector<std::vector<double>> said_;
 };
 
 enum class Rows { kAll, kEven, kOdd };
@@ -93,13 +92,13 @@ bool Takes(Rows which, size_t run) {
 
 std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
   const size_t width = losses.width();
-  std::vector<float> sum = losses.said(best);
+  std::vector<double> sum = losses.said(best);
   std::vector<int> times(losses.models());
   times[best] = 1;
   int count = 1;
-  std::vector<float> mean(width);
-  const auto loss_with = [&](const std::vector<float>* more) {
-    const float share = 1.0F / static_cast<float>(count + (more == nullptr ? 0 : 1));
+  std::vector<double> mean(width);
+  const auto loss_with = [&](const std::vector<double>* more) {
+    const double share = 1.0 / (count + (more == nullptr ? 0 : 1));
     double loss = 0;
     for (size_t r = 0; r < losses.rows(); ++r) {
       if (!Takes(which, losses.RunOf(r))) {
@@ -129,7 +128,7 @@ std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
     if (!std::isfinite(added_loss)) {
       break;
     }
-    const std::vector<float>& more = losses.said(added);
+    const std::vector<double>& more = losses.said(added);
     std::transform(sum.begin(), sum.end(), more.begin(), sum.begin(), std::plus<>());
     ++times[added];
     ++count;
@@ -196,16 +195,16 @@ bool IsBetter(const Losses& losses, size_t best, double standard_errors) {
   const std::vector<double> weights[] = {FindWeights(losses, best, Rows::kEven),
                                          FindWeights(losses, best, Rows::kOdd)};
   const size_t width = losses.width();
-  std::vector<float> mean(width);
+  std::vector<double> mean(width);
   std::vector<double> gains(losses.rows());
   for (size_t r = 0; r < losses.rows(); ++r) {
     const std::vector<double>& of_others = weights[losses.RunOf(r) % 2 == 0 ? 1 : 0];
     for (size_t o = 0; o < width; ++o) {
       double value = 0;
       for (size_t m = 0; m < losses.models(); ++m) {
-        value += of_others[m] * static_cast<double>(losses.said(m)[r * width + o]);
+        value += of_others[m] * losses.said(m)[r * width + o];
       }
-      mean[o] = static_cast<float>(value);
+      mean[o] = value;
     }
     gains[r] = losses.At(r, losses.said(best).data() + r * width) - losses.At(r, mean.data());
   }
@@ -248,14 +247,14 @@ Blend FitBlend(const BlendRows& rows, size_t best) {
   return blend;
 }
 
-std::vector<float> BlendPredictions(const BlendRows& rows, const std::vector<double>& weights) {
-  std::vector<float> sum(rows.predictions.front().size());
+std::vector<double> BlendPredictions(const BlendRows& rows, const std::vector<double>& weights) {
+  std::vector<double> sum(rows.predictions.front().size());
   for (size_t m = 0; m < weights.size(); ++m) {
     if (weights[m] == 0) {
       continue;
     }
     for (size_t i = 0; i < sum.size(); ++i) {
-      sum[i] += static_cast<float>(weights[m]) * rows.predictions[m][i];
+      sum[i] += weights[m] * rows.predictions[m][i];
     }
   }
   return sum;

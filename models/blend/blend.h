@@ -22,9 +22,9 @@ inline constexpr char kBlendType[] = "blend";
 struct BlendRows {
   Task task = Task::kBinary;
   size_t outputs = 1;
-  std::vector<std::span<const float>> predictions;  // per model: rows x outputs
-  std::span<const float> labels;                    // rows, or rows x outputs
-  std::span<const float> weights;                   // of the rows; empty: all weigh 1
+  std::vector<std::span<const double>> predictions;  // per model: rows x outputs
+  std::span<const double> labels;                    // rows, or rows x outputs
+  std::span<const float> weights;                    // of the rows; empty: all weigh 1
   // Of each row: its run of neighbours, which were held out together since they may be alike: the
   // rows of a run are in one half when weights are fitted on the other, and are one observation
   // when chance is judged. Not falling; empty: each row is a run of its own.
@@ -43,7 +43,7 @@ struct Blend {
 // it helps.
 Blend FitBlend(const BlendRows& rows, size_t best);
 // The predictions of the blend: rows x outputs.
-std::vector<float> BlendPredictions(const BlendRows& rows, const std::vector<double>& weights);
+std::vector<double> BlendPredictions(const BlendRows& rows, const std::vector<double>& weights);
 
 // The spec of a blend of these models, the heaviest first: the members share one list of inputs;
 // features, label and seed come from the first. None of them may be a blend itself.

@@ -41,6 +41,7 @@ Status JoinedTransform::Apply(const RowBatch& batch, bool with_label, FeatureBat
     }
     if (i == 0) {
       std::swap(out->labels, one.labels);
+      std::swap(out->label_numbers, one.label_numbers);
       std::swap(out->weights, one.weights);
       std::swap(out->groups, one.groups);
       std::swap(out->offsets, one.offsets);
@@ -61,6 +62,7 @@ void JoinedTransform::Part(const FeatureBatch& rows, size_t i, FeatureBatch* par
   const auto first = rows.slots.begin() + static_cast<std::ptrdiff_t>(slot_begin_[i]);
   part->slots.assign(first, first + static_cast<std::ptrdiff_t>(members_[i]->slots().size()));
   part->labels.clear();
+  part->label_numbers.clear();
   part->weights.clear();
   part->groups.clear();
   part->offsets = rows.offsets;

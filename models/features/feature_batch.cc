@@ -65,6 +65,9 @@ FeatureBatch FeatureBatch::Slice(size_t begin, size_t end) const {
   }
   const size_t label_width = rows == 0 ? 0 : labels.size() / rows;
   AppendRange(labels, begin * label_width, end * label_width, &part.labels);
+  if (!label_numbers.empty()) {
+    AppendRange(label_numbers, begin * label_width, end * label_width, &part.label_numbers);
+  }
   if (!weights.empty()) {
     AppendRange(weights, begin, end, &part.weights);
   }
@@ -75,6 +78,10 @@ FeatureBatch FeatureBatch::Slice(size_t begin, size_t end) const {
     AppendRange(offsets, begin, end, &part.offsets);
   }
   return part;
+}
+
+std::vector<double> FeatureBatch::OwnLabels() const {
+  return label_numbers.empty() ? std::vector<double>(labels.begin(), labels.end()) : label_numbers;
 }
 
 void FeatureBatch::AddOffsets(size_t width, float* outputs) const {
@@ -95,6 +102,7 @@ void FeatureBatch::Append(const FeatureBatch& other) {
     AppendSlot(other.slots[i], 0, other.rows, rows, &slots[i]);
   }
   AppendRange(other.labels, 0, other.labels.size(), &labels);
+  AppendRange(other.label_numbers, 0, other.label_numbers.size(), &label_numbers);
   if (!other.weights.empty() || !weights.empty()) {
     weights.resize(rows, 1);
     AppendRange(other.weights, 0, other.weights.size(), &weights);
@@ -114,14 +122,15 @@ void FeatureBatch::Clear() {
     slot.weights.clear();
   }
   labels.clear();
+  label_numbers.clear();
   weights.clear();
   groups.clear();
   offsets.clear();
 }
 
 size_t FeatureBatch::Bytes() const {
-  size_t bytes = BytesOf(dense) + BytesOf(labels) + BytesOf(weights) + BytesOf(groups) +
-                 BytesOf(offsets);
+  size_t bytes = BytesOf(dense) + BytesOf(labels) + BytesOf(label_numbers) + BytesOf(weights) +
+                 BytesOf(groups) + BytesOf(offsets);
   for (const std::vector<IdSlot>* list : {&slots, &scratch}) {
     for (const IdSlot& slot : *list) {
       bytes += BytesOf(slot.ids) + BytesOf(slot.ends) + BytesOf(slot.weights);

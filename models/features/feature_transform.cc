@@ -175,7 +175,7 @@ void PlanTransform::CheckColumns(const RowBatch& batch, bool with_label) const {
 Status PlanTransform::ApplyTargets(const RowBatch& batch, FeatureBatch* out) const {
   size_t at = inputs_.size() + (exposure_column_.empty() ? 0U : 1U);
   if (!label_column_.empty()) {
-    RETURN_IF_ERROR(label_.Apply(batch.columns[at++], batch.rows, &out->labels));
+    RETURN_IF_ERROR(label_.Apply(batch.columns[at++], batch.rows, out));
   }
   if (!weight_column_.empty()) {
     RETURN_IF_ERROR(ReadWeights(weight_column_, batch.columns[at++], batch.rows, &out->weights));
@@ -214,6 +214,7 @@ Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch
                                   batch.rows, &out->offsets));
   }
   out->labels.clear();
+  out->label_numbers.clear();
   out->weights.clear();
   out->groups.clear();
   return with_label ? ApplyTargets(batch, out) : OkStatus();

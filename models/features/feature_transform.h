@@ -27,11 +27,14 @@ struct IdSlot {
 struct FeatureBatch {
   size_t rows = 0;
   size_t dense_width = 0;
-  std::vector<float> dense;     // rows x dense_width, row-major; standardised, never NaN
-                                // (raw, NaN = missing, from a transform made for trees)
-  std::vector<IdSlot> slots;    // one per CATEGORY feature, in the plan's order
-  std::vector<float> labels;    // rows x label width: class id, number (scaled), or vector; empty
-                                // when the batch has no label
+  std::vector<float> dense;   // rows x dense_width, row-major; standardised, never NaN
+                              // (raw, NaN = missing, from a transform made for trees)
+  std::vector<IdSlot> slots;  // one per CATEGORY feature, in the plan's order
+  std::vector<float> labels;  // rows x label width: class id, number (scaled), or vector; empty
+                              // when the batch has no label
+  // Of a label of numbers: the numbers themselves, as they are in the table; rows x label width.
+  // Empty for classes, and where they are only learnt from.
+  std::vector<double> label_numbers;
   std::vector<float> weights;   // empty: every row weighs 1
   std::vector<int64_t> groups;  // ranking: query id per row; empty otherwise
   std::vector<float> offsets;   // of an exposure: log(exposure / unit) per row; empty otherwise
@@ -40,6 +43,9 @@ struct FeatureBatch {
   // Rows [begin, end) as a separate batch.
   FeatureBatch Slice(size_t begin, size_t end) const;
   void Append(const FeatureBatch& other);
+  // rows x label width: class ids, or the numbers in the label's own unit. Precondition for a
+  // label of numbers: label_numbers.
+  std::vector<double> OwnLabels() const;
   // Adds the rows' offsets, if any, to rows x width outputs of a network.
   void AddOffsets(size_t width, float* outputs) const;
   void Clear();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/bad_rows.h"
 #include "base/sql_name.h"
@@ -153,7 +154,9 @@ Status LabelReader::ApplyClasses(const RowBatch::Column& column, size_t rows, fl
   return OkStatus();
 }
 
-Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, float* labels) const {
+Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows,
+                                 FeatureBatch* out) const {
+  out->label_numbers.resize(rows);
   const LabelScale& own = scales_.front();
   for (size_t row = 0; row < rows; ++row) {
     if (column.null[row] != 0 || (IsText(column) && TrimBlanks(column.texts[row]).empty())) {
@@ -168,13 +171,18 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
       return BadCell(column_, CellText(column, row), "the label must be a finite number")
           .Hint(KeepRowsWhere(FiniteNumber(column_)));
     }
-    labels[row] = static_cast<float>(own.Transformed(*value));
+    out->labels[row] = static_cast<float>(own.Transformed(*value));
+    out->label_numbers[row] = *value;
   }
   return OkStatus();
 }
 
-Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, float* labels) const {
-  for (size_t row = 0; row < rows; ++row, labels += width_) {
+Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows,
+                                 FeatureBatch* out) const {
+  out->label_numbers.resize(rows * width_);
+  float* labels = out->labels.data();
+  double* numbers = out->label_numbers.data();
+  for (size_t row = 0; row < rows; ++row, labels += width_, numbers += width_) {
     if (column.null[row] != 0) {
       return NullLabel(false);
     }
@@ -192,6 +200,7 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
       if (count < width_) {
         const LabelScale& own = scales_[count];
         labels[count] = static_cast<float>(own.Transformed(*value));
+        numbers[count] = *value;
       }
       ++count;
     }
@@ -203,14 +212,13 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
   return OkStatus();
 }
 
-Status LabelReader::Apply(const RowBatch::Column& column, size_t rows,
-                          std::vector<float>* labels) const {
-  labels->resize(rows * width_);
+Status LabelReader::Apply(const RowBatch::Column& column, size_t rows, FeatureBatch* out) const {
+  out->labels.resize(rows * width_);
+  out->label_numbers.clear();
   if (classes_) {
-    return ApplyClasses(column, rows, labels->data());
+    return ApplyClasses(column, rows, out->labels.data());
   }
-  return vector_ ? ApplyVectors(column, rows, labels->data())
-                 : ApplyNumbers(column, rows, labels->data());
+  return vector_ ? ApplyVectors(column, rows, out) : ApplyNumbers(column, rows, out);
 }
 
 Status ReadWeights(const std::string& name, const RowBatch::Column& column, size_t rows,
@@ -225,6 +233,12 @@ Status ReadWeights(const std::string& name, const RowBatch::Column& column, size
                  ? status
                  : std::move(status).Hint(fmt::format("COALESCE({}, {}) gives every row a weight",
                                                       SqlName(name), IsText(column) ? "'1'" : "1"));
+    }
+    if (*weight > std::numeric_limits<float>::max()) {
+      return BadAmount(name, column, row, "a weight is at most 3.4e38", "<= 3.4e38");
+    }
+    if (*weight > 0 && *weight < std::numeric_limits<float>::min()) {
+      return BadAmount(name, column, row, "a weight is 0 or at least 1.2e-38", ">= 1.2e-38");
     }
     (*weights)[row] = static_cast<float>(*weight);
   }

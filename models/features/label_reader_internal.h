@@ -12,6 +12,7 @@
 
 namespace sluice::models {
 
+struct FeatureBatch;
 class LabelPlan;
 
 // Converts the label column to floats: class ids, scaled numbers, or vectors of them. Immutable.
@@ -20,12 +21,13 @@ class LabelReader {
   static Result<LabelReader> Make(const LabelPlan& plan);
 
   size_t width() const { return width_; }  // 0: there is no label
-  Status Apply(const RowBatch::Column& column, size_t rows, std::vector<float>* labels) const;
+  // Writes `labels` and `label_numbers`.
+  Status Apply(const RowBatch::Column& column, size_t rows, FeatureBatch* out) const;
 
  private:
   Status ApplyClasses(const RowBatch::Column& column, size_t rows, float* labels) const;
-  Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* labels) const;
-  Status ApplyVectors(const RowBatch::Column& column, size_t rows, float* labels) const;
+  Status ApplyNumbers(const RowBatch::Column& column, size_t rows, FeatureBatch* out) const;
+  Status ApplyVectors(const RowBatch::Column& column, size_t rows, FeatureBatch* out) const;
   Status NullLabel(bool text) const;
   Status UnknownClass(const RowBatch::Column& column, size_t row) const;
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "models/model.pb.h"
 
@@ -13,8 +12,11 @@ namespace sluice::models {
 namespace {
 
 constexpr uint32_t kWidestLabel = 1U << 16;
-// Beyond this a float would be infinite; keeps the predictions of a diverged network finite.
+// A diverged network's predictions are kept finite: logarithms beyond this are cut off, unless the
+// label's own are as far, but none beyond what a double holds.
 constexpr double kLargestLogarithm = 80;
+constexpr double kDeviations = 10;
+constexpr double kLargestOfDoubles = 700;
 constexpr double kMaxCorrection = 100;
 
 Result<LabelCurve> CurveOf(const LabelPlan& label) {
@@ -31,12 +33,12 @@ Result<LabelCurve> CurveOf(const LabelPlan& label) {
   }
 }
 
-double Unbend(LabelCurve curve, double bent) {
+double Unbend(LabelCurve curve, double bent, double largest) {
   switch (curve) {
     case LabelCurve::kRoot:
       return std::copysign(bent * bent, bent);
     case LabelCurve::kLogarithm:
-      return std::copysign(std::expm1(std::min(std::fabs(bent), kLargestLogarithm)), bent);
+      return std::copysign(std::expm1(std::min(std::fabs(bent), largest)), bent);
     case LabelCurve::kStraight:
       break;
   }
@@ -54,6 +56,19 @@ Result<LabelScale> ScaleOfNumber(const LabelPlan& label) {
                                        label.column(), scale.correction, kMaxCorrection));
   }
   return scale;
+}
+
+// `fits`: of a name in a list.
+bool AreAll(std::string_view metrics, bool (*fits)(std::string_view)) {
+  constexpr std::string_view kBetween = ", ";
+  for (size_t begin = 0; (begin = metrics.find_first_not_of(kBetween, begin)) != metrics.npos;) {
+    const size_t end = std::min(metrics.find_first_of(kBetween, begin), metrics.size());
+    if (!fits(metrics.substr(begin, end - begin))) {
+      return false;
+    }
+    begin = end;
+  }
+  return true;
 }
 
 }  // namespace
@@ -75,24 +90,28 @@ double LabelScale::Transformed(double number) const {
 }
 
 double LabelScale::Restored(double learnt) const {
-  return Unbend(curve, learnt * scale + mean);
+  const double own = std::fabs(mean) + kDeviations * std::fabs(scale);
+  return Unbend(curve, learnt * scale + mean,
+                std::clamp(own, kLargestLogarithm, kLargestOfDoubles));
 }
 
 bool LearnsSquares(std::string_view objective) {
   return objective == "reg:squarederror" || objective == "reg:linear";
 }
 
+bool LearnsDistances(std::string_view objective) {
+  return LearnsSquares(objective) || objective == "reg:absoluteerror" ||
+         objective == "reg:pseudohubererror";
+}
+
 bool ScaleWithLabel(std::string_view metrics) {
-  constexpr std::string_view kBetween = ", ";
-  for (size_t begin = 0; (begin = metrics.find_first_not_of(kBetween, begin)) != metrics.npos;) {
-    const size_t end = std::min(metrics.find_first_of(kBetween, begin), metrics.size());
-    const std::string_view name = metrics.substr(begin, end - begin);
-    if (name != "rmse" && name != "mae") {
-      return false;
-    }
-    begin = end;
-  }
-  return true;
+  return AreAll(metrics, [](std::string_view name) { return name == "rmse" || name == "mae"; });
+}
+
+bool MeasureDistances(std::string_view metrics) {
+  return AreAll(metrics, [](std::string_view name) {
+    return name == "rmse" || name == "mae" || name == "mphe";
+  });
 }
 
 Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label) {
@@ -126,21 +145,6 @@ Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label) {
     }
   }
   return scales;
-}
-
-void RestoreLabelScale(const LabelPlan& label, std::vector<float>* labels) {
-  const Result<std::vector<LabelScale>> scales = LabelScales(label);
-  if (!scales.ok() || scales->empty()) {
-    return;
-  }
-  // Zero is not exact on the scale of the batch, and relative errors need it to be.
-  constexpr double kRounded = 4 * std::numeric_limits<float>::epsilon();
-  for (size_t i = 0; i < labels->size(); ++i) {
-    const LabelScale& one = (*scales)[i % scales->size()];
-    const double learnt = static_cast<double>((*labels)[i]);
-    const bool zero = std::fabs(learnt * one.scale + one.mean) <= kRounded * std::fabs(one.mean);
-    (*labels)[i] = zero ? 0.0F : static_cast<float>(one.Restored(learnt));
-  }
 }
 
 }  // namespace sluice::models

@@ -29,15 +29,15 @@ double Bend(LabelCurve curve, double number);
 
 // Whether an objective of boosted trees is the squared error, which learns a label on any scale.
 bool LearnsSquares(std::string_view objective);
+// Whether it depends on distances from the label only, so that any number may be 0.
+bool LearnsDistances(std::string_view objective);
 // Whether all metrics of a list, "rmse, mae", are errors in the label's unit.
 bool ScaleWithLabel(std::string_view metrics);
+// Whether they depend on distances from the label only.
+bool MeasureDistances(std::string_view metrics);
 
 // One for each number in the label; none for classes. Fails if the plan, which may come from a
 // stored model, has other counts, or scales that are not usable.
 Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label);
-
-// Converts in place from the scale of a batch's labels to the label's own: rows x label width.
-// LabelScales must have accepted `label`.
-void RestoreLabelScale(const LabelPlan& label, std::vector<float>* labels);
 
 }  // namespace sluice::models

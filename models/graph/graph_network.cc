@@ -62,7 +62,7 @@ class GraphNetwork final : public Network {
   LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
                Gradient* gradient) override;
   LossSum Predict(const FeatureBatch& batch, const ParameterView& view,
-                  std::vector<float>* predictions) override;
+                  std::vector<double>* predictions) override;
 
  private:
   // False: the operators cannot process that many rows, so nothing is known of these.
@@ -261,24 +261,24 @@ void GraphNetwork::BeginAtOwnLoss(const FeatureBatch& batch, double weight) {
 }
 
 LossSum GraphNetwork::Predict(const FeatureBatch& batch, const ParameterView& view,
-                              std::vector<float>* predictions) {
+                              std::vector<double>* predictions) {
   const bool labelled = !batch.labels.empty();
   const bool known = Forward(batch, view, /*train=*/false, /*with_loss=*/labelled, 0);
   if (known) {
     const graph::Tensor& output = run_->output();
-    predictions->assign(output.numbers, output.numbers + output.count());
-    batch.AddOffsets(outputs(), predictions->data());
+    shifted_.assign(output.numbers, output.numbers + output.count());
+    batch.AddOffsets(outputs(), shifted_.data());
   } else {
-    predictions->assign(batch.rows * outputs(), std::numeric_limits<float>::quiet_NaN());
+    shifted_.assign(batch.rows * outputs(), std::numeric_limits<float>::quiet_NaN());
   }
   LossSum sum;
   if (labelled && known && run_->loss() != nullptr) {
     sum = OwnLoss(batch);
   } else if (labelled) {
-    sum = loss_.Compute(batch.rows, predictions->data(), batch.labels.data(),
+    sum = loss_.Compute(batch.rows, shifted_.data(), batch.labels.data(),
                         batch.weights.empty() ? nullptr : batch.weights.data(), nullptr);
   }
-  loss_.ToPredictions(batch.rows, predictions->data());
+  loss_.ToPredictions(batch.rows, shifted_.data(), predictions);
   return sum;
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,15 @@ std::string AddVector(const std::vector<double>& values, const std::string& name
   return name;
 }
 
+// A value as the label is, and less the label's mean.
+struct OwnUnit {
+  std::string value;
+  std::string centred;
+};
+
 // Numbers are learnt as (y - mean) / scale: the value as y is.
-std::string InOwnScale(const std::string& value, const LabelPlan& label, const std::string& name,
-                       NetworkGraph* graph) {
+OwnUnit InOwnScale(const std::string& value, const LabelPlan& label, const std::string& name,
+                   NetworkGraph* graph) {
   std::vector<double> means(label.means().begin(), label.means().end());
   std::vector<double> scales(label.scales().begin(), label.scales().end());
   if (label.kind() == LabelPlan::NUMBER) {
@@ -34,16 +41,16 @@ std::string InOwnScale(const std::string& value, const LabelPlan& label, const s
     scales = {label.scale()};
   }
   if (label.kind() == LabelPlan::CLASS || means.empty() || scales.size() != means.size()) {
-    return value;
+    return {value, value};
   }
   const std::string base = kOurs + name;
   const std::string scale = AddVector(scales, base + "/scale", graph);
   const std::string mean = AddVector(means, base + "/mean", graph);
   const std::string scaled = AddNode("Mul", {value, scale}, base + "/scaled", graph);
-  return AddNode("Add", {scaled, mean}, base + "/own", graph);
+  return {AddNode("Add", {scaled, mean}, base + "/own", graph), scaled};
 }
 
-std::string AddLabel(const LabelPlan& label, size_t width, NetworkGraph* graph) {
+OwnUnit AddLabel(const LabelPlan& label, size_t width, NetworkGraph* graph) {
   GraphInput* input = graph->add_inputs();
   input->set_name(std::string(kOurs) + "label");
   const bool ids = label.kind() == LabelPlan::CLASS && width > 1;
@@ -54,13 +61,25 @@ std::string AddLabel(const LabelPlan& label, size_t width, NetworkGraph* graph) 
   return InOwnScale(input->name(), label, "of label", graph);
 }
 
+// Whether it subtracts or compares the output and the label. What it makes does not depend on the
+// label's mean, beside which 32 bits may not tell labels apart.
+bool IsDifference(const GraphNode& node) {
+  const auto reads = [&node](const char* name) {
+    return std::find(node.inputs().begin(), node.inputs().end(), name) != node.inputs().end();
+  };
+  const std::string& type = node.op_type();
+  return (type == "Sub" || type == "Greater" || type == "Less" || type == "Equal") &&
+         reads("output") && reads("label");
+}
+
 }  // namespace
 
 Status AttachLoss(OwnLoss loss, const std::string& output, const std::string& left,
                   const LabelPlan& label, ImportedNetwork* network) {
   if (label.curve() != LabelPlan::STRAIGHT) {
-    return InvalidArgument("attribute train.label_scale has no effect on loss() of the source, "
-                           "which gets the label as it is")
+    return InvalidArgument(
+               "attribute train.label_scale has no effect on loss() of the source, "
+               "which gets the label as it is")
         .Hint("leave it out, or name a loss: model.loss='squared'");
   }
   NetworkGraph* graph = &network->graph;
@@ -72,10 +91,13 @@ Status AttachLoss(OwnLoss loss, const std::string& output, const std::string& le
     const std::string rows = AddIntegers({-1}, std::string(kOurs) + "rows", graph);
     given = AddNode("Reshape", {given, rows}, std::string(kOurs) + "output", graph);
   }
-  given = InOwnScale(given, label, "of output", graph);
-  const std::string truth = AddLabel(label, loss.width, graph);
+  const OwnUnit own_output = InOwnScale(given, label, "of output", graph);
+  const OwnUnit truth = AddLabel(label, loss.width, graph);
   const auto renamed = [&](const std::string& name) {
-    return name.empty() ? "" : name == "output" ? given : name == "label" ? truth : "loss/" + name;
+    return name.empty()       ? ""
+           : name == "output" ? own_output.value
+           : name == "label"  ? truth.value
+                              : "loss/" + name;
   };
   for (const GraphParameter& parameter : loss.network.graph.parameters()) {
     const auto values = loss.network.values.find(parameter.name());
@@ -88,8 +110,9 @@ Status AttachLoss(OwnLoss loss, const std::string& output, const std::string& le
     constant->mutable_numbers()->Assign(values->second.begin(), values->second.end());
   }
   for (GraphNode& node : *loss.network.graph.mutable_nodes()) {
+    const bool difference = IsDifference(node);
     for (std::string& name : *node.mutable_inputs()) {
-      name = renamed(name);
+      name = !difference ? renamed(name) : name == "output" ? own_output.centred : truth.centred;
     }
     for (std::string& name : *node.mutable_outputs()) {
       name = renamed(name);

@@ -167,13 +167,13 @@ CalibrationFit::CalibrationFit(size_t outputs)
     : outputs_(outputs), bins_(outputs, std::vector<Bin>(kBins)) {}
 CalibrationFit::~CalibrationFit() = default;
 
-void CalibrationFit::Add(std::span<const float> predictions, std::span<const float> labels,
+void CalibrationFit::Add(std::span<const double> predictions, std::span<const double> labels,
                          std::span<const float> weights) {
   for (size_t row = 0; row < labels.size(); ++row) {
     const double weight = weights.empty() ? 1 : static_cast<double>(weights[row]);
     const auto actual = static_cast<size_t>(labels[row]);
     for (size_t i = 0; i < outputs_; ++i) {
-      const double score = static_cast<double>(predictions[row * outputs_ + i]);
+      const double score = predictions[row * outputs_ + i];
       const bool positive = outputs_ == 1 ? actual == 1 : actual == i;
       Bin& bin = bins_[i][BinOf(score)];
       bin.score += weight * score;
@@ -226,21 +226,19 @@ Status CheckCalibration(const Calibration& calibration, size_t outputs) {
   return OkStatus();
 }
 
-void Calibrate(const Calibration& calibration, size_t outputs, std::span<float> scores) {
+void Calibrate(const Calibration& calibration, size_t outputs, std::span<double> scores) {
   if (calibration.curves_size() == 0) {
     return;
   }
   for (size_t begin = 0; begin + outputs <= scores.size(); begin += outputs) {
     double sum = 0;
     for (size_t i = 0; i < outputs; ++i) {
-      float& score = scores[begin + i];
-      const double probability =
-          ProbabilityAt(calibration.curves(static_cast<int>(i)), static_cast<double>(score));
-      score = static_cast<float>(probability);
-      sum += probability;
+      double& score = scores[begin + i];
+      score = ProbabilityAt(calibration.curves(static_cast<int>(i)), score);
+      sum += score;
     }
     for (size_t i = 0; outputs > 1 && i < outputs; ++i) {
-      scores[begin + i] = static_cast<float>(static_cast<double>(scores[begin + i]) / sum);
+      scores[begin + i] /= sum;
     }
   }
 }

@@ -19,7 +19,7 @@ class CalibrationFit {
   ~CalibrationFit();
 
   // Rows that the model was not trained on, as for Metrics::Add.
-  void Add(std::span<const float> predictions, std::span<const float> labels,
+  void Add(std::span<const double> predictions, std::span<const double> labels,
            std::span<const float> weights);
 
   // Fills in the curves of `method`: "platt" or "isotonic". The curve is the identity for a class
@@ -42,6 +42,6 @@ Status CheckCalibration(const Calibration& calibration, size_t outputs);
 
 // Converts scores to probabilities in place, rows x outputs. Does nothing without curves.
 // CheckCalibration must have accepted `calibration`.
-void Calibrate(const Calibration& calibration, size_t outputs, std::span<float> scores);
+void Calibrate(const Calibration& calibration, size_t outputs, std::span<double> scores);
 
 }  // namespace sluice::models

@@ -11,14 +11,13 @@ ConfusionMatrix::ConfusionMatrix(size_t outputs, std::optional<double> threshold
   }
 }
 
-void ConfusionMatrix::Add(std::span<const float> predictions, std::span<const float> labels,
+void ConfusionMatrix::Add(std::span<const double> predictions, std::span<const double> labels,
                           std::span<const float> weights) {
   for (size_t row = 0; row < labels.size(); ++row) {
     const auto scores = predictions.subspan(row * outputs_, outputs_);
     uint32_t predicted = 0;
     if (outputs_ == 1) {
-      const bool taken =
-          threshold_ ? static_cast<double>(scores[0]) >= *threshold_ : scores[0] > 0.5F;
+      const bool taken = threshold_ ? scores[0] >= *threshold_ : scores[0] > 0.5;
       predicted = taken ? 1 : 0;
     } else {
       predicted =

@@ -17,7 +17,7 @@ class ConfusionMatrix {
   ConfusionMatrix(size_t outputs, std::optional<double> threshold);
 
   // As for Metrics::Add.
-  void Add(std::span<const float> predictions, std::span<const float> labels,
+  void Add(std::span<const double> predictions, std::span<const double> labels,
            std::span<const float> weights);
 
   // The weight of the rows by actual and predicted class; all four cells for two classes, else the

@@ -8,13 +8,15 @@
 #include "base/check.h"
 #include "models/byte_stream_internal.h"
 #include "models/features/label_quantiles.h"
+#include "models/features/label_scale.h"
 #include "models/metrics/metric_state_internal.h"
 #include "models/model.h"
+#include "models/model.pb.h"
 
 namespace sluice::models {
 namespace {
 
-constexpr uint64_t kFormat = 2;  // first number of the serialised bytes; changes with the layout
+constexpr uint64_t kFormat = 3;  // first number of the serialised bytes; changes with the layout
 // Limit for a count in the header, before the bytes are checked.
 constexpr uint64_t kMaxOutputs = 1U << 20;
 
@@ -64,10 +66,10 @@ bool ReadClasses(ByteReader* in, ClassSums* sums) {
   return in->ok();
 }
 
-constexpr double NumberSums::*kNumberFields[] = {&NumberSums::weight,  &NumberSums::absolute,
-                                                 &NumberSums::squared, &NumberSums::error,
-                                                 &NumberSums::percent, &NumberSums::percent_weight,
-                                                 &NumberSums::mean,    &NumberSums::deviation};
+constexpr double NumberSums::*kNumberFields[] = {
+    &NumberSums::unit,           &NumberSums::weight, &NumberSums::absolute,
+    &NumberSums::squared,        &NumberSums::error,  &NumberSums::percent,
+    &NumberSums::percent_weight, &NumberSums::mean,   &NumberSums::deviation};
 
 void WriteRanking(const RankingSums& sums, ByteWriter* out) {
   out->Double(sums.ndcg);
@@ -76,8 +78,8 @@ void WriteRanking(const RankingSums& sums, ByteWriter* out) {
   out->Whole(static_cast<uint64_t>(sums.group));
   out->Whole(sums.rows.size());
   for (const auto& [score, label] : sums.rows) {
-    out->Double(static_cast<double>(score));
-    out->Double(static_cast<double>(label));
+    out->Double(score);
+    out->Double(label);
   }
 }
 
@@ -93,7 +95,7 @@ bool ReadRanking(ByteReader* in, RankingSums* sums) {
   for (uint64_t i = 0; i < rows; ++i) {
     const double score = in->Double();
     const double label = in->Double();
-    sums->rows.emplace_back(static_cast<float>(score), static_cast<float>(label));
+    sums->rows.emplace_back(score, label);
   }
   return in->ok();
 }
@@ -168,6 +170,10 @@ void MergeNumbers(const NumberSums& from, NumberSums* to) {
   if (from.weight == 0) {
     return;
   }
+  if (to->weight == 0) {
+    *to = from;
+    return;
+  }
   // Chan's formula: means and squared deviations of two parts.
   const double distance = from.mean - to->mean;
   to->deviation += from.deviation + distance * distance * to->weight * from.weight / weight;
@@ -188,6 +194,15 @@ void MergeRanking(RankingSums from, RankingSums* to) {
   to->queries += from.queries;
 }
 
+// 1 unless the label's numbers are beyond what can be squared.
+double UnitOf(const LabelScale& label) {
+  constexpr int kSquared = 400;  // a power of two whose square is far from the end of doubles
+  const double size = std::max(std::fabs(label.mean), std::fabs(label.scale));
+  const bool straight = label.curve == LabelCurve::kStraight;
+  const int exponent = straight && size > 0 ? std::ilogb(size) : 0;
+  return std::abs(exponent) <= kSquared ? 1 : std::ldexp(1.0, exponent);
+}
+
 }  // namespace
 
 Metrics::Metrics(Task task, size_t outputs) : state_(std::make_unique<State>(task, outputs)) {}
@@ -200,13 +215,19 @@ Metrics::Metrics(const ModelSpec& model, size_t outputs) : Metrics(TaskOf(model)
   if (HasOwnLoss(model)) {
     state_->own_loss.emplace();
   }
+  if (state_->task == Task::kRegression) {
+    const Result<std::vector<LabelScale>> scales = LabelScales(model.features().label());
+    for (size_t i = 0; scales.ok() && i < std::min(scales->size(), outputs); ++i) {
+      state_->numbers[i].unit = UnitOf((*scales)[i]);
+    }
+  }
 }
 Metrics::Metrics(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Metrics::~Metrics() = default;
 Metrics::Metrics(Metrics&&) noexcept = default;
 Metrics& Metrics::operator=(Metrics&&) noexcept = default;
 
-void Metrics::Add(std::span<const float> predictions, std::span<const float> labels,
+void Metrics::Add(std::span<const double> predictions, std::span<const double> labels,
                   std::span<const float> weights, std::span<const int64_t> groups) {
   const size_t rows = predictions.size() / state_->outputs;
   const bool vectors = labels.size() == predictions.size();
@@ -308,9 +329,8 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
       sums.*field = in.Double();
     }
   }
-  good =
-      good && ReadRanking(&in, &state->ranking) &&
-      (state->task != Task::kQuantiles || ReadQuantiles(state->outputs, &in, &state->quantiles));
+  good = good && ReadRanking(&in, &state->ranking) &&
+         (state->task != Task::kQuantiles || ReadQuantiles(state->outputs, &in, &state->quantiles));
   ReadOwnLoss(&in, &state->own_loss);
   if (!good || !in.ok() || in.left() > 0) {
     return InvalidArgument("the bytes of metrics are cut short or damaged");

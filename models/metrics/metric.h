@@ -33,18 +33,19 @@ Task TaskOf(const ModelSpec& model);
 class Metrics {
  public:
   Metrics(Task task, size_t outputs);
-  // Of the model's task; of its quantiles and its own loss, which the other constructor does not
-  // know: sums made by it learn them from those that are merged into them.
+  // Of the model's task; of its quantiles, its own loss and its label's magnitude, which the other
+  // constructor does not know: sums made by it learn them from those that are merged into them.
   Metrics(const ModelSpec& model, size_t outputs);
   ~Metrics();
   Metrics(Metrics&&) noexcept;
   Metrics& operator=(Metrics&&) noexcept;
 
   // predictions: rows x outputs as from Network::Predict; labels: rows (class ids or numbers, in
-  // the label's own scale), or rows x outputs for vector labels; weights: rows, or empty; groups:
+  // the label's own unit), or rows x outputs for vector labels, as from FeatureBatch::OwnLabels;
+  // weights: rows, or empty; groups:
   // the query of every row for ranking (empty: all rows are one query). The rows of a query are
   // adjacent, also across calls.
-  void Add(std::span<const float> predictions, std::span<const float> labels,
+  void Add(std::span<const double> predictions, std::span<const double> labels,
            std::span<const float> weights, std::span<const int64_t> groups = {});
   // The weighted sum of the model's own losses of some rows, and the sum of the weights.
   void AddOwnLoss(double loss, double weight);

@@ -50,8 +50,10 @@ class ScoreCurves {
   std::vector<std::optional<ScoreCurve>> curves_;
 };
 
-// For one predicted number.
+// For one predicted number. Numbers whose squares no double holds are counted in a unit of their
+// magnitude, a power of two.
 struct NumberSums {
+  double unit = 1;
   double weight = 0;
   double absolute = 0, squared = 0, error = 0;
   double percent = 0, percent_weight = 0;  // over labels that are not 0
@@ -76,7 +78,7 @@ struct RankingSums {
   double queries = 0;
   bool open = false;  // a query that may continue in the next call
   int64_t group = 0;
-  std::vector<std::pair<float, float>> rows;  // of the open query: score, label
+  std::vector<std::pair<double, double>> rows;  // of the open query: score, label
 };
 
 struct Metrics::State {
@@ -92,15 +94,15 @@ struct Metrics::State {
   std::optional<OwnLossSums> own_loss;  // nullopt: the model has none, or it is not known yet
 
   State(Task task_of_it, size_t outputs_of_it);
-  void AddBinary(std::span<const float> predictions, std::span<const float> labels,
+  void AddBinary(std::span<const double> predictions, std::span<const double> labels,
                  std::span<const float> weights);
-  void AddClasses(std::span<const float> predictions, std::span<const float> labels,
+  void AddClasses(std::span<const double> predictions, std::span<const double> labels,
                   std::span<const float> weights);
-  void AddNumbers(std::span<const float> predictions, std::span<const float> labels,
+  void AddNumbers(std::span<const double> predictions, std::span<const double> labels,
                   std::span<const float> weights);
-  void AddQuantiles(std::span<const float> predictions, std::span<const float> labels,
+  void AddQuantiles(std::span<const double> predictions, std::span<const double> labels,
                     std::span<const float> weights);
-  void AddRanking(std::span<const float> predictions, std::span<const float> labels,
+  void AddRanking(std::span<const double> predictions, std::span<const double> labels,
                   std::span<const int64_t> groups);
   double Value(std::string_view name, ScoreCurves* curves) const;
   double ClassValue(std::string_view name, ScoreCurves* curves) const;
@@ -116,7 +118,7 @@ inline constexpr std::string_view kOwnLoss = "own_loss";
 inline constexpr std::string_view kCoverage = "coverage_";
 
 // NDCG over all rows of one query.
-double NdcgOf(std::vector<std::pair<float, float>> rows);
+double NdcgOf(std::vector<std::pair<double, double>> rows);
 void CloseQuery(RankingSums* sums);
 
 }  // namespace sluice::models

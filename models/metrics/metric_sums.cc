@@ -54,15 +54,14 @@ Metrics::State::State(Task task_of_it, size_t outputs_of_it)
   }
 }
 
-void Metrics::State::AddBinary(std::span<const float> predictions, std::span<const float> labels,
+void Metrics::State::AddBinary(std::span<const double> predictions, std::span<const double> labels,
                                std::span<const float> weights) {
   for (size_t row = 0; row < labels.size(); ++row) {
     // With two outputs, the last one is the positive class's probability.
-    const float score = predictions[row * outputs + outputs - 1];
-    const double probability = static_cast<double>(score);
+    const double probability = predictions[row * outputs + outputs - 1];
     const double w = WeightOf(weights, row);
-    const size_t actual = labels[row] > 0.5F ? 1 : 0;
-    const bool taken = threshold ? probability >= *threshold : score > 0.5F;
+    const size_t actual = labels[row] > 0.5 ? 1 : 0;
+    const bool taken = threshold ? probability >= *threshold : probability > 0.5;
     const size_t predicted = taken ? 1 : 0;
     weight += w;
     classes.classes[actual].actual += w;
@@ -72,14 +71,14 @@ void Metrics::State::AddBinary(std::span<const float> predictions, std::span<con
     classes.score += w * probability;
     const double miss = probability - static_cast<double>(actual);
     classes.brier += w * miss * miss;
-    classes.curves.front().Add(score, actual == 1, w);
+    classes.curves.front().Add(static_cast<float>(probability), actual == 1, w);
   }
 }
 
-void Metrics::State::AddClasses(std::span<const float> predictions, std::span<const float> labels,
+void Metrics::State::AddClasses(std::span<const double> predictions, std::span<const double> labels,
                                 std::span<const float> weights) {
   for (size_t row = 0; row < labels.size(); ++row) {
-    const std::span<const float> scores = predictions.subspan(row * outputs, outputs);
+    const std::span<const double> scores = predictions.subspan(row * outputs, outputs);
     const double w = WeightOf(weights, row);
     const auto actual = static_cast<size_t>(labels[row]);
     SLUICE_CHECK(actual < outputs, "a class id outside the model's classes");
@@ -89,14 +88,14 @@ void Metrics::State::AddClasses(std::span<const float> predictions, std::span<co
     classes.classes[actual].actual += w;
     classes.classes[predicted].predicted += w;
     classes.classes[actual].hits += actual == predicted ? w : 0;
-    classes.loss += w * LogLoss(static_cast<double>(scores[actual]));
+    classes.loss += w * LogLoss(scores[actual]);
     for (size_t i = 0; i < classes.curves.size(); ++i) {
-      classes.curves[i].Add(scores[i], actual == i, w);
+      classes.curves[i].Add(static_cast<float>(scores[i]), actual == i, w);
     }
   }
 }
 
-void Metrics::State::AddNumbers(std::span<const float> predictions, std::span<const float> labels,
+void Metrics::State::AddNumbers(std::span<const double> predictions, std::span<const double> labels,
                                 std::span<const float> weights) {
   SLUICE_CHECK(labels.size() == predictions.size(), "one label per predicted number");
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -104,9 +103,9 @@ void Metrics::State::AddNumbers(std::span<const float> predictions, std::span<co
     if (w == 0) {
       continue;
     }
-    const double label = static_cast<double>(labels[i]);
-    const double error = static_cast<double>(predictions[i]) - label;
     NumberSums& sums = numbers[i % outputs];
+    const double label = labels[i] / sums.unit;
+    const double error = predictions[i] / sums.unit - label;
     sums.weight += w;
     sums.error += w * error;
     sums.absolute += w * std::abs(error);
@@ -116,29 +115,28 @@ void Metrics::State::AddNumbers(std::span<const float> predictions, std::span<co
       sums.percent_weight += w;
     }
     const double distance = label - sums.mean;
-    sums.mean += distance * w / sums.weight;
+    sums.mean += distance * (w / sums.weight);  // exactly the label if all are the same
     sums.deviation += w * distance * (label - sums.mean);
   }
 }
 
-void Metrics::State::AddQuantiles(std::span<const float> predictions, std::span<const float> labels,
-                                  std::span<const float> weights) {
+void Metrics::State::AddQuantiles(std::span<const double> predictions,
+                                  std::span<const double> labels, std::span<const float> weights) {
   SLUICE_CHECK(quantiles.size() == outputs, "one prediction per quantile");
   for (size_t row = 0; row < labels.size(); ++row) {
     const double w = WeightOf(weights, row);
     weight += w;
     for (size_t i = 0; i < outputs; ++i) {
       QuantileSums& sums = quantiles[i];
-      const double error =
-          static_cast<double>(labels[row]) - static_cast<double>(predictions[row * outputs + i]);
+      const double error = labels[row] - predictions[row * outputs + i];
       sums.loss += w * error * (error > 0 ? sums.quantile : sums.quantile - 1);
       sums.covered += error > 0 ? 0 : w;
     }
   }
 }
 
-double NdcgOf(std::vector<std::pair<float, float>> rows) {
-  const auto gain = [](float label) { return std::exp2(static_cast<double>(label)) - 1; };
+double NdcgOf(std::vector<std::pair<double, double>> rows) {
+  const auto gain = [](double label) { return std::exp2(label) - 1; };
   const auto sum = [&rows, &gain] {
     double total = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -164,7 +162,7 @@ void CloseQuery(RankingSums* sums) {
   sums->rows.clear();
 }
 
-void Metrics::State::AddRanking(std::span<const float> predictions, std::span<const float> labels,
+void Metrics::State::AddRanking(std::span<const double> predictions, std::span<const double> labels,
                                 std::span<const int64_t> groups) {
   if (groups.empty()) {
     CloseQuery(&ranking);
@@ -311,13 +309,13 @@ double ValueOf(const NumberSums& numbers, std::string_view name) {
   }
   const bool spread = numbers.deviation > 0;
   if (name == "rmse") {
-    return std::sqrt(numbers.squared / total);
+    return std::sqrt(numbers.squared / total) * numbers.unit;
   }
   if (name == "mae") {
-    return numbers.absolute / total;
+    return numbers.absolute / total * numbers.unit;
   }
   if (name == "mse") {
-    return numbers.squared / total;
+    return numbers.squared / total * numbers.unit * numbers.unit;
   }
   if (name == "r2") {
     return spread ? 1 - numbers.squared / numbers.deviation : kNotANumber;

@@ -41,11 +41,13 @@ class Loss {
   size_t outputs() const { return outputs_; }
 
   // `logits` and `labels` are rows x outputs (softmax and quantiles: one label per row), `weights`
-  // is rows or nullptr. Writes the gradient of the weighted mean loss, unless `gradient` is nullptr.
+  // is rows or nullptr. Writes the gradient of the weighted mean loss, unless `gradient` is
+  // nullptr.
   LossSum Compute(size_t rows, const float* logits, const float* labels, const float* weights,
                   float* gradient);
-  // In place: probabilities, or numbers in the label's own scale.
-  void ToPredictions(size_t rows, float* logits) const;
+  // rows x outputs: probabilities, or numbers in the label's own unit, which 32 bits may not tell
+  // apart. Overwrites `logits`.
+  void ToPredictions(size_t rows, float* logits, std::vector<double>* predictions) const;
 
  private:
   Loss() = default;

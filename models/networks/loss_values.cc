@@ -254,13 +254,15 @@ void Loss::ComputeQuantiles(size_t rows, const float* logits, const float* label
   }
 }
 
-void Loss::ToPredictions(size_t rows, float* logits) const {
+void Loss::ToPredictions(size_t rows, float* logits, std::vector<double>* predictions) const {
   const size_t n = rows * outputs_;
+  predictions->resize(n);
   switch (kind_) {
     case Kind::kLogistic:
     case Kind::kHinge:
     case Kind::kSquaredHinge:
-      return ActiveKernels().sigmoid(logits, n);
+      ActiveKernels().sigmoid(logits, n);
+      break;
     case Kind::kSoftmax:
       for (size_t r = 0; r < rows; ++r) {
         SubtractLargest(logits + r * outputs_, outputs_);
@@ -273,14 +275,13 @@ void Loss::ToPredictions(size_t rows, float* logits) const {
           row[o] /= sum;
         }
       }
-      return;
+      break;
     case Kind::kPoisson:
     case Kind::kGamma:
     case Kind::kTweedie:
       for (size_t i = 0; i < n; ++i) {
         const float bounded = std::clamp(logits[i], -kLargestLogRate, kLargestLogRate);
-        logits[i] = static_cast<float>(std::exp(static_cast<double>(bounded)) *
-                                       UnitOf(scales_[i % outputs_]));
+        (*predictions)[i] = std::exp(static_cast<double>(bounded)) * UnitOf(scales_[i % outputs_]);
       }
       return;
     default:
@@ -290,9 +291,11 @@ void Loss::ToPredictions(size_t rows, float* logits) const {
       for (size_t i = 0; i < n; ++i) {
         const LabelScale& own = scales_[i % scales_.size()];
         const double number = own.Predicted(static_cast<double>(logits[i]));
-        logits[i] = static_cast<float>(never_negative_ ? std::max(number, 0.0) : number);
+        (*predictions)[i] = never_negative_ ? std::max(number, 0.0) : number;
       }
+      return;
   }
+  std::copy_n(logits, n, predictions->begin());
 }
 
 }  // namespace sluice::models

@@ -40,7 +40,7 @@ class XgboostModel final : public GradientBoosting {
                std::stop_token finish) override;
   Result<std::string> Save() const override;
   Status Load(std::string_view bytes) override;
-  Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) override;
+  Status Predict(const FeatureBatch& batch, std::vector<double>* predictions) override;
   Result<std::vector<Importance>> FeatureImportance() const override;
   Result<Exported> Export(const ModelSpec& spec) const override;
 
@@ -60,7 +60,7 @@ class XgboostModel final : public GradientBoosting {
   Status PredictInPlace(const FeatureBatch& batch, const float** scores);
   Status PredictLinear(const FeatureBatch& batch, const float** scores);
   Status CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const;
-  Status TakeScores(const float* scores, size_t rows, std::vector<float>* predictions) const;
+  Status TakeScores(const float* scores, size_t rows, std::vector<double>* predictions) const;
 
   std::unique_ptr<FeatureTransform> transform_;
   ColumnLayout layout_;
@@ -306,7 +306,7 @@ Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scor
   return CheckShape(shape, dimensions, batch.rows);
 }
 
-Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<float>* predictions) {
+Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<double>* predictions) {
   if (booster_ == nullptr) {
     return Internal("a boosted model predicts before it was trained or loaded");
   }
@@ -335,22 +335,24 @@ Status XgboostModel::CheckShape(const bst_ulong* shape, bst_ulong dimensions, si
 }
 
 Status XgboostModel::TakeScores(const float* scores, size_t rows,
-                                std::vector<float>* predictions) const {
+                                std::vector<double>* predictions) const {
   const size_t raw = parameters_.raw_outputs;
   if (raw == parameters_.outputs) {
     predictions->assign(scores, scores + rows * raw);
   } else {  // two classes of multi:softprob: take the second one's probability
     predictions->resize(rows);
     for (size_t r = 0; r < rows; ++r) {
-      (*predictions)[r] = scores[r * raw + 1];
+      (*predictions)[r] = static_cast<double>(scores[r * raw + 1]);
     }
   }
   if (parameters_.objective == "binary:logitraw") {
-    ActiveKernels().sigmoid(predictions->data(), predictions->size());
+    std::vector<float> probabilities(predictions->begin(), predictions->end());
+    ActiveKernels().sigmoid(probabilities.data(), probabilities.size());
+    std::copy(probabilities.begin(), probabilities.end(), predictions->begin());
   }
   if (parameters_.learns_scaled) {
-    for (float& one : *predictions) {
-      one = static_cast<float>(parameters_.label_scale.Predicted(static_cast<double>(one)));
+    for (double& one : *predictions) {
+      one = parameters_.label_scale.Predicted(one);
     }
   }
   return OkStatus();

@@ -54,7 +54,7 @@ class GradientBoosting {
   virtual Result<std::string> Save() const = 0;
   virtual Status Load(std::string_view bytes) = 0;
   // rows x outputs(): probabilities, class probabilities, or numbers.
-  virtual Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) = 0;
+  virtual Status Predict(const FeatureBatch& batch, std::vector<double>* predictions) = 0;
   // (feature name, split count, total gain) of every feature that occurs in a tree.
   struct Importance {
     std::string feature;

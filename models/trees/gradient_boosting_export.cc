@@ -3,6 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,9 @@ using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 // libxgboost writes numbers that are none, too.
 constexpr unsigned kReads = rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag;
+
+// In deviations of the label: how far apart predictions may be to go without saying.
+constexpr double kCoarse = 1e-3;
 
 // Brings a booster from the numbers that it was trained on to those of the user's columns.
 class OwnUnits {
@@ -208,6 +212,13 @@ void AddNotes(const FeaturePlan& plan, const BoostingParameters& parameters,
   if (parameters.missing) {
     notes->push_back(fmt::format("that {} means missing is no part of XGBoost's format",
                                  FormatDouble(*parameters.missing)));
+  }
+  // A float has 24 bits.
+  const double spacing = std::fabs(parameters.label_scale.mean) * 0x1p-23;
+  if (parameters.learns_scaled && spacing > kCoarse * parameters.label_scale.scale) {
+    notes->push_back(
+        fmt::format("{}: XGBoost predicts 32-bit numbers, which are {:.2g} apart there",
+                    parameters.label, spacing));
   }
   if (parameters.label_scale.curve != LabelCurve::kStraight) {
     notes->push_back(fmt::format("XGBoost predicts the {} of {}",

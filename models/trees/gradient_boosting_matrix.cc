@@ -54,11 +54,12 @@ std::string BuildSettings(const BoostingParameters& parameters) {
 // Appends the labels on the scale on which they are learnt.
 void AppendLabels(const FeatureBatch& batch, const BoostingParameters& parameters,
                   std::vector<float>* labels) {
-  const LabelScale& scale = parameters.label_scale;
-  const bool restored = !parameters.learns_scaled && (scale.mean != 0 || scale.scale != 1);
-  for (const float label : batch.labels) {
-    labels->push_back(restored ? static_cast<float>(scale.Restored(static_cast<double>(label)))
-                               : label);
+  if (parameters.learns_scaled || batch.label_numbers.empty()) {
+    labels->insert(labels->end(), batch.labels.begin(), batch.labels.end());
+    return;
+  }
+  for (const double label : batch.label_numbers) {
+    labels->push_back(static_cast<float>(label));
   }
 }
 

@@ -263,9 +263,11 @@ void ScaleSettings(const LabelScale& label, BoostingParameters* parameters) {
   }
 }
 
-// Squares are learnt on the scale of the label's plan: libxgboost makes no split that gains less
-// than 1e-6, begins with 0.5, and overflows with the squares of large numbers. A curve compresses
-// distances, which makes no sense for objectives on counts and rates, or their logarithms.
+// Distances are learnt from the mean of the label's plan, beside which libxgboost's 32 bits may not
+// tell labels apart. Squares are learnt on its scale, too: libxgboost makes no split that gains
+// less than 1e-6, begins with 0.5, and overflows with the squares of large numbers. A curve
+// compresses distances, which makes no sense for objectives on counts and rates, or their
+// logarithms.
 Status SetLabelScale(const LabelPlan& label, BoostingParameters* parameters) {
   if (label.kind() != LabelPlan::NUMBER) {
     return OkStatus();
@@ -275,18 +277,20 @@ Status SetLabelScale(const LabelPlan& label, BoostingParameters* parameters) {
   parameters->label_scale = scale;
   const std::string& objective = parameters->objective;
   const bool curved = scale.curve != LabelCurve::kStraight;
-  const bool squares = LearnsSquares(objective);
-  if (curved && !squares && objective != "reg:absoluteerror" &&
-      objective != "reg:pseudohubererror") {
+  const bool distances = LearnsDistances(objective);
+  if (curved && !distances) {
     return InvalidArgument(fmt::format("label '{}' is learnt on a curve, and objective {} has no "
                                        "use for one",
                                        label.column(), objective))
         .Hint("leave train.label_scale out, or the objective");
   }
   const bool scaled = scale.mean != 0 || scale.scale != 1;
-  parameters->learns_scaled = curved || (squares && scaled);
-  if (squares && scaled) {
+  parameters->learns_scaled = curved || (distances && scaled);
+  if (distances && scaled) {
     ScaleSettings(scale, parameters);
+  }
+  if (objective == "reg:absoluteerror") {  // libxgboost finds the median
+    parameters->begins_with_mean = false;
   }
   return OkStatus();
 }

@@ -66,8 +66,9 @@ Status Disagrees(size_t rows, double ours, double theirs) {
              fmt::format("the traced graph computes something else than forward does: {:.6g} "
                          "instead of {:.6g}, in a batch of {} row{}",
                          ours, theirs, rows, rows == 1 ? "" : "s"))
-      .Hint("the output depends on the size or the values of the batch, or on self.training; or "
-            "forward draws random numbers");
+      .Hint(
+          "the output depends on the size or the values of the batch, or on self.training; or "
+          "forward draws random numbers");
 }
 
 Status LossDisagrees(double ours, double theirs) {
@@ -137,8 +138,8 @@ Result<std::vector<FeatureBatch>> MakeCheckRows(const models::FeaturePlan& plan)
 Status CheckLoss(std::string_view compiled, const models::LabelPlan& label,
                  const models::CompiledModel& model);
 
-Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan,
-                          uint64_t seed, const std::vector<FeatureBatch>& rows) {
+Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan, uint64_t seed,
+                          const std::vector<FeatureBatch>& rows) {
   ASSIGN_OR_RETURN(const models::CompiledModel model, models::ReadCompiledModel(compiled));
   if (model.outputs.size() != rows.size()) {
     return Internal("a compiled model has its outputs for all batches of the request");
@@ -166,7 +167,7 @@ Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& 
   for (const std::vector<float>& tensor : weights.dense) {
     view.dense.push_back(tensor.data());
   }
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   for (size_t b = 0; b < rows.size(); ++b) {
     network->CollectIds(rows[b], &view);
     FillTables(*network, weights, &view);
@@ -177,7 +178,7 @@ Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& 
                        static_cast<double>(theirs.size()));
     }
     for (size_t i = 0; i < theirs.size(); ++i) {
-      const auto ours = static_cast<double>(predictions[i]);
+      const double ours = predictions[i];
       if (!(std::abs(ours - theirs[i]) <= kTolerance * std::max(1.0, std::abs(theirs[i])))) {
         return Disagrees(rows[b].rows, ours, theirs[i]);
       }

@@ -100,7 +100,7 @@ RowBatch SomeRows(const models::FeaturePlan& plan, const std::vector<std::string
 
 void Predict(executor::Scorer& scorer, const models::ModelSpec& spec,
              const models::FeatureBatch& features) {
-  std::vector<float> scores;
+  std::vector<double> scores;
   if (!scorer.Score(features, &scores).ok()) {
     return;
   }
@@ -128,7 +128,7 @@ void Predict(executor::Scorer& scorer, const models::ModelSpec& spec,
 void Evaluate(executor::Scorer& scorer, const models::ModelSpec& spec) {
   RowBatch rows = SomeRows(spec.features(), scorer.transform().ColumnNames(true));
   models::FeatureBatch features;
-  std::vector<float> scores;
+  std::vector<double> scores;
   for (RowBatch::Column& column : rows.columns) {
     std::fill(column.null.begin(), column.null.end(), uint8_t{0});
   }
@@ -137,8 +137,7 @@ void Evaluate(executor::Scorer& scorer, const models::ModelSpec& spec) {
     return;
   }
   models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
-  models::RestoreLabelScale(spec.features().label(), &features.labels);
-  metrics.Add(scores, features.labels, features.weights, features.groups);
+  metrics.Add(scores, features.OwnLabels(), features.weights, features.groups);
   metrics.Values();
 }
 

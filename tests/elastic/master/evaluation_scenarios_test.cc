@@ -102,14 +102,15 @@ TEST_F(MasterScenario, E4_AnEvaluationThatCannotBeDoneFailsTheJobByItsText) {
 TEST_F(MasterScenario, E5_MergedMetricsAreThoseOfAllRows) {
   std::mt19937_64 random(3);
   models::Metrics merged(models::Task::kBinary, 1), whole(models::Task::kBinary, 1);
-  std::vector<std::pair<float, float>> rows;
+  std::vector<std::pair<double, double>> rows;
   for (int shard = 0; shard < 20; ++shard) {
     models::Metrics part(models::Task::kBinary, 1);
-    std::vector<float> predictions, labels;
+    std::vector<double> predictions, labels;
     for (int i = 0; i < 500; ++i) {
-      labels.push_back(static_cast<float>(random() % 2));
+      const float label = random() % 2 == 0 ? 0.0F : 1.0F;
       const float noise = static_cast<float>(random() % 10'000) / 10'000.0F;
-      predictions.push_back(0.3F * labels.back() + 0.69F * noise);
+      labels.push_back(label);
+      predictions.push_back(0.3F * label + 0.69F * noise);
       rows.emplace_back(predictions.back(), labels.back());
     }
     part.Add(predictions, labels, {});

@@ -23,8 +23,8 @@ class MasterScenario : public MasterTest {
   }
   static TaskReport Evaluated(const Task& task, float error) {
     models::Metrics metrics(models::Task::kRegression, 1);
-    const std::vector<float> predictions(task.shards.size(), 1.0F + error);
-    const std::vector<float> labels(task.shards.size(), 1.0F);
+    const std::vector<double> predictions(task.shards.size(), 1.0 + error);
+    const std::vector<double> labels(task.shards.size(), 1.0);
     metrics.Add(predictions, labels, {});
     TaskReport report;
     report.task = task.id;

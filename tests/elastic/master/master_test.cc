@@ -209,8 +209,8 @@ TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {  // E2, M8
   while (const std::optional<Task> task = Take(worker)) {
     ASSERT_EQ(task->kind, Task::Kind::kEvaluate);
     models::Metrics metrics(models::Task::kRegression, 1);
-    const std::vector<float> predictions(task->shards.size(), 1.0F);
-    const std::vector<float> labels(task->shards.size(), 3.0F);
+    const std::vector<double> predictions(task->shards.size(), 1.0F);
+    const std::vector<double> labels(task->shards.size(), 3.0F);
     metrics.Add(predictions, labels, {});
     TaskReport report;
     report.task = task->id;

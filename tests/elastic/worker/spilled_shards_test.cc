@@ -34,6 +34,7 @@ models::FeatureBatch EveryKind(size_t rows) {
     batch.dense.insert(batch.dense.end(),
                        {std::bit_cast<float>(0x7FC12345U), -0.0F, static_cast<float>(row) / 7});
     batch.labels.push_back(row % 2 == 0 ? std::numeric_limits<float>::infinity() : 1e-42F);
+    batch.label_numbers.push_back(1e300 * static_cast<double>(row) + 0.1);
     batch.weights.push_back(static_cast<float>(row) + 0.5F);
     batch.groups.push_back(-static_cast<int64_t>(row) - (int64_t{1} << 40));
     batch.offsets.push_back(std::log(static_cast<float>(row) + 1));
@@ -61,8 +62,8 @@ std::string Bits(const std::vector<T>& values) {
 std::vector<std::string> Bits(const models::FeatureBatch& batch) {
   std::vector<std::string> bits = {std::to_string(batch.rows), std::to_string(batch.dense_width),
                                    Bits(batch.dense),          Bits(batch.labels),
-                                   Bits(batch.weights),        Bits(batch.groups),
-                                   Bits(batch.offsets)};
+                                   Bits(batch.label_numbers),  Bits(batch.weights),
+                                   Bits(batch.groups),         Bits(batch.offsets)};
   for (const models::IdSlot& slot : batch.slots) {
     bits.insert(bits.end(), {Bits(slot.ids), Bits(slot.ends), Bits(slot.weights)});
   }

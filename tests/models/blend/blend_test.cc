@@ -15,8 +15,8 @@ namespace {
 // Labels 0 and 1 and the predictions of three models: two that are wrong in different rows, and one
 // that knows nothing.
 struct Said {
-  std::vector<float> labels;
-  std::vector<float> one, other, nothing;
+  std::vector<double> labels;
+  std::vector<double> one, other, nothing;
 
   explicit Said(size_t rows, float noise) {
     std::mt19937 random(3);
@@ -57,7 +57,7 @@ TEST(Blend, OfNeighboursThatAreAlikeIsJudgedByRuns) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
-    std::vector<float> labels, one, other;
+    std::vector<double> labels, one, other;
     std::vector<uint32_t> runs;
     for (uint32_t run = 0; run < kRuns; ++run) {
       const float off = normal(random);
@@ -78,14 +78,14 @@ TEST(Blend, OfNeighboursThatAreAlikeIsJudgedByRuns) {
   EXPECT_LE(by_runs, by_rows / 2);
 }
 
-// A blend of the two is a little better, which 120 rows hardly show: reason enough on rows of the same
-// time, not for the time to come.
+// A blend of the two is a little better, which 120 rows hardly show: reason enough on rows of the
+// same time, not for the time to come.
 TEST(Blend, OfForecastsHasToWinByMore) {
   int among_themselves = 0, later = 0;
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
-    std::vector<float> labels, one, other;
+    std::vector<double> labels, one, other;
     for (int i = 0; i < 120; ++i) {
       const float known = normal(random);
       labels.push_back(known + normal(random));
@@ -106,7 +106,7 @@ TEST(Blend, OfTwentyRowsProvesNothing) {
 }
 
 TEST(Blend, OfNumbersFindsTheMeanOfTwoOppositeErrors) {
-  std::vector<float> labels, above, below;
+  std::vector<double> labels, above, below;
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   for (int i = 0; i < 500; ++i) {
@@ -124,7 +124,7 @@ TEST(Blend, OfNumbersFindsTheMeanOfTwoOppositeErrors) {
 
 // Prices: one of them is far from both models' predictions, and a little farther from their mean.
 TEST(Blend, OfNumbersIsNotDecidedByOneRowFarOut) {
-  std::vector<float> labels, one, other;
+  std::vector<double> labels, one, other;
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   for (int i = 0; i < 4'000; ++i) {

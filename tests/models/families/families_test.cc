@@ -75,7 +75,7 @@ TEST(Families, RowsWithoutIdsWithSeveralAndASingleRow) {
     for (const size_t rows : {size_t{1}, size_t{9}}) {
       const FeatureBatch batch = RandomBatch(*network, rows, 3, 3, true, ClassLabel(2));
       EXPECT_TRUE(std::isfinite(store.Train(batch, 1).loss)) << rows;
-      std::vector<float> predictions;
+      std::vector<double> predictions;
       network->Predict(batch, store.View(batch), &predictions);
       ASSERT_EQ(predictions.size(), rows);
       EXPECT_TRUE(std::isfinite(predictions[0]));
@@ -144,7 +144,7 @@ TEST(FactorizationMachine, IsTheSumOverPairs) {
   for (int64_t step = 1; step < 20; ++step) {
     store.Train(batch, step);  // away from small initial values
   }
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   network->Predict(batch, store.View(batch), &predictions);
   const auto& dense = network->dense();
   const float weight = store.Dense(Place(dense, "linear/kernel"))[0];
@@ -187,7 +187,7 @@ TEST(DeepAndCross, ACrossLayerMultipliesTheInputByAProduct) {
     std::vector<float>& logits = store.Dense(Place(dense, "logits/kernel"));
     std::fill(logits.begin(), logits.end(), 0.0F);
     std::fill_n(logits.begin(), 2, 1.0F);  // the two numbers that the cross leaves
-    std::vector<float> predictions;
+    std::vector<double> predictions;
     network->Predict(batch, store.View(batch), &predictions);
     std::vector<float> kernel = store.Dense(Place(dense, "cross/0/kernel"));
     if (rank == 1) {

@@ -50,8 +50,9 @@ TEST(TwoTowers, LearnClassesNumbersAndChoices) {
     const auto network = MakeNetwork(spec);
     ASSERT_NE(network, nullptr);
     const bool numbers = std::string(type) == "TwoTowerRegressor";
-    const FeatureBatch batch = RandomBatch(*network, 40, 3, 1, false,
-                                           numbers ? NumberLabel : ClassLabel(static_cast<uint32_t>(classes)));
+    const FeatureBatch batch =
+        RandomBatch(*network, 40, 3, 1, false,
+                    numbers ? NumberLabel : ClassLabel(static_cast<uint32_t>(classes)));
     ParameterStore store(network.get(), 5, "Adam", 0.02);
     const double first = store.Train(batch, 1).loss;
     double last = first;
@@ -82,7 +83,7 @@ TEST(TwoTowers, InBatchSoftmaxIsTheDefinition) {
       FeatureBatch pair = batch.Slice(u, u + 1);
       pair.dense[1] = batch.dense[2 * i + 1];
       pair.slots[1].ids = {batch.slots[1].ids[i]};
-      std::vector<float> predictions;
+      std::vector<double> predictions;
       network->Predict(pair, store.View(pair), &predictions);
       const auto p = static_cast<double>(predictions[0]);
       products[u][i] = std::log(p / (1 - p));
@@ -114,7 +115,7 @@ TEST(TwoTowers, OneRowAndRowsOfOneItemStayFinite) {
     FeatureBatch batch = RandomBatch(*network, rows, 3, 1, false, ClassLabel(2));
     std::fill(batch.slots[1].ids.begin(), batch.slots[1].ids.end(), 2U);
     EXPECT_NEAR(store.Train(batch, 1).loss, 0, 1e-6) << rows;  // there is nothing to choose from
-    std::vector<float> predictions;
+    std::vector<double> predictions;
     network->Predict(batch, store.View(batch), &predictions);
     EXPECT_TRUE(std::isfinite(predictions[0]));
   }

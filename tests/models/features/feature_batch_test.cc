@@ -14,6 +14,7 @@ TEST(FeatureBatchTest, SliceAndAppendAreInverse) {
   batch.dense_width = 2;
   batch.dense = {1, 2, 3, 4, 5, 6};
   batch.labels = {0, 1, 0};
+  batch.label_numbers = {1e9, 1e9 + 0.25, 1e9};
   batch.weights = {1, 2, 3};
   batch.groups = {1, 1, 2};
   batch.slots.resize(2);
@@ -27,6 +28,8 @@ TEST(FeatureBatchTest, SliceAndAppendAreInverse) {
   EXPECT_EQ(joined.rows, 3U);
   EXPECT_EQ(joined.dense, batch.dense);
   EXPECT_EQ(joined.labels, batch.labels);
+  EXPECT_EQ(joined.label_numbers, batch.label_numbers);
+  EXPECT_EQ(joined.OwnLabels(), batch.label_numbers);
   EXPECT_EQ(joined.weights, batch.weights);
   EXPECT_EQ(joined.groups, batch.groups);
   for (size_t i = 0; i < 2; ++i) {
@@ -38,6 +41,8 @@ TEST(FeatureBatchTest, SliceAndAppendAreInverse) {
   joined.Clear();
   EXPECT_EQ(joined.rows, 0U);
   EXPECT_EQ(joined.Bytes(), 0U);
+  joined.labels = {1, 0};
+  EXPECT_THAT(joined.OwnLabels(), ElementsAre(1, 0)) << "classes";
 }
 
 TEST(FeatureBatchTest, AppendJoinsSingleIdsWithLists) {

@@ -19,12 +19,14 @@ FeaturePlan LabelledPlan(LabelPlan::Kind kind) {
   plan.mutable_label()->set_scale(1);
   return plan;
 }
-std::vector<float> Labels(const FeaturePlan& plan, RowBatch::Column labels) {
+FeatureBatch Labelled(const FeaturePlan& plan, RowBatch::Column labels) {
   const size_t rows = labels.null.size();
   return Apply(plan,
                Batch({Doubles(std::vector<std::optional<double>>(rows, 1)), std::move(labels)}),
-               Target::kNetwork, true)
-      .labels;
+               Target::kNetwork, true);
+}
+std::vector<float> Labels(const FeaturePlan& plan, RowBatch::Column labels) {
+  return Labelled(plan, std::move(labels)).labels;
 }
 Status LabelStatus(const FeaturePlan& plan, RowBatch::Column labels) {
   const size_t rows = labels.null.size();
@@ -78,11 +80,28 @@ TEST(LabelTest, NumbersAreStandardisedAndVectorsRead) {
     vector.mutable_label()->add_means(mean);
     vector.mutable_label()->add_scales(scale);
   }
-  std::vector<float> labels = Labels(vector, Texts({"1,10", "5,10.5"}));
-  EXPECT_THAT(labels, ElementsAre(0, 0, 2, 1));
-  RestoreLabelScale(vector.label(), &labels);
-  EXPECT_THAT(labels, ElementsAre(1, 10, 5, 10.5F));
+  const FeatureBatch batch = Labelled(vector, Texts({"1,10", "5,10.5"}));
+  EXPECT_THAT(batch.labels, ElementsAre(0, 0, 2, 1));
+  EXPECT_THAT(batch.OwnLabels(), ElementsAre(1, 10, 5, 10.5));
   EXPECT_THAT(LabelStatus(vector, Texts({"1"})).message(), HasSubstr("expected 2 numbers"));
+}
+
+// 32 bits would round them to 1e9, or to 0 and infinity.
+TEST(LabelTest, CloseNumbersAreToldApart) {
+  FeaturePlan number = LabelledPlan(LabelPlan::NUMBER);
+  number.mutable_label()->set_mean(1e9);
+  number.mutable_label()->set_scale(0.25);
+  const FeatureBatch batch = Labelled(number, Doubles({1e9, 1e9 + 0.125, 1e9 - 0.25}));
+  EXPECT_THAT(batch.labels, ElementsAre(0, 0.5F, -1));
+  EXPECT_THAT(batch.OwnLabels(), ElementsAre(1e9, 1e9 + 0.125, 1e9 - 0.25));
+  EXPECT_THAT(Labelled(number, Integers({1000000001})).OwnLabels(), ElementsAre(1e9 + 1));
+  for (const double unit : {1e300, 1e-300}) {
+    number.mutable_label()->set_mean(unit);
+    number.mutable_label()->set_scale(unit);
+    const FeatureBatch far = Labelled(number, Doubles({3 * unit, 0}));
+    EXPECT_NEAR(far.labels[0], 2, 1e-6);
+    EXPECT_THAT(far.OwnLabels(), ElementsAre(3 * unit, 0));
+  }
 }
 
 TEST(LabelTest, StoredScalesOfAnotherCountAreRefused) {

@@ -40,19 +40,28 @@ TEST(LabelScale, WhichMetricsAreInTheLabelsUnit) {
   EXPECT_FALSE(ScaleWithLabel("mape"));
 }
 
-TEST(LabelScale, CorrectsPredictionsAndNotLabels) {
+TEST(LabelScale, WhatDependsOnDistancesOnly) {
+  EXPECT_TRUE(LearnsDistances("reg:squarederror"));
+  EXPECT_TRUE(LearnsDistances("reg:pseudohubererror"));
+  EXPECT_FALSE(LearnsDistances("count:poisson"));
+  EXPECT_TRUE(MeasureDistances("rmse,mphe"));
+  EXPECT_FALSE(MeasureDistances("rmse, mape"));
+}
+
+TEST(LabelScale, CorrectsPredictions) {
   LabelPlan label = OnCurve(LabelPlan::LOGARITHM);
   label.set_correction(1.5);
   const LabelScale scale = LabelScales(label)->front();
   EXPECT_NEAR(scale.Predicted(scale.Transformed(10)), 15, 1e-9);
-  std::vector<float> labels = {static_cast<float>(scale.Transformed(10))};
-  RestoreLabelScale(label, &labels);
-  EXPECT_NEAR(labels[0], 10, 1e-4);
+  EXPECT_NEAR(scale.Restored(scale.Transformed(10)), 10, 1e-9);
 }
 
 TEST(LabelScale, OfADivergedModelIsFinite) {
-  const LabelScale scale = LabelScales(OnCurve(LabelPlan::LOGARITHM))->front();
+  LabelScale scale = LabelScales(OnCurve(LabelPlan::LOGARITHM))->front();
   EXPECT_TRUE(std::isfinite(static_cast<float>(scale.Predicted(1e30))));
+  scale.mean = 600;
+  EXPECT_TRUE(std::isfinite(scale.Predicted(1e30)));
+  EXPECT_NEAR(scale.Restored(scale.Transformed(1e250)), 1e250, 1e240);
 }
 
 TEST(LabelScale, RefusesWhatNoTrainingWrites) {

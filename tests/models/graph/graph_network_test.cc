@@ -203,12 +203,12 @@ TEST(GraphNetworkTest, PredictionsOfARowDoNotDependOnTheBatch) {
   ASSERT_NE(network, nullptr);
   ParameterStore store(network.get(), 11);
   const FeatureBatch batch = RandomBatch(*network, 9, 3, 1, false, ClassLabel(3));
-  std::vector<float> all;
+  std::vector<double> all;
   network->Predict(batch, store.View(batch), &all);
   ASSERT_EQ(all.size(), 27u);
   for (size_t r = 0; r < batch.rows; ++r) {
     const FeatureBatch single = batch.Slice(r, r + 1);
-    std::vector<float> one;
+    std::vector<double> one;
     network->Predict(single, store.View(single), &one);
     EXPECT_TRUE(
         std::equal(one.begin(), one.end(), all.begin() + static_cast<std::ptrdiff_t>(3 * r)));
@@ -262,7 +262,7 @@ TEST(GraphNetworkTest, SeveralIdsPerRow) {
   batch.slots[0] = {{1, 2, 3, 4}, {3, 3, 4}, {}};  // three ids of which two count, none, one
   batch.slots[2] = {{5, 0, 1, 1}, {1, 2, 4}, {}};
   ParameterStore store(network.get(), 11);
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   network->Predict(batch, store.View(batch), &predictions);
   const auto probability = [](double logit) { return 1 / (1 + std::exp(-logit)); };
   ASSERT_EQ(predictions.size(), 3u);

@@ -55,7 +55,7 @@ TEST(OnnxTest, AFileIsATrainableNetworkWithItsValues) {
     view.tables[0].values.insert(view.tables[0].values.end(), table.begin() + id * 3,
                                  table.begin() + id * 3 + 3);
   }
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   imported.network->Predict(batch, view, &predictions);
   for (size_t r = 0; r < batch.rows; ++r) {
     const float* row = table.data() + batch.slots[0].ids[r] * 3;

@@ -18,7 +18,7 @@ float Sigmoid(double x) {
 
 // Rows whose true log odds are x, and an overconfident model that predicts 3 x + 1.
 struct Overconfident {
-  std::vector<float> scores, labels, truth;
+  std::vector<double> scores, labels, truth;
   explicit Overconfident(size_t rows) {
     std::mt19937_64 random(7);
     std::normal_distribution<double> normal;
@@ -32,7 +32,7 @@ struct Overconfident {
   }
 };
 
-double LogLossOf(const std::vector<float>& scores, const std::vector<float>& labels) {
+double LogLossOf(const std::vector<double>& scores, const std::vector<double>& labels) {
   Metrics metrics(Task::kBinary, 1);
   metrics.Add(scores, labels, {});
   return metrics.Value("log_loss");
@@ -52,11 +52,11 @@ TEST(Calibration, PlattFindsTheCurveThatWasMissed) {
 
 TEST(Calibration, BothMethodsComeNearTheTruthOnOtherRows) {
   const Overconfident all(30000);
-  const auto part = [](const std::vector<float>& of, size_t begin, size_t end) {
-    return std::vector<float>(of.begin() + static_cast<int64_t>(begin),
-                              of.begin() + static_cast<int64_t>(end));
+  const auto part = [](const std::vector<double>& of, size_t begin, size_t end) {
+    return std::vector<double>(of.begin() + static_cast<int64_t>(begin),
+                               of.begin() + static_cast<int64_t>(end));
   };
-  const std::vector<float> labels = part(all.labels, 20000, 30000);
+  const std::vector<double> labels = part(all.labels, 20000, 30000);
   const double truth = LogLossOf(part(all.truth, 20000, 30000), labels);
   EXPECT_GT(LogLossOf(part(all.scores, 20000, 30000), labels), truth + 0.1);
   for (const char* method : {"platt", "isotonic"}) {
@@ -66,7 +66,7 @@ TEST(Calibration, BothMethodsComeNearTheTruthOnOtherRows) {
     calibration.set_method(method);
     fit.Fit(&calibration);
     ASSERT_TRUE(CheckCalibration(calibration, 1).ok());
-    std::vector<float> calibrated = part(all.scores, 20000, 30000);
+    std::vector<double> calibrated = part(all.scores, 20000, 30000);
     Calibrate(calibration, 1, calibrated);
     EXPECT_LT(LogLossOf(calibrated, labels), truth + 0.01) << method;
   }
@@ -74,14 +74,14 @@ TEST(Calibration, BothMethodsComeNearTheTruthOnOtherRows) {
 
 TEST(Calibration, OfSeveralClassesAddsUpToOne) {
   CalibrationFit fit(3);
-  const std::vector<float> scores = {0.7F, 0.2F, 0.1F, 0.6F, 0.3F, 0.1F, 0.2F, 0.5F, 0.3F};
-  fit.Add(scores, std::vector<float>{0, 1, 1}, {});
+  const std::vector<double> scores = {0.7F, 0.2F, 0.1F, 0.6F, 0.3F, 0.1F, 0.2F, 0.5F, 0.3F};
+  fit.Add(scores, std::vector<double>{0, 1, 1}, {});
   for (const char* method : {"platt", "isotonic"}) {
     Calibration calibration;
     calibration.set_method(method);
     fit.Fit(&calibration);
     ASSERT_TRUE(CheckCalibration(calibration, 3).ok()) << method;
-    std::vector<float> calibrated = scores;
+    std::vector<double> calibrated = scores;
     Calibrate(calibration, 3, calibrated);
     for (size_t row = 0; row < 3; ++row) {
       EXPECT_NEAR(calibrated[3 * row] + calibrated[3 * row + 1] + calibrated[3 * row + 2], 1, 1e-6);
@@ -93,11 +93,11 @@ TEST(Calibration, OfSeveralClassesAddsUpToOne) {
 
 TEST(Calibration, NeverSaysNeverNorAlways) {
   CalibrationFit fit(1);
-  fit.Add(std::vector<float>{0.1F, 0.2F, 0.8F, 0.9F}, std::vector<float>{0, 0, 1, 1}, {});
+  fit.Add(std::vector<double>{0.1F, 0.2F, 0.8F, 0.9F}, std::vector<double>{0, 0, 1, 1}, {});
   Calibration calibration;
   calibration.set_method("isotonic");
   fit.Fit(&calibration);
-  std::vector<float> scores = {0, 0.15F, 0.5F, 1};
+  std::vector<double> scores = {0, 0.15F, 0.5F, 1};
   Calibrate(calibration, 1, scores);
   EXPECT_GT(scores[0], 0.05F);
   EXPECT_LT(scores[3], 0.95F);

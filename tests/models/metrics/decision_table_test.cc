@@ -12,8 +12,8 @@
 namespace sluice::models {
 namespace {
 
-const std::vector<float> kScores = {0.005F, 0.15F, 0.15F, 0.45F, 0.6F, 0.95F};
-const std::vector<float> kLabels = {0, 0, 1, 0, 1, 1};
+const std::vector<double> kScores = {0.005F, 0.15F, 0.15F, 0.45F, 0.6F, 0.95F};
+const std::vector<double> kLabels = {0, 0, 1, 0, 1, 1};
 
 TEST(DecisionTable, CountsWhatEachThresholdTakes) {
   Metrics metrics(Task::kBinary, 1);
@@ -37,8 +37,8 @@ TEST(DecisionTable, CountsWhatEachThresholdTakes) {
 // Ten rows, three of them positive; from 0.4 on two of these and one other are taken.
 TEST(DecisionTable, ARuleSaysAtWhichThresholdDecisionsAreJudged) {
   Metrics metrics(Task::kBinary, 1);
-  metrics.Add(std::vector<float>{.1F, .2F, .2F, .3F, .3F, .1F, .4F, .2F, .4F, .45F},
-              std::vector<float>{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}, {});
+  metrics.Add(std::vector<double>{.1F, .2F, .2F, .3F, .3F, .1F, .4F, .2F, .4F, .45F},
+              std::vector<double>{0, 0, 0, 0, 0, 0, 0, 1, 1, 1}, {});
   for (const char* rule : {"f1", "cost:2", "0.35", "0.4"}) {
     std::vector<std::string> wanted = {"balanced_accuracy", "cohen_kappa"};
     for (const std::vector<std::string>& more : {DecisionMetrics(), CountsBy(rule)}) {
@@ -88,7 +88,8 @@ TEST(ConfusionMatrix, OfTwoClassesHasFourCells) {
 
 TEST(ConfusionMatrix, OfSeveralClassesHasTheCellsThatOccur) {
   ConfusionMatrix matrix(3, std::nullopt);
-  matrix.Add(std::vector<float>{0.2F, 0.5F, 0.3F, 0.1F, 0.2F, 0.7F}, std::vector<float>{1, 0}, {});
+  matrix.Add(std::vector<double>{0.2F, 0.5F, 0.3F, 0.1F, 0.2F, 0.7F}, std::vector<double>{1, 0},
+             {});
   EXPECT_EQ(matrix.cells().size(), 2U);
   EXPECT_EQ(matrix.cells().at({1, 1}), 1);
   EXPECT_EQ(matrix.cells().at({0, 2}), 1);

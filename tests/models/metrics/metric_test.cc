@@ -23,8 +23,8 @@ std::map<std::string, double> ValuesOf(const Metrics& metrics) {
 }
 
 struct Scored {
-  std::vector<float> scores;
-  std::vector<float> labels;
+  std::vector<double> scores;
+  std::vector<double> labels;
 };
 
 // Rows whose label is drawn from the score: `skew` 1 is uniform, larger values push scores to 0.
@@ -84,7 +84,7 @@ double ExactAveragePrecision(const Scored& data) {
 
 TEST(BinaryMetricsTest, SmallExampleByHand) {
   Metrics metrics(Task::kBinary, 1);
-  metrics.Add(std::vector<float>{0.9F, 0.6F, 0.4F, 0.2F}, std::vector<float>{1, 0, 1, 0}, {});
+  metrics.Add(std::vector<double>{0.9F, 0.6F, 0.4F, 0.2F}, std::vector<double>{1, 0, 1, 0}, {});
   const auto values = ValuesOf(metrics);
   EXPECT_DOUBLE_EQ(values.at("auc"), 0.75);
   EXPECT_NEAR(values.at("pr_auc"), (1 + 2.0 / 3) / 2, 1e-12);
@@ -114,20 +114,20 @@ TEST(BinaryMetricsTest, OrderOfValuesIsStable) {
 
 TEST(BinaryMetricsTest, TiesCountHalfAndOneClassHasNoAuc) {
   Metrics tied(Task::kBinary, 1);
-  tied.Add(std::vector<float>{0.5F, 0.5F, 0.5F}, std::vector<float>{1, 0, 1}, {});
+  tied.Add(std::vector<double>{0.5F, 0.5F, 0.5F}, std::vector<double>{1, 0, 1}, {});
   EXPECT_DOUBLE_EQ(tied.Value("auc"), 0.5);
   Metrics one(Task::kBinary, 1);
-  one.Add(std::vector<float>{0.5F, 0.7F}, std::vector<float>{1, 1}, {});
+  one.Add(std::vector<double>{0.5F, 0.7F}, std::vector<double>{1, 1}, {});
   EXPECT_TRUE(std::isnan(one.Value("auc")));
 }
 
 TEST(BinaryMetricsTest, WeightsCountAsRepeatedRows) {
   Metrics weighted(Task::kBinary, 1);
-  weighted.Add(std::vector<float>{0.9F, 0.6F, 0.4F}, std::vector<float>{1, 0, 1},
+  weighted.Add(std::vector<double>{0.9F, 0.6F, 0.4F}, std::vector<double>{1, 0, 1},
                std::vector<float>{1, 2, 3});
   Metrics repeated(Task::kBinary, 1);
-  repeated.Add(std::vector<float>{0.9F, 0.6F, 0.6F, 0.4F, 0.4F, 0.4F},
-               std::vector<float>{1, 0, 0, 1, 1, 1}, {});
+  repeated.Add(std::vector<double>{0.9F, 0.6F, 0.6F, 0.4F, 0.4F, 0.4F},
+               std::vector<double>{1, 0, 0, 1, 1, 1}, {});
   const auto a = ValuesOf(weighted);
   for (const auto& [name, value] : ValuesOf(repeated)) {
     EXPECT_NEAR(a.at(name), value, 1e-12) << name;
@@ -136,7 +136,7 @@ TEST(BinaryMetricsTest, WeightsCountAsRepeatedRows) {
 
 TEST(BinaryMetricsTest, TwoOutputsAreBothClasses) {
   Metrics metrics(Task::kBinary, 2);
-  metrics.Add(std::vector<float>{0.1F, 0.9F, 0.8F, 0.2F}, std::vector<float>{1, 0}, {});
+  metrics.Add(std::vector<double>{0.1F, 0.9F, 0.8F, 0.2F}, std::vector<double>{1, 0}, {});
   EXPECT_DOUBLE_EQ(metrics.Value("accuracy"), 1);
   EXPECT_DOUBLE_EQ(metrics.Value("auc"), 1);
 }
@@ -149,14 +149,14 @@ TEST(BinaryMetricsTest, CurvesAreExactEnoughForSkewedScores) {
     metrics.Add(data.scores, data.labels, {});
     EXPECT_NEAR(metrics.Value("auc"), ExactAuc(data), 1e-4) << skew;
     EXPECT_NEAR(metrics.Value("pr_auc"), ExactAveragePrecision(data), 1e-4) << skew;
-    for (float& score : data.scores) {
-      score = 0.73F + score * 0.001F;
+    for (double& score : data.scores) {
+      score = 0.73F + static_cast<float>(score) * 0.001F;
     }
     Metrics crowded(Task::kBinary, 1);
     crowded.Add(data.scores, data.labels, {});
     EXPECT_NEAR(crowded.Value("auc"), ExactAuc(data), 1e-4) << skew;
-    for (float& score : data.scores) {
-      score = 1 - (score - 0.73F) * 0.01F;
+    for (double& score : data.scores) {
+      score = 1 - (static_cast<float>(score) - 0.73F) * 0.01F;
     }
     Metrics high(Task::kBinary, 1);
     high.Add(data.scores, data.labels, {});
@@ -172,8 +172,8 @@ TEST(BinaryMetricsTest, MergingInAnyOrderGivesTheSame) {
   for (size_t s = 0; s < kShards; ++s) {
     const size_t begin = data.scores.size() * s / kShards;
     const size_t count = data.scores.size() * (s + 1) / kShards - begin;
-    const std::span<const float> scores = std::span(data.scores).subspan(begin, count);
-    const std::span<const float> labels = std::span(data.labels).subspan(begin, count);
+    const std::span<const double> scores = std::span(data.scores).subspan(begin, count);
+    const std::span<const double> labels = std::span(data.labels).subspan(begin, count);
     shards.emplace_back(Task::kBinary, 1);
     shards.back().Add(scores, labels, {});
     whole.Add(scores, labels, {});
@@ -209,7 +209,7 @@ TEST(MetricsTest, BytesAreTheSameMetricsAgainAndStaySmall) {
 
 TEST(MetricsTest, DamagedBytesAreRefused) {
   Metrics metrics(Task::kMulticlass, 3);
-  metrics.Add(std::vector<float>{0.2F, 0.5F, 0.3F}, std::vector<float>{1}, {});
+  metrics.Add(std::vector<double>{0.2F, 0.5F, 0.3F}, std::vector<double>{1}, {});
   const std::string bytes = metrics.Serialize();
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(Metrics::Deserialize(bytes.substr(0, size)).ok()) << size;
@@ -220,11 +220,11 @@ TEST(MetricsTest, DamagedBytesAreRefused) {
 
 TEST(MulticlassMetricsTest, MacroAveragesByHand) {
   Metrics metrics(Task::kMulticlass, 3);
-  metrics.Add(std::vector<float>{0.7F, 0.2F, 0.1F,   // 0 predicted as 0
-                                 0.6F, 0.3F, 0.1F,   // 1 predicted as 0
-                                 0.1F, 0.8F, 0.1F,   // 1 predicted as 1
-                                 0.2F, 0.2F, 0.6F},  // 2 predicted as 2
-              std::vector<float>{0, 1, 1, 2}, {});
+  metrics.Add(std::vector<double>{0.7F, 0.2F, 0.1F,   // 0 predicted as 0
+                                  0.6F, 0.3F, 0.1F,   // 1 predicted as 0
+                                  0.1F, 0.8F, 0.1F,   // 1 predicted as 1
+                                  0.2F, 0.2F, 0.6F},  // 2 predicted as 2
+              std::vector<double>{0, 1, 1, 2}, {});
   const auto values = ValuesOf(metrics);
   EXPECT_DOUBLE_EQ(values.at("accuracy"), 0.75);
   EXPECT_NEAR(values.at("precision"), (0.5 + 1 + 1) / 3, 1e-12);
@@ -239,16 +239,16 @@ TEST(MulticlassMetricsTest, MacroAveragesByHand) {
 
 TEST(MulticlassMetricsTest, ManyClassesKeepNoCurves) {
   Metrics metrics(Task::kMulticlass, 200);
-  std::vector<float> scores(200, 0);
+  std::vector<double> scores(200, 0);
   scores[7] = 1;
-  metrics.Add(scores, std::vector<float>{7}, {});
+  metrics.Add(scores, std::vector<double>{7}, {});
   EXPECT_DOUBLE_EQ(metrics.Value("accuracy"), 1);
   EXPECT_TRUE(std::isnan(metrics.Value("auc")));
 }
 
 TEST(RegressionMetricsTest, ByHandAndMerged) {
-  const std::vector<float> predictions = {1, 2, 4, 0};
-  const std::vector<float> labels = {1, 4, 2, 0};
+  const std::vector<double> predictions = {1, 2, 4, 0};
+  const std::vector<double> labels = {1, 4, 2, 0};
   Metrics whole(Task::kRegression, 1);
   whole.Add(predictions, labels, {});
   const auto values = ValuesOf(whole);
@@ -270,18 +270,18 @@ TEST(RegressionMetricsTest, ByHandAndMerged) {
 
 TEST(RegressionMetricsTest, LargeLabelsKeepTheirVariance) {
   Metrics metrics(Task::kRegression, 1);
-  std::vector<float> labels;
+  std::vector<double> labels;
   for (int i = 0; i < 1000; ++i) {
     labels.push_back(1e6F + static_cast<float>(i % 2));
   }
-  std::vector<float> predictions(labels.size(), 1e6F + 0.5F);
+  std::vector<double> predictions(labels.size(), 1e6F + 0.5F);
   metrics.Add(predictions, labels, {});
   EXPECT_NEAR(metrics.Value("r2"), 0, 1e-9);
 }
 
 TEST(RegressionMetricsTest, VectorsAndConstantLabels) {
   Metrics vectors(Task::kRegression, 2);
-  vectors.Add(std::vector<float>{1, 2, 3, 4}, std::vector<float>{1, 2, 3, 6}, {});
+  vectors.Add(std::vector<double>{1, 2, 3, 4}, std::vector<double>{1, 2, 3, 6}, {});
   EXPECT_DOUBLE_EQ(vectors.Value("mse"), 1);
   EXPECT_DOUBLE_EQ(vectors.rows(), 2);
   EXPECT_DOUBLE_EQ(vectors.Value("rmse"), std::sqrt(2.0) / 2);  // each number's value, averaged
@@ -291,8 +291,55 @@ TEST(RegressionMetricsTest, VectorsAndConstantLabels) {
   vectors.Merge(*again);
   EXPECT_DOUBLE_EQ(vectors.Value("r2"), (1 + 0.5) / 2);
   Metrics constant(Task::kRegression, 1);
-  constant.Add(std::vector<float>{1, 2}, std::vector<float>{3, 3}, {});
+  constant.Add(std::vector<double>{1, 2}, std::vector<double>{3, 3}, {});
   EXPECT_TRUE(std::isnan(constant.Value("r2")));
+}
+
+// 32 bits do not tell these labels apart.
+TEST(RegressionMetricsTest, OfCloseNumbersByHand) {
+  Metrics metrics(Task::kRegression, 1);
+  metrics.Add(std::vector<double>{1e9 + 0.25, 1e9 + 0.5, 1e9 + 0.5},
+              std::vector<double>{1e9, 1e9 + 0.5, 1e9 + 1}, {});
+  EXPECT_DOUBLE_EQ(metrics.Value("mse"), (0.0625 + 0.25) / 3);
+  EXPECT_DOUBLE_EQ(metrics.Value("mae"), 0.25);
+  EXPECT_DOUBLE_EQ(metrics.Value("mape"), 100 * (0.25e-9 + 0.5 / (1e9 + 1)) / 3);
+  EXPECT_NEAR(metrics.Value("r2"), 1 - 0.3125 / 0.5, 1e-6);
+}
+
+TEST(RegressionMetricsTest, OfOneNumberHaveNoShareOfItsVariance) {
+  const std::vector<double> predictions(9, 0.25), labels(9, 0.1);
+  const std::vector<float> weights = {0.3F, 1, 7, 1e-3F, 0.7F, 3, 0.1F, 0.1F, 11};
+  Metrics whole(Task::kRegression, 1), part(Task::kRegression, 1);
+  whole.Add(predictions, labels, weights);
+  part.Add(predictions, labels, std::vector<float>(9, 0.7F));
+  whole.Merge(part);
+  EXPECT_TRUE(std::isnan(whole.Value("r2")));
+  EXPECT_NEAR(whole.Value("rmse"), 0.15, 1e-12);
+}
+
+// The squares of these are no doubles.
+TEST(RegressionMetricsTest, OfAnyMagnitude) {
+  for (const double unit : {1e300, 1e-300}) {
+    ModelSpec model;
+    LabelPlan* label = model.mutable_features()->mutable_label();
+    label->set_kind(LabelPlan::NUMBER);
+    label->set_mean(unit);
+    label->set_scale(unit);
+    const auto near = [unit](double found, double expected) {
+      EXPECT_NEAR(found / unit, expected, 1e-12) << unit;
+    };
+    Metrics metrics(model, 1), empty(Task::kRegression, 1);
+    metrics.Add(std::vector<double>{1 * unit, 2 * unit}, std::vector<double>{2 * unit, 2 * unit},
+                {});
+    metrics.Add(std::vector<double>{4 * unit, 4 * unit}, std::vector<double>{4 * unit, 3 * unit},
+                {});
+    empty.Merge(*Metrics::Deserialize(metrics.Serialize()));
+    near(empty.Value("rmse"), std::sqrt(0.5));
+    near(empty.Value("mae"), 0.5);
+    EXPECT_NEAR(empty.Value("mape"), 100 * (0.5 + 1.0 / 3) / 4, 1e-9);
+    EXPECT_NEAR(empty.Value("r2"), 1 - 2 / 2.75, 1e-9);
+    EXPECT_NEAR(empty.Value("explained_variance"), 1 - 2 / 2.75, 1e-9);
+  }
 }
 
 ModelSpec QuantileModel() {
@@ -308,13 +355,12 @@ ModelSpec QuantileModel() {
 TEST(QuantileMetricsTest, ByHandMergedAndAsBytes) {
   const ModelSpec model = QuantileModel();
   EXPECT_EQ(TaskOf(model), Task::kQuantiles);
-  EXPECT_THAT(Metrics::Names(model),
-              ElementsAre("pinball_loss", "coverage_q2_5", "coverage_q50"));
+  EXPECT_THAT(Metrics::Names(model), ElementsAre("pinball_loss", "coverage_q2_5", "coverage_q50"));
   EXPECT_THAT(Metrics::StandardNames(model),
               ElementsAre("pinball_loss", "coverage_q2_5", "coverage_q50"));
   Metrics left(model, 2), right(model, 2);
-  left.Add(std::vector<float>{1, 3, 1, 3}, std::vector<float>{2, 3}, std::vector<float>{1, 3});
-  right.Add(std::vector<float>{1, 3}, std::vector<float>{0}, {});
+  left.Add(std::vector<double>{1, 3, 1, 3}, std::vector<double>{2, 3}, std::vector<float>{1, 3});
+  right.Add(std::vector<double>{1, 3}, std::vector<double>{0}, {});
   Metrics whole(Task::kQuantiles, 2);  // as a master's, which learns the quantiles from the others
   for (const Metrics* part : {&left, &right}) {
     Result<Metrics> again = Metrics::Deserialize(part->Serialize());
@@ -340,8 +386,8 @@ TEST(RankingMetricsTest, NdcgByQueryAcrossCalls) {
   const std::vector<int64_t> first = {1, 1, 2};
   const std::vector<int64_t> second = {2, 3};
   // Query 1: the relevant row comes second. Query 2: in order. Query 3: nothing relevant.
-  metrics.Add(std::vector<float>{0.9F, 0.5F, 0.9F}, std::vector<float>{0, 1, 2}, {}, first);
-  metrics.Add(std::vector<float>{0.5F, 0.1F}, std::vector<float>{1, 0}, {}, second);
+  metrics.Add(std::vector<double>{0.9F, 0.5F, 0.9F}, std::vector<double>{0, 1, 2}, {}, first);
+  metrics.Add(std::vector<double>{0.5F, 0.1F}, std::vector<double>{1, 0}, {}, second);
   const double expected = (1 / std::log2(3.0) + 1 + 1) / 3;
   EXPECT_NEAR(metrics.Value("ndcg"), expected, 1e-12);
   Result<Metrics> again = Metrics::Deserialize(metrics.Serialize());
@@ -370,7 +416,7 @@ TEST(MetricsTest, SpellingsOfSqlflow) {
 
 TEST(MetricsTest, EveryNameIsItsOwnSpellingAndHasAValue) {
   Metrics binary(Task::kBinary, 1);
-  binary.Add(std::vector<float>{0.9F, 0.6F, 0.4F}, std::vector<float>{1, 0, 1}, {});
+  binary.Add(std::vector<double>{0.9F, 0.6F, 0.4F}, std::vector<double>{1, 0, 1}, {});
   for (const std::string& name : Metrics::Names(Task::kBinary)) {
     EXPECT_FALSE(std::isnan(binary.Value(name))) << name;
   }

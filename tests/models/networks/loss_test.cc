@@ -1,5 +1,6 @@
 #include "models/networks/loss.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +11,8 @@
 
 namespace sluice::models {
 namespace {
+
+using ::testing::ElementsAre;
 
 Loss MakeLoss(const ModelSpec& spec) {
   auto made = Loss::Make(spec);
@@ -35,6 +38,12 @@ double LossAt(const ModelSpec& spec, float logit, float label) {
   return loss.Compute(1, &logit, &label, nullptr, nullptr).loss;
 }
 
+std::vector<double> PredictionsOf(const Loss& loss, std::vector<float> logits) {
+  std::vector<double> predictions;
+  loss.ToPredictions(logits.size() / loss.outputs(), logits.data(), &predictions);
+  return predictions;
+}
+
 TEST(LossTest, ValuesByHand) {
   EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), 0, 1), std::log(2), 1e-6);
   EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), 2, 0), std::log1p(std::exp(2.0)), 1e-6);
@@ -55,8 +64,8 @@ TEST(LossTest, GammaAndTweedieByHand) {
   SetNumber(&tweedie, "loss.variance_power", 1.25);
   const double z = 0.5, y = 3;  // the batch holds (y - mean) / scale
   EXPECT_NEAR(LossAt(gamma, 0.5F, 2), y * std::exp(-z) + z, 1e-6);
-  EXPECT_NEAR(LossAt(tweedie, 0.5F, 2),
-              y * std::exp(-0.25 * z) / 0.25 + std::exp(0.75 * z) / 0.75, 1e-5);
+  EXPECT_NEAR(LossAt(tweedie, 0.5F, 2), y * std::exp(-0.25 * z) / 0.25 + std::exp(0.75 * z) / 0.75,
+              1e-5);
   EXPECT_NEAR(LossAt(tweedie, 0.5F, -1), std::exp(0.75 * z) / 0.75, 1e-6);  // y = 0
   SetNumber(&tweedie, "loss.variance_power", 2.5);
   EXPECT_FALSE(Loss::Make(tweedie).ok());
@@ -71,8 +80,7 @@ TEST(LossTest, SlopesOfGammaAndTweedieVanishAtTheMean) {
     loss.Compute(3, logits.data(), labels.data(), nullptr, gradient.data());
     EXPECT_NEAR(gradient[0] + gradient[1] + gradient[2], 0, 1e-6) << name;
     EXPECT_GT(gradient[0], 0) << name;
-    loss.ToPredictions(3, logits.data());
-    EXPECT_NEAR(logits[0], 4, 1e-5) << name;
+    EXPECT_NEAR(PredictionsOf(loss, logits)[0], 4, 1e-5) << name;
     for (const float z : {-0.7F, 0.4F}) {
       float slope = 0;
       const float label = 1;
@@ -109,9 +117,9 @@ TEST(LossTest, QuantilesByHand) {
   const double second = 1 + std::log(2.0);
   EXPECT_NEAR(two.Compute(1, logits.data(), &label, nullptr, nullptr).loss,
               (0.25 * 1 + 0.75 * (2 - second)) / 2, 1e-6);
-  two.ToPredictions(1, logits.data());
-  EXPECT_NEAR(logits[0], 110, 1e-4);
-  EXPECT_NEAR(logits[1], 100 + 10 * second, 1e-4);
+  const std::vector<double> predictions = PredictionsOf(two, logits);
+  EXPECT_NEAR(predictions[0], 110, 1e-4);
+  EXPECT_NEAR(predictions[1], 100 + 10 * second, 1e-4);
 }
 
 TEST(LossTest, SlopesOfQuantilesAreDifferences) {
@@ -138,11 +146,10 @@ TEST(LossTest, SlopesOfQuantilesAreDifferences) {
 TEST(LossTest, QuantilesNeverCross) {
   Loss loss = MakeLoss(QuantileSpec({0.1, 0.5, 0.9}, 5, 1e-3));
   for (const float z : {-300.0F, -20.0F, 0.0F, 20.0F, 300.0F}) {
-    std::vector<float> logits = {z, -z, z};
-    loss.ToPredictions(1, logits.data());
-    EXPECT_LE(logits[0], logits[1]) << z;
-    EXPECT_LE(logits[1], logits[2]) << z;
-    EXPECT_TRUE(std::isfinite(logits[2])) << z;
+    const std::vector<double> predictions = PredictionsOf(loss, {z, -z, z});
+    EXPECT_LE(predictions[0], predictions[1]) << z;
+    EXPECT_LE(predictions[1], predictions[2]) << z;
+    EXPECT_TRUE(std::isfinite(predictions[2])) << z;
   }
 }
 
@@ -196,16 +203,35 @@ TEST(LossTest, ABatchOfWeightZeroMovesNothing) {
   EXPECT_EQ(gradient, (std::vector<float>{0, 0}));
 }
 
-TEST(LossTest, PredictionsComeInTheLabelsScale) {
-  std::vector<float> logits = {0, 1};
-  MakeLoss(NumberSpec("squared", 100, 10)).ToPredictions(2, logits.data());
-  EXPECT_EQ(logits, (std::vector<float>{100, 110}));
-  logits = {0, 0};
-  MakeLoss(ClassSpec("", 2)).ToPredictions(2, logits.data());
-  EXPECT_EQ(logits, (std::vector<float>{0.5f, 0.5f}));
-  logits = {0};
-  MakeLoss(NumberSpec("Poisson", 40, 3)).ToPredictions(1, logits.data());
-  EXPECT_NEAR(logits[0], 40, 1e-4);
+TEST(LossTest, PredictionsComeInTheLabelsUnit) {
+  EXPECT_THAT(PredictionsOf(MakeLoss(NumberSpec("squared", 100, 10)), {0, 1}),
+              ElementsAre(100, 110));
+  EXPECT_THAT(PredictionsOf(MakeLoss(ClassSpec("", 2)), {0, 0}), ElementsAre(0.5, 0.5));
+  EXPECT_NEAR(PredictionsOf(MakeLoss(NumberSpec("Poisson", 40, 3)), {0})[0], 40, 1e-4);
+}
+
+// 32 bits would round them to 1e9.
+TEST(LossTest, PredictionsBesideALargeMeanDiffer) {
+  for (const char* name : {"squared", "MeanAbsoluteError", "Huber"}) {
+    EXPECT_THAT(PredictionsOf(MakeLoss(NumberSpec(name, 1e9, 0.25)), {-1, 0, 0.5F}),
+                ElementsAre(1e9 - 0.25, 1e9, 1e9 + 0.125))
+        << name;
+  }
+  const std::vector<double> counts =
+      PredictionsOf(MakeLoss(NumberSpec("Poisson", 1e9, 1)), {0, 0x1p-30F});
+  EXPECT_EQ(counts[0], 1e9);
+  EXPECT_NEAR(counts[1], 1e9 + 1e9 * 0x1p-30, 1e-5);
+  const std::vector<double> quantiles =
+      PredictionsOf(MakeLoss(QuantileSpec({0.25, 0.75}, 1e9, 0.25)), {1, 0});
+  EXPECT_EQ(quantiles[0], 1e9 + 0.25);
+  EXPECT_NEAR(quantiles[1], 1e9 + 0.25 * (1 + std::log(2.0)), 1e-6);
+}
+
+TEST(LossTest, PredictionsAreOfAnyMagnitude) {
+  EXPECT_THAT(PredictionsOf(MakeLoss(NumberSpec("squared", 2e300, 1e300)), {-1, 1}),
+              ElementsAre(1e300, 3e300));
+  EXPECT_THAT(PredictionsOf(MakeLoss(NumberSpec("squared", 2e-300, 1e-300)), {-1, 1}),
+              ElementsAre(1e-300, 3e-300));
 }
 
 TEST(LossTest, KerasNamesAnyCase) {
@@ -226,9 +252,8 @@ TEST(LossTest, PredictionsOfWhatIsNeverNegativeAreNot) {
     ModelSpec spec;
     SetNumberLabel(&spec, 3, 2);
     spec.mutable_features()->mutable_label()->set_never_negative(never);
-    std::vector<float> logits = {-2, -1, 1};
-    Loss::Make(spec).value().ToPredictions(3, logits.data());
-    EXPECT_EQ(logits, (std::vector<float>{never ? 0.0F : -1.0F, 1, 5}));
+    EXPECT_THAT(PredictionsOf(Loss::Make(spec).value(), {-2, -1, 1}),
+                ElementsAre(never ? 0.0 : -1.0, 1, 5));
   }
 }
 

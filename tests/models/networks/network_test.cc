@@ -93,7 +93,7 @@ TEST(NetworkTest, PredictionOfARowDoesNotDependOnItsBatch) {
   const auto network = MakeNetwork(Classes(WithFeatures(DeepSpec({20, 7})), 2));
   ParameterStore store(network.get(), 1);
   const FeatureBatch batch = RandomBatch(*network, 101, 1, 1, false, ClassLabel(2));
-  std::vector<float> all, one;
+  std::vector<double> all, one;
   network->Predict(batch, store.View(batch), &all);
   for (const size_t row : {0u, 50u, 100u}) {
     FeatureBatch single;
@@ -115,12 +115,12 @@ TEST(NetworkTest, PredictsProbabilities) {
   EXPECT_EQ(network->outputs(), 4u);
   ParameterStore store(network.get(), 1);
   FeatureBatch batch = RandomBatch(*network, 30, 1, 1, false, ClassLabel(4));
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   const LossSum loss = network->Predict(batch, store.View(batch), &predictions);
   ASSERT_EQ(predictions.size(), 120u);
   double expected = 0;
   for (size_t r = 0; r < 30; ++r) {
-    float sum = 0;
+    double sum = 0;
     for (size_t o = 0; o < 4; ++o) {
       sum += predictions[r * 4 + o];
     }
@@ -142,7 +142,7 @@ TEST(NetworkTest, DropoutIsForTrainingOnly) {
   ParameterStore store(without_dropout.get(), 1);
   const FeatureBatch batch = RandomBatch(*without_dropout, 40, 1, 1, false, ClassLabel(2));
   const ParameterView view = store.View(batch);
-  std::vector<float> a, b;
+  std::vector<double> a, b;
   without_dropout->Predict(batch, view, &a);
   with_dropout->Predict(batch, view, &b);
   EXPECT_EQ(a, b);

@@ -28,7 +28,7 @@ FeatureBatch XorRows(size_t rows, uint32_t seed) {
 }
 
 double NetworkAccuracy(Network* network, ParameterStore* store, const FeatureBatch& batch) {
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   network->Predict(batch, store->View(batch), &predictions);
   size_t right = 0;
   for (size_t r = 0; r < batch.rows; ++r) {
@@ -111,7 +111,7 @@ TEST(TrainingTest, LinearFindsTheTrueWeightsInTheLabelsOwnScale) {
   probe.rows = 1;
   probe.dense_width = 2;
   probe.dense = {1, 1};
-  std::vector<float> prediction;
+  std::vector<double> prediction;
   network->Predict(probe, store.View(probe), &prediction);
   EXPECT_NEAR(prediction[0], 90, 0.01);
 }
@@ -141,7 +141,7 @@ TEST(TrainingTest, PoissonPredictsRatesInTheLabelsOwnScale) {
   probe.rows = 1;
   probe.dense_width = 1;
   probe.dense = {1};
-  std::vector<float> prediction;
+  std::vector<double> prediction;
   network->Predict(probe, store.View(probe), &prediction);
   EXPECT_NEAR(prediction[0], std::exp(3.9), 2.5);
 }

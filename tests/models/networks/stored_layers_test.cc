@@ -18,7 +18,7 @@ struct StoredCase {
   std::function<float(std::mt19937&)> label;
   size_t ids_per_row = 1;
   bool weighted = false;
-  std::vector<float> predictions;  // of the first rows, after some steps
+  std::vector<double> predictions;  // of the first rows, after some steps
 };
 
 ModelSpec Bounded(ModelSpec spec) {
@@ -153,7 +153,7 @@ TEST_P(StoredLayers, LearnAndPredictAsTheyDid) {
   for (int64_t step = 1; step <= 20; ++step) {
     store.Train(batch, step);
   }
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   network->Predict(batch, store.View(batch), &predictions);
   for (size_t i = 0; i < of.predictions.size(); ++i) {
     EXPECT_NEAR(predictions[i], of.predictions[i], 2e-6F) << i;

@@ -91,14 +91,14 @@ inline ModelSpec ClassTrees(const std::string& type, int rounds = 20, int classe
 }
 
 inline double Accuracy(GradientBoosting* trees, const FeatureBatch& batch) {
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   const Status status = trees->Predict(batch, &predictions);
   EXPECT_TRUE(status.ok()) << status.ToString();
   const size_t outputs = trees->outputs();
   EXPECT_EQ(predictions.size(), batch.rows * outputs);
   size_t right = 0;
   for (size_t r = 0; r < batch.rows; ++r) {
-    const float* row = predictions.data() + r * outputs;
+    const double* row = predictions.data() + r * outputs;
     const auto best =
         outputs == 1 ? (row[0] > 0.5f ? 1 : 0) : std::max_element(row, row + outputs) - row;
     right += static_cast<float>(best) == batch.labels[r] ? 1 : 0;

@@ -52,7 +52,7 @@ std::vector<Saved> SomeModels() {
 Status LoadAndPredict(const Saved& saved, std::string_view raw) {
   const auto trees = MakeTrees(saved.spec);
   RETURN_IF_ERROR(trees->Load(Sealed(raw)));
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   EXPECT_TRUE(trees->Predict(saved.rows, &predictions).ok());
   EXPECT_EQ(predictions.size(), saved.rows.rows * trees->outputs());
   EXPECT_TRUE(trees->FeatureImportance().ok());

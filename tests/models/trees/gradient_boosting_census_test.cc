@@ -107,10 +107,10 @@ TEST(CensusTest, AHundredRoundsReachTheKnownAuc) {
   Batches train({batches[0]});
   const Status status = Train(trees.get(), &train);
   ASSERT_TRUE(status.ok()) << status.ToString();
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   ASSERT_TRUE(trees->Predict(batches[1], &predictions).ok());
   Metrics metrics(Task::kBinary, 1);
-  metrics.Add(predictions, batches[1].labels, {});
+  metrics.Add(predictions, batches[1].OwnLabels(), {});
   const std::vector<std::pair<std::string, double>> values = metrics.Values();
   const auto auc = std::find_if(values.begin(), values.end(),
                                 [](const auto& metric) { return metric.first == "auc"; });

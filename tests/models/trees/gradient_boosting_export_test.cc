@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // What XGBoost predicts for rows x columns numbers.
-std::vector<float> XgboostPredicts(const std::string& json, const std::vector<float>& numbers,
-                                   size_t rows) {
+std::vector<double> XgboostPredicts(const std::string& json, const std::vector<float>& numbers,
+                                    size_t rows) {
   EXPECT_TRUE(LoadXgboost().ok());
   BoosterHandle booster = nullptr;
   EXPECT_EQ(Xgboost().XGBoosterCreate(nullptr, 0, &booster), 0);
@@ -40,7 +40,7 @@ std::vector<float> XgboostPredicts(const std::string& json, const std::vector<fl
           R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":true})",
           &shape, &dimensions, &scores),
       0);
-  std::vector<float> predictions(scores, scores + rows);
+  std::vector<double> predictions(scores, scores + rows);
   Xgboost().XGDMatrixFree(matrix);
   Xgboost().XGBoosterFree(booster);
   return predictions;
@@ -69,17 +69,32 @@ TEST(GradientBoostingExportTest, XgboostReadsColumnsAndLabelInTheirOwnUnits) {
     const auto trees = MakeTrees(spec);
     Batches train({rows});
     ASSERT_TRUE(Train(trees.get(), &train).ok());
-    std::vector<float> predictions;
+    std::vector<double> predictions;
     ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
     const auto exported = trees->Export(spec);
     ASSERT_TRUE(exported.ok()) << exported.status().ToString();
-    const std::vector<float> theirs = XgboostPredicts(exported->json, own, rows.rows);
+    const std::vector<double> theirs = XgboostPredicts(exported->json, own, rows.rows);
     for (size_t r = 0; r < rows.rows; ++r) {
       ASSERT_NEAR(theirs[r], predictions[r], 0.01) << type << " row " << r;
     }
     EXPECT_THAT(exported->notes, ElementsAre(HasSubstr("b: XGBoost compares 32-bit numbers")));
     EXPECT_THAT(exported->json, HasSubstr(R"({\"first\":1,\"count\":1,\"feature\":\"b\")"));
   }
+}
+
+TEST(GradientBoostingExportTest, LabelsThatXgboostDoesNotTellApartAreNoted) {
+  ModelSpec spec = TreeSpec("xgboost.gbtree", 1);
+  AddNumber(&spec, "a");
+  SetNumberLabel(&spec, 1e9, 0.25);
+  FeatureBatch rows;
+  rows.rows = 4;
+  rows.dense_width = 1;
+  rows.dense = {1, 2, 3, 4};
+  rows.labels = {-1, 0, 0, 1};
+  const auto trees = MakeTrees(spec);
+  Batches train({rows});
+  ASSERT_TRUE(Train(trees.get(), &train).ok());
+  EXPECT_THAT(trees->Export(spec).value().notes, ElementsAre(HasSubstr("1.2e+02 apart")));
 }
 
 TEST(GradientBoostingExportTest, ClassesAndCategoriesAreDescribed) {
@@ -89,7 +104,7 @@ TEST(GradientBoostingExportTest, ClassesAndCategoriesAreDescribed) {
   const FeatureBatch rows = ClassRows(500, 1);
   Batches train({rows});
   ASSERT_TRUE(Train(trees.get(), &train).ok());
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
   const auto exported = trees->Export(spec);
   ASSERT_TRUE(exported.ok()) << exported.status().ToString();

@@ -44,7 +44,7 @@ TEST_P(LearnerTest, LearnsPredictsAndComesBackFromItsBytes) {
   ASSERT_TRUE(bytes.ok());
   const auto loaded = MakeTrees(spec);
   ASSERT_TRUE(loaded->Load(*bytes).ok());
-  std::vector<float> a, b;
+  std::vector<double> a, b;
   ASSERT_TRUE(trees->Predict(test, &a).ok());
   ASSERT_TRUE(loaded->Predict(test, &b).ok());
   EXPECT_EQ(a, b);
@@ -92,7 +92,7 @@ TEST(GradientBoostingTest, NumbersAreLearntInTheirOwnScale) {
     probe.rows = 1;
     probe.dense_width = 1;
     probe.dense = {5};
-    std::vector<float> prediction;
+    std::vector<double> prediction;
     ASSERT_TRUE(trees->Predict(probe, &prediction).ok());
     EXPECT_NEAR(prediction[0], 15, 0.3) << method;
   }
@@ -178,7 +178,7 @@ TEST(GradientBoostingTest, AMissingNumberIsMissingLikeNull) {
     null.dense[i] = NAN;
     number.dense[i] = -999;
   }
-  std::vector<float> a, b;
+  std::vector<double> a, b;
   ASSERT_TRUE(trees->Predict(null, &a).ok());
   ASSERT_TRUE(trees->Predict(number, &b).ok());
   EXPECT_EQ(a, b);
@@ -193,7 +193,7 @@ TEST(GradientBoostingTest, WeightsCount) {
   const auto trees = MakeTrees(ClassTrees("xgboost.gbtree"));
   Batches train({batch});
   ASSERT_TRUE(Train(trees.get(), &train).ok());
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   ASSERT_TRUE(trees->Predict(batch, &predictions).ok());
   EXPECT_LT(*std::max_element(predictions.begin(), predictions.end()), 0.1f);
 }
@@ -230,7 +230,7 @@ TEST(GradientBoostingTest, ValidationIsToldAndStopsEarly) {
                                              "validation-logloss"}));
   ASSERT_LT(rounds.size(), 500u);
   // The model is that of the best round, five before the last.
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   const FeatureBatch rows = ClassRows(400, 2);
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
   double loss = 0;
@@ -349,7 +349,7 @@ TEST(RankerTest, OrdersTheRowsOfAQueryWhereverBatchesAreCut) {
     probe.rows = 3;
     probe.dense_width = 1;
     probe.dense = {0.1f, 0.5f, 0.9f};
-    std::vector<float> scores;
+    std::vector<double> scores;
     ASSERT_TRUE(trees->Predict(probe, &scores).ok());
     EXPECT_LT(scores[0], scores[1]) << objective;
     EXPECT_LE(scores[1], scores[2]) << objective;

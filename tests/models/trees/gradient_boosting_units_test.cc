@@ -20,8 +20,9 @@ FeatureBatch LineRows(const ModelSpec& spec, double unit, double zero) {
   for (size_t r = 0; r < batch.rows; ++r) {
     const double a = static_cast<double>(r * 7919 % 500) / 50;
     batch.dense.push_back(static_cast<float>(a));
-    batch.labels.push_back(
-        static_cast<float>((3 * a / unit + zero - label.mean()) / label.scale()));
+    const double number = 3 * a / unit + zero;
+    batch.labels.push_back(static_cast<float>((number - label.mean()) / label.scale()));
+    batch.label_numbers.push_back(number);
   }
   return batch;
 }
@@ -29,10 +30,11 @@ FeatureBatch LineRows(const ModelSpec& spec, double unit, double zero) {
 TEST(GradientBoostingUnitsTest, SquaredErrorsDoNotDependOnTheLabelsUnit) {
   for (const char* type :
        {"xgboost.gbtree", "xgboost.dart", "xgboost.gblinear", "XGBRFRegressor"}) {
-    std::vector<float> first;
+    std::vector<double> first;
     std::vector<double> first_errors;
-    for (const auto& [unit, zero] : {std::pair(1.0, 0.0), std::pair(1e6, 0.0),
-                                     std::pair(1e-30, 0.0), std::pair(1.0, 2000.0)}) {
+    for (const auto& [unit, zero] :
+         {std::pair(1.0, 0.0), std::pair(1e6, 0.0), std::pair(1e-30, 0.0), std::pair(1.0, 2000.0),
+          std::pair(1.0, 1e9)}) {
       ModelSpec spec = TreeSpec(type, 10);
       AddNumber(&spec, "a");
       SetNumberLabel(&spec, 15 / unit + zero, 8.6 / unit);
@@ -45,10 +47,10 @@ TEST(GradientBoostingUnitsTest, SquaredErrorsDoNotDependOnTheLabelsUnit) {
       Batches train({rows});
       std::vector<GradientBoosting::Round> rounds;
       ASSERT_TRUE(Train(trees.get(), &train, nullptr, &rounds).ok());
-      std::vector<float> predictions;
+      std::vector<double> predictions;
       ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
-      for (float& one : predictions) {
-        one = static_cast<float>((static_cast<double>(one) - zero) * unit);
+      for (double& one : predictions) {
+        one = (one - zero) * unit;
       }
       const double error = rounds.back().metrics.at(0).second * unit;
       if (first.empty()) {
@@ -73,7 +75,7 @@ TEST(GradientBoostingUnitsTest, ABaseScoreIsInTheLabelsUnit) {
   const FeatureBatch rows = LineRows(spec, 1, 0);
   Batches train({rows});
   ASSERT_TRUE(Train(trees.get(), &train).ok());
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
   EXPECT_NEAR(predictions[0], 7, 1e-3);
 
@@ -88,6 +90,25 @@ TEST(GradientBoostingUnitsTest, ABaseScoreIsInTheLabelsUnit) {
   EXPECT_NEAR(predictions[0], 7, 1e-3);
 }
 
+// 32 bits would round all labels to 1e9.
+TEST(GradientBoostingUnitsTest, DistancesAreLearntFromTheMean) {
+  for (const char* objective : {"reg:absoluteerror", "reg:pseudohubererror"}) {
+    ModelSpec spec = TreeSpec("xgboost.gbtree", 60);
+    AddNumber(&spec, "a");
+    SetNumberLabel(&spec, 15 + 1e9, 1);
+    SetText(&spec, "objective", objective);
+    const auto trees = MakeTrees(spec);
+    const FeatureBatch rows = LineRows(spec, 1, 1e9);
+    Batches train({rows});
+    ASSERT_TRUE(Train(trees.get(), &train).ok());
+    std::vector<double> predictions;
+    ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
+    for (size_t r = 0; r < rows.rows; ++r) {
+      ASSERT_NEAR(predictions[r], rows.label_numbers[r], 1) << objective;
+    }
+  }
+}
+
 TEST(GradientBoostingUnitsTest, OtherObjectivesLearnTheLabelItself) {
   ModelSpec spec = TreeSpec("xgboost.gbtree", 60);
   AddNumber(&spec, "a");
@@ -97,7 +118,7 @@ TEST(GradientBoostingUnitsTest, OtherObjectivesLearnTheLabelItself) {
   const FeatureBatch rows = LineRows(spec, 1, 10);
   Batches train({rows});
   ASSERT_TRUE(Train(trees.get(), &train).ok());
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
   EXPECT_NEAR(predictions[0], 10, 1);
 }
@@ -120,7 +141,7 @@ TEST(GradientBoostingUnitsTest, AMissingNumberIsFoundInACentredColumn) {
   Batches train({rows});
   ASSERT_TRUE(Train(trees.get(), &train).ok());
   rows.dense[0] = NAN;  // missing, too
-  std::vector<float> predictions;
+  std::vector<double> predictions;
   ASSERT_TRUE(trees->Predict(rows, &predictions).ok());
   EXPECT_EQ(predictions[0], predictions[4]);
   EXPECT_NE(predictions[0], predictions[1]);
