@@ -148,8 +148,9 @@ class GrpcGateway final : public Gateway {
     options.verifiers = config.verifiers;
     options.password_file = config.password_file;
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
-    ASSIGN_OR_RETURN(
-        door_, pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle()));
+    ASSIGN_OR_RETURN(door_,
+                     pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle(),
+                                         scripts_.sources().audit()));
     return OkStatus();
   }
 
@@ -206,12 +207,15 @@ class GrpcGateway final : public Gateway {
 
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
-  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources,
-                   SourcePool::Open(config.source, auth,
-                                    [path = config.password_file](const std::string& role,
-                                                                  const std::string& password) {
-                                      return pgwire::IsPassword(path, role, password);
-                                    }));
+  ASSIGN_OR_RETURN(std::unique_ptr<Audit> audit, Audit::Open(config.audit));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<SourcePool> sources,
+      SourcePool::Open(
+          config.source, auth,
+          [path = config.password_file](const std::string& role, const std::string& password) {
+            return pgwire::IsPassword(path, role, password);
+          },
+          std::move(audit)));
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
                    OpenCluster(config, true, BeginTrainingJob));
   grpc::EnableDefaultHealthCheckService(true);

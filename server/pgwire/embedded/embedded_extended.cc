@@ -21,6 +21,7 @@ bool SaysCatalog(std::string_view sql) {
 Status EmbeddedServer::Parse(std::string_view body) {
   ASSIGN_OR_RETURN(const ParseMessage message, ReadParse(body));
   script_ = message.sql;
+  parsing_ = observer_ == nullptr ? std::string_view() : message.sql;
   place_ = 0;
   if (message.name.empty()) {
     prepared_.erase(prepared_.begin(), prepared_.upper_bound(""));
@@ -46,6 +47,7 @@ Status EmbeddedServer::Parse(std::string_view body) {
     }
   }
   prepared_[std::string(message.name)] = std::move(prepared);
+  parsing_.clear();
   AppendMessage(*out_, '1', {});
   return OkStatus();
 }
@@ -194,6 +196,7 @@ Status EmbeddedServer::Execute(std::string_view body) {
     AppendMessage(*out_, 'I', {});
     return OkStatus();
   }
+  RETURN_IF_ERROR(Begins(portal.sql));
   if (!NextIsSync() || message.max_rows > 0) {
     RETURN_IF_ERROR(EnterImplicit(portal.sql));
   }

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
 // The rows of a running statement: described, formatted, held back, completed.
@@ -169,6 +169,7 @@ void EmbeddedServer::Complete() {
   const Running running = *std::exchange(running_, std::nullopt);
   if (running.suspends && !running.source->done) {
     AppendMessage(*out_, 's', {});
+    Ends(OkStatus(), "", &running);
     return;
   }
   if (running.copy.has_value() && running.copy->binary) {
@@ -199,6 +200,7 @@ void EmbeddedServer::Complete() {
     tag += " " + UpperWord(what);
   }
   AppendCommandComplete(*out_, tag);
+  Ends(OkStatus(), tag, &running);
 }
 
 }  // namespace sluice::server::pgwire

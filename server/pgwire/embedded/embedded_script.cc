@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
 // The statements that SQLite lacks: transactions, settings, cursors, PREPARE.
@@ -44,6 +44,7 @@ catalog::SqlParameter ParameterOf(const catalog::EmbeddedCell& cell) {
 
 void EmbeddedServer::Done(std::string_view tag) {
   AppendCommandComplete(*out_, tag);
+  Ends(OkStatus(), tag);
 }
 
 void EmbeddedServer::Warn(std::string_view sqlstate, std::string_view message) {

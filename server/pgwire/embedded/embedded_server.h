@@ -27,7 +27,20 @@ namespace sluice::server::pgwire {
 // Sync, are one transaction; COMMIT of a failed block rolls it back.
 class EmbeddedServer {
  public:
-  EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings);
+  // Hears of each statement; one that cannot be parsed, too.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // An error: the statement does not run.
+    virtual Status Begins(std::string_view sql) = 0;
+    // `rows`: that it has sent; of a portal, by this Execute.
+    virtual void Ends(const Status& outcome, std::string_view tag, int64_t rows,
+                      const std::vector<WireColumn>& columns) = 0;
+  };
+
+  // `observer`: may be null.
+  EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings,
+                 std::unique_ptr<Observer> observer = nullptr);
 
   enum class State {
     kIdle,    // everything received is answered
@@ -115,6 +128,9 @@ class EmbeddedServer {
   Status HandleCopy(char type, std::string_view body);
   void Fail(const Status& status);
   void Ready();
+  // Tells the observer, once for each statement: one that waits for a lock begins again.
+  Status Begins(std::string_view sql);
+  void Ends(const Status& outcome, std::string_view tag, const Running* running = nullptr);
   char StatusByte() const;
 
   // Transactions.
@@ -171,6 +187,9 @@ class EmbeddedServer {
 
   const std::unique_ptr<catalog::EmbeddedSession> session_;
   SessionSettings settings_;
+  const std::unique_ptr<Observer> observer_;
+  bool observed_ = false;  // the statement that runs
+  std::string parsing_;    // by Parse
   std::string held_;
   size_t at_ = 0;  // offset in held_
   std::string* out_ = nullptr;
