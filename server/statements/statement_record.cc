@@ -27,8 +27,12 @@ std::string_view Masked(catalog::SqlToken::Kind kind, std::string_view written, 
     case catalog::SqlToken::Kind::kNumber:
       return before == '$' ? written : "?";  // $1 is a parameter
     case catalog::SqlToken::Kind::kQuotedName:
-      // SQLite takes a name that it does not find for a text.
-      return dialect == catalog::Dialect::kSqlite && written.front() == '"' ? "\"...\"" : written;
+      // SQLite takes a name that it does not find for a text; and a list of ours looks like a name
+      // in brackets there.
+      if (dialect == catalog::Dialect::kSqlite && written.front() != '`') {
+        return written.front() == '[' ? "[...]" : "\"...\"";
+      }
+      return written;
     case catalog::SqlToken::Kind::kWord:
     case catalog::SqlToken::Kind::kSymbol:
       break;

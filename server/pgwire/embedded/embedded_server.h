@@ -15,6 +15,7 @@
 #include "server/pgwire/embedded/copy_format.h"
 #include "server/pgwire/embedded/session_settings.h"
 #include "server/pgwire/embedded/session_statement.h"
+#include "server/pgwire/kept_bytes.h"
 #include "server/pgwire/messages.h"
 
 namespace sluice::server::pgwire {
@@ -85,6 +86,7 @@ class EmbeddedServer {
     std::shared_ptr<catalog::EmbeddedStatement> statement;
     std::optional<SessionStatement> session;
     bool of_catalog = false;  // it reads the catalog, which may have changed by the next time
+    KeptBytes::Charge charge = {};
   };
   struct Portal {
     std::string sql;
@@ -93,10 +95,12 @@ class EmbeddedServer {
     std::vector<WireColumn> columns;
     std::vector<uint16_t> formats;
     bool executed = false;
+    KeptBytes::Charge charge = {};
   };
   struct Cursor {
     std::shared_ptr<Source> source;
     bool hold = false;
+    KeptBytes::Charge charge = {};
   };
   // A running statement that returns rows, or their number.
   struct Running {
@@ -152,6 +156,8 @@ class EmbeddedServer {
   void DescribeFirst();
   void AppendRow(const std::vector<KeptCell>& row);
   Status AppendCurrentRow();
+  size_t BeginRow(size_t cells);
+  void EndRow(size_t begin);
   void Complete();
 
   // Statements of the session.
@@ -207,6 +213,7 @@ class EmbeddedServer {
 
   std::optional<Running> running_;
   std::optional<Copying> copying_;
+  KeptBytes kept_bytes_;  // by the following
   std::map<std::string, std::shared_ptr<Prepared>, std::less<>> prepared_;
   std::map<std::string, Portal, std::less<>> portals_;
   std::map<std::string, Cursor, std::less<>> cursors_;

@@ -93,12 +93,12 @@ class AuditTest : public ::testing::TestWithParam<bool> {
   }
   ShellOutcome Psql(const std::string& script, const std::string& options = "") const {
     std::ofstream(home_ + "/psql.sql") << script;
-    return RunInShell(
-        fmt::format("psql -XAt {} '{}' < {}/psql.sql 2>&1", options, Conninfo(), home_));
+    return RunInShell(fmt::format("psql -XAt -v ON_ERROR_STOP=1 {} '{}' < {}/psql.sql 2>&1",
+                                  options, Conninfo(), home_));
   }
   ShellOutcome Grpc(const std::string& script) const {
     std::ofstream(home_ + "/grpc.sql") << script;
-    return RunInShell(fmt::format("HOME={0} {1} sql --gateway {2} --user eve {0}/grpc.sql 2>&1",
+    return RunInShell(fmt::format("HOME={0} {1} sql --gateway {2} --user eve -f {0}/grpc.sql 2>&1",
                                   home_, SLUICE_BINARY, grpc_));
   }
 
@@ -234,7 +234,7 @@ TEST_P(AuditTest, IsWhatTheClientsDidAtEachDoor) {
           Audited{"grpc", "SELECT x, z FROM points TO PREDICT y USING m", "ok"},
           Audited{"grpc", "SELECT x FROM points WHERE x < ?", "ok"},
           Audited{"grpc", "SELECT '...' FROM missing", "42P01"},
-          Audited{"grpc", "SELECT '...' TO NONSENSE;", "42601"}));
+          Audited{"grpc", "SELECT '...' TO NONSENSE", "42601"}));
   EXPECT_THAT(Text(), Not(HasSubstr("s3cret")));
   EXPECT_THAT(Text(), Not(HasSubstr("123456")));
 
@@ -250,7 +250,7 @@ TEST_P(AuditTest, IsWhatTheClientsDidAtEachDoor) {
   EXPECT_EQ(Get(made, "sha256").size(), 64U);
 
   const rapidjson::Document predicted = EndOf("TO PREDICT y USING m");
-  EXPECT_EQ(Get(predicted, "role"), postgres() ? "postgres" : "eve");
+  EXPECT_EQ(Get(predicted, "role"), "eve");
   EXPECT_EQ(Get(predicted, "address"), "127.0.0.1");
   EXPECT_EQ(Get(predicted, "rows_sent"), "300");
   EXPECT_NE(Get(predicted, "snapshot"), "");
@@ -278,7 +278,7 @@ TEST_P(AuditTest, HasCancelsAndSurvivesSigkill) {
            Get(line, "role") == "postgres" && Get(line, "address") == "127.0.0.1";
   })) << Text();
 
-  BackgroundProcess client(fmt::format("HOME={0} exec {1} sql --gateway {2} {0}/long.sql 2>&1",
+  BackgroundProcess client(fmt::format("HOME={0} exec {1} sql --gateway {2} -f {0}/long.sql 2>&1",
                                        home_, SLUICE_BINARY, grpc_));
   ASSERT_TRUE(Comes([&] { return Statements().size() == 2; })) << Text();
   kill(gateway_->pid(), SIGKILL);

@@ -32,8 +32,10 @@ TEST(RecordedText, HasNoNumbers) {
 
 TEST(RecordedText, HasNoTextsThatLookLikeSomethingElse) {
   // A name that SQLite does not find is a text.
-  EXPECT_EQ(RecordedText("SELECT \"secret\", [a b] FROM t", Dialect::kSqlite),
-            "SELECT \"...\", [a b] FROM t");
+  EXPECT_EQ(RecordedText("SELECT \"secret\", `a b` FROM t", Dialect::kSqlite),
+            "SELECT \"...\", `a b` FROM t");
+  // A list of ours looks like a name there.
+  EXPECT_EQ(RecordedText("COLUMN c IN ['secret', 17]", Dialect::kSqlite), "COLUMN c IN [...]");
   // Where the server has standard_conforming_strings = off, the text does not end there.
   EXPECT_EQ(RecordedText("SELECT 'it\\'s secret', 1", Dialect::kPostgres), "SELECT '...' ...");
 }
