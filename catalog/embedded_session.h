@@ -35,6 +35,8 @@ class EmbeddedStatement {
   virtual size_t parameters() const = 0;
   // The statement does not change the database.
   virtual bool read_only() const = 0;
+  // Memory that it takes, without what is bound.
+  virtual size_t bytes() const = 0;
   // `number`: from 1. Before the first Step, or after Reset.
   virtual Status Bind(size_t number, const SqlParameter& value) = 0;
   // False: no further row. 55P03: another connection holds a lock; nothing has changed, and after
@@ -83,6 +85,11 @@ class EmbeddedSession {
   // Ends the running statement (57014). Callable from any thread.
   virtual void Interrupt() = 0;
 };
+
+// Limits what SQLite takes in this process, all connections together; a value of a statement gets
+// at most a quarter of that (54000), and a statement that needs more fails (53200). Call before a
+// connection is opened.
+void LimitEmbeddedMemory(int64_t bytes);
 
 // Shared by all sessions of one database: the catalogs built from its schema. Thread-safe.
 class SharedCatalogs;

@@ -59,6 +59,9 @@ struct Context {
   std::function<Status(Status outcome)> stopped_because = {};
   // Called with the number of the statement's job once it has one; may be empty.
   std::function<void(int64_t job)> on_job = {};
+  // Called with a description of the snapshot that a prediction or an evaluation in this process
+  // reads (DatasetSpec::fingerprint); may be empty.
+  std::function<void(const std::string& snapshot)> on_snapshot = {};
 
   // An existing row for the statement's job; nullopt: the statement creates its own.
   std::optional<int64_t> job = {};

@@ -19,6 +19,10 @@ void AddServe(CLI::App& app, CommandLine& line) {
                 line.common);
   AddConfigFlag(*serve, "--metrics", "metrics",
                 "HOST:PORT where Prometheus reads GET /metrics (nowhere)", line.common);
+  AddConfigFlag(*serve, "--audit", "audit",
+                "file, or syslog: who did what, as lines of JSON, without which nothing runs "
+                "(the log has less)",
+                line.common);
   AddConfigFlag(*serve, "--tls-cert", "tls_cert", "PEM file", line.common);
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--auth", "auth",

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -29,6 +30,9 @@ constexpr std::string_view kNoMemoryMap = "PRAGMA mmap_size = 0";
 constexpr std::string_view kEnoughForALog = "PRAGMA synchronous = NORMAL";
 // A log that grew while somebody read an older state gets shorter when it begins anew.
 constexpr std::string_view kUsualLog = "PRAGMA journal_size_limit = 4096000";
+
+// Functions make a value of others, and sorting keeps some.
+constexpr int64_t kValuesInHeap = 4;
 
 std::string_view SqlStateOf(int code, std::string_view message) {
   switch (code & 0xFF) {
@@ -177,6 +181,11 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
                              handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle)));
   }
   sqlite3_extended_result_codes(handle, 1);
+  if (const int64_t heap = sqlite3_hard_heap_limit64(-1); heap > 0) {
+    const int64_t most = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1);
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH,
+                  static_cast<int>(std::min(most, heap / kValuesInHeap)));
+  }
   sqlite3_busy_handler(handle, Wait, connection.get());
   // The first read of the file shows whether it is a database at all.
   Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
@@ -346,6 +355,10 @@ Status SqliteConnection::LastError(std::string_view sql) const {
   } else if (sqlstate == "25006") {
     status = std::move(status).Hint(
         "the gateway's user may not write the database's file, or its folder");
+  } else if (sqlstate == "54000") {
+    status = std::move(status).Hint(fmt::format(
+        "the most is {} bytes, by the memory that the gateway may take (--memory-limit)",
+        sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, -1)));
   }
   return status;
 }

@@ -76,6 +76,10 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   const std::vector<Column>& columns() const override { return columns_; }
   size_t parameters() const override { return parameters_; }
   bool read_only() const override { return sqlite3_stmt_readonly(statement_.get()) != 0; }
+  size_t bytes() const override {
+    return sql_.size() +
+           static_cast<size_t>(sqlite3_stmt_status(statement_.get(), SQLITE_STMTSTATUS_MEMUSED, 0));
+  }
 
   Status Bind(size_t number, const SqlParameter& value) override {
     for (const std::string& name :
@@ -191,6 +195,7 @@ class EmptyStatement final : public EmbeddedStatement {
   const std::vector<Column>& columns() const override { return columns_; }
   size_t parameters() const override { return 0; }
   bool read_only() const override { return true; }
+  size_t bytes() const override { return columns_.size() * sizeof(Column); }
   Status Bind(size_t /*number*/, const SqlParameter& /*value*/) override { return OkStatus(); }
   Result<bool> Step() override { return false; }
   EmbeddedCell Cell(size_t /*column*/) const override { return {}; }
@@ -336,6 +341,10 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
 };
 
 }  // namespace
+
+void LimitEmbeddedMemory(int64_t bytes) {
+  sqlite3_hard_heap_limit64(bytes);
+}
 
 Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(
     std::string_view url, EmbeddedSession::Options options,

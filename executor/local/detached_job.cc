@@ -183,6 +183,12 @@ class JobFollower {
   bool ours_ = true;  // we started the job's process, and can tell it to stop
 };
 
+void ReportJob(int64_t job, const Context& context) {
+  if (context.on_job) {
+    context.on_job(job);
+  }
+}
+
 }  // namespace
 
 Schema StartedJobColumns() {
@@ -196,6 +202,7 @@ Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob
   JobFollower attendance(context, sink);
   RETURN_IF_ERROR(attendance.Start(plan, detached));
   ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
+  ReportJob(job, context);
   ResultRows rows(StartedJobColumns());
   rows.Add({job, std::string(catalog::JobStateName(catalog::JobState::kRunning)),
             fmt::format("WAIT JOB {}", job)});
@@ -209,6 +216,7 @@ Status FollowJob(const plan::Plan& plan, Context& context, const DetachedJob& de
   JobFollower attendance(context, sink);
   RETURN_IF_ERROR(attendance.Start(plan, detached));
   ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
+  ReportJob(job, context);
   if (detached.outlives_client) {
     sink.OutlivesClient(job);
   }

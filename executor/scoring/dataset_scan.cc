@@ -15,8 +15,9 @@ constexpr std::chrono::seconds kLockWait{2};
 
 }  // namespace
 
-Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(
-    catalog::DataSource& source, std::string_view select, catalog::DatasetOptions options) {
+Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& source,
+                                                       std::string_view select,
+                                                       catalog::DatasetOptions options) {
   if (options.rows_per_shard <= 0) {
     options.rows_per_shard = catalog::DatasetOptions().rows_per_shard;
   }
@@ -32,6 +33,10 @@ DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::D
 }
 
 DatasetScan::~DatasetScan() = default;
+
+const std::string& DatasetScan::snapshot() const {
+  return dataset_->spec().fingerprint();
+}
 
 int DatasetScan::shards() const {
   return dataset_->spec().shards_size();

@@ -33,6 +33,8 @@ class DatasetScan {
   // Rows that have come from the database, including unusable ones.
   int64_t rows_read() const { return rows_read_; }
   int shards() const;
+  // What the rows are read from, for people: "snapshot 731:731:".
+  const std::string& snapshot() const;
   int64_t estimated_rows() const;
   // A reader of the rows, for one thread. It waits a moment for another session's lock (55P03).
   // `ahead`: of a large shard it reads ahead, on a connection more. The scan and the arguments must

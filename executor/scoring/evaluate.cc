@@ -117,6 +117,9 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
   // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(),
                                                       {.rows_per_shard = plan.rows_per_shard()}));
+  if (context.on_snapshot) {
+    context.on_snapshot(scan->snapshot());
+  }
   std::unique_ptr<catalog::TableWriter> writer;
   if (job != nullptr) {
     ASSIGN_OR_RETURN(writer,

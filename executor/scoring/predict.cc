@@ -124,6 +124,9 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
           plan.has_table() ? std::vector<std::string>() : BinaryColumns(plan, output, sink),
       .readers = MostPredictWorkers()};
   ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(), options));
+  if (context.on_snapshot) {
+    context.on_snapshot(scan->snapshot());
+  }
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan, options));
   const PredictedRows made = {copied, predictions, planner::ColumnsBeforePrediction(plan), output};
   if (job == nullptr) {

@@ -33,6 +33,7 @@ constexpr Key kKeys[] = {
     {"grpc", &Config::grpc},
     {"pg", &Config::pg},
     {"metrics", &Config::metrics},
+    {"audit", &Config::audit},
     {"verifiers", &Config::verifiers},
     {"password_file", &Config::password_file},
     {"tls_folder", &Config::tls_folder},

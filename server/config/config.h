@@ -37,6 +37,8 @@ struct Config {
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;
+  // Where a gateway records who does what: a file, "syslog", or "" for its log only.
+  std::string audit;
   // Where it serves GET /metrics to Prometheus; "": nowhere.
   std::string metrics;
   // How `serve` authenticates: password, scram or trust. "": over PostgreSQL, password. SQLite has

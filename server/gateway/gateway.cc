@@ -18,6 +18,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/machine.h"
+#include "catalog/embedded_session.h"
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
@@ -47,6 +49,9 @@ constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 
 constexpr size_t kRequestMemory = size_t{512} << 20;
 // A shell that stays at its prompt for longer reconnects without the user noticing.
 constexpr int kMaxIdleMs = 5 * 60'000;
+// SQLite's part of the gateway's memory: a value is on its way to its client, too, as text and in
+// messages.
+constexpr int64_t kShareOfEmbedded = 4;
 // Time for running calls to tell their clients that they were cancelled.
 constexpr std::chrono::seconds kShutdownGrace(2);
 // Time for scripts to end what they have begun, and to say so.
@@ -149,8 +154,9 @@ class GrpcGateway final : public Gateway {
     options.verifiers = config.verifiers;
     options.password_file = config.password_file;
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
-    ASSIGN_OR_RETURN(
-        door_, pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle()));
+    ASSIGN_OR_RETURN(door_,
+                     pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle(),
+                                         scripts_.sources().audit()));
     return OkStatus();
   }
 
@@ -227,12 +233,19 @@ Status CheckMayRunPython(const Config& config) {
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   RETURN_IF_ERROR(CheckMayRunPython(config));
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
-  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources,
-                   SourcePool::Open(config.source, auth,
-                                    [path = config.password_file](const std::string& role,
-                                                                  const std::string& password) {
-                                      return pgwire::IsPassword(path, role, password);
-                                    }));
+  if (config.source.starts_with("sqlite:")) {
+    const int64_t memory = config.memory_limit > 0 ? config.memory_limit << 20 : MachineMemory();
+    catalog::LimitEmbeddedMemory(memory / kShareOfEmbedded);
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Audit> audit, Audit::Open(config.audit));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<SourcePool> sources,
+      SourcePool::Open(
+          config.source, auth,
+          [path = config.password_file](const std::string& role, const std::string& password) {
+            return pgwire::IsPassword(path, role, password);
+          },
+          std::move(audit)));
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
   ASSIGN_OR_RETURN(

@@ -7,16 +7,16 @@
 #include <chrono>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/guarded.h"
-#include "base/log.h"
 #include "catalog/catalog.h"
 #include "elastic/transport/metrics_page.h"
 #include "executor/local/room_server.h"
 #include "parser/parser.h"
 #include "parser/splitter.h"
+#include "server/gateway/audited_script.h"
 #include "server/pgwire/sql/router.h"
 #include "server/statements/job_place.h"
-#include "server/statements/statement_record.h"
 
 namespace sluice::server {
 namespace {
@@ -101,28 +101,60 @@ GatewayScripts::~GatewayScripts() {
 
 Status GatewayScripts::Run(const Script& script, const Client& client, executor::ResultSink& sink,
                            const StatementObserver& observer) {
-  return InSession(script, client, [&](Session& session, SourcePool::Lease& source) {
+  AuditedScript audited(sources_->audit(), ClientOf(script), sink);
+  Status status = InSession(script, client, [&](Session& session, SourcePool::Lease& source) {
     LoggedIn(script.login);
     StatementObserver outer = observer;
-    const bool sqlite = session.source().dialect() == "sqlite";
-    outer.starts = [&](const parser::Statement& statement) {
+    outer.starts = [&](const parser::Statement& statement) -> Status {
       const Span span = std::visit([](const auto& any) { return any.span; }, statement);
-      log::Record("statement role={} address={} sql={}", log::Field(session.user()),
-                  log::Field(script.address.empty() ? script.login.address : script.address),
-                  log::Field(RecordedText(
-                      std::string_view(script.text)
-                          .substr(static_cast<size_t>(span.begin),
-                                  static_cast<size_t>(span.end - span.begin)),
-                      sqlite ? catalog::Dialect::kSqlite : catalog::Dialect::kPostgres)));
-      if (std::holds_alternative<parser::PlainStatement>(statement)) {
+      const bool plain = std::holds_alternative<parser::PlainStatement>(statement);
+      RETURN_IF_ERROR(audited.Begins(
+          std::string_view(script.text)
+              .substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin)),
+          plain, session));
+      if (plain) {
         source.MarkUsedDirectly();
       }
-      if (observer.starts) {
-        observer.starts(statement);
+      return observer.starts ? observer.starts(statement) : OkStatus();
+    };
+    outer.ends = [&](std::string_view sql, double seconds, const Status& outcome) {
+      audited.Ends(outcome);
+      if (observer.ends) {
+        observer.ends(sql, seconds, outcome);
       }
     };
-    return RunScript(script.text, session, sink, outer);
+    Status ran = RunScript(script.text, session, audited, outer);
+    if (!ran.ok() && !audited.has_begun()) {  // it is no SQL
+      RETURN_IF_ERROR(audited.Begins(script.text, false, session));
+      audited.Ends(ran);
+    }
+    return ran;
   });
+  audited.Over(status);
+  return status;
+}
+
+Status GatewayScripts::Call(const Login& login, std::string_view statement, int64_t job,
+                            const std::function<Status(catalog::Catalog& catalog)>& work) {
+  const SteadyClock clock;
+  ASSIGN_OR_RETURN(const SourcePool::Lease source, sources_->Acquire(login));
+  const std::string nothing;
+  const AuditedClient client = ClientOf({nothing, login, user_});
+  const TimePoint since = clock.Now();
+  ASSIGN_OR_RETURN(const int64_t begun,
+                   sources_->audit().Begins(client, statement, catalog::Dialect::kPostgres));
+  Status done = Guarded("a call about jobs", [&] { return work(source.catalog()); });
+  StatementUse use;
+  use.job = job;
+  sources_->audit().Ends(begun, client, source.catalog().principal().role, done,
+                         SecondsBetween(since, clock.Now()), use);
+  return done;
+}
+
+AuditedClient GatewayScripts::ClientOf(const Script& script) const {
+  const bool trusted = script.login.role.empty();
+  return {script.door, trusted ? (script.user.empty() ? user_ : script.user) : script.login.role,
+          script.address.empty() ? script.login.address : script.address, script.login.database};
 }
 
 Result<Schema> GatewayScripts::Describe(const Script& script, const Client& client) {

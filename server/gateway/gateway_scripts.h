@@ -57,7 +57,8 @@ class GatewayScripts {
     std::function<void(const SessionSettings&)> on_settings = {};
     // The client has an open transaction, which this script does not take part in.
     bool beside_transaction = false;
-    std::string address = {};  // the client's, for the log; "": the login's
+    std::string address = {};  // the client's, for the record; "": the login's
+    std::string door = "grpc";
   };
   struct Client {
     // Whether the client has disconnected (rather than cancelled). Called repeatedly, from other
@@ -73,6 +74,10 @@ class GatewayScripts {
   // An exception in the script becomes its error.
   Status Run(const Script& script, const Client& client, executor::ResultSink& sink,
              const StatementObserver& observer);
+
+  // A call that stands for a statement, on record as such: `work` runs with the user's catalog.
+  Status Call(const Login& login, std::string_view statement, int64_t job,
+              const std::function<Status(catalog::Catalog& catalog)>& work);
 
   // A user has logged in: jobs that waited for this login continue. Never waits; `login` is kept
   // only until they do.
@@ -132,6 +137,8 @@ class GatewayScripts {
   Status InSession(const Script& script, const Client& client, const Work& work);
   Status InSessionAdmitted(const Script& script, const Client& client, const std::stop_token& stop,
                            const Work& work);
+  // As the record names the script's client.
+  AuditedClient ClientOf(const Script& script) const;
   bool IsShutDown() EXCLUDES(mutex_);
   void WatchClients(const std::stop_token& end);
   void CancelForGoneClients();

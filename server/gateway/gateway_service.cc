@@ -2,6 +2,8 @@
 // already defined, but not the reverse.
 #include "server/gateway/gateway_scripts.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -127,8 +129,15 @@ class GatewayService final
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       StreamSink sink(stream);
       StatementObserver observer;
-      observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
-      observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
+      observer.starts = [&sink](const parser::Statement& statement) {
+        sink.Started(statement);
+        return OkStatus();
+      };
+      observer.ends = [&sink](std::string_view sql, double seconds, const Status& outcome) {
+        if (outcome.ok()) {
+          sink.Ended(sql, seconds);
+        }
+      };
       GatewayScripts::Client client;
       client.is_gone = [&stream] { return stream.IsGone(); };
       client.ended = [&](const Status& status) {
@@ -150,23 +159,24 @@ class GatewayService final
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest*,
                         v1::ListJobsResponse* response) override {
     const auto list = [&]() -> Status {
-      ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
-      ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, source.catalog().jobs().List());
-      for (const catalog::Job& job : jobs) {
-        JobToWire(job, response->add_jobs());
-      }
-      return OkStatus();
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      return scripts_.Call(login, "SHOW JOBS", 0, [&](catalog::Catalog& catalog) -> Status {
+        ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, catalog.jobs().List());
+        for (const catalog::Job& job : jobs) {
+          JobToWire(job, response->add_jobs());
+        }
+        return OkStatus();
+      });
     };
     return ToGrpc(context, Guarded("Gateway.ListJobs", list));
   }
 
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                       v1::GetJobResponse* response) override {
-    const auto get = [&]() -> Status {
-      ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
-      ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(request->id()));
-      ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                       source.catalog().jobs().Events(request->id()));
+    const int64_t id = request->id();
+    const auto read = [&](catalog::Catalog& catalog) -> Status {
+      ASSIGN_OR_RETURN(const catalog::Job job, catalog.jobs().Find(id));
+      ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, catalog.jobs().Events(id));
       JobToWire(job, response->mutable_job());
       for (const catalog::JobEvent& event : events) {
         v1::JobEvent* wire = response->add_events();
@@ -176,15 +186,23 @@ class GatewayService final
       }
       return OkStatus();
     };
+    const auto get = [&]() -> Status {
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      return scripts_.Call(login, fmt::format("SHOW JOB {}", id), id, read);
+    };
     return ToGrpc(context, Guarded("Gateway.GetJob", get));
   }
 
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
                          v1::CancelJobResponse*) override {
+    const int64_t id = request->id();
+    const auto ask = [id](catalog::Catalog& catalog) -> Status {
+      RETURN_IF_ERROR(catalog.jobs().Find(id).status());
+      return catalog.jobs().RequestCancel(id);
+    };
     const auto cancel = [&]() -> Status {
-      ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
-      RETURN_IF_ERROR(source.catalog().jobs().Find(request->id()).status());
-      return source.catalog().jobs().RequestCancel(request->id());
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      return scripts_.Call(login, fmt::format("CANCEL JOB {}", id), id, ask);
     };
     return ToGrpc(context, Guarded("Gateway.CancelJob", cancel));
   }
@@ -208,11 +226,6 @@ class GatewayService final
   }
 
  private:
-  Result<SourcePool::Lease> LogIn(const grpc::ServerContext& context) {
-    ASSIGN_OR_RETURN(const Login login, LoginOf(context, scripts_.encrypted()));
-    return scripts_.sources().Acquire(login);
-  }
-
   GatewayScripts& scripts_;
   FirstMessages& first_;
 };

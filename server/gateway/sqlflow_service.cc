@@ -224,8 +224,15 @@ class SqlflowService final
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       SqlflowSink sink(stream);
       StatementObserver observer;
-      observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
-      observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
+      observer.starts = [&sink](const parser::Statement& statement) {
+        sink.Started(statement);
+        return OkStatus();
+      };
+      observer.ends = [&sink](std::string_view sql, double seconds, const Status& outcome) {
+        if (outcome.ok()) {
+          sink.Ended(sql, seconds);
+        }
+      };
       GatewayScripts::Client client;
       client.is_gone = [&stream] { return stream.IsGone(); };
       client.ended = [&stream](const Status&) { stream.Drain(); };
@@ -253,7 +260,9 @@ class SqlflowService final
     const std::string& served = scripts_.sources().url();
     if (scripts_.sources().auth() == Auth::kTrust) {
       RETURN_IF_ERROR(CheckSource(data_source, served));
-      return Login();
+      Login login;
+      login.address = AddressOf(context.peer());
+      return login;
     }
     if (!data_source.empty()) {
       return ReadSqlflowLogin(data_source, served, context.peer(), scripts_.encrypted());
@@ -269,16 +278,26 @@ class SqlflowService final
   // The job's events since the client's last call; eof when the job has ended.
   Status FetchJob(const proto::FetchRequest& request, const Login& login,
                   proto::FetchResponse* response) {
+    ASSIGN_OR_RETURN(const int64_t id, JobOf(request));
+    return scripts_.Call(login, fmt::format("WAIT JOB {}", id), id, [&](catalog::Catalog& catalog) {
+      return FetchNews(request, id, catalog.jobs(), response);
+    });
+  }
+
+  static Result<int64_t> JobOf(const proto::FetchRequest& request) {
     int64_t id = 0;
     const std::string& text = request.job().id();
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), id);
     if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
       return NotFound(fmt::format("no job '{}'", text)).Hint("jobs have numbers: SHOW JOBS");
     }
-    ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire(login));
-    ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(id));
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                     source.catalog().jobs().Events(id));
+    return id;
+  }
+
+  static Status FetchNews(const proto::FetchRequest& request, int64_t id, catalog::JobStore& jobs,
+                          proto::FetchResponse* response) {
+    ASSIGN_OR_RETURN(const catalog::Job job, jobs.Find(id));
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs.Events(id));
     auto* responses = response->mutable_responses();
     for (size_t i = SeenEvents(request); i < events.size(); ++i) {
       responses->add_response()->mutable_message()->set_message(fmt::format(

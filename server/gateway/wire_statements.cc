@@ -71,15 +71,18 @@ class WireStatements final : public pgwire::StatementService {
     if (request.session.host.empty()) {  // the database has no users; the door may
       GatewayScripts::Script script{request.statement.text, {}, login.user};
       script.login.proven = true;
+      script.login.database = login.database;
       script.settings = &request.settings;
       script.beside_transaction = request.transaction;
       script.address = login.address;
+      script.door = pgwire::kDoorName;
       return script;
     }
     GatewayScripts::Script script{request.statement.text, LoginOf(login), login.user};
     script.database_session = &request.session;
     script.in_transaction = request.transaction;
     script.address = login.address;
+    script.door = pgwire::kDoorName;
     return script;
   }
   static GatewayScripts::Client ClientOf(const pgwire::StatementRequest& request) {

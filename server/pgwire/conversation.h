@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "base/status.h"
-#include "server/pgwire/sql/bound_text.h"
 #include "server/pgwire/client_encoding.h"
+#include "server/pgwire/kept_bytes.h"
 #include "server/pgwire/kept_rows.h"
 #include "server/pgwire/messages.h"
+#include "server/pgwire/sql/bound_text.h"
 #include "server/pgwire/sql/prepared_text.h"
 #include "server/pgwire/sql/router.h"
 
@@ -149,7 +150,8 @@ class Conversation {
     bool prepares = false;                // PREPARE itself, with the statement of ours inside
     bool in_database = false;             // one of that name computes its arguments there
     std::vector<WireColumn> described;    // as OwnStatement has them
-    std::string OwnText() const;          // the statement of ours
+    KeptBytes::Charge charge = {};
+    std::string OwnText() const;  // the statement of ours
   };
   struct Portal {
     std::string text;  // of the prepared statement
@@ -161,6 +163,7 @@ class Conversation {
     bool suspended = false;
     bool done = false;
     Status failure;  // of a statement that ended while it was suspended
+    KeptBytes::Charge charge = {};
   };
 
   bool blocked() const { return running_ || !steps_.empty() || closed_; }
@@ -295,6 +298,7 @@ class Conversation {
   std::optional<AnsweredRow> answer_;
   std::string running_portal_;
 
+  KeptBytes kept_bytes_;  // by the following
   std::map<std::string, Prepared, std::less<>> statements_;
   std::map<std::string, Portal, std::less<>> portals_;
 };

@@ -111,6 +111,12 @@ void Conversation::ParseOwn(const Step& step) {
   if (!prepared.prepares) {  // whose parameters are those of EXECUTE
     prepared.types.resize(std::max(prepared.types.size(), CountParameters(prepared.text)));
   }
+  Result<KeptBytes::Charge> charge = kept_bytes_.Keep(
+      message->name, prepared.text.size() + prepared.types.size() * sizeof(uint32_t));
+  if (!charge.ok()) {
+    return Fail(charge.status());
+  }
+  prepared.charge = *std::move(charge);
   statements_.insert_or_assign(std::string(message->name), std::move(prepared));
   std::string reply;
   AppendMessage(reply, '1', {});
@@ -176,6 +182,13 @@ void Conversation::BindOwn(const Step& step) {
   portal.statement.result_formats = message->result_formats;
   portal.statement.described = prepared->second.described;
   portal.bound = *std::move(bound);
+  // The text is there three times, with the parameters' values in two of them.
+  Result<KeptBytes::Charge> charge =
+      kept_bytes_.Keep(message->portal, portal.text.size() + 2 * portal.statement.text.size());
+  if (!charge.ok()) {
+    return Fail(charge.status());
+  }
+  portal.charge = *std::move(charge);
   portals_.insert_or_assign(std::string(message->portal), std::move(portal));
   std::string reply;
   AppendMessage(reply, '2', {});

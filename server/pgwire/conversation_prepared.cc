@@ -31,6 +31,10 @@ void Conversation::PrepareOwn(const Step& step) {
   if (!readable.ok()) {
     return Fail(readable);
   }
+  const auto room = kept_bytes_.Keep(prepare->name, text.size());
+  if (!room.ok()) {
+    return Fail(room.status());
+  }
   steps_.push_front({.kind = Step::Kind::kPrepared, .span = step.span, .inside = step.inside});
   steps_.push_front(
       {.kind = Step::Kind::kAsk,
@@ -48,6 +52,12 @@ void Conversation::RegisterPrepared(const Step& step) {
   prepared.type_names = prepare->types;
   prepared.types.resize(std::max(prepare->types.size(), CountParameters(prepared.text)));
   prepared.in_database = true;
+  Result<KeptBytes::Charge> charge = kept_bytes_.Keep(
+      prepare->name, prepared.text.size() + prepared.types.size() * sizeof(uint32_t));
+  if (!charge.ok()) {
+    return Fail(charge.status());
+  }
+  prepared.charge = *std::move(charge);
   statements_.insert_or_assign(prepare->name, std::move(prepared));
   std::string done;
   AppendCommandComplete(done, "PREPARE");

@@ -37,6 +37,7 @@ class WireDoor final : public Door {
   struct Parts {
     StatementService& service;
     LoginThrottle& throttle;
+    Audit& audit;
     Upstream upstream;
     ClientLogin client_login;
     std::unique_ptr<Verifiers> verifiers;
@@ -54,6 +55,7 @@ class WireDoor final : public Door {
         house_{.context = context_,
                .service = parts.service,
                .throttle = parts.throttle,
+               .audit = parts.audit,
                .upstream = std::move(parts.upstream),
                .client_login = parts.client_login,
                .verifiers = parts.verifiers.get(),
@@ -66,9 +68,10 @@ class WireDoor final : public Door {
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
                 [this](uint32_t process, uint32_t key) { CancelLoan(house_, process, key); }}),
         verifiers_(std::move(parts.verifiers)),
-        embedded_(parts.embedded.empty() ? nullptr
-                                         : std::make_unique<EmbeddedDatabase>(
-                                               context_, parts.embedded, parts.password_file)) {
+        embedded_(parts.embedded.empty()
+                      ? nullptr
+                      : std::make_unique<EmbeddedDatabase>(context_, parts.embedded,
+                                                           parts.password_file, parts.audit)) {
     house_.embedded = embedded_.get();
   }
 
@@ -143,7 +146,7 @@ class WireDoor final : public Door {
 }  // namespace
 
 Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementService& service,
-                                          LoginThrottle& throttle) {
+                                          LoginThrottle& throttle, Audit& audit) {
   const bool embedded = options.source.starts_with("sqlite:");
   Upstream upstream;
   if (!embedded) {
@@ -165,7 +168,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
     ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source));
   }
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
-      service, throttle, std::move(upstream), options.client_login, std::move(verifiers),
+      service, throttle, audit, std::move(upstream), options.client_login, std::move(verifiers),
       std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets),
       embedded ? options.source : std::string(),
       options.client_login == ClientLogin::kScram ? options.password_file : std::string()});

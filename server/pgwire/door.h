@@ -6,12 +6,16 @@
 #include "base/status.h"
 
 namespace sluice::server {
+class Audit;
 class LoginThrottle;
-}
+}  // namespace sluice::server
 
 namespace sluice::server::pgwire {
 
 class StatementService;
+
+// As records name this door.
+inline constexpr const char* kDoorName = "postgresql";
 
 // How a door authenticates its clients.
 enum class ClientLogin {
@@ -34,10 +38,11 @@ class Door {
     std::string verifiers;      // kScram: the URL of Verifiers::Open; "": `source`
     std::string password_file;  // the same for SQLite
   };
-  // `service` lasts until Shutdown; `throttle`, which other doors may share, as long as the door.
+  // `service` lasts until Shutdown; `throttle` and `audit`, which other doors may share, as long as
+  // the door.
   // Errors: the address is taken, or a file is not a certificate.
   static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service,
-                                             LoginThrottle& throttle);
+                                             LoginThrottle& throttle, Audit& audit);
   virtual ~Door() = default;
 
   // As in Options, with the actual ports.

@@ -6,29 +6,32 @@
 namespace sluice::server::pgwire {
 
 void WireSession::OpenEmbedded() {
-  EmbeddedLink::Open(
-      *house_.embedded, startup_,
-      [weak = weak_from_this()](Result<std::unique_ptr<EmbeddedLink>> link) {
-        const auto self = weak.lock();
-        if (self == nullptr || self->state_ != State::kConnecting) {
-          return;
-        }
-        if (!link.ok()) {
-          self->Refuse(link.status());
-          return;
-        }
-        self->house_.throttle.Succeeded(self->login_.address, self->login_.user);
-        self->RecordLogin("accepted");
-        FirstWords greeting;
-        greeting.process = self->house_.embedded->NextProcess();
-        for (const auto& [name, value] : (*link)->parameters()) {
-          AppendParameterStatus(greeting.messages, name, value);
-          greeting.parameters[name] = value;
-        }
-        self->embedded_ = link->get();
-        self->server_ = *std::move(link);
-        self->Ready(std::move(greeting));
-      });
+  EmbeddedLink::Open(*house_.embedded, startup_, AsAudited(),
+                     [weak = weak_from_this()](Result<std::unique_ptr<EmbeddedLink>> link) {
+                       const auto self = weak.lock();
+                       if (self == nullptr || self->state_ != State::kConnecting) {
+                         return;
+                       }
+                       if (!link.ok()) {
+                         self->Refuse(self->RecordLogin(link.status()));
+                         return;
+                       }
+                       self->house_.throttle.Succeeded(self->login_.address, self->login_.user);
+                       FirstWords greeting;
+                       greeting.process = self->house_.embedded->NextProcess();
+                       const Status recorded = self->RecordLogin(OkStatus(), greeting.process);
+                       if (!recorded.ok()) {
+                         self->Refuse(recorded);
+                         return;
+                       }
+                       for (const auto& [name, value] : (*link)->parameters()) {
+                         AppendParameterStatus(greeting.messages, name, value);
+                         greeting.parameters[name] = value;
+                       }
+                       self->embedded_ = link->get();
+                       self->server_ = *std::move(link);
+                       self->Ready(std::move(greeting));
+                     });
 }
 
 void WireSession::BeforeOwn(StatementRequest request, OwnMayRun then) {
@@ -37,13 +40,12 @@ void WireSession::BeforeOwn(StatementRequest request, OwnMayRun then) {
     return;
   }
   const std::string text = request.statement.text;
-  embedded_->LetOthersWork(
-      text, [request = std::move(request), then = std::move(then)](
-                const Status& status, std::vector<std::string> settings) {
-        StatementRequest ready = request;
-        ready.settings = std::move(settings);
-        then(status, std::move(ready));
-      });
+  embedded_->LetOthersWork(text, [request = std::move(request), then = std::move(then)](
+                                     const Status& status, std::vector<std::string> settings) {
+    StatementRequest ready = request;
+    ready.settings = std::move(settings);
+    then(status, std::move(ready));
+  });
 }
 
 }  // namespace sluice::server::pgwire

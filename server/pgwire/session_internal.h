@@ -24,6 +24,7 @@
 #include "server/pgwire/ticket_desk.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
+#include "server/statements/audit.h"
 #include "server/statements/login_throttle.h"
 
 namespace sluice::server::pgwire {
@@ -36,6 +37,7 @@ struct SessionHouse {
   boost::asio::io_context& context;
   StatementService& service;
   LoginThrottle& throttle;
+  Audit& audit;
   const Upstream upstream;
   const ClientLogin client_login;
   Verifiers* verifiers = nullptr;  // kScram only
@@ -122,9 +124,10 @@ class WireSession final : public Conversation::Host,
   void AskForScram(const Result<ScramVerifier>& verifier);
   bool TakeScram();
   Result<std::string> TakeScramFirst(std::string_view body);
-  void CountFailure();
-  // `outcome`: "accepted", "refused".
-  void RecordLogin(std::string_view outcome) const;
+  void CountFailure(const Status& why);
+  // An error: the session must not begin, or `outcome` itself.
+  Status RecordLogin(const Status& outcome, int64_t backend = 0) const;
+  AuditedClient AsAudited() const;
   void Refuse(const Status& status);
   void RefuseInWords(const std::string& error);
   // The server's.

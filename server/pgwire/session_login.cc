@@ -71,6 +71,9 @@ bool WireSession::TakeStartup() {
       const uint32_t key = reader.Uint32();
       const auto found = house_.sessions.find(process);
       if (found != house_.sessions.end() && found->second->HasKey(key)) {
+        AuditedClient asks = found->second->AsAudited();
+        asks.address = login_.address;
+        house_.audit.Cancel(asks, process);
         found->second->Cancel([self = shared_from_this()] { self->Close(); });
       } else {
         Close();
@@ -102,8 +105,7 @@ bool WireSession::TakeStartup() {
   login_.database = login_.database.empty() ? login_.user : login_.database;
   const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
   if (!early.ok()) {
-    RecordLogin("refused, too early");
-    Refuse(early);
+    Refuse(RecordLogin(early));
     return false;
   }
   if (house_.client_login == ClientLogin::kTrusted) {
@@ -208,10 +210,10 @@ bool WireSession::TakeScram() {
   const bool first = state_ == State::kScramFirst;
   Result<std::string> answer = first ? TakeScramFirst(*body) : scram_->Final(*body);
   if (!answer.ok() && answer.status().sqlstate() == "28P01") {
-    CountFailure();
     answer = Status(Code::kPermissionDenied,
                     fmt::format("password authentication failed for user \"{}\"", login_.user))
                  .SqlState("28P01");
+    CountFailure(answer.status());
   }
   if (!answer.ok()) {
     Refuse(answer.status());
@@ -248,13 +250,18 @@ Result<std::string> WireSession::TakeScramFirst(std::string_view body) {
   return scram_->First(initial.mechanism, initial.message);
 }
 
-void WireSession::RecordLogin(std::string_view outcome) const {
-  log::Record("login {} door=postgresql role={} address={} database={}", outcome,
-              log::Field(login_.user), log::Field(login_.address), log::Field(login_.database));
+AuditedClient WireSession::AsAudited() const {
+  return {kDoorName, login_.user, login_.address, login_.database};
 }
 
-void WireSession::CountFailure() {
-  RecordLogin("refused");
+Status WireSession::RecordLogin(const Status& outcome, int64_t backend) const {
+  RETURN_IF_ERROR(house_.audit.Login(AsAudited(), outcome, backend));
+  return outcome;
+}
+
+void WireSession::CountFailure(const Status& why) {
+  // The client is refused whether or not that can be recorded.
+  [[maybe_unused]] const Status recorded = RecordLogin(why);
   house_.throttle.Failed(login_.address, login_.user, house_.clock.Now(),
                          client_.tls() ? LoginOver::kTls : LoginOver::kPlain);
 }
@@ -279,33 +286,38 @@ void WireSession::Connect() {
 void WireSession::Connected(BackendConnection::Outcome outcome) {
   if (!outcome.status.ok()) {
     house_.throttle.Undecided(login_.address, login_.user);
-    Refuse(outcome.status);
+    Refuse(RecordLogin(outcome.status));
     return;
   }
   if (!outcome.refusal.empty()) {
-    if (ReadError(std::string_view(outcome.refusal).substr(kHeaderBytes))
-            .sqlstate()
-            .starts_with("28")) {
-      CountFailure();
+    const Status why = ReadError(std::string_view(outcome.refusal).substr(kHeaderBytes));
+    if (why.sqlstate().starts_with("28")) {
+      CountFailure(why);
     } else {
       house_.throttle.Undecided(login_.address, login_.user);
+      [[maybe_unused]] const Status recorded = RecordLogin(why);  // it is refused in any case
     }
     RefuseInWords(outcome.refusal);
     return;
   }
   if (house_.client_login != ClientLogin::kTrusted && !outcome.login->asked()) {
     // "trust", "peer" or "ident" in its pg_hba.conf: it did not verify who the user is.
-    Refuse(Status(Code::kPermissionDenied,
-                  fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "
-                              "so the password is unverified",
-                              login_.user))
-               .SqlState("28000")
-               .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where the gateway "
-                     "connects from, or start it with --auth trust"));
+    Refuse(RecordLogin(
+        Status(Code::kPermissionDenied,
+               fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "
+                           "so the password is unverified",
+                           login_.user))
+            .SqlState("28000")
+            .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where the gateway "
+                  "connects from, or start it with --auth trust")));
     return;
   }
   house_.throttle.Succeeded(login_.address, login_.user);
-  RecordLogin("accepted");
+  const Status recorded = RecordLogin(OkStatus(), outcome.login->process());
+  if (!recorded.ok()) {
+    Refuse(recorded);
+    return;
+  }
   server_ = std::move(outcome.channel);
   backend_key_ = outcome.login->key();
   Ready({outcome.login->process(), outcome.login->greeting(), outcome.login->parameters()});

@@ -26,6 +26,8 @@ class ScorerCache;
 
 namespace sluice::server {
 
+struct StatementUse;
+
 // What COPY FROM STDIN reads: the next piece of text; "" at the end.
 using CopyInput = std::function<Result<std::string>()>;
 
@@ -94,6 +96,10 @@ class Session {
   void KeepModelsIn(std::shared_ptr<executor::ScorerCache> cache) { scorers_ = std::move(cache); }
   const std::shared_ptr<executor::ScorerCache>& scorers() const { return scorers_; }
 
+  // Where the current statement notes what it uses; null: nobody asks.
+  void set_use(StatementUse* use) { use_ = use; }
+  StatementUse* use() const { return use_; }
+
   PreparedStatements& prepared() { return prepared_; }
 
   // Where COPY FROM STDIN reads; empty: nowhere.
@@ -145,6 +151,7 @@ class Session {
   std::string room_;
   std::shared_ptr<executor::ScorerCache> scorers_;
   size_t most_jobs_ = 32;
+  StatementUse* use_ = nullptr;
 };
 
 }  // namespace sluice::server

@@ -47,15 +47,6 @@ Status WantsLogin(std::string_view what) {
           "from PGPASSWORD or ~/.pgpass");
 }
 
-// Those without an address have logged in at the PostgreSQL door, which has recorded it.
-void RecordLogin(std::string_view outcome, const Login& login) {
-  if (login.address.empty()) {
-    return;
-  }
-  log::Record("login {} door=grpc role={} address={} database={}", outcome, log::Field(login.role),
-              log::Field(login.address), log::Field(login.database));
-}
-
 }  // namespace
 
 SourcePool::Lease::Lease(SourcePool* pool, std::unique_ptr<Opened> opened)
@@ -74,7 +65,8 @@ SourcePool::Lease::~Lease() {
 }
 
 Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth,
-                                                     PasswordCheck check) {
+                                                     PasswordCheck check,
+                                                     std::unique_ptr<Audit> audit) {
   if (url == "sqlite:" || url.rfind("sqlite::memory:", 0) == 0) {
     return InvalidArgument("a gateway cannot serve an in-memory database")
         .Hint("give a file: --source sqlite:my.db");
@@ -89,15 +81,16 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Aut
     log::Warn("what is left of killed processes stays: {}", dropped.ToString());
   }
   return std::unique_ptr<SourcePool>(
-      new SourcePool(url, auth, std::move(check), std::move(own.catalog)));
+      new SourcePool(url, auth, std::move(check), std::move(own.catalog), std::move(audit)));
 }
 
 SourcePool::SourcePool(std::string url, Auth auth, PasswordCheck check,
-                       std::unique_ptr<catalog::Catalog> catalog)
+                       std::unique_ptr<catalog::Catalog> catalog, std::unique_ptr<Audit> audit)
     : url_(std::move(url)),
       shown_url_(catalog::WithoutSecrets(catalog->url())),
       auth_(auth),
       check_(std::move(check)),
+      audit_(std::move(audit)),
       catalog_(std::move(catalog)),
       closer_([this](const std::stop_token& end) { CloseIdle(end); }) {}
 
@@ -105,11 +98,13 @@ SourcePool::~SourcePool() = default;
 
 Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::stop_token& stop) {
   const bool asks = auth_ != Auth::kTrust && !login.proven;
-  if (asks && login.role.empty()) {
-    return WantsLogin("a user and a password");
-  }
-  if (asks && login.password.empty()) {  // or libpq would use a password of the gateway's own
-    return WantsLogin(fmt::format("the password of \"{}\"", login.role));
+  if (asks && (login.role.empty() || login.password.empty())) {
+    // Without a password libpq would use one of the gateway's own.
+    const Status unnamed =
+        WantsLogin(login.role.empty() ? "a user and a password"
+                                      : fmt::format("the password of \"{}\"", login.role));
+    RETURN_IF_ERROR(RecordLogin(login, unnamed));
+    return unnamed;
   }
   if (std::unique_ptr<Opened> idle = TakeIdle(login.role.empty() ? "" : DigestOf(login))) {
     return Lease(this, std::move(idle));
@@ -160,12 +155,10 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
       throttle_.Undecided(login.address, login.role);
       return source.status();
     }
-    // The server's own message, without the place.
-    const Status refused = RefuseLogin(login);
-    return state == "28P01" ? refused : source.status();
+    return state == "28P01" ? RefuseLogin(login) : RefuseLogin(login, source.status());
   }
   throttle_.Succeeded(login.address, login.role);
-  RecordLogin("accepted", login);
+  RETURN_IF_ERROR(RecordLogin(login, OkStatus()));
   opened->source = std::move(source).value();
   return opened;
 }
@@ -190,24 +183,36 @@ Status SourcePool::CheckUser(const Login& login) {
     return RefuseLogin(login);
   }
   throttle_.Succeeded(login.address, login.role);
-  RecordLogin("accepted", login);
-  return OkStatus();
+  return RecordLogin(login, OkStatus());
 }
 
 Status SourcePool::Admit(const Login& login) {
   Status early = throttle_.Admit(login.address, login.role, clock_.Now());
   if (!early.ok()) {
-    RecordLogin("refused, too early", login);
+    RETURN_IF_ERROR(RecordLogin(login, early));
   }
   return early;
 }
 
 Status SourcePool::RefuseLogin(const Login& login) {
+  // The server's own message, without the place.
+  return RefuseLogin(
+      login, Status(Code::kPermissionDenied,
+                    fmt::format("password authentication failed for user \"{}\"", login.role))
+                 .SqlState("28P01"));
+}
+
+Status SourcePool::RefuseLogin(const Login& login, Status why) {
   throttle_.Failed(login.address, login.role, clock_.Now());
-  RecordLogin("refused", login);
-  return Status(Code::kPermissionDenied,
-                fmt::format("password authentication failed for user \"{}\"", login.role))
-      .SqlState("28P01");
+  RETURN_IF_ERROR(RecordLogin(login, why));
+  return why;
+}
+
+// Those without an address have logged in at the PostgreSQL door, which has recorded it.
+Status SourcePool::RecordLogin(const Login& login, const Status& outcome) {
+  return login.address.empty()
+             ? OkStatus()
+             : audit_->Login({"grpc", login.role, login.address, login.database}, outcome);
 }
 
 Result<std::shared_ptr<catalog::Catalog>> SourcePool::CatalogOf(const std::string& database,

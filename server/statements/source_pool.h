@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "server/config/config.h"
+#include "server/statements/audit.h"
 #include "server/statements/login_throttle.h"
 
 namespace sluice::catalog {
@@ -79,8 +80,9 @@ class SourcePool {
   };
 
   // Opens the catalog with the URL's own login, so that a wrong URL is reported at start.
-  static Result<std::unique_ptr<SourcePool>> Open(const std::string& url, Auth auth,
-                                                  PasswordCheck check = nullptr);
+  static Result<std::unique_ptr<SourcePool>> Open(
+      const std::string& url, Auth auth, PasswordCheck check = nullptr,
+      std::unique_ptr<Audit> audit = std::make_unique<Audit>());
   ~SourcePool();
 
   // `url` as the user gave it, without the password.
@@ -92,6 +94,8 @@ class SourcePool {
   catalog::Catalog& catalog() const { return *catalog_; }
   // Counts failed logins at all doors.
   LoginThrottle& throttle() { return throttle_; }
+  // Records what happens at all doors.
+  Audit& audit() { return *audit_; }
   // The catalogs of the databases that users have logged in to lately, by database name; "": the
   // URL's own.
   std::vector<std::pair<std::string, std::shared_ptr<catalog::Catalog>>> Catalogs() const
@@ -102,10 +106,12 @@ class SourcePool {
 
  private:
   SourcePool(std::string url, Auth auth, PasswordCheck check,
-             std::unique_ptr<catalog::Catalog> catalog);
+             std::unique_ptr<catalog::Catalog> catalog, std::unique_ptr<Audit> audit);
+  Status RecordLogin(const Login& login, const Status& outcome);
   Status CheckUser(const Login& login);
   Status Admit(const Login& login);
   Status RefuseLogin(const Login& login);
+  Status RefuseLogin(const Login& login, Status why);
   // Only one that logged in recently, so that the server checks each password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
   // The catalog of a database, with the URL's own login.
@@ -119,6 +125,7 @@ class SourcePool {
   const std::string shown_url_;
   const Auth auth_;
   const PasswordCheck check_;
+  const std::unique_ptr<Audit> audit_;
   const std::shared_ptr<catalog::Catalog> catalog_;
   const SteadyClock clock_;
   LoginThrottle throttle_;

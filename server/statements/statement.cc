@@ -25,6 +25,7 @@
 #include "server/statements/plan_rows.h"
 #include "server/statements/session.h"
 #include "server/statements/statement_scope.h"
+#include "server/statements/statement_use.h"
 
 namespace sluice::server {
 namespace {
@@ -110,6 +111,21 @@ bool ReadsOnce(const parser::ExtendedStatement& statement) {
 // What to do with a plan.
 using UsePlan = std::function<Status(const plan::Plan& plan, executor::Context& context)>;
 
+// Notes what it uses, where somebody asks for that.
+Status UseNoted(const plan::Plan& plan, executor::Context& context, Session& session,
+                const UsePlan& use) {
+  StatementUse* const noted = session.use();
+  if (noted == nullptr) {
+    return use(plan, context);
+  }
+  NoteBeginning(plan, session, noted);
+  context.on_job = [noted](int64_t job) { noted->job = job; };
+  context.on_snapshot = [noted](const std::string& snapshot) { noted->snapshot = snapshot; };
+  Status outcome = use(plan, context);
+  NoteEnd(plan, outcome.ok(), session, noted);
+  return outcome;
+}
+
 enum class Purpose { kRun, kDescribe };
 
 // Train, predict, evaluate, model report. The planner refuses what is not implemented with 0A000.
@@ -145,7 +161,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
     context.plan_with_all_classes = [&make_plan] { return make_plan(false); };
   }
   context.checkpoint_root = session.planner_options().checkpoint_root;
-  return scope->Outcome(AtSelect(use(*plan, context), statement));
+  return scope->Outcome(AtSelect(UseNoted(*plan, context, session, use), statement));
 }
 
 // SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: they read nothing through the session.
@@ -159,7 +175,7 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
                             std::string(sql), session.stop(),    session.cluster()};
   context.checkpoint_root = session.planner_options().checkpoint_root;
   context.export_root = session.export_root();
-  return use(plan, context);
+  return UseNoted(plan, context, session, use);
 }
 
 // Warns that models and their rights are neither committed nor rolled back with the client's open
@@ -280,12 +296,13 @@ Status RunScript(std::string_view script, Session& session, executor::ResultSink
     }
     const TimePoint begin = clock.Now();
     if (observer.starts) {
-      observer.starts(statement);
+      RETURN_IF_ERROR(observer.starts(statement));
     }
-    RETURN_IF_ERROR(RunStatement(statement, script, session, sink));
+    const Status outcome = RunStatement(statement, script, session, sink);
     if (observer.ends) {
-      observer.ends(TextOf(statement, script), SecondsBetween(begin, clock.Now()));
+      observer.ends(TextOf(statement, script), SecondsBetween(begin, clock.Now()), outcome);
     }
+    RETURN_IF_ERROR(outcome);
   }
   return OkStatus();
 }

@@ -17,8 +17,10 @@ class Session;
 
 // Callbacks around each statement, for a door that needs more than its rows.
 struct StatementObserver {
-  std::function<void(const parser::Statement& statement)> starts;
-  std::function<void(std::string_view sql, double seconds)> ends;  // only when it succeeded
+  // An error is the statement's outcome, which then does not run.
+  std::function<Status(const parser::Statement& statement)> starts;
+  // Of each that has started.
+  std::function<void(std::string_view sql, double seconds, const Status& outcome)> ends;
 };
 
 // The whole route: parses the script, then plans and runs its statements one after another; a

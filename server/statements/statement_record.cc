@@ -19,6 +19,27 @@ bool HasDollarQuote(std::string_view sql) {
   return false;
 }
 
+std::string_view Masked(catalog::SqlToken::Kind kind, std::string_view written, char before,
+                        catalog::Dialect dialect) {
+  switch (kind) {
+    case catalog::SqlToken::Kind::kString:
+      return "'...'";
+    case catalog::SqlToken::Kind::kNumber:
+      return before == '$' ? written : "?";  // $1 is a parameter
+    case catalog::SqlToken::Kind::kQuotedName:
+      // SQLite takes a name that it does not find for a text; and a list of ours looks like a name
+      // in brackets there.
+      if (dialect == catalog::Dialect::kSqlite && written.front() != '`') {
+        return written.front() == '[' ? "[...]" : "\"...\"";
+      }
+      return written;
+    case catalog::SqlToken::Kind::kWord:
+    case catalog::SqlToken::Kind::kSymbol:
+      break;
+  }
+  return written;
+}
+
 }  // namespace
 
 std::string RecordedText(std::string_view sql, catalog::Dialect dialect) {
@@ -35,12 +56,19 @@ std::string RecordedText(std::string_view sql, catalog::Dialect dialect) {
       return text + " ...";
     }
     text += token.begin > end && !text.empty() ? " " : "";
-    text += token.kind == catalog::SqlToken::Kind::kString
-                ? std::string_view("'...'")
-                : begin.substr(token.begin, token.end - token.begin);
+    const std::string_view written = begin.substr(token.begin, token.end - token.begin);
+    if (dialect == catalog::Dialect::kPostgres && written.front() == '\'' &&
+        written.ends_with("\\'")) {
+      return text + "'...' ...";  // without standard_conforming_strings it goes on
+    }
+    text += Masked(token.kind, written, token.begin > 0 ? begin[token.begin - 1] : ' ', dialect);
     end = token.end;
   }
   return text + (begin.size() < sql.size() ? " ..." : "");
+}
+
+std::string RecordedColumn(std::string_view name, catalog::Dialect dialect) {
+  return dialect == catalog::Dialect::kSqlite ? RecordedText(name, dialect) : std::string(name);
 }
 
 }  // namespace sluice::server

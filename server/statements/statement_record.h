@@ -7,8 +7,11 @@
 
 namespace sluice::server {
 
-// A statement as the log has it: on one line, without comments, with '...' for its texts, which may
-// be secret or personal, and cut off where it is long. Thread-safe.
+// A statement as it is recorded: on one line, without comments, with '...' and ? for its texts and
+// numbers, which may be secret or personal, and cut off where it is long. Thread-safe.
 std::string RecordedText(std::string_view sql, catalog::Dialect dialect);
+
+// The name of a column as it is recorded: SQLite names one without an alias by its expression.
+std::string RecordedColumn(std::string_view name, catalog::Dialect dialect);
 
 }  // namespace sluice::server

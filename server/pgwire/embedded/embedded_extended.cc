@@ -21,6 +21,7 @@ bool SaysCatalog(std::string_view sql) {
 Status EmbeddedServer::Parse(std::string_view body) {
   ASSIGN_OR_RETURN(const ParseMessage message, ReadParse(body));
   script_ = message.sql;
+  parsing_ = observer_ == nullptr ? std::string_view() : message.sql;
   place_ = 0;
   if (message.name.empty()) {
     prepared_.erase(prepared_.begin(), prepared_.upper_bound(""));
@@ -45,7 +46,13 @@ Status EmbeddedServer::Parse(std::string_view body) {
       prepared->of_catalog = SaysCatalog(prepared->sql);
     }
   }
+  ASSIGN_OR_RETURN(
+      prepared->charge,
+      kept_bytes_.Keep(message.name,
+                       2 * prepared->sql.size() + prepared->types.size() * sizeof(uint32_t) +
+                           (prepared->statement == nullptr ? 0 : prepared->statement->bytes())));
   prepared_[std::string(message.name)] = std::move(prepared);
+  parsing_.clear();
   AppendMessage(*out_, '1', {});
   return OkStatus();
 }
@@ -97,6 +104,11 @@ Status EmbeddedServer::Bind(std::string_view body) {
     ASSIGN_OR_RETURN(portal.columns, DescribeColumns(*statement, portal.formats));
     portal.source = std::make_shared<Source>(std::move(statement));
   }
+  ASSIGN_OR_RETURN(
+      portal.charge,
+      kept_bytes_.Keep(message.portal,
+                       body.size() + 2 * portal.sql.size() +
+                           (portal.source == nullptr ? 0 : portal.source->statement->bytes())));
   portals_.insert_or_assign(std::string(message.portal), std::move(portal));
   AppendMessage(*out_, '2', {});
   return OkStatus();
@@ -194,6 +206,7 @@ Status EmbeddedServer::Execute(std::string_view body) {
     AppendMessage(*out_, 'I', {});
     return OkStatus();
   }
+  RETURN_IF_ERROR(Begins(portal.sql));
   if (!NextIsSync() || message.max_rows > 0) {
     RETURN_IF_ERROR(EnterImplicit(portal.sql));
   }

@@ -7,11 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/guarded.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
 #include "server/pgwire/password_file.h"
 #include "server/pgwire/ready_sockets_internal.h"
+#include "server/statements/statement_record.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -37,6 +39,36 @@ Status LockedForTooLong() {
           "COMMIT or ROLLBACK it");
 }
 
+// Puts a session's statements on record.
+class AuditedStatements final : public EmbeddedServer::Observer {
+ public:
+  AuditedStatements(Audit& audit, AuditedClient client)
+      : audit_(audit), client_(std::move(client)) {}
+
+  Status Begins(std::string_view sql) override {
+    since_ = clock_.Now();
+    ASSIGN_OR_RETURN(statement_, audit_.Begins(client_, sql, catalog::Dialect::kSqlite));
+    return OkStatus();
+  }
+  void Ends(const Status& outcome, std::string_view tag, int64_t rows,
+            const std::vector<WireColumn>& columns) override {
+    StatementUse use;
+    use.tag = tag;
+    use.rows_sent = rows;
+    for (const WireColumn& column : columns) {
+      use.columns.push_back(RecordedColumn(column.name, catalog::Dialect::kSqlite));
+    }
+    audit_.Ends(statement_, client_, "", outcome, SecondsBetween(since_, clock_.Now()), use);
+  }
+
+ private:
+  Audit& audit_;
+  const AuditedClient client_;
+  const SteadyClock clock_;
+  TimePoint since_{0};
+  int64_t statement_ = 0;
+};
+
 std::vector<std::string> OwnSettings(const SessionSettings& settings) {
   constexpr std::string_view kOwn = "sluice.";
   std::vector<std::string> own;
@@ -55,10 +87,11 @@ std::vector<std::string> OwnSettings(const SessionSettings& settings) {
 }  // namespace
 
 EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string url,
-                                   std::string password_file)
+                                   std::string password_file, Audit& audit)
     : context_(context),
       url_(std::move(url)),
       password_file_(std::move(password_file)),
+      audit_(audit),
       threads_(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency())) {}
 
 EmbeddedDatabase::~EmbeddedDatabase() {
@@ -187,8 +220,9 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
   std::function<void(bool ok)> sent_then;
 };
 
-void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startup, Opened then) {
-  boost::asio::post(database.threads(), [&database, startup, then = std::move(then)] {
+void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startup,
+                        const AuditedClient& client, Opened then) {
+  boost::asio::post(database.threads(), [&database, startup, client, then = std::move(then)] {
     catalog::EmbeddedSession::Options options;
     options.user = startup.Find("user");
     options.database = startup.Find("database");
@@ -206,7 +240,9 @@ void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startu
     SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
     auto parameters = settings.Reported();
     auto engine = std::make_shared<Engine>(
-        database, std::make_unique<EmbeddedServer>(*std::move(session), std::move(settings)));
+        database, std::make_unique<EmbeddedServer>(
+                      *std::move(session), std::move(settings),
+                      std::make_unique<AuditedStatements>(database.audit(), client)));
     ReadySockets::Post(database.context(),
                        [then, engine = std::move(engine), parameters = std::move(parameters)] {
                          then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));

@@ -14,6 +14,7 @@
 #include "server/pgwire/byte_link_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
 #include "server/pgwire/messages.h"
+#include "server/statements/audit.h"
 
 namespace sluice::server::pgwire {
 
@@ -22,13 +23,16 @@ namespace sluice::server::pgwire {
 class EmbeddedDatabase {
  public:
   // `password_file`: "" where nobody is asked for a password.
-  EmbeddedDatabase(boost::asio::io_context& context, std::string url, std::string password_file);
+  // `audit` outlives it.
+  EmbeddedDatabase(boost::asio::io_context& context, std::string url, std::string password_file,
+                   Audit& audit);
   // Waits for running statements; ending their sessions interrupts them.
   ~EmbeddedDatabase();
 
   boost::asio::io_context& context() { return context_; }
   boost::asio::thread_pool& threads() { return threads_; }
   const std::string& url() const { return url_; }
+  Audit& audit() const { return audit_; }
   // Who may log in; nobody where the file cannot be read any more.
   std::vector<std::string> Users() const;
   const std::shared_ptr<catalog::SharedCatalogs>& catalogs() const { return catalogs_; }
@@ -39,6 +43,7 @@ class EmbeddedDatabase {
   boost::asio::io_context& context_;
   const std::string url_;
   const std::string password_file_;
+  Audit& audit_;
   const std::shared_ptr<catalog::SharedCatalogs> catalogs_ = catalog::MakeSharedCatalogs();
   boost::asio::thread_pool threads_;
   uint32_t last_process_ = 0;
@@ -49,7 +54,9 @@ class EmbeddedLink final : public ByteLink {
  public:
   // Calls `then` once, with a link that is ready for a first statement, or with the error.
   using Opened = std::function<void(Result<std::unique_ptr<EmbeddedLink>>)>;
-  static void Open(EmbeddedDatabase& database, const StartupMessage& startup, Opened then);
+  // `client`: whose statements are recorded.
+  static void Open(EmbeddedDatabase& database, const StartupMessage& startup,
+                   const AuditedClient& client, Opened then);
   ~EmbeddedLink() override;
 
   // The parameters that it reports at the start.

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
 // The rows of a running statement: described, formatted, held back, completed.
@@ -108,20 +108,33 @@ void EmbeddedServer::DescribeFirst() {
   }
   AppendRowDescription(*out_, running.columns);
   running.described = true;
-  for (const std::vector<KeptCell>& row : running.first) {
+  for (std::vector<KeptCell>& row : running.first) {
     AppendRow(row);
+    row = {};  // a cell may be large
   }
   running.first.clear();
 }
 
 void EmbeddedServer::AppendRow(const std::vector<KeptCell>& row) {
-  std::string body;
-  AppendInt16(static_cast<int16_t>(row.size()), &body);
+  const size_t begin = BeginRow(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
     // In text every cell has a form.
-    [[maybe_unused]] const Status appended = AppendField(row[i].Get(), running_->columns[i], &body);
+    [[maybe_unused]] const Status appended = AppendField(row[i].Get(), running_->columns[i], out_);
   }
-  AppendMessage(*out_, 'D', body);
+  EndRow(begin);
+}
+
+// Of a DataRow, written where it is sent from. Returns its place.
+size_t EmbeddedServer::BeginRow(size_t cells) {
+  const size_t begin = out_->size();
+  *out_ += 'D';
+  out_->append(kLengthBytes, '\0');
+  AppendInt16(static_cast<int16_t>(cells), out_);
+  return begin;
+}
+
+void EmbeddedServer::EndRow(size_t begin) {
+  PutUint32(*out_, begin + 1, static_cast<uint32_t>(out_->size() - begin - 1));
 }
 
 Status EmbeddedServer::AppendCurrentRow() {
@@ -147,10 +160,7 @@ Status EmbeddedServer::AppendCurrentRow() {
     AppendMessage(*out_, 'd', CopyLine(row, *running.copy));
     return OkStatus();
   }
-  const size_t begin = out_->size();
-  *out_ += 'D';
-  out_->append(kLengthBytes, '\0');
-  AppendInt16(static_cast<int16_t>(running.columns.size()), out_);
+  const size_t begin = BeginRow(running.columns.size());
   for (size_t i = 0; i < running.columns.size(); ++i) {
     Status appended = AppendField(statement.Cell(i), running.columns[i], out_);
     if (!appended.ok()) {
@@ -158,7 +168,7 @@ Status EmbeddedServer::AppendCurrentRow() {
       return appended;
     }
   }
-  PutUint32(*out_, begin + 1, static_cast<uint32_t>(out_->size() - begin - 1));
+  EndRow(begin);
   return OkStatus();
 }
 
@@ -169,6 +179,7 @@ void EmbeddedServer::Complete() {
   const Running running = *std::exchange(running_, std::nullopt);
   if (running.suspends && !running.source->done) {
     AppendMessage(*out_, 's', {});
+    Ends(OkStatus(), "", &running);
     return;
   }
   if (running.copy.has_value() && running.copy->binary) {
@@ -199,6 +210,7 @@ void EmbeddedServer::Complete() {
     tag += " " + UpperWord(what);
   }
   AppendCommandComplete(*out_, tag);
+  Ends(OkStatus(), tag, &running);
 }
 
 }  // namespace sluice::server::pgwire

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
 // The statements that SQLite lacks: transactions, settings, cursors, PREPARE.
@@ -44,6 +44,7 @@ catalog::SqlParameter ParameterOf(const catalog::EmbeddedCell& cell) {
 
 void EmbeddedServer::Done(std::string_view tag) {
   AppendCommandComplete(*out_, tag);
+  Ends(OkStatus(), tag);
 }
 
 void EmbeddedServer::Warn(std::string_view sqlstate, std::string_view message) {
@@ -216,7 +217,10 @@ Status EmbeddedServer::RunCursor(const SessionStatement& statement, std::string_
     if (!(*prepared)->read_only() || (*prepared)->columns().empty()) {
       return SyntaxError("a cursor is for a query").At(statement.inner);
     }
-    cursors_[statement.name] = {std::make_shared<Source>(*std::move(prepared)), statement.hold};
+    ASSIGN_OR_RETURN(KeptBytes::Charge charge,
+                     kept_bytes_.Keep(statement.name, (*prepared)->bytes()));
+    cursors_[statement.name] = {std::make_shared<Source>(*std::move(prepared)), statement.hold,
+                                std::move(charge)};
     Done(statement.tag);
     return OkStatus();
   }
@@ -270,6 +274,9 @@ Status EmbeddedServer::RunPrepared(const SessionStatement& statement, std::strin
     }
     prepared->statement = *std::move(made);
     prepared->types.resize(prepared->statement->parameters());
+    ASSIGN_OR_RETURN(
+        prepared->charge,
+        kept_bytes_.Keep(statement.name, 2 * prepared->sql.size() + prepared->statement->bytes()));
     prepared_[statement.name] = std::move(prepared);
     Done(statement.tag);
     return OkStatus();

@@ -19,8 +19,25 @@ constexpr size_t kWorkedOn = size_t{64} << 10;
 }  // namespace
 
 EmbeddedServer::EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session,
-                               SessionSettings settings)
-    : session_(std::move(session)), settings_(std::move(settings)) {}
+                               SessionSettings settings, std::unique_ptr<Observer> observer)
+    : session_(std::move(session)),
+      settings_(std::move(settings)),
+      observer_(std::move(observer)) {}
+
+Status EmbeddedServer::Begins(std::string_view sql) {
+  if (observer_ != nullptr && !observed_) {
+    RETURN_IF_ERROR(observer_->Begins(sql));
+    observed_ = true;
+  }
+  return OkStatus();
+}
+
+void EmbeddedServer::Ends(const Status& outcome, std::string_view tag, const Running* running) {
+  if (std::exchange(observed_, false)) {
+    observer_->Ends(outcome, tag, running == nullptr || running->silent ? 0 : running->rows,
+                    running == nullptr ? std::vector<WireColumn>() : running->columns);
+  }
+}
 
 // Whether another connection holds a lock that is worth waiting for.
 bool EmbeddedServer::Stopped(const Status& status) {
@@ -154,6 +171,11 @@ void EmbeddedServer::Fail(const Status& status) {
     shown = Cancelled("canceling statement due to user request");
   }
   AppendError(*out_, shown, script_, place_);
+  if (const std::string parsed = std::exchange(parsing_, {});
+      !parsed.empty() && Begins(parsed).ok()) {
+    Ends(shown, "");
+  }
+  Ends(shown, "", running_.has_value() ? &*running_ : nullptr);
   running_.reset();
   copying_.reset();
   if (block_ == Block::kImplicit) {
@@ -305,6 +327,7 @@ Status EmbeddedServer::NextOfScript() {
 }
 
 Status EmbeddedServer::RunOne(std::string_view sql) {
+  RETURN_IF_ERROR(Begins(sql));
   ASSIGN_OR_RETURN(const std::optional<SessionStatement> own, ReadSessionStatement(sql));
   RETURN_IF_ERROR(CheckBlock(own.has_value() ? &*own : nullptr));
   if (statements_.size() > 1) {

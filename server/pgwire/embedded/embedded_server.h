@@ -15,6 +15,7 @@
 #include "server/pgwire/embedded/copy_format.h"
 #include "server/pgwire/embedded/session_settings.h"
 #include "server/pgwire/embedded/session_statement.h"
+#include "server/pgwire/kept_bytes.h"
 #include "server/pgwire/messages.h"
 
 namespace sluice::server::pgwire {
@@ -27,7 +28,20 @@ namespace sluice::server::pgwire {
 // Sync, are one transaction; COMMIT of a failed block rolls it back.
 class EmbeddedServer {
  public:
-  EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings);
+  // Hears of each statement; one that cannot be parsed, too.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // An error: the statement does not run.
+    virtual Status Begins(std::string_view sql) = 0;
+    // `rows`: that it has sent; of a portal, by this Execute.
+    virtual void Ends(const Status& outcome, std::string_view tag, int64_t rows,
+                      const std::vector<WireColumn>& columns) = 0;
+  };
+
+  // `observer`: may be null.
+  EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings,
+                 std::unique_ptr<Observer> observer = nullptr);
 
   enum class State {
     kIdle,    // everything received is answered
@@ -72,6 +86,7 @@ class EmbeddedServer {
     std::shared_ptr<catalog::EmbeddedStatement> statement;
     std::optional<SessionStatement> session;
     bool of_catalog = false;  // it reads the catalog, which may have changed by the next time
+    KeptBytes::Charge charge = {};
   };
   struct Portal {
     std::string sql;
@@ -80,10 +95,12 @@ class EmbeddedServer {
     std::vector<WireColumn> columns;
     std::vector<uint16_t> formats;
     bool executed = false;
+    KeptBytes::Charge charge = {};
   };
   struct Cursor {
     std::shared_ptr<Source> source;
     bool hold = false;
+    KeptBytes::Charge charge = {};
   };
   // A running statement that returns rows, or their number.
   struct Running {
@@ -115,6 +132,9 @@ class EmbeddedServer {
   Status HandleCopy(char type, std::string_view body);
   void Fail(const Status& status);
   void Ready();
+  // Tells the observer, once for each statement: one that waits for a lock begins again.
+  Status Begins(std::string_view sql);
+  void Ends(const Status& outcome, std::string_view tag, const Running* running = nullptr);
   char StatusByte() const;
 
   // Transactions.
@@ -136,6 +156,8 @@ class EmbeddedServer {
   void DescribeFirst();
   void AppendRow(const std::vector<KeptCell>& row);
   Status AppendCurrentRow();
+  size_t BeginRow(size_t cells);
+  void EndRow(size_t begin);
   void Complete();
 
   // Statements of the session.
@@ -171,6 +193,9 @@ class EmbeddedServer {
 
   const std::unique_ptr<catalog::EmbeddedSession> session_;
   SessionSettings settings_;
+  const std::unique_ptr<Observer> observer_;
+  bool observed_ = false;  // the statement that runs
+  std::string parsing_;    // by Parse
   std::string held_;
   size_t at_ = 0;  // offset in held_
   std::string* out_ = nullptr;
@@ -188,6 +213,7 @@ class EmbeddedServer {
 
   std::optional<Running> running_;
   std::optional<Copying> copying_;
+  KeptBytes kept_bytes_;  // by the following
   std::map<std::string, std::shared_ptr<Prepared>, std::less<>> prepared_;
   std::map<std::string, Portal, std::less<>> portals_;
   std::map<std::string, Cursor, std::less<>> cursors_;

@@ -12,7 +12,7 @@ using catalog::Dialect;
 TEST(RecordedText, HasNoTextsAndNoComments) {
   EXPECT_EQ(RecordedText("SELECT *\n  FROM t -- of ann's\n WHERE name = 'O''Hara' AND n > 3",
                          Dialect::kPostgres),
-            "SELECT * FROM t WHERE name = '...' AND n > 3");
+            "SELECT * FROM t WHERE name = '...' AND n > ?");
   EXPECT_EQ(RecordedText("CREATE ROLE x PASSWORD $a$secret$a$", Dialect::kPostgres),
             "CREATE ROLE x PASSWORD '...'");
   EXPECT_EQ(RecordedText("SELECT E'it\\'s', U&'x', \"Na me\"", Dialect::kPostgres),
@@ -22,6 +22,22 @@ TEST(RecordedText, HasNoTextsAndNoComments) {
             "SELECT x'...' FROM t");
   EXPECT_EQ(RecordedText("SELECT $a$secret$a$ FROM t", Dialect::kSqlite), "...");
   EXPECT_EQ(RecordedText("SELECT $1 + $2 FROM t", Dialect::kSqlite), "SELECT $1 + $2 FROM t");
+}
+
+TEST(RecordedText, HasNoNumbers) {
+  EXPECT_EQ(RecordedText("SELECT t1.x, -4111111111111111, 1.5e3 FROM t1 WHERE y=$2 LIMIT 0x1F",
+                         Dialect::kPostgres),
+            "SELECT t1.x, -?, ? FROM t1 WHERE y=$2 LIMIT ?");
+}
+
+TEST(RecordedText, HasNoTextsThatLookLikeSomethingElse) {
+  // A name that SQLite does not find is a text.
+  EXPECT_EQ(RecordedText("SELECT \"secret\", `a b` FROM t", Dialect::kSqlite),
+            "SELECT \"...\", `a b` FROM t");
+  // A list of ours looks like a name there.
+  EXPECT_EQ(RecordedText("COLUMN c IN ['secret', 17]", Dialect::kSqlite), "COLUMN c IN [...]");
+  // Where the server has standard_conforming_strings = off, the text does not end there.
+  EXPECT_EQ(RecordedText("SELECT 'it\\'s secret', 1", Dialect::kPostgres), "SELECT '...' ...");
 }
 
 TEST(RecordedText, IsCutOff) {

@@ -1,0 +1,105 @@
+// What clients make a gateway over SQLite keep or compute: limits instead of its end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/server/pgwire/sqlite_door_fixture.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KeptMemoryTest : public SqliteDoorTest {
+ protected:
+  void SetUp() override {
+    SqliteDoorTest::SetUp();
+    Start("--pg 127.0.0.1:0 --auth trust --memory-limit 512 2>/dev/null");
+  }
+  std::string Grpc(const std::string& script) const {
+    std::ofstream(home_ + "/grpc.sql") << script;
+    return RunInShell(fmt::format("HOME={0} {1} sql --gateway 127.0.0.1:{2} -f {0}/grpc.sql 2>&1 "
+                                  "| cut -c1-300",
+                                  home_, SLUICE_BINARY, grpc_port_))
+        .output;
+  }
+  // Runs a program of Python with a connection `c`.
+  std::string WithPsycopg(const std::string& program) const {
+    std::ofstream(home_ + "/program.py")
+        << "import psycopg\nc = psycopg.connect('" << Conninfo()
+        << " sslmode=disable', autocommit=True)\nc.prepare_threshold = None\n"
+        << program;
+    return RunInShell("/usr/bin/python3 " + home_ + "/program.py 2>&1").output;
+  }
+};
+
+// 128 MiB for SQLite, a quarter of that for a value.
+TEST_F(KeptMemoryTest, AValueHasItsLimitAtBothDoors) {
+  for (const std::string value :
+       {"randomblob(1000000000)", "zeroblob(1000000000)",
+        "replace(printf('%.*c', 100000, 'x'), 'x', printf('%.*c', 10000, 'y'))",
+        "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT "
+        "group_concat(printf('%.*c', 1000000, 'x')) FROM n)",
+        "hex(zeroblob(30000000))"}) {
+    EXPECT_THAT(Psql("SELECT " + value + " AS v;").output, HasSubstr("54000")) << value;
+    EXPECT_THAT(Grpc("SELECT " + value + " AS v;"), HasSubstr("54000")) << value;
+    EXPECT_THAT(Psql("SELECT x, y, " + value +
+                     " AS v FROM points TO TRAIN LinearClassifier LABEL y INTO m;")
+                    .output,
+                HasSubstr("54000"))
+        << value;
+  }
+  EXPECT_EQ(Psql("SELECT length(randomblob(30000000));", "-At").output, "30000000\n");
+}
+
+TEST_F(KeptMemoryTest, PreparedStatementsAndPortalsHaveALimit) {
+  const std::string counts = R"(
+def fill(make):
+    made = 0
+    try:
+        while made < 1000000:
+            make(made)
+            made += 1
+    except psycopg.Error as e:
+        print(e.sqlstate, made > 100)
+many = ' -- ' + 'x' * 60000
+fill(lambda i: c.execute(f'PREPARE p{i} AS SELECT {i}' + many))
+c.execute('DEALLOCATE ALL')
+c.execute('PREPARE again AS SELECT 1')
+print(c.execute('EXECUTE again').fetchall())
+c.execute('DEALLOCATE ALL')
+def parse(i, sql):
+    r = c.pgconn.prepare(f'q{i}'.encode(), (sql + many).encode())
+    if r.error_message:
+        raise psycopg.errors.lookup(r.error_field(psycopg.pq.DiagnosticField.SQLSTATE).decode())()
+fill(lambda i: parse(i, 'SELECT 1'))
+c.execute('DEALLOCATE ALL')
+)";
+  EXPECT_EQ(WithPsycopg(counts), "53400 True\n[(1,)]\n53400 True\n");
+}
+
+TEST_F(KeptMemoryTest, SoHaveThoseOfSluicesStatements) {
+  EXPECT_EQ(Psql("SELECT x, y FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y "
+                 "INTO m;",
+                 "-o /dev/null -q -v ON_ERROR_STOP=1")
+                .exit_code,
+            0);
+  const std::string program = R"(
+made, state = 0, ''
+many = ' /* ' + 'x' * 100000 + ' */ '
+while made < 100000 and not state:
+    r = c.pgconn.prepare(f'q{made}'.encode(),
+                         ('SELECT x' + many + 'FROM points TO PREDICT y USING m').encode())
+    if r.error_message:
+        state = r.error_field(psycopg.pq.DiagnosticField.SQLSTATE).decode()
+    made += 1
+print(state, made > 100)
+print(c.execute('SELECT x FROM points WHERE id < 3 TO PREDICT y USING m').rowcount)
+)";
+  EXPECT_EQ(WithPsycopg(program), "53400 True\n2\n");
+}
+
+}  // namespace
+}  // namespace sluice
