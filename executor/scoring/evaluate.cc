@@ -13,6 +13,7 @@
 #include "executor/scoring/bad_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
+#include "executor/scoring/odd_cells.h"
 #include "executor/scoring/predict_rows.h"
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
@@ -36,8 +37,8 @@ struct Found {
 
 Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
                         const models::ModelSpec& spec, std::optional<double> threshold,
-                        DatasetScan& scan, const std::stop_token& stop,
-                        const RowsCounted& counted) {
+                        DatasetScan& scan, const std::stop_token& stop, const RowsCounted& counted,
+                        OddCellCount& odd) {
   elastic::FeatureReader::Options options;
   options.names = scorer.transform().ColumnNames(/*with_label=*/true);
   Found found{models::Metrics(spec, scorer.outputs()),
@@ -54,6 +55,7 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
     for (size_t r = 0; ranks && r < batch.groups.size(); ++r) {
       RETURN_IF_ERROR(order.Begins(batch.groups[r]).status());
     }
+    odd.Add(batch);
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     const std::vector<double> labels = batch.OwnLabels();
     found.metrics.Add(scores, labels, batch.weights, batch.groups);
@@ -133,9 +135,11 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
       job->Rows(rows, 0);
     }
   };
+  OddCellCount odd;
   ASSIGN_OR_RETURN(const Found found,
                    ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version),
-                             *scan, stop, counted));
+                             *scan, stop, counted, odd));
+  odd.TellTo(sink);
   const ResultRows rows = RowsOf(found, trained.model(), plan);
   if (job != nullptr) {
     job->job().rows_read = *rows_read;

@@ -153,11 +153,11 @@ Status DenseFeature::ApplyNumbers(const RowBatch::Column& column, size_t rows, f
 
 template <typename Read>
 Status DenseFeature::ApplyCells(const RowBatch::Column& column, size_t rows, bool learning,
-                                float* out, size_t stride, Read read) const {
+                                float* out, size_t stride, OddCells* odd, Read read) const {
   // So many cells, all odd, are in another form than those of the training.
   constexpr size_t kTooMany = 100;
   const bool text = IsText(column);
-  size_t present = 0, odd = 0;
+  size_t present = 0;
   Status first_odd;
   for (size_t row = 0; row < rows; ++row, out += stride) {
     // A blank cell is how file imports store a missing value.
@@ -174,11 +174,13 @@ Status DenseFeature::ApplyCells(const RowBatch::Column& column, size_t rows, boo
       return status;
     }
     WriteMissing(out);
-    if (++odd == 1) {
+    if (++odd->cells == 1) {
+      odd->first =
+          text ? std::string(column.texts[row]) : FormatValue(column.ValueAt(row), column.type);
       first_odd = std::move(status);
     }
   }
-  return !learning && odd >= kTooMany && odd == present ? first_odd : OkStatus();
+  return !learning && odd->cells >= kTooMany && odd->cells == present ? first_odd : OkStatus();
 }
 
 Status DenseFeature::ReadText(const RowBatch::Column& column, size_t row, float* out) const {
@@ -339,9 +341,9 @@ Status DenseFeature::ReadTime(const RowBatch::Column& column, size_t row, float*
 }
 
 Status DenseFeature::Apply(const RowBatch::Column& column, size_t rows, bool learning, float* out,
-                           size_t stride) const {
+                           size_t stride, OddCells* odd) const {
   if (time_) {
-    return ApplyCells(column, rows, learning, out, stride,
+    return ApplyCells(column, rows, learning, out, stride, odd,
                       [&](size_t row, float* cell) { return ReadTime(column, row, cell); });
   }
   if (!IsText(column)) {
@@ -353,7 +355,7 @@ Status DenseFeature::Apply(const RowBatch::Column& column, size_t rows, bool lea
     }
     return ApplyNumbers(column, rows, out, stride);
   }
-  return ApplyCells(column, rows, learning, out, stride, [&](size_t row, float* cell) {
+  return ApplyCells(column, rows, learning, out, stride, odd, [&](size_t row, float* cell) {
     return tensor_ ? ReadTensor(column.texts[row], cell) : ReadText(column, row, cell);
   });
 }

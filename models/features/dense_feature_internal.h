@@ -23,9 +23,9 @@ class DenseFeature {
 
   size_t input() const { return input_; }
   size_t width() const { return values_ + (indicator_ ? 1 : 0); }
-  // Writes row r at out + r x stride. `learning`: the batch has labels.
+  // Writes row r at out + r x stride. `learning`: the batch has labels. Counts in `odd`.
   Status Apply(const RowBatch::Column& column, size_t rows, bool learning, float* out,
-               size_t stride) const;
+               size_t stride, OddCells* odd) const;
 
  private:
   float Scaled(double value) const;
@@ -37,7 +37,7 @@ class DenseFeature {
   // Cells that are not all numbers: read each by `read`, or write it as missing.
   template <typename Read>
   Status ApplyCells(const RowBatch::Column& column, size_t rows, bool learning, float* out,
-                    size_t stride, Read read) const;
+                    size_t stride, OddCells* odd, Read read) const;
   Status ReadTime(const RowBatch::Column& column, size_t row, float* out) const;
   Status ReadText(const RowBatch::Column& column, size_t row, float* out) const;
   template <typename Read>

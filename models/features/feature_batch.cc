@@ -121,6 +121,7 @@ void FeatureBatch::Clear() {
     slot.ends.clear();
     slot.weights.clear();
   }
+  odd.clear();
   labels.clear();
   label_numbers.clear();
   weights.clear();

@@ -192,14 +192,29 @@ Status PlanTransform::ApplyTargets(const RowBatch& batch, FeatureBatch* out) con
   return OkStatus();
 }
 
+// Several features may read one column.
+void AddOdd(OddCells odd, std::vector<OddCells>* all) {
+  const auto same = [&odd](const OddCells& each) { return each.column == odd.column; };
+  if (std::none_of(all->begin(), all->end(), same)) {
+    all->push_back(std::move(odd));
+  }
+}
+
 Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch* out) const {
   CheckColumns(batch, with_label);
   out->rows = batch.rows;
   out->dense_width = dense_width_;
   out->dense.resize(batch.rows * dense_width_);
+  out->odd.clear();
   for (size_t i = 0; i < dense_.size(); ++i) {
+    OddCells odd;
     RETURN_IF_ERROR(dense_[i].Apply(batch.columns[dense_[i].input()], batch.rows, with_label,
-                                    out->dense.data() + dense_columns_[i].offset, dense_width_));
+                                    out->dense.data() + dense_columns_[i].offset, dense_width_,
+                                    &odd));
+    if (odd.cells > 0) {
+      odd.column = inputs_[dense_[i].input()];
+      AddOdd(std::move(odd), &out->odd);
+    }
   }
   out->slots.resize(categories_.size());
   if (out->scratch.size() < scratch_slots_) {
