@@ -99,6 +99,9 @@ size_t Conversation::Consume(std::string_view bytes) {
         break;
       }
       flush();
+      if (RoutesAside(type, bytes.substr(at + kHeaderBytes, body))) {
+        break;
+      }
       if (Take(type, bytes.substr(at + kHeaderBytes, body))) {
         at += kHeaderBytes + body;
         pass = at;
@@ -228,6 +231,7 @@ bool Conversation::TakeQuery(std::string_view body) {
   }
   const Result<std::string> text = Utf8Of(*sql);
   const std::optional<Route> route = text.ok() ? RouteOf(*text) : std::nullopt;
+  known_route_.reset();
   if (!route.has_value()) {
     statements_.erase(statements_.begin(), statements_.upper_bound(""));  // the unnamed one
     portals_.erase(portals_.begin(), portals_.upper_bound(""));
@@ -299,36 +303,13 @@ bool Conversation::TakeParse(std::string_view body) {
       statements_.erase(statements_.begin(), statements_.upper_bound(""));
     }
     if (statements_.find(parse->name) == statements_.end()) {
+      known_route_.reset();
       return false;
     }
   }
   steps_.push_back({.kind = Step::Kind::kOwn, .type = 'P', .text = std::string(body)});
   Begin();
   return true;
-}
-
-std::optional<Route> Conversation::RouteOf(std::string_view sql) const {
-  if (!readable_) {
-    return std::nullopt;
-  }
-  IsPrepared is_prepared;
-  if (!statements_.empty()) {
-    is_prepared = [this](std::string_view name) {
-      const auto known = statements_.find(name);
-      return known != statements_.end() && !known->second.inside.has_value();
-    };
-  }
-  std::optional<Route> route = RouteScript(sql, is_prepared);
-  const auto encoding = parameters_.find("client_encoding");
-  if (route.has_value() && encoding != parameters_.end() && encoding->second != "UTF8" &&
-      encoding->second != "SQL_ASCII" && !encoding_.has_value()) {
-    route->error = Unimplemented(fmt::format("a statement of Sluice is sent in UTF-8 or an "
-                                             "encoding of one byte a character, and the "
-                                             "client_encoding of this session is {}",
-                                             encoding->second))
-                       .Hint("SET client_encoding = 'UTF8' (\\encoding UTF8 in psql)");
-  }
-  return route;
 }
 
 // The database has those of our prepared statements that PREPARE created; "": all.

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,9 @@ class Conversation {
     // Resumes a suspended statement with another limit, or gives it up.
     virtual void Resume(uint32_t max_rows) = 0;
     virtual void GiveUp() = 0;
+    // Answered by Routed, later: RouteScript of a long text, not on this thread, which serves
+    // others. `prepared`: the statements of ours that EXECUTE may name.
+    virtual void FindRoute(std::string sql, std::set<std::string, std::less<>> prepared) = 0;
     // Whether SET sluice.name = value is allowed.
     virtual Status CheckSetting(std::string_view set) = 0;
     // The client is done, or has violated the protocol.
@@ -82,6 +86,7 @@ class Conversation {
   // Its current client_encoding: UTF8 while it is lent.
   const std::string& backend_encoding() const { return backend_encoding_; }
 
+  void Routed(std::string sql, std::optional<Route> route);
   // Output of the statement that Run began. `bytes`: whole messages.
   void Says(std::string_view bytes);
   void Suspended();
@@ -166,7 +171,12 @@ class Conversation {
     KeptBytes::Charge charge = {};
   };
 
-  bool blocked() const { return running_ || !steps_.empty() || closed_; }
+  struct KnownRoute {
+    std::string sql;
+    std::optional<Route> route;
+  };
+
+  bool blocked() const { return running_ || routing_ || !steps_.empty() || closed_; }
   size_t Consume(std::string_view bytes);
   Wish WishFor(char type) const;
   void Account(char type);
@@ -177,6 +187,8 @@ class Conversation {
   bool HasInDatabase(std::string_view name) const;
   bool ClosesInDatabase(std::string_view body);
   std::optional<Route> RouteOf(std::string_view sql) const;
+  bool RoutesAside(char type, std::string_view body);
+  bool IsPreparedWhole(std::string_view name) const;
   bool IsOwn(char type, std::string_view body) const;
   // The client's text in UTF-8, and the encoding that the back end uses now.
   Result<std::string> Utf8Of(std::string_view text) const;
@@ -285,7 +297,9 @@ class Conversation {
   bool flushed_ = false;
 
   std::deque<Step> steps_;
-  bool running_ = false;  // a statement of ours
+  bool running_ = false;                   // a statement of ours
+  bool routing_ = false;                   // the host finds the route of the next message
+  std::optional<KnownRoute> known_route_;  // of that message, until it is done with
   bool server_has_ended_ = false;
   bool in_script_ = false;  // simple protocol
   bool wrapped_ = false;    // we began the transaction block, for a script or a pipeline

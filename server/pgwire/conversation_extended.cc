@@ -72,6 +72,7 @@ void Conversation::ParseOwn(const Step& step) {
     return Fail(NameIsTaken(message->name));
   }
   const std::optional<Route> route = RouteOf(*sql);
+  known_route_.reset();
   if (route.has_value() && !route->error.ok()) {
     return Fail(route->error);
   }

@@ -25,6 +25,8 @@ namespace {
 
 // Size of one read; all sessions share the buffer.
 constexpr size_t kReadBytes = size_t{64} << 10;
+// A session waits for one at a time, and there are fewer sessions than descriptors.
+constexpr size_t kMostRoutes = size_t{1} << 20;
 
 // SCRAM's channel binding; nullopt: no certificate, or one that offers none.
 std::optional<std::string> EndPointOf(SSL_CTX* context) {
@@ -63,6 +65,7 @@ class WireDoor final : public Door {
                .end_point = std::move(parts.end_point),
                .client_tls = client_tls_.get(),
                .buffer = std::vector<char>(kReadBytes),
+               .routes = routes_,
                .tickets = tickets_.get()},
         loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
@@ -135,6 +138,8 @@ class WireDoor final : public Door {
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       context_.get_executor()};
+  WorkQueue routes_{"routes of statements", kMostRoutes,
+                    [](const Status& error) { log::Warn("pg door: {}", error.ToString()); }};
   Desk loans_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::string address_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/random_internal.h"
@@ -276,6 +277,35 @@ void WireSession::GiveUp() {
     stop_.request_stop();
     line_.reset();
     EndLoan();
+  }
+}
+
+void WireSession::FindRoute(std::string sql, std::set<std::string, std::less<>> prepared) {
+  // The other thread only passes the session on: it is destroyed on this one.
+  auto find = [self = shared_from_this(), &context = house_.context, sql = std::move(sql),
+               prepared = std::move(prepared)]() mutable {
+    std::optional<Route> route;
+    const Status found = Guarded("reading a statement", [&] {
+      route =
+          RouteScript(sql, [&prepared](std::string_view name) { return prepared.contains(name); });
+      return OkStatus();
+    });
+    if (!found.ok()) {
+      route = Route{{}, found};
+    }
+    ReadySockets::Post(context, [self = std::move(self), sql = std::move(sql),
+                                 route = std::move(route)]() mutable {
+      if (self->state_ == State::kClosed) {
+        return;
+      }
+      self->conversation_->Routed(std::move(sql), std::move(route));
+      self->WaitForClient();
+    });
+    return OkStatus();
+  };
+  const Status queued = house_.routes.Put(std::move(find));
+  if (!queued.ok()) {
+    Refuse(queued);
   }
 }
 

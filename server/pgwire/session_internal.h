@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/work_queue.h"
 #include "server/pgwire/backend_connection_internal.h"
 #include "server/pgwire/channel_internal.h"
 #include "server/pgwire/client_line.h"
@@ -46,6 +48,7 @@ struct SessionHouse {
   std::optional<std::string> end_point;
   SSL_CTX* client_tls = nullptr;  // for connections to the server behind it
   std::vector<char> buffer;       // what is read is processed before the next read
+  WorkQueue& routes;              // finds those of long texts
   // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow the session's back end.
@@ -95,6 +98,7 @@ class WireSession final : public Conversation::Host,
   void Describe(const OwnStatement& statement, bool transaction) override;
   void Resume(uint32_t max_rows) override;
   void GiveUp() override;
+  void FindRoute(std::string sql, std::set<std::string, std::less<>> prepared) override;
   Status CheckSetting(std::string_view set) override;
   void Close() override;
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,6 +43,9 @@ class Peers final : public Conversation::Host {
     running_ = true;
   }
   void GiveUp() override { running_ = suspended_ = false; }
+  void FindRoute(std::string sql, std::set<std::string, std::less<>> /*prepared*/) override {
+    routed_ = std::move(sql);
+  }
   Status CheckSetting(std::string_view set) override {
     return set.size() % 2 == 0 ? OkStatus() : InvalidArgument("odd");
   }
@@ -48,6 +53,10 @@ class Peers final : public Conversation::Host {
 
   // Performs one event; skips those that are impossible now.
   void Tell(Conversation& conversation, char kind, std::string_view bytes) {
+    if (routed_.has_value()) {
+      std::string sql = *std::exchange(routed_, std::nullopt);
+      conversation.Routed(sql, RouteScript(sql));
+    }
     switch (kind) {
       case 'c':
         conversation.FromClient(bytes);
@@ -127,6 +136,7 @@ class Peers final : public Conversation::Host {
   bool suspended_ = false;
   bool limited_ = false;  // what runs has a row limit
   bool closed_ = false;
+  std::optional<std::string> routed_;  // whose route is asked for
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -67,11 +69,19 @@ class EmbeddedDoor final : public Conversation::Host {
   }
   void Resume(uint32_t /*max_rows*/) override {}
   void GiveUp() override {}
+  void FindRoute(std::string sql, std::set<std::string, std::less<>> /*prepared*/) override {
+    routed_ = std::move(sql);
+  }
   Status CheckSetting(std::string_view /*set*/) override { return OkStatus(); }
   void Close() override { closed_ = true; }
 
   void Resume(Conversation& conversation) {
     while (!closed_) {
+      if (routed_.has_value()) {
+        std::string sql = *std::exchange(routed_, std::nullopt);
+        conversation.Routed(sql, RouteScript(sql));
+        continue;
+      }
       if (std::exchange(runs_, false)) {
         conversation.Ended(server_->LetOthersWork("SELECT 1"));
         continue;
@@ -104,6 +114,7 @@ class EmbeddedDoor final : public Conversation::Host {
   bool runs_ = false;
   bool describes_ = false;
   bool closed_ = false;
+  std::optional<std::string> routed_;  // whose route is asked for
 };
 
 }  // namespace

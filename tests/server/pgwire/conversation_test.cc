@@ -1,6 +1,7 @@
 #include "server/pgwire/conversation.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 
 #include "tests/server/pgwire/wire_notation.h"
 
@@ -21,7 +23,7 @@
 //   =run text, =run-in-transaction text, =describe text, =give-up, =cancel, =close
 //                    the host is asked for this next
 //   !says message, !ended, !ended SQLSTATE | text, !suspended, !described column,
-//   !described-nothing, !lend, !take-back
+//   !described-nothing, !lend, !take-back, !routed
 //                    the statement does so
 // An unexpected message fails the test, too.
 namespace sluice::server::pgwire {
@@ -41,6 +43,11 @@ class Stage final : public Conversation::Host {
   }
   void Resume(uint32_t max_rows) override { asked_.push_back(fmt::format("resume {}", max_rows)); }
   void GiveUp() override { asked_.push_back("give-up"); }
+  void FindRoute(std::string sql, std::set<std::string, std::less<>> prepared) override {
+    asked_.push_back(
+        fmt::format("route {} bytes, prepared: {}", sql.size(), fmt::join(prepared, " ")));
+    routed_ = std::move(sql);
+  }
   Status CheckSetting(std::string_view set) override {
     return set.find("wrong") == std::string_view::npos
                ? OkStatus()
@@ -82,6 +89,9 @@ class Stage final : public Conversation::Host {
       conversation_.Described(std::vector<WireColumn>());
     } else if (line.starts_with("!described ")) {
       conversation_.Described(std::vector<WireColumn>{{rest(11), {}, 0}});
+    } else if (line == "!routed") {
+      std::optional<Route> route = RouteScript(routed_);
+      conversation_.Routed(std::exchange(routed_, ""), std::move(route));
     } else if (line == "!lend") {
       conversation_.Lend();
     } else if (line == "!take-back") {
@@ -125,6 +135,7 @@ class Stage final : public Conversation::Host {
   std::string client_, server_, borrower_;
   std::deque<std::string> heard_by_client_, heard_by_server_, heard_by_borrower_;
   std::deque<std::string> asked_;
+  std::string routed_;  // whose route is asked for
   Conversation conversation_{*this, {{"client_encoding", "UTF8"}}};
 };
 
@@ -174,6 +185,46 @@ TEST_P(ConversationTest, GoesAsWritten) {
 
 TEST_P(ConversationTest, GoesAsWrittenByteByByte) {
   Play(1);
+}
+
+// Others do not wait for a long text of one client: it is read elsewhere, and what follows it
+// waits.
+TEST(LongStatements, AreReadElsewhere) {
+  const std::string text(20'000, 'x');
+  const std::string plain = "SELECT '" + text + "'";
+  const std::string ours = "SELECT '" + text + "' AS a TO PREDICT USING m";
+  Stage stage;
+  const auto play = [&stage](const std::string& line) {
+    const auto client = [&stage](const std::string& bytes) {
+      stage.conversation().FromClient(bytes);
+    };
+    const auto server = [&stage](const std::string& bytes) {
+      stage.conversation().FromServer(bytes);
+    };
+    EXPECT_EQ(stage.Play(line, client, server), "") << line.substr(0, 100);
+  };
+  play("C: Query " + plain);
+  play(fmt::format("=route {} bytes, prepared: ", plain.size()));
+  play("C: Query SELECT 2");
+  play("=S: nothing");
+  play("!routed");
+  play("=S: Query " + plain);
+  play("=S: Query SELECT 2");
+  for (int i = 0; i < 2; ++i) {
+    play("S: ReadyForQuery I");
+    play("=C: ReadyForQuery I");
+  }
+  play("C: Query " + ours);
+  play(fmt::format("=route {} bytes, prepared: ", ours.size()));
+  play("!routed");
+  play("=run " + ours);
+  play("!ended");
+  play("=C: ReadyForQuery I");
+  play("C: Parse s | " + plain);
+  play(fmt::format("=route {} bytes, prepared: ", plain.size()));
+  play("!routed");
+  play("=S: Parse s | " + plain);
+  EXPECT_EQ(stage.NobodySpoke(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ConversationTest, ::testing::ValuesIn(Files()),
