@@ -77,8 +77,8 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
       WithAliases(Number("reg_alpha", 0.0, AtLeast(0), "L1 penalty on weights"), {"alpha"}));
   attributes->push_back(
       Number("base_score", {}, {},
-             "prediction before the first round; of squared errors the label's mean by default, "
-             "else XGBoost's own"));
+             "prediction before the first round; of squared and pseudo-Huber errors the label's "
+             "mean by default, else XGBoost's own"));
   attributes->push_back(
       Number("scale_pos_weight", 1.0, AtLeast(0), "weight of the positive class"));
   attributes->push_back(Number("tweedie_variance_power", {}, Between(1, 2),

@@ -339,13 +339,35 @@ TEST_F(Derive, NumberLabelsAreScaledForNetworksAndSquaredErrorsOfTrees) {
                 .label()
                 .scale(),
             10);
-  for (const std::string attribute :
-       {"objective='count:poisson'", "objective='reg:pseudohubererror'", "eval_metric='rmsle'"}) {
+  for (const std::string attribute : {"objective='reg:pseudohubererror'",
+                                      "objective='reg:absoluteerror'", "eval_metric='mphe'"}) {
+    const models::LabelPlan centred =
+        Train("", "xgboost.gbtree WITH " + attribute).model().features().label();
+    EXPECT_NEAR(centred.mean(), 90.5 / 3, 1e-9) << attribute;
+    EXPECT_EQ(centred.scale(), 1) << attribute;
+  }
+  for (const std::string attribute : {"objective='count:poisson'", "eval_metric='rmsle'",
+                                      "objective='reg:pseudohubererror', eval_metric='mape'"}) {
     const models::LabelPlan raw =
         Train("", "xgboost.gbtree WITH " + attribute).model().features().label();
     EXPECT_EQ(raw.kind(), models::LabelPlan::NUMBER);
     EXPECT_EQ(raw.mean(), 0) << attribute;
     EXPECT_EQ(raw.scale(), 1) << attribute;
+  }
+}
+
+// Their squares are no doubles.
+TEST_F(Derive, LabelsOfAnyMagnitudeAreScaled) {
+  for (const double unit : {1e300, 1e-300}) {
+    FakeTable table;
+    table.schema.columns = {ColumnOf("x", DataType::kDouble), ColumnOf("y", DataType::kDouble)};
+    for (const double number : {1.0, 3.0, 5.0, 2.0}) {
+      table.rows.push_back({Value(number), Value(number * unit)});
+    }
+    source_.tables["t"] = table;
+    const models::FeaturePlan plan = Train("", "LinearRegressor").model().features();
+    EXPECT_NEAR(plan.label().mean() / unit, 2.75, 1e-9);
+    EXPECT_NEAR(plan.label().scale() / unit, 2, 1e-9);
   }
 }
 

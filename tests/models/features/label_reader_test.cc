@@ -127,7 +127,7 @@ TEST(LabelTest, WeightsAndGroupsFollowTheLabel) {
             Target::kNetwork, true);
   EXPECT_THAT(out.weights, ElementsAre(0.5F, 2));
   EXPECT_THAT(out.groups, ElementsAre(7, 8));
-  for (const double weight : {-1.0, kNaN, kInfinity}) {
+  for (const double weight : {-1.0, kNaN, kInfinity, 1e39, 1e-50}) {
     EXPECT_THAT(
         ApplyStatus(plan, Batch({Doubles({1}), Doubles({1}), Doubles({weight}), Integers({7})}),
                     true)
