@@ -39,6 +39,8 @@ constexpr std::string_view kOurTexts =
     " -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex";
 
 constexpr std::string_view kSearchPath = " -c search_path=";
+// The login's own, whatever ALTER ROLE ... SET role says.
+constexpr std::string_view kOwnRole = " -c role=none";
 
 // A value of the option -c, which ends at an unescaped space.
 std::string OptionText(std::string_view value) {
@@ -143,6 +145,7 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   }
   if (use == ConnectionUse::kCatalog) {
     options += kSearchPath;
+    options += kOwnRole;
   } else if (settings.search_path.has_value()) {
     options += std::string(kSearchPath) + OptionText(*settings.search_path);
   }

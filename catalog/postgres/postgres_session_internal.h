@@ -48,12 +48,15 @@ struct CapturedSession {
 // The time limit that was SET in the session; 0: none.
 Result<std::chrono::milliseconds> StatementTimeout(PostgresConnection& session);
 // The values of settings in the session, as DataSource::BeginStatementIn returns them, and the time
-// limit that was SET in it; 0: none. `begins_reading`: begins the transaction in which the
-// statement reads its rows through the session, unless the session's own is open.
+// limit that was SET in it; 0: none; and its current_user. `begins_reading`: begins the transaction
+// in which the statement reads its rows through the session, unless the session's own is open.
 Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
                                                  const std::vector<std::string>& names,
                                                  bool begins_reading,
-                                                 std::chrono::milliseconds* statement_timeout);
+                                                 std::chrono::milliseconds* statement_timeout,
+                                                 std::string* acts_as);
+// Its current_user.
+Result<std::string> AskForRole(PostgresConnection& session);
 // Begins a transaction in which the session's own connection reads a statement's rows.
 std::string BeginReadingSession();
 // `session` is the session's own connection, outside a transaction. An error names the state that

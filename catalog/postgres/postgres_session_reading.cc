@@ -38,13 +38,14 @@ std::string BeginReadingSession() {
 Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
                                                  const std::vector<std::string>& names,
                                                  bool begins_reading,
-                                                 std::chrono::milliseconds* statement_timeout) {
+                                                 std::chrono::milliseconds* statement_timeout,
+                                                 std::string* acts_as) {
   std::string list;
   for (const std::string& name : names) {
     list += fmt::format("{}({})", list.empty() ? "" : ", ", QuoteText(name, Dialect::kPostgres));
   }
   const std::string question = fmt::format(
-      "SELECT ({}), NULL, NULL UNION ALL SELECT NULL, n, v FROM"
+      "SELECT ({}), current_user::pg_catalog.text, NULL UNION ALL SELECT NULL, n, v FROM"
       " (SELECT n, pg_catalog.current_setting(n, true) AS v FROM (VALUES {}) AS u(n)) AS s"
       " WHERE v OPERATOR(pg_catalog.<>) ''",
       kTimeout, list);
@@ -53,11 +54,17 @@ Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
                    reads ? session.BeginReading(fmt::format("{}; {}", kBeginReading, question))
                          : session.Ask(question));
   *statement_timeout = TimeoutIn(found.get(), 0);
+  *acts_as = PostgresText(found.get(), 0, 1);
   DataSource::SettingValues values;
   for (int i = 1; i < PQntuples(found.get()); ++i) {
     values.emplace_back(PostgresText(found.get(), i, 1), PostgresText(found.get(), i, 2));
   }
   return values;
+}
+
+Result<std::string> AskForRole(PostgresConnection& session) {
+  ASSIGN_OR_RETURN(const PostgresResult role, session.Ask("SELECT current_user"));
+  return std::string(PostgresText(role.get(), 0, 0));
 }
 
 }  // namespace sluice::catalog

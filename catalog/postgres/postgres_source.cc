@@ -43,6 +43,7 @@ class PostgresSource final : public DataSource {
     }
     names_.Add(sql);
     changed_ = true;
+    acts_as_.clear();
     Result<ExecuteResult> result =
         ExecuteOnPostgres(*session_, database_.type_names(), sql, receiver, std::move(stop));
     if (result.ok() && result->tag == "DISCARD ALL") {
@@ -63,6 +64,7 @@ class PostgresSource final : public DataSource {
       names_.Clear();
       captured_ = CapturedSession();
       changed_ = false;
+      acts_as_.clear();
       database_.BeginStatement({}, std::move(stop));
       return OkStatus();
     }
@@ -96,7 +98,8 @@ class PostgresSource final : public DataSource {
     names_.Add(statement);
     captured_ = CapturedSession();
     ASSIGN_OR_RETURN(SettingValues values,
-                     AskForSettings(*session, settings, reads_once, &captured_.statement_timeout));
+                     AskForSettings(*session, settings, reads_once, &captured_.statement_timeout,
+                                    &borrowed_acts_as_));
     if (reads_once) {
       database_.BeginStatement({}, std::move(stop));
       captures_later_ = true;
@@ -104,6 +107,43 @@ class PostgresSource final : public DataSource {
       RETURN_IF_ERROR(Capture(*session, std::move(stop)));
     }
     return values;
+  }
+  Result<std::string> ActingRole(std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    if (database_.has_borrowed()) {
+      return borrowed_acts_as_;
+    }
+    const bool begun = session_ && PQstatus(session_->handle()) == CONNECTION_OK;
+    if (!acts_as_.empty() && (begun || !session_)) {
+      return acts_as_;
+    }
+    PostgresPool::Lease taken;
+    if (!begun) {
+      ASSIGN_OR_RETURN(taken, database_.users_pool().Take(stop));
+    }
+    PostgresConnection& session = begun ? *session_ : *taken;
+    if (session.TransactionFailed()) {
+      return CheckNoPostgresTransaction(session);
+    }
+    session.Serve(stop, nullptr);
+    Result<std::string> role = AskForRole(session);
+    session.IgnoreStop();
+    ASSIGN_OR_RETURN(acts_as_, std::move(role));
+    return acts_as_;
+  }
+  Result<std::string> ActingRoleIn(const SessionLink& link, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.EndStatement();
+    RETURN_IF_ERROR(database_.BorrowSession(link, stop));
+    Result<std::string> role = [&]() -> Result<std::string> {
+      ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+      session->Serve(stop, nullptr);
+      return session->TransactionFailed()
+                 ? Result<std::string>(CheckNoPostgresTransaction(*session))
+                 : AskForRole(*session);
+    }();
+    database_.EndStatement();
+    return role;
   }
   Result<StatementSession> ExportSession() override {
     {
@@ -349,6 +389,9 @@ class PostgresSource final : public DataSource {
   PostgresPool::Lease session_ GUARDED_BY(session_mutex_);
   SettingNames names_ GUARDED_BY(session_mutex_);
   CapturedSession captured_ GUARDED_BY(session_mutex_);
+  // The session's current_user, "": not known; and that of a borrowed session.
+  std::string acts_as_ GUARDED_BY(session_mutex_);
+  std::string borrowed_acts_as_ GUARDED_BY(session_mutex_);
   // Since then something has run on the session's connection and may have changed it.
   bool changed_ GUARDED_BY(session_mutex_) = false;
   // The statement may turn out to need no other connection than the session's (BeginStatementIn).

@@ -151,7 +151,8 @@ class GatewayService final
                         v1::ListJobsResponse* response) override {
     const auto list = [&]() -> Status {
       ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
-      ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, source.catalog().jobs().List());
+      ASSIGN_OR_RETURN(const auto catalog, source.ActingCatalog());
+      ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, catalog->jobs().List());
       for (const catalog::Job& job : jobs) {
         JobToWire(job, response->add_jobs());
       }
@@ -164,9 +165,10 @@ class GatewayService final
                       v1::GetJobResponse* response) override {
     const auto get = [&]() -> Status {
       ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
-      ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(request->id()));
+      ASSIGN_OR_RETURN(const auto catalog, source.ActingCatalog());
+      ASSIGN_OR_RETURN(const catalog::Job job, catalog->jobs().Find(request->id()));
       ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                       source.catalog().jobs().Events(request->id()));
+                       catalog->jobs().Events(request->id()));
       JobToWire(job, response->mutable_job());
       for (const catalog::JobEvent& event : events) {
         v1::JobEvent* wire = response->add_events();
@@ -183,8 +185,9 @@ class GatewayService final
                          v1::CancelJobResponse*) override {
     const auto cancel = [&]() -> Status {
       ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
-      RETURN_IF_ERROR(source.catalog().jobs().Find(request->id()).status());
-      return source.catalog().jobs().RequestCancel(request->id());
+      ASSIGN_OR_RETURN(const auto catalog, source.ActingCatalog());
+      RETURN_IF_ERROR(catalog->jobs().Find(request->id()).status());
+      return catalog->jobs().RequestCancel(request->id());
     };
     return ToGrpc(context, Guarded("Gateway.CancelJob", cancel));
   }

@@ -276,9 +276,9 @@ class SqlflowService final
       return NotFound(fmt::format("no job '{}'", text)).Hint("jobs have numbers: SHOW JOBS");
     }
     ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire(login));
-    ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(id));
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                     source.catalog().jobs().Events(id));
+    ASSIGN_OR_RETURN(const auto catalog, source.ActingCatalog());
+    ASSIGN_OR_RETURN(const catalog::Job job, catalog->jobs().Find(id));
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, catalog->jobs().Events(id));
     auto* responses = response->mutable_responses();
     for (size_t i = SeenEvents(request); i < events.size(); ++i) {
       responses->add_response()->mutable_message()->set_message(fmt::format(

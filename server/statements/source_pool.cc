@@ -73,6 +73,11 @@ SourcePool::Lease::~Lease() {
   }
 }
 
+Result<std::unique_ptr<catalog::Catalog>> SourcePool::Lease::ActingCatalog() const {
+  ASSIGN_OR_RETURN(std::string role, source().ActingRole({}));
+  return catalog().For({std::move(role)});
+}
+
 Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth,
                                                      PasswordCheck check) {
   if (url == "sqlite:" || url.rfind("sqlite::memory:", 0) == 0) {

@@ -52,6 +52,32 @@ TEST_F(GatewayLogin, AUserIsWhoLoggedInWhateverTheyClaim) {
   EXPECT_EQ(jobs.Cell("owner"), Value(ann_));
 }
 
+// The calls about jobs begin no session, and act as a session would begin.
+TEST_F(GatewayLogin, CallsAboutJobsActAsTheRoleThatALoginBeginsWith) {
+  TrainAsAnn();
+  const auto stub = v1::Gateway::NewStub(Channel());
+  const auto jobs = [&] {
+    grpc::ClientContext context;
+    Authorize(context, ann_);
+    v1::ListJobsResponse response;
+    EXPECT_TRUE(stub->ListJobs(&context, {}, &response).ok());
+    return response.jobs_size();
+  };
+  EXPECT_EQ(jobs(), 1);
+  Admin("GRANT " + bob_ + " TO " + ann_);
+  Admin("ALTER ROLE " + ann_ + " SET role = " + bob_);
+  gateway_.reset();  // with the sessions that it keeps
+  Start();
+  EXPECT_EQ(jobs(), 0);
+  grpc::ClientContext context;
+  Authorize(context, ann_);
+  v1::CancelJobRequest request;
+  request.set_id(1);
+  v1::CancelJobResponse response;
+  EXPECT_EQ(stub->CancelJob(&context, request, &response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(GatewayLogin, AWrongPasswordIsTheServersOwnError) {
   const Status wrong = LogIn(ann_, "wrong").status();
   EXPECT_EQ(wrong.code(), Code::kPermissionDenied);
