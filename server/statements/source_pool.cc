@@ -9,6 +9,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "base/same_secret.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/sha256.h"
@@ -256,8 +257,9 @@ std::unique_ptr<SourcePool::Opened> SourcePool::TakeIdle(const std::string& logi
   const MutexLock lock(mutex_);
   const TimePoint now = clock_.Now();
   while (true) {
-    const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
-                                    [&](const auto& idle) { return idle->login == login; });
+    const auto found = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& idle) {
+      return SameSecret(idle->login, login);
+    });
     if (found == idle_.rend()) {
       return nullptr;
     }
