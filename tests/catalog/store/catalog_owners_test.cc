@@ -115,8 +115,8 @@ TEST_P(CatalogOwnersTest, OwnersAreRolesAndNotTheirNames) {
   Run("CREATE ROLE " + guest);
   const auto before = catalog().For({ann});
   ASSERT_TRUE(before->models().Put(Model("m"), "w", true).ok());
-  ASSERT_TRUE(before->models().GrantUsage("", "m", {guest, "public"}).ok());
-  ASSERT_TRUE(before->models().RevokeUsage("", "m", {"public"}).ok());
+  ASSERT_TRUE(before->models().Grant("", "m", {guest, "public"}, {.usage = true}).ok());
+  ASSERT_TRUE(before->models().Revoke("", "m", {"public"}, {.usage = true}).ok());
   Job job;
   job.user = ann;
   ASSERT_TRUE(before->jobs().Create(job).ok());
