@@ -245,8 +245,8 @@ class DataSource {
   // From now on `stop` ends the statement, which has become a job that can also be cancelled by its
   // number.
   virtual void HearStop(std::stop_token stop);
-  // The time limit that the session sets for the current statement (SET statement_timeout); 0:
-  // none.
+  // The time limit of the current statement: the session's statement_timeout, whether it, its role
+  // or the database has set it; 0: none.
   virtual std::chrono::milliseconds statement_timeout();
   // The messages (NOTICE, WARNING) that the database has sent since, each a line for a person;
   // bounded.

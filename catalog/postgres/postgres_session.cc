@@ -13,9 +13,8 @@ namespace sluice::catalog {
 namespace {
 
 // Not replayed, because every connection of ours sets them itself: the encoding, whatever may end
-// or delay a long read, and how a transaction begins (set by BeginReading).
+// or delay a long transaction, and how it begins (set by BeginReading).
 constexpr std::string_view kOurOwn[] = {"client_encoding",
-                                        "statement_timeout",
                                         "transaction_timeout",
                                         "idle_in_transaction_session_timeout",
                                         "idle_session_timeout",
@@ -156,9 +155,9 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   const RolledBack rolled_back(session);
   RETURN_IF_ERROR(session.Begin("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
   ASSIGN_OR_RETURN(captured.statement_timeout, StatementTimeout(session));
+  ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
   // It limits the statement as a whole, not our own queries.
   RETURN_IF_ERROR(session.Run("SET LOCAL statement_timeout = 0"));
-  ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
   SessionSettings all;
   std::string authorization;
   std::string role;

@@ -11,8 +11,7 @@ namespace {
 constexpr std::string_view kTimeout =
     "SELECT CASE WHEN pg_catalog.current_setting('statement_timeout') OPERATOR(pg_catalog.=) '0'"
     " THEN '0' ELSE (SELECT s.setting FROM pg_catalog.pg_settings AS s"  // which takes 1 ms
-    " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout'"
-    " AND s.source OPERATOR(pg_catalog.=) 'session') END";
+    " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout') END";
 
 std::chrono::milliseconds TimeoutIn(const PGresult* result, int column) {
   return std::chrono::milliseconds(
@@ -62,9 +61,13 @@ Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
   return values;
 }
 
-Result<std::string> AskForRole(PostgresConnection& session) {
-  ASSIGN_OR_RETURN(const PostgresResult role, session.Ask("SELECT current_user"));
-  return std::string(PostgresText(role.get(), 0, 0));
+Status AskForRole(PostgresConnection& session, std::string* acts_as,
+                  std::chrono::milliseconds* statement_timeout) {
+  ASSIGN_OR_RETURN(const PostgresResult found,
+                   session.Ask(fmt::format("SELECT ({}), current_user", kTimeout)));
+  *statement_timeout = TimeoutIn(found.get(), 0);
+  *acts_as = PostgresText(found.get(), 0, 1);
+  return OkStatus();
 }
 
 }  // namespace sluice::catalog
