@@ -26,9 +26,10 @@ struct Principal {
 //
 // Models and jobs have owners: roles, identified by OID, so that a renamed role keeps what it owns,
 // and another role that gets its old name does not. Members of the owner may see, use and change
-// everything; others may see and use a model after GRANT USAGE. An object that may not be seen
-// appears not to exist (42704); changing one that may only be used is 42501. On PostgreSQL
-// row-level security enforces the same for plain SELECTs on the tables. Thread-safe.
+// everything; others may see and use a model after GRANT USAGE, and see its plan and statement
+// after GRANT INSPECT. An object that may not be seen appears not to exist (42704); changing one
+// that may only be used is 42501. On PostgreSQL row-level security enforces the same for plain
+// SELECTs on the tables. Thread-safe.
 class Catalog {
  public:
   virtual ~Catalog() = default;

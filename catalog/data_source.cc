@@ -43,6 +43,14 @@ Result<std::unique_ptr<TableLoader>> DataSource::OpenLoader(const TableName& /*t
   return Unimplemented("this database does not accept rows from outside");
 }
 
+Result<std::string> DataSource::ActingRole(std::stop_token /*stop*/) {
+  return std::string();
+}
+
+Result<std::string> DataSource::ActingRoleIn(const SessionLink& /*session*/, std::stop_token stop) {
+  return ActingRole(std::move(stop));
+}
+
 void DataSource::HearStop(std::stop_token /*stop*/) {}
 
 std::chrono::milliseconds DataSource::statement_timeout() {

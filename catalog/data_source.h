@@ -235,11 +235,18 @@ class DataSource {
   using StatementSession = std::vector<std::pair<std::string, std::string>>;
   virtual Result<StatementSession> ExportSession();
   virtual Status BeginStatementWith(const StatementSession& session, std::stop_token stop);
+  // The role that the session's statements act as, which decides what they may do: its
+  // current_user, by its present name, whatever SET ROLE, SET SESSION AUTHORIZATION or ALTER ROLE
+  // ... SET role made it. "": the database has no roles. After BeginStatementIn: of that session.
+  // 25P02 in a failed transaction.
+  virtual Result<std::string> ActingRole(std::stop_token stop);
+  // The same of a session that belongs to another component, in which no statement has begun.
+  virtual Result<std::string> ActingRoleIn(const SessionLink& session, std::stop_token stop);
   // From now on `stop` ends the statement, which has become a job that can also be cancelled by its
   // number.
   virtual void HearStop(std::stop_token stop);
-  // The time limit that the session sets for the current statement (SET statement_timeout); 0:
-  // none.
+  // The time limit of the current statement: the session's statement_timeout, whether it, its role
+  // or the database has set it; 0: none.
   virtual std::chrono::milliseconds statement_timeout();
   // The messages (NOTICE, WARNING) that the database has sent since, each a line for a person;
   // bounded.

@@ -43,6 +43,15 @@ struct KeepLimits {
   int64_t spared_micros = 0;  // what was used in this time stays, whatever the limits
 };
 
+// What an owner may grant of a model. INSPECT is all that is to be seen of it, and includes its
+// use: its plan, whose vocabularies are values of rows, its statement with the literals, and its
+// weights. Who may use a model type sees its source.
+enum class ModelRight : int { kUsage, kInspect };
+struct ModelRights {
+  bool usage = false;
+  bool inspect = false;
+};
+
 // Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...);
 // of model types sluice.model_types, sluice.model_type_versions, sluice.model_type_chunks.
 // They are created on first use. A model that the catalog's principal may not see appears not to
@@ -62,12 +71,20 @@ class ModelStore {
   // already, or another process runs it. `end` may be called more than once.
   virtual Result<ModelVersion> PutAndEnd(ModelVersion model, std::string_view weights,
                                          bool must_be_new, const EndOfJob& end) = 0;
-  // The live version, or the one asked for. NotFound names the nearest model.
-  virtual Result<ModelVersion> Find(std::string_view schema, std::string_view name,
-                                    std::optional<int64_t> version) = 0;
+  // The live version, or the one asked for. NotFound names the nearest model. kInspect: 42501 for a
+  // principal that may only use the model. Who asks for kUsage must not show the plan or the
+  // statement to anybody.
+  virtual Result<ModelVersion> FindFor(ModelRight right, std::string_view schema,
+                                       std::string_view name, std::optional<int64_t> version) = 0;
+  Result<ModelVersion> Find(std::string_view schema, std::string_view name,
+                            std::optional<int64_t> version) {
+    return FindFor(ModelRight::kInspect, schema, name, version);
+  }
   // The weights, checked against their checksum.
   virtual Result<std::string> LoadWeights(const ModelVersion& model) = 0;
-  virtual Result<std::vector<ModelVersion>> List() = 0;  // live versions, without plans
+  // Live versions, without plans. What the principal may only use comes without statement and
+  // lineage, as from Versions.
+  virtual Result<std::vector<ModelVersion>> List() = 0;
   // Notes that `used` was used now (created_micros), and drops what exceeds the limits in its
   // schema, of what the principal owns: what was used longest ago first. Stays: what a job that has
   // not ended begins with (compiled_types.h).
@@ -88,12 +105,12 @@ class ModelStore {
   // The error that Put would return because the model of that name belongs to another role (42501),
   // before anything is trained.
   virtual Status CheckMayPut(std::string_view schema, std::string_view name) = 0;
-  // Lets the members of `roles` see and use the model, or revokes that; "public" means every role.
+  // Gives these rights to the members of `roles`, or revokes them; "public" means every role.
   // 42704: no such role. 0A000: a database without roles.
-  virtual Status GrantUsage(std::string_view schema, std::string_view name,
-                            const std::vector<std::string>& roles) = 0;
-  virtual Status RevokeUsage(std::string_view schema, std::string_view name,
-                             const std::vector<std::string>& roles) = 0;
+  virtual Status Grant(std::string_view schema, std::string_view name,
+                       const std::vector<std::string>& roles, const ModelRights& rights) = 0;
+  virtual Status Revoke(std::string_view schema, std::string_view name,
+                        const std::vector<std::string>& roles, const ModelRights& rights) = 0;
 };
 
 }  // namespace sluice::catalog

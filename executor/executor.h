@@ -81,6 +81,10 @@ struct Context {
   // Where PREDICT and EVALUATE find a model that is loaded already; null: nowhere.
   std::shared_ptr<ScorerCache> scorers = {};
 
+  // False: the session acts as another role than its login (SET ROLE). Its jobs are not continued
+  // by other processes: those could only run as that role's other members, or as the role itself.
+  bool acts_as_login = true;
+
   // Memory that the statement may use: the cluster's --memory-limit, or the machine's.
   int64_t memory_bytes() const;
 };

@@ -203,9 +203,11 @@ struct AlterModelStatement {
   Span span;
 };
 
-// GRANT USAGE ON MODEL m TO role, ... and REVOKE USAGE ON MODEL m FROM role, ...
+// GRANT USAGE, INSPECT ON MODEL m TO role, ... and REVOKE ... FROM role, ...; ALL is both.
 struct ModelGrantStatement {
   bool revoke = false;
+  bool usage = false;
+  bool inspect = false;
   bool type = false;  // ON MODEL TYPE
   ModelName model;
   std::vector<Name> roles;

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/letter_case.h"
@@ -55,8 +56,13 @@ Result<bool> StatementReader::ReadCommand() {
   }
   if (first.IsWord("GRANT") || first.IsWord("REVOKE")) {
     // For a table of that name the statement is the database's: GRANT SELECT ON model TO ann.
-    const Token& name = head_[4];
-    return head_[2].IsWord("ON") && head_[3].IsWord("MODEL") &&
+    const auto on = std::find_if(head_.begin() + 2, head_.end(),
+                                 [](const Token& token) { return token.IsWord("ON"); });
+    if (head_.end() - on < 3) {
+      return false;
+    }
+    const Token& name = on[2];
+    return on[1].IsWord("MODEL") &&
            (name.kind == TokenKind::kWord || name.kind == TokenKind::kQuoted) &&
            !name.IsWord("TO") && !name.IsWord("FROM");
   }

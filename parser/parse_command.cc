@@ -107,8 +107,21 @@ Result<ExtendedStatement> ParseAlter(Cursor& cursor) {
 Result<ExtendedStatement> ParseModelGrant(Cursor& cursor, bool revoke) {
   ModelGrantStatement statement;
   statement.revoke = revoke;
-  if (!cursor.TryWord("USAGE")) {
-    return cursor.Unexpected("USAGE, which is what there is to give of a model", {"USAGE"});
+  if (cursor.TryWord("ALL")) {
+    cursor.TryWord("PRIVILEGES");
+    statement.usage = statement.inspect = true;
+  } else {
+    do {
+      if (cursor.TryWord("USAGE")) {
+        statement.usage = true;
+      } else if (cursor.TryWord("INSPECT")) {
+        statement.inspect = true;
+      } else {
+        return cursor.Unexpected(
+            "USAGE, INSPECT or ALL, which are what there is to give of a model",
+            {"USAGE", "INSPECT", "ALL"});
+      }
+    } while (cursor.TrySymbol(","));
   }
   RETURN_IF_ERROR(cursor.ExpectWord("ON"));
   RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));

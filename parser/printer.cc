@@ -175,7 +175,8 @@ struct StatementPrinter {
     for (const Name& role : grant.roles) {
       roles += (roles.empty() ? "" : ", ") + PrintName(role);
     }
-    return fmt::format("{} USAGE ON MODEL {}{} {} {}", grant.revoke ? "REVOKE" : "GRANT",
+    const char* const rights = !grant.inspect ? "USAGE" : grant.usage ? "ALL" : "INSPECT";
+    return fmt::format("{} {} ON MODEL {}{} {} {}", grant.revoke ? "REVOKE" : "GRANT", rights,
                        grant.type ? "TYPE " : "", Print(grant.model), grant.revoke ? "FROM" : "TO",
                        roles);
   }

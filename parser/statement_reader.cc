@@ -24,7 +24,7 @@ constexpr int64_t kMaxClauseBytes = 1 << 20;
 
 // Where the words of a statement tell what it is: CREATE OR REPLACE MODEL TYPE and a name is the
 // longest.
-constexpr size_t kHeadTokens = 6;
+constexpr size_t kHeadTokens = 8;
 
 // What may follow TRAIN type or LABEL target; after an alias all of it would be invalid.
 bool GoesOnAsClause(const Token& next) {

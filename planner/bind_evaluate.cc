@@ -103,7 +103,8 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
                                 statement.attributes, &attributes));
   const Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model = FindStoredModel(statement.model, models);
+  const Result<StoredModel> model =
+      FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
   errors.Add(model.status());
 
   plan::Plan result;

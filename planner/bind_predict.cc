@@ -288,7 +288,8 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
                                 statement.attributes, &attributes));
   Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model = FindStoredModel(statement.model, models);
+  const Result<StoredModel> model =
+      FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
   errors.Add(model.status());
   if (select.ok() && model.ok()) {
     errors.Add(RequireInputs(model->plan.model().features(), *select, "predict"));

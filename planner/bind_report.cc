@@ -67,7 +67,8 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
                                 statement.attributes, &attributes));
   const Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model = FindStoredModel(statement.model, models);
+  const Result<StoredModel> model =
+      FindStoredModel(statement.model, models, catalog::ModelRight::kInspect);
   errors.Add(model.status());
 
   plan::Plan result;

@@ -34,7 +34,8 @@ void TrainBinder::BindInto() {
   if (!bound_.must_be_new) {
     return;
   }
-  const auto existing = models_.Find(into.schema, into.name, std::nullopt);
+  const auto existing =
+      models_.FindFor(catalog::ModelRight::kUsage, into.schema, into.name, std::nullopt);
   if (existing.ok()) {
     errors_.Add(AlreadyExists(fmt::format("model '{}' exists already", parser::Print(into)))
                     .At(into.span)
@@ -48,7 +49,8 @@ void TrainBinder::BindBase() {
   if (!statement_.base_model) {
     return;
   }
-  Result<StoredModel> base = FindStoredModel(*statement_.base_model, models_);
+  Result<StoredModel> base =
+      FindStoredModel(*statement_.base_model, models_, catalog::ModelRight::kInspect);
   if (!base.ok()) {
     errors_.Add(base.status());
     return;

@@ -219,15 +219,22 @@ Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement) 
 Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
                                   const catalog::DataSource& source) {
   if (statement.model.version) {
-    return InvalidArgument("USAGE is of a model, with all its versions")
+    return InvalidArgument("a right is of a model, with all its versions")
         .At(statement.model.span)
         .Hint("leave the version out");
+  }
+  if (statement.type && !statement.usage) {
+    return InvalidArgument("INSPECT is of models")
+        .At(statement.span)
+        .Hint("who has USAGE of a model type sees its source");
   }
   plan::Plan plan;
   plan::ModelGrantPlan& grant = *plan.mutable_model_grant();
   *grant.mutable_model() = ReferenceTo(statement.model);
   grant.set_revoke(statement.revoke);
   grant.set_type(statement.type);
+  grant.set_usage(statement.usage);
+  grant.set_inspect(statement.inspect && !statement.type);
   for (const parser::Name& role : statement.roles) {
     grant.add_roles(role.quoted ? role.text : source.Fold(role.text));
     *grant.add_role_places() = PlaceOf(role.span);

@@ -77,8 +77,10 @@ bool Compatible(const models::FeaturePlan& features, uint32_t input, const Colum
 
 }  // namespace
 
-Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models) {
-  Result<catalog::ModelVersion> version = models.Find(name.schema, name.name, name.version);
+Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models,
+                                    catalog::ModelRight right) {
+  Result<catalog::ModelVersion> version =
+      models.FindFor(right, name.schema, name.name, name.version);
   if (!version.ok()) {
     return version.status().MovedTo(name.span);
   }

@@ -19,8 +19,10 @@ struct StoredModel {
   plan::TrainPlan plan;  // the plan that it was made by
 };
 
-// The live version of a model, or the named one. NotFound (42704) suggests the nearest.
-Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models);
+// The live version of a model, or the named one. NotFound (42704) suggests the nearest. kUsage: for
+// a statement that shows nobody how the model was made (ModelStore::FindFor).
+Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models,
+                                    catalog::ModelRight right);
 
 // The SELECT must have every column that the model's features read, with readable types.
 // `statement` is "predict", "evaluate" ...

@@ -144,4 +144,37 @@ Status DescribeDeclarations(PostgresConnection& connection, std::string_view sel
   return OkStatus();
 }
 
+Result<Schema> WithNearestName(PostgresConnection& connection, Result<Schema> described) {
+  if (described.ok() || described.status().sqlstate() != "42P01") {
+    return described;
+  }
+  // relation "tabel" does not exist
+  const std::string& message = described.status().message();
+  const size_t open = message.find('"');
+  const size_t close = message.rfind('"');
+  if (open == std::string::npos || close == open) {
+    return described;
+  }
+  connection.Rollback();
+  ASSIGN_OR_RETURN(
+      const PostgresResult tables,
+      connection.Ask("SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN"
+                     " c.relname::pg_catalog.text ELSE"
+                     " pg_catalog.concat(n.nspname, '.', c.relname) END"
+                     " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
+                     " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                     " WHERE c.relkind OPERATOR(pg_catalog.=)"
+                     " ANY ('{r,v,m,f,p}'::pg_catalog.\"char\"[]) AND n.nspname"
+                     " OPERATOR(pg_catalog.<>) ALL"
+                     " ('{pg_catalog,information_schema,pg_toast}'::pg_catalog.name[])"));
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(PQntuples(tables.get())));
+  for (int i = 0; i < PQntuples(tables.get()); ++i) {
+    names.emplace_back(PostgresText(tables.get(), i, 0));
+  }
+  const auto near = NearestName(message.substr(open + 1, close - open - 1), names);
+  return near.has_value() ? described.status().Hint(fmt::format("did you mean '{}'?", *near))
+                          : described.status();
+}
+
 }  // namespace sluice::catalog

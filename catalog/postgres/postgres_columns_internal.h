@@ -27,4 +27,8 @@ Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
                             Schema* schema);
 
+// Adds the nearest table's name to the error that there is no such table: PostgreSQL suggests
+// columns with a similar name, but not tables.
+Result<Schema> WithNearestName(PostgresConnection& connection, Result<Schema> described);
+
 }  // namespace sluice::catalog

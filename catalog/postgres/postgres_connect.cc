@@ -26,8 +26,11 @@ constexpr std::chrono::seconds kConnectTimeout{5};
 
 // The server notices within half a minute that this machine is gone, and releases its locks.
 constexpr std::string_view kSessionOptions =
-    "-c statement_timeout=0 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5"
-    " -c tcp_keepalives_count=3";
+    "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
+// For statements of Sluice's own. What a user's statements may take, and whether they may write, is
+// what the administrator has set for the role or the database.
+constexpr std::string_view kOwnStatements = " -c statement_timeout=0";
+constexpr std::string_view kCatalogWrites = " -c default_transaction_read_only=off";
 // Disables the server's limits on long transactions.
 constexpr std::string_view kLongTransactions = " -c idle_in_transaction_session_timeout=0";
 // Transactions of the catalog are short, and other processes wait for their locks: a job's next
@@ -39,6 +42,8 @@ constexpr std::string_view kOurTexts =
     " -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex";
 
 constexpr std::string_view kSearchPath = " -c search_path=";
+// The login's own, whatever ALTER ROLE ... SET role says.
+constexpr std::string_view kOwnRole = " -c role=none";
 
 // A value of the option -c, which ends at an unescaped space.
 std::string OptionText(std::string_view value) {
@@ -104,8 +109,10 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
     if (option->val == nullptr) {
       continue;
     }
-    if (key == "host" || (key == "hostaddr" && settings.host.empty())) {
+    if (key == "host" && settings.host.empty()) {
       settings.host = option->val;
+    } else if (key == "hostaddr" && *option->val != '\0') {
+      settings.host = option->val;  // which is where libpq connects
     } else if (key == "port") {
       settings.port = option->val;
     } else if (key == "sslmode") {
@@ -140,9 +147,12 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   std::string options = settings.options + std::string(kSessionOptions);
   if (use != ConnectionUse::kUserStatements) {
     options += kOurTexts;
+    options += kOwnStatements;
   }
   if (use == ConnectionUse::kCatalog) {
     options += kSearchPath;
+    options += kOwnRole;
+    options += kCatalogWrites;
   } else if (settings.search_path.has_value()) {
     options += std::string(kSearchPath) + OptionText(*settings.search_path);
   }

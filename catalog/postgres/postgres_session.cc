@@ -13,9 +13,8 @@ namespace sluice::catalog {
 namespace {
 
 // Not replayed, because every connection of ours sets them itself: the encoding, whatever may end
-// or delay a long read, and how a transaction begins (set by BeginReading).
+// or delay a long transaction, and how it begins (set by BeginReading).
 constexpr std::string_view kOurOwn[] = {"client_encoding",
-                                        "statement_timeout",
                                         "transaction_timeout",
                                         "idle_in_transaction_session_timeout",
                                         "idle_session_timeout",
@@ -35,6 +34,10 @@ constexpr std::string_view kCapture =
     " WHERE s.source OPERATOR(pg_catalog.=) 'session'"
     " UNION ALL SELECT 2, 'session_authorization', session_user::pg_catalog.text"
     " UNION ALL SELECT 3, 'role', pg_catalog.current_setting('role')"
+    // Connections of the login begin with another role than its own.
+    " UNION ALL SELECT 5, 'role', 'yes' FROM pg_catalog.pg_db_role_setting AS s,"
+    " pg_catalog.unnest(s.setconfig) AS c"
+    " WHERE pg_catalog.starts_with(pg_catalog.lower(c), 'role=')"
     " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_class AS c"
     " WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()"
     " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_type AS t"
@@ -152,12 +155,13 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   const RolledBack rolled_back(session);
   RETURN_IF_ERROR(session.Begin("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
   ASSIGN_OR_RETURN(captured.statement_timeout, StatementTimeout(session));
+  ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
   // It limits the statement as a whole, not our own queries.
   RETURN_IF_ERROR(session.Run("SET LOCAL statement_timeout = 0"));
-  ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
   SessionSettings all;
   std::string authorization;
   std::string role;
+  bool begins_with_role = false;
   for (int row = 0; row < PQntuples(listed.get()); ++row) {
     std::string name(PostgresText(listed.get(), row, 1));
     std::string value(PostgresText(listed.get(), row, 2));
@@ -170,6 +174,9 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
         break;
       case 4:
         captured.has_temporary = true;
+        break;
+      case 5:
+        begins_with_role = true;
         break;
       default:
         all.emplace_back(std::move(name), std::move(value));
@@ -213,7 +220,7 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   if (authorization != PQuser(session.handle())) {
     captured.settings.emplace_back("session_authorization", authorization);
   }
-  if (role != "none") {
+  if (role != "none" || begins_with_role) {
     captured.settings.emplace_back("role", role);
   }
   return captured;

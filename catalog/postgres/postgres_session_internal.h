@@ -41,19 +41,23 @@ bool IsDottedName(std::string_view text);
 
 struct CapturedSession {
   SessionSettings settings;
-  std::chrono::milliseconds statement_timeout{0};  // as SET in the session; 0: none
+  std::chrono::milliseconds statement_timeout{0};  // in the session; 0: none
   bool has_temporary = false;  // tables, views, sequences or types of this session only
 };
 
-// The time limit that was SET in the session; 0: none.
+// The time limit of the session's statements, whoever has set it; 0: none.
 Result<std::chrono::milliseconds> StatementTimeout(PostgresConnection& session);
-// The values of settings in the session, as DataSource::BeginStatementIn returns them, and the time
-// limit that was SET in it; 0: none. `begins_reading`: begins the transaction in which the
-// statement reads its rows through the session, unless the session's own is open.
+// The values of settings in the session, as DataSource::BeginStatementIn returns them, the time
+// limit of its statements (0: none) and its current_user. `begins_reading`: begins the transaction
+// in which the statement reads its rows through the session, unless the session's own is open.
 Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
                                                  const std::vector<std::string>& names,
                                                  bool begins_reading,
-                                                 std::chrono::milliseconds* statement_timeout);
+                                                 std::chrono::milliseconds* statement_timeout,
+                                                 std::string* acts_as);
+// The same two alone.
+Status AskForRole(PostgresConnection& session, std::string* acts_as,
+                  std::chrono::milliseconds* statement_timeout);
 // Begins a transaction in which the session's own connection reads a statement's rows.
 std::string BeginReadingSession();
 // `session` is the session's own connection, outside a transaction. An error names the state that

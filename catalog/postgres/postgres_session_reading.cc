@@ -11,8 +11,7 @@ namespace {
 constexpr std::string_view kTimeout =
     "SELECT CASE WHEN pg_catalog.current_setting('statement_timeout') OPERATOR(pg_catalog.=) '0'"
     " THEN '0' ELSE (SELECT s.setting FROM pg_catalog.pg_settings AS s"  // which takes 1 ms
-    " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout'"
-    " AND s.source OPERATOR(pg_catalog.=) 'session') END";
+    " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout') END";
 
 std::chrono::milliseconds TimeoutIn(const PGresult* result, int column) {
   return std::chrono::milliseconds(
@@ -38,13 +37,14 @@ std::string BeginReadingSession() {
 Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
                                                  const std::vector<std::string>& names,
                                                  bool begins_reading,
-                                                 std::chrono::milliseconds* statement_timeout) {
+                                                 std::chrono::milliseconds* statement_timeout,
+                                                 std::string* acts_as) {
   std::string list;
   for (const std::string& name : names) {
     list += fmt::format("{}({})", list.empty() ? "" : ", ", QuoteText(name, Dialect::kPostgres));
   }
   const std::string question = fmt::format(
-      "SELECT ({}), NULL, NULL UNION ALL SELECT NULL, n, v FROM"
+      "SELECT ({}), current_user::pg_catalog.text, NULL UNION ALL SELECT NULL, n, v FROM"
       " (SELECT n, pg_catalog.current_setting(n, true) AS v FROM (VALUES {}) AS u(n)) AS s"
       " WHERE v OPERATOR(pg_catalog.<>) ''",
       kTimeout, list);
@@ -53,11 +53,21 @@ Result<DataSource::SettingValues> AskForSettings(PostgresConnection& session,
                    reads ? session.BeginReading(fmt::format("{}; {}", kBeginReading, question))
                          : session.Ask(question));
   *statement_timeout = TimeoutIn(found.get(), 0);
+  *acts_as = PostgresText(found.get(), 0, 1);
   DataSource::SettingValues values;
   for (int i = 1; i < PQntuples(found.get()); ++i) {
     values.emplace_back(PostgresText(found.get(), i, 1), PostgresText(found.get(), i, 2));
   }
   return values;
+}
+
+Status AskForRole(PostgresConnection& session, std::string* acts_as,
+                  std::chrono::milliseconds* statement_timeout) {
+  ASSIGN_OR_RETURN(const PostgresResult found,
+                   session.Ask(fmt::format("SELECT ({}), current_user", kTimeout)));
+  *statement_timeout = TimeoutIn(found.get(), 0);
+  *acts_as = PostgresText(found.get(), 0, 1);
+  return OkStatus();
 }
 
 }  // namespace sluice::catalog

@@ -36,19 +36,21 @@ class PostgresSource final : public DataSource {
                                 std::stop_token stop) override {
     // One connection for all statements, so that BEGIN; ...; COMMIT works.
     MutexLock lock(session_mutex_);
-    if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
+    if (!HasSession()) {
       session_ = PostgresPool::Lease();
       names_.Clear();
       ASSIGN_OR_RETURN(session_, database_.users_pool().Take(stop));
     }
     names_.Add(sql);
     changed_ = true;
+    acts_as_.clear();
     Result<ExecuteResult> result =
         ExecuteOnPostgres(*session_, database_.type_names(), sql, receiver, std::move(stop));
     if (result.ok() && result->tag == "DISCARD ALL") {
       names_.Clear();
       captured_ = CapturedSession();
-      changed_ = false;
+      captured_.statement_timeout = login_timeout_.value_or(captured_.statement_timeout);
+      changed_ = !login_timeout_.has_value();
     }
     return result;
   }
@@ -58,10 +60,12 @@ class PostgresSource final : public DataSource {
     captures_later_ = false;
     database_.EndStatement();
     database_.notices().Clear();
-    if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
+    if (!HasSession()) {
+      RETURN_IF_ERROR(AskLogin(stop));
       session_ = PostgresPool::Lease();  // Execute reconnects
       names_.Clear();
       captured_ = CapturedSession();
+      captured_.statement_timeout = login_timeout_.value_or(captured_.statement_timeout);
       changed_ = false;
       database_.BeginStatement({}, std::move(stop));
       return OkStatus();
@@ -96,7 +100,8 @@ class PostgresSource final : public DataSource {
     names_.Add(statement);
     captured_ = CapturedSession();
     ASSIGN_OR_RETURN(SettingValues values,
-                     AskForSettings(*session, settings, reads_once, &captured_.statement_timeout));
+                     AskForSettings(*session, settings, reads_once, &captured_.statement_timeout,
+                                    &borrowed_acts_as_));
     if (reads_once) {
       database_.BeginStatement({}, std::move(stop));
       captures_later_ = true;
@@ -104,6 +109,41 @@ class PostgresSource final : public DataSource {
       RETURN_IF_ERROR(Capture(*session, std::move(stop)));
     }
     return values;
+  }
+  Result<std::string> ActingRole(std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    if (database_.has_borrowed()) {
+      return borrowed_acts_as_;
+    }
+    if (!HasSession()) {
+      RETURN_IF_ERROR(AskLogin(stop));
+    } else if (acts_as_.empty()) {
+      if (session_->TransactionFailed()) {
+        return CheckNoPostgresTransaction(*session_);
+      }
+      session_->HearStop(std::move(stop));
+      std::chrono::milliseconds unused{0};
+      const Status asked = AskForRole(*session_, &acts_as_, &unused);
+      session_->IgnoreStop();
+      RETURN_IF_ERROR(asked);
+    }
+    return acts_as_;
+  }
+  Result<std::string> ActingRoleIn(const SessionLink& link, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.EndStatement();
+    RETURN_IF_ERROR(database_.BorrowSession(link, stop));
+    std::string role;
+    const Status asked = [&]() -> Status {
+      ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+      session->Serve(stop, nullptr);
+      std::chrono::milliseconds unused{0};
+      return session->TransactionFailed() ? CheckNoPostgresTransaction(*session)
+                                          : AskForRole(*session, &role, &unused);
+    }();
+    database_.EndStatement();
+    RETURN_IF_ERROR(asked);
+    return role;
   }
   Result<StatementSession> ExportSession() override {
     {
@@ -243,38 +283,24 @@ class PostgresSource final : public DataSource {
   }
 
  private:
-  // PostgreSQL suggests columns with a similar name, but not tables.
-  Result<Schema> WithNearestName(PostgresConnection& connection, Result<Schema> described) {
-    if (described.ok() || described.status().sqlstate() != "42P01") {
-      return described;
+  bool HasSession() REQUIRES(session_mutex_) {
+    return session_ && PQstatus(session_->handle()) == CONNECTION_OK;
+  }
+
+  // How a session of the login begins: asked once.
+  Status AskLogin(const std::stop_token& stop) REQUIRES(session_mutex_) {
+    if (session_) {
+      acts_as_.clear();  // of a session that is lost
     }
-    // relation "tabel" does not exist
-    const std::string& message = described.status().message();
-    const size_t open = message.find('"');
-    const size_t close = message.rfind('"');
-    if (open == std::string::npos || close == open) {
-      return described;
+    if (!acts_as_.empty() && login_timeout_.has_value()) {
+      return OkStatus();
     }
-    connection.Rollback();
-    ASSIGN_OR_RETURN(
-        const PostgresResult tables,
-        connection.Ask("SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN"
-                       " c.relname::pg_catalog.text ELSE"
-                       " pg_catalog.concat(n.nspname, '.', c.relname) END"
-                       " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
-                       " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
-                       " WHERE c.relkind OPERATOR(pg_catalog.=)"
-                       " ANY ('{r,v,m,f,p}'::pg_catalog.\"char\"[]) AND n.nspname"
-                       " OPERATOR(pg_catalog.<>) ALL"
-                       " ('{pg_catalog,information_schema,pg_toast}'::pg_catalog.name[])"));
-    std::vector<std::string> names;
-    names.reserve(static_cast<size_t>(PQntuples(tables.get())));
-    for (int i = 0; i < PQntuples(tables.get()); ++i) {
-      names.emplace_back(PostgresText(tables.get(), i, 0));
-    }
-    const auto near = NearestName(message.substr(open + 1, close - open - 1), names);
-    return near.has_value() ? described.status().Hint(fmt::format("did you mean '{}'?", *near))
-                            : described.status();
+    ASSIGN_OR_RETURN(const PostgresPool::Lease login, database_.users_pool().Take(stop));
+    login->HearStop(stop);
+    std::chrono::milliseconds timeout{0};
+    RETURN_IF_ERROR(AskForRole(*login, &acts_as_, &timeout));
+    login_timeout_ = timeout;
+    return OkStatus();
   }
 
   // The state of the session, for the connections that read and write for it.
@@ -349,6 +375,11 @@ class PostgresSource final : public DataSource {
   PostgresPool::Lease session_ GUARDED_BY(session_mutex_);
   SettingNames names_ GUARDED_BY(session_mutex_);
   CapturedSession captured_ GUARDED_BY(session_mutex_);
+  // The session's current_user, "": not known; and that of a borrowed session.
+  std::string acts_as_ GUARDED_BY(session_mutex_);
+  std::string borrowed_acts_as_ GUARDED_BY(session_mutex_);
+  // With which a session of the login begins.
+  std::optional<std::chrono::milliseconds> login_timeout_ GUARDED_BY(session_mutex_);
   // Since then something has run on the session's connection and may have changed it.
   bool changed_ GUARDED_BY(session_mutex_) = false;
   // The statement may turn out to need no other connection than the session's (BeginStatementIn).

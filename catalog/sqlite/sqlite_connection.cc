@@ -187,6 +187,15 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
                   static_cast<int>(std::min(most, heap / kValuesInHeap)));
   }
   sqlite3_busy_handler(handle, Wait, connection.get());
+  // SQLite calls what is at an address that is given to this function: no text may call it, on
+  // whatever connection it is read.
+  for (const int arguments : {1, 2}) {
+    const auto refuse = [](sqlite3_context* context, int, sqlite3_value**) {
+      sqlite3_result_error(context, "fts3_tokenizer is off", -1);
+    };
+    sqlite3_create_function_v2(handle, "fts3_tokenizer", arguments, SQLITE_UTF8, nullptr, refuse,
+                               nullptr, nullptr, nullptr);
+  }
   // The first read of the file shows whether it is a database at all.
   Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
   if (!read.ok()) {

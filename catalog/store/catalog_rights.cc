@@ -13,7 +13,7 @@ constexpr std::string_view kCallingRole =
 constexpr std::string_view kLogin =
     "pg_catalog.to_regrole(pg_catalog.quote_ident(session_user::text))";
 
-// Of {models}.users.
+// Of {models}.users and inspectors.
 constexpr std::string_view kEverybodyOid = "0";
 
 // The roles of which `role` is a member, including itself; for a superuser all.
@@ -95,8 +95,10 @@ void AddOwners(std::vector<std::string>* sql) {
 }  // namespace
 
 std::string OwnerColumns() {
-  return fmt::format(", owner regrole NOT NULL DEFAULT {}, users regrole[] NOT NULL DEFAULT '{{}}'",
-                     kLogin);
+  return fmt::format(
+      ", owner regrole NOT NULL DEFAULT {}, users regrole[] NOT NULL DEFAULT '{{}}',"
+      " inspectors regrole[] NOT NULL DEFAULT '{{}}'",
+      kLogin);
 }
 
 std::string OwnedBy(std::string_view role) {
@@ -105,8 +107,13 @@ std::string OwnedBy(std::string_view role) {
 }
 
 std::string SeenBy(std::string_view role) {
-  return fmt::format("({} OR users::oid[] && ({}::oid || ARRAY({})))", OwnedBy(role), kEverybodyOid,
-                     RolesOf(role));
+  return fmt::format("({} OR (users || inspectors)::oid[] && ({}::oid || ARRAY({})))",
+                     OwnedBy(role), kEverybodyOid, RolesOf(role));
+}
+
+std::string InspectedBy(std::string_view role) {
+  return fmt::format("({} OR inspectors::oid[] && ({}::oid || ARRAY({})))", OwnedBy(role),
+                     kEverybodyOid, RolesOf(role));
 }
 
 std::vector<std::string> RightsDefinitions(Owners owners) {
@@ -115,6 +122,11 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
     AddOwners(&sql);
   } else if (owners == Owners::kByName) {
     NumberOwners(&sql);
+  }
+  for (const std::string_view table : {"{models}", "{model_types}"}) {
+    sql.push_back(fmt::format(
+        "ALTER TABLE {} ADD COLUMN IF NOT EXISTS inspectors regrole[] NOT NULL DEFAULT '{{}}'",
+        table));
   }
   const std::string owned = OwnedBy(kCallingRole);
   for (const std::string_view table : {"{models}", "{model_types}"}) {
@@ -127,7 +139,12 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
         std::pair("{model_type_chunks}", "{model_types}")}) {
     const std::string of_model =
         fmt::format("(schema_name, name) IN (SELECT m.schema_name, m.name FROM {} AS m", models);
-    AddPolicy("seen", table, "SELECT", "USING", fmt::format("{})", of_model), &sql);
+    // The source of a model type is for all who use it.
+    const bool whole = std::string_view(models) == "{models}";
+    AddPolicy("seen", table, "SELECT", "USING",
+              whole ? fmt::format("{} WHERE {})", of_model, InspectedBy(kCallingRole))
+                    : fmt::format("{})", of_model),
+              &sql);
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
   AddPolicy("owned", "{jobs}", "ALL", "USING", owned, &sql);
@@ -136,7 +153,7 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
         "{job_answers}", "{job_records}"}) {
     AddPolicy("owned", table, "ALL", "USING", "job_id IN (SELECT j.id FROM {jobs} AS j)", &sql);
   }
-  AddPolicy("seen", "{result_tables}", "SELECT", "USING", "true", &sql);
+  AddPolicy("seen", "{result_tables}", "SELECT", "USING", kOfOwnTable, &sql);
   AddPolicy("written", "{result_tables}", "INSERT", "WITH CHECK", kOfOwnTable, &sql);
   AddPolicy("rewritten", "{result_tables}", "UPDATE", "USING", kOfOwnTable, &sql);
   for (const std::string_view table :

@@ -13,9 +13,11 @@ namespace sluice::catalog {
 // another's old name does not get that one's objects. In {models}.users 0 stands for every role.
 //
 // Conditions on rows of {models} and {jobs}; `role` is an SQL expression for the OID of the calling
-// role. Members of a role see and change what it owns; a model is also visible to those in `users`.
+// role. Members of a role see and change what it owns; a model is also visible to those in `users`
+// and `inspectors`, and its plan to those in `inspectors`.
 std::string OwnedBy(std::string_view role);
 std::string SeenBy(std::string_view role);
+std::string InspectedBy(std::string_view role);
 
 // The same for {model_types}, which has always had these columns.
 std::string OwnerColumns();

@@ -188,8 +188,15 @@ Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
                     " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers',"
                     " 'job_records', 'model_types') AND c.relrowsecurity",
                     {}));
+  ASSIGN_OR_RETURN(
+      const SqlRows inspectors,
+      session.Query("SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+                    " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice'"
+                    " AND c.relname IN ('models', 'model_types') AND a.attname = 'inspectors'",
+                    {}));
   ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
-  return IntegerCell(rows.at(0).at(0)) == 4 && owners == Owners::kByOid;
+  return IntegerCell(rows.at(0).at(0)) == 4 && IntegerCell(inspectors.at(0).at(0)) == 2 &&
+         owners == Owners::kByOid;
 }
 
 Result<Owners> CatalogTables::OwnersNow(SqlSession& session) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <utility>
 
 #include "catalog/compiled_types.h"
@@ -15,6 +16,21 @@ namespace sluice::catalog {
 std::string FullModelName(std::string_view schema, std::string_view name) {
   return schema.empty() ? std::string(name) : fmt::format("{}.{}", schema, name);
 }
+
+namespace {
+
+Status NeedsInspect(std::string_view schema, std::string_view name) {
+  return Status(Code::kPermissionDenied,
+                fmt::format("permission denied for the plan and statement of model {}",
+                            FullModelName(schema, name)))
+      .SqlState("42501")
+      .Hint(
+          fmt::format("USAGE is PREDICT and EVALUATE, at a gateway; its owner can GRANT INSPECT ON "
+                      "MODEL {}",
+                      FullModelName(schema, name)));
+}
+
+}  // namespace
 
 Result<SqlRows> ModelRows::Ask(SqlSession& session, std::string_view sql,
                                const std::vector<SqlParameter>& parameters) {
@@ -71,8 +87,17 @@ Result<ModelVersion> ModelRows::Find(SqlSession& session, std::string_view schem
   if (!rows.empty()) {
     return VersionFromRow(rows[0]);
   }
-  return version.has_value() ? NoVersion(session, schema, name, *version)
-                             : NoModel(session, schema, name);
+  Status missing = version.has_value() ? NoVersion(session, schema, name, *version)
+                                       : NoModel(session, schema, name);
+  if (missing.code() != Code::kNotFound || version.has_value() || !has_owners()) {
+    return missing;
+  }
+  // A login that row-level security keeps from the versions, as a shell's may be.
+  ASSIGN_OR_RETURN(
+      const SqlRows seen,
+      AskAsRole(session, "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
+                {std::string(schema), std::string(name)}));
+  return seen.empty() ? missing : NeedsInspect(schema, name);
 }
 
 Result<std::optional<ModelVersion>> ModelRows::FindAgain(SqlSession& session,
@@ -95,6 +120,40 @@ Status ModelRows::CheckSeen(SqlSession& session, std::string_view schema, std::s
       AskAsRole(session, "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
                 {std::string(schema), std::string(name)}));
   return rows.empty() ? NoModel(session, schema, name) : OkStatus();
+}
+
+Status ModelRows::CheckInspected(SqlSession& session, std::string_view schema,
+                                 std::string_view name) {
+  if (!has_inspectors()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   AskAsRole(session,
+                             "SELECT FROM {models} WHERE schema_name = $1 AND name = $2 AND " +
+                                 InspectedBy("$3::oid"),
+                             {std::string(schema), std::string(name)}));
+  return rows.empty() ? NeedsInspect(schema, name) : OkStatus();
+}
+
+Status ModelRows::HideUninspected(SqlSession& session, std::vector<ModelVersion>* versions) {
+  if (!has_inspectors() || versions->empty()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      AskAsRole(session, "SELECT schema_name, name FROM {models} WHERE " + InspectedBy("$1::oid"),
+                {}));
+  std::set<std::pair<std::string, std::string>> inspected;
+  for (const std::vector<Value>& row : rows) {
+    inspected.emplace(TextCell(row[0]), TextCell(row[1]));
+  }
+  for (ModelVersion& version : *versions) {
+    if (!inspected.contains({version.schema, version.name})) {
+      version.statement.clear();
+      version.lineage.clear();
+    }
+  }
+  return OkStatus();
 }
 
 Status ModelRows::CheckOwned(SqlSession& session, std::string_view schema, std::string_view name) {

@@ -61,6 +61,10 @@ class ModelRows {
   Result<std::optional<ModelVersion>> FindAgain(SqlSession& session, const ModelVersion& model);
   // NotFound, as if it did not exist: the model exists but is hidden from the caller.
   Status CheckSeen(SqlSession& session, std::string_view schema, std::string_view name);
+  // 42501: the caller may use the model, and not see how it was made.
+  Status CheckInspected(SqlSession& session, std::string_view schema, std::string_view name);
+  // Takes statement and lineage out of those versions.
+  Status HideUninspected(SqlSession& session, std::vector<ModelVersion>* versions);
   // 42501: the model exists and belongs to another role.
   Status CheckOwned(SqlSession& session, std::string_view schema, std::string_view name);
   // 42501: the database has a schema of that name, in which the caller may not create anything. So
@@ -73,6 +77,8 @@ class ModelRows {
   Status NoModel(SqlSession& session, std::string_view schema, std::string_view name);
 
  private:
+  // Who may see a model type sees all of it.
+  bool has_inspectors() const { return has_owners() && what_ == Versioned::kModels; }
   Status NoVersion(SqlSession& session, std::string_view schema, std::string_view name,
                    int64_t version);
 

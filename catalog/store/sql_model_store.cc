@@ -61,14 +61,18 @@ class SqlModelStore final : public ModelStore {
     return model;
   }
 
-  Result<ModelVersion> Find(std::string_view schema, std::string_view name,
-                            std::optional<int64_t> version) override {
+  Result<ModelVersion> FindFor(ModelRight right, std::string_view schema, std::string_view name,
+                               std::optional<int64_t> version) override {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
     if (!exist) {
       return rows_.NoModel(*session, schema, name);
     }
-    return rows_.Find(*session, schema, name, version);
+    ASSIGN_OR_RETURN(ModelVersion found, rows_.Find(*session, schema, name, version));
+    if (right == ModelRight::kInspect) {
+      RETURN_IF_ERROR(rows_.CheckInspected(*session, schema, name));
+    }
+    return found;
   }
 
   Result<std::string> LoadWeights(const ModelVersion& model) override {
@@ -201,7 +205,7 @@ class SqlModelStore final : public ModelStore {
       RETURN_IF_ERROR(rows_.CheckMayCreateIn(session, new_schema));
       const std::vector<SqlParameter> names = {std::string(schema), std::string(name),
                                                std::string(new_schema), std::string(new_name)};
-      const std::string_view carried = rows_.has_owners() ? ", owner, users" : "";
+      const std::string_view carried = rows_.has_owners() ? ", owner, users, inspectors" : "";
       // Inserts a new row rather than changing one: the versions refer to it.
       ASSIGN_OR_RETURN(
           const SqlRows made,
@@ -244,19 +248,21 @@ class SqlModelStore final : public ModelStore {
     return taken.empty() ? rows_.CheckMayCreateIn(*session, schema) : OkStatus();
   }
 
-  Status GrantUsage(std::string_view schema, std::string_view name,
-                    const std::vector<std::string>& roles) override {
-    return ChangeUsers(schema, name, roles,
-                       "array_append(array_remove(users, $3::oid::regrole), $3::oid::regrole)");
+  Status Grant(std::string_view schema, std::string_view name,
+               const std::vector<std::string>& roles, const ModelRights& rights) override {
+    return ChangeGrants(schema, name, roles, rights,
+                        "array_append(array_remove({0}, $3::oid::regrole), $3::oid::regrole)");
   }
-  Status RevokeUsage(std::string_view schema, std::string_view name,
-                     const std::vector<std::string>& roles) override {
-    return ChangeUsers(schema, name, roles, "array_remove(users, $3::oid::regrole)");
+  Status Revoke(std::string_view schema, std::string_view name,
+                const std::vector<std::string>& roles, const ModelRights& rights) override {
+    return ChangeGrants(schema, name, roles, rights, "array_remove({0}, $3::oid::regrole)");
   }
 
  private:
-  Status ChangeUsers(std::string_view schema, std::string_view name,
-                     const std::vector<std::string>& roles, std::string_view users) {
+  // `change`: of {0}, the column that holds the roles with a right.
+  Status ChangeGrants(std::string_view schema, std::string_view name,
+                      const std::vector<std::string>& roles, const ModelRights& rights,
+                      std::string_view change) {
     if (!rows_.has_owners()) {
       return Unimplemented(
                  fmt::format("this database has no roles that could be granted the use of a {}",
@@ -270,11 +276,17 @@ class SqlModelStore final : public ModelStore {
         if (role != kEverybody) {
           ASSIGN_OR_RETURN(oid, RoleOid(role).Find(session));
         }
-        RETURN_IF_ERROR(rows_.Run(session,
-                                  fmt::format("UPDATE {{models}} SET users = {}"
-                                              " WHERE schema_name = $1 AND name = $2",
-                                              users),
-                                  {std::string(schema), std::string(name), oid}));
+        for (const auto& [column, changes] :
+             {std::pair("users", rights.usage), std::pair("inspectors", rights.inspect)}) {
+          if (changes) {
+            RETURN_IF_ERROR(
+                rows_.Run(session,
+                          fmt::format("UPDATE {{models}} SET {} = {}"
+                                      " WHERE schema_name = $1 AND name = $2",
+                                      column, fmt::format(fmt::runtime(change), column)),
+                          {std::string(schema), std::string(name), oid}));
+          }
+        }
       }
       return OkStatus();
     });
@@ -338,6 +350,7 @@ class SqlModelStore final : public ModelStore {
     for (const std::vector<Value>& row : rows) {
       versions.push_back(VersionFromRow(row));
     }
+    RETURN_IF_ERROR(rows_.HideUninspected(*session, &versions));
     return versions;
   }
 

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/same_secret.h"
+
 namespace sluice::elastic {
 namespace {
 
@@ -234,7 +236,7 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Connection>* he
         Connection::Open(std::move(socket), encryption_.get(), true, heard);
     Hello hello;
     if (!connection.ok() || !ReadHello(*connection, &hello, heard) ||
-        std::memcmp(hello.token, expected.token, sizeof(hello.token)) != 0) {
+        !SameSecret({hello.token, sizeof(hello.token)}, {expected.token, sizeof(expected.token)})) {
       continue;
     }
     const WorldId world(hello.world);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/same_secret.h"
+
 namespace sluice::elastic {
 namespace {
 
@@ -102,7 +104,7 @@ Result<JobKey> MakeJobKey(std::string token) {
 }
 
 Status CheckMember(const JobKey& key, std::string_view token, std::string_view build) {
-  if (token != key.token) {
+  if (!SameSecret(token, key.token)) {
     return Status(Code::kPermissionDenied, "this process belongs to another job");
   }
   if (key.encrypts() && build != BuildId()) {

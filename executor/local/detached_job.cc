@@ -48,6 +48,7 @@ JobConfig ConfigOf(const plan::Plan& plan, const Context& context, const Detache
     setting->set_name(name);
     setting->set_value(value);
   }
+  config.set_may_be_taken_over(context.acts_as_login);
   config.set_room(detached.room);
   config.set_training_job(detached.training_job);
   config.set_training_job_uid(detached.training_job_uid);

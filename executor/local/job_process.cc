@@ -152,7 +152,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPubli
                     config.statement(), ended,    cluster.get()};
     context.job = begun;
     context.on_job = [&](int64_t job) {
-      if (!begun.has_value()) {
+      if (!begun.has_value() && config.may_be_taken_over()) {
         KeepStatement(config, job, catalog->jobs());
       }
       begun = job;

@@ -82,6 +82,9 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
 }  // namespace
 
 Result<std::vector<TakenOver>> TakeOverLostJobs(Context& context) {
+  if (!context.acts_as_login) {
+    return std::vector<TakenOver>();
+  }
   const auto jobs = context.catalog.JobsFor(context.stop);
   ASSIGN_OR_RETURN(const std::vector<WaitingJob> waiting, FindWaitingJobs(*jobs));
   std::vector<TakenOver> taken;

@@ -41,8 +41,10 @@ std::optional<int64_t> VersionOf(const plan::ModelReference& model) {
   return model.has_version() ? std::optional<int64_t>(model.version()) : std::nullopt;
 }
 
-Result<catalog::ModelVersion> FindModel(const plan::ModelReference& model, Context& context) {
-  auto found = context.catalog.models().Find(model.schema(), model.name(), VersionOf(model));
+Result<catalog::ModelVersion> FindModel(const plan::ModelReference& model, Context& context,
+                                        catalog::ModelRight right) {
+  auto found =
+      context.catalog.models().FindFor(right, model.schema(), model.name(), VersionOf(model));
   if (!found.ok()) {
     return AtModel(found.status(), model);
   }
@@ -87,7 +89,7 @@ Status ShowModels(Context& context, ResultSink& sink) {
 }
 
 Status ShowModelVersions(const plan::ModelReference& model, Context& context, ResultSink& sink) {
-  RETURN_IF_ERROR(FindModel(model, context).status());
+  RETURN_IF_ERROR(FindModel(model, context, catalog::ModelRight::kUsage).status());
   ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> versions,
                    context.catalog.models().Versions(model.schema(), model.name()));
   ResultRows rows(Schema{{kModelColumn,
@@ -111,7 +113,8 @@ Status ShowModelVersions(const plan::ModelReference& model, Context& context, Re
 }
 
 Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink& sink) {
-  ASSIGN_OR_RETURN(const catalog::ModelVersion version, FindModel(model, context));
+  ASSIGN_OR_RETURN(const catalog::ModelVersion version,
+                   FindModel(model, context, catalog::ModelRight::kInspect));
   ResultRows rows(
       Schema{{{"Model", DataType::kText, "text"}, {"Train Statement", DataType::kText, "text"}}});
   rows.Add({FullName(version), version.statement});
@@ -146,7 +149,8 @@ std::map<std::string, double> SharesOfGain(const catalog::ModelVersion& version,
 }
 
 Status DescribeModel(const plan::ModelReference& model, Context& context, ResultSink& sink) {
-  ASSIGN_OR_RETURN(const catalog::ModelVersion version, FindModel(model, context));
+  ASSIGN_OR_RETURN(const catalog::ModelVersion version,
+                   FindModel(model, context, catalog::ModelRight::kInspect));
   Result<plan::TrainPlan> plan = planner::ReadStoredPlan(version.plan);
   if (!plan.ok()) {
     return plan.status().At(SpanOf(model.place()));
@@ -238,12 +242,16 @@ Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, Res
   RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
   const plan::ModelReference& model = plan.model();
   catalog::ModelStore& models = StoreOf(plan.type(), context);
-  RETURN_IF_ERROR(AtModel(models.Find(model.schema(), model.name(), std::nullopt).status(), model));
+  RETURN_IF_ERROR(AtModel(
+      models.FindFor(catalog::ModelRight::kUsage, model.schema(), model.name(), std::nullopt)
+          .status(),
+      model));
   RETURN_IF_ERROR(AtModel(models.CheckMayPut(model.schema(), model.name()), model));
   for (int i = 0; i < plan.roles_size(); ++i) {
     const std::vector<std::string> role = {plan.roles(i)};
-    Status changed = plan.revoke() ? models.RevokeUsage(model.schema(), model.name(), role)
-                                   : models.GrantUsage(model.schema(), model.name(), role);
+    const catalog::ModelRights rights = {plan.usage(), plan.inspect()};
+    Status changed = plan.revoke() ? models.Revoke(model.schema(), model.name(), role, rights)
+                                   : models.Grant(model.schema(), model.name(), role, rights);
     if (!changed.ok()) {
       return std::move(changed).At(SpanOf(plan.role_places(i)));
     }

@@ -113,7 +113,8 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
                    ResultSink& sink, int64_t* rows_read) {
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().FindFor(catalog::ModelRight::kUsage, plan.model_schema(),
+                                       plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version, plan.label()));
   // Open it before there is a writer: the session's own connection does one thing at a time.
@@ -155,7 +156,8 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
 Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context) {
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().FindFor(catalog::ModelRight::kUsage, plan.model_schema(),
+                                       plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   return planner::EvaluateResult(plan, trained.model());
 }

@@ -107,7 +107,8 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().FindFor(catalog::ModelRight::kUsage, plan.model_schema(),
+                                       plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
   ASSIGN_OR_RETURN(

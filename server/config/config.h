@@ -16,7 +16,7 @@ namespace sluice::server {
 enum class Auth {
   kPassword,  // every user logs in to the database, which checks the password
   kScram,     // the same, but the PostgreSQL door never sees a password
-  kTrust,     // no login: every client acts as the gateway's own login
+  kTrust,     // not at all: clients act as the gateway's own login, or as the role that they name
 };
 
 // The settings of a sluice process. Order: default < file < environment < flag.

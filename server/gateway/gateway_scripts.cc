@@ -54,16 +54,6 @@ bool IsPlain(std::string_view script) {
          });
 }
 
-// Each role has its own folder, named after its id because a role can be renamed: a checkpoint, or
-// a model's file, reveals what it has learnt.
-Result<std::string> FolderOf(catalog::Catalog& catalog, const std::string& root) {
-  if (root.empty()) {
-    return std::string();
-  }
-  ASSIGN_OR_RETURN(const std::string id, catalog.PrincipalId());
-  return id.empty() ? root : fmt::format("{}/role-{}", root, id);  // SQLite has no users
-}
-
 }  // namespace
 
 GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
@@ -138,15 +128,16 @@ Status GatewayScripts::Call(const Login& login, std::string_view statement, int6
                             const std::function<Status(catalog::Catalog& catalog)>& work) {
   const SteadyClock clock;
   ASSIGN_OR_RETURN(const SourcePool::Lease source, sources_->Acquire(login));
+  ASSIGN_OR_RETURN(const auto catalog, source.ActingCatalog());
   const std::string nothing;
   const AuditedClient client = ClientOf({nothing, login, user_});
   const TimePoint since = clock.Now();
   ASSIGN_OR_RETURN(const int64_t begun,
                    sources_->audit().Begins(client, statement, catalog::Dialect::kPostgres));
-  Status done = Guarded("a call about jobs", [&] { return work(source.catalog()); });
+  Status done = Guarded("a call about jobs", [&] { return work(*catalog); });
   StatementUse use;
   use.job = job;
-  sources_->audit().Ends(begun, client, source.catalog().principal().role, done,
+  sources_->audit().Ends(begun, client, catalog->principal().role, done,
                          SecondsBetween(since, clock.Now()), use);
   return done;
 }
@@ -208,13 +199,12 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   session.set_most_jobs(max_scripts_);
   session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); },
                            [this] { return IsShutDown(); });
-  std::string checkpoints = checkpoint_root_, exports = export_root_;
-  if (!trusted) {
-    ASSIGN_OR_RETURN(checkpoints, FolderOf(source.catalog(), checkpoint_root_));
-    ASSIGN_OR_RETURN(exports, FolderOf(source.catalog(), export_root_));
+  if (trusted) {
+    session.KeepCheckpointsIn(checkpoint_root_);
+    session.KeepModelFilesIn(export_root_);
+  } else {
+    RETURN_IF_ERROR(session.KeepFilesByRole(checkpoint_root_, export_root_));
   }
-  session.KeepCheckpointsIn(std::move(checkpoints));
-  session.KeepModelFilesIn(std::move(exports));
   session.AllowInPods(pods_allowed_);
   if (!python_.empty()) {
     session.CompilePythonWith(python_);

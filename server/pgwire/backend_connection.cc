@@ -76,7 +76,7 @@ void BackendConnection::Dial() {
     return;
   }
   resolver_.async_resolve(
-      upstream_.host, upstream_.port,
+      upstream_.place(), upstream_.port,
       [self = shared_from_this(), awaited = ReadySockets::AwaitAsio(context_)](
           const boost::system::error_code& error, const tcp::resolver::results_type& found) {
         if (self->then_ == nullptr) {
@@ -124,7 +124,7 @@ void BackendConnection::Connected(int descriptor) {
   channel_ = std::make_unique<Channel>(context_, descriptor);
   const bool wanted = !upstream_.tls_mode.empty()
                           ? upstream_.tls_mode != "disable" && upstream_.tls_mode != "allow"
-                          : !IsLoopback(upstream_.host);
+                          : !IsLoopback(upstream_.place());
   if (!wanted || upstream_.local_socket() || tls_ == nullptr) {
     LogIn();
     return;
@@ -139,7 +139,7 @@ void BackendConnection::Connected(int descriptor) {
 
 void BackendConnection::LogIn() {
   const bool private_line =
-      channel_->tls() || upstream_.local_socket() || IsLoopback(upstream_.host);
+      channel_->tls() || upstream_.local_socket() || IsLoopback(upstream_.place());
   login_ = std::make_unique<BackendLogin>(startup_, secret_, private_line, RandomToken());
   Send(login_->Begin());
   WaitToRead();

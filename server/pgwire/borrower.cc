@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/digests_internal.h"
 #include "server/pgwire/session_internal.h"
 
 namespace sluice::server::pgwire {
@@ -87,7 +88,7 @@ void Borrower::Close() {
 }
 
 void LendTo(SessionHouse& house, Visitor visitor) {
-  const auto found = house.loans.find(visitor.token);
+  const auto found = house.loans.find(Sha256Of(visitor.token));
   if (found == house.loans.end()) {
     return visitor.Refuse(
         Status(Code::kPermissionDenied, "the statement that borrows the session is over")
@@ -160,7 +161,7 @@ void WireSession::CancelServer() {
 }
 
 void WireSession::EndLoan() {
-  house_.loans.erase(token_);
+  house_.loans.erase(Sha256Of(token_));
   token_.clear();
   if (const std::shared_ptr<Borrower> borrower = std::exchange(borrower_, nullptr)) {
     borrower->Close();

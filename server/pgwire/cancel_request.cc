@@ -45,15 +45,16 @@ class CancelRequest : public std::enable_shared_from_this<CancelRequest> {
       }
     });
     if (!upstream.local_socket()) {
-      resolver_.async_resolve(upstream.host, upstream.port,
-                              [self = shared_from_this()](
-                                  const error_code& error, const tcp::resolver::results_type& found) {
-                                if (error || found.empty()) {
-                                  self->End();
-                                } else {
-                                  self->Connect(Stream::endpoint(found.begin()->endpoint()));
-                                }
-                              });
+      resolver_.async_resolve(
+          upstream.place(), upstream.port,
+          [self = shared_from_this()](const error_code& error,
+                                      const tcp::resolver::results_type& found) {
+            if (error || found.empty()) {
+              self->End();
+            } else {
+              self->Connect(Stream::endpoint(found.begin()->endpoint()));
+            }
+          });
       return;
     }
     const std::string path = upstream.SocketPath();

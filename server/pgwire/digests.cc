@@ -46,10 +46,6 @@ std::string HmacSha256(std::string_view key, std::string_view text) {
   return result;
 }
 
-bool SameSecret(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 void Forget(std::string* secret) {
   OPENSSL_cleanse(secret->data(), secret->size());
   secret->clear();

@@ -12,8 +12,6 @@ inline constexpr size_t kSha256Bytes = 32;
 
 std::string Sha256Of(std::string_view bytes);
 std::string HmacSha256(std::string_view key, std::string_view text);
-// Compares in time that does not depend on where the two differ.
-bool SameSecret(std::string_view a, std::string_view b);
 // Overwrites the secret.
 void Forget(std::string* secret);
 

@@ -85,7 +85,12 @@ ScramVerifier VerifierOf(const PasswordFile& file, std::string_view secret, std:
                                        : ParseScramVerifier(found->second);
   if (!verifier.ok()) {
     log::Info("no password role={}", name);
-    return MockScramVerifier(file.secret.empty() ? secret : file.secret, name);
+    // Of a file that another program has written: as its first user's.
+    const Result<ScramVerifier> other = file.users.empty()
+                                            ? Result<ScramVerifier>(NotFound("no user"))
+                                            : ParseScramVerifier(file.users.begin()->second);
+    return MockScramVerifier(file.secret.empty() ? secret : file.secret, name,
+                             other.ok() ? other->iterations : kOwnScramIterations);
   }
   return *std::move(verifier);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/same_secret.h"
 #include "server/pgwire/digests_internal.h"
 #include "server/pgwire/password.h"
 

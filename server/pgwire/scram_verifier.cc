@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/same_secret.h"
 #include "server/pgwire/digests_internal.h"
 #include "server/pgwire/password.h"
 
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr int kUsualIterations = 4096;  // PostgreSQL's number for new verifiers
 constexpr size_t kUsualSaltBytes = 16;
 
 }  // namespace
@@ -58,9 +58,9 @@ Result<ScramVerifier> ParseScramVerifier(std::string_view text) {
   return ScramVerifier{*iterations, *std::move(salt_bytes), *std::move(stored), *std::move(server)};
 }
 
-ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role) {
+ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role, int iterations) {
   ScramVerifier verifier;
-  verifier.iterations = kUsualIterations;
+  verifier.iterations = iterations;
   verifier.salt = HmacSha256(secret, role).substr(0, kUsualSaltBytes);
   verifier.stored_key.assign(kSha256Bytes, '\0');
   verifier.server_key.assign(kSha256Bytes, '\0');
@@ -82,9 +82,10 @@ ScramKeys DeriveScramKeys(std::string_view password, std::string_view salt, int 
 }
 
 std::string MakeScramVerifier(std::string_view password, std::string_view salt) {
-  ScramKeys keys = DeriveScramKeys(password, salt, kUsualIterations);
-  std::string text = fmt::format("{}${}:{}${}:{}", kScramSha256, kUsualIterations, ToBase64(salt),
-                                 ToBase64(Sha256Of(keys.client_key)), ToBase64(keys.server_key));
+  ScramKeys keys = DeriveScramKeys(password, salt, kOwnScramIterations);
+  std::string text =
+      fmt::format("{}${}:{}${}:{}", kScramSha256, kOwnScramIterations, ToBase64(salt),
+                  ToBase64(Sha256Of(keys.client_key)), ToBase64(keys.server_key));
   Forget(&keys.client_key);
   Forget(&keys.server_key);
   return text;

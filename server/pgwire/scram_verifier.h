@@ -28,7 +28,13 @@ struct ScramVerifier {
 // wrong.
 Result<ScramVerifier> ParseScramVerifier(std::string_view text);
 
-// The verifier text for a password from PreparePassword, with the usual 4,096 iterations.
+// Of PostgreSQL's verifiers, unless it is told another number; and of those that Sluice makes: what
+// OWASP recommends for PBKDF2 with SHA-256. A login of psql then takes half a second of its
+// processor, a check of a password by the gateway 0.2 s.
+inline constexpr int kPostgresScramIterations = 4'096;
+inline constexpr int kOwnScramIterations = 600'000;
+
+// The verifier text for a password from PreparePassword, with kOwnScramIterations.
 std::string MakeScramVerifier(std::string_view password, std::string_view salt);
 
 // Whether a password, as the user types it, is the one that the verifier was made from. Takes the
@@ -36,14 +42,14 @@ std::string MakeScramVerifier(std::string_view password, std::string_view salt);
 bool FitsScramVerifier(const ScramVerifier& verifier, std::string_view password);
 
 // For a role that is unknown or has no password: the same each time it is requested. `secret`:
-// known to this gateway only.
-ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role);
+// known to this gateway only. `iterations`: of the verifiers of other roles.
+ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role, int iterations);
 
 struct ScramKeys {
   std::string client_key;
   std::string server_key;
 };
-// Takes some milliseconds for the usual 4,096 iterations. `password`: from PreparePassword.
+// Takes a millisecond for 4,096 iterations. `password`: from PreparePassword.
 ScramKeys DeriveScramKeys(std::string_view password, std::string_view salt, int iterations);
 
 // A number of iterations from a verifier or a message: decimal, from 1 on.

@@ -5,6 +5,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/digests_internal.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 #include "server/pgwire/wire_sink.h"
@@ -36,7 +37,7 @@ WireSession::~WireSession() {
   if (known != house_.sessions.end() && known->second == this) {
     house_.sessions.erase(known);
   }
-  house_.loans.erase(token_);
+  house_.loans.erase(Sha256Of(token_));
 }
 
 void WireSession::Start() {
@@ -175,7 +176,7 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
     return request;  // only a server's back end can be borrowed
   }
   token_ = RandomToken();
-  house_.loans[token_] = this;
+  house_.loans[Sha256Of(token_)] = this;
   request.session = house_.link;
   request.session.token = token_;
   return request;

@@ -52,10 +52,10 @@ struct SessionHouse {
   // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow the session's back end.
-  std::map<std::string, WireSession*> loans = {};
-  catalog::SessionLink link = {};        // where statements borrow it; without the secret
-  TicketDesk* tickets = nullptr;         // kScram with a server only
-  EmbeddedDatabase* embedded = nullptr;  // instead of a server
+  std::map<std::string, WireSession*> loans = {};  // by Sha256Of(token)
+  catalog::SessionLink link = {};                  // where statements borrow it; without the secret
+  TicketDesk* tickets = nullptr;                   // kScram with a server only
+  EmbeddedDatabase* embedded = nullptr;            // instead of a server
   SteadyClock clock = {};
 };
 

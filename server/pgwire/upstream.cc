@@ -20,8 +20,10 @@ void Take(const PQconninfoOption* options, Upstream* upstream) {
       continue;
     }
     const std::string_view key = option->keyword;
-    if (key == "host" || (key == "hostaddr" && upstream->host.empty())) {
+    if (key == "host") {
       upstream->host = option->val;
+    } else if (key == "hostaddr") {
+      upstream->address = option->val;
     } else if (key == "port") {
       upstream->port = option->val;
     } else if (key == "user") {
@@ -52,7 +54,7 @@ Result<Upstream> UpstreamOf(const std::string& url) {
   }
   Take(given.get(), &upstream);
   if (upstream.host.empty()) {
-    upstream.host = "/var/run/postgresql";
+    upstream.host = upstream.address.empty() ? "/var/run/postgresql" : upstream.address;
   }
   if (upstream.database.empty()) {
     upstream.database = upstream.user;

@@ -9,14 +9,17 @@ namespace sluice::server::pgwire {
 
 // The PostgreSQL server behind the door, from the gateway's source.
 struct Upstream {
-  std::string host;  // a name, an address, or the folder of a Unix socket
+  std::string host;     // a name, an address, or the folder of a Unix socket; what TLS verifies
+  std::string address;  // libpq's hostaddr: where `host` is, instead of what its name resolves to
   std::string port = "5432";
   std::string user;      // the gateway's own login
   std::string database;  // its own database
   std::string tls_mode;  // libpq's sslmode; "" when not given
   std::string tls_root;  // libpq's sslrootcert
 
-  bool local_socket() const { return !host.empty() && host.front() == '/'; }
+  // Where to connect.
+  const std::string& place() const { return address.empty() ? host : address; }
+  bool local_socket() const { return !place().empty() && place().front() == '/'; }
   // Of the Unix socket in the folder `host`.
   std::string SocketPath() const { return host + "/.s.PGSQL." + port; }
 };

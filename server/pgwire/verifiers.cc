@@ -142,7 +142,7 @@ class PostgresVerifiers final : public Verifiers {
     Result<ScramVerifier> verifier = ParseScramVerifier(*text);
     if (!verifier.ok()) {
       log::Info("no SCRAM verifier role={}", role);
-      return MockScramVerifier(secret_, role);
+      return MockScramVerifier(secret_, role, kPostgresScramIterations);
     }
     return verifier;
   }

@@ -1,5 +1,7 @@
 #include "server/statements/session.h"
 
+#include <fmt/core.h>
+
 #include "base/machine.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
@@ -13,7 +15,11 @@ constexpr const char* kMessages = "client_min_messages";
 
 Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
                  executor::Cluster* cluster)
-    : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
+    : source_(source),
+      catalog_(catalog),
+      acts_in_(&catalog),
+      user_(std::move(user)),
+      cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   planner_options_.model_types = &catalog.model_types();
   planner_options_.user_role = catalog.principal().role;
@@ -22,6 +28,58 @@ Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::st
   for (const SettingSpec& setting : Settings()) {
     defaults_.push_back(setting.current(planner_options_, settings_));
   }
+}
+
+Status Session::TakeActingRole() {
+  ASSIGN_OR_RETURN(const std::string role, source_.ActingRole(stop_));
+  return ActAs(role);
+}
+
+Status Session::TakeActingRoleOfSession() {
+  if (!database_session_.has_value()) {
+    return TakeActingRole();
+  }
+  ASSIGN_OR_RETURN(const std::string role, source_.ActingRoleIn(*database_session_, stop_));
+  return ActAs(role);
+}
+
+Status Session::ActAs(const std::string& role) {
+  if (role == acts_in_->principal().role) {
+    return OkStatus();
+  }
+  if (role == catalog_.principal().role) {
+    acts_in_ = &catalog_;
+  } else {
+    std::unique_ptr<catalog::Catalog>& other = catalogs_[role];
+    if (other == nullptr) {
+      other = catalog_.For({role});
+    }
+    acts_in_ = other.get();
+  }
+  planner_options_.model_types = &acts_in_->model_types();
+  planner_options_.user_role = role;
+  return TakeFoldersOfRole();
+}
+
+Status Session::KeepFilesByRole(std::string checkpoint_root, std::string export_root) {
+  files_by_role_ = true;
+  checkpoint_roots_ = std::move(checkpoint_root);
+  export_roots_ = std::move(export_root);
+  return TakeFoldersOfRole();
+}
+
+Status Session::TakeFoldersOfRole() {
+  if (!files_by_role_) {
+    return OkStatus();
+  }
+  const bool any = !checkpoint_roots_.empty() || !export_roots_.empty();
+  ASSIGN_OR_RETURN(const std::string id, any ? acts_in_->PrincipalId() : std::string());
+  const auto folder = [&id](const std::string& root) {
+    return root.empty() || id.empty() ? root : fmt::format("{}/role-{}", root, id);
+  };
+  KeepCheckpointsIn(folder(checkpoint_roots_));
+  KeepModelFilesIn(folder(export_roots_));
+  return OkStatus();
 }
 
 Status Session::Set(const parser::Name& name, const parser::AttributeValue& value) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -35,16 +36,27 @@ using CopyInput = std::function<Result<std::string>()>;
 // token is shared.
 class Session {
  public:
-  // `source` is logged in as the user, `catalog` is the user's (Catalog::For). `user`: the name
+  // `source` is logged in as the user, `catalog` is that of its login (Catalog::For). `user`: the
+  // name
   // that its jobs show. `cluster`: where its trainings start processes; null: nowhere.
   Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
           executor::Cluster* cluster = nullptr);
 
   catalog::DataSource& source() { return source_; }
-  catalog::Catalog& catalog() { return catalog_; }
+  // Of the role that the session acts as.
+  catalog::Catalog& catalog() { return *acts_in_; }
   const std::string& user() const { return user_; }
   executor::Cluster* cluster() const { return cluster_; }
   const planner::Options& planner_options() const { return planner_options_; }
+
+  // From now on catalog() is that of the role as which the session acts, which SET ROLE changes
+  // (DataSource::ActingRole). To be called when a statement has begun. 25P02: in a failed
+  // transaction.
+  Status TakeActingRole();
+  // The same for a statement that begins nothing in the database.
+  Status TakeActingRoleOfSession();
+  // No SET ROLE has made the session another one than its login.
+  bool acts_as_login() const { return acts_in_ == &catalog_; }
 
   // Folders of checkpoints must lie in this one; "": the session's trainings keep none. Without
   // this call they may be anywhere.
@@ -58,6 +70,9 @@ class Session {
   // EXPORT and IMPORT name files in this folder; "": none. Without this call they may be anywhere.
   void KeepModelFilesIn(std::string root) { export_root_ = std::move(root); }
   const std::optional<std::string>& export_root() const { return export_root_; }
+  // The same, with a folder for each role within them ("role-" and its id, because a role can be
+  // renamed): a checkpoint, or a model's file, reveals what it has learnt.
+  Status KeepFilesByRole(std::string checkpoint_root, std::string export_root);
 
   // Model types in Python are compiled by this program, with the rights of this process's user.
   void CompilePythonWith(std::string program) {
@@ -132,12 +147,19 @@ class Session {
   const std::optional<catalog::SessionLink>& database_session() const { return database_session_; }
 
  private:
+  Status ActAs(const std::string& role);
+  Status TakeFoldersOfRole();
+
   catalog::DataSource& source_;
-  catalog::Catalog& catalog_;
+  catalog::Catalog& catalog_;                                          // of its login
+  std::map<std::string, std::unique_ptr<catalog::Catalog>> catalogs_;  // of other roles, by name
+  catalog::Catalog* acts_in_;
   const std::string user_;
   executor::Cluster* const cluster_;
   planner::Options planner_options_;
   std::optional<std::string> export_root_;
+  bool files_by_role_ = false;
+  std::string checkpoint_roots_, export_roots_;  // with the roles' folders
   SessionSettings settings_;
   std::vector<int64_t> defaults_;  // of Settings(), in that order
   std::stop_token stop_;

@@ -9,6 +9,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "base/same_secret.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/sha256.h"
@@ -62,6 +63,11 @@ SourcePool::Lease::~Lease() {
       pool_->Release(std::move(opened_), used_directly_);
     });
   }
+}
+
+Result<std::unique_ptr<catalog::Catalog>> SourcePool::Lease::ActingCatalog() const {
+  ASSIGN_OR_RETURN(std::string role, source().ActingRole({}));
+  return catalog().For({std::move(role)});
 }
 
 Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth,
@@ -256,8 +262,9 @@ std::unique_ptr<SourcePool::Opened> SourcePool::TakeIdle(const std::string& logi
   const MutexLock lock(mutex_);
   const TimePoint now = clock_.Now();
   while (true) {
-    const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
-                                    [&](const auto& idle) { return idle->login == login; });
+    const auto found = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& idle) {
+      return SameSecret(idle->login, login);
+    });
     if (found == idle_.rend()) {
       return nullptr;
     }

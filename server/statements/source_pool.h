@@ -69,6 +69,8 @@ class SourcePool {
     catalog::DataSource& source() const { return *opened_->source; }
     // That user's models and jobs.
     catalog::Catalog& catalog() const { return *opened_->catalog; }
+    // Those of the role as which a session of the user begins (ALTER ROLE ... SET role).
+    Result<std::unique_ptr<catalog::Catalog>> ActingCatalog() const;
     // The script may have left an open transaction or session settings: they are undone before the
     // source is reused.
     void MarkUsedDirectly() { used_directly_ = true; }

@@ -161,12 +161,14 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
     context.plan_with_all_classes = [&make_plan] { return make_plan(false); };
   }
   context.checkpoint_root = session.planner_options().checkpoint_root;
+  context.acts_as_login = session.acts_as_login();
   return scope->Outcome(AtSelect(UseNoted(*plan, context, session, use), statement));
 }
 
 // SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: they read nothing through the session.
 Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_view sql,
                         Session& session, const UsePlan& use) {
+  RETURN_IF_ERROR(session.TakeActingRoleOfSession());
   const StoppableStatement stoppable(session);
   ASSIGN_OR_RETURN(const plan::Plan plan,
                    planner::MakePlan(statement, session.source(), session.catalog().models(),
@@ -175,6 +177,7 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
                             std::string(sql), session.stop(),    session.cluster()};
   context.checkpoint_root = session.planner_options().checkpoint_root;
   context.export_root = session.export_root();
+  context.acts_as_login = session.acts_as_login();
   return UseNoted(plan, context, session, use);
 }
 

@@ -10,6 +10,19 @@
 #include "server/statements/session.h"
 
 namespace sluice::server {
+namespace {
+
+// Of a statement that the source has begun.
+Status TakeActingRole(Session& session, Span span) {
+  Status taken = session.TakeActingRole();
+  if (taken.ok()) {
+    return taken;
+  }
+  session.source().EndStatement();
+  return std::move(taken).At(span);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view statement, Span span,
                                                               Session& session,
@@ -22,6 +35,7 @@ Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view s
     if (!begun.ok()) {
       return std::move(begun).At(span);
     }
+    RETURN_IF_ERROR(TakeActingRole(session, span));
     return std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
   }
   const auto settings = session.source().BeginStatementIn(
@@ -30,6 +44,7 @@ Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view s
     Status refused = settings.status();
     return std::move(refused).At(span);
   }
+  RETURN_IF_ERROR(TakeActingRole(session, span));
   auto scope = std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
   RETURN_IF_ERROR(session.TakeDatabaseSettings(*settings));
   return scope;

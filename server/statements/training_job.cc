@@ -159,6 +159,7 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
                                      session.planner_options()));
   executor::Context context{session.source(),       session.catalog(), session.user(),
                             request.spec.statement, scope->stop(),     &cluster};
+  context.acts_as_login = session.acts_as_login();
   int64_t job = 0;
   context.on_job = [&job](int64_t number) { job = number; };
   executor::DetachedJob detached;

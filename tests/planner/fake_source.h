@@ -44,8 +44,9 @@ class FakeModels final : public catalog::ModelStore {
                                           const catalog::EndOfJob&) override {
     return Unused();
   }
-  Result<catalog::ModelVersion> Find(std::string_view, std::string_view name,
-                                     std::optional<int64_t> version) override {
+  Result<catalog::ModelVersion> FindFor(catalog::ModelRight, std::string_view,
+                                        std::string_view name,
+                                        std::optional<int64_t> version) override {
     const auto found = models_.find(std::string(name));
     if (found == models_.end()) {
       std::vector<std::string> names;
@@ -79,10 +80,12 @@ class FakeModels final : public catalog::ModelStore {
     return Unused();
   }
   Status CheckMayPut(std::string_view, std::string_view) override { return OkStatus(); }
-  Status GrantUsage(std::string_view, std::string_view, const std::vector<std::string>&) override {
+  Status Grant(std::string_view, std::string_view, const std::vector<std::string>&,
+               const catalog::ModelRights&) override {
     return Unused();
   }
-  Status RevokeUsage(std::string_view, std::string_view, const std::vector<std::string>&) override {
+  Status Revoke(std::string_view, std::string_view, const std::vector<std::string>&,
+                const catalog::ModelRights&) override {
     return Unused();
   }
 

@@ -289,7 +289,9 @@ class AstDump {
     });
   }
   void Visit(const ModelGrantStatement& grant) {
-    Line(grant.revoke ? "RevokeUsage" : "GrantUsage", grant.span);
+    Line(fmt::format("{}{}{}", grant.revoke ? "Revoke" : "Grant", grant.usage ? "Usage" : "",
+                     grant.inspect ? "Inspect" : ""),
+         grant.span);
     Indented([&] {
       One("model", grant.model);
       for (const Name& role : grant.roles) {

@@ -52,6 +52,32 @@ TEST_F(GatewayLogin, AUserIsWhoLoggedInWhateverTheyClaim) {
   EXPECT_EQ(jobs.Cell("owner"), Value(ann_));
 }
 
+// The calls about jobs begin no session, and act as a session would begin.
+TEST_F(GatewayLogin, CallsAboutJobsActAsTheRoleThatALoginBeginsWith) {
+  TrainAsAnn();
+  const auto stub = v1::Gateway::NewStub(Channel());
+  const auto jobs = [&] {
+    grpc::ClientContext context;
+    Authorize(context, ann_);
+    v1::ListJobsResponse response;
+    EXPECT_TRUE(stub->ListJobs(&context, {}, &response).ok());
+    return response.jobs_size();
+  };
+  EXPECT_EQ(jobs(), 1);
+  Admin("GRANT " + bob_ + " TO " + ann_);
+  Admin("ALTER ROLE " + ann_ + " SET role = " + bob_);
+  gateway_.reset();  // with the sessions that it keeps
+  Start();
+  EXPECT_EQ(jobs(), 0);
+  grpc::ClientContext context;
+  Authorize(context, ann_);
+  v1::CancelJobRequest request;
+  request.set_id(1);
+  v1::CancelJobResponse response;
+  EXPECT_EQ(stub->CancelJob(&context, request, &response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(GatewayLogin, AWrongPasswordIsTheServersOwnError) {
   const Status wrong = LogIn(ann_, "wrong").status();
   EXPECT_EQ(wrong.code(), Code::kPermissionDenied);
@@ -202,7 +228,8 @@ TEST_F(GatewayLogin, AGatewayNeedsNoSuperuser) {
   EXPECT_EQ(Run(bob_, "DESCRIBE MODEL m").sqlstate(), "42704");
   EXPECT_EQ(Run(bob_, "SHOW JOB 1").sqlstate(), "42704");
   MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_);
-  MustRun(bob_, "DESCRIBE MODEL m");
+  MustRun(bob_, "SHOW MODEL m");
+  EXPECT_EQ(Run(bob_, "DESCRIBE MODEL m").sqlstate(), "42501");
   EXPECT_EQ(Run(bob_, "DROP MODEL m").sqlstate(), "42501");
   RecordingSink seen;
   ASSERT_TRUE(Run(bob_, "SELECT owner FROM sluice.models", seen).ok());
@@ -336,8 +363,10 @@ TEST_F(GatewayLogin, FilesOfModelsAreARoles) {
   const std::string hers = folders.front();
   EXPECT_FALSE(Run(bob_, "IMPORT MODEL FROM '../" + hers + "/m.sluice'", sink).ok());
 
-  // Who may use it may export it; what is imported belongs to who imports it.
+  // Who may inspect it may export it; what is imported belongs to who imports it.
   MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_);
+  EXPECT_EQ(Run(bob_, "EXPORT MODEL m TO 'm.sluice'", sink).sqlstate(), "42501");
+  MustRun(ann_, "GRANT INSPECT ON MODEL m TO " + bob_);
   MustRun(bob_, "EXPORT MODEL m TO 'm.sluice'");
   EXPECT_EQ(Run(bob_, "IMPORT MODEL FROM 'm.sluice'", sink).sqlstate(), "42501") << "m is Ann's";
   MustRun(bob_, "IMPORT MODEL FROM 'm.sluice' INTO bobs");

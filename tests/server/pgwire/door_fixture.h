@@ -42,11 +42,15 @@ class DoorTest : public ::testing::Test {
         "HOME={} exec {} serve --source '{}' --grpc 127.0.0.1:0 --pg 127.0.0.1:0{}{} {}", home_,
         SLUICE_BINARY, source.empty() ? database_.url() : source, address.empty() ? "" : ",",
         address, options));
-    gateway_->ReadLine();
+    grpc_port_ = PortIn(gateway_->ReadLine());
     const std::string line = gateway_->ReadLine();  // PostgreSQL on 127.0.0.1:1234, ...
-    const size_t colon = line.find(':');
-    ASSERT_NE(colon, std::string::npos) << line;
-    port_ = std::to_string(std::stoi(line.substr(colon + 1)));
+    ASSERT_NE(line.find(':'), std::string::npos) << line;
+    port_ = PortIn(line);
+  }
+  // "": none.
+  static std::string PortIn(const std::string& line) {
+    const size_t begin = line.find(':', line.find("127.0.0.1")) + 1;
+    return line.substr(begin, line.find_first_not_of("0123456789", begin) - begin);
   }
 
   std::string Name() const { return database_.url().substr(database_.url().rfind('/') + 1); }
@@ -58,7 +62,8 @@ class DoorTest : public ::testing::Test {
   }
   // With what it owns in the test's database.
   void DropRole(const std::string& role) const {
-    Direct(fmt::format("REASSIGN OWNED BY {0} TO postgres; DROP OWNED BY {0}; DROP ROLE {0}", role));
+    Direct(
+        fmt::format("REASSIGN OWNED BY {0} TO postgres; DROP OWNED BY {0}; DROP ROLE {0}", role));
   }
   // The output and errors of psql. `script` is its standard input.
   ShellOutcome Psql(const std::string& script, const std::string& options = "",
@@ -93,7 +98,7 @@ class DoorTest : public ::testing::Test {
   const std::string home_ =
       (std::filesystem::temp_directory_path() / fmt::format("sluice_door_{}", getpid())).string();
   std::unique_ptr<BackgroundProcess> gateway_;
-  std::string port_;
+  std::string port_, grpc_port_;
 };
 
 }  // namespace sluice

@@ -102,6 +102,23 @@ TEST_F(ScramDoorTest, TheClientProvesThatItKnowsThePassword) {
   EXPECT_THAT(many, HasSubstr("FATAL:  too many failed logins"));
 }
 
+// As the server's "trust" lets in whoever says that name, with the right password and with none.
+TEST_F(ScramDoorTest, AServerThatDoesNotAskIsRefused) {
+  const std::string trusted = "trusted_" + Name();
+  ASSERT_EQ(
+      Direct(fmt::format("CREATE ROLE {} LOGIN SUPERUSER PASSWORD 'pässwörd'", trusted)).exit_code,
+      0);
+  Start("--auth scram");
+  EXPECT_THAT(As(trusted, "pässwörd", "SELECT 'in'").output,
+              HasSubstr("in without asking for the password"));
+  EXPECT_THAT(As(trusted, "", "SELECT 'in'").output, Not(HasSubstr("in\n")));
+  gateway_.reset();
+  Start("--auth trust");
+  EXPECT_EQ(As(trusted, "", "SELECT current_user").output, trusted + "\n");
+  gateway_.reset();
+  Direct("DROP ROLE " + trusted);
+}
+
 TEST_F(ScramDoorTest, TheServersOwnRulesHold) {
   Start("--auth scram");
   Direct(fmt::format("ALTER ROLE {} VALID UNTIL '2001-01-01'", role_));

@@ -142,16 +142,16 @@ TEST(Scram, AWrongPasswordAndAnUnknownRoleLookTheSame) {
   };
   const std::string wrong = ask(Pencil(), "pen");
   EXPECT_EQ(wrong, "ERROR 28P01: password authentication failed");
-  EXPECT_EQ(ask(MockScramVerifier("secret", "nobody"), "pencil"), wrong);
+  EXPECT_EQ(ask(MockScramVerifier("secret", "nobody", kPostgresScramIterations), "pencil"), wrong);
   // Even knowing how a mock verifier is made does not help to log in.
   ScramVerifier mock = Pencil();
   mock.mock = true;
   EXPECT_EQ(ask(mock, "pencil"), wrong);
 
-  const ScramVerifier one = MockScramVerifier("secret", "one");
-  EXPECT_EQ(one.salt, MockScramVerifier("secret", "one").salt);
-  EXPECT_NE(one.salt, MockScramVerifier("secret", "two").salt);
-  EXPECT_NE(one.salt, MockScramVerifier("other secret", "one").salt);
+  const ScramVerifier one = MockScramVerifier("secret", "one", kPostgresScramIterations);
+  EXPECT_EQ(one.salt, MockScramVerifier("secret", "one", kPostgresScramIterations).salt);
+  EXPECT_NE(one.salt, MockScramVerifier("secret", "two", kPostgresScramIterations).salt);
+  EXPECT_NE(one.salt, MockScramVerifier("other secret", "one", kPostgresScramIterations).salt);
   EXPECT_EQ(one.salt.size(), Pencil().salt.size());
   EXPECT_EQ(one.iterations, Pencil().iterations);
 }
