@@ -82,7 +82,8 @@ struct Context {
   std::shared_ptr<ScorerCache> scorers = {};
 
   // False: the session acts as another role than its login (SET ROLE). Its jobs are not continued
-  // by other processes: those could only run as that role's other members, or as the role itself.
+  // by other processes, nor does it continue any: a job's rows are read by its login, and another
+  // member of the role would read them with rights of their own.
   bool acts_as_login = true;
 
   // Memory that the statement may use: the cluster's --memory-limit, or the machine's.

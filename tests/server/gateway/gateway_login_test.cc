@@ -55,12 +55,11 @@ TEST_F(GatewayLogin, AUserIsWhoLoggedInWhateverTheyClaim) {
 // The calls about jobs begin no session, and act as a session would begin.
 TEST_F(GatewayLogin, CallsAboutJobsActAsTheRoleThatALoginBeginsWith) {
   TrainAsAnn();
-  const auto stub = v1::Gateway::NewStub(Channel());
   const auto jobs = [&] {
     grpc::ClientContext context;
     Authorize(context, ann_);
     v1::ListJobsResponse response;
-    EXPECT_TRUE(stub->ListJobs(&context, {}, &response).ok());
+    EXPECT_TRUE(v1::Gateway::NewStub(Channel())->ListJobs(&context, {}, &response).ok());
     return response.jobs_size();
   };
   EXPECT_EQ(jobs(), 1);
@@ -74,7 +73,7 @@ TEST_F(GatewayLogin, CallsAboutJobsActAsTheRoleThatALoginBeginsWith) {
   v1::CancelJobRequest request;
   request.set_id(1);
   v1::CancelJobResponse response;
-  EXPECT_EQ(stub->CancelJob(&context, request, &response).error_code(),
+  EXPECT_EQ(v1::Gateway::NewStub(Channel())->CancelJob(&context, request, &response).error_code(),
             grpc::StatusCode::NOT_FOUND);
 }
 

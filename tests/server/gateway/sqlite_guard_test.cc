@@ -61,6 +61,20 @@ TEST_F(SqliteGuardTest, WhatIsTheUsersOwnGoesOn) {
   }
 }
 
+// Selects of our statements are read on other connections than the session's.
+TEST_F(SqliteGuardTest, NoSelectThatIsReadRegistersATokenizer) {
+  for (const char* const call :
+       {"fts3_tokenizer('simple')", "fts3_tokenizer('evil', x'4141414141414141')"}) {
+    for (const char* const rest :
+         {" IS NOT NULL TO TRAIN LinearClassifier LABEL y INTO n", " IS NOT NULL TO EVALUATE m",
+          " IS NOT NULL TO PREDICT y USING m"}) {
+      EXPECT_THAT(Run(std::string("SELECT a, y FROM t WHERE ") + call + rest),
+                  HasSubstr("fts3_tokenizer is off"))
+          << call << rest;
+    }
+  }
+}
+
 // A statement of ours has SQLite ask other questions in between.
 TEST_F(SqliteGuardTest, StatementsOfSluiceDoNotLiftTheGuard) {
   EXPECT_THAT(
