@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "catalog/catalog.h"
-#include "models/model.pb.h"
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"
 #include "server/statements/session.h"
