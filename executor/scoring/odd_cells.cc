@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "executor/result_sink.h"
+#include "executor/executor.h"
 #include "models/features/cell_format.h"
 
 namespace sluice::executor {

@@ -30,7 +30,7 @@ std::string_view TakeLine(std::string_view& input) {
 
 void CheckServer(std::string_view mechanism, std::string_view first, std::string_view final,
                  bool tls) {
-  ScramVerifier verifier = MockScramVerifier("secret", "role");
+  ScramVerifier verifier = MockScramVerifier("secret", "role", 4'096);
   ScramServer server(
       verifier, tls ? std::optional<std::string>(std::string(32, 'h')) : std::nullopt, "nonce");
   const auto asked = server.First(mechanism, first);

@@ -8,11 +8,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "server/gateway/gateway_client.h"
 #include "tests/server/sluice_process.h"
-#include "tests/support/recording_sink.h"
 
-namespace sluice::server {
+namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,19 +55,19 @@ TEST(HardenedGateway, TrainsOnProcesses) {
     const std::string status = StatusOf(gateway.pid());
     EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
     EXPECT_THAT(status, HasSubstr("CapBnd:\t0000000000000000"));
-    const auto client = GatewayClient::Connect({line.substr(8), "", "ann"});
-    ASSERT_TRUE(client.ok()) << client.status().ToString();
-    RecordingSink sink;
-    const Status trained = (*client)->Run(
-        "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
-        "i < 2000) SELECT i % 7 AS a, i % 2 AS y FROM n;"
-        "SELECT * FROM t TO TRAIN DNNClassifier WITH engine.num_workers=2, engine.num_ps=1, "
-        "train.epoch=2 LABEL y INTO m; SELECT * FROM t TO PREDICT p.y USING m",
-        {}, sink);
-    EXPECT_TRUE(trained.ok()) << trained.ToString();
+    std::ofstream(folder + "/job.sql")
+        << "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
+           "i < 2000) SELECT i % 7 AS a, i % 2 AS y FROM n;\n"
+           "SELECT * FROM t TO TRAIN DNNClassifier WITH engine.num_workers=2, engine.num_ps=1, "
+           "train.epoch=2 LABEL y INTO m;\n"
+           "SELECT * FROM t TO PREDICT p.y USING m;\nSELECT count(*) AS n FROM p;\n";
+    const ShellOutcome done = RunInShell(SLUICE_BINARY " sql --format csv --gateway ann@" +
+                                         line.substr(8) + " -f " + folder + "/job.sql 2>&1");
+    EXPECT_EQ(done.exit_code, 0) << done.output;
+    EXPECT_THAT(done.output, HasSubstr("2000"));
   }
   fs::remove_all(folder);
 }
 
 }  // namespace
-}  // namespace sluice::server
+}  // namespace sluice

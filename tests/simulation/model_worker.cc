@@ -112,8 +112,9 @@ void ModelWorker::EvaluateAt(const std::vector<int64_t>& versions, const Task& t
   const auto self = Self();
   Sleep(kReadSeconds * slowness_, [self, versions, task, then] {
     models::Metrics metrics(models::Task::kRegression, 1);
-    const std::vector<float> predictions(task.shards.size(), self->job_.Judge(versions)),
-        labels(task.shards.size(), 0.0F);
+    const std::vector<double> predictions(task.shards.size(),
+                                          static_cast<double>(self->job_.Judge(versions))),
+        labels(task.shards.size(), 0.0);
     metrics.Add(predictions, labels, {});
     TaskReport report;
     report.task = task.id;
