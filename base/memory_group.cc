@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 namespace sluice {
@@ -30,6 +31,22 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
+// Whether the process is on its way out of its group, by the flags in /proc/PID/stat: for a while
+// it still seems to run.
+bool IsEnding(const std::string& process) {
+  constexpr uint64_t kExiting = 4;  // the kernel's PF_EXITING
+  std::ifstream file(process + "/stat");
+  std::string line;
+  std::getline(file, line);
+  // Its name, in parentheses, may contain anything.
+  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  std::string state;
+  int64_t parent = 0, group = 0, session = 0, terminal = 0, foreground = 0;
+  uint64_t flags = 0;
+  fields >> state >> parent >> group >> session >> terminal >> foreground >> flags;
+  return (flags & kExiting) != 0;
+}
+
 }  // namespace
 
 std::optional<MemoryGroup> MemoryGroup::Of(int process, const std::string& processes,
@@ -42,6 +59,9 @@ std::optional<MemoryGroup> MemoryGroup::Of(int process, const std::string& proce
     } else if (line.starts_with("0::")) {
       second_version = PathIn(line, "");
     }
+  }
+  if (IsEnding(processes + "/" + std::to_string(process))) {
+    return std::nullopt;
   }
   const bool first = first_version.has_value();
   std::optional<std::string>& path = first ? first_version : second_version;

@@ -11,8 +11,8 @@ namespace sluice {
 // call.
 class MemoryGroup {
  public:
-  // Of a running process: one that has ended may seem to be in the outermost group. nullopt: the
-  // system has no such groups, or the group is gone. `processes` and `groups`: where /proc and the
+  // nullopt: the system has no such groups, the group is gone, or the process is ending, and may
+  // have left it. `processes` and `groups`: where /proc and the
   // groups are mounted.
   static std::optional<MemoryGroup> Of(int process, const std::string& processes = "/proc",
                                        const std::string& groups = "/sys/fs/cgroup");

@@ -62,6 +62,16 @@ TEST_F(MemoryGroupTest, InAContainerThatSeesTheHostsPath) {
   EXPECT_EQ(Group()->Limit(), 2'000'000);
 }
 
+TEST_F(MemoryGroupTest, WhoIsEndingMayHaveLeftIt) {
+  Write("proc/7/cgroup", "0::/");
+  Write("groups/memory.events", "oom_kill 1");
+  EXPECT_TRUE(Group().has_value());
+  Write("proc/7/stat", "7 (a) b) R 1 7 7 0 -1 4194304 1 2");
+  EXPECT_TRUE(Group().has_value());
+  Write("proc/7/stat", "7 (a) b) R 1 7 7 0 -1 4194308 1 2");
+  EXPECT_FALSE(Group().has_value());
+}
+
 TEST_F(MemoryGroupTest, WithoutGroupsOrWhereItIsGoneThereIsNone) {
   EXPECT_FALSE(Group().has_value());
   Write("proc/7/cgroup", "0::/one (deleted)");

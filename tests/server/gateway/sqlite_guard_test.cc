@@ -14,6 +14,7 @@ class SqliteGuardTest : public RunningGateway {
  protected:
   void SetUp() override {
     RunningGateway::SetUp();
+    config_.max_statements = 16;  // a script keeps its place for a moment after its answer
     Start();
     client_ = Connect();
     Run("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <"
