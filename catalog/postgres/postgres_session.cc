@@ -19,6 +19,9 @@ constexpr std::string_view kOurOwn[] = {"client_encoding",
                                         "idle_in_transaction_session_timeout",
                                         "idle_session_timeout",
                                         "client_connection_check_interval",
+                                        "tcp_keepalives_idle",
+                                        "tcp_keepalives_interval",
+                                        "tcp_keepalives_count",
                                         "default_transaction_isolation",
                                         "default_transaction_deferrable",
                                         "transaction_isolation",
@@ -31,7 +34,14 @@ constexpr std::string_view kOurOwn[] = {"client_encoding",
 // Every name is schema-qualified, because the user controls search_path and its operators.
 constexpr std::string_view kCapture =
     "SELECT 1, s.name, s.setting FROM pg_catalog.pg_settings AS s"
-    " WHERE s.source OPERATOR(pg_catalog.=) 'session'"
+    " WHERE s.source OPERATOR(pg_catalog.=) 'session' OR"
+    // What the client asked for when it connected, and what is set for the role or the database:
+    // connections of ours were made without the one, and perhaps before the other.
+    " s.source OPERATOR(pg_catalog.=) ANY"
+    " ('{client,user,database,\"database user\"}'::pg_catalog.text[])"
+    " AND s.context OPERATOR(pg_catalog.=) 'user'"
+    " AND s.name OPERATOR(pg_catalog.<>) ALL "
+    "('{client_encoding,application_name}'::pg_catalog.text[])"
     " UNION ALL SELECT 2, 'session_authorization', session_user::pg_catalog.text"
     " UNION ALL SELECT 3, 'role', pg_catalog.current_setting('role')"
     // Connections of the login begin with another role than its own.
@@ -156,8 +166,6 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   RETURN_IF_ERROR(session.Begin("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
   ASSIGN_OR_RETURN(captured.statement_timeout, StatementTimeout(session));
   ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
-  // It limits the statement as a whole, not our own queries.
-  RETURN_IF_ERROR(session.Run("SET LOCAL statement_timeout = 0"));
   SessionSettings all;
   std::string authorization;
   std::string role;

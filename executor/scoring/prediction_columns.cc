@@ -8,14 +8,18 @@
 #include <cmath>
 #include <limits>
 
+#include "models/features/cell_format.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
 namespace sluice::executor {
 namespace {
 
-// Classes are stored as text; a boolean is "t" or "f" there.
-int64_t ClassAsInteger(const std::string& text) {
+// Classes are stored as text; a boolean is "t" or "f" there. Of a time, its microseconds.
+int64_t ClassAsInteger(const std::string& text, DataType type) {
+  if (type == DataType::kTimestamp) {
+    return models::ParseTimestamp(text).value_or(0);
+  }
   if (text == "t") {
     return 1;
   }
@@ -51,7 +55,7 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   result.columns_ = planner::PredictedColumns(plan);
   for (const std::string& name : label.classes()) {
     result.classes_.push_back(name);
-    result.class_integers_.push_back(ClassAsInteger(name));
+    result.class_integers_.push_back(ClassAsInteger(name, result.columns_.front().type));
     result.class_numbers_.push_back(ClassAsNumber(name));
   }
   if (result.classifier_ && label.classes_size() < 2) {
@@ -116,7 +120,7 @@ void PredictionColumns::FillLabel(const double* scores, size_t row, RowBatch::Co
   const size_t predicted = PredictedClass(scores);
   if (column->type == DataType::kDouble) {
     column->doubles[row] = class_numbers_[predicted];
-  } else if (column->type == DataType::kInt64 || column->type == DataType::kBool) {
+  } else if (column->type != DataType::kText && column->type != DataType::kBytes) {
     column->int64s[row] = class_integers_[predicted];
   } else {
     column->texts[row] = classes_[predicted];

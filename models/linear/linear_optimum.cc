@@ -20,6 +20,7 @@ constexpr size_t kMaxEquations = 1'000;
 // exactly.
 constexpr double kRidge = 1.0;
 constexpr double kStraightRidge = 0.01;
+constexpr double kLeastRidge = 1e-9;
 // The search ends when the gradient has shrunk by this factor; the rest does not change the first
 // five digits of any metric.
 constexpr double kGradientLeft = 1e-5;
@@ -262,6 +263,8 @@ Result<std::unique_ptr<LinearOptimum>> LinearOptimum::Make(const ModelSpec& spec
   if (!(ridge.numbers >= 0) || !std::isfinite(ridge.numbers)) {
     return InvalidArgument(fmt::format("a ridge cannot be {}", ridge.numbers));
   }
+  // With none, a category that no row has would leave the equations without a single solution.
+  ridge = {std::max(ridge.numbers, kLeastRidge), std::max(ridge.categories, kLeastRidge)};
   return std::unique_ptr<LinearOptimum>(std::make_unique<LinearSearch>(std::move(linear), ridge));
 }
 

@@ -112,11 +112,21 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
     RETURN_IF_ERROR(RecordLogin(login, unnamed));
     return unnamed;
   }
-  if (std::unique_ptr<Opened> idle = TakeIdle(login.role.empty() ? "" : DigestOf(login))) {
-    return Lease(this, std::move(idle));
+  const std::string digest = login.role.empty() ? "" : DigestOf(login);
+  while (std::unique_ptr<Opened> idle = TakeIdle(digest)) {
+    const Result<std::string> id = RoleId(login.role);
+    if (id.ok() && *id == idle->role_id) {
+      return Lease(this, std::move(idle));
+    }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Opened> opened, OpenFor(login, stop));
+  ASSIGN_OR_RETURN(opened->role_id, RoleId(login.role));
   return Lease(this, std::move(opened));
+}
+
+// A name may have become another role's since the login.
+Result<std::string> SourcePool::RoleId(const std::string& role) {
+  return role.empty() ? Result<std::string>(std::string()) : catalog_->For({role})->PrincipalId();
 }
 
 Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& login,

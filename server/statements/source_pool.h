@@ -54,6 +54,7 @@ class SourcePool {
     std::string login;  // a digest of role and password
     std::unique_ptr<catalog::DataSource> source;
     std::unique_ptr<catalog::Catalog> catalog;  // the user's
+    std::string role_id;  // of the role that has logged in; "": the database has none
     TimePoint idle_since{0};
     TimePoint logged_in{0};
   };
@@ -120,6 +121,7 @@ class SourcePool {
   Result<std::shared_ptr<catalog::Catalog>> CatalogOf(const std::string& database,
                                                       const std::stop_token& stop) EXCLUDES(mutex_);
   Result<std::unique_ptr<Opened>> OpenFor(const Login& login, const std::stop_token& stop);
+  Result<std::string> RoleId(const std::string& role);
   void Release(std::unique_ptr<Opened> opened, bool used_directly);
   void CloseIdle(const std::stop_token& end);
 

@@ -57,9 +57,9 @@ std::string RecordedText(std::string_view sql, catalog::Dialect dialect) {
     }
     text += token.begin > end && !text.empty() ? " " : "";
     const std::string_view written = begin.substr(token.begin, token.end - token.begin);
-    if (dialect == catalog::Dialect::kPostgres && written.front() == '\'' &&
-        written.ends_with("\\'")) {
-      return text + "'...' ...";  // without standard_conforming_strings it goes on
+    if (written.front() == '\'' && written.ends_with("\\'")) {
+      // Without standard_conforming_strings, or as E'...' at SQLite's port, it goes on.
+      return text + "'...' ...";
     }
     text += Masked(token.kind, written, token.begin > 0 ? begin[token.begin - 1] : ' ', dialect);
     end = token.end;
