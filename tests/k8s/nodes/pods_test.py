@@ -30,10 +30,18 @@ class PodsOnNodes(JobsOnNodes):
         other = next(node for node in nodes if node != gateway)
         rest = [node for node in nodes if node != other]
         self.cluster.kubectl("cordon", *rest)  # the first master goes to the other node
-        job = self.begin("cut")
+        job = self.begin("cut", LONG)
         until(lambda: [node for _, node in job.pods("master") if node], 180, "its master is placed", pause=0.02)
         self.cluster.kubectl("uncordon", *rest)
-        job.reached(3)
+        job.reached(1)
+        servers = [name for name, node in job.pods("ps") if node == other]
+        if len(servers) == len(job.pods("ps")):  # else the only copies of all parameters went with the node
+            self.cluster.kubectl("cordon", other)
+            self.end_pod(servers[0])
+            job.happened("server_lost")
+            until(lambda: [name for name, node in job.pods("ps") if node in rest], 180, "a server is elsewhere")
+            self.cluster.kubectl("uncordon", other)
+        job.reached(job.count("epoch_done") + 2)
         self.assertEqual([node for _, node in job.pods("master")], [other])
         self.cluster.kubernetes("cut", other[-1])
         try:
