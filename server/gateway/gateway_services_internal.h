@@ -8,6 +8,7 @@
 #include "server/gateway/client_login_internal.h"
 #include "server/gateway/client_stream_internal.h"
 #include "server/gateway/first_messages.h"
+#include "server/statements/statement.h"
 
 // Include after our own headers: Abseil tolerates macros of base/mutex.h that are already defined.
 #include <grpcpp/grpcpp.h>
@@ -40,6 +41,20 @@ Status ReadRequest(grpc::ServerContext* context, grpc::ServerSplitStreamer<Reque
     return OkStatus();
   }
   return InvalidArgument("the request cannot be read: its texts are to be UTF-8").SqlState("22021");
+}
+
+// Tells the client's stream of statements that start, and of those that end well.
+template <typename Sink>
+StatementObserver ObserverFor(Sink& sink) {
+  return {[&sink](const parser::Statement& statement) {
+            sink.Started(statement);
+            return OkStatus();
+          },
+          [&sink](std::string_view sql, double seconds, const Status& outcome) {
+            if (outcome.ok()) {
+              sink.Ended(sql, seconds);
+            }
+          }};
 }
 
 // The two gRPC services over the same scripts. The arguments outlive them.

@@ -223,16 +223,7 @@ class SqlflowService final
       const SteadyClock clock;
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       SqlflowSink sink(stream);
-      StatementObserver observer;
-      observer.starts = [&sink](const parser::Statement& statement) {
-        sink.Started(statement);
-        return OkStatus();
-      };
-      observer.ends = [&sink](std::string_view sql, double seconds, const Status& outcome) {
-        if (outcome.ok()) {
-          sink.Ended(sql, seconds);
-        }
-      };
+      const StatementObserver observer = ObserverFor(sink);
       GatewayScripts::Client client;
       client.is_gone = [&stream] { return stream.IsGone(); };
       client.ended = [&stream](const Status&) { stream.Drain(); };

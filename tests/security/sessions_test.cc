@@ -56,6 +56,31 @@ TEST_P(Sessions, ReadByWhatIsSetForTheRoleNow) {
               HasSubstr("read-only transaction"));
 }
 
+// A policy of the table is looked at before the rows are: that waits for the lock, too.
+TEST_P(Sessions, WaitForALockNoLongerThanTheStatementMay) {
+  ASSERT_EQ(Direct("CREATE TABLE w AS SELECT x, y FROM points; GRANT ALL ON w TO PUBLIC;"
+                   " ALTER TABLE w ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON w USING (x > -1)")
+                .exit_code,
+            0);
+  const BackgroundProcess holder(
+      "exec psql -Atqc \"SELECT 1\" -c \"BEGIN; LOCK TABLE w; SELECT 'held'"
+      "; SELECT pg_sleep(100)\" '" +
+      database_.url() + "'");
+  std::string held = "0";
+  for (int i = 0; i < 200 && held.substr(0, 1) != "1"; ++i) {
+    usleep(50'000);
+    held = Direct(
+               "SELECT count(*) FROM pg_locks WHERE relation = 'w'::regclass AND mode ="
+               " 'AccessExclusiveLock' AND granted")
+               .output;
+  }
+  ASSERT_EQ(held.substr(0, 1), "1");
+  EXPECT_THAT(As(kBob,
+                 "SET statement_timeout = '2s';\nSELECT x, y FROM w TO TRAIN LinearClassifier"
+                 " LABEL y INTO never;\n"),
+              HasSubstr("statement timeout"));
+}
+
 TEST_P(Sessions, AreNotThoseOfAnotherRoleThatGetsTheName) {
   const std::string secret = "SELECT 'kept' AS found FROM hers;\n";
   EXPECT_THAT(As(kBob, "CREATE TABLE hers AS SELECT 1 AS a;\n" + secret), HasSubstr("kept"));

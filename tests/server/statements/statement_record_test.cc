@@ -38,6 +38,8 @@ TEST(RecordedText, HasNoTextsThatLookLikeSomethingElse) {
   EXPECT_EQ(RecordedText("COLUMN c IN ['secret', 17]", Dialect::kSqlite), "COLUMN c IN [...]");
   // Where the server has standard_conforming_strings = off, the text does not end there.
   EXPECT_EQ(RecordedText("SELECT 'it\\'s secret', 1", Dialect::kPostgres), "SELECT '...' ...");
+  // Nor does E'...' at SQLite's port, which SQLite itself would read otherwise.
+  EXPECT_EQ(RecordedText("SELECT E'O\\'secret' AS v", Dialect::kSqlite), "SELECT E'...' ...");
 }
 
 TEST(RecordedText, IsCutOff) {
