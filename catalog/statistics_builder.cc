@@ -69,15 +69,15 @@ void StatisticsBuilder::Add(const RowBatch& batch) {
 void StatisticsBuilder::AddToSample(const RowBatch& batch) {
   const auto limit = static_cast<size_t>(std::max<int64_t>(options_.sample_rows, 1));
   for (size_t row = 0; row < batch.rows; ++row) {
-    const uint64_t place = MixBits(static_cast<uint64_t>(rows_) + row);
-    while (IsSampled(place) && (sample_.size() == limit ||
-                                (sample_bytes_ > kSampleTextBytes && sample_.size() > 1))) {
+    const uint64_t hash = MixBits(static_cast<uint64_t>(rows_) + row);
+    while (IsSampled(hash) &&
+           (sample_.size() == limit || (sample_bytes_ > kSampleTextBytes && sample_.size() > 1))) {
       ThinSample();
     }
-    if (!IsSampled(place)) {
+    if (!IsSampled(hash)) {
       continue;
     }
-    SampledRow& sampled = sample_.emplace_back(SampledRow{place, {}});
+    SampledRow& sampled = sample_.emplace_back(SampledRow{hash, {}});
     sampled.cells.reserve(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) {
       sampled.cells.push_back(batch.columns[i].ValueAt(row));
@@ -88,7 +88,7 @@ void StatisticsBuilder::AddToSample(const RowBatch& batch) {
 
 void StatisticsBuilder::ThinSample() {
   sample_thinned_by_ *= 2;
-  std::erase_if(sample_, [this](const SampledRow& row) { return !IsSampled(row.place); });
+  std::erase_if(sample_, [this](const SampledRow& row) { return !IsSampled(row.hash); });
   sample_bytes_ = 0;
   for (const SampledRow& row : sample_) {
     for (const Value& cell : row.cells) {

@@ -58,13 +58,13 @@ class StatisticsBuilder {
   };
   void AddToSample(const RowBatch& batch);
   void ThinSample();
-  bool IsSampled(uint64_t place) const { return place % sample_thinned_by_ == 0; }
+  bool IsSampled(uint64_t hash) const { return hash % sample_thinned_by_ == 0; }
   static void AddColumn(const RowBatch::Column& column, size_t rows, ColumnCounts* counts);
   static void AddNumber(double number, ColumnCounts* counts);
   ColumnStatistics FinishColumn(const ColumnCounts& counts, int64_t total_rows, bool exact) const;
 
   struct SampledRow {
-    uint64_t place = 0;  // pseudo-random, by the row's number
+    uint64_t hash = 0;  // of the row's number
     std::vector<Value> cells;
   };
   const StatisticsOptions options_;
