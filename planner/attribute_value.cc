@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "parser/printer.h"
 #include "planner/attribute_value_internal.h"
+#include "planner/rounded_number.h"
 
 namespace sluice::planner {
 
@@ -55,12 +56,11 @@ std::optional<double> AttributeNumber(const AttributeValue& value) {
 
 // 1e4 is an integer too.
 std::optional<int64_t> AttributeInteger(const AttributeValue& value) {
-  constexpr double kExactlyRepresented = 9007199254740992.0;  // 2^53
   if (const auto* integer = std::get_if<int64_t>(&value.value)) {
     return *integer;
   }
   const std::optional<double> number = AttributeNumber(value);
-  if (number && *number == std::floor(*number) && std::abs(*number) < kExactlyRepresented) {
+  if (number && *number == std::floor(*number) && std::abs(*number) < kExactIntegers) {
     return static_cast<int64_t>(*number);
   }
   return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
+#include "planner/rounded_number.h"
 
 namespace sluice::planner {
 namespace {
@@ -78,18 +79,26 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
 
 void FeatureMaker::Centre(const ColumnFacts& column, models::Feature* feature) const {
   std::vector<long double> numbers;
-  if (column.info.type == DataType::kInt64 || column.info.type == DataType::kTimestamp) {
-    for (const std::vector<Value>& row : input_.statistics.sample) {
-      if (const auto* integer = std::get_if<int64_t>(&row[column.index])) {
-        numbers.push_back(static_cast<long double>(*integer));
-      }
+  bool whole = true;
+  for (const std::vector<Value>& row : input_.statistics.sample) {
+    const Value& cell = row[column.index];
+    const auto* text = std::get_if<std::string>(&cell);
+    if (const auto* integer = std::get_if<int64_t>(&cell)) {
+      numbers.push_back(static_cast<long double>(*integer));
+    } else if (const auto number = text ? models::ParseInteger(*text) : std::nullopt) {
+      numbers.push_back(static_cast<long double>(*number));
+    } else {
+      whole = whole && (IsNull(cell) || (text && !models::ParseNumber(*text)));
     }
+  }
+  whole = whole && column.unit.empty() && column.thousands.empty();
+  if (whole) {
     std::sort(numbers.begin(), numbers.end());
   } else {
     const std::vector<double> sampled = SampleNumbers(column);
     numbers.assign(sampled.begin(), sampled.end());
   }
-  CentreFeature(FindCentre(numbers, column.info.type == DataType::kInt64), feature);
+  CentreFeature(FindCentre(numbers, whole), feature);
 }
 
 void CentreFeature(const std::optional<NumberCentre>& centre, models::Feature* feature) {
@@ -151,6 +160,10 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, const FeaturePart& part)
   if (column.thousands == ".") {
     Assume(
         fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
+  }
+  if (AreMerged(column.info, column.statistics)) {
+    Assume(fmt::format("the numbers of {} are read with 53 bits, so neighbours become the same; {}",
+                       column.name(), AllDigitsOf(column.name())));
   }
   add(column.name(), scale != NumberScale::kPlain);
   if (scale == NumberScale::kBoth) {

@@ -12,6 +12,7 @@
 #include "models/model.pb.h"
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
+#include "planner/rounded_number.h"
 #include "planner/text_shape.h"
 #include "planner/time_shape.h"
 
@@ -140,10 +141,25 @@ Status CheckNotContinuous(const LabelInput& input, size_t classes) {
   return OkStatus();
 }
 
+Status CheckNotRounded(const LabelInput& input, const std::vector<std::string>& classes) {
+  const auto rounded = std::find_if(classes.begin(), classes.end(), [](const std::string& name) {
+    return std::abs(models::ParseNumber(name).value_or(0)) >= kExactIntegers;
+  });
+  if (!MayBeRounded(input.column) || rounded == classes.end()) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("label '{}' is {}, of which 53 bits are read: {} and its "
+                                     "neighbours would be one class",
+                                     input.column.name, input.column.database_type, *rounded))
+      .At(input.span)
+      .Hint(AllDigitsOf(input.column.name));
+}
+
 Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
   std::vector<std::string> classes =
       input.classes_known ? input.classes : CommonValues(input.statistics);
   RETURN_IF_ERROR(CheckNotContinuous(input, classes.size()));
+  RETURN_IF_ERROR(CheckNotRounded(input, classes));
   if (classes.size() == 1 && input.one_is_enough) {
     plan->set_kind(models::LabelPlan::CLASS);
     plan->add_classes(classes.front());

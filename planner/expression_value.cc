@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "planner/rounded_number.h"
+
 namespace sluice::planner {
 
 using parser::Expression;
@@ -44,9 +46,8 @@ std::optional<double> NumberOf(const Expression& expression) {
 }
 
 std::optional<int64_t> IntegerOf(const Expression& expression) {
-  constexpr double kExactlyRepresented = 9007199254740992.0;  // 2^53
   const std::optional<double> number = NumberOf(expression);
-  if (!number || *number != std::floor(*number) || std::abs(*number) > kExactlyRepresented) {
+  if (!number || *number != std::floor(*number) || std::abs(*number) > kExactIntegers) {
     return std::nullopt;
   }
   return static_cast<int64_t>(*number);

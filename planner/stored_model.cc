@@ -1,12 +1,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/sql_name.h"
 #include "catalog/data_source.h"
 #include "models/features/cell_format.h"
 #include "parser/printer.h"
 #include "planner/error_list.h"
+#include "planner/rounded_number.h"
 #include "planner/stored_model_internal.h"
 #include "planner/stored_plan.h"
 
@@ -75,6 +77,23 @@ bool Compatible(const models::FeaturePlan& features, uint32_t input, const Colum
              : found.type == DataType::kTimestamp && AllOf(features, input, ReadsTimeForText);
 }
 
+bool IsLong(const std::string& text) {
+  const std::optional<int64_t> integer = models::ParseInteger(text);
+  return integer && std::abs(static_cast<double>(*integer)) >= kExactIntegers;
+}
+
+// Whether the features tell integers apart that are the same double.
+bool KnowsLongIntegers(const models::FeaturePlan& features, uint32_t input) {
+  return std::any_of(
+      features.features().begin(), features.features().end(), [&](const models::Feature& feature) {
+        const auto& own = feature.inputs();
+        const auto& known = feature.categorizer().vocabulary();
+        return std::find(own.begin(), own.end(), input) != own.end() &&
+               ((feature.centred() && std::abs(feature.offset()) >= kExactIntegers) ||
+                std::any_of(known.begin(), known.end(), IsLong));
+      });
+}
+
 }  // namespace
 
 Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models,
@@ -107,6 +126,16 @@ Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& sel
     }
     const ColumnInfo& found = select.schema.columns[*index];
     const auto learnt = static_cast<DataType>(input.type());
+    if (learnt != DataType::kDouble && MayBeRounded(found) &&
+        KnowsLongIntegers(features, static_cast<uint32_t>(i))) {
+      errors.Add(InvalidArgument(fmt::format("column '{}' is {} in the {} statement, which is read "
+                                             "with 53 bits, and the model knows longer integers",
+                                             input.name(), found.database_type, statement))
+                     .SqlState("42804")
+                     .At(select.span)
+                     .Hint(AllDigitsOf(input.name())));
+      continue;
+    }
     if (!Compatible(features, static_cast<uint32_t>(i), found)) {
       errors.Add(
           InvalidArgument(fmt::format("column '{}' is {} in the {} statement, and the model "

@@ -120,6 +120,9 @@ void Vocabulary::IndexNumbers() {
       if (!number.has_value() || (as_formatted && FormatDouble(*number) != text)) {
         continue;
       }
+      if (integer.has_value() && std::abs(*number) >= kExactIntegers) {
+        continue;  // other integers are the same double
+      }
       doubles.emplace(bits_of(*number), id);
       if (*number == std::floor(*number) && std::abs(*number) < kExactIntegers) {
         integers.emplace(static_cast<int64_t>(*number), id);
