@@ -17,6 +17,13 @@
 namespace sluice::catalog {
 namespace {
 
+// One more than the highest number ever given. SQLite's own counter, which whoever may write the
+// file can set, counts only where it can be true.
+constexpr std::string_view kNextJobOfSqlite =
+    "(SELECT 1 + max(coalesce((SELECT max(id) FROM {jobs}), 0), coalesce((SELECT max(seq) FROM"
+    " sqlite_sequence WHERE name = 'sluice_jobs' AND typeof(seq) = 'integer'"
+    " AND seq < 1000000000000), 0)))";
+
 class SqlJobStore final : public JobStore {
  public:
   SqlJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
@@ -42,9 +49,10 @@ class SqlJobStore final : public JobStore {
     }
     ASSIGN_OR_RETURN(const SqlRows rows,
                      session->Query(tables_.Resolve(fmt::format(
-                                        "INSERT INTO {{jobs}} ({}{}) VALUES ($1, $2, $3,"
+                                        "INSERT INTO {{jobs}} (id, {}{}) VALUES ({}, $1, $2, $3,"
                                         " $4, $5, $6, $7, $8, $9, $10, $11, $12{}) RETURNING id",
                                         kJobColumns, has_owners() ? ", owner, owner_name" : "",
+                                        has_owners() ? "DEFAULT" : kNextJobOfSqlite,
                                         has_owners() ? ", $13::oid, $14" : "")),
                                     parameters));
     const int64_t id = IntegerCell(rows.at(0).at(0));
