@@ -86,11 +86,6 @@ class EmbeddedSession {
   virtual void Interrupt() = 0;
 };
 
-// Limits what SQLite takes in this process, all connections together; a value of a statement gets
-// at most a quarter of that (54000), and a statement that needs more fails (53200). Call before a
-// connection is opened.
-void LimitEmbeddedMemory(int64_t bytes);
-
 // Shared by all sessions of one database: the catalogs built from its schema. Thread-safe.
 class SharedCatalogs;
 std::shared_ptr<SharedCatalogs> MakeSharedCatalogs();

@@ -342,10 +342,6 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
 
 }  // namespace
 
-void LimitEmbeddedMemory(int64_t bytes) {
-  sqlite3_hard_heap_limit64(bytes);
-}
-
 Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(
     std::string_view url, EmbeddedSession::Options options,
     std::shared_ptr<SharedCatalogs> catalogs) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <utility>
 
+#include "catalog/embedded_memory.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_types_internal.h"
 
@@ -148,7 +149,9 @@ class ResultSender {
     while (true) {
       decoder.Finish(&batch);
       if (receiver_ != nullptr && batch.rows > 0) {
+        RETURN_IF_ERROR(copies_.Add(decoder.bytes() > kBatchBytes ? decoder.bytes() : 0));
         RETURN_IF_ERROR(receiver_->Rows(batch));
+        copies_.Clear();
       }
       decoder.Begin(&batch, kSqliteBatchRows);
       while (code == SQLITE_ROW && batch.rows < kSqliteBatchRows && decoder.bytes() < kBatchBytes &&
@@ -168,6 +171,7 @@ class ResultSender {
   std::string_view sql_;
   sqlite3_stmt* statement_;
   RowReceiver* receiver_;
+  CellCopies copies_;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
-#include "catalog/embedded_session.h"
+#include "catalog/embedded_memory.h"
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"

@@ -75,6 +75,13 @@ Status EmbeddedServer::RunOn() {
   return OkStatus();
 }
 
+// Of the current row.
+Result<catalog::EmbeddedCell> EmbeddedServer::CellToCopy(size_t column) {
+  const catalog::EmbeddedCell cell = running_->source->statement->Cell(column);
+  RETURN_IF_ERROR(copies_.Add(cell.bytes.size()));
+  return cell;
+}
+
 Status EmbeddedServer::Emit() {
   Running& running = *running_;
   if (running.silent) {
@@ -85,7 +92,8 @@ Status EmbeddedServer::Emit() {
   }
   std::vector<KeptCell>& row = running.first.emplace_back();
   for (size_t i = 0; i < running.columns.size(); ++i) {
-    row.emplace_back(running.source->statement->Cell(i));
+    ASSIGN_OR_RETURN(const catalog::EmbeddedCell cell, CellToCopy(i));
+    row.emplace_back(cell);
     running.first_bytes += row.back().bytes.size();
   }
   if (running.first.size() >= kFirstRows || running.first_bytes >= kFirstBytes) {
@@ -139,12 +147,12 @@ void EmbeddedServer::EndRow(size_t begin) {
 
 Status EmbeddedServer::AppendCurrentRow() {
   const Running& running = *running_;
-  const catalog::EmbeddedStatement& statement = *running.source->statement;
   if (running.copy.has_value() && running.copy->binary) {
     std::string row;
     AppendInt16(static_cast<int16_t>(running.columns.size()), &row);
     for (size_t i = 0; i < running.columns.size(); ++i) {
-      RETURN_IF_ERROR(AppendField(statement.Cell(i), running.columns[i], &row));
+      ASSIGN_OR_RETURN(const catalog::EmbeddedCell cell, CellToCopy(i));
+      RETURN_IF_ERROR(AppendField(cell, running.columns[i], &row));
     }
     AppendMessage(*out_, 'd', row);
     return OkStatus();
@@ -152,7 +160,7 @@ Status EmbeddedServer::AppendCurrentRow() {
   if (running.copy.has_value()) {
     CopyRow row;
     for (size_t i = 0; i < running.columns.size(); ++i) {
-      const catalog::EmbeddedCell cell = statement.Cell(i);
+      ASSIGN_OR_RETURN(const catalog::EmbeddedCell cell, CellToCopy(i));
       row.push_back(cell.kind == catalog::EmbeddedCell::Kind::kNull
                         ? std::nullopt
                         : std::optional(CellText(cell, running.columns[i].type.oid)));
@@ -162,7 +170,8 @@ Status EmbeddedServer::AppendCurrentRow() {
   }
   const size_t begin = BeginRow(running.columns.size());
   for (size_t i = 0; i < running.columns.size(); ++i) {
-    Status appended = AppendField(statement.Cell(i), running.columns[i], out_);
+    const Result<catalog::EmbeddedCell> cell = CellToCopy(i);
+    Status appended = cell.ok() ? AppendField(*cell, running.columns[i], out_) : cell.status();
     if (!appended.ok()) {
       out_->resize(begin);
       return appended;

@@ -46,6 +46,9 @@ bool EmbeddedServer::Stopped(const Status& status) {
 
 EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
   out_ = out;
+  if (out_->size() < kEnoughSaid) {
+    copies_.Clear();
+  }
   while (out_->size() < kEnoughSaid && !ended_) {
     Status status;
     size_t consumed = 0;

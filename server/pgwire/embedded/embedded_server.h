@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/embedded_memory.h"
 #include "catalog/embedded_session.h"
 #include "server/pgwire/embedded/binary_copy.h"
 #include "server/pgwire/embedded/cells.h"
@@ -156,6 +157,7 @@ class EmbeddedServer {
   void DescribeFirst();
   void AppendRow(const std::vector<KeptCell>& row);
   Status AppendCurrentRow();
+  Result<catalog::EmbeddedCell> CellToCopy(size_t column);
   size_t BeginRow(size_t cells);
   void EndRow(size_t begin);
   void Complete();
@@ -199,6 +201,7 @@ class EmbeddedServer {
   std::string held_;
   size_t at_ = 0;  // offset in held_
   std::string* out_ = nullptr;
+  catalog::CellCopies copies_;  // in out_
   bool ended_ = false;
   std::optional<Status> gives_up_;
 

@@ -54,6 +54,20 @@ TEST_F(KeptMemoryTest, AValueHasItsLimitAtBothDoors) {
   EXPECT_EQ(Psql("SELECT length(randomblob(30000000));", "-At").output, "30000000\n");
 }
 
+// The copies of its cells on their way to the client count.
+TEST_F(KeptMemoryTest, ARowHasItsLimitAtBothDoors) {
+  const std::string row = "SELECT zeroblob(20000000) AS a, zeroblob(20000000) AS b";
+  for (const std::string& statement : {row + ";", "COPY (" + row + ") TO STDOUT;"}) {
+    EXPECT_THAT(Psql(statement).output, HasSubstr("53200")) << statement;
+  }
+  EXPECT_THAT(Grpc(row + ";"), HasSubstr("53200"));
+  // The memory is there again.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Psql("SELECT zeroblob(15000000);", "-At").output.size(), 30'000'003U);
+    EXPECT_THAT(Grpc("SELECT zeroblob(15000000);"), HasSubstr("0000"));
+  }
+}
+
 TEST_F(KeptMemoryTest, PreparedStatementsAndPortalsHaveALimit) {
   const std::string counts = R"(
 def fill(make):
