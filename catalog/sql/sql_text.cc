@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "base/letter_case.h"
@@ -208,6 +209,29 @@ std::string NameOf(std::string_view token, Dialect dialect) {
 
 std::vector<SqlToken> TokenizeSql(std::string_view sql, Dialect dialect) {
   return Lexer(sql, dialect).Run();
+}
+
+std::string VerbOf(std::string_view sql, Dialect dialect) {
+  constexpr size_t kBeginning = 200;  // enough but for a comment
+  constexpr std::array<std::string_view, 5> kVerbs = {"SELECT", "INSERT", "UPDATE", "DELETE",
+                                                      "REPLACE"};
+  const auto upper = [sql](const SqlToken& token) {
+    return UpperAscii(sql.substr(token.begin, token.end - token.begin));
+  };
+  std::vector<SqlToken> tokens = TokenizeSql(sql.substr(0, kBeginning), dialect);
+  std::string first = tokens.empty() ? "" : upper(tokens.front());
+  if (!first.empty() && first != "WITH") {
+    return first;
+  }
+  tokens = TokenizeSql(sql, dialect);
+  first = tokens.empty() ? "" : upper(tokens.front());
+  for (const SqlToken& token : tokens) {
+    if (first == "WITH" && token.kind == SqlToken::Kind::kWord && token.depth == 0 &&
+        std::find(kVerbs.begin(), kVerbs.end(), upper(token)) != kVerbs.end()) {
+      return upper(token);
+    }
+  }
+  return first;
 }
 
 std::string_view TrimStatement(std::string_view sql, Dialect dialect) {

@@ -25,6 +25,9 @@ struct SqlToken {
 // Never fails: an unclosed token extends to the end, and the database will report it.
 std::vector<SqlToken> TokenizeSql(std::string_view sql, Dialect dialect);
 
+// What a statement does, in upper case: its first word, or the one behind the queries of a WITH.
+std::string VerbOf(std::string_view sql, Dialect dialect);
+
 // The statement without surrounding white space and semicolons (comments stay).
 std::string_view TrimStatement(std::string_view sql, Dialect dialect);
 

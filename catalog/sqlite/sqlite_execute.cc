@@ -43,7 +43,7 @@ std::string UpperFirstWords(std::string_view sql, size_t count) {
 // PostgreSQL's tag, because clients look at it.
 ExecuteResult Finished(sqlite3* handle, std::string_view sql, int64_t returned, bool has_rows) {
   ExecuteResult result;
-  const std::string verb = UpperFirstWords(sql, 1);
+  const std::string verb = VerbOf(sql, Dialect::kSqlite);
   if (verb == "INSERT" || verb == "REPLACE") {
     result.rows_affected = sqlite3_changes64(handle);
     result.tag = fmt::format("INSERT 0 {}", result.rows_affected);

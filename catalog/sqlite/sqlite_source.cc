@@ -10,8 +10,10 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
+#include "catalog/sqlite/sqlite_dialect_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_session_internal.h"
+#include "catalog/sqlite/sqlite_unforeseen_internal.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/table_loader.h"
 
@@ -27,6 +29,11 @@ int NoteTable(void* tables, int action, const char* table, const char* /*column*
         schema == nullptr ? "" : schema, table);
   }
   return SQLITE_OK;
+}
+
+// The selects of Sluice's statements may be written as PostgreSQL's clients write plain ones.
+std::string InOwnDialect(std::string_view select) {
+  return InSqliteDialect(select, /*catalog=*/false).value_or(std::string(select));
 }
 
 class SqliteSource final : public DataSource {
@@ -100,22 +107,27 @@ class SqliteSource final : public DataSource {
   size_t most_columns() const override { return 2'000; }  // SQLITE_MAX_COLUMN
 
   Result<Schema> Describe(std::string_view select) override {
-    RETURN_IF_ERROR(CheckNothingOfSession(select));
+    const std::string own = InOwnDialect(select);
+    RETURN_IF_ERROR(CheckNothingOfSession(own));
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
+    Result<Schema> described = DescribeSqliteSelect(*connection, own);
+    if (!described.ok() && own != select) {  // places count from the select as it was written
+      described = AtName(described.status().MovedTo({}), select);
+    }
+    return WithNearestName(*connection, std::move(described));
   }
 
   Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
                                               const Schema& /*schema*/) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    return SqliteKeys(*connection, select);
+    return SqliteKeys(*connection, InOwnDialect(select));
   }
 
   Result<std::vector<TableName>> SourceTables(std::string_view select) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     std::set<std::pair<std::string, std::string>> read;
     sqlite3_set_authorizer(connection->handle(), NoteTable, &read);
-    const Status prepared = connection->Prepare(select).status();
+    const Status prepared = connection->Prepare(InOwnDialect(select)).status();
     sqlite3_set_authorizer(connection->handle(), nullptr, nullptr);
     RETURN_IF_ERROR(prepared);
     std::vector<TableName> tables;
@@ -130,18 +142,18 @@ class SqliteSource final : public DataSource {
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    return ExecuteOnSqlite(*connection, select, receiver, database_.stop()).status();
+    return ExecuteOnSqlite(*connection, InOwnDialect(select), receiver, database_.stop()).status();
   }
   Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                       const StatisticsOptions& options) override {
-    return SqliteStatistics(database_, select, schema, options);
+    return SqliteStatistics(database_, InOwnDialect(select), schema, options);
   }
   Result<CutEstimate> EstimateCut(std::string_view select, const DatasetOptions& options) override {
-    return EstimateSqliteCut(database_, select, options);
+    return EstimateSqliteCut(database_, InOwnDialect(select), options);
   }
   Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
                                                const DatasetOptions& options) override {
-    return OpenSqliteDataset(database_, url_, select, options);
+    return OpenSqliteDataset(database_, url_, InOwnDialect(select), options);
   }
   Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {
     return OpenSqliteReader(database_, spec);

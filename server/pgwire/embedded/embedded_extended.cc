@@ -223,8 +223,7 @@ Status EmbeddedServer::Execute(std::string_view body) {
   portal.executed = true;
   Running running;
   running.source = portal.source;
-  running.verb = std::string(FirstWord(portal.sql));
-  std::transform(running.verb.begin(), running.verb.end(), running.verb.begin(), Upper);
+  running.verb = catalog::VerbOf(portal.sql, catalog::Dialect::kSqlite);
   running.columns = portal.columns;
   running.described = true;
   running.limit = message.max_rows == 0 ? -1 : static_cast<int64_t>(message.max_rows);

@@ -206,8 +206,6 @@ void EmbeddedServer::Complete() {
     tag = fmt::format("{} {}", tag, running.rows);
   } else if (!running.columns.empty()) {
     tag = tag == "SHOW" ? tag : fmt::format("SELECT {}", running.rows);
-  } else if (tag == "WITH") {
-    tag = fmt::format("UPDATE {}", session_->changes());
   } else if (tag.starts_with("CREATE") || tag.starts_with("DROP") || tag.starts_with("ALTER")) {
     const std::string_view text =
         in_script_ ? TextOf(script_, statements_[next_ - 1]) : std::string_view(script_);

@@ -312,8 +312,7 @@ Status EmbeddedServer::RunPrepared(const SessionStatement& statement, std::strin
     }
   }
   Running running;
-  running.verb = FirstWord(prepared.sql);
-  std::transform(running.verb.begin(), running.verb.end(), running.verb.begin(), Upper);
+  running.verb = catalog::VerbOf(prepared.sql, catalog::Dialect::kSqlite);
   running.source = std::make_shared<Source>(std::move(runs));
   return Begin(std::move(running), formats);
 }

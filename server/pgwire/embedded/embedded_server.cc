@@ -346,7 +346,7 @@ Status EmbeddedServer::RunOne(std::string_view sql) {
   RETURN_IF_ERROR(CheckWrites(*statement));
   Running running;
   running.source = std::make_shared<Source>(std::move(statement));
-  running.verb = UpperWord(FirstWord(sql));
+  running.verb = catalog::VerbOf(sql, catalog::Dialect::kSqlite);
   running_ = std::move(running);
   return OkStatus();
 }

@@ -97,6 +97,20 @@ TEST_F(EmbeddedSessionsTest, WaitsForALockWithoutAThread) {
   EXPECT_EQ(Ask(*two, "SELECT count(*) FROM t")[1], "DataRow 2") << "it goes on";
 }
 
+TEST_F(EmbeddedSessionsTest, SaysWhatAStatementBehindWithHasDone) {
+  std::ofstream(file_).close();
+  const auto server = OpenServer("sqlite:" + file_);
+  Ask(*server, "CREATE TABLE t (a INTEGER)");
+  const std::string with = "/* a comment */ WITH n(i) AS (SELECT 1 UNION ALL SELECT 2) ";
+  EXPECT_EQ(Ask(*server, with + "INSERT INTO t SELECT i FROM n").front(),
+            "CommandComplete INSERT 0 2");
+  EXPECT_EQ(Ask(*server, with + "UPDATE t SET a = 3 WHERE a IN (SELECT i FROM n)").front(),
+            "CommandComplete UPDATE 2");
+  EXPECT_EQ(Ask(*server, with + "SELECT i FROM n").at(3), "CommandComplete SELECT 2");
+  EXPECT_EQ(Ask(*server, with + "DELETE FROM t WHERE a IN (SELECT i + 2 FROM n)").front(),
+            "CommandComplete DELETE 2");
+}
+
 TEST_F(EmbeddedSessionsTest, StopsWhereEnoughIsSaidAndGoesOn) {
   const auto server = OpenServer();
   std::string query;
