@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/utf8.h"
+
 namespace sluice::log {
 namespace {
 
@@ -30,49 +32,22 @@ spdlog::level::level_enum ToSpdlog(Level level) {
   return spdlog::level::off;
 }
 
-void AppendEscaped(unsigned char byte, std::string* to) {
-  *to += byte == '\n'   ? "\\n"
-         : byte == '\r' ? "\\r"
-         : byte == '\t' ? "\\t"
-                        : fmt::format("\\x{:02x}", byte);
-}
-
-bool IsControl(unsigned char byte) {
-  return byte < 0x20 || byte == 0x7f;
-}
-
-std::string Escaped(const std::string& line) {
-  std::string escaped;
-  for (const char c : line) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (IsControl(byte)) {
-      AppendEscaped(byte, &escaped);
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
 }  // namespace
 
 std::string Field(std::string_view text) {
-  const auto ends_value = [](unsigned char byte) {
-    return byte <= ' ' || byte == '"' || byte == '=' || byte == '\\' || byte == 0x7f;
+  const auto ends_value = [](char byte) {
+    return byte == ' ' || byte == '"' || byte == '=' || byte == '\\';
   };
-  if (!text.empty() && std::none_of(text.begin(), text.end(), ends_value)) {
+  const bool one_value = !text.empty() && std::none_of(text.begin(), text.end(), ends_value);
+  if (one_value && Printable(text) == text) {
     return std::string(text);
   }
   std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (IsControl(byte)) {
-      AppendEscaped(byte, &quoted);
-    } else {
-      quoted += byte == '"' || byte == '\\' ? std::string("\\") + c : std::string(1, c);
-    }
+  for (const char byte : text) {
+    quoted += byte == '"' || byte == '\\' ? "\\" : "";
+    quoted += byte;
   }
-  return quoted + '"';
+  return Printable(quoted) + '"';
 }
 
 void Start(std::string_view process, Level level) {
@@ -102,8 +77,7 @@ void Write(Level level, const std::string& line) {
     }
     return;
   }
-  const bool one_line = std::none_of(line.begin(), line.end(), IsControl);
-  spdlog::log(ToSpdlog(level), "{}", one_line ? line : Escaped(line));
+  spdlog::log(ToSpdlog(level), "{}", Printable(line));
 }
 
 }  // namespace sluice::log

@@ -14,7 +14,7 @@ enum class Level : int { kDebug = 0, kInfo = 1, kWarn = 2, kError = 3, kOff = 4 
 // Call once, from main. Lines go to standard error. Thread-safe afterwards.
 void Start(std::string_view process, Level level);
 bool Enabled(Level level);
-// Control characters in the line are escaped, so that it stays one.
+// Control characters in the line are spelled out, so that it stays one.
 void Write(Level level, const std::string& line);
 // A value that somebody else chose, such as a name or a statement: in quotes if it could be taken
 // for more than one value.

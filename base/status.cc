@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/letter_case.h"
+#include "base/utf8.h"
 
 namespace sluice {
 namespace {
@@ -63,10 +64,6 @@ size_t EditDistance(const std::string& a, const std::string& b) {
     }
   }
   return row[b.size()];
-}
-
-bool IsContinuationByte(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
 }  // namespace
@@ -233,7 +230,7 @@ LineColumn FindLineColumn(std::string_view text, int64_t offset) {
     if (text[i] == '\n') {
       ++place.line;
       place.column = 1;
-    } else if (!IsContinuationByte(text[i])) {
+    } else if (!ContinuesCharacter(text[i])) {
       ++place.column;
     }
   }
@@ -256,7 +253,7 @@ std::string RenderWithCaret(const Status& status, std::string_view text) {
       std::string lead;
       if (at - begin > kShownBefore) {
         begin = at - kShownBefore;
-        while (begin < at && IsContinuationByte(text[begin])) {
+        while (begin < at && ContinuesCharacter(text[begin])) {
           ++begin;
         }
         lead = "...";
@@ -268,7 +265,7 @@ std::string RenderWithCaret(const Status& status, std::string_view text) {
       const std::string head = fmt::format("LINE {}:{}: {}", place.line, place.column, lead);
       size_t caret = head.size();
       for (size_t i = begin; i < at; ++i) {
-        caret += IsContinuationByte(text[i]) ? 0 : 1;
+        caret += ContinuesCharacter(text[i]) ? 0 : 1;
       }
       rendered += head + shown + "\n" + std::string(caret, ' ') + "^\n";
     }

@@ -4,15 +4,13 @@
 
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace sluice::catalog {
 
 void NoticeLog::Add(std::string notice) {
   if (notice.size() > kLongestNotice) {
-    size_t end = kLongestNotice;
-    while (end > 0 && (static_cast<unsigned char>(notice[end]) & 0xC0U) == 0x80U) {
-      --end;  // not in the middle of a character
-    }
-    notice.resize(end);
+    notice.resize(CutToBytes(notice, kLongestNotice).size());
     notice += " ...";
   }
   MutexLock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "parser/keywords.h"
 #include "parser/quoting.h"
 
@@ -22,14 +23,7 @@ std::string Describe(const Token& token) {
   }
   std::string_view text = token.text;
   if (text.size() > kLongestExcerpt) {
-    text = text.substr(0, kLongestExcerpt);
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U) {
-      text.remove_suffix(1);
-    }
-    if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0U) {
-      text.remove_suffix(1);  // the first byte of the truncated character
-    }
-    return fmt::format("'{}...'", text);
+    return fmt::format("'{}...'", CutToBytes(text, kLongestExcerpt));
   }
   return fmt::format("'{}'", text);
 }

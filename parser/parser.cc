@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "parser/cursor.h"
 #include "parser/lexer.h"
 #include "parser/parse_statement.h"
@@ -11,35 +12,6 @@
 
 namespace sluice::parser {
 namespace {
-
-// Length of the UTF-8 sequence at `at`, 0 if there is none.
-size_t Utf8Length(std::string_view text, size_t at) {
-  const auto byte = [text](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto continues = [&byte](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(at);
-  const unsigned second = byte(at + 1);
-  if (first < 0x80U) {
-    return 1;
-  }
-  if (first >= 0xC2U && first <= 0xDFU) {
-    return continues(at + 1) ? 2 : 0;
-  }
-  if (first >= 0xE0U && first <= 0xEFU) {
-    const bool overlong = first == 0xE0U && second < 0xA0U;
-    const bool surrogate = first == 0xEDU && second >= 0xA0U;
-    return continues(at + 1) && continues(at + 2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0U && first <= 0xF4U) {
-    const bool overlong = first == 0xF0U && second < 0x90U;
-    const bool too_large = first == 0xF4U && second >= 0x90U;
-    return continues(at + 1) && continues(at + 2) && continues(at + 3) && !overlong && !too_large
-               ? 4
-               : 0;
-  }
-  return 0;
-}
 
 // Databases, plans and messages are UTF-8 without NUL; other text is refused here.
 Status CheckText(std::string_view script) {
@@ -55,7 +27,7 @@ Status CheckText(std::string_view script) {
     if (script[at] == '\0') {
       return SyntaxError("the script contains a NUL byte").SqlState(kNotInRepertoire).At(span);
     }
-    const size_t length = Utf8Length(script, at);
+    const size_t length = CharacterAt(script, at).bytes;
     if (length == 0) {
       return SyntaxError(
                  fmt::format("byte 0x{:02X} is not UTF-8", static_cast<unsigned char>(script[at])))

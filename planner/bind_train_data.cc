@@ -206,6 +206,12 @@ void TrainBinder::DeriveFromBase() {
   bound_.features.set_group_column(group);
   if (label_) {
     bound_.features.mutable_label()->set_column(bound_.select.schema.columns[*label_].name);
+    const std::vector<double> sample = LabelSample(bound_.statistics.sample, *label_);
+    errors_.Add(CheckLearntScale(bound_.features.label(), sample, statement_.label->span));
+    const std::string other_level = OtherLevel(bound_.features.label(), sample);
+    if (!other_level.empty()) {
+      bound_.warnings.push_back(other_level);
+    }
   }
 }
 

@@ -118,6 +118,7 @@ class FeatureMaker {
   void Represent(models::Feature* feature, const char* combiner) const;
 
   // derive_time.cc
+  bool HasShortYears(const ColumnFacts& column) const;
   void AddTimestamp(const ColumnFacts& column, const FeaturePart& part);
   std::vector<int64_t> SampleTimes(const ColumnFacts& column) const;
   void AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times, const char* measure,

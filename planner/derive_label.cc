@@ -323,8 +323,6 @@ Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {
     MendMoments(statistics.min, statistics.max, &moments.mean, &moments.deviation);
   }
   SetScale(moments.mean, moments.deviation, input.use, plan);
-  plan->set_never_negative(input.use == LabelUse::kScaledNumber && statistics.has_range &&
-                           statistics.min >= 0);
   return OkStatus();
 }
 

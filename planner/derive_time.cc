@@ -121,6 +121,23 @@ void FeatureMaker::AddMeasure(const ColumnFacts& column, const std::vector<int64
   }
 }
 
+// "06/17/45".
+bool FeatureMaker::HasShortYears(const ColumnFacts& column) const {
+  const models::TimeFormat format = column.time->format;
+  if (!column.is_text() ||
+      (format != models::TimeFormat::kDayFirst && format != models::TimeFormat::kMonthFirst)) {
+    return false;
+  }
+  const std::vector<std::string> texts = TextsOf(input_.statistics.sample, column.index);
+  return std::any_of(texts.begin(), texts.end(), [format](const std::string& text) {
+    const size_t at = text.find_last_of("/.-", text.find_first_of(" T"));
+    const std::string_view year =
+        at == std::string::npos ? std::string_view() : std::string_view(text).substr(at + 1);
+    const size_t digits = std::min(year.find_first_not_of("0123456789"), year.size());
+    return digits == 2 && models::ParseTime(text, format).has_value();
+  });
+}
+
 void FeatureMaker::AddTimestamp(const ColumnFacts& column, const FeaturePart& part) {
   const std::vector<int64_t> times = SampleTimes(column);
   const std::string& name = column.name();
@@ -131,6 +148,12 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, const FeaturePart& pa
       ->set_time_format(std::string(models::TimeFormatName(column.time->format)));
   AllowOddCells(column);
   AddFrequentOddCells(column, part);
+  if (HasShortYears(column)) {
+    Assume(
+        fmt::format("{} has years of two digits: 69 to 99 are read as 1969 to 1999, the others "
+                    "as 2000 to 2068",
+                    name));
+  }
   if (column.time->ambiguous) {
     Assume(
         fmt::format("the times of {} are read as {}, and fit the other order, too: write them as "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "base/value.h"
 #include "models/features/cell_format.h"
 #include "models/features/time_cell.h"
@@ -22,11 +23,7 @@ std::string Shorten(const std::string& value) {
   if (value.size() <= kShownBytes) {
     return value.empty() ? "''" : value;
   }
-  size_t cut = kShownBytes;
-  while (cut > 0 && (static_cast<unsigned char>(value[cut]) & 0xC0U) == 0x80U) {
-    --cut;  // not inside a UTF-8 character
-  }
-  return value.substr(0, cut) + "...";
+  return std::string(CutToBytes(value, kShownBytes)) + "...";
 }
 
 std::string DescribeMeasure(const std::string& measure) {

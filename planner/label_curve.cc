@@ -37,23 +37,34 @@ Moments MomentsOf(const std::vector<double>& numbers) {
   return moments;
 }
 
+bool HasNegative(const std::vector<double>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](double number) { return number < 0; });
+}
+
+std::vector<double> OnCurve(models::LabelPlan::Curve curve, std::vector<double> numbers) {
+  if (curve != models::LabelPlan::STRAIGHT) {
+    const models::LabelCurve bend = curve == models::LabelPlan::ROOT
+                                        ? models::LabelCurve::kRoot
+                                        : models::LabelCurve::kLogarithm;
+    std::transform(numbers.begin(), numbers.end(), numbers.begin(),
+                   [bend](double number) { return models::Bend(bend, number); });
+  }
+  return numbers;
+}
+
 // What is learnt is centred and scaled on the curve if it was before.
 void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sample,
                 models::LabelPlan* label) {
   const bool centred = label->mean() != 0 || label->scale() != 1;
   const bool scaled = label->scale() != 1;
   label->set_curve(curve);
+  label->set_never_negative(scaled && !HasNegative(sample));
   label->set_mean(0);
   label->set_scale(1);
   if (!centred || sample.empty()) {
     return;
   }
-  const models::LabelCurve bend =
-      curve == models::LabelPlan::ROOT ? models::LabelCurve::kRoot : models::LabelCurve::kLogarithm;
-  std::vector<double> bent(sample.size());
-  std::transform(sample.begin(), sample.end(), bent.begin(),
-                 [bend](double number) { return models::Bend(bend, number); });
-  const Moments moments = MomentsOf(bent);
+  const Moments moments = MomentsOf(OnCurve(curve, sample));
   label->set_mean(moments.mean);
   label->set_scale(scaled && moments.deviation > 0 ? moments.deviation : 1);
 }
@@ -101,10 +112,46 @@ Status BindLabelCurve(const AttributeSet& attributes, const std::vector<double>&
   return OkStatus();
 }
 
+Status CheckLearntScale(const models::LabelPlan& learnt, const std::vector<double>& sample,
+                        Span span) {
+  if (learnt.kind() == models::LabelPlan::NUMBER && learnt.never_negative() &&
+      HasNegative(sample)) {
+    return InvalidArgument(
+               fmt::format("label '{}' has numbers below 0, and the model to continue "
+                           "from has learnt the {} of numbers that are not",
+                           learnt.column(),
+                           learnt.curve() == models::LabelPlan::ROOT ? "root" : "logarithm"))
+        .At(span)
+        .Hint("train a new model: leave USING out");
+  }
+  return OkStatus();
+}
+
+std::string OtherLevel(const models::LabelPlan& learnt, const std::vector<double>& sample) {
+  // So far away, a model needs more steps than a training has, and weights that are not finer.
+  constexpr double kDeviations = 10;
+  const bool scaled = learnt.kind() == models::LabelPlan::NUMBER && learnt.scale() != 1;
+  if (!scaled || sample.size() < kMinSampled) {
+    return "";
+  }
+  const Moments moments = MomentsOf(OnCurve(learnt.curve(), sample));
+  const bool far = std::fabs(moments.mean - learnt.mean()) > kDeviations * learnt.scale();
+  const bool other_unit =
+      moments.deviation > 0 && (moments.deviation > kDeviations * learnt.scale() ||
+                                moments.deviation < learnt.scale() / kDeviations);
+  return far || other_unit
+             ? fmt::format(
+                   "{} is {:.6g} on average, deviating by {:.6g}, and the model to "
+                   "continue from has learnt it around {:.6g}, deviating by {:.6g}: it will "
+                   "hardly reach the new level; train a new model, without USING",
+                   learnt.column(), moments.mean, moments.deviation, learnt.mean(), learnt.scale())
+             : "";
+}
+
 std::vector<models::LabelPlan> OtherScales(const std::vector<double>& sample,
                                            const models::LabelPlan& label) {
   if (label.kind() != models::LabelPlan::NUMBER || label.curve() != models::LabelPlan::STRAIGHT ||
-      sample.size() < kMinSampled || *std::min_element(sample.begin(), sample.end()) < 0 ||
+      sample.size() < kMinSampled || HasNegative(sample) ||
       MomentsOf(sample).skewness < kHeavySkewness) {
     return {};
   }

@@ -3,17 +3,13 @@
 #include <cstdint>
 
 #include "base/letter_case.h"
+#include "base/utf8.h"
 
 namespace sluice::planner {
 namespace {
 
-// Between two characters of UTF-8.
 std::string Cut(std::string_view name, size_t bytes) {
-  const auto continues = [&](size_t at) { return (static_cast<uint8_t>(name[at]) & 0xC0) == 0x80; };
-  while (bytes < name.size() && bytes > 0 && continues(bytes)) {
-    --bytes;
-  }
-  return std::string(name.substr(0, bytes));
+  return std::string(CutToBytes(name, bytes));
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 #include "planner/time_shape.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <functional>
 #include <set>
+#include <string>
 
+#include "base/letter_case.h"
 #include "models/features/cell_format.h"
+#include "planner/derive.h"
 #include "planner/free_text.h"
 
 namespace sluice::planner {
@@ -13,7 +18,8 @@ namespace {
 using models::ColumnFormatKind;
 using models::TimeFormat;
 
-// Seconds from 1990 to 2040: numbers in this range are most likely times, whatever their name.
+// Seconds from 1990 to 2040: numbers in this range are times if their column is called so. Amounts
+// and identifiers may be as large.
 constexpr double kEarliestSeconds = 631'152'000;
 constexpr double kLatestSeconds = 2'208'988'800;
 constexpr double kMinTimes = 10;  // fewer values mean a code
@@ -67,6 +73,36 @@ TimeFormat LikelierOrder(const std::vector<std::string>& texts) {
                                                       : TimeFormat::kDayFirst;
 }
 
+// Whether a word of the name is one for times: "created_at", "eventTime", "ts".
+bool NamesATime(std::string_view name) {
+  static const std::set<std::string, std::less<>> kWords = {
+      "t",        "ts",      "time",     "times",    "timestamp", "date",      "datetime", "dt",
+      "day",      "epoch",   "unix",     "unixtime", "utc",       "seconds",   "secs",     "millis",
+      "ms",       "msec",    "msecs",    "at",       "on",        "when",      "since",    "until",
+      "created",  "updated", "modified", "changed",  "started",   "start",     "begin",    "began",
+      "ended",    "end",     "expires",  "expiry",   "posted",    "published", "born",     "birth",
+      "birthday", "dob",     "login",    "logged",   "seen",      "visit",     "visited",  "joined",
+      "opened",   "closed",  "sent",     "received", "ordered",   "shipped",   "paid",     "due",
+      "deadline", "moment",  "datum",    "zeit",     "fecha",     "hora",      "heure"};
+  std::string word;
+  for (size_t i = 0; i <= name.size(); ++i) {
+    const char c = i < name.size() ? name[i] : '_';
+    const bool letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
+    const bool begins = std::isupper(static_cast<unsigned char>(c)) != 0 && i > 0 &&
+                        std::islower(static_cast<unsigned char>(name[i - 1])) != 0;
+    if (!letter || begins) {
+      if (kWords.find(word) != kWords.end()) {
+        return true;
+      }
+      word.clear();
+    }
+    if (letter) {
+      word += LowerAscii(c);
+    }
+  }
+  return false;
+}
+
 std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
   if (AllFit(texts, TimeFormat::kDayFirst) && AllFit(texts, TimeFormat::kMonthFirst)) {
     return TimeShape{LikelierOrder(texts), true};
@@ -81,17 +117,22 @@ std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
   return std::nullopt;
 }
 
-// Whether whole numbers are times: by their range, and for days because all of them are valid days.
-std::optional<TimeShape> FindInNumbers(double min, double max, double distinct,
-                                       const std::vector<double>& numbers) {
+// Whether whole numbers are times: by their range and the column's name, and for days because all
+// of them are valid days.
+std::optional<TimeShape> FindInNumbers(const std::string& name, double min, double max,
+                                       double distinct, const std::vector<double>& numbers) {
   if (distinct < kMinTimes || numbers.empty()) {
     return std::nullopt;
   }
-  if (min >= kEarliestSeconds && max <= kLatestSeconds) {
+  const bool named = NamesATime(name);
+  if (named && min >= kEarliestSeconds && max <= kLatestSeconds) {
     return TimeShape{TimeFormat::kSeconds, false};
   }
-  if (min >= 1000 * kEarliestSeconds && max <= 1000 * kLatestSeconds) {
+  if (named && min >= 1000 * kEarliestSeconds && max <= 1000 * kLatestSeconds) {
     return TimeShape{TimeFormat::kMillis, false};
+  }
+  if (!named && NamesACategory(name)) {
+    return std::nullopt;
   }
   constexpr double kFirstDay = 1900'01'01;
   constexpr double kLastDay = 2100'12'31;
@@ -120,7 +161,8 @@ std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const
       numbers.push_back(models::ParseNumber(text).value_or(0));
     }
     const auto [min, max] = std::minmax_element(numbers.begin(), numbers.end());
-    return numbers.empty() ? std::nullopt : FindInNumbers(*min, *max, own.distinct, numbers);
+    return numbers.empty() ? std::nullopt
+                           : FindInNumbers(column.name, *min, *max, own.distinct, numbers);
   }
   if (column.type != DataType::kInt64 || !own.has_range) {
     return std::nullopt;
@@ -130,7 +172,7 @@ std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const
       numbers.push_back(static_cast<double>(*number));
     }
   }
-  return FindInNumbers(own.min, own.max, own.distinct, numbers);
+  return FindInNumbers(column.name, own.min, own.max, own.distinct, numbers);
 }
 
 std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeFormat format) {

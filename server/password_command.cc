@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string>
 
+#include "base/utf8.h"
 #include "server/commands.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "catalog/data_source.h"
 #include "parser/parser.h"
 #include "planner/bind_result.h"

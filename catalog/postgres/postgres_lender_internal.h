@@ -18,6 +18,8 @@
 // snapshot already has the tables' locks; it reads for them.
 namespace sluice::catalog {
 
+class LentRead;
+
 // The session inside the transaction that exported a dataset's snapshot.
 struct SnapshotHolder {
   explicit SnapshotHolder(PostgresPool::Lease lease) : connection(std::move(lease)) {}

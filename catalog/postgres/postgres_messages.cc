@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sql/sqlstate.h"
@@ -32,7 +33,7 @@ Status PostgresError(std::string_view sqlstate, std::string message, std::string
   }
   size_t byte = 0;
   for (int64_t left = position - 1; byte < sql.size(); ++byte) {
-    if ((static_cast<unsigned char>(sql[byte]) & 0xC0U) != 0x80U && left-- == 0) {
+    if (!ContinuesCharacter(sql[byte]) && left-- == 0) {
       break;
     }
   }

@@ -87,6 +87,19 @@ bool ParseDouble(const char* data, size_t size, double* number) {
   return parsed.ec == std::errc() && parsed.ptr == data + size;
 }
 
+// The double that the float's shortest text is: 0.1 of 0.1F.
+bool WidenReal(float real, double* number) {
+  *number = static_cast<double>(real);
+  constexpr float kWholeDigits = 1 << 24;  // whole numbers have all of their digits up to here
+  if (!std::isfinite(real) || (real == std::trunc(real) && std::abs(real) < kWholeDigits)) {
+    return true;
+  }
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), real);
+  return error == std::errc() &&
+         ParseDouble(text.data(), static_cast<size_t>(end - text.data()), number);
+}
+
 bool ParseBool(std::string_view text, int64_t* flag) {
   *flag = text == "t" || text == "true" ? 1 : 0;
   return *flag == 1 || text == "f" || text == "false";
@@ -189,7 +202,8 @@ bool HasOneText(const ColumnInfo& column, bool pinned) {
     case DataType::kText:
       return true;
     case DataType::kDouble:  // a session may ask for fewer digits
-      return pinned || column.database_type != "double precision";
+      return pinned ||
+             (column.database_type != "double precision" && column.database_type != "real");
     case DataType::kTimestamp:
     case DataType::kBytes:
       break;
@@ -201,6 +215,7 @@ CellFormat StreamFormat(const ColumnInfo& column) {
   switch (column.type) {
     case DataType::kDouble:
       return column.database_type == "double precision" ? CellFormat::kFloat8Binary
+             : column.database_type == "real"           ? CellFormat::kFloat4Binary
                                                         : CellFormat::kDoubleText;
     case DataType::kTimestamp:
       return column.database_type == "date" ? CellFormat::kDateBinary
@@ -258,6 +273,9 @@ bool DecodeCell(CellFormat format, char* data, size_t size, size_t row, RowBatch
       column->doubles[row] =
           size == sizeof(double) ? std::bit_cast<double>(FromNetwork<int64_t>(data)) : 0;
       return size == sizeof(double);
+    case CellFormat::kFloat4Binary:
+      return size == sizeof(float) &&
+             WidenReal(std::bit_cast<float>(FromNetwork<int32_t>(data)), &column->doubles[row]);
     case CellFormat::kTimestampBinary:
       return size == sizeof(int64_t) &&
              PutTimestamp(TimestampFromPostgres(FromNetwork<int64_t>(data)), row, column);

@@ -35,8 +35,9 @@ inline constexpr std::string_view kPinnedText =
     " SET LOCAL array_nulls = on";
 
 // One way to decode a cell: binary if the server produces it faster than text (float8 and time),
-// else text. For float4 the text is the value: 0.1, as in other databases, rather than the double
-// nearest to the float.
+// else text. Of a float4 it is binary, too, because a session may ask for fewer digits
+// (extra_float_digits), and its value is the shortest text of the float: 0.1, as in other databases,
+// rather than the double nearest to it.
 enum class CellFormat : int {
   kBoolText,
   kIntegerText,
@@ -46,6 +47,7 @@ enum class CellFormat : int {
   kText,
   kShown,
   kFloat8Binary,
+  kFloat4Binary,
   kTimestampBinary,
   kDateBinary,
   kBytesBinary,

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/letter_case.h"
+#include "base/utf8.h"
 
 namespace sluice::models {
 namespace {
@@ -142,11 +143,8 @@ std::string_view TrimBlanks(std::string_view text) {
 
 std::string QuotedCell(std::string_view cell) {
   constexpr size_t kLongest = 60;
-  size_t cut = std::min(cell.size(), kLongest);
-  while (cut < cell.size() && cut > 0 && (static_cast<unsigned char>(cell[cut]) & 0xC0) == 0x80) {
-    --cut;  // not inside a UTF-8 character
-  }
-  return fmt::format("'{}{}'", cell.substr(0, cut), cut < cell.size() ? "..." : "");
+  const std::string_view shown = CutToBytes(cell, kLongest);
+  return fmt::format("'{}{}'", shown, shown.size() < cell.size() ? "..." : "");
 }
 
 std::optional<double> ParseNumber(std::string_view text) {

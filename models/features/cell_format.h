@@ -28,7 +28,8 @@ std::optional<double> ParseCategoryNumber(std::string_view text);
 // "t", "true", "f", "false", in upper or lower case.
 std::optional<bool> ParseFlag(std::string_view text);
 
-// "$1,234.50", "12 kg", "3.5%": a number with other text around it, and commas between thousands.
+// "$1,234.50", "12 kg", "3.5%": a number with other text around it, and commas between thousands;
+// below 0 as "-$5", "$-5" or "($5)".
 // `unit`: that text, in lower case and without blanks, with # in the number's place: "$#", "#kg".
 struct UnitNumber {
   double number = 0;

@@ -41,6 +41,16 @@ bool IsSuffix(std::string_view text) {
 
 std::optional<UnitNumber> ParseUnitNumber(std::string_view text) {
   text = TrimBlanks(text);
+  // "-$5.00", and "($5.00)" in accounts: the sign of what follows, which then has none of its own.
+  const bool enclosed = text.size() > 2 && text.front() == '(' && text.back() == ')';
+  const bool negative = enclosed || (text.size() > 1 && text.front() == '-' &&
+                                     !IsNumberDigit(text[1]) && text[1] != '.');
+  if (negative) {
+    text = TrimBlanks(text.substr(1, text.size() - (enclosed ? 2 : 1)));
+    if (text.find_first_of("+-") != std::string_view::npos) {
+      return std::nullopt;
+    }
+  }
   size_t begin = 0;
   while (begin < text.size() && !IsNumberDigit(text[begin]) && text[begin] != '.' &&
          text[begin] != '-' && text[begin] != '+') {
@@ -80,7 +90,7 @@ std::optional<UnitNumber> ParseUnitNumber(std::string_view text) {
     return std::nullopt;
   }
   UnitNumber found;
-  found.number = *number;
+  found.number = negative ? -*number : *number;
   for (const char c : std::string(TrimBlanks(prefix)) + "#" + std::string(TrimBlanks(suffix))) {
     found.unit += LowerAscii(c);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "models/features/feature_hash_internal.h"
 
 namespace sluice::models {
@@ -10,47 +11,10 @@ namespace {
 constexpr size_t kLongestPlainNumber = 4;  // years, and amounts that repeat
 constexpr size_t kLongestNumberTold = 12;
 
-// One character and its length in bytes; invalid UTF-8 is read byte by byte.
-char32_t ReadCharacter(std::string_view text, size_t at, size_t* bytes) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
-  const unsigned char first = byte(0);
-  const size_t length = first < 0x80                     ? 1
-                        : first >= 0xC2 && first < 0xE0  ? 2
-                        : first >= 0xE0 && first < 0xF0  ? 3
-                        : first >= 0xF0 && first <= 0xF4 ? 4
-                                                         : 1;
-  *bytes = 1;
-  if (length == 1 || at + length > text.size()) {
-    return first < 0x80 ? first : U'\uFFFD';
-  }
-  char32_t character = first & (0xFFU >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) {
-      return U'\uFFFD';
-    }
-    character = (character << 6U) | (byte(i) & 0x3FU);
-  }
-  *bytes = length;
-  return character;
-}
-
-void Put(char32_t character, std::string* word) {
-  const auto put = [word](char32_t byte) { word->push_back(static_cast<char>(byte)); };
-  if (character < 0x80) {
-    put(character);
-  } else if (character < 0x800) {
-    put(0xC0U | (character >> 6U));
-    put(0x80U | (character & 0x3FU));
-  } else if (character < 0x10000) {
-    put(0xE0U | (character >> 12U));
-    put(0x80U | ((character >> 6U) & 0x3FU));
-    put(0x80U | (character & 0x3FU));
-  } else {
-    put(0xF0U | (character >> 18U));
-    put(0x80U | ((character >> 12U) & 0x3FU));
-    put(0x80U | ((character >> 6U) & 0x3FU));
-    put(0x80U | (character & 0x3FU));
-  }
+// Bytes that are not UTF-8 are read one by one.
+Utf8Character ReadCharacter(std::string_view text, size_t at) {
+  const Utf8Character read = CharacterAt(text, at);
+  return read.bytes > 0 ? read : Utf8Character{U'\uFFFD', 1};
 }
 
 // For Latin, Greek and Cyrillic; other scripts have no case, or are left unchanged. Independent of
@@ -113,19 +77,21 @@ void ForEachWord(std::string_view text, Take take) {
   };
   size_t bytes = 0;
   for (size_t at = 0; at < text.size(); at += bytes) {
-    const char32_t c = ReadCharacter(text, at, &bytes);
+    const Utf8Character read = ReadCharacter(text, at);
+    const char32_t c = read.code;
+    bytes = read.bytes;
     if (IsMoney(c) || IsIdeograph(c)) {
       if (!end_word()) {
         return;
       }
-      Put(c, &word);
+      AppendCharacter(c, &word);
       number = false;
       if (!end_word()) {
         return;
       }
     } else if (IsDecimalDigit(c) || IsLetter(c)) {
       number = number && IsDecimalDigit(c);
-      Put(LowerCharacter(c), &word);
+      AppendCharacter(LowerCharacter(c), &word);
     } else if (!IsApostrophe(c) && !end_word()) {
       return;
     }
@@ -152,7 +118,9 @@ size_t CountWords(std::string_view text, size_t most) {
   bool in_word = false;
   size_t bytes = 0;
   for (size_t at = 0; at < text.size() && halves < 2 * most; at += bytes) {
-    const char32_t c = ReadCharacter(text, at, &bytes);
+    const Utf8Character read = ReadCharacter(text, at);
+    const char32_t c = read.code;
+    bytes = read.bytes;
     if (IsIdeograph(c)) {
       halves += 1;
       in_word = false;

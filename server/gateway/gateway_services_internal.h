@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 #include "server/gateway/client_login_internal.h"
 #include "server/gateway/client_stream_internal.h"

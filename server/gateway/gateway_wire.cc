@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "elastic/transport/status_codec_internal.h"
 #include "server/config/terminal.h"
 #include "server/gateway/gateway_wire_internal.h"

@@ -1,5 +1,6 @@
 // Include before gRPC's headers: Abseil tolerates that the annotation macros of base/mutex.h are
 // already defined, but not the reverse.
+#include "base/utf8.h"
 #include "server/gateway/gateway_scripts.h"
 
 #include <fmt/core.h>

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 
 namespace sluice::server {
@@ -206,7 +207,7 @@ std::string CsvReader::HintOfEncoding() const {
   const std::string_view text(buffer_.data(), size_);
   size_t characters = 0, broken = 0;
   for (size_t at = 0; at < text.size();) {
-    const size_t length = CharacterLength(text, at);
+    const size_t length = CharacterAt(text, at).bytes;
     characters += length > 1 ? 1 : 0;
     broken += length == 0 ? 1 : 0;
     at += std::max<size_t>(length, 1);
@@ -227,7 +228,7 @@ bool CsvReader::ReplaceBytes() {
   const int64_t before = bytes_replaced_;
   for (size_t at = begin_; at < end_;) {
     const size_t length =
-        CharacterLength(std::string_view(buffer_.data() + begin_, end_ - begin_), at - begin_);
+        CharacterAt(std::string_view(buffer_.data() + begin_, end_ - begin_), at - begin_).bytes;
     if (length == 0 && buffer_[at] != '\0') {
       buffer_[at] = '?';
       ++bytes_replaced_;
@@ -243,7 +244,7 @@ Status CsvReader::CheckBytes() const {
   const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80 && c != '\0'; };
   const auto odd = std::find_if_not(record.begin(), record.end(), ascii);
   for (auto at = static_cast<size_t>(odd - record.begin()); at < record.size();) {
-    const size_t length = record[at] == '\0' ? 0 : CharacterLength(record, at);
+    const size_t length = record[at] == '\0' ? 0 : CharacterAt(record, at).bytes;
     if (length == 0) {
       const FilePlace place = PlaceAt(at);
       return record[at] == '\0'

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "server/pgwire/digests_internal.h"
-#include "server/pgwire/sql/utf8_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -48,19 +48,6 @@ bool Among(const CharRange (&ranges)[kCount], uint32_t c) {
                      [c](const CharRange& range) { return c >= range.first && c <= range.last; });
 }
 
-void AppendUtf8(uint32_t c, std::string* text) {
-  const auto tail = [c](unsigned shift) { return static_cast<char>(0x80U | (c >> shift & 0x3FU)); };
-  if (c < 0x80) {
-    *text += static_cast<char>(c);
-  } else if (c < 0x800) {
-    *text += {static_cast<char>(0xC0U | c >> 6U), tail(0)};
-  } else if (c < 0x10000) {
-    *text += {static_cast<char>(0xE0U | c >> 12U), tail(6), tail(0)};
-  } else {
-    *text += {static_cast<char>(0xF0U | c >> 18U), tail(12), tail(6), tail(0)};
-  }
-}
-
 std::string Md5Hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
@@ -78,30 +65,32 @@ std::string Md5Hex(std::string_view bytes) {
 
 Result<std::string> PreparePassword(std::string_view password) {
   std::string as_it_stands(password);
-  if (std::all_of(password.begin(), password.end(),
-                  [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
+  if (!IsUtf8(password) ||
+      std::none_of(password.begin(), password.end(), [](char c) { return c < 0; })) {
     return as_it_stands;
   }
-  const std::optional<std::vector<uint32_t>> chars = DecodeUtf8(password);
-  if (!chars.has_value()) {
-    return as_it_stands;
+  std::vector<uint32_t> characters;
+  for (size_t at = 0; at < password.size();) {
+    const auto [code, bytes] = CharacterAt(password, at);
+    characters.push_back(code);
+    at += bytes;
   }
   std::string prepared;
   bool right_to_left = false;
   bool forbidden = false;
-  for (const uint32_t c : *chars) {
+  for (const uint32_t c : characters) {
     forbidden = forbidden || c < ' ' || (c >= 0x7F && c < 0xA0) || Among(kEmoji, c);
     if (Among(kSpaces, c)) {
       prepared += ' ';
     } else if (!Among(kNothing, c)) {
-      AppendUtf8(c, &prepared);
+      AppendCharacter(c, &prepared);
     }
     right_to_left = right_to_left || Among(kRightToLeft, c);
   }
   if (forbidden || prepared.empty()) {
     return as_it_stands;
   }
-  const bool known = std::all_of(chars->begin(), chars->end(), [](uint32_t c) {
+  const bool known = std::all_of(characters.begin(), characters.end(), [](uint32_t c) {
     return Among(kSpaces, c) || Among(kNothing, c) || Among(kLeftToRight, c) ||
            Among(kRightToLeft, c);
   });

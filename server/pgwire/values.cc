@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "server/pgwire/sql/binary_forms_internal.h"
-#include "server/pgwire/sql/utf8_internal.h"
+#include "server/pgwire/sql/shown_text_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
 #include "server/shell/shell_sink.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 #include "server/shell/table_output.h"
 
@@ -82,7 +83,7 @@ class CsvPrinter final : public BufferedPrinter {
 void AppendJsonText(std::string_view text, std::string& json) {
   json += '"';
   for (size_t i = 0; i < text.size();) {
-    const size_t length = CharacterLength(text, i);
+    const size_t length = CharacterAt(text, i).bytes;
     if (length == 0) {  // JSON is UTF-8: a stray byte becomes the replacement character
       json += "\xEF\xBF\xBD";
       ++i;

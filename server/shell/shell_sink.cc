@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 #include "server/shell/table_layout.h"
 

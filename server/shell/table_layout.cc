@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "server/config/terminal.h"
+#include "base/utf8.h"
 
 namespace sluice::server {
 namespace {
@@ -27,13 +27,8 @@ bool IsWide(uint32_t c) {
 
 // Bytes and columns of the character at text[i].
 std::pair<size_t, size_t> Character(std::string_view text, size_t i) {
-  const auto lead = static_cast<unsigned char>(text[i]);
-  const size_t length = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  uint32_t c = length == 1 ? lead : lead & (0x7FU >> length);
-  for (size_t k = 1; k < length && i + k < text.size(); ++k) {
-    c = (c << 6U) | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
-  }
-  return {length, IsWide(c) ? 2 : 1};
+  const auto [code, bytes] = CharacterAt(text, i);
+  return {std::max<size_t>(bytes, 1), IsWide(code) ? 2 : 1};
 }
 
 size_t TotalWidth(const std::vector<size_t>& widths) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 
 namespace sluice::server {

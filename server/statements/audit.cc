@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "base/value.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 
 namespace sluice::server {

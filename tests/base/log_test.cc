@@ -16,6 +16,12 @@ TEST(LogField, IsOneValueOfOneLine) {
   EXPECT_EQ(Field("a\"b\\c"), "\"a\\\"b\\\\c\"");
   EXPECT_EQ(Field("a\n2026-01-01T00:00:00 info process=sluice login"),
             "\"a\\n2026-01-01T00:00:00 info process=sluice login\"");
+  // Ends of lines, and what a terminal or an editor obeys, in Unicode; bytes that are no UTF-8.
+  EXPECT_EQ(Field("a\u0085b\u2028c\u2029d"), "\"a\\u0085b\\u2028c\\u2029d\"");
+  EXPECT_EQ(Field("\u009b2J"), "\"\\u009b2J\"");
+  EXPECT_EQ(Field("ann\u202enimda\u2066b"), "\"ann\\u202enimda\\u2066b\"");
+  EXPECT_EQ(Field("a\x9b\xc3("), "\"a\\x9b\\xc3(\"");
+  EXPECT_EQ(Field("東京🙂"), "東京🙂");
   EXPECT_EQ(Field(std::string("a\0\x1b[2Jb\x7f", 8)), "\"a\\x00\\x1b[2Jb\\x7f\"");
 }
 

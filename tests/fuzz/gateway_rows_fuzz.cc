@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 #include "server/gateway/gateway_updates_internal.h"
 #include "server/shell/shell_sink.h"
@@ -37,7 +38,7 @@ FUZZ_TARGET(gateway_rows) {
       const sluice::Status status = updates.Apply(update, sink);
       if (!status.ok()) {
         const std::string shown =
-            sluice::server::PrintableLines(sluice::RenderWithCaret(status, "SELECT 1;\nSELECT 2"));
+            sluice::PrintableLines(sluice::RenderWithCaret(status, "SELECT 1;\nSELECT 2"));
         const bool bad = std::any_of(shown.begin(), shown.end(), [](char c) {
           return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
         });

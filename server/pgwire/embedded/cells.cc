@@ -8,21 +8,17 @@
 #include <charconv>
 
 #include "base/letter_case.h"
+#include "base/utf8.h"
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/messages.h"
-#include "server/pgwire/sql/utf8_internal.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
+#include "server/pgwire/sql/shown_text_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
 
 using catalog::EmbeddedCell;
 using CellKind = EmbeddedCell::Kind;
-
-bool IsUtf8(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= 0; }) ||
-         DecodeUtf8(text).has_value();
-}
 
 std::string_view BoolOf(std::string_view text) {
   if (text == "1" || text == "t" || text == "true" || text == "TRUE" || text == "True") {

@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "base/letter_case.h"
+#include "base/utf8.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/column_types.h"
-#include "server/pgwire/sql/utf8_internal.h"
+#include "server/pgwire/sql/shown_text_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -32,7 +33,7 @@ Result<std::string> TextOfParameter(const BoundParameter& parameter) {
     }
     ASSIGN_OR_RETURN(text, TextOfBinary(parameter.type, *parameter.value));
   }
-  if (text.find('\0') != std::string::npos || !DecodeUtf8(text).has_value()) {
+  if (text.find('\0') != std::string::npos || !IsUtf8(text)) {
     return InvalidArgument("invalid byte sequence for encoding \"UTF8\" in a parameter")
         .SqlState("22021");
   }

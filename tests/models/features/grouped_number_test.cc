@@ -21,5 +21,19 @@ TEST(GroupedNumber, RefusesWhatIsNoNumber) {
   }
 }
 
+TEST(UnitNumber, MayBeBelowZero) {
+  for (const char* text :
+       {"-$1,234.50", "$-1,234.50", "($1,234.50)", "- $1,234.50", "( $1,234.50 )"}) {
+    const std::optional<UnitNumber> found = ParseUnitNumber(text);
+    ASSERT_TRUE(found.has_value()) << text;
+    EXPECT_EQ(found->number, -1234.5) << text;
+    EXPECT_EQ(found->unit, "$#") << text;
+  }
+  EXPECT_EQ(ParseUnitNumber("-3.5 %")->number, -3.5);
+  for (const char* text : {"-$-5", "($-5)", "--$5", "-(5)", "-kg", "()", "(-)", "-A12"}) {
+    EXPECT_FALSE(ParseUnitNumber(text).has_value()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::models

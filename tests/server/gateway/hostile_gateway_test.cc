@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "server/config/terminal.h"
 #include "server/gateway/gateway.grpc.pb.h"
 #include "server/gateway/gateway_client.h"
