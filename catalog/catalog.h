@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
+#include "catalog/role_limits.h"
 
 // Sluice's own data in a database, stored next to the user's: models, jobs, and which tables it
 // wrote.
@@ -47,6 +48,11 @@ class Catalog {
   // An identification of the role that survives renaming (its OID), for names of folders; "": the
   // database has no roles.
   virtual Result<std::string> PrincipalId() = 0;
+  // Limits what roles store from now on (ModelStore::CheckMayPut), for the catalogs of For, too.
+  // Call before other threads use it.
+  virtual void LimitRoles(const RoleLimits& limits) = 0;
+  // Whether limits concern the principal: not if it is a superuser, or the catalog's own login.
+  virtual Result<bool> IsLimited() = 0;
   // The same catalog for a session of `who`. This object must outlive it.
   virtual std::unique_ptr<Catalog> For(Principal who) = 0;
 

@@ -107,6 +107,12 @@ class PostgresCatalog final : public Catalog {
     ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
     return fmt::format("{}", oid);
   }
+  void LimitRoles(const RoleLimits& limits) override { server_->tables.LimitRoles(limits); }
+  Result<bool> IsLimited() override {
+    ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
+    return IsRoleLimited(*session, oid);
+  }
   std::unique_ptr<Catalog> For(Principal who) override {
     return std::make_unique<PostgresCatalog>(server_, std::move(who));
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/role_limits.h"
 #include "catalog/sql/sql_session.h"
 #include "catalog/store/catalog_rights.h"
 
@@ -18,6 +19,9 @@ class CatalogTables {
   explicit CatalogTables(Dialect dialect) : dialect_(dialect) {}
 
   Dialect dialect() const { return dialect_; }
+  // What roles may store there; set before other threads use this object.
+  void LimitRoles(const RoleLimits& limits) { limits_ = limits; }
+  const RoleLimits& limits() const { return limits_; }
   // Inserts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
   std::string Resolve(std::string_view sql) const;
   // The connections that follow may be to another database of the same name: what was found out of
@@ -50,6 +54,7 @@ class CatalogTables {
   Status MakeStageSchema(SqlSession& session);
 
   const Dialect dialect_;
+  RoleLimits limits_;
   std::atomic<uint64_t> generation_ = 1;
   std::atomic<uint64_t> exist_in_ = 0;  // the generation in which they were found
 };

@@ -137,6 +137,12 @@ class GatewayScripts {
   Status InSession(const Script& script, const Client& client, const Work& work);
   Status InSessionAdmitted(const Script& script, const Client& client, const std::stop_token& stop,
                            const Work& work);
+  // The role that has logged in; "": no login is required.
+  std::string RoleOf(const Script& script) const;
+  // The role that the script's use counts for; "": it has no limits.
+  std::string CountedRole(const Script& script, const SourcePool::Lease& source) const;
+  // A session of its own, unless the client has one at its door.
+  Result<RoleUse::Session> BeginSession(const Script& script, const SourcePool::Lease& source);
   // As the record names the script's client.
   AuditedClient ClientOf(const Script& script) const;
   bool IsShutDown() EXCLUDES(mutex_);
