@@ -63,6 +63,10 @@ class Catalog {
   // Creates missing tables in a transaction of its own. The stores do so themselves when they
   // write; code that writes a result table without them calls this first.
   virtual Status MakeTables() = 0;
+  // Lets the principal stage rows in the database (PostgreSQL's schema sluice_stage), if the
+  // catalog's login may let it; creates missing tables. Call before a statement of the principal
+  // reads rows that it may have to read twice.
+  virtual Status AllowStaging() = 0;
   // Removes what ended statements and processes, of any user, have left behind: copies of a
   // select's rows (a table or a file), tables that were not completed, and SQLite's write-ahead log
   // once nobody reads it.

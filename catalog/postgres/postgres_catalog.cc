@@ -126,6 +126,11 @@ class PostgresCatalog final : public Catalog {
     ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
     return server_->tables.Create(*session);
   }
+  Status AllowStaging() override {
+    ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
+    return server_->tables.AllowStaging(*session, oid);
+  }
   Status DropLeftovers() override {
     RemoveLeftoverSpools();
     ASSIGN_OR_RETURN(const PostgresPool::Lease connection, server_->pool.Take());

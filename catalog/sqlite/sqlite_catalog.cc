@@ -65,6 +65,7 @@ class SqliteCatalog final : public Catalog {
     ASSIGN_OR_RETURN(const SqlitePool::Lease connection, shared_->TakeForStatement(stop()));
     return tables_.Create(*connection);
   }
+  Status AllowStaging() override { return OkStatus(); }
   Status DropLeftovers() override { return shared_->DropLeftovers(); }
   ModelStore& models() override { return *models_; }
   ModelStore& model_types() override { return *types_; }

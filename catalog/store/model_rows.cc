@@ -30,13 +30,13 @@ Status NeedsInspect(std::string_view schema, std::string_view name) {
                       FullModelName(schema, name)));
 }
 
-Status LimitReached(std::string message, std::string_view limit) {
+Status LimitReached(std::string message, Versioned what, std::string_view limit) {
   return ResourceExhausted(std::move(message))
       .SqlState("53400")
-      .Hint(
-          fmt::format("DROP MODEL makes room; the gateway's operator sets the limit (--role-limits "
-                      "{}=...)",
-                      limit));
+      .Hint(fmt::format(
+          "DROP MODEL{} makes room; the gateway's operator sets the limit (--role-limits "
+          "{}=...)",
+          what == Versioned::kModels ? "" : " TYPE", limit));
 }
 
 }  // namespace
@@ -225,7 +225,7 @@ Status ModelRows::CheckRoomFor(SqlSession& session, std::string_view schema,
   if (limits.versions > 0 && stored_versions >= limits.versions) {
     return LimitReached(fmt::format("{} '{}' has {} versions, the limit for one {}", noun(),
                                     FullModelName(schema, name), stored_versions, noun()),
-                        "versions");
+                        what_, "versions");
   }
   // A new one would be the caller's.
   ASSIGN_OR_RETURN(
@@ -244,7 +244,7 @@ Status ModelRows::CheckRoomFor(SqlSession& session, std::string_view schema,
     return LimitReached(
         fmt::format("{} MiB of {}s are stored{}, the limit is {} MiB", stored_bytes >> 20, noun(),
                     has_owners() ? " for one role" : "", limits.bytes >> 20),
-        "stored");
+        what_, "stored");
   }
   return OkStatus();
 }
