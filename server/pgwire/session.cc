@@ -359,10 +359,12 @@ void WireSession::Close() {
   GiveUp();
   stop_.request_stop();
   EndLoan();
-  // A back end works on without its client until it has something to say, and counts as long.
-  const bool works = embedded_ == nullptr && reading_server_ && conversation_ != nullptr &&
-                     conversation_->server_owes_answer();
-  if (!works) {
+  // A server's back end works on for a client that is gone until it reads or writes the next time,
+  // and counts as long.
+  if (embedded_ == nullptr && reading_server_ && conversation_ != nullptr &&
+      conversation_->server_owes_answer()) {
+    server_->EndWriting();
+  } else {
     LetServerGo();
   }
   client_.Close();

@@ -148,7 +148,8 @@ std::string DescribeStart(const plan::Plan& plan, Session& session, const std::s
 
 Status RunJob(const plan::Plan& planned, executor::Context& context, Session& session,
               executor::ResultSink& sink, bool waits) {
-  if (planned.has_train() || planned.has_predict() || planned.has_evaluate()) {
+  if (planned.has_train() || planned.has_predict() || planned.has_evaluate() ||
+      planned.has_report()) {
     RETURN_IF_ERROR(context.catalog.AllowStaging());
   }
   if (LeavesSomething(planned)) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,15 +15,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr RoleUse::Most kMost{.sessions = 2, .jobs = 2, .statements = 60};
+constexpr RoleUse::Most kMostOfRole{.sessions = 2, .jobs = 2, .statements = 60};
 
-TimePoint At(double seconds) {
-  return TimePoint{0} +
-         std::chrono::duration_cast<TimePoint::duration>(std::chrono::duration<double>(seconds));
+TimePoint AfterSeconds(double seconds) {
+  return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
 }
 
 TEST(RoleUseTest, SessionsCountUntilTheyEnd) {
-  RoleUse use(kMost);
+  RoleUse use(kMostOfRole);
   auto first = std::make_optional(use.BeginSession("ann").value());
   const auto second = use.BeginSession("ann");
   ASSERT_TRUE(second.ok());
@@ -37,17 +37,17 @@ TEST(RoleUseTest, SessionsCountUntilTheyEnd) {
 }
 
 TEST(RoleUseTest, StatementsAreForgottenSteadily) {
-  RoleUse use(kMost);
+  RoleUse use(kMostOfRole);
   for (int i = 0; i < 60; ++i) {
-    ASSERT_TRUE(use.BeginStatement("ann", At(100)).ok()) << i;
+    ASSERT_TRUE(use.BeginStatement("ann", AfterSeconds(100)).ok()) << i;
   }
-  EXPECT_EQ(use.BeginStatement("ann", At(100)).sqlstate(), "53400");
-  EXPECT_TRUE(use.BeginStatement("bob", At(100)).ok());
-  EXPECT_TRUE(use.BeginStatement("", At(100)).ok());
-  EXPECT_TRUE(use.BeginStatement("ann", At(101.5)).ok());
-  EXPECT_EQ(use.BeginStatement("ann", At(101.6)).sqlstate(), "53400");
+  EXPECT_EQ(use.BeginStatement("ann", AfterSeconds(100)).sqlstate(), "53400");
+  EXPECT_TRUE(use.BeginStatement("bob", AfterSeconds(100)).ok());
+  EXPECT_TRUE(use.BeginStatement("", AfterSeconds(100)).ok());
+  EXPECT_TRUE(use.BeginStatement("ann", AfterSeconds(101.5)).ok());
+  EXPECT_EQ(use.BeginStatement("ann", AfterSeconds(101.6)).sqlstate(), "53400");
   for (int i = 0; i < 60; ++i) {
-    ASSERT_TRUE(use.BeginStatement("ann", At(1'000)).ok()) << i;
+    ASSERT_TRUE(use.BeginStatement("ann", AfterSeconds(1'000)).ok()) << i;
   }
 }
 
@@ -58,7 +58,7 @@ TEST(RoleUseTest, WithoutALimitNothingIsRefused) {
     Result<RoleUse::Session> session = use.BeginSession("ann");
     ASSERT_TRUE(session.ok());
     sessions.push_back(*std::move(session));
-    ASSERT_TRUE(use.BeginStatement("ann", At(0)).ok());
+    ASSERT_TRUE(use.BeginStatement("ann", AfterSeconds(0)).ok());
     ASSERT_TRUE(use.BeginJob("ann", [] { return Result<int64_t>(1'000); }, {}).ok());
   }
 }
@@ -66,7 +66,7 @@ TEST(RoleUseTest, WithoutALimitNothingIsRefused) {
 // Each thread begins a job that its "catalog" counts from then on.
 TEST(RoleUseTest, JobsThatBeginAtOnceAreNoMoreThanAllowed) {
   for (int round = 0; round < 50; ++round) {
-    RoleUse use(kMost);
+    RoleUse use(kMostOfRole);
     std::atomic<int64_t> rows = 0;
     std::atomic<int> refused = 0;
     {
@@ -116,7 +116,7 @@ TEST(RoleUseTest, WhoWaitsCanBeCancelled) {
 }
 
 TEST(RoleUseTest, ErrorsOfTheCatalogAreTheJobs) {
-  RoleUse use(kMost);
+  RoleUse use(kMostOfRole);
   const auto lost = [] { return Result<int64_t>(Unavailable("the server is gone")); };
   EXPECT_EQ(use.BeginJob("ann", lost, {}).status().message(), "the server is gone");
 }
