@@ -211,10 +211,7 @@ class GrpcGateway final : public Gateway {
 };
 
 Result<PoolBounds> BoundsOf(const Config& config) {
-  PoolBounds bounds{config.limits};
-  if (!bounds.limits.jobs.has_value()) {  // as of the places of scripts, in which jobs begin
-    bounds.limits.jobs = config.max_statements - config.max_statements / 4;
-  }
+  PoolBounds bounds{config.limits, GatewayScripts::PlacesOfRole(config.max_statements)};
   if (config.databases.empty()) {
     return bounds;
   }

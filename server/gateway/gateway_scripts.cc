@@ -69,7 +69,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       room_(executor::RoomNameOf(config.source)),
       cluster_(std::move(cluster)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
-      max_scripts_of_role_(max_scripts_ - max_scripts_ / 4),
+      max_scripts_of_role_(static_cast<size_t>(PlacesOfRole(config.max_statements))),
       write_seconds_(static_cast<double>(config.write_timeout)),
       watcher_([this](const std::stop_token& end) { WatchClients(end); }),
       lost_jobs_(std::make_unique<LostJobs>(

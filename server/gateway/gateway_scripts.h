@@ -89,6 +89,10 @@ class GatewayScripts {
   // Adds what Prometheus reads about the scripts.
   void AddMetrics(elastic::MetricsText& text) EXCLUDES(mutex_);
 
+  // Of so many places for scripts, how many one role may take: fewer, so that none keeps the others
+  // out.
+  static int64_t PlacesOfRole(int64_t places) { return places - places / 4; }
+
   // The number of scripts that may wait; each occupies a thread of its door.
   static constexpr size_t kMaxWaiting = 64;
 
@@ -160,7 +164,7 @@ class GatewayScripts {
   const std::shared_ptr<executor::ScorerCache> scorers_ = executor::MakeScorerCache();
   const std::unique_ptr<executor::Cluster> cluster_;
   const size_t max_scripts_;
-  const size_t max_scripts_of_role_;  // fewer, so that no role keeps the others out
+  const size_t max_scripts_of_role_;
   const double write_seconds_;
   Mutex mutex_;
   std::condition_variable_any script_began_;

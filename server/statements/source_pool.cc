@@ -55,12 +55,8 @@ class FirstCell final : public catalog::RowReceiver {
   Value value;
 };
 
-// A session with a running statement may hold three connections: so a role alone does not use up
-// the server's.
-Result<int64_t> SessionsOfRole(catalog::DataSource& source) {
-  if (source.dialect() == "sqlite") {
-    return kSessionsOfFile;
-  }
+// Of the server: its max_connections.
+Result<int64_t> MostConnections(catalog::DataSource& source) {
   FirstCell most;
   RETURN_IF_ERROR(
       source
@@ -68,10 +64,24 @@ Result<int64_t> SessionsOfRole(catalog::DataSource& source) {
                    {})
           .status());
   const auto* const connections = std::get_if<int64_t>(&most.value);
-  if (connections == nullptr) {
-    return Internal("the server does not say how many connections it takes");
+  return connections != nullptr ? Result<int64_t>(*connections)
+                                : Internal("the server does not say how many connections it takes");
+}
+
+// One role is to leave some of the server's connections to the others. A training in one process
+// holds about seven, the gateway's own included, and its session one.
+Status AddDefaults(catalog::DataSource& source, PoolBounds* bounds) {
+  int64_t sessions = kSessionsOfFile;
+  int64_t jobs = bounds->places;
+  if (source.dialect() != "sqlite") {
+    ASSIGN_OR_RETURN(const int64_t connections, MostConnections(source));
+    sessions = std::max<int64_t>(connections * 3 / 10, 1);
+    jobs = std::min(jobs, std::max<int64_t>(connections / 10, 1));
   }
-  return std::max<int64_t>(*connections * 2 / 5, 1);
+  RoleLimits& limits = bounds->limits;
+  limits.sessions = limits.sessions.value_or(sessions);
+  limits.jobs = limits.jobs.value_or(jobs);
+  return OkStatus();
 }
 
 Status WantsLogin(std::string_view what) {
@@ -121,9 +131,7 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Aut
   if (!dropped.ok()) {
     log::Warn("what is left of killed processes stays: {}", dropped.ToString());
   }
-  if (!bounds.limits.sessions.has_value()) {
-    ASSIGN_OR_RETURN(bounds.limits.sessions, SessionsOfRole(*own.source));
-  }
+  RETURN_IF_ERROR(AddDefaults(*own.source, &bounds));
   return std::unique_ptr<SourcePool>(new SourcePool(
       url, auth, std::move(check), std::move(own.catalog), std::move(audit), std::move(bounds)));
 }

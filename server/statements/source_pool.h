@@ -48,6 +48,7 @@ using PasswordCheck =
 
 struct PoolBounds {
   RoleLimits limits = {};
+  int64_t places = 24;  // of scripts, that one role may take
   // The databases of the server that may have a catalog; empty: all that are no templates.
   std::set<std::string> databases = {};
 };

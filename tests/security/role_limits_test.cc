@@ -89,7 +89,7 @@ TEST_P(RoleLimits, OfSessionsLeaveRoomOnTheServerUnasked) {
   if (GetParam() != Door::kPostgres) {
     GTEST_SKIP() << "one gateway has one limit";
   }
-  const std::string most = Direct("SELECT current_setting('max_connections')::int * 2 / 5").output;
+  const std::string most = Direct("SELECT current_setting('max_connections')::int * 3 / 10").output;
   const std::string program = fmt::format(
       "import psycopg2\n"
       "sessions = []\n"
@@ -130,6 +130,15 @@ TEST_P(RoleLimits, OfJobs) {
   EXPECT_THAT(As(kBob, "CANCEL JOB 1;\n"), Not(HasSubstr("ERROR")));
   ASSERT_TRUE(Becomes("SELECT state FROM sluice.jobs WHERE id = 1", "CANCELLED"));
   EXPECT_THAT(As(kBob, kTraining), HasSubstr("LinearClassifier"));
+}
+
+TEST_P(RoleLimits, OfJobsLeavePlacesToOthersUnasked) {
+  Start("--auth password --max-statements 4");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(As(kBob, Async()), HasSubstr("RUNNING"));
+  }
+  EXPECT_THAT(As(kBob, Async()), HasSubstr("role \"doors_bob\" runs 3 jobs"));
+  EXPECT_THAT(As(kAnn, Async()), HasSubstr("RUNNING"));
 }
 
 TEST_P(RoleLimits, OfJobsHoldForJobsThatBeginAtOnce) {
