@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
+#include "catalog/role_limits.h"
 
 // Sluice's own data in a database, stored next to the user's: models, jobs, and which tables it
 // wrote.
@@ -47,6 +48,11 @@ class Catalog {
   // An identification of the role that survives renaming (its OID), for names of folders; "": the
   // database has no roles.
   virtual Result<std::string> PrincipalId() = 0;
+  // Limits what roles store from now on (ModelStore::CheckMayPut), for the catalogs of For, too.
+  // Call before other threads use it.
+  virtual void LimitRoles(const RoleLimits& limits) = 0;
+  // Whether limits concern the principal: not if it is a superuser, or the catalog's own login.
+  virtual Result<bool> IsLimited() = 0;
   // The same catalog for a session of `who`. This object must outlive it.
   virtual std::unique_ptr<Catalog> For(Principal who) = 0;
 
@@ -57,6 +63,10 @@ class Catalog {
   // Creates missing tables in a transaction of its own. The stores do so themselves when they
   // write; code that writes a result table without them calls this first.
   virtual Status MakeTables() = 0;
+  // Lets the principal stage rows in the database (PostgreSQL's schema sluice_stage), if the
+  // catalog's login may let it; creates missing tables. Call before a statement of the principal
+  // reads rows that it may have to read twice.
+  virtual Status AllowStaging() = 0;
   // Removes what ended statements and processes, of any user, have left behind: copies of a
   // select's rows (a table or a file), tables that were not completed, and SQLite's write-ahead log
   // once nobody reads it.

@@ -102,8 +102,10 @@ class ModelStore {
   // version found by the old name can still be loaded.
   virtual Status Rename(std::string_view schema, std::string_view name, std::string_view new_schema,
                         std::string_view new_name) = 0;
-  // The error that Put would return because the model of that name belongs to another role (42501),
-  // before anything is trained.
+  // Before anything is trained: the error that Put would return because the model of that name
+  // belongs to another role (42501); or 53400: the model has as many versions, or its owner has
+  // stored as much, as Catalog::LimitRoles allows. (Put does not look at those limits, so that what
+  // was trained is stored.)
   virtual Status CheckMayPut(std::string_view schema, std::string_view name) = 0;
   // Gives these rights to the members of `roles`, or revokes them; "public" means every role.
   // 42704: no such role. 0A000: a database without roles.

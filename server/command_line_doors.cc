@@ -44,6 +44,14 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--keep-jobs", "keep_jobs",
                 "days or hours until a job that has ended is deleted, as 12h; 0: never (90d)",
                 line.common);
+  AddConfigFlag(*serve, "--databases", "databases",
+                "databases of the server that have models and jobs, besides the source's own, "
+                "separated by commas (all that are no templates)",
+                line.common);
+  AddConfigFlag(*serve, "--role-limits", "role_limits",
+                "what one role may take, as sessions=40,jobs=4: sessions, jobs, statements (a "
+                "minute), versions (of a model), stored (MiB of models); 0: no limit",
+                line.common);
   AddConfigFlag(*serve, "--export-root", "export_root",
                 "folder for the files that clients EXPORT and IMPORT models by (they cannot)",
                 line.common);

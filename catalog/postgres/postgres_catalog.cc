@@ -107,6 +107,12 @@ class PostgresCatalog final : public Catalog {
     ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
     return fmt::format("{}", oid);
   }
+  void LimitRoles(const RoleLimits& limits) override { server_->tables.LimitRoles(limits); }
+  Result<bool> IsLimited() override {
+    ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
+    return IsRoleLimited(*session, oid);
+  }
   std::unique_ptr<Catalog> For(Principal who) override {
     return std::make_unique<PostgresCatalog>(server_, std::move(who));
   }
@@ -119,6 +125,11 @@ class PostgresCatalog final : public Catalog {
   Status MakeTables() override {
     ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
     return server_->tables.Create(*session);
+  }
+  Status AllowStaging() override {
+    ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
+    return server_->tables.AllowStaging(*session, oid);
   }
   Status DropLeftovers() override {
     RemoveLeftoverSpools();

@@ -145,7 +145,8 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
                     "the select returns different rows each time it is read, and this role may not "
                     "create the staging table that would fix them")
           .Hint(
-              "GRANT CREATE ON SCHEMA sluice_stage to the role, or select without random(), now() "
+              "GRANT USAGE, CREATE ON SCHEMA sluice_stage to the role, or select without random(), "
+              "now() "
               "and the like");
     }
   }

@@ -248,13 +248,14 @@ Status CheckReadableAsText(PostgresConnection& connection, std::string_view purp
     const bool digits = name == "extra_float_digits" && (value == "0" || value.front() == '-');
     if (dates || intervals || bytes || digits) {
       return Unimplemented(fmt::format("the session's {} is {}: {}", name, value, purpose))
-          .Hint(fmt::format("SET {} = {}, or GRANT CREATE ON SCHEMA sluice_stage to the role: its "
-                            "rows are staged then",
-                            name,
-                            dates       ? "ISO"
-                            : intervals ? "postgres"
-                            : bytes     ? "hex"
-                                        : "1"));
+          .Hint(fmt::format(
+              "SET {} = {}, or GRANT USAGE, CREATE ON SCHEMA sluice_stage to the role: its "
+              "rows are staged then",
+              name,
+              dates       ? "ISO"
+              : intervals ? "postgres"
+              : bytes     ? "hex"
+                          : "1"));
     }
   }
   return OkStatus();

@@ -48,8 +48,12 @@ class SqliteCatalog final : public Catalog {
   std::string secret() const override { return ""; }
   const Principal& principal() const override { return who_; }
   Result<std::string> PrincipalId() override { return std::string(); }
+  void LimitRoles(const RoleLimits& limits) override { tables_.LimitRoles(limits); }
+  Result<bool> IsLimited() override { return true; }
   std::unique_ptr<Catalog> For(Principal /*who*/) override {
-    return MakeSqliteCatalog(shared_, url_);
+    std::unique_ptr<Catalog> catalog = MakeSqliteCatalog(shared_, url_);
+    catalog->LimitRoles(tables_.limits());
+    return catalog;
   }
 
   void HearStop(std::stop_token stop) override {
@@ -61,6 +65,7 @@ class SqliteCatalog final : public Catalog {
     ASSIGN_OR_RETURN(const SqlitePool::Lease connection, shared_->TakeForStatement(stop()));
     return tables_.Create(*connection);
   }
+  Status AllowStaging() override { return OkStatus(); }
   Status DropLeftovers() override { return shared_->DropLeftovers(); }
   ModelStore& models() override { return *models_; }
   ModelStore& model_types() override { return *types_; }

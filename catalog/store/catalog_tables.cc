@@ -7,6 +7,7 @@
 
 #include "catalog/store/advisory_lock.h"
 #include "catalog/store/catalog_rights.h"
+#include "catalog/store/stage_rights.h"
 
 namespace sluice::catalog {
 namespace {
@@ -199,8 +200,9 @@ Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
                     " AND c.relname IN ('models', 'model_types') AND a.attname = 'inspectors'",
                     {}));
   ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
-  return IntegerCell(rows.at(0).at(0)) == 4 && IntegerCell(inspectors.at(0).at(0)) == 2 &&
-         owners == Owners::kByOid;
+  ASSIGN_OR_RETURN(const bool stage_for_public, IsStageForPublic(session));
+  return !stage_for_public && IntegerCell(rows.at(0).at(0)) == 4 &&
+         IntegerCell(inspectors.at(0).at(0)) == 2 && owners == Owners::kByOid;
 }
 
 Result<Owners> CatalogTables::OwnersNow(SqlSession& session) {
@@ -381,18 +383,23 @@ Status CatalogTables::GiveRights(SqlSession& session) {
   return MakeStageSchema(session);
 }
 
-// Where users stage rows that have to be read twice, in tables of their own. Not in the catalog's
-// schema: tables created there by users could be mistaken for Sluice's.
-Status CatalogTables::MakeStageSchema(SqlSession& session) {
-  ASSIGN_OR_RETURN(const SqlRows may,
-                   session.Query("SELECT 1 WHERE to_regnamespace('sluice_stage') IS NULL"
-                                 " AND has_database_privilege(current_database(), 'CREATE')",
-                                 {}));
-  if (may.empty()) {
-    return OkStatus();
+Status CatalogTables::AllowStaging(SqlSession& session, int64_t role) {
+  const uint64_t generation = generation_;
+  {
+    const MutexLock lock(mutex_);
+    if (stagers_in_ == generation && stagers_.contains(role)) {
+      return OkStatus();
+    }
   }
-  RETURN_IF_ERROR(session.Query("CREATE SCHEMA sluice_stage", {}).status());
-  return session.Query("GRANT USAGE, CREATE ON SCHEMA sluice_stage TO PUBLIC", {}).status();
+  RETURN_IF_ERROR(Create(session));
+  RETURN_IF_ERROR(catalog::AllowStaging(session, role));
+  const MutexLock lock(mutex_);
+  if (stagers_in_ != generation) {
+    stagers_.clear();
+    stagers_in_ = generation;
+  }
+  stagers_.insert(role);
+  return OkStatus();
 }
 
 }  // namespace sluice::catalog

@@ -2,10 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
+#include "catalog/role_limits.h"
 #include "catalog/sql/sql_session.h"
 #include "catalog/store/catalog_rights.h"
 
@@ -18,6 +21,9 @@ class CatalogTables {
   explicit CatalogTables(Dialect dialect) : dialect_(dialect) {}
 
   Dialect dialect() const { return dialect_; }
+  // What roles may store there; set before other threads use this object.
+  void LimitRoles(const RoleLimits& limits) { limits_ = limits; }
+  const RoleLimits& limits() const { return limits_; }
   // Inserts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
   std::string Resolve(std::string_view sql) const;
   // The connections that follow may be to another database of the same name: what was found out of
@@ -32,6 +38,9 @@ class CatalogTables {
   // The same for the table that records result tables, which databases of earlier versions lack.
   Result<bool> ResultTablesExist(SqlSession& session);
   Status CreateResultTables(SqlSession& session);
+  // Lets the role, by its OID, stage rows in tables of its own (PostgreSQL), if this login may let
+  // it; creates missing tables.
+  Status AllowStaging(SqlSession& session, int64_t role) EXCLUDES(mutex_);
   // The same for the table of jobs' answers.
   Result<bool> AnswersExist(SqlSession& session);
 
@@ -47,11 +56,14 @@ class CatalogTables {
   // 42P06: the schema was made for something else.
   static Status CheckNoOtherTables(SqlSession& session);
   Status GiveRights(SqlSession& session);
-  Status MakeStageSchema(SqlSession& session);
 
   const Dialect dialect_;
+  RoleLimits limits_;
   std::atomic<uint64_t> generation_ = 1;
   std::atomic<uint64_t> exist_in_ = 0;  // the generation in which they were found
+  Mutex mutex_;
+  std::set<int64_t> stagers_ GUARDED_BY(mutex_);  // who may stage
+  uint64_t stagers_in_ GUARDED_BY(mutex_) = 0;    // the generation in which they may
 };
 
 }  // namespace sluice::catalog

@@ -30,6 +30,15 @@ Status NeedsInspect(std::string_view schema, std::string_view name) {
                       FullModelName(schema, name)));
 }
 
+Status LimitReached(std::string message, Versioned what, std::string_view limit) {
+  return ResourceExhausted(std::move(message))
+      .SqlState("53400")
+      .Hint(fmt::format(
+          "DROP MODEL{} makes room; the gateway's operator sets the limit (--role-limits "
+          "{}=...)",
+          what == Versioned::kModels ? "" : " TYPE", limit));
+}
+
 }  // namespace
 
 Result<SqlRows> ModelRows::Ask(SqlSession& session, std::string_view sql,
@@ -192,6 +201,52 @@ Status ModelRows::CheckMayCreateIn(SqlSession& session, std::string_view schema)
       .Hint(fmt::format("names of {}s in a schema of the database are for roles that may create "
                         "objects there",
                         noun()));
+}
+
+Status ModelRows::CheckRoomFor(SqlSession& session, std::string_view schema,
+                               std::string_view name) {
+  const RoleLimits& limits = tables_.limits();
+  if (limits.versions == 0 && limits.bytes == 0) {
+    return OkStatus();
+  }
+  if (has_owners()) {
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(session));
+    ASSIGN_OR_RETURN(const bool limited, IsRoleLimited(session, oid));
+    if (!limited) {
+      return OkStatus();
+    }
+  }
+  const std::vector<SqlParameter> which = {std::string(schema), std::string(name)};
+  ASSIGN_OR_RETURN(
+      const SqlRows versions,
+      Ask(session, "SELECT count(*) FROM {model_versions} WHERE schema_name = $1 AND name = $2",
+          which));
+  const int64_t stored_versions = IntegerCell(versions.at(0).at(0));
+  if (limits.versions > 0 && stored_versions >= limits.versions) {
+    return LimitReached(fmt::format("{} '{}' has {} versions, the limit for one {}", noun(),
+                                    FullModelName(schema, name), stored_versions, noun()),
+                        what_, "versions");
+  }
+  // A new one would be the caller's.
+  ASSIGN_OR_RETURN(
+      const SqlRows bytes,
+      has_owners()
+          ? AskAsRole(session,
+                      "SELECT CAST(coalesce(sum(v.weights_bytes), 0) AS bigint)"
+                      " FROM {model_versions} AS v JOIN {models} AS m"
+                      " ON m.schema_name = v.schema_name AND m.name = v.name WHERE m.owner ="
+                      " coalesce((SELECT o.owner::oid FROM {models} AS o WHERE o.schema_name = $1"
+                      " AND o.name = $2), $3::oid)",
+                      which)
+          : Ask(session, "SELECT coalesce(sum(weights_bytes), 0) FROM {model_versions}", {}));
+  const int64_t stored_bytes = IntegerCell(bytes.at(0).at(0));
+  if (limits.bytes > 0 && stored_bytes >= limits.bytes) {
+    return LimitReached(
+        fmt::format("{} MiB of {}s are stored{}, the limit is {} MiB", stored_bytes >> 20, noun(),
+                    has_owners() ? " for one role" : "", limits.bytes >> 20),
+        what_, "stored");
+  }
+  return OkStatus();
 }
 
 Result<SqlRows> ModelRows::Lock(SqlSession& session, std::string_view schema,

@@ -70,6 +70,8 @@ class ModelRows {
   // 42501: the database has a schema of that name, in which the caller may not create anything. So
   // no role takes the names of models that another one will look for in its own schema.
   Status CheckMayCreateIn(SqlSession& session, std::string_view schema);
+  // 53400: the model, or what its owner stores, has reached the limits of CatalogTables.
+  Status CheckRoomFor(SqlSession& session, std::string_view schema, std::string_view name);
   // The model's next version, its row locked until the transaction ends; no row: there is no such
   // model. SQLite's write lock is held in any case.
   Result<SqlRows> Lock(SqlSession& session, std::string_view schema, std::string_view name);

@@ -19,4 +19,12 @@ Result<int64_t> RoleOid::Find(SqlSession& session) {
   return int64_t{oid_};
 }
 
+Result<bool> IsRoleLimited(SqlSession& session, int64_t oid) {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   session.Query("SELECT 1 FROM pg_catalog.pg_roles AS r WHERE r.oid = $1::oid AND"
+                                 " (r.rolsuper OR r.rolname = session_user)",
+                                 {oid}));
+  return rows.empty();
+}
+
 }  // namespace sluice::catalog

@@ -24,4 +24,7 @@ class RoleOid {
   std::atomic<int64_t> oid_ = 0;  // 0: not known yet
 };
 
+// Whether limits concern that role: not superusers, nor the session's own login.
+Result<bool> IsRoleLimited(SqlSession& session, int64_t oid);
+
 }  // namespace sluice::catalog

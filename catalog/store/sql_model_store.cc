@@ -245,7 +245,8 @@ class SqlModelStore final : public ModelStore {
         const SqlRows taken,
         rows_.Ask(*session, "SELECT 1 FROM {models} WHERE schema_name = $1 AND name = $2",
                   {std::string(schema), std::string(name)}));
-    return taken.empty() ? rows_.CheckMayCreateIn(*session, schema) : OkStatus();
+    RETURN_IF_ERROR(taken.empty() ? rows_.CheckMayCreateIn(*session, schema) : OkStatus());
+    return rows_.CheckRoomFor(*session, schema, name);
   }
 
   Status Grant(std::string_view schema, std::string_view name,

@@ -43,6 +43,8 @@ constexpr Key kKeys[] = {
     {"max_statements", nullptr, &Config::max_statements, 1, kMaxStatements},
     {"write_timeout", nullptr, &Config::write_timeout, 1, kMaxTimeoutSeconds},
     {"keep_jobs", &Config::keep_jobs},
+    {"databases", &Config::databases},
+    {"role_limits", &Config::role_limits},
     {"slots", nullptr, &Config::slots, 0, kMaxSlots},
     {"memory_limit", nullptr, &Config::memory_limit, 0, kMaxMebibytes},
     {"cluster", &Config::cluster},
@@ -234,6 +236,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   }
   RETURN_IF_ERROR(Check(config));
   RETURN_IF_ERROR(ReadKeepJobs(config));
+  ASSIGN_OR_RETURN(config.limits, ReadRoleLimits(config.role_limits));
   return config;
 }
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "executor/local/local_cluster.h"
 #include "executor/pods/kubernetes_access.h"
+#include "server/config/role_limits.h"
 
 namespace sluice::server {
 
@@ -52,6 +53,13 @@ struct Config {
   // How long a gateway keeps jobs that have ended: days or hours, as 90d and 12h; 0: always.
   std::string keep_jobs = "90d";
   int64_t keep_jobs_hours = 0;  // the same
+  // Databases of the server, separated by commas, in which a gateway keeps models and jobs for
+  // users that log in there, besides the source's own; "": all that are no templates.
+  std::string databases;
+  // What one role may take of a gateway, as "sessions=40,jobs=4"; and the same, with the limits
+  // that it does not name.
+  std::string role_limits;
+  RoleLimits limits;
   // Limits for the workers and parameter servers of all jobs together: processors (engine.cpu of
   // each worker) and MiB (engine.memory of each process). 0: all that the machine has.
   int64_t slots = 0;

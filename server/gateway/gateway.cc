@@ -155,8 +155,9 @@ class GrpcGateway final : public Gateway {
     options.password_file = config.password_file;
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(door_,
-                     pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle(),
-                                         scripts_.sources().audit()));
+                     pgwire::Door::Start(options, *wire_statements_,
+                                         {scripts_.sources().throttle(), scripts_.sources().roles(),
+                                          scripts_.sources().audit()}));
     return OkStatus();
   }
 
@@ -209,6 +210,24 @@ class GrpcGateway final : public Gateway {
   std::unique_ptr<elastic::MetricsPage> metrics_;  // last: it reads the scripts
 };
 
+Result<PoolBounds> BoundsOf(const Config& config) {
+  PoolBounds bounds{config.limits, GatewayScripts::PlacesOfRole(config.max_statements)};
+  if (config.databases.empty()) {
+    return bounds;
+  }
+  if (config.source.starts_with("sqlite:")) {
+    return InvalidArgument("databases: a SQLite file is one database")
+        .Hint("the databases of a PostgreSQL server can be listed");
+  }
+  std::stringstream list(config.databases);
+  for (std::string name; std::getline(list, name, ',');) {
+    bounds.databases.insert(name);
+  }
+  ASSIGN_OR_RETURN(const pgwire::Upstream upstream, pgwire::UpstreamOf(config.source));
+  bounds.databases.insert(upstream.database);
+  return bounds;
+}
+
 // Clients' Python has the rights of this process's user, as far as it is not contained.
 Status CheckMayRunPython(const Config& config) {
   if (config.python_models == 0) {
@@ -222,8 +241,9 @@ Status CheckMayRunPython(const Config& config) {
     return FailedPrecondition(
                "--python-models: the kernel allows this user no namespaces, so clients' Python "
                "would not be contained")
-        .Hint("allow them (sysctl user.max_user_namespaces, a container's seccomp profile), or "
-              "compile the models with `sluice sql`");
+        .Hint(
+            "allow them (sysctl user.max_user_namespaces, a container's seccomp profile), or "
+            "compile the models with `sluice sql`");
   }
   return OkStatus();
 }
@@ -238,6 +258,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
     catalog::LimitEmbeddedMemory(memory / kShareOfEmbedded);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Audit> audit, Audit::Open(config.audit));
+  ASSIGN_OR_RETURN(PoolBounds bounds, BoundsOf(config));
   ASSIGN_OR_RETURN(
       std::unique_ptr<SourcePool> sources,
       SourcePool::Open(
@@ -245,7 +266,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
           [path = config.password_file](const std::string& role, const std::string& password) {
             return pgwire::IsPassword(path, role, password);
           },
-          std::move(audit)));
+          std::move(audit), std::move(bounds)));
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
   ASSIGN_OR_RETURN(

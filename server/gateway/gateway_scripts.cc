@@ -15,6 +15,7 @@
 #include "parser/parser.h"
 #include "parser/splitter.h"
 #include "server/gateway/audited_script.h"
+#include "server/pgwire/door.h"
 #include "server/pgwire/sql/router.h"
 #include "server/statements/job_place.h"
 
@@ -68,7 +69,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       room_(executor::RoomNameOf(config.source)),
       cluster_(std::move(cluster)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
-      max_scripts_of_role_(max_scripts_ - max_scripts_ / 4),
+      max_scripts_of_role_(static_cast<size_t>(PlacesOfRole(config.max_statements))),
       write_seconds_(static_cast<double>(config.write_timeout)),
       watcher_([this](const std::stop_token& end) { WatchClients(end); }),
       lost_jobs_(std::make_unique<LostJobs>(
@@ -91,35 +92,40 @@ GatewayScripts::~GatewayScripts() {
 
 Status GatewayScripts::Run(const Script& script, const Client& client, executor::ResultSink& sink,
                            const StatementObserver& observer) {
+  const SteadyClock clock;
   AuditedScript audited(sources_->audit(), ClientOf(script), sink);
-  Status status = InSession(script, client, [&](Session& session, SourcePool::Lease& source) {
-    LoggedIn(script.login);
-    StatementObserver outer = observer;
-    outer.starts = [&](const parser::Statement& statement) -> Status {
-      const Span span = std::visit([](const auto& any) { return any.span; }, statement);
-      const bool plain = std::holds_alternative<parser::PlainStatement>(statement);
-      RETURN_IF_ERROR(audited.Begins(
-          std::string_view(script.text)
-              .substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin)),
-          plain, session));
-      if (plain) {
-        source.MarkUsedDirectly();
-      }
-      return observer.starts ? observer.starts(statement) : OkStatus();
-    };
-    outer.ends = [&](std::string_view sql, double seconds, const Status& outcome) {
-      audited.Ends(outcome);
-      if (observer.ends) {
-        observer.ends(sql, seconds, outcome);
-      }
-    };
-    Status ran = RunScript(script.text, session, audited, outer);
-    if (!ran.ok() && !audited.has_begun()) {  // it is no SQL
-      RETURN_IF_ERROR(audited.Begins(script.text, false, session));
-      audited.Ends(ran);
-    }
-    return ran;
-  });
+  Status status =
+      InSession(script, client, [&](Session& session, SourcePool::Lease& source) -> Status {
+        LoggedIn(script.login);
+        const std::string counted = CountedRole(script, source);
+        ASSIGN_OR_RETURN(const RoleUse::Session place, BeginSession(script, source));
+        StatementObserver outer = observer;
+        outer.starts = [&](const parser::Statement& statement) -> Status {
+          const Span span = std::visit([](const auto& any) { return any.span; }, statement);
+          const bool plain = std::holds_alternative<parser::PlainStatement>(statement);
+          RETURN_IF_ERROR(audited.Begins(std::string_view(script.text)
+                                             .substr(static_cast<size_t>(span.begin),
+                                                     static_cast<size_t>(span.end - span.begin)),
+                                         plain, session));
+          RETURN_IF_ERROR(sources_->roles().BeginStatement(counted, clock.Now()));
+          if (plain) {
+            source.MarkUsedDirectly();
+          }
+          return observer.starts ? observer.starts(statement) : OkStatus();
+        };
+        outer.ends = [&](std::string_view sql, double seconds, const Status& outcome) {
+          audited.Ends(outcome);
+          if (observer.ends) {
+            observer.ends(sql, seconds, outcome);
+          }
+        };
+        Status ran = RunScript(script.text, session, audited, outer);
+        if (!ran.ok() && !audited.has_begun()) {  // it is no SQL
+          RETURN_IF_ERROR(audited.Begins(script.text, false, session));
+          audited.Ends(ran);
+        }
+        return ran;
+      });
   audited.Over(status);
   return status;
 }
@@ -130,11 +136,16 @@ Status GatewayScripts::Call(const Login& login, std::string_view statement, int6
   ASSIGN_OR_RETURN(const SourcePool::Lease source, sources_->Acquire(login));
   ASSIGN_OR_RETURN(const auto catalog, source.ActingCatalog());
   const std::string nothing;
-  const AuditedClient client = ClientOf({nothing, login, user_});
+  const Script script{nothing, login, user_};
+  const AuditedClient client = ClientOf(script);
   const TimePoint since = clock.Now();
   ASSIGN_OR_RETURN(const int64_t begun,
                    sources_->audit().Begins(client, statement, catalog::Dialect::kPostgres));
-  Status done = Guarded("a call about jobs", [&] { return work(*catalog); });
+  const Status done = Guarded("a call about jobs", [&]() -> Status {
+    ASSIGN_OR_RETURN(const RoleUse::Session place, BeginSession(script, source));
+    RETURN_IF_ERROR(sources_->roles().BeginStatement(CountedRole(script, source), since));
+    return work(*catalog);
+  });
   StatementUse use;
   use.job = job;
   sources_->audit().Ends(begun, client, catalog->principal().role, done,
@@ -148,13 +159,31 @@ AuditedClient GatewayScripts::ClientOf(const Script& script) const {
           script.address.empty() ? script.login.address : script.address, script.login.database};
 }
 
+std::string GatewayScripts::RoleOf(const Script& script) const {
+  const bool at_door = script.login.role.empty() && sources_->auth() != Auth::kTrust;
+  return at_door ? script.user : script.login.role;
+}
+
+std::string GatewayScripts::CountedRole(const Script& script,
+                                        const SourcePool::Lease& source) const {
+  return source.limited() ? RoleOf(script) : "";
+}
+
+Result<RoleUse::Session> GatewayScripts::BeginSession(const Script& script,
+                                                      const SourcePool::Lease& source) {
+  const bool at_door = script.door == pgwire::kDoorName;
+  return sources_->roles().BeginSession(at_door ? "" : CountedRole(script, source));
+}
+
 Result<Schema> GatewayScripts::Describe(const Script& script, const Client& client) {
   Schema schema;
-  RETURN_IF_ERROR(
-      InSession(script, client, [&](Session& session, SourcePool::Lease& /*source*/) -> Status {
-        ASSIGN_OR_RETURN(schema, DescribeScript(script.text, session));
-        return OkStatus();
-      }));
+  const Work describe = [&](Session& session, SourcePool::Lease& source) -> Status {
+    RETURN_IF_ERROR(
+        sources_->roles().BeginStatement(CountedRole(script, source), SteadyClock().Now()));
+    ASSIGN_OR_RETURN(schema, DescribeScript(script.text, session));
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(InSession(script, client, describe));
   return schema;
 }
 
@@ -197,6 +226,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   session.set_room(room_);
   session.KeepModelsIn(scorers_);
   session.set_most_jobs(max_scripts_);
+  session.CountJobsFor(&sources_->roles(), CountedRole(script, source));
   session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); },
                            [this] { return IsShutDown(); });
   if (trusted) {
@@ -292,7 +322,7 @@ Status GatewayScripts::NoRoom(const std::string& role) {
 }
 
 Result<GatewayScripts::Place> GatewayScripts::Admit(const Script& script, const Client& client) {
-  const std::string& role = script.login.role;
+  const std::string role = RoleOf(script);
   bool full = false;
   {
     const MutexLock lock(mutex_);
@@ -326,7 +356,7 @@ Status GatewayScripts::AwaitTurn(const Script& script, const Client& client) {
   if (waiting_.size() >= kMaxWaiting) {
     return OkStatus();
   }
-  waiting_.push_back({&client, script.login.role});
+  waiting_.push_back({&client, RoleOf(script)});
   while (!shut_down_ && !IsTurnOf(client)) {
     script_left_.wait_for(lock.native(), kClientCheckInterval);
     if (client.stop.stop_requested() || client.is_gone()) {

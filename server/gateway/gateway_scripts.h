@@ -89,6 +89,10 @@ class GatewayScripts {
   // Adds what Prometheus reads about the scripts.
   void AddMetrics(elastic::MetricsText& text) EXCLUDES(mutex_);
 
+  // Of so many places for scripts, how many one role may take: fewer, so that none keeps the others
+  // out.
+  static int64_t PlacesOfRole(int64_t places) { return places - places / 4; }
+
   // The number of scripts that may wait; each occupies a thread of its door.
   static constexpr size_t kMaxWaiting = 64;
 
@@ -137,6 +141,12 @@ class GatewayScripts {
   Status InSession(const Script& script, const Client& client, const Work& work);
   Status InSessionAdmitted(const Script& script, const Client& client, const std::stop_token& stop,
                            const Work& work);
+  // The role that has logged in; "": no login is required.
+  std::string RoleOf(const Script& script) const;
+  // The role that the script's use counts for; "": it has no limits.
+  std::string CountedRole(const Script& script, const SourcePool::Lease& source) const;
+  // A session of its own, unless the client has one at its door.
+  Result<RoleUse::Session> BeginSession(const Script& script, const SourcePool::Lease& source);
   // As the record names the script's client.
   AuditedClient ClientOf(const Script& script) const;
   bool IsShutDown() EXCLUDES(mutex_);
@@ -154,7 +164,7 @@ class GatewayScripts {
   const std::shared_ptr<executor::ScorerCache> scorers_ = executor::MakeScorerCache();
   const std::unique_ptr<executor::Cluster> cluster_;
   const size_t max_scripts_;
-  const size_t max_scripts_of_role_;  // fewer, so that no role keeps the others out
+  const size_t max_scripts_of_role_;
   const double write_seconds_;
   Mutex mutex_;
   std::condition_variable_any script_began_;

@@ -28,6 +28,8 @@ class ByteLink {
   virtual void WaitReadable(std::function<void(bool ok)> then) = 0;
   // Waits until everything kept has been sent.
   virtual void WaitSent(std::function<void(bool ok)> then) = 0;
+  // Tells the back end that nothing more will be sent; what is kept is not. It may still be read.
+  virtual void EndWriting() = 0;
   virtual void Close() = 0;
 };
 

@@ -153,11 +153,20 @@ bool Channel::PeerIsGone() {
   return poll(&look, 1, 0) == 1;
 }
 
-void Channel::Close() {
+void Channel::EndTls() {
   if (ssl_ != nullptr && !closed() && SSL_is_init_finished(ssl_.get()) != 0) {
     ERR_clear_error();
     SSL_shutdown(ssl_.get());
   }
+}
+
+void Channel::EndWriting() {
+  EndTls();
+  shutdown(native_handle(), SHUT_WR);  // fails where the connection is broken, which a read tells
+}
+
+void Channel::Close() {
+  EndTls();
   socket_.Close();
 }
 

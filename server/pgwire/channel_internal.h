@@ -50,6 +50,7 @@ class Channel final : public ByteLink {
   void WaitSent(std::function<void(bool ok)> then) override;
   // Whether the peer has closed its end, even if unread bytes remain.
   bool PeerIsGone();
+  void EndWriting() override;
   void Close() override;
   // What has just been passed on will probably be answered at once (ReadySockets).
   void ExpectAnswer() { socket_.ExpectAnswer(); }
@@ -60,6 +61,7 @@ class Channel final : public ByteLink {
   struct SslFree {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
+  void EndTls();
   // Sends from the front of `bytes`; returns how many were sent, or a negative number.
   ssize_t Send(std::string_view bytes);
 

@@ -38,8 +38,7 @@ class WireDoor final : public Door {
   // What a door consists of, apart from its sockets.
   struct Parts {
     StatementService& service;
-    LoginThrottle& throttle;
-    Audit& audit;
+    Shared shared;
     Upstream upstream;
     ClientLogin client_login;
     std::unique_ptr<Verifiers> verifiers;
@@ -56,8 +55,9 @@ class WireDoor final : public Door {
         tickets_(std::move(parts.tickets)),
         house_{.context = context_,
                .service = parts.service,
-               .throttle = parts.throttle,
-               .audit = parts.audit,
+               .throttle = parts.shared.throttle,
+               .roles = parts.shared.roles,
+               .audit = parts.shared.audit,
                .upstream = std::move(parts.upstream),
                .client_login = parts.client_login,
                .verifiers = parts.verifiers.get(),
@@ -73,8 +73,8 @@ class WireDoor final : public Door {
         verifiers_(std::move(parts.verifiers)),
         embedded_(parts.embedded.empty()
                       ? nullptr
-                      : std::make_unique<EmbeddedDatabase>(context_, parts.embedded,
-                                                           parts.password_file, parts.audit)) {
+                      : std::make_unique<EmbeddedDatabase>(
+                            context_, parts.embedded, parts.password_file, parts.shared.audit)) {
     house_.embedded = embedded_.get();
   }
 
@@ -151,7 +151,7 @@ class WireDoor final : public Door {
 }  // namespace
 
 Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementService& service,
-                                          LoginThrottle& throttle, Audit& audit) {
+                                          const Shared& shared) {
   const bool embedded = options.source.starts_with("sqlite:");
   Upstream upstream;
   if (!embedded) {
@@ -173,7 +173,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
     ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source));
   }
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
-      service, throttle, audit, std::move(upstream), options.client_login, std::move(verifiers),
+      service, shared, std::move(upstream), options.client_login, std::move(verifiers),
       std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets),
       embedded ? options.source : std::string(),
       options.client_login == ClientLogin::kScram ? options.password_file : std::string()});

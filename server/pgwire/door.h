@@ -8,6 +8,7 @@
 namespace sluice::server {
 class Audit;
 class LoginThrottle;
+class RoleUse;
 }  // namespace sluice::server
 
 namespace sluice::server::pgwire {
@@ -38,11 +39,16 @@ class Door {
     std::string verifiers;      // kScram: the URL of Verifiers::Open; "": `source`
     std::string password_file;  // the same for SQLite
   };
-  // `service` lasts until Shutdown; `throttle` and `audit`, which other doors may share, as long as
-  // the door.
+  // What the doors of a gateway share; lasts as long as they do.
+  struct Shared {
+    LoginThrottle& throttle;
+    RoleUse& roles;
+    Audit& audit;
+  };
+  // `service` lasts until Shutdown.
   // Errors: the address is taken, or a file is not a certificate.
   static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service,
-                                             LoginThrottle& throttle, Audit& audit);
+                                             const Shared& shared);
   virtual ~Door() = default;
 
   // As in Options, with the actual ports.

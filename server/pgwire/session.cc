@@ -338,6 +338,13 @@ void WireSession::Shutdown() {
   Close();
 }
 
+void WireSession::LetServerGo() {
+  if (server_ != nullptr) {
+    server_->Close();
+  }
+  counted_.reset();
+}
+
 void WireSession::Close() {
   if (state_ == State::kClosed) {
     return;
@@ -352,8 +359,13 @@ void WireSession::Close() {
   GiveUp();
   stop_.request_stop();
   EndLoan();
-  if (server_ != nullptr) {
-    server_->Close();
+  // A server's back end works on for a client that is gone until it reads or writes the next time,
+  // and counts as long.
+  if (embedded_ == nullptr && reading_server_ && conversation_ != nullptr &&
+      conversation_->server_owes_answer()) {
+    server_->EndWriting();
+  } else {
+    LetServerGo();
   }
   client_.Close();
 }

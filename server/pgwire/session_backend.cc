@@ -24,6 +24,7 @@ void WireSession::WaitForServer() {
   server_->WaitReadable([self = shared_from_this()](bool ok) {
     self->reading_server_ = false;
     if (self->state_ == State::kClosed) {
+      self->LetServerGo();
       return;
     }
     if (!ok) {

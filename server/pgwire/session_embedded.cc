@@ -16,12 +16,12 @@ void WireSession::OpenEmbedded() {
                          self->Refuse(self->RecordLogin(link.status()));
                          return;
                        }
-                       self->house_.throttle.Succeeded(self->login_.address, self->login_.user);
                        FirstWords greeting;
                        greeting.process = self->house_.embedded->NextProcess();
-                       const Status recorded = self->RecordLogin(OkStatus(), greeting.process);
-                       if (!recorded.ok()) {
-                         self->Refuse(recorded);
+                       const Status admitted = self->Admitted(
+                           self->house_.client_login != ClientLogin::kTrusted, greeting.process);
+                       if (!admitted.ok()) {
+                         self->Refuse(admitted);
                          return;
                        }
                        for (const auto& [name, value] : (*link)->parameters()) {

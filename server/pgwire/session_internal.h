@@ -28,6 +28,7 @@
 #include "server/pgwire/verifiers.h"
 #include "server/statements/audit.h"
 #include "server/statements/login_throttle.h"
+#include "server/statements/role_use.h"
 
 namespace sluice::server::pgwire {
 
@@ -39,6 +40,7 @@ struct SessionHouse {
   boost::asio::io_context& context;
   StatementService& service;
   LoginThrottle& throttle;
+  RoleUse& roles;
   Audit& audit;
   const Upstream upstream;
   const ClientLogin client_login;
@@ -134,6 +136,8 @@ class WireSession final : public Conversation::Host,
   AuditedClient AsAudited() const;
   void Refuse(const Status& status);
   void RefuseInWords(const std::string& error);
+  // Counts the session, and records its login. An error: it must not begin.
+  Status Admitted(bool limited, int64_t backend);
   // The server's.
   void Connect();
   void Connected(BackendConnection::Outcome outcome);
@@ -152,6 +156,7 @@ class WireSession final : public Conversation::Host,
   void WaitForServer();
   void ReadServer();
   void ServerGone();
+  void LetServerGo();
 
   void SetDeadline(std::chrono::seconds from_now);
   void SentToClient(bool ok);
@@ -171,7 +176,8 @@ class WireSession final : public Conversation::Host,
   SessionLogin login_;
   std::unique_ptr<ScramServer> scram_;
   std::string server_key_;  // of the verifier
-  BackendSecret secret_;    // until it has logged in
+  std::optional<RoleUse::Session> counted_;
+  BackendSecret secret_;  // until it has logged in
   std::shared_ptr<BackendConnection> backend_;
   std::unique_ptr<Conversation> conversation_;
   uint32_t process_ = 0;  // the back end's

@@ -259,6 +259,16 @@ Status WireSession::RecordLogin(const Status& outcome, int64_t backend) const {
   return outcome;
 }
 
+Status WireSession::Admitted(bool limited, int64_t backend) {
+  house_.throttle.Succeeded(login_.address, login_.user);
+  Result<RoleUse::Session> counted = house_.roles.BeginSession(limited ? login_.user : "");
+  if (!counted.ok()) {
+    return RecordLogin(counted.status());
+  }
+  counted_.emplace(*std::move(counted));
+  return RecordLogin(OkStatus(), backend);
+}
+
 void WireSession::CountFailure(const Status& why) {
   // The client is refused whether or not that can be recorded.
   [[maybe_unused]] const Status recorded = RecordLogin(why);
@@ -312,10 +322,13 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
                   "connects from, or start it with --auth trust")));
     return;
   }
-  house_.throttle.Succeeded(login_.address, login_.user);
-  const Status recorded = RecordLogin(OkStatus(), outcome.login->process());
-  if (!recorded.ok()) {
-    Refuse(recorded);
+  const auto superuser = outcome.login->parameters().find("is_superuser");
+  const bool limited =
+      login_.user != house_.upstream.user &&
+      (superuser == outcome.login->parameters().end() || superuser->second != "on");
+  const Status admitted = Admitted(limited, outcome.login->process());
+  if (!admitted.ok()) {
+    Refuse(admitted);
     return;
   }
   server_ = std::move(outcome.channel);

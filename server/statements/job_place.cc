@@ -3,17 +3,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/cluster.h"
-#include "executor/local/detached_job.h"
 #include "executor/executor.h"
-#include "executor/local/job_takeover.h"
 #include "executor/jobs/lost_jobs.h"
+#include "executor/local/detached_job.h"
+#include "executor/local/job_takeover.h"
 #include "planner/plan.pb.h"
+#include "server/statements/role_use.h"
 #include "server/statements/session.h"
 
 namespace sluice::server {
@@ -71,6 +74,36 @@ Status CheckRoomForJob(const executor::Context& context, const Session& session)
       .Hint("WAIT JOB waits for one; max_statements of the gateway is the limit");
 }
 
+// Jobs that the role owns, or has begun as another one.
+Result<int64_t> CountJobs(const Session& session, const executor::Context& context) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running,
+                   context.catalog.JobsFor(context.stop)->Running());
+  const std::string& owner = context.catalog.principal().role;
+  return std::count_if(running.begin(), running.end(), [&](const catalog::Job& job) {
+    return job.state == catalog::JobState::kRunning &&
+           (job.user == session.user() || (!owner.empty() && job.owner == owner));
+  });
+}
+
+// Until the job has its row, from which it is counted.
+Status BeginCountedJob(executor::Context& context, Session& session) {
+  if (session.role_use() == nullptr) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      RoleUse::Beginning begun,
+      session.role_use()->BeginJob(
+          session.counted_role(), [&] { return CountJobs(session, context); }, context.stop));
+  auto beginning = std::make_shared<std::optional<RoleUse::Beginning>>(std::move(begun));
+  context.on_job = [beginning, next = std::move(context.on_job)](int64_t job) {
+    beginning->reset();
+    if (next) {
+      next(job);
+    }
+  };
+  return OkStatus();
+}
+
 }  // namespace
 
 Status ResumeLostJobs(Session& session) {
@@ -115,6 +148,13 @@ std::string DescribeStart(const plan::Plan& plan, Session& session, const std::s
 
 Status RunJob(const plan::Plan& planned, executor::Context& context, Session& session,
               executor::ResultSink& sink, bool waits) {
+  if (planned.has_train() || planned.has_predict() || planned.has_evaluate() ||
+      planned.has_report()) {
+    RETURN_IF_ERROR(context.catalog.AllowStaging());
+  }
+  if (LeavesSomething(planned)) {
+    RETURN_IF_ERROR(BeginCountedJob(context, session));
+  }
   Placement placement = PlacementFor(planned, session);
   placement.async = placement.async && !waits;
   if (!placement.any()) {

@@ -24,6 +24,7 @@ class Session;
 // many processes under a gateway; other jobs run here. A plan that reads what only this session can
 // read stays here: 25001 or 0A000 if sluice.async is on, and a notice if the client expects the job
 // to continue.
+// 53300: the gateway, or the role, runs as many jobs as it may.
 // `waits`: for the job's end, whatever sluice.async says.
 Status RunJob(const plan::Plan& plan, executor::Context& context, Session& session,
               executor::ResultSink& sink, bool waits = false);

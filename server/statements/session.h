@@ -27,6 +27,7 @@ class ScorerCache;
 
 namespace sluice::server {
 
+class RoleUse;
 struct StatementUse;
 
 // What COPY FROM STDIN reads: the next piece of text; "" at the end.
@@ -135,6 +136,13 @@ class Session {
   // Maximal number of jobs at the same time; a further one is refused (53300).
   void set_most_jobs(size_t most) { most_jobs_ = most; }
   size_t most_jobs() const { return most_jobs_; }
+  // Its jobs count as that role's; `use` must outlive the session. null: nobody counts.
+  void CountJobsFor(RoleUse* use, std::string role) {
+    role_use_ = use;
+    counted_role_ = std::move(role);
+  }
+  RoleUse* role_use() const { return role_use_; }
+  const std::string& counted_role() const { return counted_role_; }
   const std::string& room() const { return room_; }
 
   // The client's own open database session: the next statements see what it sees.
@@ -173,6 +181,8 @@ class Session {
   std::string room_;
   std::shared_ptr<executor::ScorerCache> scorers_;
   size_t most_jobs_ = 32;
+  RoleUse* role_use_ = nullptr;
+  std::string counted_role_;
   StatementUse* use_ = nullptr;
 };
 

@@ -40,6 +40,50 @@ std::string DigestOf(const Login& login) {
   return digest.Hex();
 }
 
+// Sessions of one role at a file, which has no server that would limit them.
+constexpr int64_t kSessionsOfFile = 100;
+
+class FirstCell final : public catalog::RowReceiver {
+ public:
+  Status Header(const Schema& /*schema*/) override { return OkStatus(); }
+  Status Rows(const RowBatch& batch) override {
+    if (batch.rows > 0) {
+      value = batch.columns.at(0).ValueAt(0);
+    }
+    return OkStatus();
+  }
+  Value value;
+};
+
+// Of the server: its max_connections.
+Result<int64_t> MostConnections(catalog::DataSource& source) {
+  FirstCell most;
+  RETURN_IF_ERROR(
+      source
+          .Execute("SELECT pg_catalog.current_setting('max_connections')::pg_catalog.int8", &most,
+                   {})
+          .status());
+  const auto* const connections = std::get_if<int64_t>(&most.value);
+  return connections != nullptr ? Result<int64_t>(*connections)
+                                : Internal("the server does not say how many connections it takes");
+}
+
+// One role is to leave some of the server's connections to the others. A training in one process
+// holds about seven, the gateway's own included, and its session one.
+Status AddDefaults(catalog::DataSource& source, PoolBounds* bounds) {
+  int64_t sessions = kSessionsOfFile;
+  int64_t jobs = bounds->places;
+  if (source.dialect() != "sqlite") {
+    ASSIGN_OR_RETURN(const int64_t connections, MostConnections(source));
+    sessions = std::max<int64_t>(connections * 3 / 10, 1);
+    jobs = std::min(jobs, std::max<int64_t>(connections / 10, 1));
+  }
+  RoleLimits& limits = bounds->limits;
+  limits.sessions = limits.sessions.value_or(sessions);
+  limits.jobs = limits.jobs.value_or(jobs);
+  return OkStatus();
+}
+
 Status WantsLogin(std::string_view what) {
   return Status(Code::kPermissionDenied, fmt::format("this gateway asks for {}", what))
       .SqlState("28000")
@@ -72,7 +116,8 @@ Result<std::unique_ptr<catalog::Catalog>> SourcePool::Lease::ActingCatalog() con
 
 Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth,
                                                      PasswordCheck check,
-                                                     std::unique_ptr<Audit> audit) {
+                                                     std::unique_ptr<Audit> audit,
+                                                     PoolBounds bounds) {
   if (url == "sqlite:" || url.rfind("sqlite::memory:", 0) == 0) {
     return InvalidArgument("a gateway cannot serve an in-memory database")
         .Hint("give a file: --source sqlite:my.db");
@@ -86,21 +131,35 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Aut
   if (!dropped.ok()) {
     log::Warn("what is left of killed processes stays: {}", dropped.ToString());
   }
-  return std::unique_ptr<SourcePool>(
-      new SourcePool(url, auth, std::move(check), std::move(own.catalog), std::move(audit)));
+  RETURN_IF_ERROR(AddDefaults(*own.source, &bounds));
+  return std::unique_ptr<SourcePool>(new SourcePool(
+      url, auth, std::move(check), std::move(own.catalog), std::move(audit), std::move(bounds)));
 }
 
 SourcePool::SourcePool(std::string url, Auth auth, PasswordCheck check,
-                       std::unique_ptr<catalog::Catalog> catalog, std::unique_ptr<Audit> audit)
+                       std::unique_ptr<catalog::Catalog> catalog, std::unique_ptr<Audit> audit,
+                       PoolBounds bounds)
     : url_(std::move(url)),
       shown_url_(catalog::WithoutSecrets(catalog->url())),
       auth_(auth),
       check_(std::move(check)),
       audit_(std::move(audit)),
       catalog_(std::move(catalog)),
-      closer_([this](const std::stop_token& end) { CloseIdle(end); }) {}
+      bounds_(std::move(bounds)),
+      roles_({bounds_.limits.sessions.value_or(0), bounds_.limits.jobs.value_or(0),
+              bounds_.limits.statements}),
+      closer_([this](const std::stop_token& end) { CloseIdle(end); }) {
+  LimitRoles(*catalog_);
+}
 
 SourcePool::~SourcePool() = default;
+
+// Where nobody logs in, all clients are the gateway's own login.
+void SourcePool::LimitRoles(catalog::Catalog& catalog) const {
+  if (auth_ != Auth::kTrust || catalog.dialect() != "sqlite") {
+    catalog.LimitRoles({bounds_.limits.versions, bounds_.limits.stored_mebibytes << 20});
+  }
+}
 
 Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::stop_token& stop) {
   const bool asks = auth_ != Auth::kTrust && !login.proven;
@@ -140,6 +199,8 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     opened->source = std::move(database.source);
     opened->source->GuardSession();
     opened->catalog = std::move(database.catalog);
+    LimitRoles(*opened->catalog);
+    opened->limited = auth_ != Auth::kTrust;
     return opened;
   }
   if (auth_ == Auth::kTrust && login.role.empty()) {
@@ -152,6 +213,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   ASSIGN_OR_RETURN(const std::shared_ptr<catalog::Catalog> own, CatalogOf(login.database, stop));
   opened->login = DigestOf(login);
   opened->catalog = own->For({login.role});
+  ASSIGN_OR_RETURN(opened->limited, opened->catalog->IsLimited());
   if (auth_ == Auth::kTrust) {
     ASSIGN_OR_RETURN(opened->source,
                      catalog::OpenDataSource(catalog::WithRole(url, login.role), "", stop));
@@ -236,6 +298,12 @@ Result<std::shared_ptr<catalog::Catalog>> SourcePool::CatalogOf(const std::strin
   if (database.empty()) {
     return catalog_;
   }
+  if (!bounds_.databases.empty() && !bounds_.databases.contains(database)) {
+    return Status(Code::kPermissionDenied,
+                  fmt::format("this gateway keeps no models and jobs in database \"{}\"", database))
+        .SqlState("42501")
+        .Hint("its operator lists the databases that have them (--databases)");
+  }
   {
     const MutexLock lock(mutex_);
     const auto known = catalogs_.find(database);
@@ -251,6 +319,7 @@ Result<std::shared_ptr<catalog::Catalog>> SourcePool::CatalogOf(const std::strin
   OtherCatalog& other = catalogs_[database];
   if (other.catalog == nullptr) {
     other.catalog = *std::move(opened);
+    LimitRoles(*other.catalog);
   }
   other.used = clock_.Now();
   idle_changed_.notify_one();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -15,8 +16,10 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "server/config/config.h"
+#include "server/config/role_limits.h"
 #include "server/statements/audit.h"
 #include "server/statements/login_throttle.h"
+#include "server/statements/role_use.h"
 
 namespace sluice::catalog {
 class Catalog;
@@ -43,6 +46,13 @@ struct Login {
 using PasswordCheck =
     std::function<Result<bool>(const std::string& role, const std::string& password)>;
 
+struct PoolBounds {
+  RoleLimits limits = {};
+  int64_t places = 24;  // of scripts, that one role may take
+  // The databases of the server that may have a catalog; empty: all that are no templates.
+  std::set<std::string> databases = {};
+};
+
 // Database sessions for a gateway's scripts: data sources of one server, each logged in as its
 // user, and the catalog of each database, with the URL's own login. A data source has one session
 // connection (for BEGIN ... COMMIT), so two scripts never share one. Idle ones are kept for a
@@ -55,6 +65,7 @@ class SourcePool {
     std::unique_ptr<catalog::DataSource> source;
     std::unique_ptr<catalog::Catalog> catalog;  // the user's
     std::string role_id;  // of the role that has logged in; "": the database has none
+    bool limited = false;
     TimePoint idle_since{0};
     TimePoint logged_in{0};
   };
@@ -70,6 +81,8 @@ class SourcePool {
     catalog::DataSource& source() const { return *opened_->source; }
     // That user's models and jobs.
     catalog::Catalog& catalog() const { return *opened_->catalog; }
+    // Whether limits concern the user (RoleLimits).
+    bool limited() const { return opened_->limited; }
     // Those of the role as which a session of the user begins (ALTER ROLE ... SET role).
     Result<std::unique_ptr<catalog::Catalog>> ActingCatalog() const;
     // The script may have left an open transaction or session settings: they are undone before the
@@ -85,7 +98,7 @@ class SourcePool {
   // Opens the catalog with the URL's own login, so that a wrong URL is reported at start.
   static Result<std::unique_ptr<SourcePool>> Open(
       const std::string& url, Auth auth, PasswordCheck check = nullptr,
-      std::unique_ptr<Audit> audit = std::make_unique<Audit>());
+      std::unique_ptr<Audit> audit = std::make_unique<Audit>(), PoolBounds bounds = {});
   ~SourcePool();
 
   // `url` as the user gave it, without the password.
@@ -97,19 +110,23 @@ class SourcePool {
   catalog::Catalog& catalog() const { return *catalog_; }
   // Counts failed logins at all doors.
   LoginThrottle& throttle() { return throttle_; }
+  // Counts what roles take at all doors.
+  RoleUse& roles() { return roles_; }
   // Records what happens at all doors.
   Audit& audit() { return *audit_; }
   // The catalogs of the databases that users have logged in to lately, by database name; "": the
   // URL's own.
   std::vector<std::pair<std::string, std::shared_ptr<catalog::Catalog>>> Catalogs() const
       EXCLUDES(mutex_);
-  // 28P01 and 28000: the database refuses the login, or it is too early for another try. `stop`
-  // ends the waiting for a server (57014).
+  // 28P01 and 28000: the database refuses the login, or it is too early for another try; 42501: the
+  // database is to have no catalog. `stop` ends the waiting for a server (57014).
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
 
  private:
   SourcePool(std::string url, Auth auth, PasswordCheck check,
-             std::unique_ptr<catalog::Catalog> catalog, std::unique_ptr<Audit> audit);
+             std::unique_ptr<catalog::Catalog> catalog, std::unique_ptr<Audit> audit,
+             PoolBounds bounds);
+  void LimitRoles(catalog::Catalog& catalog) const;
   Status RecordLogin(const Login& login, const Status& outcome);
   Status CheckUser(const Login& login);
   Status Admit(const Login& login);
@@ -133,6 +150,8 @@ class SourcePool {
   const std::shared_ptr<catalog::Catalog> catalog_;
   const SteadyClock clock_;
   LoginThrottle throttle_;
+  const PoolBounds bounds_;
+  RoleUse roles_;
   mutable Mutex mutex_;
   // Catalogs of the other databases. One that nobody has logged in to for a while is closed, so
   // that its connections are in nobody's way (DROP DATABASE, CREATE DATABASE ... TEMPLATE).

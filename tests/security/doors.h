@@ -34,8 +34,10 @@ class Doors : public DoorTest, public ::testing::WithParamInterface<Door> {
          "SELECT x, y FROM points TO TRAIN LinearClassifier LABEL y INTO makes_the_tables;\n"
          "DROP MODEL makes_the_tables;\n");
       ASSERT_EQ(
-          Direct("GRANT USAGE, CREATE ON SCHEMA sluice TO PUBLIC; GRANT SELECT, INSERT, UPDATE,"
-                 " DELETE ON ALL TABLES IN SCHEMA sluice TO PUBLIC")
+          Direct(fmt::format("GRANT USAGE, CREATE ON SCHEMA sluice TO PUBLIC; GRANT SELECT, INSERT,"
+                             " UPDATE, DELETE ON ALL TABLES IN SCHEMA sluice TO PUBLIC;"
+                             " GRANT USAGE, CREATE ON SCHEMA sluice_stage TO {}, {}",
+                             kAnn, kBob))
               .exit_code,
           0);
     }

@@ -68,6 +68,7 @@ class EmbeddedLink final : public ByteLink {
   size_t unsent() const override;
   void WaitReadable(std::function<void(bool ok)> then) override;
   void WaitSent(std::function<void(bool ok)> then) override;
+  void EndWriting() override { Close(); }
   void Close() override;
 
   // Cancels whatever runs (57014).

@@ -74,6 +74,27 @@ TEST_F(ConfigTest, JobsAreKeptForDaysOrHours) {
   }
 }
 
+TEST_F(ConfigTest, LimitsOfRolesHaveDefaults) {
+  const RoleLimits usual = LoadConfig("", {})->limits;
+  EXPECT_FALSE(usual.sessions.has_value());
+  EXPECT_FALSE(usual.jobs.has_value());
+  EXPECT_GT(usual.statements, 0);
+  const RoleLimits said =
+      LoadConfig("", {{"role_limits", "sessions=40,jobs=0,versions=3,stored=7"}})->limits;
+  EXPECT_EQ(said.sessions, 40);
+  EXPECT_EQ(said.jobs, 0);
+  EXPECT_EQ(said.statements, usual.statements);
+  EXPECT_EQ(said.versions, 3);
+  EXPECT_EQ(said.stored_mebibytes, 7);
+  const Status unknown = LoadConfig("", {{"role_limits", "session=4"}}).status();
+  EXPECT_EQ(unknown.message(), "role_limits: no limit 'session'");
+  EXPECT_EQ(unknown.diagnostics()[0].hint, "did you mean 'sessions'?");
+  for (const char* wrong :
+       {"jobs", "jobs=", "jobs=-1", "jobs=x", "jobs=1;sessions=2", ",jobs=1", "jobs=99999999999"}) {
+    EXPECT_FALSE(LoadConfig("", {{"role_limits", wrong}}).ok()) << wrong;
+  }
+}
+
 TEST_F(ConfigTest, SlotsAndMemoryOfTheCluster) {
   const auto config = LoadConfig(Write("slots = 6\nmemory_limit = 2048\n"), {});
   ASSERT_TRUE(config.ok()) << config.status().ToString();
