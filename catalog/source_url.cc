@@ -232,6 +232,17 @@ UrlParts PartsOf(std::string_view url) {
 
 }  // namespace
 
+std::string_view SchemeOf(std::string_view url) {
+  constexpr size_t kLongest = 16;
+  const std::string_view scheme = url.substr(0, url.find("://"));
+  const bool plausible =
+      scheme.size() < url.size() && scheme.size() <= kLongest &&
+      std::all_of(scheme.begin(), scheme.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-';
+      });
+  return plausible ? scheme : std::string_view();
+}
+
 std::string RoleIn(std::string_view url) {
   const UrlParts parts = PartsOf(url);
   std::string role = PercentDecode(parts.user);
@@ -269,8 +280,7 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
     }
     const size_t settings = path.find('?');
     if (settings != std::string_view::npos && path.find('=', settings) != std::string_view::npos) {
-      return InvalidArgument(
-                 fmt::format("a SQLite database takes no settings: '{}'", path.substr(settings)))
+      return InvalidArgument("a SQLite database takes no settings ('?' after its path)")
           .Hint("expected sqlite:PATH");
     }
     if (path.empty()) {
@@ -285,9 +295,9 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
       return ParsePostgres("postgresql://", url.substr(scheme.size()));
     }
   }
-  // Only the scheme is repeated: the rest may contain a password.
-  const std::string_view shown = url.substr(0, std::min(url.find_first_of(":/@= "), url.size()));
-  return InvalidArgument(fmt::format("unknown kind of data source '{}'", shown))
+  const std::string_view scheme = SchemeOf(url);
+  return InvalidArgument(scheme.empty() ? "the data source is not a URL of a known kind"
+                                        : fmt::format("unknown kind of data source '{}'", scheme))
       .Hint("expected sqlite:PATH or postgresql://user@host:port/database");
 }
 

@@ -20,6 +20,10 @@ struct SourceUrl {
 // repeat the password.
 Result<SourceUrl> ParseSourceUrl(std::string_view url);
 
+// The scheme of "scheme://...", as far as it can only be one: all that an error may repeat of a URL
+// that is not understood. "" for other texts, which may be a password or a token.
+std::string_view SchemeOf(std::string_view url);
+
 // The user in a PostgreSQL URL; "" if none.
 std::string RoleIn(std::string_view url);
 // A PostgreSQL URL (SourceUrl::text) with another user.

@@ -41,6 +41,17 @@ TEST(SourceUrl, UnknownKindsDoNotRepeatSecrets) {
   EXPECT_THAT(url.status().ToString(), Not(HasSubstr("secret")));
 }
 
+// A token, or a password alone, has no scheme that could be repeated.
+TEST(SourceUrl, TextsThatAreNoUrlsAreNotRepeated) {
+  for (const char* text :
+       {"s3cret", "s3cret:s3cret", "s3cret/s3cret", "s3cret@host", "s3cret s3cret://",
+        "s3crets3crets3crets3cret://host", "sqlite:a.db?key=s3cret", "sqlite://s3cret"}) {
+    const Status refused = ParseSourceUrl(text).status();
+    EXPECT_FALSE(refused.ok()) << text;
+    EXPECT_THAT(refused.ToString(), Not(HasSubstr("s3cret"))) << text;
+  }
+}
+
 // In any spelling, and in the middle of other text.
 TEST(SourceUrl, NoSecretIsShown) {
   for (const char* text : {
