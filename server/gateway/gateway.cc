@@ -26,6 +26,7 @@
 #include "planner/compile/child_program.h"
 #include "server/config/open_cluster.h"
 #include "server/gateway/gateway_services_internal.h"
+#include "server/gateway/training_job_login.h"
 #include "server/gateway/wire_statements.h"
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
@@ -222,8 +223,9 @@ Status CheckMayRunPython(const Config& config) {
     return FailedPrecondition(
                "--python-models: the kernel allows this user no namespaces, so clients' Python "
                "would not be contained")
-        .Hint("allow them (sysctl user.max_user_namespaces, a container's seccomp profile), or "
-              "compile the models with `sluice sql`");
+        .Hint(
+            "allow them (sysctl user.max_user_namespaces, a container's seccomp profile), or "
+            "compile the models with `sluice sql`");
   }
   return OkStatus();
 }
@@ -248,12 +250,15 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
           std::move(audit)));
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<executor::Cluster> cluster,
-      OpenCluster(config, true,
-                  [allowed](executor::Cluster& on, const executor::TrainingJobRequest& request) {
-                    return BeginTrainingJob(on, request, allowed);
-                  }));
+  ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
+                   OpenCluster(config, true,
+                               [allowed, own = config.source, pool = sources.get()](
+                                   executor::Cluster& on,
+                                   const executor::TrainingJobRequest& request) -> Result<int64_t> {
+                                 ASSIGN_OR_RETURN(SourcePool::Lease lease,
+                                                  LogInFor(request, own, *pool));
+                                 return BeginTrainingJob(on, request, lease, allowed);
+                               }));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);

@@ -43,9 +43,7 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(told.most_workers, 2U);
   EXPECT_EQ(told.master_number, 1U);
   // The same bits as with processes on this machine.
-  LocalCluster here(Machine(8));
-  RecordingSink quiet;
-  ASSERT_TRUE(Run(TrainText("u", kSynchronous), here, *source_, quiet).ok());
+  ASSERT_TRUE(TrainHere("u", kSynchronous).ok());
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 

@@ -119,6 +119,9 @@ class Cluster:
         self.apply_base(namespace)
         self.kubectl("-n", namespace, "create", "secret", "generic", "sluice-source",
                      f"--from-literal=source={self.database.url}")
+        self.kubectl("-n", namespace, "create", "secret", "generic", "ann-source",
+                     f"--from-literal=source={self.database.url_of('ann')}")
+        self.kubectl("-n", namespace, "label", "secret", "ann-source", "sluice.dev/source=true")
         self.kubectl("-n", namespace, "create", "secret", "tls", "sluice-gateway-tls",
                      f"--cert={self.folder}/tls.crt", f"--key={self.folder}/tls.key")
 

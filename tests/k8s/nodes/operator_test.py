@@ -8,7 +8,7 @@ from training import EPOCHS, Training, statement
 
 
 def training_job(name, text, **spec):
-    spec = {"statement": text, "source": {"secretName": "sluice-source"}, "workers": {"min": 1, "max": 2},
+    spec = {"statement": text, "source": {"secretName": "ann-source"}, "workers": {"min": 1, "max": 2},
             "servers": {"max": 2}, **spec}
     return {"apiVersion": "training.sluice/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name},
             "spec": spec}
