@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "catalog/embedded_session.h"
+#include "catalog/store/job_logins.h"
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
@@ -274,7 +275,7 @@ Result<std::string> SetupStatements(const Config& config) {
         .Hint("give the gateway's own --source postgresql://user@host/database");
   }
   ASSIGN_OR_RETURN(const pgwire::Upstream upstream, pgwire::UpstreamOf(config.source));
-  return pgwire::VerifierFunction(upstream.user);
+  return pgwire::VerifierFunction(upstream.user) + "\n" + catalog::JobLoginFunctions(upstream.user);
 }
 
 }  // namespace sluice::server

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "catalog/store/job_logins.h"
 #include "executor/local/detached_job.h"
 #include "executor/management/show_jobs.h"
 #include "executor/pods/pod_cluster.h"
@@ -36,6 +37,7 @@ class Pods : public ClusterJobs {
  protected:
   // Of 15,000: a hash of each row picks the other rows for validation.
   static constexpr int64_t kRowsTrained = 14'252;
+  static constexpr char kGatewaysPassword[] = "0wn-s3cret";  // the server asks nobody
   static constexpr char kSynchronous[] =
       "train.epoch=12, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
@@ -60,12 +62,20 @@ class Pods : public ClusterJobs {
       const Status done = source_->Execute(sql, nullptr, {}).status();
       ASSERT_TRUE(done.ok()) << sql << "\n" << done.ToString();
     }
+    PrepareServer();
     admin_ = std::move(source_);
-    url_ = UrlBy(Url(), gateway_, 0);
+    url_ = UrlBy(Url(), fmt::format("{}:{}", gateway_, kGatewaysPassword), 0);
     source_ = catalog::OpenDataSource(UserUrl()).value();
     gateways_catalog_ = catalog::OpenCatalog(Url()).value();
     catalog_ = gateways_catalog_->For({user_});
     StartCluster({SLUICE_BINARY, 2});
+  }
+  // What `sluice setup` prints, run as an administrator runs it.
+  void PrepareServer() {
+    FILE* const psql = popen(("psql -X -q -v ON_ERROR_STOP=1 '" + Url() + "'").c_str(), "w");
+    ASSERT_NE(psql, nullptr);
+    std::fputs(catalog::JobLoginFunctions(gateway_).c_str(), psql);
+    ASSERT_EQ(pclose(psql), 0);
   }
   std::string UserUrl() const { return UrlBy(Url(), user_, 0); }
   void StartCluster(const k8s::LocalKubelet::Options& options) {
@@ -86,6 +96,16 @@ class Pods : public ClusterJobs {
     sources_.reset();
     catalog_.reset();
     gateways_catalog_.reset();
+    if (admin_ != nullptr) {
+      const Status dropped =
+          admin_
+              ->Execute("DO $$ DECLARE r record; BEGIN FOR r IN SELECT login FROM "
+                        "sluice.job_logins LOOP EXECUTE format('DROP ROLE %s', r.login); "
+                        "END LOOP; EXCEPTION WHEN undefined_table THEN NULL; END $$",
+                        nullptr, {})
+              .status();
+      EXPECT_TRUE(dropped.ok()) << dropped.ToString();
+    }
     for (const std::string& role : {gateway_, user_}) {
       for (const std::string& sql : {"DROP OWNED BY " + role + " CASCADE", "DROP ROLE " + role}) {
         EXPECT_TRUE(admin_ == nullptr || admin_->Execute(sql, nullptr, {}).ok()) << sql;

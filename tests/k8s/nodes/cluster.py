@@ -90,6 +90,7 @@ class Cluster:
     def install(self):
         """The image, the manifests, the Secrets, the gateway."""
         self.import_image()
+        self.database.prepare(run(BINARY, "setup", "--source", self.database.url))
         run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
             "-keyout", f"{self.folder}/tls.key", "-out", f"{self.folder}/tls.crt", "-subj", "/CN=gateway",
             "-days", "2")

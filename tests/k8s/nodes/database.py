@@ -62,6 +62,11 @@ class Database:
             raise RuntimeError(done.stderr)
         return [line.split("\x1f") for line in done.stdout.splitlines()]
 
+    def prepare(self, script):
+        """Runs what `sluice setup` prints, as an administrator does."""
+        subprocess.run(["psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", "db", "-Xq",
+                        "-v", "ON_ERROR_STOP=1"], input=script, text=True, check=True)
+
     def value(self, query):
         rows = self.run(query)
         return rows[0][0] if rows else None
