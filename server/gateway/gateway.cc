@@ -8,13 +8,13 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <limits.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <ctime>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "base/log.h"
@@ -51,6 +51,7 @@ constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 
 constexpr size_t kRequestMemory = size_t{512} << 20;
 // A shell that stays at its prompt for longer reconnects without the user noticing.
 constexpr int kMaxIdleMs = 5 * 60'000;
+constexpr unsigned kCertificateLookSeconds = 2;
 // SQLite's part of the gateway's memory: a value is on its way to its client, too, as text and in
 // messages.
 constexpr int64_t kShareOfEmbedded = 4;
@@ -59,24 +60,17 @@ constexpr std::chrono::seconds kShutdownGrace(2);
 // Time for scripts to end what they have begun, and to say so.
 constexpr std::chrono::seconds kScriptsGrace(5);
 
-Result<std::string> ReadPem(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return NotFound(fmt::format("cannot read {}", path)).Hint("a PEM file is expected there");
-  }
-  return text.str();
-}
-
+// The files are read again when they have changed.
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& config) {
   if (config.tls_cert.empty()) {
     return grpc::InsecureServerCredentials();
   }
-  ASSIGN_OR_RETURN(std::string certificate, ReadPem(config.tls_cert));
-  ASSIGN_OR_RETURN(std::string key, ReadPem(config.tls_key));
-  grpc::SslServerCredentialsOptions options;
-  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
-  return grpc::SslServerCredentials(options);
+  RETURN_IF_ERROR(pgwire::CheckFiles(config.tls_cert, config.tls_key));
+  grpc::experimental::TlsServerCredentialsOptions options(
+      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+          config.tls_key, config.tls_cert, kCertificateLookSeconds));
+  options.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsServerCredentials(options);
 }
 
 class GrpcGateway final : public Gateway {
