@@ -66,7 +66,8 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
           return;
         }
         // From here on the rows differ: the job's snapshot does not show that.
-        Ask("WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
+        Ask(*admin_,
+            "WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
             " SELECT count(*) FROM u");
         killed += kubelet_->Kill(masters.back()) ? 1 : 0;
         // Its Event is written a little later.
