@@ -223,6 +223,8 @@ TEST_F(ManifestsContract, EachAccountHasItsRightsAndNoOthers) {
     EXPECT_TRUE(status.ok()) << AccountName(account) << ": " << status.ToString();
     EXPECT_EQ(ListObjects(client, {kSecrets, ns(), ""}, {}).fault, Fault::kForbidden);
   }
+  EXPECT_EQ(GetObject(As(Account::kMaster), kSecrets, ns(), "sluice-source", {}).fault,
+            Fault::kForbidden);
   const Status missing = CheckRights(As(Account::kMaster), Account::kGateway, ns(), {});
   EXPECT_EQ(missing.code(), Code::kPermissionDenied);
   EXPECT_THAT(missing.message(),
