@@ -250,6 +250,30 @@ std::string RoleIn(std::string_view url) {
   return role;
 }
 
+std::string DatabaseIn(std::string_view url) {
+  const UrlParts parts = PartsOf(url);
+  const size_t slash = std::min(parts.rest.find('/'), parts.rest.size());
+  std::string database = PercentDecode(parts.rest.substr(std::min(slash + 1, parts.rest.size())));
+  WithoutSetting("dbname", parts.settings, &database);  // the last one counts
+  return database;
+}
+
+bool IsSameServer(std::string_view one, std::string_view other) {
+  const UrlParts a = PartsOf(one), b = PartsOf(other);
+  if (a.rest.substr(0, a.rest.find('/')) != b.rest.substr(0, b.rest.find('/'))) {
+    return false;
+  }
+  for (const char* const setting : {"host", "hostaddr", "port"}) {
+    std::string of_a, of_b;
+    WithoutSetting(setting, a.settings, &of_a);
+    WithoutSetting(setting, b.settings, &of_b);
+    if (of_a != of_b) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string WithRole(std::string_view url, std::string_view role) {
   const UrlParts parts = PartsOf(url);
   std::string other;

@@ -20,22 +20,19 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "catalog/embedded_session.h"
-#include "catalog/store/job_logins.h"
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
 #include "planner/compile/child_program.h"
 #include "server/config/open_cluster.h"
 #include "server/gateway/gateway_services_internal.h"
-#include "server/gateway/training_job_login.h"
 #include "server/gateway/wire_statements.h"
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
 #include "server/pgwire/password_file.h"
 #include "server/pgwire/statement_service.h"
-#include "server/pgwire/upstream.h"
-#include "server/pgwire/verifiers.h"
 #include "server/statements/training_job.h"
+#include "server/statements/training_job_login.h"
 
 namespace sluice::server {
 namespace {
@@ -247,11 +244,11 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
                    planner::PodsAllowed::Read(config.pods_allow));
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
                    OpenCluster(config, true,
-                               [allowed, own = config.source, pool = sources.get()](
+                               [allowed, pool = sources.get()](
                                    executor::Cluster& on,
                                    const executor::TrainingJobRequest& request) -> Result<int64_t> {
                                  ASSIGN_OR_RETURN(SourcePool::Lease lease,
-                                                  LogInFor(request, own, *pool));
+                                                  LogInFor(request, *pool));
                                  return BeginTrainingJob(on, request, lease, allowed);
                                }));
   grpc::EnableDefaultHealthCheckService(true);
@@ -261,15 +258,6 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   RETURN_IF_ERROR(gateway->ListenForPostgres(config));
   RETURN_IF_ERROR(gateway->ServeMetrics(config));
   return std::unique_ptr<Gateway>(std::move(gateway));
-}
-
-Result<std::string> SetupStatements(const Config& config) {
-  if (config.source.empty() || config.source.starts_with("sqlite:")) {
-    return InvalidArgument("there is nothing to set up but for a PostgreSQL server")
-        .Hint("give the gateway's own --source postgresql://user@host/database");
-  }
-  ASSIGN_OR_RETURN(const pgwire::Upstream upstream, pgwire::UpstreamOf(config.source));
-  return pgwire::VerifierFunction(upstream.user) + "\n" + catalog::JobLoginFunctions(upstream.user);
 }
 
 }  // namespace sluice::server

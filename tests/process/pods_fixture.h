@@ -22,9 +22,9 @@
 #include "k8s/json_internal.h"
 #include "k8s/training_job.h"
 #include "k8s/training_job_status.h"
-#include "server/gateway/training_job_login.h"
 #include "server/statements/source_pool.h"
 #include "server/statements/training_job.h"
+#include "server/statements/training_job_login.h"
 #include "tests/k8s/local_kubelet.h"
 #include "tests/process/cluster_job.h"
 #include "tests/support/postgres_server.h"
@@ -124,7 +124,7 @@ class Pods : public ClusterJobs {
     options.begin = [this](executor::Cluster& cluster,
                            const TrainingJobRequest& request) -> Result<int64_t> {
       ASSIGN_OR_RETURN(server::SourcePool::Lease lease,
-                       server::LogInFor(request, Url(), *sources_));
+                       server::LogInFor(request, *sources_));
       return server::BeginTrainingJob(cluster, request, lease, std::nullopt);
     };
     options.priority_class = priority_class_;

@@ -1,65 +1,65 @@
-#include "server/gateway/training_job_login.h"
+#include "server/statements/training_job_login.h"
 
 #include <fmt/core.h>
 
+#include <utility>
+
+#include "catalog/catalog.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
 #include "executor/pods/training_jobs.h"
-#include "server/pgwire/upstream.h"
 
 namespace sluice::server {
 namespace {
 
-Status Refused(std::string message) {
+Status NoSourceOfAJob(std::string message) {
   return Status(Code::kPermissionDenied, std::move(message)).SqlState("28000");
 }
 
 }  // namespace
 
 Result<Login> TrainingJobLogin(const executor::TrainingJobRequest& request,
-                               const std::string& own) {
+                               const std::string& own_url, const std::string& own_role) {
   const std::string& secret = request.spec.source_secret;
-  ASSIGN_OR_RETURN(const catalog::SourceUrl server, catalog::ParseSourceUrl(own));
-  const Result<catalog::SourceUrl> parsed = catalog::ParseSourceUrl(request.source_url);
-  const bool postgres = parsed.ok() && parsed->kind == catalog::SourceUrl::Kind::kPostgres;
-  if (server.kind != catalog::SourceUrl::Kind::kPostgres) {
+  ASSIGN_OR_RETURN(const catalog::SourceUrl ours, catalog::ParseSourceUrl(own_url));
+  if (ours.kind != catalog::SourceUrl::Kind::kPostgres) {
     return FailedPrecondition(
         "spec.source: this gateway serves a SQLite file, which cannot be read from pods");
   }
-  ASSIGN_OR_RETURN(const pgwire::Upstream ours, pgwire::UpstreamOf(server.text));
-  const auto theirs = postgres ? pgwire::UpstreamOf(parsed->text)
-                               : Result<pgwire::Upstream>(InvalidArgument("no URL"));
-  if (!theirs.ok()) {
+  const Result<catalog::SourceUrl> theirs = catalog::ParseSourceUrl(request.source_url);
+  if (!theirs.ok() || theirs->kind != catalog::SourceUrl::Kind::kPostgres) {
     return InvalidArgument(fmt::format(
         "spec.source: the Secret '{}' does not hold the URL of a PostgreSQL database", secret));
   }
-  if (theirs->place() != ours.place() || theirs->port != ours.port) {
+  if (!catalog::IsSameServer(theirs->text, ours.text)) {
     return InvalidArgument(
         fmt::format("spec.source: the Secret '{}' names another server than this gateway's; host "
                     "and port are to be spelled as in its --source",
                     secret));
   }
-  // `user` may also be a setting of the URL; the environment's user is the gateway's, too.
-  const std::string role = catalog::RoleIn(parsed->text);
-  if (role.empty()) {
-    return Refused(fmt::format("spec.source: the Secret '{}' names no role", secret));
+  Login login;
+  login.role = catalog::RoleIn(theirs->text);
+  if (login.role.empty()) {
+    return NoSourceOfAJob(fmt::format("spec.source: the Secret '{}' names no role", secret));
   }
-  if (role == ours.user) {
-    return Refused(
-        fmt::format("spec.source: the Secret '{}' holds the gateway's own login; a "
-                    "TrainingJob reads with a role of its own",
+  if (login.role == own_role) {
+    return NoSourceOfAJob(
+        fmt::format("spec.source: the Secret '{}' holds the gateway's own login; "
+                    "a TrainingJob reads with a role of its own",
                     secret));
   }
-  Login login;
-  login.role = role;
-  login.password = parsed->password;
-  login.database = theirs->database == ours.database ? "" : theirs->database;
+  login.password = theirs->password;
+  login.database = catalog::DatabaseIn(theirs->text);
+  if (login.database == catalog::DatabaseIn(ours.text)) {
+    login.database.clear();  // whose catalog the gateway has open
+  }
   return login;
 }
 
 Result<SourcePool::Lease> LogInFor(const executor::TrainingJobRequest& request,
-                                   const std::string& own, SourcePool& sources) {
-  ASSIGN_OR_RETURN(const Login login, TrainingJobLogin(request, own));
+                                   SourcePool& sources) {
+  ASSIGN_OR_RETURN(const Login login,
+                   TrainingJobLogin(request, sources.url(), sources.catalog().principal().role));
   auto lease = sources.Acquire(login);
   if (lease.ok()) {
     return lease;
