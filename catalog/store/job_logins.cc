@@ -1,6 +1,7 @@
 #include "catalog/store/job_logins.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
 #include <array>
@@ -27,6 +28,12 @@ constexpr std::string_view kSetUpLock = "SELECT pg_catalog.pg_try_advisory_xact_
 constexpr std::string_view kFunction =
     "CREATE OR REPLACE FUNCTION {} STABLE LANGUAGE sql SECURITY DEFINER SET search_path ="
     " pg_catalog, pg_temp AS $sql$ {} $sql$";
+constexpr std::array<std::string_view, 6> kFunctions = {"sluice.job_of_login()",
+                                                        "sluice.owner_of_job()",
+                                                        "sluice.model_of_job()",
+                                                        "sluice.job_sees_model(text, text)",
+                                                        "sluice.job_sees_model_type(text, text)",
+                                                        "sluice.job_may_make_model(text, text)"};
 constexpr std::string_view kJobOfLogin =
     "SELECT l.job_id FROM {job_logins} AS l JOIN pg_catalog.pg_roles AS r ON r.oid = l.login"
     " WHERE r.rolname = session_user";
@@ -83,11 +90,9 @@ std::vector<std::string> Definitions() {
       FunctionOfModel("job_sees_model", "{models}", SeenBy(kOwner)),
       FunctionOfModel("job_sees_model_type", "{model_types}", SeenBy(kOwner)),
       FunctionOfModel("job_may_make_model", "{models}", OwnedBy(kOwner))};
-  for (const std::string_view function :
-       {"job_of_login()", "owner_of_job()", "model_of_job()", "job_sees_model(text, text)",
-        "job_sees_model_type(text, text)", "job_may_make_model(text, text)"}) {
-    sql.push_back(fmt::format("REVOKE ALL ON FUNCTION sluice.{} FROM PUBLIC", function));
-    sql.push_back(fmt::format("GRANT EXECUTE ON FUNCTION sluice.{} TO sluice_jobs", function));
+  for (const std::string_view function : kFunctions) {
+    sql.push_back(fmt::format("REVOKE ALL ON FUNCTION {} FROM PUBLIC", function));
+    sql.push_back(fmt::format("GRANT EXECUTE ON FUNCTION {} TO sluice_jobs", function));
   }
   AddPolicy("of_login", "{jobs}", "ALL", "id = (SELECT sluice.job_of_login())", &sql);
   for (const std::string_view table :
@@ -138,6 +143,10 @@ Status SetUp(CatalogTables& tables, SqlSession& session) {
 }
 
 }  // namespace
+
+std::string DropJobLoginRights() {
+  return fmt::format("DROP FUNCTION IF EXISTS {} CASCADE", fmt::join(kFunctions, ", "));
+}
 
 std::string IsJobLogin() {
   return "EXISTS (SELECT FROM pg_catalog.pg_auth_members AS g WHERE g.roleid ="
@@ -221,7 +230,7 @@ Result<JobLogin> NewJobLogin() {
 
 std::string JobLoginFunctions(std::string_view role) {
   return fmt::format(
-      R"sql(-- For trainings on pods: lets {0} make a login for each job, which can do nothing but write that job's
+      R"sql(-- For trainings on pods: lets the gateway's login make one for each job, which can do nothing but write that job's
 -- rows and its model. In pg_hba.conf they are "+sluice_jobs"; they have passwords (scram-sha-256).
 BEGIN;
 CREATE SCHEMA IF NOT EXISTS sluice AUTHORIZATION {0};

@@ -32,6 +32,10 @@ Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
 // Drops those whose jobs have ended ten minutes ago: until then a master may still read how.
 Status DropJobLogins(CatalogTables& tables, SqlSession& session);
 
+// Drops the functions by which policies know a job's login, and those policies: MakeJobLogin makes
+// them again, with its own login's rights.
+std::string DropJobLoginRights();
+
 // Whether the login is a job's, as an SQL expression.
 std::string IsJobLogin();
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "catalog/source_url.h"
+#include "catalog/store/adoption.h"
 #include "tests/catalog/store/stores_fixture.h"
 
 namespace sluice::catalog {
@@ -57,13 +58,13 @@ class JobLoginsTest : public StoresTest {
     StoresTest::TearDown();
   }
   // As an administrator does with what `sluice setup` prints.
-  void PrepareServer() {
+  void RunAsAdministrator(const std::string& script) {
     FILE* const psql = popen(("psql -X -q -v ON_ERROR_STOP=1 '" + url() + "'").c_str(), "w");
     ASSERT_NE(psql, nullptr);
-    const std::string script = JobLoginFunctions(gateway_);
     ASSERT_EQ(fwrite(script.data(), 1, script.size(), psql), script.size());
     ASSERT_EQ(pclose(psql), 0);
   }
+  void PrepareServer() { RunAsAdministrator(JobLoginFunctions(gateway_)); }
   DatabaseLogin MakeLogin() {
     PrepareServer();
     const auto login = gateways_->LoginForJob(ann_job_);
@@ -278,6 +279,22 @@ TEST_P(JobLoginsTest, ThereIsNoneWithoutASuperusersFunction) {
   Run("CREATE FUNCTION sluice.drop_job_login(login name) RETURNS boolean RETURN true");
   EXPECT_FALSE(gateways_->LoginForJob(ann_job_).value().has_value());
   Run("RESET ROLE");
+}
+
+// `sluice setup --adopt`: its functions would else run with the rights of their first owner.
+TEST_P(JobLoginsTest, AnotherLoginThatGetsTheCatalogMakesThemToo) {
+  MakeLogin();
+  RunAsAdministrator(AdoptionScript(bob_));
+  RunAsAdministrator(JobLoginFunctions(bob_));
+  const auto adopted = OpenCatalog(WithRole(url(), bob_)).value();
+  const auto login = adopted->LoginForJob(bob_job_);
+  ASSERT_TRUE(login.ok()) << login.status().ToString();
+  ASSERT_TRUE(login->has_value());
+  const auto master = OpenCatalog((*login)->url, (*login)->secret).value();
+  EXPECT_EQ(master->jobs().BeginTerm(bob_job_).value(), 2);
+  EXPECT_EQ(Select("SELECT DISTINCT proowner::regrole::text FROM pg_proc WHERE pronamespace = "
+                   "'sluice'::regnamespace ORDER BY 1"),
+            (Texts{{bob_}, {"postgres"}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, JobLoginsTest, ::testing::Values("postgresql"));
