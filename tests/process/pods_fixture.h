@@ -99,10 +99,11 @@ class Pods : public ClusterJobs {
     if (admin_ != nullptr) {
       const Status dropped =
           admin_
-              ->Execute("DO $$ DECLARE r record; BEGIN FOR r IN SELECT login FROM "
-                        "sluice.job_logins LOOP EXECUTE format('DROP ROLE %s', r.login); "
-                        "END LOOP; EXCEPTION WHEN undefined_table THEN NULL; END $$",
-                        nullptr, {})
+              ->Execute(
+                  "DO $$ DECLARE r record; BEGIN FOR r IN SELECT login FROM "
+                  "sluice.job_logins LOOP EXECUTE format('DROP ROLE %s', r.login); "
+                  "END LOOP; EXCEPTION WHEN undefined_table THEN NULL; END $$",
+                  nullptr, {})
               .status();
       EXPECT_TRUE(dropped.ok()) << dropped.ToString();
     }
@@ -123,8 +124,7 @@ class Pods : public ClusterJobs {
     options.catalog_url = Url();
     options.begin = [this](executor::Cluster& cluster,
                            const TrainingJobRequest& request) -> Result<int64_t> {
-      ASSIGN_OR_RETURN(server::SourcePool::Lease lease,
-                       server::LogInFor(request, *sources_));
+      ASSIGN_OR_RETURN(server::SourcePool::Lease lease, server::LogInFor(request, *sources_));
       return server::BeginTrainingJob(cluster, request, lease, std::nullopt);
     };
     options.priority_class = priority_class_;
