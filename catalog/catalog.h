@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,6 +22,11 @@ class DataSource;
 // where everything belongs to everyone who can open the file.
 struct Principal {
   std::string role;
+};
+
+// With which to log in: a URL without its password, and the password.
+struct DatabaseLogin {
+  std::string url, secret;
 };
 
 // The catalog of one database, on connections of Sluice's own login (PostgreSQL: with an empty
@@ -60,6 +67,12 @@ class Catalog {
   // catalog.
   virtual void HearStop(std::stop_token stop) = 0;
 
+  // A login of its own for the processes of a job on other machines: with its rights, the rows of
+  // that job and its model can be written, what the job's owner sees can be read, and nothing else.
+  // DropLeftovers drops it ten minutes after the job's end. nullopt: the database makes none for
+  // this login (SQLite; or nobody has run `sluice setup`).
+  virtual Result<std::optional<DatabaseLogin>> LoginForJob(int64_t job) = 0;
+
   // Creates missing tables in a transaction of its own. The stores do so themselves when they
   // write; code that writes a result table without them calls this first.
   virtual Status MakeTables() = 0;
@@ -68,8 +81,8 @@ class Catalog {
   // reads rows that it may have to read twice.
   virtual Status AllowStaging() = 0;
   // Removes what ended statements and processes, of any user, have left behind: copies of a
-  // select's rows (a table or a file), tables that were not completed, and SQLite's write-ahead log
-  // once nobody reads it.
+  // select's rows (a table or a file), tables that were not completed, logins of jobs, and SQLite's
+  // write-ahead log once nobody reads it.
   virtual Status DropLeftovers() = 0;
   virtual ModelStore& models() = 0;
   // The model types that users define, stored like models and with the same rights:
@@ -95,9 +108,6 @@ Result<Database> OpenDatabase(std::string_view url, std::string_view secret = ""
                               std::stop_token stop = {});
 // The user's data with one login and the catalog with a possibly different one, as opened by a
 // process that works for a gateway.
-struct DatabaseLogin {
-  std::string url, secret;
-};
 Result<Database> OpenDatabase(const DatabaseLogin& source, const DatabaseLogin& catalog,
                               const std::stop_token& stop);
 

@@ -232,11 +232,46 @@ UrlParts PartsOf(std::string_view url) {
 
 }  // namespace
 
+std::string_view SchemeOf(std::string_view url) {
+  constexpr size_t kLongest = 16;
+  const std::string_view scheme = url.substr(0, url.find("://"));
+  const bool plausible =
+      scheme.size() < url.size() && scheme.size() <= kLongest &&
+      std::all_of(scheme.begin(), scheme.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-';
+      });
+  return plausible ? scheme : std::string_view();
+}
+
 std::string RoleIn(std::string_view url) {
   const UrlParts parts = PartsOf(url);
   std::string role = PercentDecode(parts.user);
   WithoutSetting("user", parts.settings, &role);  // the last one counts
   return role;
+}
+
+std::string DatabaseIn(std::string_view url) {
+  const UrlParts parts = PartsOf(url);
+  const size_t slash = std::min(parts.rest.find('/'), parts.rest.size());
+  std::string database = PercentDecode(parts.rest.substr(std::min(slash + 1, parts.rest.size())));
+  WithoutSetting("dbname", parts.settings, &database);  // the last one counts
+  return database;
+}
+
+bool IsSameServer(std::string_view one, std::string_view other) {
+  const UrlParts a = PartsOf(one), b = PartsOf(other);
+  if (a.rest.substr(0, a.rest.find('/')) != b.rest.substr(0, b.rest.find('/'))) {
+    return false;
+  }
+  for (const char* const setting : {"host", "hostaddr", "port"}) {
+    std::string of_a, of_b;
+    WithoutSetting(setting, a.settings, &of_a);
+    WithoutSetting(setting, b.settings, &of_b);
+    if (of_a != of_b) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::string WithRole(std::string_view url, std::string_view role) {
@@ -269,8 +304,7 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
     }
     const size_t settings = path.find('?');
     if (settings != std::string_view::npos && path.find('=', settings) != std::string_view::npos) {
-      return InvalidArgument(
-                 fmt::format("a SQLite database takes no settings: '{}'", path.substr(settings)))
+      return InvalidArgument("a SQLite database takes no settings ('?' after its path)")
           .Hint("expected sqlite:PATH");
     }
     if (path.empty()) {
@@ -285,9 +319,9 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
       return ParsePostgres("postgresql://", url.substr(scheme.size()));
     }
   }
-  // Only the scheme is repeated: the rest may contain a password.
-  const std::string_view shown = url.substr(0, std::min(url.find_first_of(":/@= "), url.size()));
-  return InvalidArgument(fmt::format("unknown kind of data source '{}'", shown))
+  const std::string_view scheme = SchemeOf(url);
+  return InvalidArgument(scheme.empty() ? "the data source is not a URL of a known kind"
+                                        : fmt::format("unknown kind of data source '{}'", scheme))
       .Hint("expected sqlite:PATH or postgresql://user@host:port/database");
 }
 

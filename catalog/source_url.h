@@ -20,8 +20,16 @@ struct SourceUrl {
 // repeat the password.
 Result<SourceUrl> ParseSourceUrl(std::string_view url);
 
+// The scheme of "scheme://...", as far as it can only be one: all that an error may repeat of a URL
+// that is not understood. "" for other texts, which may be a password or a token.
+std::string_view SchemeOf(std::string_view url);
+
 // The user in a PostgreSQL URL; "" if none.
 std::string RoleIn(std::string_view url);
+// The database in it; "" if none.
+std::string DatabaseIn(std::string_view url);
+// Whether two PostgreSQL URLs (SourceUrl::text) spell the same host and port.
+bool IsSameServer(std::string_view one, std::string_view other);
 // A PostgreSQL URL (SourceUrl::text) with another user.
 std::string WithRole(std::string_view url, std::string_view role);
 

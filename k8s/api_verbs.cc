@@ -78,6 +78,25 @@ Fault ListPages(ApiClient& client, const Selection& selection, int page_size,
   return Fault::kNone;
 }
 
+std::vector<ObjectAnswer> TryToCreate(ApiClient& client, const std::vector<Creation>& creations,
+                                      const std::stop_token& stop) {
+  std::vector<ApiRequest> requests;
+  for (const Creation& creation : creations) {
+    requests.push_back(RequestOf(Verb::kCreate, creation.resource, creation.namespace_name, ""));
+    requests.back().body = creation.json;
+  }
+  std::vector<ApiAnswer> calls = client.CallAll(requests, stop);
+  std::vector<ObjectAnswer> answers(creations.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Result<Object> object = ReadObject(creations[i].json, "the object to create");
+    if (!calls[i].ok() && object.ok()) {
+      calls[i].status = std::move(calls[i].status).Because(object->name);
+    }
+    answers[i] = ObjectOf(requests[i], std::move(calls[i]));
+  }
+  return answers;
+}
+
 bool IsOurs(const Object& there, const Object& ours) {
   return !there.leaving &&
          std::all_of(ours.labels.begin(), ours.labels.end(), [&there](const auto& label) {
@@ -110,30 +129,31 @@ ObjectAnswer GetObject(ApiClient& client, const Resource& resource,
   return ObjectOf(request, client.Call(request, stop));
 }
 
+std::vector<ObjectAnswer> CreateMissing(ApiClient& client, const std::vector<Creation>& creations,
+                                        const std::stop_token& stop) {
+  std::vector<ObjectAnswer> answers = TryToCreate(client, creations, stop);
+  for (ObjectAnswer& answer : answers) {
+    if (answer.fault == Fault::kAlreadyExists) {
+      answer = {};
+    }
+  }
+  return answers;
+}
+
 std::vector<ObjectAnswer> CreateAll(ApiClient& client, const std::vector<Creation>& creations,
                                     const std::stop_token& stop) {
-  std::vector<ApiRequest> requests;
-  std::vector<ObjectAnswer> answers(creations.size());
-  for (const Creation& creation : creations) {
-    requests.push_back(RequestOf(Verb::kCreate, creation.resource, creation.namespace_name, ""));
-    requests.back().body = creation.json;
-  }
-  std::vector<ApiAnswer> calls = client.CallAll(requests, stop);
+  std::vector<ObjectAnswer> answers = TryToCreate(client, creations, stop);
   std::vector<ApiRequest> questions;
   std::vector<size_t> asked;  // the creation to which each belongs
   std::vector<Object> ours;
-  for (size_t i = 0; i < calls.size(); ++i) {
+  for (size_t i = 0; i < answers.size(); ++i) {
     Result<Object> object = ReadObject(creations[i].json, "the object to create");
-    if (!calls[i].ok() && object.ok()) {
-      calls[i].status = std::move(calls[i].status).Because(object->name);
-    }
-    if (calls[i].fault == Fault::kAlreadyExists && object.ok()) {
+    if (answers[i].fault == Fault::kAlreadyExists && object.ok()) {
       questions.push_back(
           RequestOf(Verb::kGet, creations[i].resource, creations[i].namespace_name, object->name));
       asked.push_back(i);
       ours.push_back(*std::move(object));
     }
-    answers[i] = ObjectOf(requests[i], std::move(calls[i]));
   }
   std::vector<ApiAnswer> found = client.CallAll(questions, stop);
   for (size_t i = 0; i < found.size(); ++i) {

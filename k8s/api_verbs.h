@@ -54,6 +54,10 @@ struct Creation {
 };
 std::vector<ObjectAnswer> CreateAll(ApiClient& client, const std::vector<Creation>& creations,
                                     const std::stop_token& stop);
+// The same for objects whose names follow from what they hold: one that exists already is as it
+// should be. It is not read, which would need another right, and its answer has no object.
+std::vector<ObjectAnswer> CreateMissing(ApiClient& client, const std::vector<Creation>& creations,
+                                        const std::stop_token& stop);
 
 // Reads the object, lets `edit` change it, and writes it back; if another client was faster, starts
 // again. Unknown fields survive unless `edit` removes them. If `edit` returns its input, nothing is

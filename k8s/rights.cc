@@ -82,7 +82,7 @@ std::vector<Right> RightsOf(Account account) {
       return {{kTrainingJobs, "", kFollow},
               {kTrainingJobs, "status", {Verb::kPatch}},
               {kPods, "", pods},
-              {kSecrets, "", {Verb::kGet, Verb::kCreate}},
+              {kSecrets, "", {Verb::kCreate}},
               {kPodTemplates, "", {Verb::kGet}},
               {kDisruptionBudgets, "", {Verb::kGet, Verb::kCreate, Verb::kPatch, Verb::kDelete}},
               {kLeases, "", lease},

@@ -32,7 +32,7 @@ std::map<std::string, ObjectAnswer> SharedSecrets::Create(
       creations.push_back({kSecrets, namespace_name, json});
     }
   }
-  std::vector<ObjectAnswer> answers = CreateAll(client, creations, stop);
+  std::vector<ObjectAnswer> answers = CreateMissing(client, creations, stop);
   std::map<std::string, ObjectAnswer> refused;
   for (size_t i = 0; i < names.size(); ++i) {
     if (answers[i].ok()) {

@@ -16,6 +16,10 @@ namespace sluice::k8s {
 inline constexpr Resource kTrainingJobs{"training.sluice", "v1alpha1", "trainingjobs"};
 inline constexpr std::string_view kTrainingJobKind = "TrainingJob";
 
+// A Secret is read for a TrainingJob only if its label says `sluice.dev/source: "true"`: whoever
+// may create TrainingJobs is not thereby given the other Secrets of the namespace.
+inline constexpr std::string_view kSourceLabel = "sluice.dev/source";
+
 // A TrainingJob's settings for the processes of one role.
 struct ProcessesSpec {
   std::optional<uint32_t> min, max;  // absent: the statement's; for a master: one

@@ -74,8 +74,9 @@ void AddServe(CLI::App& app, CommandLine& line) {
 }
 
 void AddSetup(CLI::App& app, CommandLine& line) {
-  CLI::App* setup = app.add_subcommand(
-      "setup", "Print what a superuser runs in the database for a gateway with --auth scram");
+  CLI::App* setup = app.add_subcommand("setup",
+                                       "Print what a superuser runs in the database for a gateway "
+                                       "with --auth scram, or with jobs on pods");
   AddCommon(*setup, line.common);
   setup
       ->add_option("--adopt", line.adopting_role,

@@ -9,8 +9,10 @@
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_source.h"
 #include "catalog/postgres/postgres_stage_internal.h"
+#include "catalog/source_url.h"
 #include "catalog/spool/spool.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/job_logins.h"
 #include "catalog/store/role_oid.h"
 #include "catalog/store/sql_job_store.h"
 #include "catalog/store/sql_model_store.h"
@@ -122,6 +124,28 @@ class PostgresCatalog final : public Catalog {
     stop_ = std::move(stop);
   }
 
+  Result<std::optional<DatabaseLogin>> LoginForJob(int64_t job) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, server_->pool.Take(stop()));
+    ASSIGN_OR_RETURN(const JobLogin login, NewJobLogin());
+    // The server, and its log, never get the password.
+    const std::unique_ptr<char, decltype(&PQfreemem)> verifier(
+        PQencryptPasswordConn(connection->handle(), login.password.c_str(), login.role.c_str(),
+                              "scram-sha-256"),
+        &PQfreemem);
+    PostgresStoreSession session(std::move(connection));
+    ASSIGN_OR_RETURN(const bool can, CanMakeJobLogins(server_->tables, session));
+    if (!can) {
+      return std::optional<DatabaseLogin>();
+    }
+    if (verifier == nullptr) {
+      return Internal("libpq makes no SCRAM verifier for the login of a job");
+    }
+    RETURN_IF_ERROR(MakeJobLogin(server_->tables, session, job, login.role, verifier.get())
+                        .Because(fmt::format("job {} gets a login of its own", job)));
+    return std::optional<DatabaseLogin>(
+        DatabaseLogin{WithRole(server_->address.url, login.role), login.password});
+  }
+
   Status MakeTables() override {
     ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
     return server_->tables.Create(*session);
@@ -133,8 +157,11 @@ class PostgresCatalog final : public Catalog {
   }
   Status DropLeftovers() override {
     RemoveLeftoverSpools();
-    ASSIGN_OR_RETURN(const PostgresPool::Lease connection, server_->pool.Take());
-    return DropAbandonedStages(*connection);
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, server_->pool.Take());
+    Status status = DropAbandonedStages(*connection);
+    PostgresStoreSession session(std::move(connection));
+    status.Add(DropJobLogins(server_->tables, session));
+    return status;
   }
   ModelStore& models() override { return *models_; }
   ModelStore& model_types() override { return *types_; }

@@ -61,6 +61,10 @@ class SqliteCatalog final : public Catalog {
     stop_ = std::move(stop);
   }
 
+  Result<std::optional<DatabaseLogin>> LoginForJob(int64_t /*job*/) override {
+    return std::optional<DatabaseLogin>();
+  }
+
   Status MakeTables() override {
     ASSIGN_OR_RETURN(const SqlitePool::Lease connection, shared_->TakeForStatement(stop()));
     return tables_.Create(*connection);

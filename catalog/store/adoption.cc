@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/store/job_logins.h"
 
 namespace sluice::catalog {
 
@@ -12,6 +13,7 @@ std::string AdoptionScript(std::string_view role) {
 \set ON_ERROR_STOP on
 BEGIN;
 SET LOCAL search_path = pg_catalog, pg_temp;
+{1};
 DO $adopt$
 DECLARE found record;
 BEGIN
@@ -37,7 +39,7 @@ BEGIN
 END $adopt$;
 COMMIT;
 )sql",
-      QuoteText(role, Dialect::kPostgres));
+      QuoteText(role, Dialect::kPostgres), DropJobLoginRights());
 }
 
 }  // namespace sluice::catalog

@@ -7,16 +7,17 @@
 
 #include "catalog/store/advisory_lock.h"
 #include "catalog/store/catalog_rights.h"
+#include "catalog/store/job_logins.h"
 #include "catalog/store/stage_rights.h"
 
 namespace sluice::catalog {
 namespace {
 
-constexpr std::string_view kTables[] = {"models",      "model_versions",      "model_chunks",
-                                        "jobs",        "job_events",          "job_metrics",
-                                        "job_terms",   "job_journal",         "job_runners",
-                                        "job_answers", "job_records",         "result_tables",
-                                        "model_types", "model_type_versions", "model_type_chunks"};
+constexpr std::string_view kTables[] = {
+    "models",      "model_versions",      "model_chunks",      "jobs",
+    "job_events",  "job_metrics",         "job_terms",         "job_journal",
+    "job_runners", "job_answers",         "job_records",       "result_tables",
+    "model_types", "model_type_versions", "model_type_chunks", "job_logins"};
 
 // {id}, {position}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two
 // databases.
@@ -329,7 +330,8 @@ Status CatalogTables::CheckNoOtherTables(SqlSession& session) {
 }
 
 // The owner of a table may add a trigger, which runs with the rights of the writing role; the owner
-// of the schema may replace a table.
+// of the schema may replace a table. A job's login has been made by that owner, and has no rights
+// elsewhere.
 Status CatalogTables::CheckOwners(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
     return OkStatus();
@@ -346,7 +348,8 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
           " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
           " 'job_terms', 'job_journal', 'job_runners', 'job_answers', 'job_records',"
           " 'model_types', 'model_type_versions', 'model_type_chunks',"
-          " 'result_tables')) LIMIT 1",
+          " 'result_tables')) AND NOT " +
+              IsJobLogin() + " LIMIT 1",
           {}));
   if (strangers.empty()) {
     return OkStatus();

@@ -44,8 +44,9 @@ class CatalogTables {
   // The same for the table of jobs' answers.
   Result<bool> AnswersExist(SqlSession& session);
 
- private:
   Result<bool> HasTable(SqlSession& session, std::string_view table);
+
+ private:
   // Whether everything that this version adds exists.
   Result<bool> IsCurrent(SqlSession& session);
   static Result<Owners> OwnersNow(SqlSession& session);

@@ -44,6 +44,21 @@ namespace {
 constexpr auto kDeletedLook = std::chrono::seconds(60);
 constexpr double kSilentMicros = kUnseenSeconds * 1e6;
 
+// With which login the job's masters write the catalog.
+Status TakeLogin(catalog::Catalog& catalog, int64_t job, JobConfig& config, JobSecrets& secrets) {
+  ASSIGN_OR_RETURN(const auto login, catalog.LoginForJob(job));
+  if (login) {
+    config.set_catalog_url(login->url);
+    secrets.set_catalog(login->secret);
+  } else if (!secrets.catalog().empty()) {
+    log::Warn(
+        "job={} its pods get this process's own password of the database: nobody has run there "
+        "what `sluice setup` prints",
+        job);
+  }
+  return OkStatus();
+}
+
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
 }
@@ -216,8 +231,12 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   job.runner = {fmt::format("{}{}/{}", kPodsPlace, options_.namespace_name, uid), 1, 0,
                 job.started_micros};
   ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
-  const Status recorded = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
-  const NewJob begun{context.statement, config, secrets, *pod_template, job.id, uid};
+  JobSecrets own = secrets;
+  Status recorded = TakeLogin(context.catalog, job.id, config, own);
+  if (recorded.ok()) {
+    recorded = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
+  }
+  const NewJob begun{context.statement, config, own, *pod_template, job.id, uid};
   Result<BegunJob> created =
       recorded.ok()
           ? CreateJobObjects(access_->client(),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
@@ -197,11 +198,16 @@ Result<TrainingJobRequest> TrainingJobs::RequestOf(const k8s::Object& object,
   ASSIGN_OR_RETURN(request.spec, k8s::ParseTrainingJobSpec(object.json));
   const k8s::ObjectAnswer secret =
       k8s::GetObject(client_, k8s::kSecrets, namespace_, request.spec.source_secret, stop);
-  if (secret.fault == k8s::Fault::kNotFound) {
-    return Unavailable(
-        fmt::format("spec.source.secretName: there is no Secret '{}'", request.spec.source_secret));
+  if (!secret.ok() && secret.fault != k8s::Fault::kNotFound) {
+    return secret.status;
   }
-  RETURN_IF_ERROR(secret.status);
+  const auto label = secret.object.labels.find(std::string(k8s::kSourceLabel));
+  if (label == secret.object.labels.end() || label->second != "true") {
+    // Nobody learns from this which other Secrets there are.
+    return Unavailable(
+        fmt::format("spec.source.secretName: there is no Secret '{}' with the label {}: \"true\"",
+                    request.spec.source_secret, k8s::kSourceLabel));
+  }
   ASSIGN_OR_RETURN(const auto content, k8s::SecretContent(secret.object));
   const auto url = content.find(request.spec.source_key);
   if (url == content.end()) {
@@ -211,6 +217,12 @@ Result<TrainingJobRequest> TrainingJobs::RequestOf(const k8s::Object& object,
   request.source_url = url->second;
   while (!request.source_url.empty() && request.source_url.back() == '\n') {
     request.source_url.pop_back();
+  }
+  const auto parsed = catalog::ParseSourceUrl(request.source_url);
+  if (!parsed.ok() || parsed->kind != catalog::SourceUrl::Kind::kPostgres) {
+    return InvalidArgument(fmt::format(
+        "spec.source.key: '{}' of the Secret '{}' is not the URL of a PostgreSQL database",
+        request.spec.source_key, request.spec.source_secret));
   }
   return request;
 }

@@ -26,7 +26,7 @@ namespace sluice::executor {
 struct TrainingJobRequest {
   std::string name, uid;
   k8s::TrainingJobSpec spec;
-  std::string source_url;  // from its Secret
+  std::string source_url;  // from its Secret; errors about it never repeat any of it
 };
 
 // The TrainingJobs of a namespace. Begins new ones, each on one gateway; writes errors into their

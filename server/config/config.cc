@@ -124,8 +124,7 @@ Status ReadFile(const std::string& path, Config& config) {
     const std::string where = fmt::format("{}:{}", path, number);
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos) {
-      return InvalidArgument(fmt::format("{}: expected 'key = value', not '{}'", where,
-                                         catalog::WithoutSecrets(text)));
+      return InvalidArgument(fmt::format("{}: expected 'key = value'", where));
     }
     RETURN_IF_ERROR(SetKey(config, Trim(text.substr(0, equals)),
                            std::string(Trim(text.substr(equals + 1))), where));

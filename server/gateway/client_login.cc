@@ -121,9 +121,7 @@ Result<Login> ReadSqlflowLogin(const std::string& data_source, const std::string
     // Do not repeat what the client sent: it may hold a password. Do not name the served source
     // either: this client has not logged in.
     return InvalidArgument(
-               fmt::format("create DB failed: this gateway serves another database than "
-                           "the client's '{}:...'",
-                           data_source.substr(0, data_source.find(':'))))
+               "create DB failed: this gateway serves another database than the client's")
         .Hint(
             "the client's data source ($SQLFLOW_DATASOURCE) is to be the gateway's, with your user "
             "and password in it");

@@ -8,13 +8,13 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <limits.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <ctime>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "base/log.h"
@@ -32,8 +32,8 @@
 #include "server/pgwire/password_file.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/upstream.h"
-#include "server/pgwire/verifiers.h"
 #include "server/statements/training_job.h"
+#include "server/statements/training_job_login.h"
 
 namespace sluice::server {
 namespace {
@@ -49,6 +49,7 @@ constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 
 constexpr size_t kRequestMemory = size_t{512} << 20;
 // A shell that stays at its prompt for longer reconnects without the user noticing.
 constexpr int kMaxIdleMs = 5 * 60'000;
+constexpr unsigned kCertificateLookSeconds = 2;
 // SQLite's part of the gateway's memory: a value is on its way to its client, too, as text and in
 // messages.
 constexpr int64_t kShareOfEmbedded = 4;
@@ -57,24 +58,17 @@ constexpr std::chrono::seconds kShutdownGrace(2);
 // Time for scripts to end what they have begun, and to say so.
 constexpr std::chrono::seconds kScriptsGrace(5);
 
-Result<std::string> ReadPem(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return NotFound(fmt::format("cannot read {}", path)).Hint("a PEM file is expected there");
-  }
-  return text.str();
-}
-
+// The files are read again when they have changed.
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& config) {
   if (config.tls_cert.empty()) {
     return grpc::InsecureServerCredentials();
   }
-  ASSIGN_OR_RETURN(std::string certificate, ReadPem(config.tls_cert));
-  ASSIGN_OR_RETURN(std::string key, ReadPem(config.tls_key));
-  grpc::SslServerCredentialsOptions options;
-  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
-  return grpc::SslServerCredentials(options);
+  RETURN_IF_ERROR(pgwire::CheckFiles(config.tls_cert, config.tls_key));
+  grpc::experimental::TlsServerCredentialsOptions options(
+      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+          config.tls_key, config.tls_cert, kCertificateLookSeconds));
+  options.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsServerCredentials(options);
 }
 
 class GrpcGateway final : public Gateway {
@@ -269,12 +263,15 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
           std::move(audit), std::move(bounds)));
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<executor::Cluster> cluster,
-      OpenCluster(config, true,
-                  [allowed](executor::Cluster& on, const executor::TrainingJobRequest& request) {
-                    return BeginTrainingJob(on, request, allowed);
-                  }));
+  ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
+                   OpenCluster(config, true,
+                               [allowed, pool = sources.get()](
+                                   executor::Cluster& on,
+                                   const executor::TrainingJobRequest& request) -> Result<int64_t> {
+                                 ASSIGN_OR_RETURN(SourcePool::Lease lease,
+                                                  LogInFor(request, *pool));
+                                 return BeginTrainingJob(on, request, lease, allowed);
+                               }));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);
@@ -282,15 +279,6 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   RETURN_IF_ERROR(gateway->ListenForPostgres(config));
   RETURN_IF_ERROR(gateway->ServeMetrics(config));
   return std::unique_ptr<Gateway>(std::move(gateway));
-}
-
-Result<std::string> SetupStatements(const Config& config) {
-  if (config.source.empty() || config.source.starts_with("sqlite:")) {
-    return InvalidArgument("there is nothing to set up but for a PostgreSQL server")
-        .Hint("give the gateway's own --source postgresql://user@host/database");
-  }
-  ASSIGN_OR_RETURN(const pgwire::Upstream upstream, pgwire::UpstreamOf(config.source));
-  return pgwire::VerifierFunction(upstream.user);
 }
 
 }  // namespace sluice::server

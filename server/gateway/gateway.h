@@ -27,8 +27,4 @@ class Gateway {
   virtual void Shutdown() = 0;
 };
 
-// The statements that a superuser runs in the database for a gateway with `auth` scram whose own
-// login is not a superuser.
-Result<std::string> SetupStatements(const Config& config);
-
 }  // namespace sluice::server

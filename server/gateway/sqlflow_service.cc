@@ -182,11 +182,10 @@ Status CheckSource(const std::string& wanted, const std::string& served) {
   if (wanted.empty() || catalog::WithoutSecrets(wanted) == served) {
     return OkStatus();
   }
-  // Do not repeat the rest of what the client sent: it may hold a password.
-  const std::string scheme = wanted.substr(0, wanted.find(':'));
+  // Do not repeat what the client sent: it may hold a password.
   return InvalidArgument(
-             fmt::format("create DB failed: this gateway serves {} only, not the client's '{}:...'",
-                         served, scheme))
+             fmt::format("create DB failed: this gateway serves {} only, not the client's source",
+                         served))
       .Hint("leave the client's data source empty ($SQLFLOW_DATASOURCE)");
 }
 

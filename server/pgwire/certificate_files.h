@@ -19,4 +19,8 @@ inline constexpr const char* kKeyFile = "gateway.key";
 Result<Certificate> KeepCertificate(const std::string& folder, const std::string& host,
                                     int64_t now_seconds);
 
+// Whether the PEM files of a certificate (with those that vouch for it) and of its key can be used
+// together; 22023 if not.
+Status CheckFiles(const std::string& certificate, const std::string& key);
+
 }  // namespace sluice::server::pgwire

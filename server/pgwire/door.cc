@@ -28,11 +28,6 @@ constexpr size_t kReadBytes = size_t{64} << 10;
 // A session waits for one at a time, and there are fewer sessions than descriptors.
 constexpr size_t kMostRoutes = size_t{1} << 20;
 
-// SCRAM's channel binding; nullopt: no certificate, or one that offers none.
-std::optional<std::string> EndPointOf(SSL_CTX* context) {
-  return context == nullptr ? std::nullopt : CertificateEndPoint(SSL_CTX_get0_certificate(context));
-}
-
 class WireDoor final : public Door {
  public:
   // What a door consists of, apart from its sockets.
@@ -42,15 +37,14 @@ class WireDoor final : public Door {
     Upstream upstream;
     ClientLogin client_login;
     std::unique_ptr<Verifiers> verifiers;
-    TlsContext server_tls;
-    std::optional<std::string> end_point;
+    std::unique_ptr<ServerCertificate> certificate;
     TlsContext client_tls;
     std::unique_ptr<TicketDesk> tickets;  // with a server's verifiers
     std::string embedded;                 // sqlite:PATH, instead of a server
     std::string password_file;            // whose users are its roles; "": there are none
   };
   explicit WireDoor(Parts parts)
-      : server_tls_(std::move(parts.server_tls)),
+      : certificate_(std::move(parts.certificate)),
         client_tls_(std::move(parts.client_tls)),
         tickets_(std::move(parts.tickets)),
         house_{.context = context_,
@@ -61,8 +55,7 @@ class WireDoor final : public Door {
                .upstream = std::move(parts.upstream),
                .client_login = parts.client_login,
                .verifiers = parts.verifiers.get(),
-               .server_tls = server_tls_.get(),
-               .end_point = std::move(parts.end_point),
+               .certificate = *certificate_,
                .client_tls = client_tls_.get(),
                .buffer = std::vector<char>(kReadBytes),
                .routes = routes_,
@@ -131,7 +124,7 @@ class WireDoor final : public Door {
     }
   }
 
-  const TlsContext server_tls_;
+  const std::unique_ptr<ServerCertificate> certificate_;
   const TlsContext client_tls_;
   const std::unique_ptr<TicketDesk> tickets_;
   SessionHouse house_;  // outlives the sessions, which what waits in the context keeps alive
@@ -157,14 +150,10 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   if (!embedded) {
     ASSIGN_OR_RETURN(upstream, UpstreamOf(options.source));
   }
-  ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options.tls_cert, options.tls_key));
+  ASSIGN_OR_RETURN(auto certificate, ServerCertificate::Read(options.tls_cert, options.tls_key));
   ASSIGN_OR_RETURN(TlsContext client_tls, ClientTls(upstream));
-  std::optional<std::string> end_point;
   std::unique_ptr<Verifiers> verifiers;
   std::unique_ptr<TicketDesk> tickets;
-  if (options.client_login == ClientLogin::kScram) {
-    end_point = EndPointOf(server_tls.get());
-  }
   if (options.client_login == ClientLogin::kScram && embedded) {
     ASSIGN_OR_RETURN(verifiers, OpenPasswordFile(options.password_file));
   } else if (options.client_login == ClientLogin::kScram) {
@@ -174,7 +163,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   }
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
       service, shared, std::move(upstream), options.client_login, std::move(verifiers),
-      std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets),
+      std::move(certificate), std::move(client_tls), std::move(tickets),
       embedded ? options.source : std::string(),
       options.client_login == ClientLogin::kScram ? options.password_file : std::string()});
   RETURN_IF_ERROR(door->Listen(options.address));

@@ -24,6 +24,7 @@
 #include "server/pgwire/scram.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/ticket_desk.h"
+#include "server/pgwire/tls_context_internal.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
 #include "server/statements/audit.h"
@@ -45,9 +46,7 @@ struct SessionHouse {
   const Upstream upstream;
   const ClientLogin client_login;
   Verifiers* verifiers = nullptr;  // kScram only
-  SSL_CTX* server_tls = nullptr;   // null: the door has no certificate
-  // SCRAM's channel binding; nullopt: no certificate, or it offers none.
-  std::optional<std::string> end_point;
+  ServerCertificate& certificate;
   SSL_CTX* client_tls = nullptr;  // for connections to the server behind it
   std::vector<char> buffer;       // what is read is processed before the next read
   WorkQueue& routes;              // finds those of long texts
@@ -174,6 +173,7 @@ class WireSession final : public Conversation::Host,
   std::string held_;  // from the client, before it has logged in
   StartupMessage startup_;
   SessionLogin login_;
+  std::optional<std::string> end_point_;  // of the certificate that this client has seen
   std::unique_ptr<ScramServer> scram_;
   std::string server_key_;  // of the verifier
   std::optional<RoleUse::Session> counted_;

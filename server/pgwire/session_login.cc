@@ -50,14 +50,15 @@ bool WireSession::TakeStartup() {
   constexpr uint32_t kMajor = 0xffff0000U;
   switch (startup->code) {
     case kTlsCode: {
-      const bool tls = house_.server_tls != nullptr && !client_.tls();
+      SSL_CTX* const tls = client_.tls() ? nullptr : house_.certificate.Newest();
       if (!held_.empty()) {  // an attacker may have injected these bytes
         Close();
         return false;
       }
-      ToClient(tls ? "S" : "N");
-      if (tls) {
-        client_.StartTls(house_.server_tls, true);
+      ToClient(tls != nullptr ? "S" : "N");
+      if (tls != nullptr) {
+        end_point_ = house_.certificate.end_point();
+        client_.StartTls(tls, true);
       }
       return false;
     }
@@ -186,8 +187,7 @@ void WireSession::AskForScram(const Result<ScramVerifier>& verifier) {
     return;
   }
   server_key_ = verifier->server_key;
-  scram_ = std::make_unique<ScramServer>(*verifier, client_.tls() ? house_.end_point : std::nullopt,
-                                         RandomToken());
+  scram_ = std::make_unique<ScramServer>(*verifier, end_point_, RandomToken());
   std::string mechanisms;
   for (const std::string_view mechanism : scram_->mechanisms()) {
     mechanisms += mechanism;

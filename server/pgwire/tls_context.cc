@@ -1,6 +1,10 @@
 #include <fmt/core.h>
 #include <openssl/err.h>
+#include <sys/stat.h>
 
+#include "base/log.h"
+#include "server/pgwire/certificate_files.h"
+#include "server/pgwire/channel_internal.h"
 #include "server/pgwire/tls_context_internal.h"
 
 namespace sluice::server::pgwire {
@@ -14,18 +18,60 @@ std::string TlsError() {
 
 }  // namespace
 
-Result<TlsContext> ServerTls(const std::string& certificate, const std::string& key) {
-  if (certificate.empty()) {
-    return TlsContext();
+Result<std::unique_ptr<ServerCertificate>> ServerCertificate::Read(std::string certificate,
+                                                                   std::string key) {
+  std::unique_ptr<ServerCertificate> read(
+      new ServerCertificate(std::move(certificate), std::move(key)));
+  if (!read->certificate_.empty()) {
+    read->stamp_ = read->StampOfFiles();
+    RETURN_IF_ERROR(read->ReadFiles());
   }
+  return read;
+}
+
+SSL_CTX* ServerCertificate::Newest() {
+  std::string stamp = certificate_.empty() ? "" : StampOfFiles();
+  if (stamp != stamp_) {
+    stamp_ = std::move(stamp);
+    const Status read = ReadFiles();
+    if (read.ok()) {
+      log::Info("the PostgreSQL door has a new certificate");
+    } else {
+      log::Warn("the PostgreSQL door keeps its certificate: {}", read.ToString());
+    }
+  }
+  return context_.get();
+}
+
+Status ServerCertificate::ReadFiles() {
+  ERR_clear_error();
   TlsContext context(SSL_CTX_new(TLS_server_method()));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  if (SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1 ||
-      SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return InvalidArgument(fmt::format("cannot use {} and {}: {}", certificate, key, TlsError()))
+  if (SSL_CTX_use_certificate_chain_file(context.get(), certificate_.c_str()) != 1 ||
+      SSL_CTX_use_PrivateKey_file(context.get(), key_.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return InvalidArgument(fmt::format("cannot use {} and {}: {}", certificate_, key_, TlsError()))
         .Hint("a certificate and its key are expected there, as PEM files");
   }
-  return context;
+  end_point_ = CertificateEndPoint(SSL_CTX_get0_certificate(context.get()));
+  context_ = std::move(context);
+  return OkStatus();
+}
+
+// A mounted Secret changes by another folder behind a link, an agent's file by being renamed.
+std::string ServerCertificate::StampOfFiles() const {
+  std::string stamp;
+  for (const std::string& file : {certificate_, key_}) {
+    struct stat about {};
+    if (stat(file.c_str(), &about) == 0) {
+      stamp += fmt::format("{} {} {} {}.{:09}\n", about.st_dev, about.st_ino, about.st_size,
+                           about.st_mtim.tv_sec, about.st_mtim.tv_nsec);
+    }
+  }
+  return stamp;
+}
+
+Status CheckFiles(const std::string& certificate, const std::string& key) {
+  return ServerCertificate::Read(certificate, key).status();
 }
 
 Result<TlsContext> ClientTls(const Upstream& upstream) {

@@ -135,6 +135,7 @@ Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
 
 Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
                                  const executor::TrainingJobRequest& request,
+                                 SourcePool::Lease& lease,
                                  std::optional<planner::PodsAllowed> allowed) {
   RETURN_IF_ERROR(CheckObeyed(request.spec));
   ASSIGN_OR_RETURN(std::vector<parser::Statement> statements,
@@ -145,9 +146,7 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   }
   auto& statement = std::get<parser::TrainStatement>(statements.front());
   AddSpec(request.spec, statement);
-  ASSIGN_OR_RETURN(const catalog::Database database, catalog::OpenDatabase(request.source_url));
-  Session session(*database.source, *database.catalog, database.catalog->principal().role,
-                  &cluster);
+  Session session(lease.source(), lease.catalog(), lease.catalog().principal().role, &cluster);
   if (allowed) {
     session.AllowInPods(*std::move(allowed));
   }

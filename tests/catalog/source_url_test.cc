@@ -41,6 +41,30 @@ TEST(SourceUrl, UnknownKindsDoNotRepeatSecrets) {
   EXPECT_THAT(url.status().ToString(), Not(HasSubstr("secret")));
 }
 
+TEST(SourceUrl, ItsServerAndDatabase) {
+  EXPECT_EQ(DatabaseIn("postgresql://me@host:5432/a%20b?sslmode=require"), "a b");
+  EXPECT_EQ(DatabaseIn("postgresql://host/a?dbname=b"), "b");
+  EXPECT_EQ(DatabaseIn("postgresql://host"), "");
+  EXPECT_TRUE(IsSameServer("postgresql://me@host:1/a?sslmode=require", "postgresql://host:1/b"));
+  EXPECT_TRUE(IsSameServer("postgresql:///a?host=/tmp&port=1", "postgresql:///b?port=1&host=/tmp"));
+  for (const char* other :
+       {"postgresql://host/a", "postgresql://host:2/a", "postgresql://other:1",
+        "postgresql://host:1/a?host=other", "postgresql://host:1?hostaddr=::1"}) {
+    EXPECT_FALSE(IsSameServer("postgresql://me@host:1/a", other)) << other;
+  }
+}
+
+// A token, or a password alone, has no scheme that could be repeated.
+TEST(SourceUrl, TextsThatAreNoUrlsAreNotRepeated) {
+  for (const char* text :
+       {"s3cret", "s3cret:s3cret", "s3cret/s3cret", "s3cret@host", "s3cret s3cret://",
+        "s3crets3crets3crets3cret://host", "sqlite:a.db?key=s3cret", "sqlite://s3cret"}) {
+    const Status refused = ParseSourceUrl(text).status();
+    EXPECT_FALSE(refused.ok()) << text;
+    EXPECT_THAT(refused.ToString(), Not(HasSubstr("s3cret"))) << text;
+  }
+}
+
 // In any spelling, and in the middle of other text.
 TEST(SourceUrl, NoSecretIsShown) {
   for (const char* text : {

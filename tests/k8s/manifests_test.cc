@@ -56,7 +56,8 @@ TEST(Manifests, WhatStatementsMayPutIntoPodsIsAnArgumentOfTheGateway) {
   const std::vector<Manifest> manifests = BuildManifests({"a", "b", "claim=c:/it's"}).value();
   int gateways = 0;
   for (const Manifest& each : manifests) {
-    const bool has = each.yaml.find("        - '--pods-allow=claim=c:/it''s'\n") != std::string::npos;
+    const bool has =
+        each.yaml.find("        - '--pods-allow=claim=c:/it''s'\n") != std::string::npos;
     EXPECT_EQ(has, each.file == "gateway.yaml") << each.yaml;
     gateways += has ? 1 : 0;
   }
@@ -222,6 +223,8 @@ TEST_F(ManifestsContract, EachAccountHasItsRightsAndNoOthers) {
     EXPECT_TRUE(status.ok()) << AccountName(account) << ": " << status.ToString();
     EXPECT_EQ(ListObjects(client, {kSecrets, ns(), ""}, {}).fault, Fault::kForbidden);
   }
+  EXPECT_EQ(GetObject(As(Account::kMaster), kSecrets, ns(), "sluice-source", {}).fault,
+            Fault::kForbidden);
   const Status missing = CheckRights(As(Account::kMaster), Account::kGateway, ns(), {});
   EXPECT_EQ(missing.code(), Code::kPermissionDenied);
   EXPECT_THAT(missing.message(),
@@ -235,8 +238,8 @@ TEST_F(ManifestsContract, AllMissingRightsAreNamedAtOnce) {
       status.message(),
       "rights are missing in namespace '" + ns() +
           "': get trainingjobs, list trainingjobs, watch trainingjobs, patch "
-          "trainingjobs/status, get pods, list pods, watch pods, create pods, delete pods, get "
-          "secrets, create secrets, get podtemplates, get poddisruptionbudgets, "
+          "trainingjobs/status, get pods, list pods, watch pods, create pods, delete pods, "
+          "create secrets, get podtemplates, get poddisruptionbudgets, "
           "create poddisruptionbudgets, patch poddisruptionbudgets, delete poddisruptionbudgets, "
           "get leases, create leases, update leases, create events, patch events");
 }

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/base64.h"
+#include "catalog/store/job_logins.h"
 #include "executor/local/detached_job.h"
 #include "executor/management/show_jobs.h"
 #include "executor/pods/pod_cluster.h"
@@ -20,7 +22,9 @@
 #include "k8s/json_internal.h"
 #include "k8s/training_job.h"
 #include "k8s/training_job_status.h"
+#include "server/statements/source_pool.h"
 #include "server/statements/training_job.h"
+#include "server/statements/training_job_login.h"
 #include "tests/k8s/local_kubelet.h"
 #include "tests/process/cluster_job.h"
 #include "tests/support/postgres_server.h"
@@ -33,6 +37,7 @@ class Pods : public ClusterJobs {
  protected:
   // Of 15,000: a hash of each row picks the other rows for validation.
   static constexpr int64_t kRowsTrained = 14'252;
+  static constexpr char kGatewaysPassword[] = "0wn-s3cret";  // the server asks nobody
   static constexpr char kSynchronous[] =
       "train.epoch=12, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
@@ -45,8 +50,34 @@ class Pods : public ClusterJobs {
                 "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
                 "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
                 "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, 15000) AS i");
+    // Like an installation's, the gateway is an ordinary role that may create its schema, and its
+    // user one that may read the table.
+    const std::string name = database_.url().substr(database_.url().rfind('/') + 1);
+    gateway_ = "gateway_of_" + name;
+    user_ = "user_of_" + name;
+    for (const std::string& sql :
+         {"CREATE ROLE " + gateway_ + " LOGIN", "CREATE ROLE " + user_ + " LOGIN",
+          "GRANT CREATE ON DATABASE " + name + " TO " + gateway_,
+          "GRANT SELECT ON points TO " + user_}) {
+      const Status done = source_->Execute(sql, nullptr, {}).status();
+      ASSERT_TRUE(done.ok()) << sql << "\n" << done.ToString();
+    }
+    PrepareServer();
+    admin_ = std::move(source_);
+    url_ = UrlBy(Url(), fmt::format("{}:{}", gateway_, kGatewaysPassword), 0);
+    source_ = catalog::OpenDataSource(UserUrl()).value();
+    gateways_catalog_ = catalog::OpenCatalog(Url()).value();
+    catalog_ = gateways_catalog_->For({user_});
     StartCluster({SLUICE_BINARY, 2});
   }
+  // What `sluice setup` prints, run as an administrator runs it.
+  void PrepareServer() {
+    FILE* const psql = popen(("psql -X -q -v ON_ERROR_STOP=1 '" + Url() + "'").c_str(), "w");
+    ASSERT_NE(psql, nullptr);
+    std::fputs(catalog::JobLoginFunctions(gateway_).c_str(), psql);
+    ASSERT_EQ(pclose(psql), 0);
+  }
+  std::string UserUrl() const { return UrlBy(Url(), user_, 0); }
   void StartCluster(const k8s::LocalKubelet::Options& options) {
     cluster_.reset();
     kubelet_ = std::make_unique<k8s::LocalKubelet>(options);
@@ -54,7 +85,7 @@ class Pods : public ClusterJobs {
   }
   void TearDown() override {
     cluster_.reset();
-    if (HasFailure()) {
+    if (HasFailure() && kubelet_ != nullptr) {
       for (const char* role : {"master", "worker", "ps"}) {
         for (const std::string& pod : kubelet_->Started(role)) {
           std::fprintf(stderr, "--- %s\n%s\n", pod.c_str(), kubelet_->LogOf(pod).c_str());
@@ -62,16 +93,39 @@ class Pods : public ClusterJobs {
       }
     }
     kubelet_.reset();
+    sources_.reset();
+    catalog_.reset();
+    gateways_catalog_.reset();
+    if (admin_ != nullptr) {
+      const Status dropped =
+          admin_
+              ->Execute(
+                  "DO $$ DECLARE r record; BEGIN FOR r IN SELECT login FROM "
+                  "sluice.job_logins LOOP EXECUTE format('DROP ROLE %s', r.login); "
+                  "END LOOP; EXCEPTION WHEN undefined_table THEN NULL; END $$",
+                  nullptr, {})
+              .status();
+      EXPECT_TRUE(dropped.ok()) << dropped.ToString();
+    }
+    for (const std::string& role : {gateway_, user_}) {
+      for (const std::string& sql : {"DROP OWNED BY " + role + " CASCADE", "DROP ROLE " + role}) {
+        EXPECT_TRUE(admin_ == nullptr || admin_->Execute(sql, nullptr, {}).ok()) << sql;
+      }
+    }
+    admin_.reset();
     ClusterJobs::TearDown();
   }
 
   void StartGateway() {
+    sources_ = server::SourcePool::Open(Url(), server::Auth::kTrust).value();
     PodCluster::Options options;
     options.image = "sluice";
     options.on_this_machine = true;
     options.catalog_url = Url();
-    options.begin = [](executor::Cluster& cluster, const TrainingJobRequest& request) {
-      return server::BeginTrainingJob(cluster, request, std::nullopt);
+    options.begin = [this](executor::Cluster& cluster,
+                           const TrainingJobRequest& request) -> Result<int64_t> {
+      ASSIGN_OR_RETURN(server::SourcePool::Lease lease, server::LogInFor(request, *sources_));
+      return server::BeginTrainingJob(cluster, request, lease, std::nullopt);
     };
     options.priority_class = priority_class_;
     auto cluster =
@@ -86,14 +140,26 @@ class Pods : public ClusterJobs {
                const std::stop_token& stop = {}, bool lets_go = false) {
     const std::string sql = TrainText(model, attributes);
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
-    const auto source = Open();
-    ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(Url()));
+    ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(UserUrl()));
+    const auto catalog = gateways_catalog_->For({user_});
     ASSIGN_OR_RETURN(const plan::Plan plan,
                      planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source,
                                        catalog->models(), OnPods()));
     Context context{*source, *catalog, "tester", sql, stop, cluster_.get()};
     return FollowJob(
         plan, context, {}, [lets_go] { return lets_go; }, sink);
+  }
+  // The same training on processes of this machine.
+  Status TrainHere(const std::string& model, const std::string& attributes) {
+    const std::string sql = TrainText(model, attributes);
+    ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_,
+                                       catalog_->models(), {}));
+    LocalCluster here(Machine(8));
+    RecordingSink quiet;
+    Context context{*source_, *catalog_, "tester", sql, {}, &here};
+    return Execute(plan, context, quiet);
   }
   static planner::Options OnPods() {
     planner::Options options;
@@ -125,8 +191,9 @@ class Pods : public ClusterJobs {
     const auto made = k8s::CreateAll(
         kubelet_->client(),
         {{k8s::kSecrets, where,
-          R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"database"},"data":{"source":")" +
-              Base64(Url()) + R"("}})"},
+          R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"database","labels":{")" +
+              std::string(k8s::kSourceLabel) + R"(":"true"}},"data":{"source":")" +
+              EncodeBase64(UserUrl()) + R"("}})"},
          {k8s::kTrainingJobs, where, k8s::BuildTrainingJob(where, name, spec)}},
         {});
     ASSERT_TRUE(made.at(1).ok()) << made.at(1).status.ToString();
@@ -143,20 +210,6 @@ class Pods : public ClusterJobs {
         k8s::PatchObject(kubelet_->client(), k8s::kTrainingJobs, kubelet_->namespace_name(), name,
                          "status", k8s::GrantPatch(grant), {});
     ASSERT_TRUE(patched.ok()) << patched.status.ToString();
-  }
-  static std::string Base64(const std::string& text) {
-    constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string base64;
-    for (size_t i = 0; i < text.size(); i += 3) {
-      uint32_t bits = 0;
-      for (size_t j = 0; j < 3; ++j) {
-        bits = bits << 8 | (i + j < text.size() ? static_cast<unsigned char>(text[i + j]) : 0U);
-      }
-      for (size_t j = 0; j < 4; ++j) {
-        base64 += i + j <= text.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
-      }
-    }
-    return base64;
   }
   k8s::TrainingJobStatus StatusOf(const std::string& name) {
     const auto found = k8s::GetObject(kubelet_->client(), k8s::kTrainingJobs,
@@ -226,8 +279,12 @@ class Pods : public ClusterJobs {
   }
 
   testing::PostgresTestDatabase database_;
+  std::string gateway_, user_;  // roles; `source_` and `catalog_` are the user's, Url the gateway's
+  std::unique_ptr<catalog::DataSource> admin_;
+  std::unique_ptr<catalog::Catalog> gateways_catalog_;
   std::unique_ptr<k8s::LocalKubelet> kubelet_;
   std::string priority_class_;  // of the pods
+  std::unique_ptr<server::SourcePool> sources_;
   std::unique_ptr<PodCluster> cluster_;
 };
 

@@ -43,9 +43,7 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(told.most_workers, 2U);
   EXPECT_EQ(told.master_number, 1U);
   // The same bits as with processes on this machine.
-  LocalCluster here(Machine(8));
-  RecordingSink quiet;
-  ASSERT_TRUE(Run(TrainText("u", kSynchronous), here, *source_, quiet).ok());
+  ASSERT_TRUE(TrainHere("u", kSynchronous).ok());
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
@@ -68,7 +66,8 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
           return;
         }
         // From here on the rows differ: the job's snapshot does not show that.
-        Ask("WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
+        Ask(*admin_,
+            "WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
             " SELECT count(*) FROM u");
         killed += kubelet_->Kill(masters.back()) ? 1 : 0;
         // Its Event is written a little later.

@@ -104,9 +104,7 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 30 * kRowsTrained);
-  LocalCluster here(Machine(8));
-  RecordingSink quiet;
-  ASSERT_TRUE(Run(TrainText("u", attributes), here, *source_, quiet).ok());
+  ASSERT_TRUE(TrainHere("u", attributes).ok());
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 

@@ -150,9 +150,10 @@ inline const std::map<std::string, std::set<std::string>> kFloorPlan = {
       "executor/scoring", "executor/training"}},
 
     {"server",
-     {"base", "parser", "catalog", "catalog/store/adoption.h", "planner", "k8s", "executor/local",
-      "executor/pods", "executor/processes", "server/config", "server/gateway", "server/load",
-      "server/pgwire", "server/sample", "server/shell", "server/statements"}},
+     {"base", "parser", "catalog", "catalog/store/adoption.h", "catalog/store/job_logins.h",
+      "planner", "k8s", "executor/local", "executor/pods", "executor/processes", "server/config",
+      "server/gateway", "server/load", "server/pgwire", "server/sample", "server/shell",
+      "server/statements"}},
     {"server/config", {"base", "catalog", "executor", "executor/local", "executor/pods"}},
     {"server/statements",
      {"base", "parser", "catalog", "catalog/sql", "models/registry", "planner",

@@ -90,6 +90,7 @@ class Cluster:
     def install(self):
         """The image, the manifests, the Secrets, the gateway."""
         self.import_image()
+        self.database.prepare(run(BINARY, "setup", "--source", self.database.url))
         run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
             "-keyout", f"{self.folder}/tls.key", "-out", f"{self.folder}/tls.crt", "-subj", "/CN=gateway",
             "-days", "2")
@@ -119,6 +120,9 @@ class Cluster:
         self.apply_base(namespace)
         self.kubectl("-n", namespace, "create", "secret", "generic", "sluice-source",
                      f"--from-literal=source={self.database.url}")
+        self.kubectl("-n", namespace, "create", "secret", "generic", "ann-source",
+                     f"--from-literal=source={self.database.url_of('ann')}")
+        self.kubectl("-n", namespace, "label", "secret", "ann-source", "sluice.dev/source=true")
         self.kubectl("-n", namespace, "create", "secret", "tls", "sluice-gateway-tls",
                      f"--cert={self.folder}/tls.crt", f"--key={self.folder}/tls.key")
 

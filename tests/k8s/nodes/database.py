@@ -11,7 +11,7 @@ PASSWORD = "only-of-this-test"
 
 
 class Database:
-    """Its logins are `gateway`, a superuser, and `ann`, who trains; both have the password."""
+    """Its logins are `gateway`, an ordinary role, and `ann`, who trains; both have the password."""
 
     def __init__(self, folder, port):
         self.folder, self.port = folder, port
@@ -29,9 +29,10 @@ class Database:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1,{HOST} -c fsync=off -c max_connections=200"
         self._as_postgres(f"{BIN}/pg_ctl", "-D", self._data, "-w", "-l", f"{self.folder}/log", "-o",
                           f"{options} -c unix_socket_directories={self.folder}", "start")
-        self.run(f"CREATE ROLE gateway SUPERUSER LOGIN PASSWORD '{PASSWORD}';"
+        self.run(f"CREATE ROLE gateway LOGIN PASSWORD '{PASSWORD}';"
                  f"CREATE ROLE ann LOGIN PASSWORD '{PASSWORD}';"
-                 "CREATE DATABASE db OWNER ann", "postgres")
+                 "CREATE DATABASE db OWNER ann;"
+                 "GRANT CREATE ON DATABASE db TO gateway", "postgres")
         return self
 
     def close(self):
@@ -44,8 +45,11 @@ class Database:
 
     @property
     def url(self):
-        """For the pods."""
-        return f"postgresql://gateway:{PASSWORD}@{HOST}:{self.port}/db"
+        """The gateway's, for the pods."""
+        return self.url_of("gateway")
+
+    def url_of(self, role):
+        return f"postgresql://{role}:{PASSWORD}@{HOST}:{self.port}/db"
 
     def run(self, script, database="db"):
         """Rows, as lists of text; as a superuser, beside the gateway."""
@@ -57,6 +61,11 @@ class Database:
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         return [line.split("\x1f") for line in done.stdout.splitlines()]
+
+    def prepare(self, script):
+        """Runs what `sluice setup` prints, as an administrator does."""
+        subprocess.run(["psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", "db", "-Xq",
+                        "-v", "ON_ERROR_STOP=1"], input=script, text=True, check=True)
 
     def value(self, query):
         rows = self.run(query)

@@ -8,7 +8,7 @@ from training import EPOCHS, Training, statement
 
 
 def training_job(name, text, **spec):
-    spec = {"statement": text, "source": {"secretName": "sluice-source"}, "workers": {"min": 1, "max": 2},
+    spec = {"statement": text, "source": {"secretName": "ann-source"}, "workers": {"min": 1, "max": 2},
             "servers": {"max": 2}, **spec}
     return {"apiVersion": "training.sluice/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name},
             "spec": spec}
@@ -49,6 +49,9 @@ class AnOperator(JobsOnNodes):
         self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=600s")
         self.assertEqual(job.sha, self.sha, job.story())
         self.assertEqual(job.rows, self.rows, job.story())
+        login = self.cluster.database.value("SELECT l.login FROM sluice.job_logins l JOIN sluice.jobs j "
+                                            "ON j.id = l.job_id WHERE j.model = 'nightly'")
+        self.assertRegex(login, "^sluice_job_", "its masters wrote with a login of the job's own")
         shown = self.cluster.ours("get", "tj", "nightly")
         self.assertRegex(shown, r"nightly +Complete +0 +2 +2 +100 ")
 

@@ -44,7 +44,7 @@ TEST_F(ConfigTest, ErrorsNameTheirPlaceAndTheNearestKey) {
   EXPECT_EQ(unknown.message(), path_ + ":1: no setting 'grcp'");
   EXPECT_EQ(unknown.diagnostics()[0].hint, "did you mean 'grpc'?");
   EXPECT_EQ(LoadConfig(Write("\nwords\n"), {}).status().message(),
-            path_ + ":2: expected 'key = value', not 'words'");
+            path_ + ":2: expected 'key = value'");  // it may be a secret
   EXPECT_EQ(LoadConfig("", {{"max_statements", "many"}}).status().message(),
             "command line: max_statements must be an integer from 1 to 1000, not 'many'");
   EXPECT_FALSE(LoadConfig("", {{"max_statements", "0"}}).ok());

@@ -1,0 +1,141 @@
+// TrainingJobs that users create, over a fake API server.
+#include "executor/pods/training_jobs.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/base64.h"
+#include "base/mutex.h"
+#include "k8s/api_verbs.h"
+#include "k8s/training_job.h"
+#include "tests/k8s/tested_api_server.h"
+
+namespace sluice::executor {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class TrainingJobsTest : public ::testing::Test {
+ protected:
+  TrainingJobsTest() {
+    TrainingJobs::Hooks hooks;
+    hooks.begin = [this](const TrainingJobRequest& request) -> Result<int64_t> {
+      const MutexLock lock(mutex_);
+      begun_.push_back(request.source_url);
+      return int64_t{7};
+    };
+    hooks.deleted = [](const std::string&) {};
+    hooks.suspended = [](const std::string&, bool, bool) {};
+    hooks.late = [](const std::string&, int64_t) {};
+    auto jobs =
+        TrainingJobs::Start(server_.client(), server_.namespace_name(), "gateway", hooks, {});
+    EXPECT_TRUE(jobs.ok()) << jobs.status().ToString();
+    jobs_ = *std::move(jobs);
+  }
+
+  void CreateSecret(const std::string& name, const std::string& labels, const std::string& value) {
+    const auto made = k8s::CreateAll(
+        server_.client(),
+        {{k8s::kSecrets, server_.namespace_name(),
+          fmt::format(R"({{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"{}",)"
+                      R"("labels":{}}},"data":{{"token":"{}"}}}})",
+                      name, labels, EncodeBase64(value))}},
+        {});
+    ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
+  }
+  void CreateJob(const std::string& name, const std::string& secret) {
+    k8s::TrainingJobSpec spec;
+    spec.statement = "SELECT * FROM t TO TRAIN DNNClassifier LABEL y INTO m";
+    spec.source_secret = secret;
+    spec.source_key = "token";
+    const auto made =
+        k8s::CreateAll(server_.client(),
+                       {{k8s::kTrainingJobs, server_.namespace_name(),
+                         k8s::BuildTrainingJob(server_.namespace_name(), name, spec)}},
+                       {});
+    ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
+  }
+  // The conditions that its status has, once there is one: "Failed True Refused MESSAGE".
+  std::string ConditionsOf(const std::string& name) {
+    for (;;) {
+      const auto found =
+          k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
+      std::string text;
+      for (const k8s::Condition& each :
+           k8s::ParseTrainingJobStatus(found.object.json).value().conditions) {
+        text += fmt::format("{} {} {} {}\n", each.type, each.status, each.reason, each.message);
+      }
+      if (!text.empty()) {
+        return text;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  std::vector<std::string> Begun() {
+    const MutexLock lock(mutex_);
+    return begun_;
+  }
+
+  k8s::TestedApiServer server_{false};
+  Mutex mutex_;
+  std::vector<std::string> begun_ GUARDED_BY(mutex_);  // the sources of the jobs
+  std::unique_ptr<TrainingJobs> jobs_;
+};
+
+constexpr char kIsSource[] = R"({"sluice.dev/source":"true"})";
+
+TEST_F(TrainingJobsTest, ASecretWithTheLabelIsItsSource) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop\n");
+  CreateJob("nightly", "shop");
+  EXPECT_THAT(ConditionsOf("nightly"),
+              AllOf(HasSubstr("job 7 has begun"), Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(Begun(), ElementsAre("postgresql://ann:s3cret@db.example/shop"));
+}
+
+// Like one that does not exist, so that nobody learns which Secrets there are; it waits for both.
+TEST_F(TrainingJobsTest, AnyOtherSecretIsNoSource) {
+  CreateSecret("gateway-token", "{}", "s3cret");
+  CreateSecret("not-any-more", R"({"sluice.dev/source":"false"})",
+               "postgresql://ann:s3cret@db.example/shop");
+  std::vector<std::string> told;
+  for (const std::string secret : {"gateway-token", "not-any-more", "nowhere"}) {
+    CreateJob("of-" + secret, secret);
+    std::string conditions = ConditionsOf("of-" + secret);
+    EXPECT_THAT(conditions,
+                AllOf(HasSubstr("Queued True Waiting spec.source.secretName: there is no Secret '" +
+                                secret + "' with the label sluice.dev/source: \"true\""),
+                      Not(HasSubstr("s3cret"))));
+  }
+  EXPECT_THAT(Begun(), IsEmpty());
+}
+
+TEST_F(TrainingJobsTest, WhatASourcesSecretHoldsIsNeverRepeated) {
+  int number = 0;
+  for (const char* value :
+       {"s3cret", "s3cret:s3cret", "mysql://s3cret@host/s3cret", "sqlite:/var/s3cret.db",
+        "postgresql://ann:s3cret?s3cret@db.example/shop"}) {
+    const std::string name = fmt::format("wrong-{}", ++number);
+    CreateSecret(name, kIsSource, value);
+    CreateJob(name, name);
+    EXPECT_THAT(ConditionsOf(name),
+                AllOf(HasSubstr("Failed True Refused spec.source.key: 'token' of the Secret '" +
+                                name + "' is not the URL of a PostgreSQL database"),
+                      Not(HasSubstr("s3cret"))))
+        << value;
+  }
+  EXPECT_THAT(Begun(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace sluice::executor
