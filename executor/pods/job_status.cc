@@ -327,17 +327,22 @@ void JobStatus::FillEnd(k8s::TrainingJobStatus& status, const std::string& now) 
   }
   status.ended = now;
   status.seconds_left = 0;
-  const bool complete = ended_.state == catalog::JobState::kSucceeded;
+  SetEndConditions(ended_.state, ended_.model, ended_.error, now, status);
+}
+
+void SetEndConditions(catalog::JobState state, const std::string& model, const std::string& error,
+                      const std::string& now, k8s::TrainingJobStatus& status) {
+  const bool complete = state == catalog::JobState::kSucceeded;
   if (complete) {
     status.percent = 100;
   }
   k8s::SetCondition(status, k8s::kConditionComplete, complete, complete ? "Stored" : "NotStored",
-                    complete ? fmt::format("the model {} is stored", ended_.model) : "", now);
+                    complete ? fmt::format("the model {} is stored", model) : "", now);
   k8s::SetCondition(status, k8s::kConditionFailed, !complete,
-                    complete                                        ? "Stored"
-                    : ended_.state == catalog::JobState::kCancelled ? "Cancelled"
-                                                                    : "Failed",
-                    complete ? "" : ended_.error, now);
+                    complete                                 ? "Stored"
+                    : state == catalog::JobState::kCancelled ? "Cancelled"
+                                                             : "Failed",
+                    complete ? "" : error, now);
 }
 
 }  // namespace sluice::executor

@@ -109,4 +109,9 @@ class JobStatus {
   std::jthread thread_;                         // last: uses the others
 };
 
+// The conditions of a job that has ended, not suspended: Complete or Failed, and 100 per cent.
+// `error`: why it has failed or was cancelled.
+void SetEndConditions(catalog::JobState state, const std::string& model, const std::string& error,
+                      const std::string& now, k8s::TrainingJobStatus& status);
+
 }  // namespace sluice::executor

@@ -106,13 +106,15 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
                                              "TrainingJob's activeDeadlineSeconds",
                                              seconds)));
   };
-  if (self->options_.begin) {
-    hooks.begin = [self](const TrainingJobRequest& request) -> Result<int64_t> {
+  if (self->options_.training_jobs) {
+    hooks.source = self->options_.training_jobs(*self);
+    hooks.source.begin = [self, begin = std::move(hooks.source.begin)](
+                             const TrainingJobRequest& request) -> Result<int64_t> {
       if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
         return InvalidArgument(fmt::format("spec.image: this gateway's jobs run {}, as it does",
                                            self->options_.image));
       }
-      return self->options_.begin(*self, request);
+      return begin(request);
     };
   }
   ASSIGN_OR_RETURN(self->training_jobs_,

@@ -32,8 +32,8 @@ class PodCluster final : public Cluster {
     // that an earlier gateway began.
     std::string catalog_url;
     bool on_this_machine = false;  // "localhost" means the same in a pod as here
-    // Begins TrainingJobs that others have created; none: they are ignored.
-    std::function<Result<int64_t>(Cluster& cluster, const TrainingJobRequest& request)> begin = {};
+    // For TrainingJobs that others have created; none: they are ignored.
+    std::function<TrainingJobSource(Cluster& cluster)> training_jobs = {};
   };
   // Asks the API server for existing jobs, and continues them.
   static Result<std::unique_ptr<PodCluster>> Start(std::unique_ptr<KubernetesAccess> access,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
+#include "executor/pods/job_status.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
 #include "k8s/rfc3339.h"
@@ -132,7 +133,7 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
 
 bool TrainingJobs::IsToBegin(const Known& known, const k8s::TrainingJobStatus& status,
                              TimePoint now) const {
-  if (!hooks_.begin || known.object.labels.contains(std::string(k8s::kJobLabel)) ||
+  if (!hooks_.source.begin || known.object.labels.contains(std::string(k8s::kJobLabel)) ||
       status.job.has_value() || HasEnded(status) || now < known.due) {
     return false;  // created or begun by a gateway
   }
@@ -140,11 +141,18 @@ bool TrainingJobs::IsToBegin(const Known& known, const k8s::TrainingJobStatus& s
          SecondsBetween(known.claimed, now) >= kClaimSeconds;
 }
 
+// A master says Running, Complete and so on itself.
+bool TrainingJobs::MayHaveEnded(const Known& known, const k8s::TrainingJobStatus& status,
+                                TimePoint now) const {
+  return hooks_.source.find && status.job.has_value() && status.master_number == 0 &&
+         k8s::Holds(status, k8s::kConditionQueued) && !HasEnded(status) && now >= known.due;
+}
+
 void TrainingJobs::Run(const std::stop_token& stop) {
   uint64_t seen = 0;
   while (!stop.stop_requested()) {
     std::vector<std::pair<k8s::Object, std::string>> begin;
-    std::vector<k8s::Object> over;
+    std::vector<k8s::Object> over, ended;
     std::vector<std::pair<std::string, int64_t>> late;
     {
       MutexLock lock(mutex_);
@@ -161,6 +169,10 @@ void TrainingJobs::Run(const std::stop_token& stop) {
         if (IsToBegin(known, *status, now) && !(spec.ok() && spec->suspend)) {
           known.due = After(now, kRetrySeconds);
           begin.emplace_back(known.object, known.claim);
+        }
+        if (MayHaveEnded(known, *status, now)) {
+          known.due = After(now, kRetrySeconds);
+          ended.push_back(known.object);
         }
         if (!HasEnded(*status)) {
           known.ended = now;
@@ -181,6 +193,14 @@ void TrainingJobs::Run(const std::stop_token& stop) {
       if (!begun.ok() && !stop.stop_requested()) {
         log::Warn("kubernetes trainingjob={} cannot be begun now: {}", object.name,
                   begun.message());
+      }
+    }
+    for (const k8s::Object& object : ended) {
+      const Status written = WriteEnd(object, stop);
+      if (!written.ok() && !stop.stop_requested()) {
+        log::Warn(
+            "kubernetes trainingjob={} may have ended, which cannot be read or written now: {}",
+            object.name, written.message());
       }
     }
     for (const auto& [uid, seconds] : late) {
@@ -239,7 +259,7 @@ Result<int64_t> TrainingJobs::BeginOnce(const TrainingJobRequest& request,
       return about->job_number;
     }
   }
-  return hooks_.begin(request);
+  return hooks_.source.begin(request);
 }
 
 Status TrainingJobs::Begin(const k8s::Object& object, const std::string& claim,
@@ -280,6 +300,38 @@ Status TrainingJobs::Begin(const k8s::Object& object, const std::string& claim,
                       now);
   }
   return WriteStatus(client_, namespace_, claimed.object, status, stop);
+}
+
+Status TrainingJobs::WriteEnd(const k8s::Object& object, const std::stop_token& stop) {
+  const k8s::ObjectAnswer found =
+      k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, object.name, stop);
+  if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != object.uid)) {
+    return OkStatus();  // it was deleted
+  }
+  RETURN_IF_ERROR(found.status);
+  ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(found.object.json));
+  if (!status.job || status.master_number > 0 || HasEnded(status)) {
+    return OkStatus();
+  }
+  const k8s::Listing services = k8s::ListObjects(
+      client_, {k8s::kServices, namespace_, fmt::format("{}={}", k8s::kJobLabel, object.uid)},
+      stop);
+  RETURN_IF_ERROR(services.status);
+  if (!services.objects.empty()) {
+    return OkStatus();  // its master will say how it ends
+  }
+  ASSIGN_OR_RETURN(const TrainingJobRequest request, RequestOf(found.object, stop));
+  ASSIGN_OR_RETURN(const TrainingJobRow row, hooks_.source.find(request, *status.job));
+  if (!catalog::HasEnded(row.job.state)) {
+    return OkStatus();
+  }
+  status.ended = k8s::Rfc3339(row.job.finished_micros);
+  status.model = row.job.model;
+  status.version = row.version;
+  k8s::SetCondition(status, k8s::kConditionQueued, false, "Ended", "", status.ended);
+  k8s::SetCondition(status, k8s::kConditionRunning, false, "Ended", "", status.ended);
+  SetEndConditions(row.job.state, row.job.model, row.job.error, status.ended, status);
+  return WriteStatus(client_, namespace_, found.object, status, stop);
 }
 
 void TrainingJobs::Delete(const k8s::Object& object, const std::stop_token& stop) {

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "catalog/job_store.h"
 #include "k8s/api_client.h"
 #include "k8s/object.h"
 #include "k8s/pod_spec.h"
@@ -29,14 +30,27 @@ struct TrainingJobRequest {
   std::string source_url;  // from its Secret; errors about it never repeat any of it
 };
 
+// The row of such a job, and the version of the model that it has stored.
+struct TrainingJobRow {
+  catalog::Job job;
+  std::optional<int64_t> version;
+};
+
+// What a gateway does for TrainingJobs, as the logins of their sources. `begin`: begins the job,
+// and returns its number. `find`: its row. Unavailable: try again later.
+struct TrainingJobSource {
+  std::function<Result<int64_t>(const TrainingJobRequest& request)> begin;
+  std::function<Result<TrainingJobRow>(const TrainingJobRequest& request, int64_t job)> find;
+};
+
 // The TrainingJobs of a namespace. Begins new ones, each on one gateway; writes errors into their
-// status; reports which are deleted, suspended or late; deletes those that ended long ago.
+// status, and the end of those that run in the gateway's process (boosted trees), which have no
+// master; reports which are deleted, suspended or late; deletes those that ended long ago.
 // Thread-safe.
 class TrainingJobs {
  public:
   struct Hooks {
-    // Begins the job, and returns its number. Unavailable: try again later.
-    std::function<Result<int64_t>(const TrainingJobRequest& request)> begin;
+    TrainingJobSource source;
     // A user has deleted it. `job_uid`: the label of the job's pods.
     std::function<void(const std::string& job_uid)> deleted;
     // Whether suspension is requested, and whether its master's status confirms it; called on each
@@ -67,6 +81,8 @@ class TrainingJobs {
   bool IsToBegin(const Known& known, const k8s::TrainingJobStatus& status, TimePoint now) const;
   Status Begin(const k8s::Object& object, const std::string& claim, const std::stop_token& stop);
   Result<TrainingJobRequest> RequestOf(const k8s::Object& object, const std::stop_token& stop);
+  bool MayHaveEnded(const Known& known, const k8s::TrainingJobStatus& status, TimePoint now) const;
+  Status WriteEnd(const k8s::Object& object, const std::stop_token& stop);
   Result<int64_t> BeginOnce(const TrainingJobRequest& request, const std::stop_token& stop);
   void Delete(const k8s::Object& object, const std::stop_token& stop);
 

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "executor/local/local_cluster.h"
-#include "executor/pods/pod_cluster.h"
 #include "executor/local/room_server.h"
+#include "executor/pods/pod_cluster.h"
 
 namespace sluice::server {
 namespace {
@@ -29,7 +29,7 @@ Result<std::string> ReadTemplate(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway,
-                                                       BeginRequest begin) {
+                                                       TrainingJobsOn training_jobs) {
   auto cluster = std::make_unique<executor::LocalCluster>(ClusterOptions(config));
   const std::string room = executor::RoomNameOf(config.source);
   const Status served = of_gateway && !room.empty() ? cluster->ServeRoom(room) : OkStatus();
@@ -44,7 +44,7 @@ Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, boo
   options.image = config.pods_image;
   options.priority_class = config.pods_priority_class;
   options.catalog_url = config.source;
-  options.begin = std::move(begin);
+  options.training_jobs = std::move(training_jobs);
   ASSIGN_OR_RETURN(options.template_json, ReadTemplate(config.pods_template));
   ASSIGN_OR_RETURN(auto access, executor::KubernetesAccess::Open(KubernetesOfEnvironment()));
   ASSIGN_OR_RETURN(auto pods, executor::PodCluster::Start(std::move(access), std::move(options),

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -9,17 +8,18 @@
 #include "server/config/config.h"
 
 namespace sluice::executor {
-struct TrainingJobRequest;
+struct TrainingJobSource;
 }
 
 namespace sluice::server {
 
+// What a gateway does for TrainingJobs that other processes have created, on this cluster.
+using TrainingJobsOn = std::function<executor::TrainingJobSource(executor::Cluster& cluster)>;
+
 // Where this process's jobs get their processes from, according to the configuration.
 // `of_gateway`: jobs that run in processes of their own also ask this cluster for room.
-// `begin`: how a gateway begins a TrainingJob that another process has created; none: it cannot.
-using BeginRequest = std::function<Result<int64_t>(executor::Cluster& cluster,
-                                                   const executor::TrainingJobRequest& request)>;
+// `training_jobs`: none: it begins none.
 Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway,
-                                                       BeginRequest begin = {});
+                                                       TrainingJobsOn training_jobs = {});
 
 }  // namespace sluice::server

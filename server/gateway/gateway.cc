@@ -264,14 +264,9 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
-                   OpenCluster(config, true,
-                               [allowed, pool = sources.get()](
-                                   executor::Cluster& on,
-                                   const executor::TrainingJobRequest& request) -> Result<int64_t> {
-                                 ASSIGN_OR_RETURN(SourcePool::Lease lease,
-                                                  LogInFor(request, *pool));
-                                 return BeginTrainingJob(on, request, lease, allowed);
-                               }));
+                   OpenCluster(config, true, [allowed, &pool = *sources](executor::Cluster& on) {
+                     return TrainingJobsOf(pool, on, allowed);
+                   }));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);

@@ -21,6 +21,7 @@
 #include "planner/planner.h"
 #include "server/statements/session.h"
 #include "server/statements/statement_scope.h"
+#include "server/statements/training_job_login.h"
 
 namespace sluice::server {
 namespace {
@@ -167,6 +168,31 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   detached.training_job_uid = request.uid;
   RETURN_IF_ERROR(executor::AnswerWithJob(plan, context, detached, sink));
   return job;
+}
+
+executor::TrainingJobSource TrainingJobsOf(SourcePool& sources, executor::Cluster& cluster,
+                                           std::optional<planner::PodsAllowed> allowed) {
+  executor::TrainingJobSource of;
+  of.begin = [&sources, &cluster,
+              allowed](const executor::TrainingJobRequest& request) -> Result<int64_t> {
+    ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
+    return BeginTrainingJob(cluster, request, lease, allowed);
+  };
+  of.find = [&sources](const executor::TrainingJobRequest& request,
+                       int64_t job) -> Result<executor::TrainingJobRow> {
+    ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
+    executor::TrainingJobRow row;
+    ASSIGN_OR_RETURN(row.job, lease.catalog().jobs().Find(job));
+    if (row.job.state == catalog::JobState::kSucceeded) {
+      ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> live,
+                       lease.catalog().models().List());
+      for (const catalog::ModelVersion& model : live) {
+        row.version = model.job == job ? std::optional(model.version) : row.version;
+      }
+    }
+    return row;
+  };
+  return of;
 }
 
 }  // namespace sluice::server

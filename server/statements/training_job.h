@@ -10,6 +10,7 @@
 namespace sluice::executor {
 class Cluster;
 struct TrainingJobRequest;
+struct TrainingJobSource;
 }  // namespace sluice::executor
 
 namespace sluice::server {
@@ -22,5 +23,9 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
                                  const executor::TrainingJobRequest& request,
                                  SourcePool::Lease& lease,
                                  std::optional<planner::PodsAllowed> allowed);
+
+// All of them, each with the login of its source. `sources` and `cluster` must outlive it.
+executor::TrainingJobSource TrainingJobsOf(SourcePool& sources, executor::Cluster& cluster,
+                                           std::optional<planner::PodsAllowed> allowed);
 
 }  // namespace sluice::server

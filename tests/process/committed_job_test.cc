@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 
 class CommittedJobs : public OutlivingJobs {
  protected:
-  static constexpr char kHere[] = "split.kind='none', engine.strategy='local', train.epoch=2";
+  static constexpr char kHere[] = "split.kind='none', engine.strategy='local', train.epoch=40";
 
   bool Exists(const std::string& model) const {
     return catalog_->models().Find("", model, {}).ok();

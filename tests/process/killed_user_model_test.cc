@@ -117,7 +117,7 @@ class KilledUserModels : public OutlivingJobs, public ::testing::WithParamInterf
       python.allowed = true;
       if (!planner::FindsTorch(python)) {
         GTEST_SKIP()
-            << "there is no torch: python3-torch is one of scripts/install_packages --peers";
+            << "there is no torch: scripts/install_packages --tests installs it";
       }
     }
     const std::string file = GetParam().file;
@@ -131,7 +131,7 @@ class KilledUserModels : public OutlivingJobs, public ::testing::WithParamInterf
 
   // The same training wherever it runs, long enough to be interrupted on any machine.
   static constexpr char kTraining[] =
-      "train.epoch=8, train.batch_size=1000, split.fraction=0.1, engine.seed=3, engine.sync=true";
+      "train.epoch=16, train.batch_size=1000, split.fraction=0.1, engine.seed=3, engine.sync=true";
 
   std::string ShaOf(const std::string& model) const {
     return Ask("SELECT weights_sha256 FROM sluice_model_versions WHERE name = '" + model + "'")

@@ -122,10 +122,8 @@ class Pods : public ClusterJobs {
     options.image = "sluice";
     options.on_this_machine = true;
     options.catalog_url = Url();
-    options.begin = [this](executor::Cluster& cluster,
-                           const TrainingJobRequest& request) -> Result<int64_t> {
-      ASSIGN_OR_RETURN(server::SourcePool::Lease lease, server::LogInFor(request, *sources_));
-      return server::BeginTrainingJob(cluster, request, lease, std::nullopt);
+    options.training_jobs = [this](executor::Cluster& cluster) {
+      return server::TrainingJobsOf(*sources_, cluster, std::nullopt);
     };
     options.priority_class = priority_class_;
     auto cluster =

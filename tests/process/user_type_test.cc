@@ -109,7 +109,7 @@ class PythonType : public UserType {
     options_.model_types = &catalog_->model_types();
     options_.python.allowed = true;
     if (!planner::FindsTorch(options_.python)) {
-      GTEST_SKIP() << "there is no torch: python3-torch is one of scripts/install_packages --peers";
+      GTEST_SKIP() << "there is no torch: scripts/install_packages --tests installs it";
     }
     const Status created = RunText<parser::CreateModelTypeStatement>(
         std::string("CREATE MODEL TYPE my.Wide LANGUAGE pytorch AS $$") + kWide + "$$", nullptr);

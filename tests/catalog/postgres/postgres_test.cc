@@ -140,7 +140,7 @@ TEST_P(PostgresTest, ASmallRoleReadsWhatItMay) {
   const auto unsteady = (*reader)->OpenDataset("SELECT random() FROM t", options);
   ASSERT_FALSE(unsteady.ok());
   EXPECT_EQ(unsteady.status().sqlstate(), "42501");
-  EXPECT_THAT(unsteady.status().diagnostics()[0].hint, HasSubstr("GRANT CREATE"));
+  EXPECT_THAT(unsteady.status().diagnostics()[0].hint, HasSubstr("GRANT USAGE, CREATE"));
 
   const auto catalog = OpenCatalog(UrlFor(role_), "right");
   ASSERT_TRUE(catalog.ok());

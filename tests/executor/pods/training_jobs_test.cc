@@ -30,10 +30,14 @@ class TrainingJobsTest : public ::testing::Test {
  protected:
   TrainingJobsTest() {
     TrainingJobs::Hooks hooks;
-    hooks.begin = [this](const TrainingJobRequest& request) -> Result<int64_t> {
+    hooks.source.begin = [this](const TrainingJobRequest& request) -> Result<int64_t> {
       const MutexLock lock(mutex_);
       begun_.push_back(request.source_url);
       return int64_t{7};
+    };
+    hooks.source.find = [this](const TrainingJobRequest&, int64_t) -> Result<TrainingJobRow> {
+      const MutexLock lock(mutex_);
+      return row_;
     };
     hooks.deleted = [](const std::string&) {};
     hooks.suspended = [](const std::string&, bool, bool) {};
@@ -87,8 +91,32 @@ class TrainingJobsTest : public ::testing::Test {
     return begun_;
   }
 
+  void Ends(catalog::JobState state, const std::string& error = "") {
+    const MutexLock lock(mutex_);
+    row_.job.state = state;
+    row_.job.model = "m";
+    row_.job.error = error;
+    row_.job.finished_micros = 1'700'000'000'000'000;
+    row_.version = 3;
+  }
+  k8s::TrainingJobStatus StatusOf(const std::string& name) {
+    const auto found =
+        k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
+    return k8s::ParseTrainingJobStatus(found.object.json).value();
+  }
+  k8s::TrainingJobStatus AwaitEnd(const std::string& name) {
+    k8s::TrainingJobStatus status = StatusOf(name);
+    while (status.ended.empty()) {
+      server_.clock().Advance(std::chrono::seconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      status = StatusOf(name);
+    }
+    return status;
+  }
+
   k8s::TestedApiServer server_{false};
   Mutex mutex_;
+  TrainingJobRow row_ GUARDED_BY(mutex_);
   std::vector<std::string> begun_ GUARDED_BY(mutex_);  // the sources of the jobs
   std::unique_ptr<TrainingJobs> jobs_;
 };
@@ -101,6 +129,25 @@ TEST_F(TrainingJobsTest, ASecretWithTheLabelIsItsSource) {
   EXPECT_THAT(ConditionsOf("nightly"),
               AllOf(HasSubstr("job 7 has begun"), Not(HasSubstr("s3cret"))));
   EXPECT_THAT(Begun(), ElementsAre("postgresql://ann:s3cret@db.example/shop"));
+}
+
+// What runs in the gateway's process has no master that would say so.
+TEST_F(TrainingJobsTest, AJobWithoutAMasterEndsToo) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop\n");
+  CreateJob("trees", "shop");
+  EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Queued True Begun"));
+  Ends(catalog::JobState::kSucceeded);
+  const k8s::TrainingJobStatus status = AwaitEnd("trees");
+  EXPECT_EQ(status.model, "m");
+  EXPECT_EQ(status.version, 3);
+  EXPECT_EQ(status.percent, 100);
+  EXPECT_THAT(ConditionsOf("trees"), AllOf(HasSubstr("Complete True Stored the model m is stored"),
+                                           HasSubstr("Queued False"), HasSubstr("Failed False")));
+  Ends(catalog::JobState::kFailed, "label 'y' is NULL in 3 of 7 rows");
+  CreateJob("worse", "shop");
+  AwaitEnd("worse");
+  EXPECT_THAT(ConditionsOf("worse"), AllOf(HasSubstr("Failed True Failed label 'y' is NULL"),
+                                           HasSubstr("Complete False")));
 }
 
 // Like one that does not exist, so that nobody learns which Secrets there are; it waits for both.

@@ -42,7 +42,7 @@ class PythonModels : public ::testing::Test {
   void SetUp() override {
     static const bool has_torch = FindsTorch(PythonOptions());
     if (!has_torch) {
-      GTEST_SKIP() << "there is no torch: python3-torch is one of scripts/install_packages --peers";
+      GTEST_SKIP() << "there is no torch: scripts/install_packages --tests installs it";
     }
     AddNumber("age", &plan_);
     AddNumber("hours", &plan_);
