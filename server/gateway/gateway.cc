@@ -264,9 +264,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
-                   OpenCluster(config, true, [allowed, &pool = *sources](executor::Cluster& on) {
-                     return TrainingJobsOf(pool, on, allowed);
-                   }));
+                   OpenCluster(config, true, TrainingJobsOf(*sources, allowed)));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);

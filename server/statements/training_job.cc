@@ -132,6 +132,21 @@ Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
   return errors;
 }
 
+Result<executor::TrainingJobRow> FindRow(const executor::TrainingJobRequest& request,
+                                         SourcePool& sources, int64_t job) {
+  ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
+  executor::TrainingJobRow row;
+  ASSIGN_OR_RETURN(row.job, lease.catalog().jobs().Find(job));
+  if (row.job.state == catalog::JobState::kSucceeded) {
+    ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> live,
+                     lease.catalog().models().List());
+    for (const catalog::ModelVersion& model : live) {
+      row.version = model.job == job ? std::optional(model.version) : row.version;
+    }
+  }
+  return row;
+}
+
 }  // namespace
 
 Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
@@ -170,29 +185,20 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   return job;
 }
 
-executor::TrainingJobSource TrainingJobsOf(SourcePool& sources, executor::Cluster& cluster,
-                                           std::optional<planner::PodsAllowed> allowed) {
-  executor::TrainingJobSource of;
-  of.begin = [&sources, &cluster,
-              allowed](const executor::TrainingJobRequest& request) -> Result<int64_t> {
-    ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
-    return BeginTrainingJob(cluster, request, lease, allowed);
+std::function<executor::TrainingJobSource(executor::Cluster& cluster)> TrainingJobsOf(
+    SourcePool& sources, std::optional<planner::PodsAllowed> allowed) {
+  return [&sources, allowed = std::move(allowed)](executor::Cluster& cluster) {
+    executor::TrainingJobSource of;
+    of.begin = [&sources, &cluster,
+                allowed](const executor::TrainingJobRequest& request) -> Result<int64_t> {
+      ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
+      return BeginTrainingJob(cluster, request, lease, allowed);
+    };
+    of.find = [&sources](const executor::TrainingJobRequest& request, int64_t job) {
+      return FindRow(request, sources, job);
+    };
+    return of;
   };
-  of.find = [&sources](const executor::TrainingJobRequest& request,
-                       int64_t job) -> Result<executor::TrainingJobRow> {
-    ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
-    executor::TrainingJobRow row;
-    ASSIGN_OR_RETURN(row.job, lease.catalog().jobs().Find(job));
-    if (row.job.state == catalog::JobState::kSucceeded) {
-      ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> live,
-                       lease.catalog().models().List());
-      for (const catalog::ModelVersion& model : live) {
-        row.version = model.job == job ? std::optional(model.version) : row.version;
-      }
-    }
-    return row;
-  };
-  return of;
 }
 
 }  // namespace sluice::server

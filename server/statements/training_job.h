@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/status.h"
@@ -24,8 +25,9 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
                                  SourcePool::Lease& lease,
                                  std::optional<planner::PodsAllowed> allowed);
 
-// All of them, each with the login of its source. `sources` and `cluster` must outlive it.
-executor::TrainingJobSource TrainingJobsOf(SourcePool& sources, executor::Cluster& cluster,
-                                           std::optional<planner::PodsAllowed> allowed);
+// What a gateway does for all of them on a cluster, each with the login of its source. `sources`
+// must outlive it.
+std::function<executor::TrainingJobSource(executor::Cluster& cluster)> TrainingJobsOf(
+    SourcePool& sources, std::optional<planner::PodsAllowed> allowed);
 
 }  // namespace sluice::server

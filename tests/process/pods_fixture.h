@@ -122,9 +122,7 @@ class Pods : public ClusterJobs {
     options.image = "sluice";
     options.on_this_machine = true;
     options.catalog_url = Url();
-    options.training_jobs = [this](executor::Cluster& cluster) {
-      return server::TrainingJobsOf(*sources_, cluster, std::nullopt);
-    };
+    options.training_jobs = server::TrainingJobsOf(*sources_, std::nullopt);
     options.priority_class = priority_class_;
     auto cluster =
         PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,

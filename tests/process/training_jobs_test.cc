@@ -28,6 +28,22 @@ TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
   EXPECT_EQ(kubelet_->Count(k8s::kTrainingJobs), 1U);
 }
 
+// Boosted trees train in the gateway's process, where no master writes the status.
+TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
+  CreateTrainingJob("trees",
+                    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH "
+                    "objective='binary:logistic', train.num_boost_round=3 LABEL y INTO m");
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionComplete); }, 120));
+  const k8s::TrainingJobStatus told = StatusOf("trees");
+  EXPECT_EQ(told.job, 1);
+  EXPECT_EQ(told.model, "m");
+  EXPECT_EQ(told.version, 1);
+  EXPECT_NE(told.ended, "");
+  EXPECT_FALSE(k8s::Holds(told, k8s::kConditionQueued));
+  EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
+}
+
 TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
   CreateTrainingJob("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m");
   EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("wrong"), k8s::kConditionFailed); }, 60));
