@@ -11,7 +11,7 @@ namespace sluice::server {
 // What one role may take of a gateway, at all its doors together; 0: no limit. The gateway's own
 // login and superusers have none. The numbers are those of a gateway that is not told any.
 struct RoleLimits {
-  // Clients at the PostgreSQL door, and scripts and calls that run over gRPC. nullopt: three tenths
+  // Clients at the PostgreSQL door, and scripts and calls that run over gRPC. nullopt: half
   // of the server's max_connections.
   std::optional<int64_t> sessions = {};
   // Trainings, predictions and evaluations into a table that run at the same time. nullopt: a tenth

@@ -75,7 +75,7 @@ Status AddDefaults(catalog::DataSource& source, PoolBounds* bounds) {
   int64_t jobs = bounds->places;
   if (source.dialect() != "sqlite") {
     ASSIGN_OR_RETURN(const int64_t connections, MostConnections(source));
-    sessions = std::max<int64_t>(connections * 3 / 10, 1);
+    sessions = std::max<int64_t>(connections / 2, 1);
     jobs = std::min(jobs, std::max<int64_t>(connections / 10, 1));
   }
   RoleLimits& limits = bounds->limits;

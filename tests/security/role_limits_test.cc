@@ -89,7 +89,7 @@ TEST_P(RoleLimits, OfSessionsLeaveRoomOnTheServerUnasked) {
   if (GetParam() != Door::kPostgres) {
     GTEST_SKIP() << "one gateway has one limit";
   }
-  const std::string most = Direct("SELECT current_setting('max_connections')::int * 3 / 10").output;
+  const std::string most = Direct("SELECT current_setting('max_connections')::int / 2").output;
   const std::string program = fmt::format(
       "import psycopg2\n"
       "sessions = []\n"
