@@ -75,15 +75,15 @@ TimeFormat LikelierOrder(const std::vector<std::string>& texts) {
 
 // Whether a word of the name is one for times: "created_at", "eventTime", "ts".
 bool NamesATime(std::string_view name) {
+  // None that amounts are called by, too: bytes_sent, amount_due.
   static const std::set<std::string, std::less<>> kWords = {
       "t",        "ts",      "time",     "times",    "timestamp", "date",      "datetime", "dt",
       "day",      "epoch",   "unix",     "unixtime", "utc",       "seconds",   "secs",     "millis",
       "ms",       "msec",    "msecs",    "at",       "on",        "when",      "since",    "until",
       "created",  "updated", "modified", "changed",  "started",   "start",     "begin",    "began",
       "ended",    "end",     "expires",  "expiry",   "posted",    "published", "born",     "birth",
-      "birthday", "dob",     "login",    "logged",   "seen",      "visit",     "visited",  "joined",
-      "opened",   "closed",  "sent",     "received", "ordered",   "shipped",   "paid",     "due",
-      "deadline", "moment",  "datum",    "zeit",     "fecha",     "hora",      "heure"};
+      "birthday", "dob",     "login",    "logged",   "seen",      "joined",    "deadline", "moment",
+      "datum",    "zeit",    "fecha",    "hora",     "heure"};
   std::string word;
   for (size_t i = 0; i <= name.size(); ++i) {
     const char c = i < name.size() ? name[i] : '_';

@@ -26,6 +26,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+constexpr int kLooks = 12'000;  // a minute of them
+
 class TrainingJobsTest : public ::testing::Test {
  protected:
   TrainingJobsTest() {
@@ -72,7 +74,7 @@ class TrainingJobsTest : public ::testing::Test {
   }
   // The conditions that its status has, once there is one: "Failed True Refused MESSAGE".
   std::string ConditionsOf(const std::string& name) {
-    for (;;) {
+    for (int i = 0; i < kLooks; ++i) {
       const auto found =
           k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
       std::string text;
@@ -85,6 +87,7 @@ class TrainingJobsTest : public ::testing::Test {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    return "";
   }
   std::vector<std::string> Begun() {
     const MutexLock lock(mutex_);
@@ -106,7 +109,7 @@ class TrainingJobsTest : public ::testing::Test {
   }
   k8s::TrainingJobStatus AwaitEnd(const std::string& name) {
     k8s::TrainingJobStatus status = StatusOf(name);
-    while (status.ended.empty()) {
+    for (int i = 0; i < kLooks && status.ended.empty(); ++i) {
       server_.clock().Advance(std::chrono::seconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       status = StatusOf(name);
