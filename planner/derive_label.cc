@@ -89,8 +89,9 @@ Status Constant(const LabelInput& input, const std::string& value) {
   return InvalidArgument(fmt::format("label '{}' is {} in every row: there is nothing to learn",
                                      input.column.name, value))
       .At(input.span)
-      .Hint(input.use == LabelUse::kClasses ? "the SELECT must hold rows of at least two classes"
-                                            : "the SELECT must hold rows with different numbers");
+      .Hint(input.use == LabelUse::kClasses && !IsNumeric(input.column.type)
+                ? "the SELECT must hold rows of at least two classes"
+                : "the SELECT must hold rows with different numbers");
 }
 
 Status CheckNotContinuous(const LabelInput& input, size_t classes) {
