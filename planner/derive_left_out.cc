@@ -193,7 +193,8 @@ bool NamesACategory(std::string_view name) {
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input) {
   const catalog::ColumnStatistics& statistics = column.statistics;
   if (column.info.type == DataType::kBytes) {
-    return {fmt::format("{}: bytes are no feature", column.info.database_type), false};
+    const std::string& type = column.info.database_type;  // "": an expression of SQLite
+    return {fmt::format("{}{}bytes are no feature", type, type.empty() ? "" : ": "), false};
   }
   if (input.statistics.rows == 0) {
     return {};
