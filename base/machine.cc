@@ -36,6 +36,11 @@ double Quota(const std::string& groups) {
 
 }  // namespace
 
+unsigned MachineProcessors() {
+  static const unsigned processors = MachineProcessors("/sys/fs/cgroup");
+  return processors;
+}
+
 unsigned MachineProcessors(const std::string& groups) {
   const unsigned all = std::max(1U, std::thread::hardware_concurrency());
   const double quota = Quota(groups);

@@ -10,8 +10,9 @@ namespace sluice {
 int64_t MachineMemory();
 
 // Processors available to this process: those that it may run on, or fewer if its control group has
-// a quota; rounded up, at least 1. `groups`: where the control groups are mounted. Determined anew
-// at every call.
-unsigned MachineProcessors(const std::string& groups = "/sys/fs/cgroup");
+// a quota; rounded up, at least 1. Determined once, at the first call.
+unsigned MachineProcessors();
+// The same, determined anew; `groups`: where the control groups are mounted.
+unsigned MachineProcessors(const std::string& groups);
 
 }  // namespace sluice

@@ -19,6 +19,10 @@ namespace sluice::plan {
 class Plan;
 }
 
+namespace sluice::planner {
+struct StoredModel;
+}
+
 namespace sluice::executor {
 
 class Cluster;
@@ -80,6 +84,10 @@ struct Context {
 
   // Where PREDICT and EVALUATE find a model that is loaded already; null: nowhere.
   std::shared_ptr<ScorerCache> scorers = {};
+
+  // The model of a PREDICT or an EVALUATE, as planning found it a moment ago; null: it is found
+  // anew.
+  std::shared_ptr<const planner::StoredModel> model = {};
 
   // False: the session acts as another role than its login (SET ROLE). Its jobs are not continued
   // by other processes, nor does it continue any: a job's rows are read by its login, and another

@@ -96,15 +96,15 @@ Status ReadReport(const AttributeSet& attributes, const models::LabelPlan& label
 }  // namespace
 
 Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
-                                catalog::DataSource& source, catalog::ModelStore& models) {
+                                catalog::DataSource& source, catalog::ModelStore& models,
+                                const Options& options) {
   ErrorList errors;
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(models::StatementAttributes("evaluate"), "evaluate", statement.span,
                                 statement.attributes, &attributes));
   const Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model =
-      FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
+  Result<StoredModel> model = FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
   errors.Add(model.status());
 
   plan::Plan result;
@@ -146,6 +146,9 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
   }
   if (!errors.empty()) {
     return errors.Take();
+  }
+  if (options.on_model) {
+    options.on_model(*std::move(model));
   }
   return result;
 }

@@ -281,15 +281,15 @@ DataType PredictionType(const BoundSelect& select, const models::LabelPlan& labe
 }  // namespace
 
 Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
-                               catalog::DataSource& source, catalog::ModelStore& models) {
+                               catalog::DataSource& source, catalog::ModelStore& models,
+                               const Options& options) {
   ErrorList errors;
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(models::StatementAttributes("predict"), "predict", statement.span,
                                 statement.attributes, &attributes));
   Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model =
-      FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
+  Result<StoredModel> model = FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
   errors.Add(model.status());
   if (select.ok() && model.ok()) {
     errors.Add(RequireInputs(model->plan.model().features(), *select, "predict"));
@@ -338,6 +338,9 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   errors.Add(EstimateRows(select->text, source, plan));
   if (!errors.empty()) {
     return errors.Take();
+  }
+  if (options.on_model) {
+    options.on_model(*std::move(model));
   }
   return result;
 }

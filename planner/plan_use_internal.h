@@ -14,9 +14,11 @@
 namespace sluice::planner {
 
 Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
-                               catalog::DataSource& source, catalog::ModelStore& models);
+                               catalog::DataSource& source, catalog::ModelStore& models,
+                               const Options& options);
 Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
-                                catalog::DataSource& source, catalog::ModelStore& models);
+                                catalog::DataSource& source, catalog::ModelStore& models,
+                                const Options& options);
 Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
                               catalog::DataSource& source, catalog::ModelStore& models);
 

@@ -19,10 +19,10 @@ struct Planner {
     return PlanTraining(statement, source, models, options);
   }
   Result<plan::Plan> operator()(const parser::PredictStatement& statement) const {
-    return PlanPredict(statement, source, models);
+    return PlanPredict(statement, source, models, options);
   }
   Result<plan::Plan> operator()(const parser::EvaluateStatement& statement) const {
-    return PlanEvaluate(statement, source, models);
+    return PlanEvaluate(statement, source, models, options);
   }
   Result<plan::Plan> operator()(const parser::ModelReportStatement& statement) const {
     return PlanReport(statement, source, models);

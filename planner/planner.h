@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ class Plan;
 }
 
 namespace sluice::planner {
+
+struct StoredModel;
 
 // Settings of the session and its machine that apply to every plan.
 struct Options {
@@ -45,6 +48,9 @@ struct Options {
   bool classes_of_sample = false;
   // Of the statement's user; null: there are only the built-in types. Outlives the call.
   catalog::ModelStore* model_types = nullptr;
+  // Called with the model that a PREDICT or an EVALUATE uses, so that who runs the plan at once
+  // need not find it again; may be empty.
+  std::function<void(StoredModel)> on_model = {};
 };
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,

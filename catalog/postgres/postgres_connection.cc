@@ -149,23 +149,6 @@ Result<PostgresResult> PostgresConnection::LastResult(bool sent, std::string_vie
   return last;
 }
 
-Result<PostgresResult> PostgresConnection::DescribeColumns(std::string_view sql) {
-  RETURN_IF_ERROR(CheckStop());
-  if (const auto known = described_.find(sql); known != described_.end()) {
-    return PostgresResult(PQcopyResult(known->second.get(), PG_COPYRES_ATTRS));
-  }
-  // The planner does not read it yet, but it may have to wait for a lock.
-  RETURN_IF_ERROR(
-      LastResult(PQsendPrepare(handle_, "", std::string(sql).c_str(), 0, nullptr) != 0, sql, 0)
-          .status());
-  ASSIGN_OR_RETURN(PostgresResult described,
-                   LastResult(PQsendDescribePrepared(handle_, "") != 0, sql, 0));
-  if (reading_ && PQnparams(described.get()) == 0) {  // a copy has no parameters
-    described_.emplace(sql, PQcopyResult(described.get(), PG_COPYRES_ATTRS));
-  }
-  return described;
-}
-
 Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
                                                const std::vector<SqlParameter>& parameters) {
   constexpr Oid kBigint = 20;

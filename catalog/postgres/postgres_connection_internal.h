@@ -109,6 +109,9 @@ class PostgresConnection final : public SqlSession {
   Result<PostgresResult> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters);
   // The columns of a statement as the server describes them; nothing runs.
   Result<PostgresResult> DescribeColumns(std::string_view sql);
+  // The server's plan of a select, as JSON; nothing runs. `describe`: asks for its columns in the
+  // same round trip, which DescribeColumns knows then, if the connection is reading.
+  Result<PostgresResult> Explain(std::string_view select, bool describe = false);
   // Several statements of our own, separated by semicolons.
   Status Run(const std::string& sql);
   // A connection of the catalog prepares a SELECT at its second use, so that the server plans it
@@ -135,6 +138,11 @@ class PostgresConnection final : public SqlSession {
   void GiveUp() const;
   // The name under which the statement is prepared; "": it is not.
   Result<std::string> PreparedName(const std::string& sql, const std::vector<Oid>& types);
+  // Sends the requests (calls of libpq, whose results are not 0) and reads their answers, in one
+  // round trip; returns all of them, or the first error.
+  Result<std::vector<PostgresResult>> AskTogether(const std::vector<std::function<int()>>& requests,
+                                                  std::string_view sql, size_t user_text = 0);
+  void KeepDescription(std::string_view sql, const PGresult& described);
   // Reads the results of the request; returns the last one, or the error.
   Result<PostgresResult> LastResult(bool sent, std::string_view sql, size_t user_text);
 

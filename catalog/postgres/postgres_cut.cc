@@ -8,6 +8,7 @@
 
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_explain_internal.h"
 #include "catalog/sql/value_expression.h"
 
 namespace sluice::catalog {
@@ -30,20 +31,6 @@ class ReadScope {
  private:
   PostgresConnection& connection_;
 };
-
-Result<rapidjson::Document> Explain(PostgresConnection& connection, std::string_view select) {
-  constexpr std::string_view kPrefix = "EXPLAIN (FORMAT JSON, VERBOSE) ";
-  ASSIGN_OR_RETURN(const PostgresResult result,
-                   connection.Ask(fmt::format("{}{}", kPrefix, select), kPrefix.size()));
-  rapidjson::Document document;
-  const std::string_view json = PostgresText(result.get(), 0, 0);
-  document.Parse(json.data(), json.size());
-  if (document.HasParseError() || !document.IsArray() || document.Empty() ||
-      !document[0].HasMember("Plan")) {
-    return Internal("EXPLAIN gave no plan");
-  }
-  return document;
-}
 
 std::string_view Member(const rapidjson::Value& plan, const char* name) {
   const auto member = plan.FindMember(name);
@@ -127,7 +114,7 @@ Result<std::optional<TidCut>> FindTidCut(PostgresConnection& connection, std::st
   cut.table = table->oid;
   cut.blocks = table->blocks;
   cut.columns = columns;
-  const auto plan = Explain(
+  const auto plan = ExplainPostgresSelect(
       connection,
       SelectAllColumns(WithBounds(cut.shard_select, TidText(0), TidText(kTidsPerBlock)), columns));
   if (!plan.ok()) {
@@ -236,7 +223,7 @@ Result<SelectPlan> PlanPostgresSelect(PostgresConnection& connection, std::strin
   // The estimate comes from the plan that the server itself would choose.
   RETURN_IF_ERROR(connection.Begin("BEGIN READ ONLY"));
   SelectPlan plan;
-  ASSIGN_OR_RETURN(const rapidjson::Document estimate, Explain(connection, select));
+  ASSIGN_OR_RETURN(const rapidjson::Document estimate, ExplainPostgresSelect(connection, select));
   plan.rows = PlanRows(estimate);
   ASSIGN_OR_RETURN(plan.unsteady, CallsUnsteadyFunction(connection, select));
   connection.Rollback();
@@ -315,7 +302,7 @@ Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut c
 
 Result<std::vector<TableName>> TablesInPlan(PostgresConnection& connection,
                                             std::string_view select) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, Explain(connection, select));
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ExplainPostgresSelect(connection, select));
   std::vector<TableName> tables;
   CollectTables(document[0]["Plan"], &tables);
   return tables;

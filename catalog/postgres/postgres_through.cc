@@ -9,6 +9,7 @@
 
 #include "base/letter_case.h"
 #include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_explain_internal.h"
 #include "catalog/postgres/postgres_session_internal.h"
 #include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/sql/select_shape.h"
@@ -115,21 +116,8 @@ void Walk(const rapidjson::Value& plan, PlanText* text) {
   }
 }
 
-Result<rapidjson::Document> ExplainedPlan(PostgresConnection& session, std::string_view select) {
-  constexpr std::string_view kExplain = "EXPLAIN (FORMAT JSON, VERBOSE) ";
-  ASSIGN_OR_RETURN(const PostgresResult result,
-                   session.Ask(fmt::format("{}{}", kExplain, select), kExplain.size()));
-  const std::string_view json = PostgresText(result.get(), 0, 0);
-  rapidjson::Document document;
-  document.Parse(json.data(), json.size());
-  if (document.HasParseError()) {
-    return Internal("EXPLAIN gave no plan");
-  }
-  return document;
-}
-
 Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select) {
-  ASSIGN_OR_RETURN(const rapidjson::Document document, ExplainedPlan(session, select));
+  ASSIGN_OR_RETURN(const rapidjson::Document document, ExplainPostgresSelect(session, select));
   PlanText text;
   Walk(document, &text);
   return text;
@@ -258,7 +246,8 @@ Result<std::string> OwnTransaction(PostgresConnection& session) {
 
 Result<std::optional<int64_t>> EstimateRows(PostgresConnection& session, std::string_view select) {
   RETURN_IF_ERROR(session.Begin("BEGIN READ ONLY"));
-  const Result<rapidjson::Document> plan = ExplainedPlan(session, select);
+  const Result<rapidjson::Document> plan =
+      ExplainPostgresSelect(session, select, session.reading());
   session.Rollback();
   if (!plan.ok()) {
     return plan.status().sqlstate() == "57014"

@@ -11,9 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "catalog/spool/spool_format_internal.h"
 
 namespace sluice::catalog {
@@ -37,6 +40,29 @@ Status Failed(const std::string& path, const char* what) {
              : status;
 }
 
+// A statement of one row takes less time than looking through a folder of many files.
+class LeftoverRemoval {
+ public:
+  void RemoveIfDue(const std::string& folder) {
+    constexpr double kSeconds = 60;
+    const TimePoint now = SteadyClock().Now();
+    {
+      const MutexLock lock(mutex_);
+      if (folder == folder_ && SecondsBetween(looked_, now) < kSeconds) {
+        return;
+      }
+      folder_ = folder;
+      looked_ = now;
+    }
+    RemoveLeftoverSpools(folder);
+  }
+
+ private:
+  Mutex mutex_;
+  std::optional<std::string> folder_ GUARDED_BY(mutex_);
+  TimePoint looked_ GUARDED_BY(mutex_){0};
+};
+
 }  // namespace
 
 std::string SpoolFolder(const std::string& folder) {
@@ -55,7 +81,8 @@ Spool::~Spool() {
 }
 
 Result<std::unique_ptr<Spool>> Spool::Create(Schema schema, const std::string& folder) {
-  RemoveLeftoverSpools(folder);
+  static LeftoverRemoval leftovers;
+  leftovers.RemoveIfDue(folder);
   for (;;) {
     std::string path = fmt::format("{}/{}XXXXXX", SpoolFolder(folder), kSpoolPrefix);
     const int descriptor = mkostemp(path.data(), O_CLOEXEC);  // 0600

@@ -18,13 +18,13 @@
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
 #include "executor/scoring/scorer_cache.h"
+#include "executor/scoring/used_model.h"
 #include "models/features/query_order.h"
 #include "models/metrics/confusion.h"
 #include "models/metrics/decision_table.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
-#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 namespace {
@@ -111,11 +111,8 @@ std::string EvaluatedTag(int64_t rows) {
 // `job`: null if the rows only go to the client. `rows_read`: by then.
 Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* job,
                    ResultSink& sink, int64_t* rows_read) {
-  ASSIGN_OR_RETURN(
-      const catalog::ModelVersion version,
-      context.catalog.models().FindFor(catalog::ModelRight::kUsage, plan.model_schema(),
-                                       plan.model_name(), plan.model_version()));
-  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  ASSIGN_OR_RETURN(const auto model, FindUsedModel(plan, context));
+  const auto& [version, trained] = *model;
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version, plan.label()));
   // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(),
@@ -154,12 +151,8 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
 }  // namespace
 
 Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context) {
-  ASSIGN_OR_RETURN(
-      const catalog::ModelVersion version,
-      context.catalog.models().FindFor(catalog::ModelRight::kUsage, plan.model_schema(),
-                                       plan.model_name(), plan.model_version()));
-  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
-  return planner::EvaluateResult(plan, trained.model());
+  ASSIGN_OR_RETURN(const auto model, FindUsedModel(plan, context));
+  return planner::EvaluateResult(plan, model->plan.model());
 }
 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {

@@ -24,9 +24,9 @@
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
 #include "executor/scoring/scorer_cache.h"
+#include "executor/scoring/used_model.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
-#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 
@@ -105,11 +105,8 @@ std::string TagOf(int64_t rows) {
 Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* job, ResultSink& sink,
                   int64_t* rows) {
   const TimePoint started = SteadyClock().Now();
-  ASSIGN_OR_RETURN(
-      const catalog::ModelVersion version,
-      context.catalog.models().FindFor(catalog::ModelRight::kUsage, plan.model_schema(),
-                                       plan.model_name(), plan.model_version()));
-  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  ASSIGN_OR_RETURN(const auto model, FindUsedModel(plan, context));
+  const auto& [version, trained] = *model;
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
   ASSIGN_OR_RETURN(
       const PredictionColumns predictions,

@@ -256,29 +256,32 @@ void Conversation::FromBorrower(std::string_view bytes) {
     joined += bytes;
     bytes = joined;
   }
+  if (!lent_) {
+    return;
+  }
   size_t at = 0;
-  while (at < bytes.size() && lent_) {
+  bool ends = false;
+  while (at < bytes.size()) {
     if (borrower_left_ > 0) {
       const size_t part = std::min(borrower_left_, bytes.size() - at);
-      host_.ToServer(bytes.substr(at, part));
       at += part;
       borrower_left_ -= part;
       continue;
     }
-    if (bytes.size() - at < kHeaderBytes) {
-      borrower_held_ = bytes.substr(at);
+    ends = bytes[at] == 'X';
+    if (ends || bytes.size() - at < kHeaderBytes) {
       break;
     }
     const char type = bytes[at];
-    if (type == 'X') {
-      TakeBack();
-      break;
-    }
     borrowers_queries_ += type == 'Q' || type == 'S' || type == 'F' ? 1 : 0;
     borrower_copies_ = borrower_copies_ && type != 'c' && type != 'f';
     borrower_left_ = ReadUint32(bytes.substr(at + 1)) - kLengthBytes;
-    host_.ToServer(bytes.substr(at, kHeaderBytes));
     at += kHeaderBytes;
+  }
+  borrower_held_ = ends ? "" : bytes.substr(at);
+  host_.ToServer(bytes.substr(0, at));  // together: the server wakes up for each piece
+  if (ends) {
+    TakeBack();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -19,6 +20,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "planner/stored_model.h"
 #include "server/statements/analyze_training.h"
 #include "server/statements/job_place.h"
 #include "server/statements/plain_statement.h"
@@ -136,9 +138,13 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink,
                                                            ReadsOnce(statement)));
+  std::shared_ptr<const planner::StoredModel> model;
   const auto make_plan = [&](bool classes_of_sample) {
     planner::Options options = session.planner_options();
     options.classes_of_sample = classes_of_sample;
+    options.on_model = [&model](planner::StoredModel found) {
+      model = std::make_shared<planner::StoredModel>(std::move(found));
+    };
     return planner::MakePlan(statement, session.source(), session.catalog().models(), options);
   };
   const Result<plan::Plan> plan = make_plan(purpose == Purpose::kRun);
@@ -157,6 +163,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
                             [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
   context.planning_seconds = planning_seconds;
   context.scorers = session.scorers();
+  context.model = model;
   if (plan->train().model().features().label().classes_of_sample()) {
     context.plan_with_all_classes = [&make_plan] { return make_plan(false); };
   }
