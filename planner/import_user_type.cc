@@ -280,6 +280,7 @@ Status ImportUserType(const BoundTrain& bound, const Options& options, plan::Tra
     wanted.frozen = bound.attributes.Texts("model.frozen").value_or(std::vector<std::string>());
   }
   brought->mutable_frozen()->Add(wanted.frozen.begin(), wanted.frozen.end());
+  wanted.most_bytes = options.memory_bytes;
   models::ImportReport report;
   Status read = models::ImportNetwork(wanted, plan->mutable_model(), &report);
   if (!read.ok()) {

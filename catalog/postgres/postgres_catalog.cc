@@ -29,7 +29,7 @@ Status WithGrants(Status status, const PostgresConnection& connection) {
   const std::string role = QuoteName(PQuser(connection.handle()));
   return std::move(status).Hint(
       fmt::format("models and jobs are kept in schema sluice, and the role needs rights there: let "
-                  "its owner GRANT USAGE, CREATE ON SCHEMA sluice TO {0} and GRANT SELECT, INSERT, "
+                  "its owner GRANT USAGE ON SCHEMA sluice TO {0} and GRANT SELECT, INSERT, "
                   "UPDATE, DELETE ON ALL TABLES IN SCHEMA sluice TO {0}",
                   role));
 }

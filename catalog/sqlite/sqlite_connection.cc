@@ -280,6 +280,18 @@ Result<bool> SqliteConnection::IsWriteAheadLog() {
   return !rows.empty() && TextCell(rows[0][0]) == "wal";
 }
 
+Result<SqliteStatement> SqliteConnection::PrepareWhole(std::string_view sql) {
+  ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
+  if (sqlite3_bind_parameter_count(statement.get()) > 0) {
+    const char* const name = sqlite3_bind_parameter_name(statement.get(), 1);
+    return InvalidArgument(
+               fmt::format("the parameter {} has no value", name == nullptr ? "?" : name))
+        .SqlState("42P02")
+        .Hint("write the value in its place, or in quotes if it is a text");
+  }
+  return statement;
+}
+
 Result<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
   if (stop_.stop_requested()) {
     return Cancelled("the statement was cancelled");

@@ -65,6 +65,8 @@ class SqliteConnection final : public SqlSession {
 
   // The first statement of `sql`; further text is an error. Spans are relative to `sql`.
   Result<SqliteStatement> Prepare(std::string_view sql);
+  // The same for a text that has all its values in it: 42P02 for :a, ? and the like.
+  Result<SqliteStatement> PrepareWhole(std::string_view sql);
   // Runs a statement that returns no rows, or whose rows do not matter.
   Status Run(std::string_view sql);
   // SQLite prepares a statement by the tables that the connection has seen last, and notices only

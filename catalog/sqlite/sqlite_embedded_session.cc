@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <utility>
 
@@ -32,6 +33,19 @@ size_t CountPlaces(sqlite3_stmt* statement) {
     most = std::max(most, number);
   }
   return most;
+}
+
+// PostgreSQL's clients have values for $1, $2, ... only; others would be NULL.
+Status CheckNumbered(sqlite3_stmt* statement) {
+  for (int i = 1; i <= sqlite3_bind_parameter_count(statement); ++i) {
+    const char* const name = sqlite3_bind_parameter_name(statement, i);
+    if (name != nullptr && std::isdigit(static_cast<unsigned char>(name[1])) == 0) {
+      return InvalidArgument(fmt::format("there is no parameter {}", name))
+          .SqlState("42P02")
+          .Hint("parameters are $1, $2, ...");
+    }
+  }
+  return OkStatus();
 }
 
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
@@ -248,6 +262,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     guard_.Begin(text);  // sluice.models has become sluice_models
     Result<SqliteStatement> prepared = connection_->Prepare(text);
     if (prepared.ok()) {
+      RETURN_IF_ERROR(CheckNumbered(prepared->get()));
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
           *connection_, guard_, place_, *std::move(prepared), text,
           rewritten.has_value() ? std::optional(sql) : std::nullopt));

@@ -179,7 +179,7 @@ class ResultSender {
 Result<ExecuteResult> ExecuteOnSqlite(SqliteConnection& connection, std::string_view sql,
                                       RowReceiver* receiver, std::stop_token stop) {
   const HearsStop hears(connection, std::move(stop));
-  ASSIGN_OR_RETURN(const SqliteStatement statement, connection.Prepare(sql));
+  ASSIGN_OR_RETURN(const SqliteStatement statement, connection.PrepareWhole(sql));
   const bool has_rows = sqlite3_column_count(statement.get()) > 0;
   int64_t returned = 0;
   Status status;

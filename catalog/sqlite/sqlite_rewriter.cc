@@ -394,13 +394,14 @@ class Rewriter final : private SqliteTableRewriter {
 }  // namespace
 
 std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
+  constexpr std::array<std::string_view, 8> kSigns = {"::",  "E'",      "e'",        "ike",
+                                                      "IKE", "sluice.", "sluice\".", "$"};
   const bool may_have =
-      catalog || sql.find("::") != std::string_view::npos ||
-      sql.find("E'") != std::string_view::npos || sql.find("e'") != std::string_view::npos ||
-      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos ||
-      sql.find("sluice.") != std::string_view::npos ||
-      sql.find("sluice\".") != std::string_view::npos;
-  return may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
+      catalog || std::any_of(kSigns.begin(), kSigns.end(), [sql](std::string_view sign) {
+        return sql.find(sign) != std::string_view::npos;
+      });
+  std::optional<std::string> rewritten = may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
+  return rewritten == sql ? std::nullopt : std::move(rewritten);
 }
 
 }  // namespace sluice::catalog

@@ -63,13 +63,16 @@ class SqliteSource final : public DataSource {
                                 std::stop_token stop) override {
     // One connection for all statements, so that BEGIN; ...; COMMIT works.
     MutexLock lock(session_mutex_);
+    const std::string own = InOwnDialect(sql);
     if (guard_.has_value()) {
-      guard_->Begin(sql);
+      guard_->Begin(own);
     }
-    Result<ExecuteResult> result = ExecuteOnSqlite(*session_, sql, receiver, std::move(stop));
-    return result.ok() || !guard_.has_value() || guard_->refusal().empty()
-               ? std::move(result)
-               : DatabaseError("42501", guard_->refusal());
+    Result<ExecuteResult> result = ExecuteOnSqlite(*session_, own, receiver, std::move(stop));
+    if (result.ok() || !guard_.has_value() || guard_->refusal().empty()) {
+      return result.ok() || own == sql ? std::move(result)
+                                       : AtName(result.status().MovedTo({}), sql);
+    }
+    return DatabaseError("42501", guard_->refusal());
   }
   void GuardSession() override {
     MutexLock lock(session_mutex_);

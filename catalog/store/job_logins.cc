@@ -172,6 +172,19 @@ Result<bool> CanMakeJobLogins(CatalogTables& tables, SqlSession& session) {
   return IntegerCell(found.at(0).at(0)) == 2;
 }
 
+// Whoever may create in schema sluice may put a view, or a table with policies, in the place of a
+// table that has not been made yet, and so have this login run functions of theirs.
+Result<bool> HasOwnLogins(CatalogTables& tables, SqlSession& session) {
+  ASSIGN_OR_RETURN(
+      const SqlRows found,
+      session.Query(tables.Resolve("SELECT 1 FROM pg_catalog.pg_class AS l JOIN pg_catalog.pg_class"
+                                   " AS j ON j.oid = pg_catalog.to_regclass('{jobs}') WHERE l.oid ="
+                                   " pg_catalog.to_regclass('{job_logins}') AND l.relkind = 'r' AND"
+                                   " l.relowner = j.relowner"),
+                    {}));
+  return !found.empty();
+}
+
 Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
                     const std::string& login, const std::string& verifier) {
   RETURN_IF_ERROR(tables.Create(session));
@@ -191,8 +204,10 @@ Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
 }
 
 Status DropJobLogins(CatalogTables& tables, SqlSession& session) {
-  ASSIGN_OR_RETURN(const bool exist, tables.HasTable(session, "job_logins"));
-  if (!exist) {
+  ASSIGN_OR_RETURN(const bool exist, tables.Exist(session));  // and are nobody else's
+  ASSIGN_OR_RETURN(const bool can, exist ? CanMakeJobLogins(tables, session) : Result<bool>(false));
+  ASSIGN_OR_RETURN(const bool any, can ? HasOwnLogins(tables, session) : Result<bool>(false));
+  if (!any) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(

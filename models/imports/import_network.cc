@@ -76,6 +76,28 @@ NetworkWeights StartOf(ImportedNetwork* network, uint64_t seed) {
   return start;
 }
 
+// A few words of a file may ask for more than any machine has.
+Status CheckSize(const GraphSpec& graph, int64_t most_bytes) {
+  double bytes = 0;
+  for (const GraphParameter& parameter : graph.parameters()) {
+    double numbers = 1;
+    for (const int64_t width : parameter.shape()) {
+      numbers *= static_cast<double>(width);
+    }
+    bytes += numbers * sizeof(float);
+  }
+  if (bytes <= static_cast<double>(most_bytes)) {
+    return OkStatus();
+  }
+  constexpr double kMebibyte = 1 << 20;
+  return ResourceExhausted(fmt::format("the model's parameters take {:.0f} MiB, and {:.0f} MiB may "
+                                       "be used",
+                                       bytes / kMebibyte,
+                                       static_cast<double>(most_bytes) / kMebibyte))
+      .SqlState("53200")
+      .Hint("smaller layers, or a larger --memory-limit");
+}
+
 // The output becomes what ModelSpec.loss takes, unless the network has a loss of its own.
 Status FitToLabel(std::optional<OwnLoss> own, ModelSpec* spec, ImportedNetwork* network,
                   std::vector<std::string>* notes) {
@@ -88,8 +110,8 @@ Status FitToLabel(std::optional<OwnLoss> own, ModelSpec* spec, ImportedNetwork* 
   return own ? AttachLoss(std::move(*own), output, left, label, network) : OkStatus();
 }
 
-Status Finish(ImportedNetwork network, std::optional<OwnLoss> own, ModelSpec* spec,
-              ImportReport* report) {
+Status Finish(ImportedNetwork network, std::optional<OwnLoss> own, int64_t most_bytes,
+              ModelSpec* spec, ImportReport* report) {
   report->notes = std::move(network.notes);
   RETURN_IF_ERROR(BindToFeatures(spec->features(), &network, &report->unread_features));
   RETURN_IF_ERROR(FitToLabel(std::move(own), spec, &network, &report->notes));
@@ -97,6 +119,7 @@ Status Finish(ImportedNetwork network, std::optional<OwnLoss> own, ModelSpec* sp
     report->notes.push_back(std::move(note));
   }
   RETURN_IF_ERROR(CheckHeldWhole(network));
+  RETURN_IF_ERROR(CheckSize(network.graph, most_bytes));
   if (!network.values.empty()) {
     report->start = StartOf(&network, spec->seed());
   }
@@ -117,7 +140,7 @@ Status ImportNetwork(const ImportSource& source, ModelSpec* spec, ImportReport* 
   if (source.language == "pytorch" && source.own_loss) {
     ASSIGN_OR_RETURN(own, ReadOwnLoss(source.text));
   }
-  return Finish(std::move(network), std::move(own), spec, report);
+  return Finish(std::move(network), std::move(own), source.most_bytes, spec, report);
 }
 
 Status ImportLossAlone(std::string_view compiled, size_t width, ModelSpec* spec) {

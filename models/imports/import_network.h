@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,8 @@ struct ImportSource {
                                     // compiled_model.h
   std::vector<std::string> frozen;  // onnx: parameters that do not learn
   bool own_loss = true;             // pytorch: whether loss() of the source, if any, counts
+  // What the initial values may take of memory; 53200 instead of making more.
+  int64_t most_bytes = std::numeric_limits<int64_t>::max();
 };
 
 // What an import yields besides the graph.

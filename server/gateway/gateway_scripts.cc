@@ -18,6 +18,7 @@
 #include "server/pgwire/door.h"
 #include "server/pgwire/sql/router.h"
 #include "server/statements/job_place.h"
+#include "server/statements/prepared_statements.h"
 
 namespace sluice::server {
 namespace {
@@ -103,10 +104,12 @@ Status GatewayScripts::Run(const Script& script, const Client& client, executor:
         outer.starts = [&](const parser::Statement& statement) -> Status {
           const Span span = std::visit([](const auto& any) { return any.span; }, statement);
           const bool plain = std::holds_alternative<parser::PlainStatement>(statement);
-          RETURN_IF_ERROR(audited.Begins(std::string_view(script.text)
-                                             .substr(static_cast<size_t>(span.begin),
-                                                     static_cast<size_t>(span.end - span.begin)),
-                                         plain, session));
+          std::string text = script.text.substr(static_cast<size_t>(span.begin),
+                                                static_cast<size_t>(span.end - span.begin));
+          if (const std::string_view runs = ExecutedText(text, session); !runs.empty()) {
+            text += fmt::format("\n: {}", runs);
+          }
+          RETURN_IF_ERROR(audited.Begins(text, plain, session));
           RETURN_IF_ERROR(sources_->roles().BeginStatement(counted, clock.Now()));
           if (plain) {
             source.MarkUsedDirectly();

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
+#include "server/statements/login_name.h"
 
 // The start of a session: identifies the client and logs it in.
 namespace sluice::server::pgwire {
@@ -104,6 +105,10 @@ bool WireSession::TakeStartup() {
     return false;
   }
   login_.database = login_.database.empty() ? login_.user : login_.database;
+  if (const Status named = CheckLoginNames(login_.user, login_.database); !named.ok()) {
+    Refuse(RecordLogin(named));
+    return false;
+  }
   const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
   if (!early.ok()) {
     Refuse(RecordLogin(early));

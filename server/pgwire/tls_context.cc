@@ -2,6 +2,9 @@
 #include <openssl/err.h>
 #include <sys/stat.h>
 
+#include <utility>
+
+#include "base/letter_case.h"
 #include "base/log.h"
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/channel_internal.h"
@@ -14,6 +17,22 @@ std::string TlsError() {
   char text[256] = "unknown error";
   ERR_error_string_n(ERR_get_error(), text, sizeof(text));
   return text;
+}
+
+// Of libpq's names; "": any.
+Result<int> TlsVersion(const std::string& name) {
+  const std::pair<std::string_view, int> known[] = {{"", 0},
+                                                    {"TLSv1", TLS1_VERSION},
+                                                    {"TLSv1.1", TLS1_1_VERSION},
+                                                    {"TLSv1.2", TLS1_2_VERSION},
+                                                    {"TLSv1.3", TLS1_3_VERSION}};
+  for (const auto& [text, version] : known) {
+    if (SameIgnoringCase(name, text)) {
+      return version;
+    }
+  }
+  return InvalidArgument(fmt::format("'{}' is no version of TLS", name))
+      .Hint("TLSv1, TLSv1.1, TLSv1.2 or TLSv1.3");
 }
 
 }  // namespace
@@ -76,19 +95,37 @@ Status CheckFiles(const std::string& certificate, const std::string& key) {
 
 Result<TlsContext> ClientTls(const Upstream& upstream) {
   TlsContext context(SSL_CTX_new(TLS_client_method()));
-  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  const bool verified = upstream.tls_mode == "verify-ca" || upstream.tls_mode == "verify-full";
-  if (verified) {
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    const bool loaded =
-        upstream.tls_root.empty()
-            ? SSL_CTX_set_default_verify_paths(context.get()) == 1
-            : SSL_CTX_load_verify_locations(context.get(), upstream.tls_root.c_str(), nullptr) == 1;
-    if (!loaded) {
-      return InvalidArgument(
-          fmt::format("cannot read the certificates of {}: {}", upstream.tls_root, TlsError()));
-    }
+  ASSIGN_OR_RETURN(const int least, TlsVersion(upstream.least_tls));
+  ASSIGN_OR_RETURN(const int most, TlsVersion(upstream.most_tls));
+  SSL_CTX_set_min_proto_version(context.get(), least);
+  SSL_CTX_set_max_proto_version(context.get(), most);
+  // As in libpq: a file of authorities makes `require` a verify-ca.
+  const bool verified = upstream.tls_mode == "verify-ca" || upstream.tls_mode == "verify-full" ||
+                        (upstream.tls_mode == "require" && !upstream.tls_root.empty());
+  if (!verified) {
+    return context;
   }
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  const bool loaded =
+      upstream.tls_root.empty()
+          ? SSL_CTX_set_default_verify_paths(context.get()) == 1
+          : SSL_CTX_load_verify_locations(context.get(), upstream.tls_root.c_str(), nullptr) == 1;
+  if (!loaded) {
+    return InvalidArgument(
+        fmt::format("cannot read the certificates of {}: {}", upstream.tls_root, TlsError()));
+  }
+  const std::string& file = upstream.tls_revoked;
+  const std::string& folder = upstream.tls_revoked_folder;
+  if (file.empty() && folder.empty()) {
+    return context;
+  }
+  X509_STORE* const store = SSL_CTX_get_cert_store(context.get());
+  if (X509_STORE_load_locations(store, file.empty() ? nullptr : file.c_str(),
+                                folder.empty() ? nullptr : folder.c_str()) != 1) {
+    return InvalidArgument(fmt::format("cannot read the revoked certificates of {}: {}",
+                                       file.empty() ? folder : file, TlsError()));
+  }
+  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
   return context;
 }
 

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 #include <libpq-fe.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 
 namespace sluice::server::pgwire {
@@ -34,8 +36,25 @@ void Take(const PQconninfoOption* options, Upstream* upstream) {
       upstream->tls_mode = option->val;
     } else if (key == "sslrootcert") {
       upstream->tls_root = option->val;
+    } else if (key == "sslcrl") {
+      upstream->tls_revoked = option->val;
+    } else if (key == "sslcrldir") {
+      upstream->tls_revoked_folder = option->val;
+    } else if (key == "ssl_min_protocol_version") {
+      upstream->least_tls = option->val;
+    } else if (key == "ssl_max_protocol_version") {
+      upstream->most_tls = option->val;
+    } else if (key == "channel_binding") {
+      upstream->binds_channel = option->val;
     }
   }
+}
+
+// A file of libpq's folder, if it is there.
+std::string DefaultFile(const char* name) {
+  const char* const home = std::getenv("HOME");
+  const std::string path = fmt::format("{}/.postgresql/{}", home == nullptr ? "" : home, name);
+  return home != nullptr && access(path.c_str(), R_OK) == 0 ? path : "";
 }
 
 }  // namespace
@@ -53,6 +72,16 @@ Result<Upstream> UpstreamOf(const std::string& url) {
         .Hint("expected postgresql://user@host:port/database");
   }
   Take(given.get(), &upstream);
+  if (upstream.binds_channel == "require") {
+    return Unimplemented("channel_binding=require is not looked at by the PostgreSQL port")
+        .Hint("sslmode=verify-full says more: with it the server's certificate is checked");
+  }
+  if (upstream.tls_root.empty()) {
+    upstream.tls_root = DefaultFile("root.crt");
+  }
+  if (upstream.tls_revoked.empty() && upstream.tls_revoked_folder.empty()) {
+    upstream.tls_revoked = DefaultFile("root.crl");
+  }
   if (upstream.host.empty()) {
     upstream.host = upstream.address.empty() ? "/var/run/postgresql" : upstream.address;
   }

@@ -13,12 +13,16 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/value.h"
+#include "catalog/model_record.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
 #include "server/statements/statement_record.h"
 
 namespace sluice::server {
 namespace {
+
+// Of a line: everything but the one long text or list in it.
+constexpr size_t kForTheRest = 3'000;
 
 // 2026-01-31T12:00:00.123456Z
 std::string Time(int64_t micros) {
@@ -44,10 +48,31 @@ class Audit::Line {
     Text("event", event);
   }
   void Text(const char* key, std::string_view text) {
-    constexpr size_t kMost = 2'100;  // more than RecordedText returns: clients choose names, too
+    constexpr size_t kMost = 2'100;  // clients choose names, too
     const std::string valid = ValidUtf8(text.substr(0, kMost));
     writer_.Key(key);
     writer_.String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+  }
+  // A statement as it is recorded; where `room` is too small for all of it, it can be identified.
+  void Statement(std::string_view recorded, std::string_view written, size_t room) {
+    const std::string valid = ValidUtf8(recorded);
+    size_t most = 0;
+    size_t escaped = 0;
+    for (; most < valid.size(); ++most) {
+      const auto c = static_cast<unsigned char>(valid[most]);
+      constexpr size_t kControl = 6;  // \u0001
+      escaped += c < ' ' ? kControl : c == '"' || c == '\\' ? 2 : 1;
+      if (escaped > room) {
+        break;
+      }
+    }
+    const std::string text = ShortText(valid, most);
+    writer_.Key("sql");
+    writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    if (most < valid.size() || recorded.size() > room) {
+      Text("sql_sha256", catalog::Sha256Hex(written));
+      Number("sql_bytes", static_cast<int64_t>(written.size()));
+    }
   }
   void TextIfAny(const char* key, std::string_view text) {
     if (!text.empty()) {
@@ -170,14 +195,16 @@ Status Audit::Login(const AuditedClient& client, const Status& outcome, int64_t 
 
 Result<int64_t> Audit::Begins(const AuditedClient& client, std::string_view sql,
                               catalog::Dialect dialect) {
-  const std::string text = RecordedText(sql, dialect);
+  constexpr size_t kLogged = 2'000;
+  const size_t room = lines_ == nullptr ? kLogged : lines_->most_bytes() - kForTheRest;
+  const std::string text = RecordedText(sql, dialect, room);
   log::Record("statement role={} address={} sql={}", log::Field(client.role),
-              log::Field(client.address), log::Field(text));
+              log::Field(client.address), log::Field(ShortText(text, kLogged)));
   const int64_t statement = ++statements_;
   Line line("begin");
   line.Text("statement", NameOf(statement));
   line.Client(client);
-  line.Text("sql", text);
+  line.Statement(text, sql, room);
   RETURN_IF_ERROR(Write(line));
   return statement;
 }
@@ -187,7 +214,6 @@ void Audit::Ends(int64_t statement, const AuditedClient& client, const std::stri
   if (lines_ == nullptr) {
     return;
   }
-  constexpr size_t kForTheRest = 3'000;
   const size_t room = lines_->most_bytes() - kForTheRest;
   Line line("end");
   line.Text("statement", NameOf(statement));

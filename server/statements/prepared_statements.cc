@@ -145,6 +145,17 @@ const PreparedStatements::Prepared* PreparedStatements::Find(std::string_view na
   return known == statements_.end() ? nullptr : &known->second;
 }
 
+std::string_view ExecutedText(std::string_view sql, Session& session) {
+  const std::string_view first = pgwire::FirstWord(sql);
+  if (!pgwire::EqualsWord(first, "EXECUTE") && !pgwire::EqualsWord(first, "EXPLAIN")) {
+    return {};
+  }
+  const std::optional<pgwire::ExecuteText> execute = pgwire::ReadExecuteText(sql);
+  const auto* const prepared =
+      execute.has_value() ? session.prepared().Find(execute->name) : nullptr;
+  return prepared == nullptr ? std::string_view() : prepared->text;
+}
+
 std::optional<Status> RunPrepared(const parser::PlainStatement& statement, Session& session,
                                   executor::ResultSink& sink) {
   const std::string_view sql = statement.text;

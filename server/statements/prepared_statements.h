@@ -48,4 +48,7 @@ class PreparedStatements {
 std::optional<Status> RunPrepared(const parser::PlainStatement& statement, Session& session,
                                   executor::ResultSink& sink);
 
+// The text of ours that an EXECUTE runs; "": `sql` is no EXECUTE of a prepared statement of ours.
+std::string_view ExecutedText(std::string_view sql, Session& session);
+
 }  // namespace sluice::server

@@ -14,6 +14,7 @@
 #include "catalog/data_source.h"
 #include "catalog/sha256.h"
 #include "catalog/source_url.h"
+#include "server/statements/login_name.h"
 
 namespace sluice::server {
 namespace {
@@ -170,6 +171,10 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
                                       : fmt::format("the password of \"{}\"", login.role));
     RETURN_IF_ERROR(RecordLogin(login, unnamed));
     return unnamed;
+  }
+  if (const Status named = CheckLoginNames(login.role, login.database); !named.ok()) {
+    RETURN_IF_ERROR(RecordLogin(login, named));
+    return named;
   }
   const std::string digest = login.role.empty() ? "" : DigestOf(login);
   while (std::unique_ptr<Opened> idle = TakeIdle(digest)) {

@@ -1,23 +1,12 @@
 #include "server/statements/statement_record.h"
 
-#include <algorithm>
-#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "catalog/sqlite/sqlite_dialect.h"
 
 namespace sluice::server {
 namespace {
-
-// $tag$ is no token of SQLite, so what it encloses would be taken for words.
-bool HasDollarQuote(std::string_view sql) {
-  for (size_t at = sql.find('$'); at != std::string_view::npos; at = sql.find('$', at + 1)) {
-    const auto* const end = std::find_if_not(sql.begin() + at + 1, sql.end(), [](char c) {
-      return c == '_' || std::isalpha(static_cast<unsigned char>(c)) != 0;
-    });
-    if (end != sql.end() && *end == '$') {
-      return true;
-    }
-  }
-  return false;
-}
 
 std::string_view Masked(catalog::SqlToken::Kind kind, std::string_view written, char before,
                         catalog::Dialect dialect) {
@@ -42,33 +31,41 @@ std::string_view Masked(catalog::SqlToken::Kind kind, std::string_view written, 
 
 }  // namespace
 
-std::string RecordedText(std::string_view sql, catalog::Dialect dialect) {
-  constexpr size_t kLongest = 2'000;
-  std::string text;
-  // What is cut off is not looked at; a text that is cut inside is masked nevertheless.
-  const std::string_view begin = sql.substr(0, 2 * kLongest);
-  size_t end = 0;
-  if (dialect == catalog::Dialect::kSqlite && HasDollarQuote(begin)) {
-    return "...";
+std::string RecordedText(std::string_view sql, catalog::Dialect dialect, size_t most) {
+  std::optional<std::string> translated;
+  if (dialect == catalog::Dialect::kSqlite) {  // as SQLite gets it: it knows no E'...', no $$...$$
+    translated = catalog::InSqliteDialect(sql, /*catalog=*/false);
+    sql = translated.has_value() ? *translated : sql;
   }
-  for (const catalog::SqlToken& token : catalog::TokenizeSql(begin, dialect)) {
-    if (text.size() > kLongest) {
-      return text + " ...";
+  std::string text;
+  size_t end = 0;
+  for (const catalog::SqlToken& token : catalog::TokenizeSql(sql, dialect)) {
+    if (text.size() > most) {
+      break;
     }
     text += token.begin > end && !text.empty() ? " " : "";
-    const std::string_view written = begin.substr(token.begin, token.end - token.begin);
-    if (written.front() == '\'' && written.ends_with("\\'")) {
-      // Without standard_conforming_strings, or as E'...' at SQLite's port, it goes on.
-      return text + "'...' ...";
-    }
-    text += Masked(token.kind, written, token.begin > 0 ? begin[token.begin - 1] : ' ', dialect);
+    text += Masked(token.kind, sql.substr(token.begin, token.end - token.begin),
+                   token.begin > 0 ? sql[token.begin - 1] : ' ', dialect);
     end = token.end;
   }
-  return text + (begin.size() < sql.size() ? " ..." : "");
+  return ShortText(std::move(text), most);
+}
+
+std::string ShortText(std::string text, size_t most) {
+  if (text.size() > most) {
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) {
+      --most;  // inside a character
+    }
+    text.resize(most);
+    text += " ...";
+  }
+  return text;
 }
 
 std::string RecordedColumn(std::string_view name, catalog::Dialect dialect) {
-  return dialect == catalog::Dialect::kSqlite ? RecordedText(name, dialect) : std::string(name);
+  constexpr size_t kLongest = 2'000;
+  return dialect == catalog::Dialect::kSqlite ? RecordedText(name, dialect, kLongest)
+                                              : std::string(name);
 }
 
 }  // namespace sluice::server

@@ -27,6 +27,12 @@ TEST(SqliteDialect, CastsInARowNest) {
   EXPECT_EQ(InSqliteDialect("SELECT 1", false), std::nullopt);
 }
 
+TEST(SqliteDialect, TextsOfPostgresBecomePlainOnes) {
+  EXPECT_EQ(InSqliteDialect("SELECT E'it\\'s', $a$it's$a$, $$$$", false),
+            "SELECT 'it''s', 'it''s', ''");
+  EXPECT_EQ(InSqliteDialect("SELECT $1, '$a$', \"$b$\"", false), std::nullopt);
+}
+
 TEST(SqliteDialect, ArraysAndBracketsNest) {
   EXPECT_EQ(InSqliteDialect("SELECT a[1][2]::int", true),
             "SELECT CAST(pg_array_get(pg_array_get(a, 1), 2) AS INTEGER)");

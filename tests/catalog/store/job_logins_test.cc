@@ -281,6 +281,32 @@ TEST_P(JobLoginsTest, ThereIsNoneWithoutASuperusersFunction) {
   Run("RESET ROLE");
 }
 
+// Whoever may create in the schema, before the first job has a login.
+TEST_P(JobLoginsTest, WhatAnotherRolePutsInTheTablesPlaceIsNotRead) {
+  PrepareServer();
+  RunAsAdministrator("GRANT CREATE ON SCHEMA sluice TO " + bob_ +
+                     "; CREATE TABLE loot (who text); GRANT ALL ON loot TO PUBLIC;"
+                     " CREATE FUNCTION evil() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN INSERT"
+                     " INTO public.loot VALUES (current_user); RETURN 1; END $$;"
+                     " ALTER FUNCTION evil() OWNER TO " +
+                     bob_);
+  for (const std::string place :
+       {"CREATE VIEW sluice.job_logins AS SELECT public.evil() AS job_id, 0::oid::regrole AS login",
+        "CREATE TABLE sluice.job_logins (job_id bigint, login regrole); ALTER TABLE"
+        " sluice.job_logins ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON sluice.job_logins USING"
+        " (public.evil() = 1); INSERT INTO sluice.job_logins VALUES (1, 0::oid)"}) {
+    RunAsAdministrator("SET ROLE " + bob_ + "; " + place +
+                       "; GRANT ALL ON sluice.job_logins TO PUBLIC");
+    const Status dropped = gateways_->DropLeftovers();
+    EXPECT_TRUE(dropped.ok()) << dropped.ToString();
+    EXPECT_FALSE(gateways_->LoginForJob(ann_job_).ok());
+    EXPECT_THAT(Select("SELECT who FROM loot"), IsEmpty()) << place;
+    Run(place.starts_with("CREATE VIEW") ? "DROP VIEW sluice.job_logins"
+                                         : "DROP TABLE sluice.job_logins");
+  }
+  RunAsAdministrator("DROP TABLE loot; DROP FUNCTION evil()");
+}
+
 // `sluice setup --adopt`: its functions would else run with the rights of their first owner.
 TEST_P(JobLoginsTest, AnotherLoginThatGetsTheCatalogMakesThemToo) {
   MakeLogin();

@@ -89,6 +89,24 @@ TEST(ChildProgram, SeesNoOtherProcess) {
   EXPECT_THAT(end->printed, ::testing::Not(HasSubstr("of the gateway")));
 }
 
+// By no way: a datagram of a pair of sockets may be sent to any place in the file system.
+TEST(ChildProgram, HasNoSocketsButItsOwn) {
+  const auto end = RunChildProgram(
+      {"/usr/bin/python3", "-c",
+       "import os, socket\n"
+       "made = [lambda: socket.socket(socket.AF_UNIX), lambda: socket.socket(socket.AF_INET),\n"
+       "        lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),\n"
+       "        lambda: socket.socket(fileno=0).connect('/dev/log')]\n"
+       "for make in made:\n"
+       "  try:\n    make()\n    print('made')\n"
+       "  except OSError as error:\n    print(error.errno)\n"
+       "os.write(3, b'answer')\n"},
+      "", ProgramLimits(), {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->printed, "13\n13\n13\n13\n");
+  EXPECT_EQ(end->answer, "answer");
+}
+
 TEST(ChildProgram, EndsAsItDid) {
   const auto how = [](const std::string& script) {
     const auto end = RunChildProgram({"/bin/sh", "-c", script}, "", ProgramLimits(), {});

@@ -337,6 +337,30 @@ TEST_P(AuditTest, GoesOnInANewFileWhenTheOldOneWasRenamed) {
   EXPECT_EQ(file.st_mode & 0777U, 0600U);
 }
 
+TEST_P(AuditTest, HasWhatAnExecuteRunsAndWhatStandsBehindLongTexts) {
+  ASSERT_TRUE(Start());
+  ASSERT_EQ(Grpc("SELECT * FROM points LABEL y INTO m;").exit_code, 0);
+  const ShellOutcome ran = Grpc(
+      "PREPARE p (double precision) AS SELECT * FROM points WHERE x = $1 TO PREDICT y USING m;"
+      "EXECUTE p (17);\n/*" +
+      std::string(70'000, 'x') + "*/ SELECT '" + std::string(70'000, 'y') +
+      "' AS a, z FROM points WHERE x = 1;\nSELECT 1 AS a WHERE 1 IN (" +
+      [] {
+        std::string more = "1";
+        for (int i = 0; i < 40'000; ++i) {
+          more += ",1";
+        }
+        return more;
+      }() +
+      ");");
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  gateway_.reset();
+  EXPECT_THAT(Text(), HasSubstr("EXECUTE p (?) : SELECT * FROM points WHERE x = $1 TO PREDICT"));
+  EXPECT_THAT(Text(), HasSubstr("\"SELECT '...' AS a, z FROM points WHERE x = ?\""));
+  EXPECT_THAT(Text(), HasSubstr(" ...\",\"sql_sha256\":\""));
+  EXPECT_THAT(Text(), HasSubstr("\"sql_bytes\":80028}"));
+}
+
 // Over SQLite the door's plain statements have no other record; a server has its own.
 TEST_P(AuditTest, HasPlainStatementsOfTheDoorOverSqlite) {
   if (postgres()) {
