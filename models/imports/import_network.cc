@@ -77,7 +77,7 @@ NetworkWeights StartOf(ImportedNetwork* network, uint64_t seed) {
 }
 
 // A few words of a file may ask for more than any machine has.
-Status CheckSize(const GraphSpec& graph, int64_t most_bytes) {
+Status CheckSize(const NetworkGraph& graph, int64_t most_bytes) {
   double bytes = 0;
   for (const GraphParameter& parameter : graph.parameters()) {
     double numbers = 1;

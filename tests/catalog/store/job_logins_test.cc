@@ -58,11 +58,12 @@ class JobLoginsTest : public StoresTest {
     StoresTest::TearDown();
   }
   // As an administrator does with what `sluice setup` prints.
-  void RunAsAdministrator(const std::string& script) {
+  void RunAsAdministrator(const std::string& script) { EXPECT_EQ(ExitOf(script), 0) << script; }
+  int ExitOf(const std::string& script) {
     FILE* const psql = popen(("psql -X -q -v ON_ERROR_STOP=1 '" + url() + "'").c_str(), "w");
-    ASSERT_NE(psql, nullptr);
-    ASSERT_EQ(fwrite(script.data(), 1, script.size(), psql), script.size());
-    ASSERT_EQ(pclose(psql), 0);
+    EXPECT_NE(psql, nullptr);
+    EXPECT_EQ(fwrite(script.data(), 1, script.size(), psql), script.size());
+    return pclose(psql);
   }
   void PrepareServer() { RunAsAdministrator(JobLoginFunctions(gateway_)); }
   DatabaseLogin MakeLogin() {
@@ -321,6 +322,50 @@ TEST_P(JobLoginsTest, AnotherLoginThatGetsTheCatalogMakesThemToo) {
   EXPECT_EQ(Select("SELECT DISTINCT proowner::regrole::text FROM pg_proc WHERE pronamespace = "
                    "'sluice'::regnamespace ORDER BY 1"),
             (Texts{{bob_}, {"postgres"}}));
+}
+
+// What the former owner has hidden in the catalog would run with the rights of the new one.
+TEST_P(JobLoginsTest, NothingHiddenIsAdopted) {
+  RunAsAdministrator("CREATE SCHEMA trap AUTHORIZATION " + gateway_ + "; SET ROLE " + gateway_ +
+                     "; CREATE FUNCTION trap.evil() RETURNS boolean RETURN true;"
+                     " CREATE VIEW trap.v AS SELECT trap.evil() AS x;"
+                     " CREATE DOMAIN trap.d AS text CHECK (trap.evil());"
+                     " CREATE FUNCTION trap.fires() RETURNS trigger LANGUAGE plpgsql AS"
+                     " 'BEGIN RETURN NEW; END'");
+  const std::vector<std::pair<std::string, std::string>> traps = {
+      {"CREATE RULE r AS ON INSERT TO sluice.job_metrics DO ALSO SELECT x FROM trap.v",
+       "DROP RULE r ON sluice.job_metrics"},
+      {"CREATE TRIGGER g BEFORE INSERT ON sluice.jobs FOR EACH ROW EXECUTE FUNCTION trap.fires()",
+       "DROP TRIGGER g ON sluice.jobs"},
+      {"CREATE TABLE trap.child () INHERITS (sluice.jobs)", "DROP TABLE trap.child"},
+      {"ALTER TABLE sluice.job_events ALTER COLUMN detail TYPE trap.d",
+       "ALTER TABLE sluice.job_events ALTER COLUMN detail TYPE text"},
+      {"CREATE VIEW sluice.job_logins AS SELECT x FROM trap.v", "DROP VIEW sluice.job_logins"},
+      {"CREATE FUNCTION sluice.f() RETURNS boolean RETURN true", "DROP FUNCTION sluice.f()"},
+      {"CREATE TABLE trap.refers (id bigint REFERENCES sluice.jobs)", "DROP TABLE trap.refers"}};
+  for (const auto& [set, taken_away] : traps) {
+    RunAsAdministrator("SET ROLE " + gateway_ + "; " + set);
+    EXPECT_NE(ExitOf(AdoptionScript(bob_)), 0) << set;
+    RunAsAdministrator(taken_away);
+  }
+  // These are made anew.
+  RunAsAdministrator("SET ROLE " + gateway_ +
+                     "; CREATE POLICY p ON sluice.models USING (EXISTS (SELECT FROM trap.v));"
+                     " ALTER TABLE sluice.models FORCE ROW LEVEL SECURITY;"
+                     " GRANT TRIGGER, UPDATE ON sluice.models TO " +
+                     ann_ + "; GRANT CREATE ON SCHEMA sluice TO " + ann_);
+  RunAsAdministrator(AdoptionScript(bob_));
+  EXPECT_THAT(Select("SELECT FROM pg_policy WHERE polname = 'p'"), IsEmpty());
+  EXPECT_THAT(Select("SELECT FROM pg_class WHERE relforcerowsecurity"), IsEmpty());
+  EXPECT_EQ(
+      Select("SELECT has_table_privilege('" + ann_ +
+             "', 'sluice.models', 'TRIGGER, UPDATE'), has_table_privilege('" + ann_ +
+             "', 'sluice.models', 'SELECT'), has_schema_privilege('" + ann_ +
+             "', 'sluice', 'CREATE'), has_schema_privilege('" + ann_ + "', 'sluice', 'USAGE')"),
+      (Texts{{"f", "t", "f", "t"}}));
+  const auto adopted = OpenCatalog(WithRole(url(), bob_)).value();
+  EXPECT_TRUE(adopted->models().Find("", "bobs", std::nullopt).ok());
+  RunAsAdministrator("DROP SCHEMA trap CASCADE");
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, JobLoginsTest, ::testing::Values("postgresql"));

@@ -190,6 +190,19 @@ TEST(KerasTest, LayersOfSequences) {
   }
 }
 
+// A few words ask for 58 GB.
+TEST(KerasTest, ParametersThatDoNotFitAreNotMade) {
+  ModelSpec spec = Classes(WithFeatures(Spec("my.Net")), 2);
+  const std::string json = Sequential(Layer("Reshape", R"("target_shape": [2, 1])") + "," +
+                                      Layer("LSTM", R"("units": 60000)") + "," + kOut);
+  ImportSource source{"keras", json, {}};
+  source.most_bytes = int64_t{1} << 30;
+  ImportReport report;
+  const Status status = ImportNetwork(source, &spec, &report);
+  EXPECT_EQ(status.sqlstate(), "53200") << status.ToString();
+  EXPECT_FALSE(report.start.has_value());
+}
+
 TEST(KerasTest, LayersThatDoNotLearnAreFrozen) {
   const Imported imported = ImportKeras(Keras2(R"("activation": "relu", "trainable": false)"));
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
