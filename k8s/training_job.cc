@@ -333,6 +333,15 @@ std::string BuildTrainingJob(const std::string& namespace_name, const std::strin
   return ToJson(job);
 }
 
+Owner TrainingJobOwner(const std::string& name, const std::string& uid) {
+  return {kTrainingJobs.ApiVersion(), std::string(kTrainingJobKind), name, uid};
+}
+
+int64_t GenerationOf(const Object& training_job) {
+  const Result<Document> json = ParseJsonObject(training_job.json, "a TrainingJob");
+  return json.ok() ? NumberIn(*json, {"metadata", "generation"}) : 0;
+}
+
 std::string ClaimOf(const Object& training_job) {
   const Result<Document> json = ParseJsonObject(training_job.json, "a TrainingJob");
   return json.ok() ? std::string(TextIn(*json, {"metadata", "annotations", kClaimNote})) : "";

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "k8s/object.h"
 #include "k8s/pod_request.h"
+#include "k8s/pod_spec.h"
 
 namespace sluice::k8s {
 
@@ -53,6 +54,11 @@ Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json);
 std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,
                              const TrainingJobSpec& spec,
                              const std::map<std::string, std::string>& labels = {});
+
+// As the owner of its job's objects, and as what an Event is about.
+Owner TrainingJobOwner(const std::string& name, const std::string& uid);
+// How often its spec was changed (metadata.generation); 0: not known.
+int64_t GenerationOf(const Object& training_job);
 
 // Which gateway has begun it, or is about to; empty: none.
 std::string ClaimOf(const Object& training_job);

@@ -17,7 +17,8 @@ constexpr std::string_view kTables[] = {
     "models",      "model_versions",      "model_chunks",      "jobs",
     "job_events",  "job_metrics",         "job_terms",         "job_journal",
     "job_runners", "job_answers",         "job_records",       "result_tables",
-    "model_types", "model_type_versions", "model_type_chunks", "job_logins"};
+    "model_types", "model_type_versions", "model_type_chunks", "job_logins",
+    "job_requests"};
 
 // {id}, {position}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two
 // databases.
@@ -84,6 +85,10 @@ constexpr std::string_view kJobRecords =
     "CREATE TABLE IF NOT EXISTS {job_records} (job_id bigint NOT NULL, name text NOT NULL,"
     " content {bytes} NOT NULL, PRIMARY KEY (job_id, name))";
 
+// What jobs were made for, at most one for each: see Job::request.
+constexpr std::string_view kJobRequests =
+    "CREATE TABLE IF NOT EXISTS {job_requests} (request text PRIMARY KEY, job_id bigint NOT NULL)";
+
 // Model types that users define: like models, with their source instead of weights; `type` is the
 // language. Unlike the older tables, they have always had owners.
 constexpr std::string_view kModelTypes[] = {
@@ -106,7 +111,7 @@ constexpr std::string_view kModelTypes[] = {
 
 // Columns that earlier versions of Sluice did not create.
 std::vector<std::string_view> NewerTables() {
-  std::vector<std::string_view> tables = {kResultTables, kJobAnswers, kJobRecords};
+  std::vector<std::string_view> tables = {kResultTables, kJobAnswers, kJobRecords, kJobRequests};
   tables.insert(tables.end(), std::begin(kModelTypes), std::end(kModelTypes));
   return tables;
 }
@@ -186,13 +191,13 @@ Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table
 
 Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
-    return HasTable(session, "model_type_chunks");
+    return HasTable(session, "job_requests");
   }
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
                     " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers',"
-                    " 'job_records', 'model_types') AND c.relrowsecurity",
+                    " 'job_records', 'job_requests', 'model_types') AND c.relrowsecurity",
                     {}));
   ASSIGN_OR_RETURN(
       const SqlRows inspectors,
@@ -202,7 +207,7 @@ Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
                     {}));
   ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
   ASSIGN_OR_RETURN(const bool stage_for_public, IsStageForPublic(session));
-  return !stage_for_public && IntegerCell(rows.at(0).at(0)) == 4 &&
+  return !stage_for_public && IntegerCell(rows.at(0).at(0)) == 5 &&
          IntegerCell(inspectors.at(0).at(0)) == 2 && owners == Owners::kByOid;
 }
 
@@ -347,7 +352,7 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
           " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
           " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
           " 'job_terms', 'job_journal', 'job_runners', 'job_answers', 'job_records',"
-          " 'model_types', 'model_type_versions', 'model_type_chunks',"
+          " 'job_requests', 'model_types', 'model_type_versions', 'model_type_chunks',"
           " 'result_tables')) AND NOT " +
               IsJobLogin() + " LIMIT 1",
           {}));

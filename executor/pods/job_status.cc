@@ -68,13 +68,9 @@ JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t
       master_(master),
       master_pod_(std::move(master_pod)) {
   if (!name_.empty()) {
-    k8s::EventRecorder::About about;
-    about.namespace_name = namespace_;
-    about.object = {k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind), name_,
-                    uid_};
-    about.component = k8s::AccountName(k8s::Account::kMaster);
-    about.instance = fmt::format("master-{}", master_);
-    events_ = std::make_unique<k8s::EventRecorder>(client_, std::move(about));
+    events_ = std::make_unique<k8s::EventRecorder>(
+        client_, k8s::EventRecorder::By{namespace_, k8s::AccountName(k8s::Account::kMaster),
+                                        fmt::format("master-{}", master_)});
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
 }
@@ -174,7 +170,7 @@ std::string JobStatus::Metrics() {
 
 void JobStatus::Event(bool warning, const std::string& reason, const std::string& message) {
   if (events_ != nullptr) {
-    events_->Record(warning, reason, message);
+    events_->Record(k8s::TrainingJobOwner(name_, uid_), warning, reason, message);
   }
 }
 
@@ -251,12 +247,15 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
     Fill(after, k8s::Rfc3339(WallMicros()));
   }
   // A later master writes the status now.
-  const std::optional<std::string> patch = k8s::StatusPatch(before, after);
-  return !patch.has_value() || before.master_number > static_cast<uint64_t>(master_)
-             ? OkStatus()
-             : k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_, "status", *patch,
-                                stop)
-                   .status;
+  const std::optional<std::string> patch =
+      k8s::StatusPatch(before, after, found.object.resource_version);
+  if (!patch.has_value() || before.master_number > static_cast<uint64_t>(master_)) {
+    return OkStatus();
+  }
+  const k8s::ObjectAnswer written = k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_,
+                                                     "status", *patch, stop);
+  // Somebody else has just written it: what that says is read first.
+  return written.fault == k8s::Fault::kConflict ? Write(dirty, stop) : written.status;
 }
 
 void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {

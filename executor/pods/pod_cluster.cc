@@ -99,22 +99,19 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   hooks.suspended = [self](const std::string& uid, bool wanted, bool done) {
     self->keeper_->Suspend(uid, wanted, done);
   };
-  hooks.late = [self](const std::string& uid, int64_t seconds) {
-    self->keeper_->GiveUp(uid,
-                          Status(Code::kDeadlineExceeded,
-                                 fmt::format("the training has taken longer than {} seconds, its "
-                                             "TrainingJob's activeDeadlineSeconds",
-                                             seconds)));
+  hooks.late = [self](const std::string& uid, const Status& why) {
+    self->keeper_->GiveUp(uid, why);
   };
   if (self->options_.training_jobs) {
     hooks.source = self->options_.training_jobs(*self);
     hooks.source.begin = [self, begin = std::move(hooks.source.begin)](
-                             const TrainingJobRequest& request) -> Result<int64_t> {
+                             const TrainingJobRequest& request,
+                             const std::stop_token& stop) -> Result<int64_t> {
       if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
         return InvalidArgument(fmt::format("spec.image: this gateway's jobs run {}, as it does",
                                            self->options_.image));
       }
-      return begin(request);
+      return begin(request, stop);
     };
   }
   ASSIGN_OR_RETURN(self->training_jobs_,
@@ -227,6 +224,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   job.statement = context.statement;
   job.model = plan.into_name();
   job.user = context.user;
+  job.request = config.training_job_uid();
   job.started_micros = WallMicros();
   job.answer = AnswerBytes(planner::TrainResult(plan));
   // The master's: not a process on this machine.
@@ -248,6 +246,8 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   if (!created.ok()) {
     static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
                                    created.status().ToString(), AnswerBytes(created.status())));
+    // It has not begun: what asks for it may try again.
+    static_cast<void>(jobs.GiveUpRequest(job.id));
     return created.status();
   }
   {

@@ -258,6 +258,13 @@ FakeApiStore::Answer FakeApiStore::Patch(const Key& key, const std::string& subr
   if (!patch.ok()) {
     return Refusal(400, "BadRequest", patch.status().message());
   }
+  const std::string_view version = TextIn(*patch, {"metadata", "resourceVersion"});
+  if (!version.empty() &&
+      version != TextIn(Parse(found->second), {"metadata", "resourceVersion"})) {
+    return Refusal(409, "Conflict",
+                   fmt::format("Operation cannot be fulfilled on {}: the object has been modified",
+                               Named(key)));
+  }
   // The status is changed through its subresource only, and nothing else through that.
   if (subresource == "status") {
     patch->RemoveMember("spec");

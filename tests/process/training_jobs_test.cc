@@ -11,6 +11,18 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kTrees[] =
+    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+    "train.num_boost_round=3 LABEL y INTO m";
+constexpr char kLongTrees[] =
+    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+    "train.num_boost_round=50000 LABEL y INTO m";
+
+bool Runs(int64_t process) {
+  return kill(static_cast<pid_t>(process), 0) == 0;
+}
 
 // Without a client of the gateway.
 TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
@@ -30,9 +42,7 @@ TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
 
 // Boosted trees train in the gateway's process, where no master writes the status.
 TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
-  CreateTrainingJob("trees",
-                    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH "
-                    "objective='binary:logistic', train.num_boost_round=3 LABEL y INTO m");
+  CreateTrainingJob("trees", kTrees);
   ASSERT_TRUE(
       Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionComplete); }, 120));
   const k8s::TrainingJobStatus told = StatusOf("trees");
@@ -42,6 +52,84 @@ TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
   EXPECT_NE(told.ended, "");
   EXPECT_FALSE(k8s::Holds(told, k8s::kConditionQueued));
   EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
+}
+
+// In the gateway's process as on pods.
+TEST_F(Pods, ATrainingJobOfTreesThatIsDeletedIsCancelled) {
+  CreateTrainingJob("trees", kLongTrees);
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  const auto running = gateways_catalog_->jobs().Running();
+  ASSERT_THAT(running.value(), SizeIs(1));
+  const int64_t process = running->front().runner.pid;
+  k8s::DeleteAll(kubelet_->client(),
+                 {{k8s::kTrainingJobs, kubelet_->namespace_name(), "trees", "", 1}}, {});
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
+  EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("its TrainingJob was deleted"));
+  EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+}
+
+TEST_F(Pods, ATrainingJobOfTreesHasADeadline) {
+  CreateTrainingJob("trees", kLongTrees);
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  const auto running = gateways_catalog_->jobs().Running();
+  ASSERT_THAT(running.value(), SizeIs(1));
+  const int64_t process = running->front().runner.pid;
+  PatchTrainingJob("trees", R"({"spec":{"activeDeadlineSeconds":1}})");
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionFailed); }, 60));
+  EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Failed True DeadlineExceeded the training has "
+                                               "taken longer than 1 seconds"));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kFailed);
+  EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+}
+
+// Both gateways are asked to begin each of them, as when one's claim was taken for lost.
+TEST_F(Pods, ATrainingJobIsTrainedOnceByWhicheverGateway) {
+  TrainingJobRequest request;
+  request.name = "trees";
+  request.uid = "uid-of-trees";
+  request.spec.statement = kTrees;
+  request.spec.source_secret = "database";
+  request.source_url = UserUrl();
+  const auto gateways = server::TrainingJobsOf(*sources_, std::nullopt);
+  const TrainingJobSource source = gateways(*cluster_);
+  std::vector<std::jthread> threads;
+  std::vector<Result<int64_t>> begun(4, Result<int64_t>(Unavailable("not tried")));
+  for (Result<int64_t>& each : begun) {
+    threads.emplace_back([&each, &source, &request] { each = source.begin(request, {}); });
+  }
+  threads.clear();
+  for (const Result<int64_t>& each : begun) {
+    ASSERT_TRUE(each.ok()) << each.status().ToString();
+    EXPECT_EQ(*each, *begun[0]);
+  }
+  EXPECT_EQ(source.begin(request, {}).value(), *begun[0]);
+  EXPECT_EQ(catalog_->jobs().Count().value(), 1);
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(*begun[0])->state == catalog::JobState::kSucceeded; }, 60));
+  EXPECT_EQ(source.begin(request, {}).value(), *begun[0]) << "it has ended";
+}
+
+// Its row is there, and its Service is not.
+TEST_F(Pods, AJobThatAGatewayHasLeftBehindBeforeItBeganIsBegunAnew) {
+  catalog::Job job;
+  job.kind = "train";
+  job.request = "uid-of-trees";
+  job.runner = {fmt::format("pods/{}/uid-of-trees", kubelet_->namespace_name()), 1, 0, WallMicros()};
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 1);
+  TrainingJobRequest request;
+  request.name = "trees";
+  request.uid = "uid-of-trees";
+  request.spec.statement = kTrees;
+  request.source_url = UserUrl();
+  const TrainingJobSource source =
+      server::TrainingJobsOf(*sources_, std::nullopt)(*cluster_);
+  EXPECT_EQ(source.begin(request, {}).status().code(), Code::kUnavailable);
+  catalog::JobRunner silent = job.runner;
+  silent.seen_micros = WallMicros() - 60'000'000;
+  ASSERT_TRUE(catalog_->jobs().Seen(1, silent).value());
+  EXPECT_EQ(source.begin(request, {}).value(), 2);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kFailed);
 }
 
 TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
