@@ -19,6 +19,7 @@
 #include "executor/pods/training_jobs.h"
 #include "k8s/api_verbs.h"
 #include "k8s/training_job.h"
+#include "tests/k8s/applied_kinds.h"
 #include "tests/k8s/tested_api_server.h"
 
 namespace sluice::executor {
@@ -35,6 +36,9 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
       GTEST_SKIP() << "needs a Kubernetes API server: SLUICE_TEST_KUBERNETES";
     }
     server_ = std::make_unique<k8s::TestedApiServer>(GetParam());
+    if (GetParam()) {
+      k8s::ApplyKinds(server_->namespace_name());
+    }
     for (const std::string gateway : {"one", "two"}) {
       gateways_.push_back(TrainingJobs::Start(server_->client(), server_->namespace_name(), gateway,
                                               Hooks(), {})
@@ -44,7 +48,12 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
   void TearDown() override {
     Answer();
     gateways_.clear();
+    for (int i = 0; server_ != nullptr && i < kJobs; ++i) {
+      k8s::DeleteAll(server_->client(),
+                     {{k8s::kTrainingJobs, server_->namespace_name(), NameOf(i), "", 1}}, {});
+    }
   }
+  static std::string NameOf(int job) { return fmt::format("job-{}", job); }
 
   // The database: as the catalog does, it has one job for each TrainingJob.
   TrainingJobs::Hooks Hooks() {
@@ -95,7 +104,7 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
       spec.statement = "SELECT * FROM t TO TRAIN DNNClassifier LABEL y INTO m";
       spec.source_secret = i < kLost ? "lost" : "shop";
       all.push_back({k8s::kTrainingJobs, where,
-                     k8s::BuildTrainingJob(where, fmt::format("job-{}", i), spec)});
+                     k8s::BuildTrainingJob(where, NameOf(i), spec)});
     }
     for (const k8s::ObjectAnswer& made : k8s::CreateAll(server_->client(), all, {})) {
       ASSERT_TRUE(made.ok()) << made.status.ToString();
