@@ -51,7 +51,7 @@ void Run(const std::string& command) {
 void Prepare(const std::string& kubeconfig) {
   const std::string folder = std::filesystem::temp_directory_path() / "scheduler-report";
   const std::string kubectl = fmt::format("kubectl --kubeconfig {} ", kubeconfig);
-  Run(fmt::format("{} k8s manifests --namespace {} --image sluice --into {} >/dev/null",
+  Run(fmt::format("{} k8s manifests --without-rules --namespace {} --image sluice --into {} >/dev/null",
                   SLUICE_BINARY, kControllersNamespace, folder));
   for (const char* const file : {"namespace", "training_job", "classes"}) {
     Run(fmt::format("{} apply -f {}/{}.yaml >/dev/null", kubectl, folder, file));

@@ -49,6 +49,10 @@ struct TrainingJobSpec {
 
 // Pure. Every mistake is one diagnostic that begins with its field: "spec.workers.min: ...".
 Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json);
+// What holds of a spec with mistakes, which are added to `mistakes`: its parts without any; the
+// others are as in `last`, which held before; nullopt: as if they were not given. Pure.
+TrainingJobSpec HoldingSpec(std::string_view json, const std::optional<TrainingJobSpec>& last,
+                            Status* mistakes);
 
 // The object to be created, without the parts of its spec that others fill in. Pure.
 std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,

@@ -20,6 +20,8 @@ inline constexpr std::string_view kConditionDegraded = "Degraded";  // fewer wor
                                                                     // minimum
 inline constexpr std::string_view kConditionComplete = "Complete";  // its model is stored
 inline constexpr std::string_view kConditionFailed = "Failed";
+// An edit has made its spec wrong: what is wrong in it has no effect.
+inline constexpr std::string_view kConditionSpecInvalid = "SpecInvalid";
 
 struct Condition {
   std::string type;

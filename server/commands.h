@@ -74,6 +74,7 @@ struct K8sManifestOptions {
   std::string namespace_name;
   std::string image;   // "": the image of this version
   std::string pods_allow;
+  bool without_rules = false;
   std::string folder;  // "": print all documents as one stream to standard output
 };
 int RunK8sManifests(const K8sManifestOptions& options);

@@ -46,14 +46,6 @@ double Rounded(double value) {
   return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
 }
 
-Result<JobStatus::Now> NowOf(const k8s::Object& object) {
-  ASSIGN_OR_RETURN(const k8s::TrainingJobSpec spec, k8s::ParseTrainingJobSpec(object.json));
-  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
-  const bool suspend = spec.suspend || k8s::SuspendedByGrant(status);
-  return JobStatus::Now{{object.leaving, suspend, spec.workers.max, status.grant},
-                        status.granted_workers};
-}
-
 }  // namespace
 
 JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t master,
@@ -77,8 +69,10 @@ JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t
 
 JobStatus::~JobStatus() = default;
 
-void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most, bool checkpoints) {
+void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most, bool fixed,
+                      bool checkpoints) {
   const MutexLock lock(mutex_);
+  fixed_ = fixed;
   model_ = model;
   checkpoints_ = checkpoints;
   least_ = least;
@@ -105,6 +99,20 @@ void JobStatus::ReportRequests(const Requests& requests) {
   const MutexLock lock(mutex_);
   dirty_ = dirty_ || refused != not_suspended_;
   not_suspended_ = std::move(refused);
+}
+
+Result<JobStatus::Now> JobStatus::NowOf(const k8s::Object& object) {
+  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
+  Status mistakes;  // a gateway tells them
+  const MutexLock lock(mutex_);
+  spec_ = k8s::HoldingSpec(object.json, spec_, &mistakes);
+  if (spec_->workers.max && scaled_ != spec_->workers.max) {
+    scaled_ = spec_->workers.max;
+    dirty_ = true;
+  }
+  return Now{{object.leaving, spec_->suspend || k8s::SuspendedByGrant(status), spec_->workers.max,
+              status.grant},
+             status.granted_workers};
 }
 
 Result<JobStatus::Now> JobStatus::Look(const std::stop_token& stop) {
@@ -233,7 +241,7 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   }
   RETURN_IF_ERROR(found.status);
   const Result<Now> now = NowOf(found.object);
-  if (now.ok()) {  // a damaged spec requests nothing
+  if (now.ok()) {  // a damaged object requests nothing
     ReportRequests(now->requests);
   }
   if (!dirty) {
@@ -268,7 +276,8 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   status.started = status.started.empty() || resumed ? now : status.started;
   if (!model_.empty()) {
     status.model = model_;
-    status.most_workers = most_;
+    const uint32_t scaled = scaled_.value_or(most_);
+    status.most_workers = fixed_ ? std::min(most_, scaled) : scaled;
     status.can_suspend = checkpoints_;
   }
   if (progress_.rows_total > 0) {

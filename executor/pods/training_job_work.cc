@@ -22,14 +22,6 @@ namespace {
 // Part of the names of this process's Events.
 constexpr size_t kInstanceSize = 8;
 
-std::string AllMessages(const Status& status) {
-  std::string text;
-  for (const Diagnostic& each : status.diagnostics()) {
-    text += (text.empty() ? "" : "; ") + each.message;
-  }
-  return text;
-}
-
 bool IsForLater(const Status& status) {
   return status.code() == Code::kUnavailable || catalog::IsUnavailableForNow(status);
 }
@@ -39,6 +31,14 @@ k8s::Owner OwnerOf(const k8s::Object& object) {
 }
 
 }  // namespace
+
+std::string AllMessages(const Status& status) {
+  std::string text;
+  for (const Diagnostic& each : status.diagnostics()) {
+    text += (text.empty() ? "" : "; ") + each.message;
+  }
+  return text;
+}
 
 bool HasEnded(const k8s::TrainingJobStatus& status) {
   return k8s::Holds(status, k8s::kConditionComplete) || k8s::Holds(status, k8s::kConditionFailed);
@@ -226,6 +226,35 @@ Status TrainingJobWork::EndJob(const k8s::Object& object,
   return here && late ? FailTrainingJob(client_, namespace_, OwnerOf(object), "DeadlineExceeded",
                                         why.message())
                       : OkStatus();
+}
+
+Status TrainingJobWork::TellSpec(const k8s::Object& object, const std::string& mistakes,
+                                 const std::stop_token& stop) {
+  const int64_t generation = k8s::GenerationOf(object);
+  const std::string message =
+      mistakes.empty() ? ""
+                       : fmt::format("{}; until that is mended, what held before it holds", mistakes);
+  bool news = false;
+  const auto tell = [&](const k8s::Object& current, k8s::TrainingJobStatus& status) {
+    news = false;
+    if (k8s::GenerationOf(current) != generation) {
+      return;  // it has changed again
+    }
+    const bool told = k8s::Holds(status, k8s::kConditionSpecInvalid);
+    news = !mistakes.empty() && (!told || status.observed_generation != generation);
+    status.observed_generation = generation;
+    if (!mistakes.empty() || told) {
+      k8s::SetCondition(status, k8s::kConditionSpecInvalid, !mistakes.empty(),
+                        mistakes.empty() ? "Mended" : "InvalidSpec", message,
+                        k8s::Rfc3339(WallMicros()));
+    }
+  };
+  const auto told = k8s::ChangeTrainingJobStatus(client_, namespace_, object.name, object.uid, tell,
+                                                 stop);
+  if (told.ok() && news) {
+    events_.Record(OwnerOf(object), true, "InvalidSpec", message);
+  }
+  return told.status();
 }
 
 Status TrainingJobWork::Delete(const k8s::Object& object, const std::stop_token& stop) {

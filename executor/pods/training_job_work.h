@@ -49,6 +49,8 @@ struct TrainingJobSource {
 };
 
 bool HasEnded(const k8s::TrainingJobStatus& status);
+// For a condition or an Event.
+std::string AllMessages(const Status& status);
 
 // What is to be done for one TrainingJob, on the thread that calls. Says in its status and its
 // Events what comes of it. Thread-safe.
@@ -76,6 +78,9 @@ class TrainingJobWork {
   // the object says. `late`: its status is to say so.
   Status EndJob(const k8s::Object& object, const std::optional<TrainingJobRequest>& request,
                 int64_t job, const Status& why, bool late, const std::stop_token& stop);
+  // Says what is wrong in its spec, or that nothing is (""), and that the gateway has read it.
+  Status TellSpec(const k8s::Object& object, const std::string& mistakes,
+                  const std::stop_token& stop);
   Status Delete(const k8s::Object& object, const std::stop_token& stop);
 
  private:

@@ -52,10 +52,6 @@ bool HasNoMaster(const k8s::TrainingJobStatus& status) {
   return status.job.has_value() && status.master_number == 0;
 }
 
-std::string SourceOf(const std::optional<k8s::TrainingJobSpec>& spec) {
-  return spec ? spec->source_secret : "";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TrainingJobs>> TrainingJobs::Start(k8s::ApiClient& client,
@@ -102,25 +98,26 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
     OnDeleted(object.uid);
     return;
   }
-  auto spec = k8s::ParseTrainingJobSpec(object.json);
-  auto status = k8s::ParseTrainingJobStatus(object.json);
-  if (spec.ok() && status.ok()) {
-    hooks_.suspended(k8s::JobUidOf(object), spec->suspend || k8s::SuspendedByGrant(*status),
-                     k8s::Holds(*status, k8s::kConditionSuspended));
-  }
   const MutexLock lock(mutex_);
+  const bool fresh = !known_.contains(object.uid);
   Known& known = known_[object.uid];
-  if (status.ok()) {
+  if (auto status = k8s::ParseTrainingJobStatus(object.json); status.ok()) {
     known.status = *std::move(status);
   }
-  std::optional<k8s::TrainingJobSpec> now =
-      spec.ok() ? std::optional(*std::move(spec)) : std::nullopt;
-  if (now != known.spec) {  // what failed may have been mended
-    known.due = {};
+  const int64_t generation = k8s::GenerationOf(object);
+  if (fresh || generation != known.generation || generation == 0) {
+    Status mistakes;
+    known.spec = k8s::HoldingSpec(
+        object.json, fresh ? std::nullopt : std::optional(std::move(known.spec)), &mistakes);
+    known.mistakes = AllMessages(mistakes);
+    known.generation = generation;
+    known.due = {};  // what failed may have been mended
     known.failures = 0;
   }
-  known.spec = std::move(now);
   known.object = object;
+  hooks_.suspended(k8s::JobUidOf(object),
+                   known.spec.suspend || k8s::SuspendedByGrant(known.status),
+                   k8s::Holds(known.status, k8s::kConditionSuspended));
   std::string claim = k8s::ClaimOf(object);
   if (claim != known.claim) {
     known.claimed = client_.clock().Now();
@@ -153,7 +150,7 @@ void TrainingJobs::OnDeleted(const std::string& uid) {
 
 bool TrainingJobs::IsToBegin(const Known& known, TimePoint now) const {
   if (!hooks_.source.begin || IsOfStatement(known.object) || known.job_number().has_value() ||
-      HasEnded(known.status) || (known.spec && known.spec->suspend)) {
+      HasEnded(known.status) || known.spec.suspend) {
     return false;
   }
   return known.claim.empty() || known.claim == holder_ ||
@@ -170,18 +167,22 @@ TrainingJobs::Need TrainingJobs::NeedOf(Known& known, TimePoint now) const {
   if (HasEnded(known.status)) {
     known.request.reset();
     known.ended = known.ended == TimePoint{} ? now : known.ended;
-    return known.spec && known.spec->ttl_seconds_after_finished.has_value() &&
-                   SecondsBetween(known.ended, now) >=
-                       static_cast<double>(*known.spec->ttl_seconds_after_finished)
+    const std::optional<int64_t>& kept = known.spec.ttl_seconds_after_finished;
+    return kept && SecondsBetween(known.ended, now) >= static_cast<double>(*kept)
                ? Need::kDelete
                : Need::kNothing;
   }
   known.ended = now;
-  if (known.spec && IsLate(*known.spec, known.status)) {
+  if (IsLate(known.spec, known.status)) {
     return Need::kEndLate;
   }
   if (IsToBegin(known, now)) {
     return Need::kBegin;
+  }
+  const bool told = known.status.observed_generation == known.generation &&
+                    k8s::Holds(known.status, k8s::kConditionSpecInvalid) != known.mistakes.empty();
+  if (!told && (known.job_number() || known.spec.suspend)) {
+    return Need::kTellSpec;
   }
   return hooks_.source.find && HasNoMaster(known.status) &&
                  k8s::Holds(known.status, k8s::kConditionQueued)
@@ -202,7 +203,7 @@ std::vector<std::pair<std::string, TrainingJobs::Need>> TrainingJobs::TakeDue() 
   for (auto& [uid, known] : known_) {
     if (known.busy) {
       ++busy;
-      ++of_source[SourceOf(known.spec)];
+      ++of_source[known.spec.source_secret];
       retried += known.failures > 0 ? 1 : 0;
     } else if (const Need need = NeedOf(known, now); need != Need::kNothing) {
       due.push_back({uid, need, &known});
@@ -214,7 +215,7 @@ std::vector<std::pair<std::string, TrainingJobs::Need>> TrainingJobs::TakeDue() 
   });
   std::vector<std::pair<std::string, Need>> taken;
   for (const Due& each : due) {
-    size_t& same = of_source[SourceOf(each.known->spec)];
+    size_t& same = of_source[each.known->spec.source_secret];
     const bool again = each.known->failures > 0;
     if (busy < kMostAtOnce && same < kMostOfOneSource && (!again || retried < kMostRetried)) {
       each.known->busy = true;
@@ -276,6 +277,8 @@ Status TrainingJobs::Do(const Known& known, Need need, TrainingJobWork::Begun& b
       }
       return OkStatus();
     }
+    case Need::kTellSpec:
+      return work_.TellSpec(known.object, known.mistakes, stop);
     case Need::kWriteEnd:
       return work_.WriteEnd(known.object, stop);
     case Need::kEndDeleted:
@@ -284,7 +287,7 @@ Status TrainingJobs::Do(const Known& known, Need need, TrainingJobWork::Begun& b
                  : work_.EndJob(known.object, known.request, *known.job_number(),
                                 Cancelled("its TrainingJob was deleted"), false, stop);
     case Need::kEndLate: {
-      const Status why = TooLate(*known.spec->active_deadline_seconds);
+      const Status why = TooLate(*known.spec.active_deadline_seconds);
       hooks_.late(k8s::JobUidOf(known.object), why);
       return !HasNoMaster(known.status) || IsOfStatement(known.object) || !hooks_.source.end
                  ? OkStatus()

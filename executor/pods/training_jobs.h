@@ -26,7 +26,8 @@ namespace sluice::executor {
 // The TrainingJobs of a namespace. Begins new ones, each once, whichever gateways there are; writes
 // errors into their status, and the end of those that run in the gateway's process (boosted trees),
 // which have no master; ends those that are deleted or late, and reports them; reports which are
-// suspended; deletes those that ended long ago. Several are worked on at once, so that a database
+// suspended; deletes those that ended long ago. Of a spec that an edit has made wrong, what held
+// before still does, and the status says what is wrong. Several are worked on at once, so that a database
 // that does not answer holds up its own. Thread-safe.
 class TrainingJobs {
  public:
@@ -50,7 +51,9 @@ class TrainingJobs {
  private:
   struct Known {
     k8s::Object object;
-    std::optional<k8s::TrainingJobSpec> spec;
+    k8s::TrainingJobSpec spec;  // what holds of it (HoldingSpec)
+    std::string mistakes;       // in it
+    int64_t generation = 0;     // GenerationOf
     k8s::TrainingJobStatus status;
     std::string claim;    // ClaimOf
     TimePoint claimed{};  // when first seen
@@ -65,7 +68,7 @@ class TrainingJobs {
 
     std::optional<int64_t> job_number() const { return status.job ? status.job : job; }
   };
-  enum class Need { kNothing, kBegin, kWriteEnd, kEndDeleted, kEndLate, kDelete };
+  enum class Need { kNothing, kBegin, kTellSpec, kWriteEnd, kEndDeleted, kEndLate, kDelete };
   using KnownJobs = std::map<std::string, Known>;  // by uid
 
   TrainingJobs(k8s::ApiClient& client, std::string namespace_name, std::string holder, Hooks hooks);

@@ -49,6 +49,16 @@ TEST_F(ClusterViewTest, AGrantWhosePodsAppearOneByOneStays) {
   EXPECT_EQ(Grants({.hysteresis_seconds = 10}), Granted());
 }
 
+// As `kubectl scale` below the minimum makes it.
+TEST_F(ClusterViewTest, AJobWhoseSpecBecomesWrongKeepsItsShare) {
+  Node("n1", 8);
+  Job("a", 2, 4);
+  Job("a", 2, 1);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}}));
+  Job("b", 2, 1);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}})) << "b will not begin";
+}
+
 // Its TrainingJob carries the label of its pods, which is not its uid.
 TEST_F(ClusterViewTest, AJobThatAStatementBeganHasItsPods) {
   Node("n1", 4);

@@ -110,6 +110,23 @@ TEST_F(Pods, ATrainingJobIsTrainedOnceByWhicheverGateway) {
   EXPECT_EQ(source.begin(request, {}).value(), *begun[0]) << "it has ended";
 }
 
+TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
+  constexpr int kMany = 12;
+  const auto sources = server::SourcePool::Open(Url(), server::Auth::kTrust).value();
+  const std::unique_ptr<PodCluster> second = AnotherGateway(*sources);
+  ASSERT_NE(second, nullptr);
+  for (int i = 0; i < kMany; ++i) {
+    CreateTrainingJob(fmt::format("trees-{}", i), kTrees);
+  }
+  for (int i = 0; i < kMany; ++i) {
+    const std::string name = fmt::format("trees-{}", i);
+    EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf(name), k8s::kConditionComplete); }, 120))
+        << ConditionsOf(name);
+  }
+  EXPECT_THAT(catalog_->jobs().List().value(), SizeIs(kMany));
+  EXPECT_EQ(catalog_->models().Find("", "m", std::nullopt)->version, kMany);
+}
+
 // Its row is there, and its Service is not.
 TEST_F(Pods, AJobThatAGatewayHasLeftBehindBeforeItBeganIsBegunAnew) {
   catalog::Job job;
@@ -334,6 +351,7 @@ TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
   EXPECT_NE(kubelet_->Running("worker").at(0), unwanted);
   GrantTrainingJob("nightly", std::nullopt);
   PatchTrainingJob("nightly", R"({"spec":{"workers":{"max":3}}})");
+  EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").most_workers == 3; }));
   EXPECT_TRUE(has_workers(3)) << ::testing::PrintToString(Events(1));
 
   PatchTrainingJob("nightly", R"({"spec":{"activeDeadlineSeconds":1}})");

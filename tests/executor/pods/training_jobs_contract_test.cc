@@ -159,13 +159,17 @@ TEST_P(TrainingJobsContract, ManyAtOnceBeginThoughSomeDatabasesDoNotAnswer) {
             }),
             kJobs);
   const MutexLock lock(mutex_);
-  const auto twice = std::count_if(asked_.begin(), asked_.end(),
-                                   [](const auto& each) { return each.second > 1; });
   EXPECT_EQ(asked_.size(), size_t{kJobs});
+  // For those whose database does not answer for longer than a claim holds, the other gateway asks,
+  // too; the catalog's record is what makes that one job.
+  int twice = 0;
+  for (int i = kLost; i < kJobs; ++i) {
+    twice += asked_[NameOf(i)] > 1 ? 1 : 0;
+  }
   EXPECT_EQ(twice, 0);
   fmt::print(
       "{} TrainingJobs created in {:.1f} s, {} of them with a database that does not answer: the "
-      "others had begun {:.1f} s after the first was created; begun twice: {}; without an end: 0\n",
+      "others had begun {:.1f} s after the first was created; begun twice: {}\n",
       kJobs, created.count(), kLost, begun.count(), twice);
 }
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -62,7 +63,7 @@ class TrainingJobsTest : public ::testing::Test {
       return true;
     };
     hooks.deleted = [](const std::string&) {};
-    hooks.suspended = [](const std::string&, bool, bool) {};
+    hooks.suspended = [this](const std::string&, bool wanted, bool) { suspended_ = wanted; };
     hooks.late = [](const std::string&, const Status&) {};
     auto jobs =
         TrainingJobs::Start(server_.client(), server_.namespace_name(), "gateway", hooks, {});
@@ -127,6 +128,33 @@ class TrainingJobsTest : public ::testing::Test {
         k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
     return k8s::ParseTrainingJobStatus(found.object.json).value();
   }
+  bool IsSuspended() const { return suspended_; }
+  // As with `kubectl patch --type=merge`.
+  void Edit(const std::string& name, const std::string& patch) {
+    const auto edited = k8s::PatchObject(server_.client(), k8s::kTrainingJobs,
+                                         server_.namespace_name(), name, "", patch, {});
+    EXPECT_TRUE(edited.ok()) << edited.status.ToString();
+  }
+  void AwaitCondition(const std::string& name, const std::string& condition) {
+    for (int i = 0; i < kLooks && ConditionsOf(name).find(condition) == std::string::npos; ++i) {
+      server_.clock().Advance(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_THAT(ConditionsOf(name), HasSubstr(condition));
+  }
+  void AwaitEvent(const std::string& reason) {
+    const auto found = [&] {
+      const k8s::Listing events =
+          k8s::ListObjects(server_.client(), {k8s::kEvents, server_.namespace_name(), ""}, {});
+      return std::any_of(events.objects.begin(), events.objects.end(), [&](const auto& event) {
+        return event.json.find(fmt::format(R"("reason":"{}")", reason)) != std::string::npos;
+      });
+    };
+    for (int i = 0; i < kLooks && !found(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_TRUE(found()) << reason;
+  }
   // Once there is one.
   std::vector<std::string> AwaitEnds() {
     for (int i = 0; i < kLooks; ++i) {
@@ -160,6 +188,7 @@ class TrainingJobsTest : public ::testing::Test {
 
   k8s::TestedApiServer server_{false};
   std::function<void(const TrainingJobRequest&)> during_;  // each begin
+  std::atomic<bool> suspended_ = false;  // as reported last
   Mutex mutex_;
   TrainingJobRow row_ GUARDED_BY(mutex_);
   std::vector<std::string> begun_ GUARDED_BY(mutex_);  // the sources of the jobs
@@ -260,13 +289,35 @@ TEST_F(TrainingJobsTest, AJobWithoutAMasterThatIsLateIsEnded) {
   CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
   CreateJob("trees", "shop");
   AwaitStart("trees");
-  k8s::PatchObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), "trees", "",
-                   R"({"spec":{"activeDeadlineSeconds":1}})", {});
+  Edit("trees", R"({"spec":{"activeDeadlineSeconds":1}})");
   EXPECT_NE(AwaitEnd("trees").ended, "");
   EXPECT_THAT(AwaitEnds(), ElementsAre(HasSubstr("longer than 1 seconds")));
   EXPECT_THAT(ConditionsOf("trees"),
               AllOf(HasSubstr("Failed True DeadlineExceeded the training has taken longer than 1"),
                     HasSubstr("Queued False")));
+}
+
+// `kubectl scale` below the minimum, on a server that does not refuse that.
+TEST_F(TrainingJobsTest, AnEditThatIsWrongSaysSoAndLeavesTheRestInForce) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  CreateJob("trees", "shop");
+  AwaitStart("trees");
+  Edit("trees", R"({"spec":{"workers":{"min":2,"max":1}}})");
+  AwaitCondition("trees", "SpecInvalid True InvalidSpec spec.workers.min: 2 is more than "
+                          "spec.workers.max, 1");
+  EXPECT_EQ(StatusOf("trees").observed_generation, 2);
+  AwaitEvent("InvalidSpec");
+  Edit("trees", R"({"spec":{"suspend":true}})");
+  for (int i = 0; i < kLooks && !IsSuspended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(IsSuspended());
+  Edit("trees", R"({"spec":{"workers":{"max":2}}})");
+  AwaitCondition("trees", "SpecInvalid False Mended");
+  EXPECT_EQ(StatusOf("trees").observed_generation, 4);
+  Edit("trees", R"({"spec":{"workers":{"max":1},"activeDeadlineSeconds":1}})");
+  EXPECT_NE(AwaitEnd("trees").ended, "");
+  EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Failed True DeadlineExceeded"));
 }
 
 // A gateway that has claimed it and is still at it, or one whose answer was lost.
