@@ -91,7 +91,11 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
       self->keeper_,
       JobKeeper::Start(
           self->access_->client(), std::move(shape), holder,
-          [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
+          [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); },
+          [self](const JobKeeper::Job& job, const KeptJob::Trouble& trouble) {
+            self->teller_->Tell(job, trouble);
+          },
+          {}));
   TrainingJobs::Hooks hooks;
   hooks.deleted = [self](const std::string& uid) {
     self->keeper_->GiveUp(uid, Cancelled("its TrainingJob was deleted"));
@@ -117,6 +121,9 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   ASSIGN_OR_RETURN(self->training_jobs_,
                    TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
                                        holder, std::move(hooks), {}));
+  self->teller_ = std::make_unique<TroubleTeller>(
+      self->access_->client(), self->options_.namespace_name, self->training_jobs_->events(),
+      [self](const JobKeeper::Job& job) { return self->LoginOf(job); });
   self->keeper_->Begin();
   self->janitor_ = std::jthread([self, holder](const std::stop_token& stop) {
     AbandonedGrants grants(self->access_->client(), self->options_.namespace_name, holder);
@@ -132,6 +139,12 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
     } while (!wake.wait_for(lock, stop, kDeletedLook, [&stop] { return stop.stop_requested(); }));
   });
   return cluster;
+}
+
+PodCluster::~PodCluster() {
+  if (keeper_ != nullptr) {
+    keeper_->Rest();  // it reports to the others, which ask it
+  }
 }
 
 // Cancels jobs whose TrainingJobs and other objects were deleted while no gateway ran to notice.
@@ -346,13 +359,13 @@ void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());
   }
-  const Status told = job.owner.kind != k8s::kTrainingJobKind
-                          ? OkStatus()
-                          : FailTrainingJob(access_->client(), options_.namespace_name, job.owner,
-                                            late        ? "DeadlineExceeded"
-                                            : cancelled ? "Cancelled"
-                                                        : "NoMaster",
-                                            outcome.message());
+  if (job.owner.kind != k8s::kTrainingJobKind) {
+    return;
+  }
+  const std::string reason = late ? "DeadlineExceeded" : cancelled ? "Cancelled" : "NoMaster";
+  training_jobs_->events().Record(job.owner, !cancelled, reason, outcome.message());
+  const Status told = FailTrainingJob(access_->client(), options_.namespace_name, job.owner, reason,
+                                      outcome.message());
   if (!told.ok()) {
     log::Warn("job={} its TrainingJob does not say that it failed: {}", job.number, told.message());
   }

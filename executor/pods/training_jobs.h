@@ -47,6 +47,8 @@ class TrainingJobs {
                                                      Hooks hooks, const std::stop_token& stop);
   ~TrainingJobs();
   std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
+  // Of the gateway, about TrainingJobs.
+  k8s::EventRecorder& events() { return work_.events(); }
 
  private:
   struct Known {

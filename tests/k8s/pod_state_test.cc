@@ -84,7 +84,7 @@ TEST(PodState, WaitsForAReason) {
            "", ""),
        "waits for SchedulingGated: Scheduling is blocked due to non-empty scheduling gates"},
       {Pod(Ours(R"("waiting":{"reason":"ContainerCreating"})", "Pending")),
-       "waits for ContainerCreating"},
+       "waits for its node"},
       {Pod(Ours(R"("waiting":{"reason":"ErrImagePull","message":"dial tcp: i/o timeout"})",
                 "Pending")),
        "waits for ErrImagePull: dial tcp: i/o timeout"},
@@ -217,6 +217,18 @@ TEST(PodEvents, TellsEachThingOnce) {
   EXPECT_EQ(see(ended), "");
   EXPECT_EQ(see(running), "") << "an old event";
   EXPECT_EQ(Told(story.OnGone()), "");
+}
+
+TEST(PodState, WhoeverEndedItIsNamedWhereTheApiServerSaysSo) {
+  const std::string killed = R"("terminated":{"exitCode":143,"reason":"Error"})";
+  const auto words = [](const std::string& pod) { return ReadPodState(pod).value().last_words; };
+  EXPECT_EQ(words(Pod(Ours(killed))), "");
+  EXPECT_EQ(words(Pod(Ours(killed), R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")")),
+            kPodDeleted);
+  EXPECT_EQ(words(Pod(Ours(killed) +
+                      R"(,"conditions":[{"type":"DisruptionTarget","status":"True",)"
+                      R"("reason":"PreemptionByScheduler","message":"for a service"}])")),
+            "PreemptionByScheduler: for a service");
 }
 
 TEST(PodEvents, EndsInWhateverWayThePodDoes) {
