@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 
+#include "catalog/source_url.h"
 #include "tests/process/pods_fixture.h"
 
 // Jobs requested through Kubernetes.
@@ -110,21 +113,69 @@ TEST_F(Pods, ATrainingJobIsTrainedOnceByWhicheverGateway) {
   EXPECT_EQ(source.begin(request, {}).value(), *begun[0]) << "it has ended";
 }
 
+// Those of a database that takes no connections wait for it, and hold nobody else up.
 TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
-  constexpr int kMany = 12;
+  constexpr int kMany = 12, kLost = 2;
+  const testing::PostgresTestDatabase lost;
+  const std::string database = lost.url().substr(lost.url().rfind('/') + 1);
+  const auto administer = [this](const std::string& sql) {
+    const auto done = admin_->Execute(sql, nullptr, {});
+    EXPECT_TRUE(done.ok()) << sql << "\n" << done.status().ToString();
+  };
+  administer("GRANT CREATE ON DATABASE " + database + " TO " + gateway_);
+  administer("ALTER DATABASE " + database + " CONNECTION LIMIT 0");
   const auto sources = server::SourcePool::Open(Url(), server::Auth::kTrust).value();
   const std::unique_ptr<PodCluster> second = AnotherGateway(*sources);
   ASSERT_NE(second, nullptr);
-  for (int i = 0; i < kMany; ++i) {
-    CreateTrainingJob(fmt::format("trees-{}", i), kTrees);
+
+  const std::string& where = kubelet_->namespace_name();
+  std::vector<k8s::Creation> all;
+  for (const auto& [secret, url] :
+       std::map<std::string, std::string>{
+           {"shop", UserUrl()}, {"lost", catalog::WithDatabase(UserUrl(), database)}}) {
+    all.push_back({k8s::kSecrets, where,
+                   R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":")" + secret +
+                       R"(","labels":{")" + std::string(k8s::kSourceLabel) +
+                       R"(":"true"}},"data":{"source":")" + EncodeBase64(url) + R"("}})"});
   }
   for (int i = 0; i < kMany; ++i) {
-    const std::string name = fmt::format("trees-{}", i);
-    EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf(name), k8s::kConditionComplete); }, 120))
-        << ConditionsOf(name);
+    k8s::TrainingJobSpec spec;
+    spec.statement =
+        "SELECT i % 7 AS a, i % 2 AS y FROM generate_series(1, 400) AS t (i) TO TRAIN "
+        "xgboost.gbtree WITH objective='binary:logistic', train.num_boost_round=3 LABEL y INTO m";
+    spec.source_secret = i < kLost ? "lost" : "shop";
+    all.push_back({k8s::kTrainingJobs, where,
+                   k8s::BuildTrainingJob(where, fmt::format("trees-{}", i), spec)});
   }
-  EXPECT_THAT(catalog_->jobs().List().value(), SizeIs(kMany));
-  EXPECT_EQ(catalog_->models().Find("", "m", std::nullopt)->version, kMany);
+  // Of those with that Secret.
+  const auto count = [&](const std::string& secret, const auto& is) {
+    const k8s::Listing jobs =
+        k8s::ListObjects(kubelet_->client(), {k8s::kTrainingJobs, where, ""}, {});
+    return std::count_if(jobs.objects.begin(), jobs.objects.end(), [&](const auto& object) {
+      return k8s::ParseTrainingJobSpec(object.json)->source_secret == secret &&
+             is(k8s::ParseTrainingJobStatus(object.json).value());
+    });
+  };
+  const auto begun = [](const k8s::TrainingJobStatus& status) { return status.job.has_value(); };
+  const auto complete = [](const k8s::TrainingJobStatus& status) {
+    return k8s::Holds(status, k8s::kConditionComplete);
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  for (const k8s::ObjectAnswer& made : k8s::CreateAll(kubelet_->client(), all, {})) {
+    ASSERT_TRUE(made.ok()) << made.status.ToString();
+  }
+  ASSERT_TRUE(Eventually([&] { return count("shop", begun) == kMany - kLost; }, 120));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  fmt::print("{} TrainingJobs, {} of them of a database without a connection: the others had begun "
+             "after {:.1f} s\n", kMany, kLost, seconds.count());
+  ASSERT_TRUE(Eventually([&] { return count("shop", complete) == kMany - kLost; }, 120));
+  EXPECT_EQ(count("lost", begun), 0);
+  administer("ALTER DATABASE " + database + " CONNECTION LIMIT -1");
+  EXPECT_TRUE(Eventually([&] { return count("lost", complete) == kLost; }, 180))
+      << ConditionsOf("trees-0");
+  EXPECT_EQ(catalog_->jobs().Count().value(), kMany - kLost);
+  const auto other = catalog::OpenCatalog(catalog::WithDatabase(Url(), database)).value();
+  EXPECT_EQ(other->For({user_})->jobs().Count().value(), kLost);
 }
 
 // Its row is there, and its Service is not.
