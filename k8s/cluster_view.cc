@@ -73,9 +73,9 @@ void ClusterView::OnTrainingJob(const ObjectChange& change) {
   }
   const auto known = jobs_.find(object.uid);
   Status mistakes;  // a gateway tells them
-  TrainingJobSpec spec =
-      HoldingSpec(object.json,
-                  known == jobs_.end() ? std::nullopt : std::optional(known->second.spec), &mistakes);
+  TrainingJobSpec spec = HoldingSpec(
+      object.json, known == jobs_.end() ? std::nullopt : std::optional(known->second.spec),
+      &mistakes);
   if (known == jobs_.end() && !mistakes.ok()) {
     return;  // it will not begin
   }

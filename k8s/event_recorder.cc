@@ -115,15 +115,15 @@ void EventRecorder::Write() {
     const std::string& reason = name.second;
     ObjectAnswer told;
     if (!series.made) {
-      told = CreateAll(client_, {{kEvents, by_.namespace_name, EventJson(reason, series)}}, {})
-                 .at(0);
+      told =
+          CreateAll(client_, {{kEvents, by_.namespace_name, EventJson(reason, series)}}, {}).at(0);
     }
     if (series.made || told.fault == Fault::kAlreadyExists) {
       Document patch;
       patch.SetObject();
       SetTimes(patch, series.count, series.last, series.message, patch.GetAllocator());
-      told = PatchObject(client_, kEvents, by_.namespace_name, NameOf(reason, series), "", ToJson(patch),
-                         {});
+      told = PatchObject(client_, kEvents, by_.namespace_name, NameOf(reason, series), "",
+                         ToJson(patch), {});
     }
     if (!told.ok()) {
       log::Debug("kubernetes event {} is lost: {}", reason, told.status.message());

@@ -18,8 +18,8 @@ namespace sluice::k8s {
 inline constexpr Resource kEvents{"", "v1", "events"};
 
 // Events of a namespace's objects, as shown by `kubectl describe`: those of an object with the same
-// reason are one Event with a count and the last one's message. Written by a thread of its own, each
-// at most once a second; an Event that cannot be written is lost, as Events are for people.
+// reason are one Event with a count and the last one's message. Written by a thread of its own,
+// each at most once a second; an Event that cannot be written is lost, as Events are for people.
 // Thread-safe.
 class EventRecorder {
  public:

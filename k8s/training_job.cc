@@ -308,12 +308,10 @@ TrainingJobSpec HoldingSpec(std::string_view json, const std::optional<TrainingJ
   });
   take(&Spec::volumes, [](const Fields& fields) { return ReadVolumes(fields); });
   take(&Spec::suspend, [](const Fields& fields) { return fields.Flag("suspend"); });
-  take(&Spec::active_deadline_seconds, [](const Fields& fields) {
-    return fields.Integer("activeDeadlineSeconds", 1, kNoLimit);
-  });
-  take(&Spec::ttl_seconds_after_finished, [](const Fields& fields) {
-    return fields.Integer("ttlSecondsAfterFinished", 0, kNoLimit);
-  });
+  take(&Spec::active_deadline_seconds,
+       [](const Fields& fields) { return fields.Integer("activeDeadlineSeconds", 1, kNoLimit); });
+  take(&Spec::ttl_seconds_after_finished,
+       [](const Fields& fields) { return fields.Integer("ttlSecondsAfterFinished", 0, kNoLimit); });
   return spec;
 }
 

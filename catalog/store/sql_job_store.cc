@@ -72,9 +72,8 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<std::optional<int64_t>> Requested(const std::string& request) override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        query_.Ask("SELECT job_id FROM {job_requests} WHERE request = $1", {request}));
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     query_.Ask("SELECT job_id FROM {job_requests} WHERE request = $1", {request}));
     return rows.empty() ? std::nullopt : std::optional(IntegerCell(rows[0][0]));
   }
 

@@ -29,9 +29,8 @@ Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s:
                                                     std::string holder, GivenUp given_up,
                                                     Troubled troubled,
                                                     const std::stop_token& stop) {
-  std::unique_ptr<JobKeeper> keeper(
-      new JobKeeper(client, std::move(shape), std::move(holder), std::move(given_up),
-                    std::move(troubled)));
+  std::unique_ptr<JobKeeper> keeper(new JobKeeper(client, std::move(shape), std::move(holder),
+                                                  std::move(given_up), std::move(troubled)));
   JobKeeper* const self = keeper.get();
   const std::string& where = self->shape_.namespace_name;
   const std::string masters =

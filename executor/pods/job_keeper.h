@@ -105,7 +105,7 @@ class JobKeeper {
   k8s::LeaseClaim claim_;
   TimePoint renewed_{};
   SilentMasters silent_;
-  std::map<std::string, TimePoint> without_secret_;  // since when, by a job's uid
+  std::map<std::string, TimePoint> without_secret_;              // since when, by a job's uid
   std::map<std::string, std::optional<KeptJob::Trouble>> told_;  // the last one, by a job's uid
 
   std::unique_ptr<k8s::ObjectWatch> masters_, services_;

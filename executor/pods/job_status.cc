@@ -260,8 +260,8 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   if (!patch.has_value() || before.master_number > static_cast<uint64_t>(master_)) {
     return OkStatus();
   }
-  const k8s::ObjectAnswer written = k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_,
-                                                     "status", *patch, stop);
+  const k8s::ObjectAnswer written =
+      k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_, "status", *patch, stop);
   // Somebody else has just written it: what that says is read first.
   return written.fault == k8s::Fault::kConflict ? Write(dirty, stop) : written.status;
 }

@@ -148,10 +148,10 @@ Result<TrainingJobWork::Begun> TrainingJobWork::Begin(const k8s::Object& object,
     return begun;
   }
   begun.again = !job.ok() && IsForLater(job.status());
-  const std::string message =
-      job.ok()                      ? fmt::format("job {} has begun", *job)
-      : request.ok() && !begun.again ? RenderWithCaret(job.status(), request->spec.statement)
-                                     : AllMessages(job.status());
+  const std::string message = job.ok() ? fmt::format("job {} has begun", *job)
+                              : request.ok() && !begun.again
+                                  ? RenderWithCaret(job.status(), request->spec.statement)
+                                  : AllMessages(job.status());
   events_.Record(OwnerOf(object), !job.ok(),
                  job.ok()      ? "Begun"
                  : begun.again ? "CannotBegin"
@@ -232,8 +232,9 @@ Status TrainingJobWork::TellSpec(const k8s::Object& object, const std::string& m
                                  const std::stop_token& stop) {
   const int64_t generation = k8s::GenerationOf(object);
   const std::string message =
-      mistakes.empty() ? ""
-                       : fmt::format("{}; until that is mended, what held before it holds", mistakes);
+      mistakes.empty()
+          ? ""
+          : fmt::format("{}; until that is mended, what held before it holds", mistakes);
   bool news = false;
   const auto tell = [&](const k8s::Object& current, k8s::TrainingJobStatus& status) {
     news = false;
@@ -249,8 +250,8 @@ Status TrainingJobWork::TellSpec(const k8s::Object& object, const std::string& m
                         k8s::Rfc3339(WallMicros()));
     }
   };
-  const auto told = k8s::ChangeTrainingJobStatus(client_, namespace_, object.name, object.uid, tell,
-                                                 stop);
+  const auto told =
+      k8s::ChangeTrainingJobStatus(client_, namespace_, object.name, object.uid, tell, stop);
   if (told.ok() && news) {
     events_.Record(OwnerOf(object), true, "InvalidSpec", message);
   }

@@ -62,10 +62,10 @@ Result<std::unique_ptr<TrainingJobs>> TrainingJobs::Start(k8s::ApiClient& client
   std::unique_ptr<TrainingJobs> jobs(
       new TrainingJobs(client, std::move(namespace_name), std::move(holder), std::move(hooks)));
   TrainingJobs* const self = jobs.get();
-  ASSIGN_OR_RETURN(self->watch_,
-                   k8s::ObjectWatch::Start(
-                       client, all,
-                       [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
+  ASSIGN_OR_RETURN(
+      self->watch_,
+      k8s::ObjectWatch::Start(
+          client, all, [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
   self->thread_ = std::jthread([self](const std::stop_token& ended) { self->Run(ended); });
   return jobs;
 }
@@ -115,8 +115,7 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
     known.failures = 0;
   }
   known.object = object;
-  hooks_.suspended(k8s::JobUidOf(object),
-                   known.spec.suspend || k8s::SuspendedByGrant(known.status),
+  hooks_.suspended(k8s::JobUidOf(object), known.spec.suspend || k8s::SuspendedByGrant(known.status),
                    k8s::Holds(known.status, k8s::kConditionSuspended));
   std::string claim = k8s::ClaimOf(object);
   if (claim != known.claim) {
@@ -168,9 +167,8 @@ TrainingJobs::Need TrainingJobs::NeedOf(Known& known, TimePoint now) const {
     known.request.reset();
     known.ended = known.ended == TimePoint{} ? now : known.ended;
     const std::optional<int64_t>& kept = known.spec.ttl_seconds_after_finished;
-    return kept && SecondsBetween(known.ended, now) >= static_cast<double>(*kept)
-               ? Need::kDelete
-               : Need::kNothing;
+    return kept && SecondsBetween(known.ended, now) >= static_cast<double>(*kept) ? Need::kDelete
+                                                                                  : Need::kNothing;
   }
   known.ended = now;
   if (IsLate(known.spec, known.status)) {
@@ -245,9 +243,8 @@ void TrainingJobs::Run(const std::stop_token& stop) {
       threads_.erase(uid);
     }
     for (const auto& [uid, need] : due) {
-      threads_[uid] = std::jthread([this, uid = uid, need = need](const std::stop_token& ended) {
-        Work(uid, need, ended);
-      });
+      threads_[uid] = std::jthread(
+          [this, uid = uid, need = need](const std::stop_token& ended) { Work(uid, need, ended); });
     }
   }
 }
@@ -323,7 +320,8 @@ void TrainingJobs::Finish(const std::string& uid, const Status& done,
     known.due = {};
   }
   const bool nothing_runs = !known.job_number() || HasEnded(known.status);
-  if (known.deleted && ((ended && (done.ok() || known.failures >= kMostFailures)) || nothing_runs)) {
+  if (known.deleted &&
+      ((ended && (done.ok() || known.failures >= kMostFailures)) || nothing_runs)) {
     known_.erase(uid);
   }
 }

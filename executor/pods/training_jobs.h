@@ -27,8 +27,8 @@ namespace sluice::executor {
 // errors into their status, and the end of those that run in the gateway's process (boosted trees),
 // which have no master; ends those that are deleted or late, and reports them; reports which are
 // suspended; deletes those that ended long ago. Of a spec that an edit has made wrong, what held
-// before still does, and the status says what is wrong. Several are worked on at once, so that a database
-// that does not answer holds up its own. Thread-safe.
+// before still does, and the status says what is wrong. Several are worked on at once, so that a
+// database that does not answer holds up its own. Thread-safe.
 class TrainingJobs {
  public:
   struct Hooks {

@@ -42,8 +42,7 @@ void TroubleTeller::Run(const std::stop_token& stop) {
     }
     for (const Status& told : {WriteCondition(news, stop), WriteRow(news, stop)}) {
       if (!told.ok() && !stop.stop_requested()) {
-        log::Warn("job={} does not say that its master waits: {}", news.job.number,
-                  told.message());
+        log::Warn("job={} does not say that its master waits: {}", news.job.number, told.message());
       }
     }
   }

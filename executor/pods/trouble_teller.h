@@ -16,8 +16,8 @@
 namespace sluice::executor {
 
 // Says what keeps a job's master from running where a master would: in its TrainingJob's Events and
-// condition Queued, and in its row, for SHOW JOB and the statement's client. On a thread of its own,
-// so that no master waits for a database. Best effort. Thread-safe.
+// condition Queued, and in its row, for SHOW JOB and the statement's client. On a thread of its
+// own, so that no master waits for a database. Best effort. Thread-safe.
 class TroubleTeller {
  public:
   // A catalog in which the job's row is.

@@ -15,9 +15,9 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
-#include "executor/local/detached_job.h"
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/lost_jobs.h"
+#include "executor/local/detached_job.h"
 #include "executor/pods/training_job_work.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
@@ -126,8 +126,8 @@ void AddSpec(const k8s::TrainingJobSpec& spec, parser::TrainStatement& statement
 // it: the gateway that was beginning it has ended.
 constexpr int64_t kBeginMicros = 30'000'000;
 
-// The job that has been begun for the TrainingJob, which has no Service; nullopt: none. Unavailable:
-// one is being begun.
+// The job that has been begun for the TrainingJob, which has no Service; nullopt: none.
+// Unavailable: one is being begun.
 Result<std::optional<int64_t>> JobBegunFor(const executor::TrainingJobRequest& request,
                                            catalog::JobStore& jobs) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> job, jobs.Requested(request.uid));
@@ -201,9 +201,9 @@ Result<bool> EndRow(const executor::TrainingJobRequest& request, SourcePool& sou
   if (!asked.ok() && asked.code() != Code::kFailedPrecondition) {  // it has ended meanwhile
     return asked;
   }
-  RETURN_IF_ERROR(jobs.Abandon(job, WallMicros(),
-                               cancelled ? catalog::JobState::kCancelled : catalog::JobState::kFailed,
-                               outcome.ToString(), executor::AnswerBytes(outcome)));
+  RETURN_IF_ERROR(jobs.Abandon(
+      job, WallMicros(), cancelled ? catalog::JobState::kCancelled : catalog::JobState::kFailed,
+      outcome.ToString(), executor::AnswerBytes(outcome)));
   return true;
 }
 
@@ -259,9 +259,8 @@ std::function<executor::TrainingJobSource(executor::Cluster& cluster)> TrainingJ
     SourcePool& sources, std::optional<planner::PodsAllowed> allowed) {
   return [&sources, allowed = std::move(allowed)](executor::Cluster& cluster) {
     executor::TrainingJobSource of;
-    of.begin = [&sources, &cluster,
-                allowed](const executor::TrainingJobRequest& request,
-                         const std::stop_token& stop) -> Result<int64_t> {
+    of.begin = [&sources, &cluster, allowed](const executor::TrainingJobRequest& request,
+                                             const std::stop_token& stop) -> Result<int64_t> {
       ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources, stop));
       return BeginTrainingJob(cluster, request, lease, allowed);
     };

@@ -14,7 +14,8 @@ namespace sluice::k8s {
 void ApplyKinds(const std::string& namespace_name) {
   const std::string file = testing::TempDir() + "/" + namespace_name + "-kinds.yaml";
   std::ofstream out(file);
-  const std::vector<Manifest> manifests = BuildManifests({namespace_name, "sluice", "", false}).value();
+  const std::vector<Manifest> manifests =
+      BuildManifests({namespace_name, "sluice", "", false}).value();
   for (const Manifest& each : manifests) {
     if (each.file == "training_job.yaml" || each.file == "classes.yaml") {
       out << each.yaml << "---\n";

@@ -83,8 +83,7 @@ TEST(PodState, WaitsForAReason) {
            R"("reason":"SchedulingGated","message":"Scheduling is blocked due to non-empty scheduling gates"}])",
            "", ""),
        "waits for SchedulingGated: Scheduling is blocked due to non-empty scheduling gates"},
-      {Pod(Ours(R"("waiting":{"reason":"ContainerCreating"})", "Pending")),
-       "waits for its node"},
+      {Pod(Ours(R"("waiting":{"reason":"ContainerCreating"})", "Pending")), "waits for its node"},
       {Pod(Ours(R"("waiting":{"reason":"ErrImagePull","message":"dial tcp: i/o timeout"})",
                 "Pending")),
        "waits for ErrImagePull: dial tcp: i/o timeout"},
@@ -225,10 +224,10 @@ TEST(PodState, WhoeverEndedItIsNamedWhereTheApiServerSaysSo) {
   EXPECT_EQ(words(Pod(Ours(killed))), "");
   EXPECT_EQ(words(Pod(Ours(killed), R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")")),
             kPodDeleted);
-  EXPECT_EQ(words(Pod(Ours(killed) +
-                      R"(,"conditions":[{"type":"DisruptionTarget","status":"True",)"
-                      R"("reason":"PreemptionByScheduler","message":"for a service"}])")),
-            "PreemptionByScheduler: for a service");
+  EXPECT_EQ(
+      words(Pod(Ours(killed) + R"(,"conditions":[{"type":"DisruptionTarget","status":"True",)"
+                               R"("reason":"PreemptionByScheduler","message":"for a service"}])")),
+      "PreemptionByScheduler: for a service");
 }
 
 TEST(PodEvents, EndsInWhateverWayThePodDoes) {

@@ -138,7 +138,8 @@ TEST(TrainingJob, OfAWrongSpecWhatIsRightHolds) {
   EXPECT_TRUE(now.suspend);
   EXPECT_EQ(now.active_deadline_seconds, 9);
   ASSERT_EQ(mistakes.diagnostics().size(), 2U);
-  EXPECT_EQ(mistakes.diagnostics()[0].message, "spec.workers.min: 2 is more than spec.workers.max, 1");
+  EXPECT_EQ(mistakes.diagnostics()[0].message,
+            "spec.workers.min: 2 is more than spec.workers.max, 1");
   const TrainingJobSpec first =
       HoldingSpec(Job(R"("workers":{"min":2,"max":1},"suspend":true)"), std::nullopt, &mistakes);
   EXPECT_EQ(first.workers, ProcessesSpec());

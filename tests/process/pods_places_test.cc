@@ -46,12 +46,12 @@ TEST_F(Pods, WhoHasNoPlaceSaysWhy) {
 
 // Before there is a master that could say so.
 TEST_F(Pods, WhoseMasterHasNoPlaceSaysWhy) {
-  const auto quota = k8s::CreateAll(
-      kubelet_->client(),
-      {{{"", "v1", "resourcequotas"},
-        kubelet_->namespace_name(),
-        R"({"metadata":{"name":"q"},"status":{"hard":{"pods":"0"}}})"}},
-      {});
+  const auto quota =
+      k8s::CreateAll(kubelet_->client(),
+                     {{{"", "v1", "resourcequotas"},
+                       kubelet_->namespace_name(),
+                       R"({"metadata":{"name":"q"},"status":{"hard":{"pods":"0"}}})"}},
+                     {});
   ASSERT_TRUE(quota.at(0).ok()) << quota.at(0).status.ToString();
   std::string told;
   RecordingSink sink;
@@ -59,8 +59,8 @@ TEST_F(Pods, WhoseMasterHasNoPlaceSaysWhy) {
     if (notice.find("the job's master waits: QuotaExceeded") != std::string::npos) {
       told = ConditionsOf(OnlyTrainingJob());
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
-      k8s::DeleteAll(kubelet_->client(), {{{"", "v1", "resourcequotas"},
-                                           kubelet_->namespace_name(), "q", "", 1}}, {});
+      k8s::DeleteAll(kubelet_->client(),
+                     {{{"", "v1", "resourcequotas"}, kubelet_->namespace_name(), "q", "", 1}}, {});
     }
   };
   const Status status = Train("m", "engine.num_workers=1, engine.num_ps=1", sink);

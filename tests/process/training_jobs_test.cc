@@ -109,7 +109,8 @@ TEST_F(Pods, ATrainingJobIsTrainedOnceByWhicheverGateway) {
   EXPECT_EQ(source.begin(request, {}).value(), *begun[0]);
   EXPECT_EQ(catalog_->jobs().Count().value(), 1);
   EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(*begun[0])->state == catalog::JobState::kSucceeded; }, 60));
+      [&] { return catalog_->jobs().Find(*begun[0])->state == catalog::JobState::kSucceeded; },
+      60));
   EXPECT_EQ(source.begin(request, {}).value(), *begun[0]) << "it has ended";
 }
 
@@ -130,8 +131,7 @@ TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
 
   const std::string& where = kubelet_->namespace_name();
   std::vector<k8s::Creation> all;
-  for (const auto& [secret, url] :
-       std::map<std::string, std::string>{
+  for (const auto& [secret, url] : std::map<std::string, std::string>{
            {"shop", UserUrl()}, {"lost", catalog::WithDatabase(UserUrl(), database)}}) {
     all.push_back({k8s::kSecrets, where,
                    R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":")" + secret +
@@ -166,8 +166,10 @@ TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
   }
   ASSERT_TRUE(Eventually([&] { return count("shop", begun) == kMany - kLost; }, 120));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} TrainingJobs, {} of them of a database without a connection: the others had begun "
-             "after {:.1f} s\n", kMany, kLost, seconds.count());
+  fmt::print(
+      "{} TrainingJobs, {} of them of a database without a connection: the others had begun "
+      "after {:.1f} s\n",
+      kMany, kLost, seconds.count());
   ASSERT_TRUE(Eventually([&] { return count("shop", complete) == kMany - kLost; }, 120));
   EXPECT_EQ(count("lost", begun), 0);
   administer("ALTER DATABASE " + database + " CONNECTION LIMIT -1");
@@ -183,15 +185,15 @@ TEST_F(Pods, AJobThatAGatewayHasLeftBehindBeforeItBeganIsBegunAnew) {
   catalog::Job job;
   job.kind = "train";
   job.request = "uid-of-trees";
-  job.runner = {fmt::format("pods/{}/uid-of-trees", kubelet_->namespace_name()), 1, 0, WallMicros()};
+  job.runner = {fmt::format("pods/{}/uid-of-trees", kubelet_->namespace_name()), 1, 0,
+                WallMicros()};
   ASSERT_EQ(catalog_->jobs().Create(job).value(), 1);
   TrainingJobRequest request;
   request.name = "trees";
   request.uid = "uid-of-trees";
   request.spec.statement = kTrees;
   request.source_url = UserUrl();
-  const TrainingJobSource source =
-      server::TrainingJobsOf(*sources_, std::nullopt)(*cluster_);
+  const TrainingJobSource source = server::TrainingJobsOf(*sources_, std::nullopt)(*cluster_);
   EXPECT_EQ(source.begin(request, {}).status().code(), Code::kUnavailable);
   catalog::JobRunner silent = job.runner;
   silent.seen_micros = WallMicros() - 60'000'000;
@@ -282,10 +284,10 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
 
 // Where kubelets say nothing of the ends of its servers, whose names the next ones would have.
 TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=2"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(40));
@@ -305,10 +307,10 @@ TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
 
 // They have the numbers of the servers that the job has now.
 TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=2"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(600));
@@ -345,10 +347,10 @@ TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
 
 // A controller suspends a job for another one, with a reason, and lets it go on.
 TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=300, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=1"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=300, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=1"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").can_suspend; }));

@@ -8,8 +8,8 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <vector>
 #include <thread>
+#include <vector>
 
 #include "base/mutex.h"
 #include "executor/pods/job_objects.h"
@@ -28,17 +28,17 @@ class JobKeeperTest : public ::testing::Test {
   std::unique_ptr<JobKeeper> Start(const std::string& holder) {
     k8s::PodShape shape;
     shape.namespace_name = server_.namespace_name();
-    auto keeper = JobKeeper::Start(server_.client(), std::move(shape), holder,
-                                   [this, holder](const JobKeeper::Job& job, const Status& why) {
-                                     const MutexLock lock(mutex_);
-                                     given_up_ += holder + " gives up " + job.name + ": " +
-                                                  why.message() + "\n";
-                                   },
-                                   [this](const JobKeeper::Job& job, const KeptJob::Trouble& now) {
-                                     const MutexLock lock(mutex_);
-                                     troubles_.push_back(job.name + " " + now.reason);
-                                   },
-                                   {});
+    auto keeper = JobKeeper::Start(
+        server_.client(), std::move(shape), holder,
+        [this, holder](const JobKeeper::Job& job, const Status& why) {
+          const MutexLock lock(mutex_);
+          given_up_ += holder + " gives up " + job.name + ": " + why.message() + "\n";
+        },
+        [this](const JobKeeper::Job& job, const KeptJob::Trouble& now) {
+          const MutexLock lock(mutex_);
+          troubles_.push_back(job.name + " " + now.reason);
+        },
+        {});
     EXPECT_TRUE(keeper.ok()) << keeper.status().ToString();
     (*keeper)->Begin();
     return *std::move(keeper);

@@ -40,9 +40,9 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
       k8s::ApplyKinds(server_->namespace_name());
     }
     for (const std::string gateway : {"one", "two"}) {
-      gateways_.push_back(TrainingJobs::Start(server_->client(), server_->namespace_name(), gateway,
-                                              Hooks(), {})
-                              .value());
+      gateways_.push_back(
+          TrainingJobs::Start(server_->client(), server_->namespace_name(), gateway, Hooks(), {})
+              .value());
     }
   }
   void TearDown() override {
@@ -103,8 +103,7 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
       k8s::TrainingJobSpec spec;
       spec.statement = "SELECT * FROM t TO TRAIN DNNClassifier LABEL y INTO m";
       spec.source_secret = i < kLost ? "lost" : "shop";
-      all.push_back({k8s::kTrainingJobs, where,
-                     k8s::BuildTrainingJob(where, NameOf(i), spec)});
+      all.push_back({k8s::kTrainingJobs, where, k8s::BuildTrainingJob(where, NameOf(i), spec)});
     }
     for (const k8s::ObjectAnswer& made : k8s::CreateAll(server_->client(), all, {})) {
       ASSERT_TRUE(made.ok()) << made.status.ToString();
@@ -115,8 +114,8 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
     const k8s::Listing all = k8s::ListObjects(
         server_->client(), {k8s::kTrainingJobs, server_->namespace_name(), ""}, {});
     EXPECT_TRUE(all.ok()) << all.status.ToString();
-    return static_cast<int>(std::count_if(
-        all.objects.begin(), all.objects.end(), [&are](const k8s::Object& object) {
+    return static_cast<int>(
+        std::count_if(all.objects.begin(), all.objects.end(), [&are](const k8s::Object& object) {
           return are(k8s::ParseTrainingJobStatus(object.json).value());
         }));
   }
@@ -145,7 +144,9 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(TrainingJobsContract, ManyAtOnceBeginThoughSomeDatabasesDoNotAnswer) {
-  const auto has_begun = [](const k8s::TrainingJobStatus& status) { return status.job.has_value(); };
+  const auto has_begun = [](const k8s::TrainingJobStatus& status) {
+    return status.job.has_value();
+  };
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_NO_FATAL_FAILURE(CreateJobs());
   const Elapsed created = std::chrono::steady_clock::now() - begin;

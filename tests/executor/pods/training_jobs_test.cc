@@ -58,8 +58,8 @@ class TrainingJobsTest : public ::testing::Test {
         --failing_ends_;
         return Unavailable("the database does not answer");
       }
-      ends_.push_back(fmt::format("{} {} {}: {}", request.name, request.source_url, job,
-                                  why.message()));
+      ends_.push_back(
+          fmt::format("{} {} {}: {}", request.name, request.source_url, job, why.message()));
       return true;
     };
     hooks.deleted = [](const std::string&) {};
@@ -188,7 +188,7 @@ class TrainingJobsTest : public ::testing::Test {
 
   k8s::TestedApiServer server_{false};
   std::function<void(const TrainingJobRequest&)> during_;  // each begin
-  std::atomic<bool> suspended_ = false;  // as reported last
+  std::atomic<bool> suspended_ = false;                    // as reported last
   Mutex mutex_;
   TrainingJobRow row_ GUARDED_BY(mutex_);
   std::vector<std::string> begun_ GUARDED_BY(mutex_);  // the sources of the jobs
@@ -303,8 +303,9 @@ TEST_F(TrainingJobsTest, AnEditThatIsWrongSaysSoAndLeavesTheRestInForce) {
   CreateJob("trees", "shop");
   AwaitStart("trees");
   Edit("trees", R"({"spec":{"workers":{"min":2,"max":1}}})");
-  AwaitCondition("trees", "SpecInvalid True InvalidSpec spec.workers.min: 2 is more than "
-                          "spec.workers.max, 1");
+  AwaitCondition("trees",
+                 "SpecInvalid True InvalidSpec spec.workers.min: 2 is more than "
+                 "spec.workers.max, 1");
   EXPECT_EQ(StatusOf("trees").observed_generation, 2);
   AwaitEvent("InvalidSpec");
   Edit("trees", R"({"spec":{"suspend":true}})");
