@@ -51,8 +51,9 @@ void Run(const std::string& command) {
 void Prepare(const std::string& kubeconfig) {
   const std::string folder = std::filesystem::temp_directory_path() / "scheduler-report";
   const std::string kubectl = fmt::format("kubectl --kubeconfig {} ", kubeconfig);
-  Run(fmt::format("{} k8s manifests --namespace {} --image sluice --into {} >/dev/null",
-                  SLUICE_BINARY, kControllersNamespace, folder));
+  Run(fmt::format(
+      "{} k8s manifests --without-rules --namespace {} --image sluice --into {} >/dev/null",
+      SLUICE_BINARY, kControllersNamespace, folder));
   for (const char* const file : {"namespace", "training_job", "classes"}) {
     Run(fmt::format("{} apply -f {}/{}.yaml >/dev/null", kubectl, folder, file));
   }
@@ -241,7 +242,8 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
   for (const auto& [number, each] : seen) {
     report.Text(fmt::format(
         "\nCase {}: of a job's wait for its first worker (mean), {:.1f} s pass until its master "
-        "has a node, another {:.1f} s until a worker has one, and {:.1f} s until that runs. Another "
+        "has a node, another {:.1f} s until a worker has one, and {:.1f} s until that runs. "
+        "Another "
         "{:.1f} s later its master, whose pod started at the same time, runs, too, and it "
         "trains.\n",
         number, each.wait.master_placed, each.wait.worker_placed, each.wait.worker_runs,

@@ -48,6 +48,9 @@ struct Job {
   // The job's answer, in a form chosen by the job's runner; written by Create and End, read by
   // Answer. "": unchanged.
   std::string answer;
+  // What the job is made for, if no other job may be: a TrainingJob's uid. Written by Create, read
+  // by Requested.
+  std::string request = {};
 };
 
 struct JobEvent {
@@ -85,7 +88,7 @@ bool IsJobOver(const Status& status);
 Status JobIsOver(int64_t job, JobState state);
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
-// sluice.job_runners, sluice.job_answers, sluice.job_records.
+// sluice.job_runners, sluice.job_answers, sluice.job_records, sluice.job_requests.
 // On behalf of a catalog's principal: Create makes a job its own, and Find, List, Count,
 // RequestCancel and Drop are limited to jobs that it may see. The other functions are for the
 // process that runs a job or has found it, and for processes that look after all jobs (Running,
@@ -96,7 +99,12 @@ class JobStore {
   static constexpr int64_t kMaxListed = 1'000;
 
   virtual ~JobStore() = default;
+  // AlreadyExists: there is a job for `job.request`.
   virtual Result<int64_t> Create(const Job& job) = 0;
+  // The number of the job that was made for that, also when it has ended.
+  virtual Result<std::optional<int64_t>> Requested(const std::string& request) = 0;
+  // Another job may be made for what this one was made for.
+  virtual Status GiveUpRequest(int64_t job) = 0;
   // Writes how a job ends, and deletes what only a running job needs, in one transaction. Aborted
   // (IsJobOver), with nothing changed: it has ended already, or has another runner than
   // `job.runner` (if that is known).

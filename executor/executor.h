@@ -70,6 +70,9 @@ struct Context {
   // An existing row for the statement's job; nullopt: the statement creates its own.
   std::optional<int64_t> job = {};
 
+  // What the statement's job is made for, if only one may be (catalog::Job::request).
+  std::string request = {};
+
   // What planning the statement took.
   double planning_seconds = 0;
   // Plans the training again with all classes of the label, if the plan has those of a sample

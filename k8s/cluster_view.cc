@@ -65,18 +65,25 @@ void ClusterView::OnQuota(const ObjectChange& change) {
 
 void ClusterView::OnTrainingJob(const ObjectChange& change) {
   const Object& object = change.object;
-  Result<TrainingJobSpec> spec = ParseTrainingJobSpec(object.json);
   Result<TrainingJobStatus> status = ParseTrainingJobStatus(object.json);
-  if (change.kind == ObjectChange::Kind::kGone || object.leaving || !spec.ok() || !status.ok()) {
+  if (change.kind == ObjectChange::Kind::kGone || object.leaving || !status.ok()) {
     workers_.erase(JobUidOf(object));
     jobs_.erase(object.uid);
     return;
+  }
+  const auto known = jobs_.find(object.uid);
+  Status mistakes;  // a gateway tells them
+  TrainingJobSpec spec = HoldingSpec(
+      object.json, known == jobs_.end() ? std::nullopt : std::optional(known->second.spec),
+      &mistakes);
+  if (known == jobs_.end() && !mistakes.ok()) {
+    return;  // it will not begin
   }
   KnownJob& job = jobs_[object.uid];
   job.uid = JobUidOf(object);
   job.namespace_name = object.namespace_name;
   job.name = object.name;
-  job.spec = std::move(*spec);
+  job.spec = std::move(spec);
   job.status = std::move(*status);
   job.created = CreationTimeOf(object.json);
   const bool suspended = SuspendedByGrant(job.status);

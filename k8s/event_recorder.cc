@@ -30,19 +30,21 @@ void SetTimes(Value& event, int64_t count, int64_t last, const std::string& mess
 
 }  // namespace
 
-EventRecorder::EventRecorder(ApiClient& client, About about)
+EventRecorder::EventRecorder(ApiClient& client, By by)
     : client_(client),
-      about_(std::move(about)),
+      by_(std::move(by)),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 EventRecorder::~EventRecorder() {
   thread_.request_stop();
 }
 
-void EventRecorder::Record(bool warning, const std::string& reason, const std::string& message) {
+void EventRecorder::Record(const Owner& object, bool warning, const std::string& reason,
+                           const std::string& message) {
   const int64_t now = WallMicros();
   const MutexLock lock(mutex_);
-  Series& series = series_[reason];
+  Series& series = series_[{object.uid, reason}];
+  series.object = object;
   series.warning = warning;
   series.message = message.substr(0, kLongestMessage);
   series.first = series.count == 0 ? now : series.first;
@@ -50,6 +52,11 @@ void EventRecorder::Record(bool warning, const std::string& reason, const std::s
   ++series.count;
   dirty_ = true;
   changed_.notify_all();
+}
+
+void EventRecorder::Forget(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  std::erase_if(series_, [&uid](const auto& each) { return each.first.first == uid; });
 }
 
 void EventRecorder::Run(const std::stop_token& stop) {
@@ -65,8 +72,8 @@ void EventRecorder::Run(const std::stop_token& stop) {
   Write();
 }
 
-std::string EventRecorder::NameOf(const std::string& reason) const {
-  return fmt::format("{}.{}.{}", about_.object.name, about_.instance, LowerAscii(reason));
+std::string EventRecorder::NameOf(const std::string& reason, const Series& series) const {
+  return fmt::format("{}.{}.{}", series.object.name, by_.instance, LowerAscii(reason));
 }
 
 std::string EventRecorder::EventJson(const std::string& reason, const Series& series) const {
@@ -76,15 +83,15 @@ std::string EventRecorder::EventJson(const std::string& reason, const Series& se
   const auto text = [&memory](std::string_view value) { return JsonText(value, memory); };
   SetMember(event, "apiVersion", text("v1"), memory);
   SetMember(event, "kind", text("Event"), memory);
-  SetMember(Within(event, {"metadata"}, memory), "name", text(NameOf(reason)), memory);
-  SetMember(Within(event, {"metadata"}, memory), "namespace", text(about_.namespace_name), memory);
+  SetMember(Within(event, {"metadata"}, memory), "name", text(NameOf(reason, series)), memory);
+  SetMember(Within(event, {"metadata"}, memory), "namespace", text(by_.namespace_name), memory);
   Value& object = Within(event, {"involvedObject"}, memory);
-  SetMember(object, "apiVersion", text(about_.object.api_version), memory);
-  SetMember(object, "kind", text(about_.object.kind), memory);
-  SetMember(object, "name", text(about_.object.name), memory);
-  SetMember(object, "namespace", text(about_.namespace_name), memory);
-  SetMember(object, "uid", text(about_.object.uid), memory);
-  SetMember(Within(event, {"source"}, memory), "component", text(about_.component), memory);
+  SetMember(object, "apiVersion", text(series.object.api_version), memory);
+  SetMember(object, "kind", text(series.object.kind), memory);
+  SetMember(object, "name", text(series.object.name), memory);
+  SetMember(object, "namespace", text(by_.namespace_name), memory);
+  SetMember(object, "uid", text(series.object.uid), memory);
+  SetMember(Within(event, {"source"}, memory), "component", text(by_.component), memory);
   SetMember(event, "type", text(series.warning ? "Warning" : "Normal"), memory);
   SetMember(event, "reason", text(reason), memory);
   SetMember(event, "firstTimestamp", text(Rfc3339(series.first)), memory);
@@ -93,35 +100,39 @@ std::string EventRecorder::EventJson(const std::string& reason, const Series& se
 }
 
 void EventRecorder::Write() {
-  std::map<std::string, Series> due;
+  std::map<Name, Series> due;
   {
     const MutexLock lock(mutex_);
     dirty_ = false;
-    for (auto& [reason, series] : series_) {
+    for (auto& [name, series] : series_) {
       if (series.count != series.written) {
         series.written = series.count;
-        due[reason] = series;
+        due[name] = series;
       }
     }
   }
-  for (const auto& [reason, series] : due) {
+  for (const auto& [name, series] : due) {
+    const std::string& reason = name.second;
     ObjectAnswer told;
     if (!series.made) {
-      told = CreateAll(client_, {{kEvents, about_.namespace_name, EventJson(reason, series)}}, {})
-                 .at(0);
+      told =
+          CreateAll(client_, {{kEvents, by_.namespace_name, EventJson(reason, series)}}, {}).at(0);
     }
     if (series.made || told.fault == Fault::kAlreadyExists) {
       Document patch;
       patch.SetObject();
       SetTimes(patch, series.count, series.last, series.message, patch.GetAllocator());
-      told = PatchObject(client_, kEvents, about_.namespace_name, NameOf(reason), "", ToJson(patch),
-                         {});
+      told = PatchObject(client_, kEvents, by_.namespace_name, NameOf(reason, series), "",
+                         ToJson(patch), {});
     }
     if (!told.ok()) {
       log::Debug("kubernetes event {} is lost: {}", reason, told.status.message());
     }
     const MutexLock lock(mutex_);
-    series_[reason].made = told.ok();
+    const auto written = series_.find(name);
+    if (written != series_.end()) {
+      written->second.made = told.ok();
+    }
   }
 }
 

@@ -313,7 +313,7 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
   if (options.namespace_name != "default") {
     manifests.push_back({"namespace.yaml", Filled(kNamespace, words)});
   }
-  manifests.push_back({"training_job.yaml", TrainingJobDefinition()});
+  manifests.push_back({"training_job.yaml", TrainingJobDefinition(options.rules)});
   manifests.push_back({"classes.yaml", Filled(kClasses, words)});
   manifests.push_back({"accounts.yaml", Filled(AccountsYaml(), words)});
   manifests.push_back({"network.yaml", Filled(kNetwork, words)});

@@ -11,6 +11,7 @@ struct ManifestOptions {
   std::string namespace_name = "sluice";
   std::string image;
   std::string pods_allow = {};  // the gateway's option; "": without it
+  bool rules = true;  // of validation (x-kubernetes-validations), which Kubernetes knows from 1.25
 };
 
 // One file of a kustomize base.
@@ -27,7 +28,7 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
 std::string Kustomization(const std::vector<Manifest>& manifests,
                           const std::string& namespace_name);
 
-// The CustomResourceDefinition of TrainingJob.
-std::string TrainingJobDefinition();
+// The CustomResourceDefinition of TrainingJob. `rules`: see ManifestOptions.
+std::string TrainingJobDefinition(bool rules);
 
 }  // namespace sluice::k8s

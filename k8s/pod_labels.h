@@ -15,6 +15,9 @@ inline constexpr std::string_view kJobLabel = "training.sluice/job";
 inline constexpr std::string_view kRoleLabel = "training.sluice/role";
 inline constexpr std::string_view kIncarnationLabel = "training.sluice/incarnation";
 inline constexpr std::string_view kServerLabel = "training.sluice/server";
+// For people: the name of its TrainingJob, where a label can hold it.
+inline constexpr std::string_view kNameLabel = "training.sluice/name";
+inline constexpr size_t kLongestLabel = 63;
 
 // The process of a job that a pod runs.
 struct PodIdentity {

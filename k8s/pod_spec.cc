@@ -68,6 +68,9 @@ void SetMetadata(Value& object, const PodShape& shape, const PodIdentity& identi
   for (const auto& [label, value] : LabelsOf(identity)) {
     SetMember(labels, label, Text(value, memory), memory);
   }
+  if (!shape.training_job.empty() && shape.training_job.size() <= kLongestLabel) {
+    SetMember(labels, kNameLabel, Text(shape.training_job, memory), memory);
+  }
   Value owner(rapidjson::kObjectType);
   SetMember(owner, "apiVersion", Text(shape.owner.api_version, memory), memory);
   SetMember(owner, "kind", Text(shape.owner.kind, memory), memory);

@@ -31,6 +31,7 @@ inline constexpr int kMasterGraceSeconds = 30;
 struct PodShape {
   std::string namespace_name;
   Owner owner;
+  std::string training_job;    // its name; empty: none
   std::string image;           // by digest, the same for the whole job
   std::string template_json;   // the `template` of a core/v1 PodTemplate; empty: none
   std::string priority_class;  // if `request` has none; empty: the template's

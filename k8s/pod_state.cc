@@ -71,6 +71,18 @@ bool WasDisplaced(const Value& pod) {
          ConditionOf(pod, "DisruptionTarget", "True") != nullptr;
 }
 
+// Where the API server says so; a pod of which it only says that it goes was deleted: by a user, by
+// a drain, or, before Kubernetes 1.26, by the scheduler.
+std::string HowDisplaced(const Value& pod) {
+  if (const Value* target = ConditionOf(pod, "DisruptionTarget", "True")) {
+    return Words(TextIn(*target, {"reason"}), TextIn(*target, {"message"}));
+  }
+  const std::string_view reason = TextIn(pod, {"status", "reason"});
+  return !reason.empty() ? Words(reason, TextIn(pod, {"status", "message"}))
+         : TextIn(pod, {"metadata", "deletionTimestamp"}).empty() ? ""
+                                                                  : std::string(kPodDeleted);
+}
+
 void ReadTerminated(const Value& pod, const Value& terminated, PodState& state) {
   const auto exit_code =
       static_cast<int>(std::clamp<int64_t>(NumberIn(terminated, {"exitCode"}), 0, 255));
@@ -85,6 +97,9 @@ void ReadTerminated(const Value& pod, const Value& terminated, PodState& state) 
     exit_class = ExitClass::kConfiguration;
   } else if (exit_class == ExitClass::kApplication && (lost || WasDisplaced(pod))) {
     exit_class = ExitClass::kPreempted;
+  }
+  if (exit_class == ExitClass::kPreempted && words.empty()) {
+    words = HowDisplaced(pod);
   }
   End(state, exit_code, exit_class, std::move(words));
 }
@@ -128,7 +143,8 @@ void ReadWaiting(const Value& pod, const Value* container, PodState& state) {
             Words(reason, TextIn(each, {"state", "waiting", "message"})));
         return;
       }
-      if (ours && !reason.empty() && reason != "PodInitializing") {
+      // These two are every pod's way to its start.
+      if (ours && !reason.empty() && reason != "PodInitializing" && reason != "ContainerCreating") {
         state.waiting_for = Words(reason, TextIn(each, {"state", "waiting", "message"}));
         return;
       }
@@ -227,7 +243,7 @@ std::vector<FleetEvent> PodEvents::OnState(const PodState& state) {
 
 std::vector<FleetEvent> PodEvents::OnGone() {
   PodState gone;
-  End(gone, kKilled, ExitClass::kPreempted, "the pod was deleted");
+  End(gone, kKilled, ExitClass::kPreempted, std::string(kPodDeleted));
   return OnState(gone);
 }
 

@@ -15,6 +15,8 @@ inline constexpr std::string_view kContainerName = "sluice";
 // PodState::waiting_for of a pod that is merely being scheduled, as each is for a moment.
 inline constexpr std::string_view kWaitsForScheduler = "the scheduler";
 inline constexpr std::string_view kWaitsForNode = "its node";
+// The last words of one that somebody has deleted.
+inline constexpr std::string_view kPodDeleted = "the pod was deleted";
 
 // A pod's status as a fleet sees it. An end is that of our container: sidecars may continue, and
 // the pod's own end and disappearance follow up to half a minute later.

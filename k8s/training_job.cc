@@ -260,36 +260,66 @@ void WriteVolumes(Value& spec, const std::vector<PodVolume>& volumes, Memory& me
 
 }  // namespace
 
-Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json) {
-  ASSIGN_OR_RETURN(const Document document, ParseJsonObject(json, "the TrainingJob"));
-  Status errors;
-  const Value* const object = FindIn(document, {"spec"});
+TrainingJobSpec HoldingSpec(std::string_view json, const std::optional<TrainingJobSpec>& last,
+                            Status* mistakes) {
+  const TrainingJobSpec before = last.value_or(TrainingJobSpec());
+  const Result<Document> document = ParseJsonObject(json, "the TrainingJob");
+  const Value* const object = document.ok() ? FindIn(*document, {"spec"}) : nullptr;
   if (object == nullptr || !object->IsObject()) {
-    return InvalidArgument("spec: an object is expected");
+    mistakes->Add(document.ok() ? InvalidArgument("spec: an object is expected")
+                                : document.status());
+    return before;
   }
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-  const Fields fields(*object, "spec", &errors);
   TrainingJobSpec spec;
-  spec.statement = fields.NeededText("statement", "SELECT ... TO TRAIN ... INTO a_model");
-  const Fields source = fields.Object("source");
-  spec.source_secret =
-      source.NeededText("secretName", "the Secret that holds the data source's URL");
-  if (std::string key = source.Text("key"); !key.empty()) {
-    spec.source_key = std::move(key);
-  }
-  spec.master = ReadProcesses(fields.Object("master"), 1);
-  spec.workers = ReadProcesses(fields.Object("workers"), 1);
-  spec.servers = ReadProcesses(fields.Object("servers"), 0);
-  spec.priority = static_cast<int32_t>(fields.Integer("priority", -1000, 1000).value_or(0));
-  spec.template_name = fields.Text("template");
-  spec.image = fields.Text("image");
-  spec.pull_policy = fields.OneOf("imagePullPolicy", {"Always", "IfNotPresent", "Never"});
-  spec.volumes = ReadVolumes(fields);
-  spec.suspend = fields.Flag("suspend");
-  spec.active_deadline_seconds = fields.Integer("activeDeadlineSeconds", 1, kNoLimit);
-  spec.ttl_seconds_after_finished = fields.Integer("ttlSecondsAfterFinished", 0, kNoLimit);
-  if (!errors.ok()) {
-    return errors;
+  const auto take = [&](auto TrainingJobSpec::*part, const auto& read) {
+    Status wrong;
+    spec.*part = read(Fields(*object, "spec", &wrong));
+    if (!wrong.ok()) {
+      spec.*part = before.*part;
+      mistakes->Add(std::move(wrong));
+    }
+  };
+  using Spec = TrainingJobSpec;
+  take(&Spec::statement, [](const Fields& fields) {
+    return fields.NeededText("statement", "SELECT ... TO TRAIN ... INTO a_model");
+  });
+  take(&Spec::source_secret, [](const Fields& fields) {
+    return fields.Object("source").NeededText("secretName",
+                                              "the Secret that holds the data source's URL");
+  });
+  take(&Spec::source_key, [](const Fields& fields) {
+    const std::string key = fields.Object("source").Text("key");
+    return key.empty() ? Spec().source_key : key;
+  });
+  take(&Spec::master,
+       [](const Fields& fields) { return ReadProcesses(fields.Object("master"), 1); });
+  take(&Spec::workers,
+       [](const Fields& fields) { return ReadProcesses(fields.Object("workers"), 1); });
+  take(&Spec::servers,
+       [](const Fields& fields) { return ReadProcesses(fields.Object("servers"), 0); });
+  take(&Spec::priority, [](const Fields& fields) {
+    return static_cast<int32_t>(fields.Integer("priority", -1000, 1000).value_or(0));
+  });
+  take(&Spec::template_name, [](const Fields& fields) { return fields.Text("template"); });
+  take(&Spec::image, [](const Fields& fields) { return fields.Text("image"); });
+  take(&Spec::pull_policy, [](const Fields& fields) {
+    return fields.OneOf("imagePullPolicy", {"Always", "IfNotPresent", "Never"});
+  });
+  take(&Spec::volumes, [](const Fields& fields) { return ReadVolumes(fields); });
+  take(&Spec::suspend, [](const Fields& fields) { return fields.Flag("suspend"); });
+  take(&Spec::active_deadline_seconds,
+       [](const Fields& fields) { return fields.Integer("activeDeadlineSeconds", 1, kNoLimit); });
+  take(&Spec::ttl_seconds_after_finished,
+       [](const Fields& fields) { return fields.Integer("ttlSecondsAfterFinished", 0, kNoLimit); });
+  return spec;
+}
+
+Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json) {
+  Status mistakes;
+  TrainingJobSpec spec = HoldingSpec(json, std::nullopt, &mistakes);
+  if (!mistakes.ok()) {
+    return mistakes;
   }
   return spec;
 }
@@ -331,6 +361,15 @@ std::string BuildTrainingJob(const std::string& namespace_name, const std::strin
     SetMember(spec, "ttlSecondsAfterFinished", Value(*given.ttl_seconds_after_finished), memory);
   }
   return ToJson(job);
+}
+
+Owner TrainingJobOwner(const std::string& name, const std::string& uid) {
+  return {kTrainingJobs.ApiVersion(), std::string(kTrainingJobKind), name, uid};
+}
+
+int64_t GenerationOf(const Object& training_job) {
+  const Result<Document> json = ParseJsonObject(training_job.json, "a TrainingJob");
+  return json.ok() ? NumberIn(*json, {"metadata", "generation"}) : 0;
 }
 
 std::string ClaimOf(const Object& training_job) {

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "k8s/object.h"
 #include "k8s/pod_request.h"
+#include "k8s/pod_spec.h"
 
 namespace sluice::k8s {
 
@@ -48,11 +49,20 @@ struct TrainingJobSpec {
 
 // Pure. Every mistake is one diagnostic that begins with its field: "spec.workers.min: ...".
 Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json);
+// What holds of a spec with mistakes, which are added to `mistakes`: its parts without any; the
+// others are as in `last`, which held before; nullopt: as if they were not given. Pure.
+TrainingJobSpec HoldingSpec(std::string_view json, const std::optional<TrainingJobSpec>& last,
+                            Status* mistakes);
 
 // The object to be created, without the parts of its spec that others fill in. Pure.
 std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,
                              const TrainingJobSpec& spec,
                              const std::map<std::string, std::string>& labels = {});
+
+// As the owner of its job's objects, and as what an Event is about.
+Owner TrainingJobOwner(const std::string& name, const std::string& uid);
+// How often its spec was changed (metadata.generation); 0: not known.
+int64_t GenerationOf(const Object& training_job);
 
 // Which gateway has begun it, or is about to; empty: none.
 std::string ClaimOf(const Object& training_job);

@@ -89,6 +89,14 @@ constexpr char kResources[] = R"yaml(                  resources:
                     description: A PodTemplate of the namespace, for this role alone.
 )yaml";
 
+// What a schema cannot express: of the statement, and of workers and servers.
+constexpr char kStatementRules[] = R"yaml(                x-kubernetes-validations:
+                - {rule: self == oldSelf, message: 'it cannot be changed: create another TrainingJob'}
+)yaml";
+constexpr char kProcessesRules[] = R"yaml(                x-kubernetes-validations:
+                - {rule: '!has(self.min) || !has(self.max) || self.min <= self.max', message: min is more than max}
+)yaml";
+
 constexpr char kEnd[] = R"yaml(              priority:
                 type: integer
                 minimum: -1000
@@ -125,7 +133,7 @@ constexpr char kEnd[] = R"yaml(              priority:
               observedGeneration: {type: integer, format: int64}
               conditions:
                 type: array
-                description: Queued, Suspended, Running, Degraded, Complete, Failed.
+                description: Queued, Suspended, Running, Degraded, Complete, Failed, SpecInvalid.
                 items:
                   type: object
                   required: [type, status]
@@ -199,21 +207,25 @@ std::string Resources() {
   return text;
 }
 
-std::string Processes(const std::string& role, int least) {
+std::string Processes(const std::string& role, int least, bool rules) {
   const std::string limits =
       "{type: integer, minimum: " + std::to_string(least) + ", maximum: 1024}";
   std::string text =
       "              " + role + ":\n                type: object\n                properties:\n";
   if (role != "master") {
     text += "                  min: " + limits + "\n                  max: " + limits + "\n";
+    text.insert(text.find("                properties:"), rules ? kProcessesRules : "");
   }
   return text + Resources();
 }
 
 }  // namespace
 
-std::string TrainingJobDefinition() {
-  return kBegin + Processes("master", 1) + Processes("workers", 1) + Processes("servers", 0) + kEnd;
+std::string TrainingJobDefinition(bool rules) {
+  std::string begin = kBegin;
+  begin.insert(begin.find("              source:\n"), rules ? kStatementRules : "");
+  return begin + Processes("master", 1, rules) + Processes("workers", 1, rules) +
+         Processes("servers", 0, rules) + kEnd;
 }
 
 }  // namespace sluice::k8s

@@ -62,6 +62,12 @@ class Patch {
       Set(path, after.empty() ? Value() : JsonText(after, memory()));
     }
   }
+  void AtVersion(std::string_view version) {
+    if (!version.empty()) {
+      SetMember(Within(document_, {"metadata"}, memory()), "resourceVersion",
+                JsonText(version, memory()), memory());
+    }
+  }
   template <typename Number>
   void Count(std::initializer_list<std::string_view> path, Number before, Number after) {
     if (before != after) {
@@ -183,7 +189,7 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json) {
 }
 
 std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
-                                       const TrainingJobStatus& after) {
+                                       const TrainingJobStatus& after, std::string_view version) {
   Patch patch;
   patch.Count({"observedGeneration"}, before.observed_generation, after.observed_generation);
   if (before.conditions != after.conditions) {
@@ -213,6 +219,7 @@ std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
   }
   patch.Text({"startTime"}, before.started, after.started);
   patch.Text({"completionTime"}, before.ended, after.ended);
+  patch.AtVersion(version);
   return patch.changed() ? std::optional<std::string>(patch.Json()) : std::nullopt;
 }
 

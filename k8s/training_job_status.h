@@ -20,6 +20,8 @@ inline constexpr std::string_view kConditionDegraded = "Degraded";  // fewer wor
                                                                     // minimum
 inline constexpr std::string_view kConditionComplete = "Complete";  // its model is stored
 inline constexpr std::string_view kConditionFailed = "Failed";
+// An edit has made its spec wrong: what is wrong in it has no effect.
+inline constexpr std::string_view kConditionSpecInvalid = "SpecInvalid";
 
 struct Condition {
   std::string type;
@@ -81,9 +83,11 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json);
 
 // The JSON merge patch of the subresource `status` that turns `before` into `after`; nullopt: there
 // is nothing to change. It contains only fields that differ, so that those of other writers and
-// unknown ones survive.
+// unknown ones survive. `version`: of the object that has `before`, since conditions, which have
+// several writers, are one list: the API server refuses the patch (kConflict) if it has changed.
 std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
-                                       const TrainingJobStatus& after);
+                                       const TrainingJobStatus& after,
+                                       std::string_view version = {});
 // The same for the controller's one field; nullopt removes the grant.
 std::string GrantPatch(const std::optional<Grant>& grant);
 

@@ -17,6 +17,8 @@ void AddK8s(CLI::App& app, CommandLine& line) {
   manifests->add_option("--image", line.manifests.image, "of every pod (default: sluice:VERSION)");
   manifests->add_option("--pods-allow", line.manifests.pods_allow,
                         "what statements may put into their pods (see serve)");
+  manifests->add_flag("--without-rules", line.manifests.without_rules,
+                      "for Kubernetes before 1.25, whose kubectl refuses rules of validation");
   manifests->add_option("--into", line.manifests.folder,
                         "write a base of kustomize into this folder instead");
   manifests->callback([&line] { line.run = [&line] { return RunK8sManifests(line.manifests); }; });

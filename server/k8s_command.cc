@@ -33,7 +33,7 @@ Status PrintOrWrite(const K8sManifestOptions& options) {
                    k8s::BuildManifests(
                        {options.namespace_name,
                         options.image.empty() ? fmt::format("sluice:{}", kVersion) : options.image,
-                        options.pods_allow}));
+                        options.pods_allow, !options.without_rules}));
   if (options.folder.empty()) {
     for (size_t i = 0; i < manifests.size(); ++i) {
       fmt::print("{}{}", i == 0 ? "" : "---\n", manifests[i].yaml);

@@ -22,7 +22,8 @@ const std::set<std::string, std::less<>> kKeywords = {
 const std::set<std::string, std::less<>> kOwnTables = {
     "models",      "model_versions", "model_chunks", "model_types", "model_type_versions",
     "jobs",        "job_events",     "job_metrics",  "job_terms",   "model_type_chunks",
-    "job_journal", "job_runners",    "job_answers",  "job_records", "result_tables"};
+    "job_journal", "job_runners",    "job_answers",  "job_records", "result_tables",
+    "job_requests"};
 
 // Rewrites a statement token by token, and writes it out again.
 class Rewriter final : private SqliteTableRewriter {

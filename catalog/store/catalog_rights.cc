@@ -150,7 +150,7 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
   AddPolicy("owned", "{jobs}", "ALL", "USING", owned, &sql);
   for (const std::string_view table :
        {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}",
-        "{job_answers}", "{job_records}"}) {
+        "{job_answers}", "{job_records}", "{job_requests}"}) {
     AddPolicy("owned", table, "ALL", "USING", "job_id IN (SELECT j.id FROM {jobs} AS j)", &sql);
   }
   AddPolicy("seen", "{result_tables}", "SELECT", "USING", kOfOwnTable, &sql);
@@ -171,7 +171,8 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
   for (const std::string_view table :
        {"{models}", "{model_versions}", "{model_chunks}", "{jobs}", "{job_events}", "{job_metrics}",
         "{job_terms}", "{job_journal}", "{job_runners}", "{result_tables}", "{job_answers}",
-        "{job_records}", "{model_types}", "{model_type_versions}", "{model_type_chunks}"}) {
+        "{job_records}", "{job_requests}", "{model_types}", "{model_type_versions}",
+        "{model_type_chunks}"}) {
     sql.push_back(fmt::format("ALTER TABLE {} ENABLE ROW LEVEL SECURITY", table));
   }
   return sql;

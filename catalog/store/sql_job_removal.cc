@@ -38,7 +38,7 @@ Status SqlJobRemoval::Delete(const std::vector<int64_t>& jobs) {
   const std::string numbers = fmt::format("({})", fmt::join(jobs, ", "));
   for (const std::string_view table :
        {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}",
-        "{job_answers}", "{job_records}"}) {
+        "{job_answers}", "{job_records}", "{job_requests}"}) {
     const std::string sql = fmt::format("DELETE FROM {} WHERE job_id IN {}", table, numbers);
     RETURN_IF_ERROR(session->Query(tables_.Resolve(sql), {}).status());
   }

@@ -66,8 +66,19 @@ class SqlJobStore final : public JobStore {
                           .status());
     }
     RETURN_IF_ERROR(KeepAnswer(tables_, *session, id, job.answer));
+    RETURN_IF_ERROR(TakeRequest(*session, id, job.request));
     RETURN_IF_ERROR(transaction->Commit());
     return id;
+  }
+
+  Result<std::optional<int64_t>> Requested(const std::string& request) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     query_.Ask("SELECT job_id FROM {job_requests} WHERE request = $1", {request}));
+    return rows.empty() ? std::nullopt : std::optional(IntegerCell(rows[0][0]));
+  }
+
+  Status GiveUpRequest(int64_t job) override {
+    return query_.Ask("DELETE FROM {job_requests} WHERE job_id = $1", {job}).status();
   }
 
   Status End(const Job& job) override {
@@ -312,6 +323,20 @@ class SqlJobStore final : public JobStore {
   // others.
   std::string AndMine(int parameter) const {
     return has_owners() ? " AND " + OwnedBy(fmt::format("${}::oid", parameter)) : "";
+  }
+
+  // In the transaction that makes the job. Waits for another one that is about to do the same.
+  Status TakeRequest(SqlSession& session, int64_t job, const std::string& request) {
+    if (request.empty()) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(
+        const SqlRows taken,
+        session.Query(tables_.Resolve("INSERT INTO {job_requests} (request, job_id) VALUES ($1, $2)"
+                                      " ON CONFLICT (request) DO NOTHING RETURNING job_id"),
+                      {request, job}));
+    return taken.empty() ? AlreadyExists(fmt::format("there is a job for {} already", request))
+                         : OkStatus();
   }
 
   // All of it or nothing.

@@ -54,6 +54,7 @@ Result<std::unique_ptr<JobRecord>> BeginJob(Context& context, const std::string&
   job.statement = context.statement;
   job.model = model;
   job.user = context.user;
+  job.request = context.request;
   if (!columns.columns.empty()) {
     job.answer = AnswerBytes(columns);
   }

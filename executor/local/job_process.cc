@@ -151,6 +151,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPubli
     Context context{*database.source,   *catalog, config.user(),
                     config.statement(), ended,    cluster.get()};
     context.job = begun;
+    context.request = config.training_job_uid();
     context.on_job = [&](int64_t job) {
       if (!begun.has_value() && config.may_be_taken_over()) {
         KeepStatement(config, job, catalog->jobs());

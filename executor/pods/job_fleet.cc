@@ -34,13 +34,19 @@ std::string DescribeEnd(const FleetEvent& event) {
   return fmt::format("exit code {}{}{}", event.exit_code, words.empty() ? "" : ": ", words);
 }
 
+// By a user or a drain; nothing has happened that somebody had not asked for.
+bool WasDeleted(const FleetEvent& event) {
+  return event.exit_class == elastic::ExitClass::kPreempted &&
+         (event.message == k8s::kPodDeleted || event.message.starts_with("EvictionByEvictionAPI"));
+}
+
 // A label: `stopped` by us, or ended on its own.
-const char* DescribeExit(elastic::ExitClass exit_class, bool stopped) {
-  switch (exit_class) {
+const char* DescribeExit(const FleetEvent& event, bool stopped) {
+  switch (event.exit_class) {
     case elastic::ExitClass::kOk:
       return "finished";
     case elastic::ExitClass::kPreempted:
-      return stopped ? "stopped" : "preempted";
+      return stopped ? "stopped" : WasDeleted(event) ? "deleted" : "preempted";
     case elastic::ExitClass::kOutOfMemory:
       return "out_of_memory";
     case elastic::ExitClass::kConfiguration:
@@ -61,7 +67,7 @@ std::string ReasonOf(const FleetEvent& event) {
     case elastic::ExitClass::kConfiguration:
       return who + "CannotStart";
     case elastic::ExitClass::kPreempted:
-      return who + "Preempted";
+      return who + (WasDeleted(event) ? "Deleted" : "Preempted");
     default:
       return who + "Failed";
   }
@@ -248,9 +254,9 @@ void JobFleet::ReportEvent(const FleetEvent& event) {
   } else if (event.kind == Kind::kExited) {
     const std::string how = fmt::format("{}: {}", where, DescribeEnd(event));
     job_.Event("pod_ended", how);
-    status_.OnEnded(event.role, DescribeExit(event.exit_class, stopped));
+    status_.OnEnded(event.role, DescribeExit(event, stopped));
     if (!stopped && event.exit_class != elastic::ExitClass::kOk) {
-      status_.Event(true, ReasonOf(event), how);
+      status_.Event(!WasDeleted(event), ReasonOf(event), how);
     }
   } else if (event.kind == Kind::kLeaving) {
     status_.Event(false, "PodLeaves", where);

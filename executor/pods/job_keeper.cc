@@ -27,9 +27,10 @@ constexpr auto kReleaseTime = std::chrono::seconds(1);
 
 Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                     std::string holder, GivenUp given_up,
+                                                    Troubled troubled,
                                                     const std::stop_token& stop) {
-  std::unique_ptr<JobKeeper> keeper(
-      new JobKeeper(client, std::move(shape), std::move(holder), std::move(given_up)));
+  std::unique_ptr<JobKeeper> keeper(new JobKeeper(client, std::move(shape), std::move(holder),
+                                                  std::move(given_up), std::move(troubled)));
   JobKeeper* const self = keeper.get();
   const std::string& where = self->shape_.namespace_name;
   const std::string masters =
@@ -52,20 +53,25 @@ void JobKeeper::Begin() {
 }
 
 JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder,
-                     GivenUp given_up)
+                     GivenUp given_up, Troubled troubled)
     : client_(client),
       shape_(std::move(shape)),
       given_up_(std::move(given_up)),
+      troubled_(std::move(troubled)),
       claim_(client, {shape_.namespace_name, kKeeperLease, std::move(holder), kSilenceSeconds, {}}),
       silent_(client, shape_.namespace_name) {}
 
-JobKeeper::~JobKeeper() {
+void JobKeeper::Rest() {
   for (std::jthread* const thread : {&thread_, &first_pods_thread_}) {
     thread->request_stop();
     if (thread->joinable()) {
       thread->join();
     }
   }
+}
+
+JobKeeper::~JobKeeper() {
+  Rest();
   masters_.reset();
   services_.reset();
   if (claim_.Held()) {
@@ -246,6 +252,7 @@ void JobKeeper::Run(const std::stop_token& stop) {
     if (Lead(stop)) {
       LookAtLeases(stop);
       Act(stop);
+      TellTroubles();
     } else {
       Follow(stop);
     }
@@ -304,36 +311,24 @@ void JobKeeper::Act(const std::stop_token& stop) {
   }
 }
 
-// Whether or not this keeper leads: nobody else knows them. On a thread of its own, so that no
-// master waits for them.
-void JobKeeper::MakeFirstPods(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    for (const FirstPods& pods : FirstPodsDue(stop)) {
-      CreateFirstPods(client_, pods, stop);
-    }
-  }
-}
-
-std::vector<FirstPods> JobKeeper::FirstPodsDue(const std::stop_token& stop) {
-  std::vector<FirstPods> due;
-  MutexLock lock(mutex_);
-  while (due.empty() && !stop.stop_requested()) {
-    std::erase_if(first_pods_, [&](auto& each) NO_THREAD_SAFETY_ANALYSIS {
-      const auto kept = jobs_.find(each.first);
-      const auto master =
-          kept == jobs_.end() ? KeptJob::FirstMaster::kOver : kept->second.first_master();
-      if (master == KeptJob::FirstMaster::kPlaced) {
-        due.push_back(std::move(each.second));
+void JobKeeper::TellTroubles() {
+  std::vector<std::pair<Job, KeptJob::Trouble>> news;
+  {
+    const MutexLock lock(mutex_);
+    std::erase_if(told_, [this](const auto& each)
+                             NO_THREAD_SAFETY_ANALYSIS { return !jobs_.contains(each.first); });
+    for (const auto& [uid, kept] : jobs_) {
+      std::optional<KeptJob::Trouble> now = kept.trouble();
+      std::optional<KeptJob::Trouble>& told = told_[uid];
+      if (now && now != told) {
+        news.emplace_back(kept.job(), *now);
       }
-      return master != KeptJob::FirstMaster::kWaits;
-    });
-    if (due.empty()) {
-      const auto changed = [this, seen = changes_]()
-                               NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
-      changed_.wait(lock.native(), stop, changed);
+      told = std::move(now);
     }
   }
-  return due;
+  for (const auto& [job, trouble] : news) {
+    troubled_(job, trouble);
+  }
 }
 
 void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {

@@ -40,15 +40,20 @@ class JobKeeper {
   using Job = KeptJob::Job;
   // Why a job gets no further master, as its row has to say: an error, or Cancelled.
   using GivenUp = std::function<void(const Job& job, const Status& why)>;
+  // What keeps its master from running, whenever that is another trouble. Must not block.
+  using Troubled = std::function<void(const Job& job, const KeptJob::Trouble& trouble)>;
 
   // `shape`: where masters run; their jobs' Secrets say what they look like. `holder`: who this
   // keeper is, unlike every other one. Finds the jobs that are there.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                   std::string holder, GivenUp given_up,
-                                                  const std::stop_token& stop);
+                                                  Troubled troubled, const std::stop_token& stop);
   ~JobKeeper();  // the jobs continue; the Lease is handed back
   // Begins to act. What is known of the jobs by then (Suspend) is obeyed.
   void Begin();
+
+  // No longer acts, nor calls; the jobs that it hears of are kept by the next process.
+  void Rest();
 
   // A job that has begun. `first_pods`: created when its first master has a place.
   void Keep(const Job& job, FirstPods first_pods = {}) EXCLUDES(mutex_);
@@ -66,7 +71,8 @@ class JobKeeper {
   void Suspend(const std::string& uid, bool wanted, bool done) EXCLUDES(mutex_);
 
  private:
-  JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder, GivenUp given_up);
+  JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string holder, GivenUp given_up,
+            Troubled troubled);
   void OnMasterPod(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void OnService(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void Run(const std::stop_token& stop);
@@ -77,12 +83,14 @@ class JobKeeper {
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeFirstPods(const std::stop_token& stop) EXCLUDES(mutex_);
   std::vector<FirstPods> FirstPodsDue(const std::stop_token& stop) EXCLUDES(mutex_);
+  void TellTroubles() EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
 
   k8s::ApiClient& client_;
   const k8s::PodShape shape_;
   const GivenUp given_up_;
+  const Troubled troubled_;
   Mutex mutex_;
   std::condition_variable_any changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
@@ -97,7 +105,8 @@ class JobKeeper {
   k8s::LeaseClaim claim_;
   TimePoint renewed_{};
   SilentMasters silent_;
-  std::map<std::string, TimePoint> without_secret_;  // since when, by a job's uid
+  std::map<std::string, TimePoint> without_secret_;              // since when, by a job's uid
+  std::map<std::string, std::optional<KeptJob::Trouble>> told_;  // the last one, by a job's uid
 
   std::unique_ptr<k8s::ObjectWatch> masters_, services_;
   std::jthread thread_, first_pods_thread_;

@@ -103,6 +103,7 @@ Status CreateSecret(k8s::ApiClient& client, const JobPlace& place, const NewJob&
   k8s::PodShape shape;
   shape.namespace_name = place.namespace_name;
   shape.owner = OwnerOf(master);
+  shape.training_job = master.training_job();
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = names.secret;

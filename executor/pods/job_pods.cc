@@ -176,7 +176,7 @@ Status JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& 
                            [this](const std::stop_token& stop) { return MayWrite(stop); }));
   const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
   const WorkersAsked asked = AskedOf(strategy, WorkersBefore(job.stop_token()));
-  status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers(),
+  status_.Asked(plan.into_name(), strategy.min_workers(), asked.most, asked.all_reduce,
                 plan.has_checkpoints());
   JobFleet fleet(std::move(pods), job, status_,
                  {asked.first, strategy.min_workers(), asked.most, ServersOf(strategy)});

@@ -46,14 +46,6 @@ double Rounded(double value) {
   return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
 }
 
-Result<JobStatus::Now> NowOf(const k8s::Object& object) {
-  ASSIGN_OR_RETURN(const k8s::TrainingJobSpec spec, k8s::ParseTrainingJobSpec(object.json));
-  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
-  const bool suspend = spec.suspend || k8s::SuspendedByGrant(status);
-  return JobStatus::Now{{object.leaving, suspend, spec.workers.max, status.grant},
-                        status.granted_workers};
-}
-
 }  // namespace
 
 JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t master,
@@ -68,21 +60,19 @@ JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t
       master_(master),
       master_pod_(std::move(master_pod)) {
   if (!name_.empty()) {
-    k8s::EventRecorder::About about;
-    about.namespace_name = namespace_;
-    about.object = {k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind), name_,
-                    uid_};
-    about.component = k8s::AccountName(k8s::Account::kMaster);
-    about.instance = fmt::format("master-{}", master_);
-    events_ = std::make_unique<k8s::EventRecorder>(client_, std::move(about));
+    events_ = std::make_unique<k8s::EventRecorder>(
+        client_, k8s::EventRecorder::By{namespace_, k8s::AccountName(k8s::Account::kMaster),
+                                        fmt::format("master-{}", master_)});
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
 }
 
 JobStatus::~JobStatus() = default;
 
-void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most, bool checkpoints) {
+void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most, bool fixed,
+                      bool checkpoints) {
   const MutexLock lock(mutex_);
+  fixed_ = fixed;
   model_ = model;
   checkpoints_ = checkpoints;
   least_ = least;
@@ -109,6 +99,20 @@ void JobStatus::ReportRequests(const Requests& requests) {
   const MutexLock lock(mutex_);
   dirty_ = dirty_ || refused != not_suspended_;
   not_suspended_ = std::move(refused);
+}
+
+Result<JobStatus::Now> JobStatus::NowOf(const k8s::Object& object) {
+  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
+  Status mistakes;  // a gateway tells them
+  const MutexLock lock(mutex_);
+  spec_ = k8s::HoldingSpec(object.json, spec_, &mistakes);
+  if (spec_->workers.max && scaled_ != spec_->workers.max) {
+    scaled_ = spec_->workers.max;
+    dirty_ = true;
+  }
+  return Now{{object.leaving, spec_->suspend || k8s::SuspendedByGrant(status), spec_->workers.max,
+              status.grant},
+             status.granted_workers};
 }
 
 Result<JobStatus::Now> JobStatus::Look(const std::stop_token& stop) {
@@ -174,7 +178,7 @@ std::string JobStatus::Metrics() {
 
 void JobStatus::Event(bool warning, const std::string& reason, const std::string& message) {
   if (events_ != nullptr) {
-    events_->Record(warning, reason, message);
+    events_->Record(k8s::TrainingJobOwner(name_, uid_), warning, reason, message);
   }
 }
 
@@ -237,7 +241,7 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   }
   RETURN_IF_ERROR(found.status);
   const Result<Now> now = NowOf(found.object);
-  if (now.ok()) {  // a damaged spec requests nothing
+  if (now.ok()) {  // a damaged object requests nothing
     ReportRequests(now->requests);
   }
   if (!dirty) {
@@ -251,12 +255,15 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
     Fill(after, k8s::Rfc3339(WallMicros()));
   }
   // A later master writes the status now.
-  const std::optional<std::string> patch = k8s::StatusPatch(before, after);
-  return !patch.has_value() || before.master_number > static_cast<uint64_t>(master_)
-             ? OkStatus()
-             : k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_, "status", *patch,
-                                stop)
-                   .status;
+  const std::optional<std::string> patch =
+      k8s::StatusPatch(before, after, found.object.resource_version);
+  if (!patch.has_value() || before.master_number > static_cast<uint64_t>(master_)) {
+    return OkStatus();
+  }
+  const k8s::ObjectAnswer written =
+      k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_, "status", *patch, stop);
+  // Somebody else has just written it: what that says is read first.
+  return written.fault == k8s::Fault::kConflict ? Write(dirty, stop) : written.status;
 }
 
 void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
@@ -269,7 +276,8 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   status.started = status.started.empty() || resumed ? now : status.started;
   if (!model_.empty()) {
     status.model = model_;
-    status.most_workers = most_;
+    const uint32_t scaled = scaled_.value_or(most_);
+    status.most_workers = fixed_ ? std::min(most_, scaled) : scaled;
     status.can_suspend = checkpoints_;
   }
   if (progress_.rows_total > 0) {

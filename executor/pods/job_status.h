@@ -17,6 +17,7 @@
 #include "elastic/job/training_job.h"
 #include "k8s/api_client.h"
 #include "k8s/event_recorder.h"
+#include "k8s/training_job.h"
 #include "k8s/training_job_status.h"
 
 namespace sluice::executor {
@@ -53,8 +54,9 @@ class JobStatus {
             std::string master_pod);
   ~JobStatus();
 
-  // What the statement asks for.
-  void Asked(const std::string& model, uint32_t least, uint32_t most, bool checkpoints)
+  // What the statement asks for. `fixed`: the job takes no more workers than `most`, however it is
+  // scaled.
+  void Asked(const std::string& model, uint32_t least, uint32_t most, bool fixed, bool checkpoints)
       EXCLUDES(mutex_);
   // Sets the receiver, once. nullptr: removes it; it is not being called when this returns.
   void Subscribe(OnRequests on_requests) EXCLUDES(mutex_);
@@ -79,6 +81,7 @@ class JobStatus {
 
  private:
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
+  Result<Now> NowOf(const k8s::Object& object) EXCLUDES(mutex_);
   // Reads the TrainingJob, passes on its requests, and, if `dirty`, writes what differs.
   Status Write(bool dirty, const std::stop_token& stop) EXCLUDES(mutex_);
   void Fill(k8s::TrainingJobStatus& status, const std::string& now) REQUIRES(mutex_);
@@ -94,6 +97,10 @@ class JobStatus {
   bool dirty_ GUARDED_BY(mutex_) = false;
   std::string model_ GUARDED_BY(mutex_);
   uint32_t least_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0;
+  bool fixed_ GUARDED_BY(mutex_) = false;
+  // What holds of the TrainingJob's spec, and the number to which it was scaled last.
+  std::optional<k8s::TrainingJobSpec> spec_ GUARDED_BY(mutex_);
+  std::optional<uint32_t> scaled_ GUARDED_BY(mutex_);
   bool checkpoints_ GUARDED_BY(mutex_) = false;
   Pods pods_ GUARDED_BY(mutex_);
   elastic::Progress progress_ GUARDED_BY(mutex_);

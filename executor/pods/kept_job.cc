@@ -53,6 +53,7 @@ void KeptJob::TakeCharge() {
 void KeptJob::OnMade(TimePoint now) {
   made_ = true;
   made_at_ = now;
+  refused_.reset();
 }
 
 void KeptJob::OnRefused(k8s::Fault fault, const Status& why, TimePoint now) {
@@ -66,7 +67,23 @@ void KeptJob::OnRefused(k8s::Fault fault, const Status& why, TimePoint now) {
     return;
   }
   log::Warn("job={} its master cannot be made now: {}", job_.number, why.message());
+  refused_ = {fault == k8s::Fault::kQuota ? "QuotaExceeded" : "MasterRefused", why.message()};
   OnNotMade(now + std::chrono::seconds(1));
+}
+
+std::optional<KeptJob::Trouble> KeptJob::trouble() const {
+  if (refused_ || given_up_ || suspend_ || service_gone_) {
+    return given_up_ || suspend_ || service_gone_ ? std::nullopt : refused_;
+  }
+  const auto master = masters_.find(newest_);
+  if (!made_ || master == masters_.end() || master->second.gone ||
+      master->second.state.phase != k8s::PodState::Phase::kWaiting) {
+    return std::nullopt;
+  }
+  const std::string& why = master->second.state.waiting_for;
+  return why.empty() || why == k8s::kWaitsForScheduler || why == k8s::kWaitsForNode
+             ? std::nullopt
+             : std::optional(Trouble{"MasterWaits", why});
 }
 
 void KeptJob::OnSilent(int64_t number, TimePoint now) {

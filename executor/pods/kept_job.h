@@ -59,10 +59,18 @@ class KeptJob {
   void OnRefused(k8s::Fault fault, const Status& why, TimePoint now);
   void OnClearing(TimePoint next_look) { due_ = next_look; }
 
+  // Why it has no master that runs, for people; nullopt: it has one, or will have at once.
+  struct Trouble {
+    std::string reason;  // one word
+    std::string message;
+    bool operator==(const Trouble&) const = default;
+  };
+  std::optional<Trouble> trouble() const;
+
   // Its Service was deleted: the pods of its masters go, too, and no further one is made.
   void OnServiceGone() { service_gone_ = true; }
   void OnSilent(int64_t number, TimePoint now);  // that master no longer renews its Lease
-  void GiveUp(Status why);        // the first reason stays
+  void GiveUp(Status why);                       // the first reason stays
   void Suspend(bool wanted, bool done);
 
   const std::optional<Status>& given_up() const { return given_up_; }
@@ -92,6 +100,7 @@ class KeptJob {
   TimePoint due_{};
   int lost_ = 0;  // one after the other, soon after they were made
   std::optional<Status> given_up_;
+  std::optional<Trouble> refused_;  // the newest one, by the API server
   k8s::SuspectNodes suspects_;
   bool service_gone_ = false;
   bool silent_ = false;                       // the newest one has not renewed its Lease

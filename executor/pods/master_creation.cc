@@ -17,6 +17,7 @@ namespace {
 Status TakeShape(const PodJobConfig& config, const KeptJob::Job& job, k8s::PodShape& shape) {
   shape.image = job.image;
   shape.owner = OwnerOf(config);
+  shape.training_job = config.training_job();
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();
   ASSIGN_OR_RETURN(shape.request, RequestedPods(config.pods(), 1, 1));

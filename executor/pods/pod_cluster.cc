@@ -91,7 +91,11 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
       self->keeper_,
       JobKeeper::Start(
           self->access_->client(), std::move(shape), holder,
-          [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
+          [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); },
+          [self](const JobKeeper::Job& job, const KeptJob::Trouble& trouble) {
+            self->teller_->Tell(job, trouble);
+          },
+          {}));
   TrainingJobs::Hooks hooks;
   hooks.deleted = [self](const std::string& uid) {
     self->keeper_->GiveUp(uid, Cancelled("its TrainingJob was deleted"));
@@ -99,27 +103,27 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   hooks.suspended = [self](const std::string& uid, bool wanted, bool done) {
     self->keeper_->Suspend(uid, wanted, done);
   };
-  hooks.late = [self](const std::string& uid, int64_t seconds) {
-    self->keeper_->GiveUp(uid,
-                          Status(Code::kDeadlineExceeded,
-                                 fmt::format("the training has taken longer than {} seconds, its "
-                                             "TrainingJob's activeDeadlineSeconds",
-                                             seconds)));
+  hooks.late = [self](const std::string& uid, const Status& why) {
+    self->keeper_->GiveUp(uid, why);
   };
   if (self->options_.training_jobs) {
     hooks.source = self->options_.training_jobs(*self);
     hooks.source.begin = [self, begin = std::move(hooks.source.begin)](
-                             const TrainingJobRequest& request) -> Result<int64_t> {
+                             const TrainingJobRequest& request,
+                             const std::stop_token& stop) -> Result<int64_t> {
       if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
         return InvalidArgument(fmt::format("spec.image: this gateway's jobs run {}, as it does",
                                            self->options_.image));
       }
-      return begin(request);
+      return begin(request, stop);
     };
   }
   ASSIGN_OR_RETURN(self->training_jobs_,
                    TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
                                        holder, std::move(hooks), {}));
+  self->teller_ = std::make_unique<TroubleTeller>(
+      self->access_->client(), self->options_.namespace_name, self->training_jobs_->events(),
+      [self](const JobKeeper::Job& job) { return self->LoginOf(job); });
   self->keeper_->Begin();
   self->janitor_ = std::jthread([self, holder](const std::stop_token& stop) {
     AbandonedGrants grants(self->access_->client(), self->options_.namespace_name, holder);
@@ -135,6 +139,12 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
     } while (!wake.wait_for(lock, stop, kDeletedLook, [&stop] { return stop.stop_requested(); }));
   });
   return cluster;
+}
+
+PodCluster::~PodCluster() {
+  if (keeper_ != nullptr) {
+    keeper_->Rest();  // it reports to the others, which ask it
+  }
 }
 
 // Cancels jobs whose TrainingJobs and other objects were deleted while no gateway ran to notice.
@@ -227,6 +237,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   job.statement = context.statement;
   job.model = plan.into_name();
   job.user = context.user;
+  job.request = config.training_job_uid();
   job.started_micros = WallMicros();
   job.answer = AnswerBytes(planner::TrainResult(plan));
   // The master's: not a process on this machine.
@@ -248,6 +259,8 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   if (!created.ok()) {
     static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
                                    created.status().ToString(), AnswerBytes(created.status())));
+    // It has not begun: what asks for it may try again.
+    static_cast<void>(jobs.GiveUpRequest(job.id));
     return created.status();
   }
   {
@@ -346,13 +359,13 @@ void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());
   }
-  const Status told = job.owner.kind != k8s::kTrainingJobKind
-                          ? OkStatus()
-                          : FailTrainingJob(access_->client(), options_.namespace_name, job.owner,
-                                            late        ? "DeadlineExceeded"
-                                            : cancelled ? "Cancelled"
-                                                        : "NoMaster",
-                                            outcome.message());
+  if (job.owner.kind != k8s::kTrainingJobKind) {
+    return;
+  }
+  const std::string reason = late ? "DeadlineExceeded" : cancelled ? "Cancelled" : "NoMaster";
+  training_jobs_->events().Record(job.owner, !cancelled, reason, outcome.message());
+  const Status told = FailTrainingJob(access_->client(), options_.namespace_name, job.owner, reason,
+                                      outcome.message());
   if (!told.ok()) {
     log::Warn("job={} its TrainingJob does not say that it failed: {}", job.number, told.message());
   }

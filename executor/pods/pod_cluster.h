@@ -11,6 +11,7 @@
 #include "executor/pods/job_keeper.h"
 #include "executor/pods/kubernetes_access.h"
 #include "executor/pods/training_jobs.h"
+#include "executor/pods/trouble_teller.h"
 
 namespace sluice::plan {
 class Pods;
@@ -38,6 +39,7 @@ class PodCluster final : public Cluster {
   // Asks the API server for existing jobs, and continues them.
   static Result<std::unique_ptr<PodCluster>> Start(std::unique_ptr<KubernetesAccess> access,
                                                    Options options, std::unique_ptr<Cluster> here);
+  ~PodCluster() override;
 
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
                                                 const JobSecrets& secrets) override;
@@ -56,9 +58,7 @@ class PodCluster final : public Cluster {
   std::string Describe() const override;
 
  private:
-  struct Login {
-    std::string url, secret;
-  };
+  using Login = TroubleTeller::Login;
   PodCluster(std::unique_ptr<KubernetesAccess> access, Options options,
              std::unique_ptr<Cluster> here);
   // The template of a job's pods: the statement's, or ours.
@@ -77,6 +77,7 @@ class PodCluster final : public Cluster {
   // Last: their threads use the others.
   std::unique_ptr<JobKeeper> keeper_;
   std::unique_ptr<TrainingJobs> training_jobs_;
+  std::unique_ptr<TroubleTeller> teller_;
   std::jthread janitor_;
 };
 

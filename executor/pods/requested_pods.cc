@@ -51,6 +51,7 @@ Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& 
   k8s::PodShape shape;
   shape.namespace_name = config.namespace_name();
   shape.owner = OwnerOf(config);
+  shape.training_job = config.training_job();
   shape.image = config.image();
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();

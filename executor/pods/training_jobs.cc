@@ -2,33 +2,31 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
-#include <vector>
 
 #include "base/log.h"
-#include "catalog/source_url.h"
-#include "catalog/sql/sqlstate.h"
-#include "executor/pods/job_status.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
 #include "k8s/rfc3339.h"
-#include "k8s/secret_content.h"
-#include "k8s/service_spec.h"
 
 namespace sluice::executor {
 namespace {
 
 // When a gateway has claimed one and ended before the job began, another takes it after this time.
 constexpr double kClaimSeconds = 30;
-constexpr double kRetrySeconds = 2;
+// Between looks at a job whose end nobody reports; doubled after each failure, up to the most.
+constexpr double kRetrySeconds = 2, kMostRetrySeconds = 60;
 constexpr auto kRequestsLook = std::chrono::milliseconds(500);
+// Threads: of them all, for those that have failed before, and for those of one source. A database
+// that does not answer holds a thread for some 15 s.
+constexpr size_t kMostAtOnce = 32, kMostRetried = 16, kMostOfOneSource = 8;
+// How often the end of a deleted job's row is tried: for half an hour.
+constexpr int kMostFailures = 34;
 
 TimePoint After(TimePoint now, double seconds) {
   return now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
-}
-
-bool HasEnded(const k8s::TrainingJobStatus& status) {
-  return k8s::Holds(status, k8s::kConditionComplete) || k8s::Holds(status, k8s::kConditionFailed);
 }
 
 bool IsLate(const k8s::TrainingJobSpec& spec, const k8s::TrainingJobStatus& status) {
@@ -37,59 +35,37 @@ bool IsLate(const k8s::TrainingJobSpec& spec, const k8s::TrainingJobStatus& stat
          WallMicros() - *started >= *spec.active_deadline_seconds * 1'000'000;
 }
 
-std::string AllMessages(const Status& status) {
-  std::string text;
-  for (const Diagnostic& each : status.diagnostics()) {
-    text += (text.empty() ? "" : "; ") + each.message;
-  }
-  return text;
+Status TooLate(int64_t seconds) {
+  return Status(Code::kDeadlineExceeded,
+                fmt::format("the training has taken longer than {} seconds, its TrainingJob's "
+                            "activeDeadlineSeconds",
+                            seconds));
 }
 
-Status WriteStatus(k8s::ApiClient& client, const std::string& namespace_name,
-                   const k8s::Object& object, const k8s::TrainingJobStatus& after,
-                   const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus before, k8s::ParseTrainingJobStatus(object.json));
-  const std::optional<std::string> patch = k8s::StatusPatch(before, after);
-  return patch.has_value() ? k8s::PatchObject(client, k8s::kTrainingJobs, namespace_name,
-                                              object.name, "status", *patch, stop)
-                                 .status
-                           : OkStatus();
+// A statement's: its gateway has begun the job.
+bool IsOfStatement(const k8s::Object& object) {
+  return object.labels.contains(std::string(k8s::kJobLabel));
+}
+
+// A master says Running, Complete and so on itself.
+bool HasNoMaster(const k8s::TrainingJobStatus& status) {
+  return status.job.has_value() && status.master_number == 0;
 }
 
 }  // namespace
-
-Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name,
-                       const k8s::Owner& job, const std::string& reason, const std::string& why) {
-  const k8s::ObjectAnswer found =
-      k8s::GetObject(client, k8s::kTrainingJobs, namespace_name, job.name, {});
-  if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != job.uid)) {
-    return OkStatus();  // it was deleted
-  }
-  RETURN_IF_ERROR(found.status);
-  ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(found.object.json));
-  status.ended = k8s::Rfc3339(WallMicros());
-  if (HasEnded(status)) {
-    return OkStatus();
-  }
-  for (const std::string_view over :
-       {k8s::kConditionQueued, k8s::kConditionRunning, k8s::kConditionSuspended}) {
-    k8s::SetCondition(status, over, false, "Failed", "", status.ended);
-  }
-  k8s::SetCondition(status, k8s::kConditionFailed, true, reason, why, status.ended);
-  return WriteStatus(client, namespace_name, found.object, status, {});
-}
 
 Result<std::unique_ptr<TrainingJobs>> TrainingJobs::Start(k8s::ApiClient& client,
                                                           std::string namespace_name,
                                                           std::string holder, Hooks hooks,
                                                           const std::stop_token& stop) {
+  const k8s::Selection all{k8s::kTrainingJobs, namespace_name, ""};
   std::unique_ptr<TrainingJobs> jobs(
       new TrainingJobs(client, std::move(namespace_name), std::move(holder), std::move(hooks)));
   TrainingJobs* const self = jobs.get();
-  ASSIGN_OR_RETURN(self->watch_,
-                   k8s::ObjectWatch::Start(
-                       client, {k8s::kTrainingJobs, self->namespace_, ""},
-                       [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
+  ASSIGN_OR_RETURN(
+      self->watch_,
+      k8s::ObjectWatch::Start(
+          client, all, [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
   self->thread_ = std::jthread([self](const std::stop_token& ended) { self->Run(ended); });
   return jobs;
 }
@@ -97,32 +73,51 @@ Result<std::unique_ptr<TrainingJobs>> TrainingJobs::Start(k8s::ApiClient& client
 TrainingJobs::TrainingJobs(k8s::ApiClient& client, std::string namespace_name, std::string holder,
                            Hooks hooks)
     : client_(client),
-      namespace_(std::move(namespace_name)),
-      holder_(std::move(holder)),
-      hooks_(std::move(hooks)) {}
+      holder_(holder),
+      hooks_(std::move(hooks)),
+      work_(client, std::move(namespace_name), std::move(holder), hooks_.source) {}
 
 TrainingJobs::~TrainingJobs() {
-  thread_.request_stop();
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    thread_.join();
+  }
+  for (auto& [uid, thread] : threads_) {
+    thread.request_stop();
+  }
+  threads_.clear();
   watch_.reset();
 }
 
 void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
-  if (change.kind == k8s::ObjectChange::Kind::kGone || change.object.leaving) {
-    hooks_.deleted(k8s::JobUidOf(change.object));
+  const k8s::Object& object = change.object;
+  if (change.kind == k8s::ObjectChange::Kind::kGone || object.leaving) {
+    hooks_.deleted(k8s::JobUidOf(object));
+    work_.events().Forget(object.uid);
     const MutexLock lock(mutex_);
-    known_.erase(change.object.uid);
+    OnDeleted(object.uid);
     return;
   }
-  const auto spec = k8s::ParseTrainingJobSpec(change.object.json);
-  const auto status = k8s::ParseTrainingJobStatus(change.object.json);
-  if (spec.ok() && status.ok()) {
-    hooks_.suspended(k8s::JobUidOf(change.object), spec->suspend || k8s::SuspendedByGrant(*status),
-                     k8s::Holds(*status, k8s::kConditionSuspended));
-  }
   const MutexLock lock(mutex_);
-  Known& known = known_[change.object.uid];
-  known.object = change.object;
-  std::string claim = k8s::ClaimOf(change.object);
+  const bool fresh = !known_.contains(object.uid);
+  Known& known = known_[object.uid];
+  if (auto status = k8s::ParseTrainingJobStatus(object.json); status.ok()) {
+    known.status = *std::move(status);
+  }
+  const int64_t generation = k8s::GenerationOf(object);
+  if (fresh || generation != known.generation || generation == 0) {
+    Status mistakes;
+    known.spec = k8s::HoldingSpec(
+        object.json, fresh ? std::nullopt : std::optional(std::move(known.spec)), &mistakes);
+    known.mistakes = AllMessages(mistakes);
+    known.generation = generation;
+    known.due = {};  // what failed may have been mended
+    known.failures = 0;
+  }
+  known.object = object;
+  hooks_.suspended(k8s::JobUidOf(object), known.spec.suspend || k8s::SuspendedByGrant(known.status),
+                   k8s::Holds(known.status, k8s::kConditionSuspended));
+  std::string claim = k8s::ClaimOf(object);
   if (claim != known.claim) {
     known.claimed = client_.clock().Now();
     known.claim = std::move(claim);
@@ -131,216 +126,203 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
   changed_.notify_all();
 }
 
-bool TrainingJobs::IsToBegin(const Known& known, const k8s::TrainingJobStatus& status,
-                             TimePoint now) const {
-  if (!hooks_.source.begin || known.object.labels.contains(std::string(k8s::kJobLabel)) ||
-      status.job.has_value() || HasEnded(status) || now < known.due) {
-    return false;  // created or begun by a gateway
+void TrainingJobs::OnDeleted(const std::string& uid) {
+  const auto found = known_.find(uid);
+  if (found == known_.end()) {
+    return;
+  }
+  Known& known = found->second;
+  const bool may_run = known.job_number().has_value() && !HasEnded(known.status) &&
+                       known.status.master_number == 0 && !IsOfStatement(known.object);
+  if (known.deleted || known.busy || (may_run && hooks_.source.end)) {
+    if (!known.deleted) {
+      known.deleted = true;
+      known.due = {};
+      known.failures = 0;
+    }
+  } else {
+    known_.erase(found);
+  }
+  ++changes_;
+  changed_.notify_all();
+}
+
+bool TrainingJobs::IsToBegin(const Known& known, TimePoint now) const {
+  if (!hooks_.source.begin || IsOfStatement(known.object) || known.job_number().has_value() ||
+      HasEnded(known.status) || known.spec.suspend) {
+    return false;
   }
   return known.claim.empty() || known.claim == holder_ ||
          SecondsBetween(known.claimed, now) >= kClaimSeconds;
 }
 
-// A master says Running, Complete and so on itself.
-bool TrainingJobs::MayHaveEnded(const Known& known, const k8s::TrainingJobStatus& status,
-                                TimePoint now) const {
-  return hooks_.source.find && status.job.has_value() && status.master_number == 0 &&
-         k8s::Holds(status, k8s::kConditionQueued) && !HasEnded(status) && now >= known.due;
+TrainingJobs::Need TrainingJobs::NeedOf(Known& known, TimePoint now) const {
+  if (known.busy || now < known.due) {
+    return Need::kNothing;
+  }
+  if (known.deleted) {
+    return Need::kEndDeleted;
+  }
+  if (HasEnded(known.status)) {
+    known.request.reset();
+    known.ended = known.ended == TimePoint{} ? now : known.ended;
+    const std::optional<int64_t>& kept = known.spec.ttl_seconds_after_finished;
+    return kept && SecondsBetween(known.ended, now) >= static_cast<double>(*kept) ? Need::kDelete
+                                                                                  : Need::kNothing;
+  }
+  known.ended = now;
+  if (IsLate(known.spec, known.status)) {
+    return Need::kEndLate;
+  }
+  if (IsToBegin(known, now)) {
+    return Need::kBegin;
+  }
+  const bool told = known.status.observed_generation == known.generation &&
+                    k8s::Holds(known.status, k8s::kConditionSpecInvalid) != known.mistakes.empty();
+  if (!told && (known.job_number() || known.spec.suspend)) {
+    return Need::kTellSpec;
+  }
+  return hooks_.source.find && HasNoMaster(known.status) &&
+                 k8s::Holds(known.status, k8s::kConditionQueued)
+             ? Need::kWriteEnd
+             : Need::kNothing;
+}
+
+std::vector<std::pair<std::string, TrainingJobs::Need>> TrainingJobs::TakeDue() {
+  struct Due {
+    std::string uid;
+    Need need;
+    Known* known;
+  };
+  std::vector<Due> due;
+  std::map<std::string, size_t> of_source;
+  size_t busy = 0, retried = 0;
+  const TimePoint now = client_.clock().Now();
+  for (auto& [uid, known] : known_) {
+    if (known.busy) {
+      ++busy;
+      ++of_source[known.spec.source_secret];
+      retried += known.failures > 0 ? 1 : 0;
+    } else if (const Need need = NeedOf(known, now); need != Need::kNothing) {
+      due.push_back({uid, need, &known});
+    }
+  }
+  // Those of which nothing bad is known yet come first.
+  std::stable_sort(due.begin(), due.end(), [](const Due& one, const Due& other) {
+    return one.known->failures < other.known->failures;
+  });
+  std::vector<std::pair<std::string, Need>> taken;
+  for (const Due& each : due) {
+    size_t& same = of_source[each.known->spec.source_secret];
+    const bool again = each.known->failures > 0;
+    if (busy < kMostAtOnce && same < kMostOfOneSource && (!again || retried < kMostRetried)) {
+      each.known->busy = true;
+      ++busy;
+      ++same;
+      retried += again ? 1 : 0;
+      taken.emplace_back(each.uid, each.need);
+    }
+  }
+  return taken;
 }
 
 void TrainingJobs::Run(const std::stop_token& stop) {
   uint64_t seen = 0;
   while (!stop.stop_requested()) {
-    std::vector<std::pair<k8s::Object, std::string>> begin;
-    std::vector<k8s::Object> over, ended;
-    std::vector<std::pair<std::string, int64_t>> late;
+    std::vector<std::pair<std::string, Need>> due;
+    std::vector<std::string> finished;
     {
       MutexLock lock(mutex_);
       changed_.wait_for(lock.native(), stop, kRequestsLook,
                         [this, seen]() NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; });
       seen = changes_;
-      const TimePoint now = client_.clock().Now();
-      for (auto& [uid, known] : known_) {
-        const auto status = k8s::ParseTrainingJobStatus(known.object.json);
-        const auto spec = k8s::ParseTrainingJobSpec(known.object.json);
-        if (!status.ok()) {
-          continue;
-        }
-        if (IsToBegin(known, *status, now) && !(spec.ok() && spec->suspend)) {
-          known.due = After(now, kRetrySeconds);
-          begin.emplace_back(known.object, known.claim);
-        }
-        if (MayHaveEnded(known, *status, now)) {
-          known.due = After(now, kRetrySeconds);
-          ended.push_back(known.object);
-        }
-        if (!HasEnded(*status)) {
-          known.ended = now;
-          if (spec.ok() && IsLate(*spec, *status)) {
-            late.emplace_back(k8s::JobUidOf(known.object), *spec->active_deadline_seconds);
-          }
-        } else if (known.ended == TimePoint{}) {
-          known.ended = now;
-        } else if (spec.ok() && spec->ttl_seconds_after_finished.has_value() &&
-                   SecondsBetween(known.ended, now) >=
-                       static_cast<double>(*spec->ttl_seconds_after_finished)) {
-          over.push_back(known.object);
-        }
+      finished.swap(finished_);
+      due = TakeDue();
+    }
+    for (const std::string& uid : finished) {
+      threads_.erase(uid);
+    }
+    for (const auto& [uid, need] : due) {
+      threads_[uid] = std::jthread(
+          [this, uid = uid, need = need](const std::stop_token& ended) { Work(uid, need, ended); });
+    }
+  }
+}
+
+void TrainingJobs::Work(const std::string& uid, Need need, const std::stop_token& stop) {
+  Known known;
+  {
+    const MutexLock lock(mutex_);
+    known = known_.at(uid);  // stays while it is busy
+  }
+  TrainingJobWork::Begun begun;
+  const Status done = Do(known, need, begun, stop);
+  if (!done.ok() && !stop.stop_requested()) {
+    log::Warn("kubernetes trainingjob={} is left as it is for now: {}", known.object.name,
+              done.message());
+  }
+  Finish(uid, done, begun, need == Need::kEndDeleted);
+}
+
+Status TrainingJobs::Do(const Known& known, Need need, TrainingJobWork::Begun& begun,
+                        const std::stop_token& stop) {
+  switch (need) {
+    case Need::kBegin: {
+      ASSIGN_OR_RETURN(begun, work_.Begin(known.object, known.claim, stop));
+      if (begun.gone) {
+        hooks_.deleted(k8s::JobUidOf(known.object));
       }
+      return OkStatus();
     }
-    for (const auto& [object, claim] : begin) {
-      const Status begun = Begin(object, claim, stop);
-      if (!begun.ok() && !stop.stop_requested()) {
-        log::Warn("kubernetes trainingjob={} cannot be begun now: {}", object.name,
-                  begun.message());
-      }
+    case Need::kTellSpec:
+      return work_.TellSpec(known.object, known.mistakes, stop);
+    case Need::kWriteEnd:
+      return work_.WriteEnd(known.object, stop);
+    case Need::kEndDeleted:
+      return !known.job_number() || !hooks_.source.end
+                 ? OkStatus()
+                 : work_.EndJob(known.object, known.request, *known.job_number(),
+                                Cancelled("its TrainingJob was deleted"), false, stop);
+    case Need::kEndLate: {
+      const Status why = TooLate(*known.spec.active_deadline_seconds);
+      hooks_.late(k8s::JobUidOf(known.object), why);
+      return !HasNoMaster(known.status) || IsOfStatement(known.object) || !hooks_.source.end
+                 ? OkStatus()
+                 : work_.EndJob(known.object, known.request, *known.status.job, why, true, stop);
     }
-    for (const k8s::Object& object : ended) {
-      const Status written = WriteEnd(object, stop);
-      if (!written.ok() && !stop.stop_requested()) {
-        log::Warn(
-            "kubernetes trainingjob={} may have ended, which cannot be read or written now: {}",
-            object.name, written.message());
-      }
-    }
-    for (const auto& [uid, seconds] : late) {
-      hooks_.late(uid, seconds);
-    }
-    for (const k8s::Object& object : over) {
-      Delete(object, stop);
-    }
+    case Need::kDelete:
+      return work_.Delete(known.object, stop);
+    case Need::kNothing:
+      break;
   }
+  return OkStatus();
 }
 
-Result<TrainingJobRequest> TrainingJobs::RequestOf(const k8s::Object& object,
-                                                   const std::stop_token& stop) {
-  TrainingJobRequest request{object.name, object.uid, {}, {}};
-  ASSIGN_OR_RETURN(request.spec, k8s::ParseTrainingJobSpec(object.json));
-  const k8s::ObjectAnswer secret =
-      k8s::GetObject(client_, k8s::kSecrets, namespace_, request.spec.source_secret, stop);
-  if (!secret.ok() && secret.fault != k8s::Fault::kNotFound) {
-    return secret.status;
+void TrainingJobs::Finish(const std::string& uid, const Status& done,
+                          const TrainingJobWork::Begun& begun, bool ended) {
+  const MutexLock lock(mutex_);
+  finished_.push_back(uid);
+  ++changes_;
+  changed_.notify_all();
+  Known& known = known_.at(uid);
+  known.busy = false;
+  if (begun.job) {
+    known.job = begun.job;
+    known.request = begun.request;
   }
-  const auto label = secret.object.labels.find(std::string(k8s::kSourceLabel));
-  if (label == secret.object.labels.end() || label->second != "true") {
-    // Nobody learns from this which other Secrets there are.
-    return Unavailable(
-        fmt::format("spec.source.secretName: there is no Secret '{}' with the label {}: \"true\"",
-                    request.spec.source_secret, k8s::kSourceLabel));
+  known.deleted = known.deleted || begun.gone;
+  const bool failed = !done.ok() || begun.again;
+  known.failures = failed ? known.failures + 1 : 0;
+  const double wait =
+      std::min(kMostRetrySeconds, std::ldexp(kRetrySeconds, std::min(known.failures - 1, 10)));
+  known.due = After(client_.clock().Now(), failed ? wait : kRetrySeconds);
+  if (known.deleted && !ended) {
+    known.due = {};
   }
-  ASSIGN_OR_RETURN(const auto content, k8s::SecretContent(secret.object));
-  const auto url = content.find(request.spec.source_key);
-  if (url == content.end()) {
-    return InvalidArgument(fmt::format("spec.source.key: the Secret '{}' has no key '{}'",
-                                       request.spec.source_secret, request.spec.source_key));
-  }
-  request.source_url = url->second;
-  while (!request.source_url.empty() && request.source_url.back() == '\n') {
-    request.source_url.pop_back();
-  }
-  const auto parsed = catalog::ParseSourceUrl(request.source_url);
-  if (!parsed.ok() || parsed->kind != catalog::SourceUrl::Kind::kPostgres) {
-    return InvalidArgument(fmt::format(
-        "spec.source.key: '{}' of the Secret '{}' is not the URL of a PostgreSQL database",
-        request.spec.source_key, request.spec.source_secret));
-  }
-  return request;
-}
-
-// A gateway that ended after beginning the job has left its Service.
-Result<int64_t> TrainingJobs::BeginOnce(const TrainingJobRequest& request,
-                                        const std::stop_token& stop) {
-  const k8s::Listing services = k8s::ListObjects(
-      client_, {k8s::kServices, namespace_, fmt::format("{}={}", k8s::kJobLabel, request.uid)},
-      stop);
-  RETURN_IF_ERROR(services.status);
-  for (const k8s::Object& service : services.objects) {
-    if (const auto about = k8s::ReadJobService(service)) {
-      return about->job_number;
-    }
-  }
-  return hooks_.source.begin(request);
-}
-
-Status TrainingJobs::Begin(const k8s::Object& object, const std::string& claim,
-                           const std::stop_token& stop) {
-  const k8s::ObjectAnswer claimed = k8s::ChangeObject(
-      client_, k8s::kTrainingJobs, namespace_, object.name,
-      [&](const k8s::Object& now) -> Result<std::string> {
-        return now.uid == object.uid ? k8s::Claim(now, claim, holder_) : now.json;
-      },
-      stop);
-  RETURN_IF_ERROR(claimed.status);
-  if (claimed.object.uid != object.uid || k8s::ClaimOf(claimed.object) != holder_) {
-    return OkStatus();  // another gateway was faster
-  }
-  ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(claimed.object.json));
-  const std::string now = k8s::Rfc3339(WallMicros());
-  const Result<TrainingJobRequest> request = RequestOf(claimed.object, stop);
-  const Result<int64_t> begun =
-      request.ok() ? BeginOnce(*request, stop) : Result<int64_t>(request.status());
-  if (stop.stop_requested()) {
-    return OkStatus();
-  }
-  if (begun.ok()) {
-    status.job = *begun;
-    status.started = status.started.empty() ? now : status.started;
-    k8s::SetCondition(status, k8s::kConditionQueued, true, "Begun",
-                      fmt::format("job {} has begun", *begun), now);
-  } else if (begun.status().code() == Code::kUnavailable ||
-             catalog::IsUnavailableForNow(begun.status())) {
-    k8s::SetCondition(status, k8s::kConditionQueued, true, "Waiting", AllMessages(begun.status()),
-                      now);
-  } else {
-    status.ended = now;
-    k8s::SetCondition(status, k8s::kConditionQueued, false, "Refused", "", now);
-    k8s::SetCondition(status, k8s::kConditionFailed, true, "Refused",
-                      request.ok() ? RenderWithCaret(begun.status(), request->spec.statement)
-                                   : AllMessages(begun.status()),
-                      now);
-  }
-  return WriteStatus(client_, namespace_, claimed.object, status, stop);
-}
-
-Status TrainingJobs::WriteEnd(const k8s::Object& object, const std::stop_token& stop) {
-  const k8s::ObjectAnswer found =
-      k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, object.name, stop);
-  if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != object.uid)) {
-    return OkStatus();  // it was deleted
-  }
-  RETURN_IF_ERROR(found.status);
-  ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(found.object.json));
-  if (!status.job || status.master_number > 0 || HasEnded(status)) {
-    return OkStatus();
-  }
-  const k8s::Listing services = k8s::ListObjects(
-      client_, {k8s::kServices, namespace_, fmt::format("{}={}", k8s::kJobLabel, object.uid)},
-      stop);
-  RETURN_IF_ERROR(services.status);
-  if (!services.objects.empty()) {
-    return OkStatus();  // its master will say how it ends
-  }
-  ASSIGN_OR_RETURN(const TrainingJobRequest request, RequestOf(found.object, stop));
-  ASSIGN_OR_RETURN(const TrainingJobRow row, hooks_.source.find(request, *status.job));
-  if (!catalog::HasEnded(row.job.state)) {
-    return OkStatus();
-  }
-  status.ended = k8s::Rfc3339(row.job.finished_micros);
-  status.model = row.job.model;
-  status.version = row.version;
-  k8s::SetCondition(status, k8s::kConditionQueued, false, "Ended", "", status.ended);
-  k8s::SetCondition(status, k8s::kConditionRunning, false, "Ended", "", status.ended);
-  SetEndConditions(row.job.state, row.job.model, row.job.error, status.ended, status);
-  return WriteStatus(client_, namespace_, found.object, status, stop);
-}
-
-void TrainingJobs::Delete(const k8s::Object& object, const std::stop_token& stop) {
-  for (const k8s::ApiAnswer& answer : k8s::DeleteAll(
-           client_, {{k8s::kTrainingJobs, namespace_, object.name, object.uid, 1}}, stop)) {
-    if (!answer.ok() && !stop.stop_requested()) {
-      log::Warn("kubernetes trainingjob={} has ended and stays: {}", object.name,
-                answer.status.message());
-    }
+  const bool nothing_runs = !known.job_number() || HasEnded(known.status);
+  if (known.deleted &&
+      ((ended && (done.ok() || known.failures >= kMostFailures)) || nothing_runs)) {
+    known_.erase(uid);
   }
 }
 

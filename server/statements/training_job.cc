@@ -9,13 +9,16 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/letter_case.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
+#include "executor/jobs/job_answer.h"
+#include "executor/jobs/lost_jobs.h"
 #include "executor/local/detached_job.h"
-#include "executor/pods/training_jobs.h"
+#include "executor/pods/training_job_work.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
@@ -119,6 +122,34 @@ void AddSpec(const k8s::TrainingJobSpec& spec, parser::TrainStatement& statement
   AddRole("ps", spec.servers, additions);
 }
 
+// A job on pods whose row has been there for so long without its Service, which is made right after
+// it: the gateway that was beginning it has ended.
+constexpr int64_t kBeginMicros = 30'000'000;
+
+// The job that has been begun for the TrainingJob, which has no Service; nullopt: none.
+// Unavailable: one is being begun.
+Result<std::optional<int64_t>> JobBegunFor(const executor::TrainingJobRequest& request,
+                                           catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> job, jobs.Requested(request.uid));
+  if (!job) {
+    return job;
+  }
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+  const auto found = std::find_if(running.begin(), running.end(),
+                                  [&job](const catalog::Job& each) { return each.id == *job; });
+  if (found == running.end() || !found->runner.place.starts_with(executor::kPodsPlace)) {
+    return job;  // it has ended, or its process has begun it
+  }
+  if (WallMicros() - found->runner.seen_micros < kBeginMicros) {
+    return Unavailable(fmt::format("job {} is about to begin", *job));
+  }
+  const Status lost = Internal("the gateway that was beginning the job has ended");
+  RETURN_IF_ERROR(jobs.Abandon(*job, WallMicros(), catalog::JobState::kFailed, lost.ToString(),
+                               executor::AnswerBytes(lost)));
+  RETURN_IF_ERROR(jobs.GiveUpRequest(*job));
+  return std::optional<int64_t>();
+}
+
 // Refuses parts of a spec that no gateway implements.
 Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
   Status errors;
@@ -133,8 +164,9 @@ Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
 }
 
 Result<executor::TrainingJobRow> FindRow(const executor::TrainingJobRequest& request,
-                                         SourcePool& sources, int64_t job) {
-  ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
+                                         SourcePool& sources, int64_t job,
+                                         const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const SourcePool::Lease lease, LogInFor(request, sources, stop));
   executor::TrainingJobRow row;
   ASSIGN_OR_RETURN(row.job, lease.catalog().jobs().Find(job));
   if (row.job.state == catalog::JobState::kSucceeded) {
@@ -147,12 +179,45 @@ Result<executor::TrainingJobRow> FindRow(const executor::TrainingJobRequest& req
   return row;
 }
 
+// The process that runs the job looks whether it is to be cancelled, and finds then that it has
+// ended.
+Result<bool> EndRow(const executor::TrainingJobRequest& request, SourcePool& sources, int64_t job,
+                    const Status& why, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const SourcePool::Lease lease, LogInFor(request, sources, stop));
+  catalog::JobStore& jobs = lease.catalog().jobs();
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+  const auto found = std::find_if(running.begin(), running.end(),
+                                  [job](const catalog::Job& each) { return each.id == job; });
+  if (found == running.end()) {
+    return true;  // it has ended
+  }
+  if (found->runner.place.starts_with(executor::kPodsPlace)) {
+    return false;
+  }
+  const bool cancelled = why.code() == Code::kCancelled;
+  const Status outcome =
+      cancelled ? Cancelled(fmt::format("the training was cancelled: {}", why.message())) : why;
+  const Status asked = jobs.RequestCancel(job);
+  if (!asked.ok() && asked.code() != Code::kFailedPrecondition) {  // it has ended meanwhile
+    return asked;
+  }
+  RETURN_IF_ERROR(jobs.Abandon(
+      job, WallMicros(), cancelled ? catalog::JobState::kCancelled : catalog::JobState::kFailed,
+      outcome.ToString(), executor::AnswerBytes(outcome)));
+  return true;
+}
+
 }  // namespace
 
 Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
                                  const executor::TrainingJobRequest& request,
                                  SourcePool::Lease& lease,
                                  std::optional<planner::PodsAllowed> allowed) {
+  catalog::JobStore& jobs = lease.catalog().jobs();
+  ASSIGN_OR_RETURN(const std::optional<int64_t> before, JobBegunFor(request, jobs));
+  if (before) {
+    return *before;
+  }
   RETURN_IF_ERROR(CheckObeyed(request.spec));
   ASSIGN_OR_RETURN(std::vector<parser::Statement> statements,
                    parser::Parse(request.spec.statement));
@@ -181,7 +246,12 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   ASSIGN_OR_RETURN(detached.session, session.source().ExportSession());
   detached.training_job = request.name;
   detached.training_job_uid = request.uid;
-  RETURN_IF_ERROR(executor::AnswerWithJob(plan, context, detached, sink));
+  Status begun = executor::AnswerWithJob(plan, context, detached, sink);
+  if (begun.code() == Code::kAlreadyExists) {  // perhaps another gateway was faster
+    ASSIGN_OR_RETURN(const std::optional<int64_t> other, JobBegunFor(request, jobs));
+    return other ? Result<int64_t>(*other) : Result<int64_t>(std::move(begun));
+  }
+  RETURN_IF_ERROR(std::move(begun));
   return job;
 }
 
@@ -189,13 +259,18 @@ std::function<executor::TrainingJobSource(executor::Cluster& cluster)> TrainingJ
     SourcePool& sources, std::optional<planner::PodsAllowed> allowed) {
   return [&sources, allowed = std::move(allowed)](executor::Cluster& cluster) {
     executor::TrainingJobSource of;
-    of.begin = [&sources, &cluster,
-                allowed](const executor::TrainingJobRequest& request) -> Result<int64_t> {
-      ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources));
+    of.begin = [&sources, &cluster, allowed](const executor::TrainingJobRequest& request,
+                                             const std::stop_token& stop) -> Result<int64_t> {
+      ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources, stop));
       return BeginTrainingJob(cluster, request, lease, allowed);
     };
-    of.find = [&sources](const executor::TrainingJobRequest& request, int64_t job) {
-      return FindRow(request, sources, job);
+    of.find = [&sources](const executor::TrainingJobRequest& request, int64_t job,
+                         const std::stop_token& stop) {
+      return FindRow(request, sources, job, stop);
+    };
+    of.end = [&sources](const executor::TrainingJobRequest& request, int64_t job, const Status& why,
+                        const std::stop_token& stop) {
+      return EndRow(request, sources, job, why, stop);
     };
     return of;
   };

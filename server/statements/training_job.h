@@ -18,8 +18,9 @@ namespace sluice::server {
 
 // Begins the job of a TrainingJob with the login of its source, `lease`: plans its statement,
 // adding what the rest of the spec says unless the statement says it itself. Returns the number of
-// the job, which runs on the cluster's pods. Errors have their places in the statement. `allowed`:
-// see planner::Options.
+// the job, which runs on the cluster's pods; where a job has been begun for this TrainingJob
+// before, by whichever gateway, of that one. Unavailable: that one is just being begun. Errors have
+// their places in the statement. `allowed`: see planner::Options.
 Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
                                  const executor::TrainingJobRequest& request,
                                  SourcePool::Lease& lease,

@@ -7,7 +7,7 @@
 #include "catalog/catalog.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
-#include "executor/pods/training_jobs.h"
+#include "executor/pods/training_job_work.h"
 
 namespace sluice::server {
 namespace {
@@ -56,11 +56,11 @@ Result<Login> TrainingJobLogin(const executor::TrainingJobRequest& request,
   return login;
 }
 
-Result<SourcePool::Lease> LogInFor(const executor::TrainingJobRequest& request,
-                                   SourcePool& sources) {
+Result<SourcePool::Lease> LogInFor(const executor::TrainingJobRequest& request, SourcePool& sources,
+                                   const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const Login login,
                    TrainingJobLogin(request, sources.url(), sources.catalog().principal().role));
-  auto lease = sources.Acquire(login);
+  auto lease = sources.Acquire(login, stop);
   if (lease.ok()) {
     return lease;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
@@ -18,8 +19,8 @@ namespace sluice::server {
 Result<Login> TrainingJobLogin(const executor::TrainingJobRequest& request,
                                const std::string& own_url, const std::string& own_role);
 
-// Logs in; errors as above, with the SQLSTATE of the reason.
-Result<SourcePool::Lease> LogInFor(const executor::TrainingJobRequest& request,
-                                   SourcePool& sources);
+// Logs in; errors as above, with the SQLSTATE of the reason. `stop` ends the waiting for a server.
+Result<SourcePool::Lease> LogInFor(const executor::TrainingJobRequest& request, SourcePool& sources,
+                                   const std::stop_token& stop);
 
 }  // namespace sluice::server

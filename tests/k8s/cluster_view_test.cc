@@ -49,6 +49,16 @@ TEST_F(ClusterViewTest, AGrantWhosePodsAppearOneByOneStays) {
   EXPECT_EQ(Grants({.hysteresis_seconds = 10}), Granted());
 }
 
+// As `kubectl scale` below the minimum makes it.
+TEST_F(ClusterViewTest, AJobWhoseSpecBecomesWrongKeepsItsShare) {
+  Node("n1", 8);
+  Job("a", 2, 4);
+  Job("a", 2, 1);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}}));
+  Job("b", 2, 1);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(4)}})) << "b will not begin";
+}
+
 // Its TrainingJob carries the label of its pods, which is not its uid.
 TEST_F(ClusterViewTest, AJobThatAStatementBeganHasItsPods) {
   Node("n1", 4);
@@ -222,8 +232,8 @@ TEST_F(ClusterViewTest, AJobsFirstWorkerStaysWhileItsRoomIsBeingMade) {
   }
   Job("new", 1, 8);
   Worker("new", "");
-  EXPECT_EQ(Grants(), (Granted{{"new", Workers(1)},
-                               {"old", Workers(2, {"old-worker-3", "old-worker-4"})}}));
+  EXPECT_EQ(Grants(),
+            (Granted{{"new", Workers(1)}, {"old", Workers(2, {"old-worker-3", "old-worker-4"})}}));
 }
 
 TEST_F(ClusterViewTest, AJobsFirstWorkerIsWithdrawnWhereThereIsNoRoomToBeMade) {

@@ -67,6 +67,20 @@ void SetText(Document& document, std::initializer_list<std::string_view> path,
   SetMember(Within(document, path, memory), name, JsonText(text, memory), memory);
 }
 
+void SetGeneration(Document& document, int64_t generation) {
+  auto& memory = document.GetAllocator();
+  SetMember(Within(document, {"metadata"}, memory), "generation", Value(generation), memory);
+}
+
+// Of its spec.
+void CountChange(const std::string& before, Document& after) {
+  const Document old = Parse(before);
+  const Value* const was = FindIn(old, {"spec"});
+  const Value* const is = FindIn(after, {"spec"});
+  const bool same = was == nullptr || is == nullptr ? was == is : *was == *is;
+  SetGeneration(after, NumberIn(old, {"metadata", "generation"}) + (same ? 0 : 1));
+}
+
 std::string Frame(std::string_view type, const std::string& object) {
   return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object);
 }
@@ -177,6 +191,7 @@ FakeApiStore::Answer FakeApiStore::Create(Key key, std::string_view body) {
   SetText(document, {"metadata"}, "namespace", key.namespace_name);
   SetText(document, {"metadata"}, "uid", fmt::format("uid-{}", ++uids_));
   SetText(document, {"metadata"}, "creationTimestamp", "2026-01-01T00:00:00Z");
+  SetGeneration(document, 1);
   return {201, Put(key, ToJson(document))};
 }
 
@@ -245,6 +260,7 @@ FakeApiStore::Answer FakeApiStore::Update(const Key& key, std::string_view body)
   }
   Document document = Parse(object->json);
   SetText(document, {"metadata"}, "uid", before.uid);
+  CountChange(before.json, document);
   return {200, Put(key, ToJson(document))};
 }
 
@@ -258,6 +274,13 @@ FakeApiStore::Answer FakeApiStore::Patch(const Key& key, const std::string& subr
   if (!patch.ok()) {
     return Refusal(400, "BadRequest", patch.status().message());
   }
+  const std::string_view version = TextIn(*patch, {"metadata", "resourceVersion"});
+  if (!version.empty() &&
+      version != TextIn(Parse(found->second), {"metadata", "resourceVersion"})) {
+    return Refusal(409, "Conflict",
+                   fmt::format("Operation cannot be fulfilled on {}: the object has been modified",
+                               Named(key)));
+  }
   // The status is changed through its subresource only, and nothing else through that.
   if (subresource == "status") {
     patch->RemoveMember("spec");
@@ -266,6 +289,7 @@ FakeApiStore::Answer FakeApiStore::Patch(const Key& key, const std::string& subr
   }
   Document document = Parse(found->second);
   Merge(document, *patch, document.GetAllocator());
+  CountChange(found->second, document);
   return {200, Put(key, ToJson(document))};
 }
 

@@ -5,16 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_objects.h"
 #include "k8s/json_internal.h"
-#include "k8s/manifests.h"
 #include "k8s/pod_labels.h"
 #include "k8s/training_job.h"
+#include "tests/k8s/applied_kinds.h"
 
 namespace sluice::k8s {
 namespace {
@@ -23,37 +21,12 @@ constexpr std::string_view kServiceLabels = R"({"app":"service"})";
 // Priority of the class sluice-high, which the fake server does not look up.
 constexpr int kWorkerPriority = -100;
 
-// As an administrator: the resource TrainingJob and the priority classes.
-void ApplyManifests(const std::string& namespace_name) {
-  const std::string file = testing::TempDir() + "/" + namespace_name + "-kinds.yaml";
-  std::ofstream out(file);
-  const std::vector<Manifest> manifests = BuildManifests({namespace_name, "sluice"}).value();
-  for (const Manifest& each : manifests) {
-    if (each.file == "training_job.yaml" || each.file == "classes.yaml") {
-      out << each.yaml << "---\n";
-    }
-  }
-  out.close();
-  const std::string kubectl =
-      fmt::format("kubectl --kubeconfig {} ", std::getenv("SLUICE_TEST_KUBERNETES"));
-  const std::string quiet = " >/dev/null 2>&1";
-  EXPECT_EQ(std::system((kubectl + "apply -f " + file + quiet).c_str()), 0);
-  EXPECT_EQ(std::system((kubectl +
-                         "wait --for=condition=Established --timeout=30s "
-                         "crd/trainingjobs.training.sluice" +
-                         quiet)
-                            .c_str()),
-            0);
-  for (int i = 0; i < 300 && std::system((kubectl + "get tj" + quiet).c_str()) != 0; ++i) {
-  }
-}
-
 }  // namespace
 
 PlayedCluster::PlayedCluster(TestedApiServer& server, Scheduler scheduler)
     : server_(server), scheduler_(scheduler) {
   if (server_.is_real()) {
-    ApplyManifests(server_.namespace_name());
+    ApplyKinds(server_.namespace_name());
   }
 }
 

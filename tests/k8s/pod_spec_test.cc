@@ -44,6 +44,14 @@ std::string Build(const PodShape& shape, elastic::Role role = elastic::Role::kWo
   return pod.ok() ? *pod : pod.status().message();
 }
 
+TEST(PodSpec, HasTheNameOfItsTrainingJobWhereALabelCanHoldIt) {
+  PodShape shape = Shape();
+  shape.training_job = "census";
+  EXPECT_THAT(Build(shape), testing::HasSubstr(R"("training.sluice/name":"census")"));
+  shape.training_job = std::string(64, 'a');
+  EXPECT_THAT(Build(shape), testing::Not(testing::HasSubstr("training.sluice/name")));
+}
+
 TEST(PodSpec, HasWhatTheProtocolNeedsAndSafeDefaults) {
   EXPECT_EQ(
       Build(Shape()),

@@ -83,8 +83,7 @@ TEST(PodState, WaitsForAReason) {
            R"("reason":"SchedulingGated","message":"Scheduling is blocked due to non-empty scheduling gates"}])",
            "", ""),
        "waits for SchedulingGated: Scheduling is blocked due to non-empty scheduling gates"},
-      {Pod(Ours(R"("waiting":{"reason":"ContainerCreating"})", "Pending")),
-       "waits for ContainerCreating"},
+      {Pod(Ours(R"("waiting":{"reason":"ContainerCreating"})", "Pending")), "waits for its node"},
       {Pod(Ours(R"("waiting":{"reason":"ErrImagePull","message":"dial tcp: i/o timeout"})",
                 "Pending")),
        "waits for ErrImagePull: dial tcp: i/o timeout"},
@@ -125,7 +124,7 @@ TEST(PodState, EndsWithOurContainerAndSaysHow) {
       {Pod(Ours(terminated(1, "Error", "no such table"))), "application 1: no such table"},
       {Pod(Ours(terminated(139, "Error"))), "application 139: "},
       {Pod(Ours(terminated(137, "Error"))), "preempted 137: "},
-      {Pod(Ours(terminated(143, "Error")), leaving), "leaving, preempted 143: "},
+      {Pod(Ours(terminated(143, "Error")), leaving), "leaving, preempted 143: the pod was deleted"},
       {Pod(Ours(terminated(137, "OOMKilled"))), "out of memory 137: OOMKilled"},
       {Pod(Ours(terminated(247, "Error"))), "out of memory 247: "},
       {Pod(Ours(terminated(127, "Error"))), "configuration 127: "},
@@ -217,6 +216,18 @@ TEST(PodEvents, TellsEachThingOnce) {
   EXPECT_EQ(see(ended), "");
   EXPECT_EQ(see(running), "") << "an old event";
   EXPECT_EQ(Told(story.OnGone()), "");
+}
+
+TEST(PodState, WhoeverEndedItIsNamedWhereTheApiServerSaysSo) {
+  const std::string killed = R"("terminated":{"exitCode":143,"reason":"Error"})";
+  const auto words = [](const std::string& pod) { return ReadPodState(pod).value().last_words; };
+  EXPECT_EQ(words(Pod(Ours(killed))), "");
+  EXPECT_EQ(words(Pod(Ours(killed), R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")")),
+            kPodDeleted);
+  EXPECT_EQ(
+      words(Pod(Ours(killed) + R"(,"conditions":[{"type":"DisruptionTarget","status":"True",)"
+                               R"("reason":"PreemptionByScheduler","message":"for a service"}])")),
+      "PreemptionByScheduler: for a service");
 }
 
 TEST(PodEvents, EndsInWhateverWayThePodDoes) {

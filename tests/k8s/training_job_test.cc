@@ -126,6 +126,27 @@ TEST(TrainingJob, AllMistakesAreToldAtOnce) {
   EXPECT_THAT(ErrorsOf("[]"), ElementsAre(HasSubstr("not an object")));
 }
 
+TEST(TrainingJob, OfAWrongSpecWhatIsRightHolds) {
+  const TrainingJobSpec before =
+      ParseTrainingJobSpec(Job(R"("workers":{"min":2,"max":4},"priority":5)")).value();
+  Status mistakes;
+  const TrainingJobSpec now = HoldingSpec(
+      Job(R"("workers":{"min":2,"max":1},"suspend":true,"priority":"high","activeDeadlineSeconds":9)"),
+      before, &mistakes);
+  EXPECT_EQ(now.workers, before.workers);
+  EXPECT_EQ(now.priority, 5);
+  EXPECT_TRUE(now.suspend);
+  EXPECT_EQ(now.active_deadline_seconds, 9);
+  ASSERT_EQ(mistakes.diagnostics().size(), 2U);
+  EXPECT_EQ(mistakes.diagnostics()[0].message,
+            "spec.workers.min: 2 is more than spec.workers.max, 1");
+  const TrainingJobSpec first =
+      HoldingSpec(Job(R"("workers":{"min":2,"max":1},"suspend":true)"), std::nullopt, &mistakes);
+  EXPECT_EQ(first.workers, ProcessesSpec());
+  EXPECT_TRUE(first.suspend);
+  EXPECT_EQ(HoldingSpec("[]", before, &mistakes), before);
+}
+
 TEST(TrainingJob, IsBegunByWhoClaimsItFirst) {
   const Object fresh =
       ReadObject(BuildTrainingJob("team", "nightly", {}, {{"a", "b"}}), "a TrainingJob").value();

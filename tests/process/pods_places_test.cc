@@ -44,6 +44,32 @@ TEST_F(Pods, WhoHasNoPlaceSaysWhy) {
   ExpectNothingLeft();
 }
 
+// Before there is a master that could say so.
+TEST_F(Pods, WhoseMasterHasNoPlaceSaysWhy) {
+  const auto quota =
+      k8s::CreateAll(kubelet_->client(),
+                     {{{"", "v1", "resourcequotas"},
+                       kubelet_->namespace_name(),
+                       R"({"metadata":{"name":"q"},"status":{"hard":{"pods":"0"}}})"}},
+                     {});
+  ASSERT_TRUE(quota.at(0).ok()) << quota.at(0).status.ToString();
+  std::string told;
+  RecordingSink sink;
+  sink.on_notice = [&](const std::string& notice) {
+    if (notice.find("the job's master waits: QuotaExceeded") != std::string::npos) {
+      told = ConditionsOf(OnlyTrainingJob());
+      EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
+      k8s::DeleteAll(kubelet_->client(),
+                     {{{"", "v1", "resourcequotas"}, kubelet_->namespace_name(), "q", "", 1}}, {});
+    }
+  };
+  const Status status = Train("m", "engine.num_workers=1, engine.num_ps=1", sink);
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
+  EXPECT_THAT(told, HasSubstr("Queued True QuotaExceeded"));
+  EXPECT_GE(Reasons()["QuotaExceeded"], 1);
+  ExpectNothingLeft();
+}
+
 // A server is lost, and something else takes its place.
 TEST_F(Pods, AWorkerGivesWayToAServer) {
   StartCluster({SLUICE_BINARY, 4, 0.75});

@@ -1,8 +1,11 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 
+#include "catalog/source_url.h"
 #include "tests/process/pods_fixture.h"
 
 // Jobs requested through Kubernetes.
@@ -11,6 +14,18 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kTrees[] =
+    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+    "train.num_boost_round=3 LABEL y INTO m";
+constexpr char kLongTrees[] =
+    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+    "train.num_boost_round=50000 LABEL y INTO m";
+
+bool Runs(int64_t process) {
+  return kill(static_cast<pid_t>(process), 0) == 0;
+}
 
 // Without a client of the gateway.
 TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
@@ -30,9 +45,7 @@ TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
 
 // Boosted trees train in the gateway's process, where no master writes the status.
 TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
-  CreateTrainingJob("trees",
-                    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH "
-                    "objective='binary:logistic', train.num_boost_round=3 LABEL y INTO m");
+  CreateTrainingJob("trees", kTrees);
   ASSERT_TRUE(
       Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionComplete); }, 120));
   const k8s::TrainingJobStatus told = StatusOf("trees");
@@ -42,6 +55,151 @@ TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
   EXPECT_NE(told.ended, "");
   EXPECT_FALSE(k8s::Holds(told, k8s::kConditionQueued));
   EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
+}
+
+// In the gateway's process as on pods.
+TEST_F(Pods, ATrainingJobOfTreesThatIsDeletedIsCancelled) {
+  CreateTrainingJob("trees", kLongTrees);
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  const auto running = gateways_catalog_->jobs().Running();
+  ASSERT_THAT(running.value(), SizeIs(1));
+  const int64_t process = running->front().runner.pid;
+  k8s::DeleteAll(kubelet_->client(),
+                 {{k8s::kTrainingJobs, kubelet_->namespace_name(), "trees", "", 1}}, {});
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
+  EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("its TrainingJob was deleted"));
+  EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+}
+
+TEST_F(Pods, ATrainingJobOfTreesHasADeadline) {
+  CreateTrainingJob("trees", kLongTrees);
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  const auto running = gateways_catalog_->jobs().Running();
+  ASSERT_THAT(running.value(), SizeIs(1));
+  const int64_t process = running->front().runner.pid;
+  PatchTrainingJob("trees", R"({"spec":{"activeDeadlineSeconds":1}})");
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionFailed); }, 60));
+  EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Failed True DeadlineExceeded the training has "
+                                               "taken longer than 1 seconds"));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kFailed);
+  EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+}
+
+// Both gateways are asked to begin each of them, as when one's claim was taken for lost.
+TEST_F(Pods, ATrainingJobIsTrainedOnceByWhicheverGateway) {
+  TrainingJobRequest request;
+  request.name = "trees";
+  request.uid = "uid-of-trees";
+  request.spec.statement = kTrees;
+  request.spec.source_secret = "database";
+  request.source_url = UserUrl();
+  const auto gateways = server::TrainingJobsOf(*sources_, std::nullopt);
+  const TrainingJobSource source = gateways(*cluster_);
+  std::vector<std::jthread> threads;
+  std::vector<Result<int64_t>> begun(4, Result<int64_t>(Unavailable("not tried")));
+  for (Result<int64_t>& each : begun) {
+    threads.emplace_back([&each, &source, &request] { each = source.begin(request, {}); });
+  }
+  threads.clear();
+  for (const Result<int64_t>& each : begun) {
+    ASSERT_TRUE(each.ok()) << each.status().ToString();
+    EXPECT_EQ(*each, *begun[0]);
+  }
+  EXPECT_EQ(source.begin(request, {}).value(), *begun[0]);
+  EXPECT_EQ(catalog_->jobs().Count().value(), 1);
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(*begun[0])->state == catalog::JobState::kSucceeded; },
+      60));
+  EXPECT_EQ(source.begin(request, {}).value(), *begun[0]) << "it has ended";
+}
+
+// Those of a database that takes no connections wait for it, and hold nobody else up.
+TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
+  constexpr int kMany = 12, kLost = 2;
+  const testing::PostgresTestDatabase lost;
+  const std::string database = lost.url().substr(lost.url().rfind('/') + 1);
+  const auto administer = [this](const std::string& sql) {
+    const auto done = admin_->Execute(sql, nullptr, {});
+    EXPECT_TRUE(done.ok()) << sql << "\n" << done.status().ToString();
+  };
+  administer("GRANT CREATE ON DATABASE " + database + " TO " + gateway_);
+  administer("ALTER DATABASE " + database + " CONNECTION LIMIT 0");
+  const auto sources = server::SourcePool::Open(Url(), server::Auth::kTrust).value();
+  const std::unique_ptr<PodCluster> second = AnotherGateway(*sources);
+  ASSERT_NE(second, nullptr);
+
+  const std::string& where = kubelet_->namespace_name();
+  std::vector<k8s::Creation> all;
+  for (const auto& [secret, url] : std::map<std::string, std::string>{
+           {"shop", UserUrl()}, {"lost", catalog::WithDatabase(UserUrl(), database)}}) {
+    all.push_back({k8s::kSecrets, where,
+                   R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":")" + secret +
+                       R"(","labels":{")" + std::string(k8s::kSourceLabel) +
+                       R"(":"true"}},"data":{"source":")" + EncodeBase64(url) + R"("}})"});
+  }
+  for (int i = 0; i < kMany; ++i) {
+    k8s::TrainingJobSpec spec;
+    spec.statement =
+        "SELECT i % 7 AS a, i % 2 AS y FROM generate_series(1, 400) AS t (i) TO TRAIN "
+        "xgboost.gbtree WITH objective='binary:logistic', train.num_boost_round=3 LABEL y INTO m";
+    spec.source_secret = i < kLost ? "lost" : "shop";
+    all.push_back({k8s::kTrainingJobs, where,
+                   k8s::BuildTrainingJob(where, fmt::format("trees-{}", i), spec)});
+  }
+  // Of those with that Secret.
+  const auto count = [&](const std::string& secret, const auto& is) {
+    const k8s::Listing jobs =
+        k8s::ListObjects(kubelet_->client(), {k8s::kTrainingJobs, where, ""}, {});
+    return std::count_if(jobs.objects.begin(), jobs.objects.end(), [&](const auto& object) {
+      return k8s::ParseTrainingJobSpec(object.json)->source_secret == secret &&
+             is(k8s::ParseTrainingJobStatus(object.json).value());
+    });
+  };
+  const auto begun = [](const k8s::TrainingJobStatus& status) { return status.job.has_value(); };
+  const auto complete = [](const k8s::TrainingJobStatus& status) {
+    return k8s::Holds(status, k8s::kConditionComplete);
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  for (const k8s::ObjectAnswer& made : k8s::CreateAll(kubelet_->client(), all, {})) {
+    ASSERT_TRUE(made.ok()) << made.status.ToString();
+  }
+  ASSERT_TRUE(Eventually([&] { return count("shop", begun) == kMany - kLost; }, 120));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  fmt::print(
+      "{} TrainingJobs, {} of them of a database without a connection: the others had begun "
+      "after {:.1f} s\n",
+      kMany, kLost, seconds.count());
+  ASSERT_TRUE(Eventually([&] { return count("shop", complete) == kMany - kLost; }, 120));
+  EXPECT_EQ(count("lost", begun), 0);
+  administer("ALTER DATABASE " + database + " CONNECTION LIMIT -1");
+  EXPECT_TRUE(Eventually([&] { return count("lost", complete) == kLost; }, 180))
+      << ConditionsOf("trees-0");
+  EXPECT_EQ(catalog_->jobs().Count().value(), kMany - kLost);
+  const auto other = catalog::OpenCatalog(catalog::WithDatabase(Url(), database)).value();
+  EXPECT_EQ(other->For({user_})->jobs().Count().value(), kLost);
+}
+
+// Its row is there, and its Service is not.
+TEST_F(Pods, AJobThatAGatewayHasLeftBehindBeforeItBeganIsBegunAnew) {
+  catalog::Job job;
+  job.kind = "train";
+  job.request = "uid-of-trees";
+  job.runner = {fmt::format("pods/{}/uid-of-trees", kubelet_->namespace_name()), 1, 0,
+                WallMicros()};
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 1);
+  TrainingJobRequest request;
+  request.name = "trees";
+  request.uid = "uid-of-trees";
+  request.spec.statement = kTrees;
+  request.source_url = UserUrl();
+  const TrainingJobSource source = server::TrainingJobsOf(*sources_, std::nullopt)(*cluster_);
+  EXPECT_EQ(source.begin(request, {}).status().code(), Code::kUnavailable);
+  catalog::JobRunner silent = job.runner;
+  silent.seen_micros = WallMicros() - 60'000'000;
+  ASSERT_TRUE(catalog_->jobs().Seen(1, silent).value());
+  EXPECT_EQ(source.begin(request, {}).value(), 2);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kFailed);
 }
 
 TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
@@ -126,10 +284,10 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
 
 // Where kubelets say nothing of the ends of its servers, whose names the next ones would have.
 TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=2"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(40));
@@ -149,10 +307,10 @@ TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
 
 // They have the numbers of the servers that the job has now.
 TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=2"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(600));
@@ -189,10 +347,10 @@ TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
 
 // A controller suspends a job for another one, with a reason, and lets it go on.
 TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=300, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=1"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=300, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=1"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").can_suspend; }));
@@ -246,6 +404,7 @@ TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
   EXPECT_NE(kubelet_->Running("worker").at(0), unwanted);
   GrantTrainingJob("nightly", std::nullopt);
   PatchTrainingJob("nightly", R"({"spec":{"workers":{"max":3}}})");
+  EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").most_workers == 3; }));
   EXPECT_TRUE(has_workers(3)) << ::testing::PrintToString(Events(1));
 
   PatchTrainingJob("nightly", R"({"spec":{"activeDeadlineSeconds":1}})");

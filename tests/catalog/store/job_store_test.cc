@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "tests/catalog/store/stores_fixture.h"
 
@@ -82,7 +84,9 @@ TEST_P(JobStoreTest, AJobIsDroppedWithAllThatIsStoredOfItOnceItHasEnded) {
   job.kind = "train";
   job.answer = "answer";
   job.runner = {"here", 1, 1, 1};
+  job.request = "a-uid";
   job.id = jobs.Create(job).value();
+  job.request = "another";
   const int64_t other = jobs.Create(job).value();
   for (const int64_t id : {job.id, other}) {
     ASSERT_TRUE(jobs.AddEvents(id, {{1, "epoch_done", ""}}).ok());
@@ -98,7 +102,7 @@ TEST_P(JobStoreTest, AJobIsDroppedWithAllThatIsStoredOfItOnceItHasEnded) {
   EXPECT_EQ(jobs.Find(job.id).status().code(), Code::kNotFound);
   EXPECT_EQ(jobs.Drop(job.id).code(), Code::kNotFound);
   for (const std::string table : {"job_events", "job_metrics", "job_terms", "job_journal",
-                                  "job_runners", "job_answers", "job_records"}) {
+                                  "job_runners", "job_answers", "job_records", "job_requests"}) {
     EXPECT_THAT(
         Select("SELECT job_id FROM " + Table(table) + " WHERE job_id <> " + std::to_string(other)),
         IsEmpty())
@@ -106,6 +110,46 @@ TEST_P(JobStoreTest, AJobIsDroppedWithAllThatIsStoredOfItOnceItHasEnded) {
   }
   EXPECT_EQ(jobs.Answer(other).value(), "answer");
   EXPECT_THAT(jobs.Events(other).value(), SizeIs(1));
+}
+
+TEST_P(JobStoreTest, ThereIsOneJobForWhatItIsMadeFor) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.request = "a-uid";
+  EXPECT_EQ(jobs.Requested("a-uid").value(), std::nullopt);
+  const int64_t first = jobs.Create(job).value();
+  EXPECT_EQ(jobs.Create(job).status().code(), Code::kAlreadyExists);
+  EXPECT_THAT(jobs.List().value(), SizeIs(1));
+  EXPECT_EQ(jobs.Requested("a-uid").value(), first);
+  EXPECT_EQ(jobs.Requested("another").value(), std::nullopt);
+  job.id = first;
+  job.state = JobState::kFailed;
+  ASSERT_TRUE(jobs.End(job).ok());
+  job.state = JobState::kRunning;
+  EXPECT_EQ(jobs.Create(job).status().code(), Code::kAlreadyExists) << "it has ended";
+  ASSERT_TRUE(jobs.GiveUpRequest(first).ok());
+  EXPECT_GT(jobs.Create(job).value(), first);
+}
+
+TEST_P(JobStoreTest, OfManyThatMakeTheSameJobAtOnceOneDoes) {
+  Job job;
+  job.kind = "train";
+  job.request = "a-uid";
+  ASSERT_TRUE(catalog().jobs().Create({}).ok());  // with it the tables
+  std::atomic<int> made = 0, refused = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        const auto created = catalog().jobs().Create(job);
+        made += created.ok() ? 1 : 0;
+        refused += created.status().code() == Code::kAlreadyExists ? 1 : 0;
+      });
+    }
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(refused, 7);
 }
 
 TEST_P(JobStoreTest, OldJobsGoInBatchesAndThoseOfModelsStay) {

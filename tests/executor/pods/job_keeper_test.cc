@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/mutex.h"
 #include "executor/pods/job_objects.h"
@@ -27,13 +28,17 @@ class JobKeeperTest : public ::testing::Test {
   std::unique_ptr<JobKeeper> Start(const std::string& holder) {
     k8s::PodShape shape;
     shape.namespace_name = server_.namespace_name();
-    auto keeper = JobKeeper::Start(server_.client(), std::move(shape), holder,
-                                   [this, holder](const JobKeeper::Job& job, const Status& why) {
-                                     const MutexLock lock(mutex_);
-                                     given_up_ += holder + " gives up " + job.name + ": " +
-                                                  why.message() + "\n";
-                                   },
-                                   {});
+    auto keeper = JobKeeper::Start(
+        server_.client(), std::move(shape), holder,
+        [this, holder](const JobKeeper::Job& job, const Status& why) {
+          const MutexLock lock(mutex_);
+          given_up_ += holder + " gives up " + job.name + ": " + why.message() + "\n";
+        },
+        [this](const JobKeeper::Job& job, const KeptJob::Trouble& now) {
+          const MutexLock lock(mutex_);
+          troubles_.push_back(job.name + " " + now.reason);
+        },
+        {});
     EXPECT_TRUE(keeper.ok()) << keeper.status().ToString();
     (*keeper)->Begin();
     return *std::move(keeper);
@@ -115,6 +120,10 @@ class JobKeeperTest : public ::testing::Test {
     const MutexLock lock(mutex_);
     return given_up_;
   }
+  std::vector<std::string> Troubles() {
+    const MutexLock lock(mutex_);
+    return troubles_;
+  }
   // The clock goes on meanwhile: a keeper that met a job without its Secret tries again later. The
   // test's time limit ends a wait for what never comes.
   void Until(const std::function<bool()>& done) {
@@ -127,7 +136,27 @@ class JobKeeperTest : public ::testing::Test {
   k8s::TestedApiServer server_{false};
   Mutex mutex_;
   std::string given_up_ GUARDED_BY(mutex_);
+  std::vector<std::string> troubles_ GUARDED_BY(mutex_);  // "job7-abc QuotaExceeded"
 };
+
+// Each once.
+TEST_F(JobKeeperTest, WhatKeepsAMasterFromRunningIsTold) {
+  server_.Do(k8s::Verb::kCreate, {"", "v1", "resourcequotas"}, "", "",
+             R"({"metadata":{"name":"q"},"status":{"hard":{"pods":"0"}}})");
+  auto keeper = Start("first");
+  const JobKeeper::Job job = MakeService("abc", 7);
+  MakeSecret(job);
+  keeper->Keep(job);
+  Until([&] { return !Troubles().empty(); });
+  server_.Do(k8s::Verb::kDelete, {"", "v1", "resourcequotas"}, "q", "", "");
+  const std::string master = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == master + " "; });
+  server_.SetStatus(master, R"({"phase":"Pending","conditions":[{"type":"PodScheduled",)"
+                            R"("status":"False","reason":"Unschedulable","message":"0/2"}]})");
+  Until([&] { return Troubles().size() > 1; });
+  EXPECT_EQ(Troubles(),
+            (std::vector<std::string>{job.name + " QuotaExceeded", job.name + " MasterWaits"}));
+}
 
 // Otherwise they could take the room that it needs.
 TEST_F(JobKeeperTest, AJobsFirstPodsAreCreatedWhenItsMasterHasANode) {

@@ -5,7 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,23 +31,40 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr int kLooks = 12'000;  // a minute of them
+constexpr char kIsSource[] = R"({"sluice.dev/source":"true"})";
 
 class TrainingJobsTest : public ::testing::Test {
  protected:
   TrainingJobsTest() {
     TrainingJobs::Hooks hooks;
-    hooks.source.begin = [this](const TrainingJobRequest& request) -> Result<int64_t> {
+    hooks.source.begin = [this](const TrainingJobRequest& request,
+                                const std::stop_token&) -> Result<int64_t> {
+      if (during_) {
+        during_(request);
+      }
       const MutexLock lock(mutex_);
       begun_.push_back(request.source_url);
       return int64_t{7};
     };
-    hooks.source.find = [this](const TrainingJobRequest&, int64_t) -> Result<TrainingJobRow> {
+    hooks.source.find = [this](const TrainingJobRequest&, int64_t,
+                               const std::stop_token&) -> Result<TrainingJobRow> {
       const MutexLock lock(mutex_);
       return row_;
     };
+    hooks.source.end = [this](const TrainingJobRequest& request, int64_t job, const Status& why,
+                              const std::stop_token&) -> Result<bool> {
+      const MutexLock lock(mutex_);
+      if (failing_ends_ > 0) {
+        --failing_ends_;
+        return Unavailable("the database does not answer");
+      }
+      ends_.push_back(
+          fmt::format("{} {} {}: {}", request.name, request.source_url, job, why.message()));
+      return true;
+    };
     hooks.deleted = [](const std::string&) {};
-    hooks.suspended = [](const std::string&, bool, bool) {};
-    hooks.late = [](const std::string&, int64_t) {};
+    hooks.suspended = [this](const std::string&, bool wanted, bool) { suspended_ = wanted; };
+    hooks.late = [](const std::string&, const Status&) {};
     auto jobs =
         TrainingJobs::Start(server_.client(), server_.namespace_name(), "gateway", hooks, {});
     EXPECT_TRUE(jobs.ok()) << jobs.status().ToString();
@@ -107,6 +128,54 @@ class TrainingJobsTest : public ::testing::Test {
         k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
     return k8s::ParseTrainingJobStatus(found.object.json).value();
   }
+  bool IsSuspended() const { return suspended_; }
+  // As with `kubectl patch --type=merge`.
+  void Edit(const std::string& name, const std::string& patch) {
+    const auto edited = k8s::PatchObject(server_.client(), k8s::kTrainingJobs,
+                                         server_.namespace_name(), name, "", patch, {});
+    EXPECT_TRUE(edited.ok()) << edited.status.ToString();
+  }
+  void AwaitCondition(const std::string& name, const std::string& condition) {
+    for (int i = 0; i < kLooks && ConditionsOf(name).find(condition) == std::string::npos; ++i) {
+      server_.clock().Advance(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_THAT(ConditionsOf(name), HasSubstr(condition));
+  }
+  void AwaitEvent(const std::string& reason) {
+    const auto found = [&] {
+      const k8s::Listing events =
+          k8s::ListObjects(server_.client(), {k8s::kEvents, server_.namespace_name(), ""}, {});
+      return std::any_of(events.objects.begin(), events.objects.end(), [&](const auto& event) {
+        return event.json.find(fmt::format(R"("reason":"{}")", reason)) != std::string::npos;
+      });
+    };
+    for (int i = 0; i < kLooks && !found(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_TRUE(found()) << reason;
+  }
+  // Once there is one.
+  std::vector<std::string> AwaitEnds() {
+    for (int i = 0; i < kLooks; ++i) {
+      {
+        const MutexLock lock(mutex_);
+        if (!ends_.empty()) {
+          return ends_;
+        }
+      }
+      server_.clock().Advance(std::chrono::seconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return {};
+  }
+  void AwaitStart(const std::string& name) {
+    for (int i = 0; i < kLooks && StatusOf(name).started.empty(); ++i) {
+      server_.clock().Advance(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_NE(StatusOf(name).started, "") << name;
+  }
   k8s::TrainingJobStatus AwaitEnd(const std::string& name) {
     k8s::TrainingJobStatus status = StatusOf(name);
     for (int i = 0; i < kLooks && status.ended.empty(); ++i) {
@@ -118,13 +187,15 @@ class TrainingJobsTest : public ::testing::Test {
   }
 
   k8s::TestedApiServer server_{false};
+  std::function<void(const TrainingJobRequest&)> during_;  // each begin
+  std::atomic<bool> suspended_ = false;                    // as reported last
   Mutex mutex_;
   TrainingJobRow row_ GUARDED_BY(mutex_);
   std::vector<std::string> begun_ GUARDED_BY(mutex_);  // the sources of the jobs
+  std::vector<std::string> ends_ GUARDED_BY(mutex_);   // of jobs in the gateway's process
+  int failing_ends_ GUARDED_BY(mutex_) = 0;            // as many calls fail first
   std::unique_ptr<TrainingJobs> jobs_;
 };
-
-constexpr char kIsSource[] = R"({"sluice.dev/source":"true"})";
 
 TEST_F(TrainingJobsTest, ASecretWithTheLabelIsItsSource) {
   CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop\n");
@@ -132,6 +203,39 @@ TEST_F(TrainingJobsTest, ASecretWithTheLabelIsItsSource) {
   EXPECT_THAT(ConditionsOf("nightly"),
               AllOf(HasSubstr("job 7 has begun"), Not(HasSubstr("s3cret"))));
   EXPECT_THAT(Begun(), ElementsAre("postgresql://ann:s3cret@db.example/shop"));
+}
+
+// As its master may, whose job the gateway is still about to report.
+TEST_F(TrainingJobsTest, WhatOthersWriteIntoItsStatusMeanwhileStays) {
+  during_ = [this](const TrainingJobRequest& request) {
+    const auto written = k8s::PatchObject(
+        server_.client(), k8s::kTrainingJobs, server_.namespace_name(), request.name, "status",
+        R"({"status":{"job":7,"conditions":[{"type":"Running","status":"True"}]}})", {});
+    EXPECT_TRUE(written.ok()) << written.status.ToString();
+  };
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop\n");
+  CreateJob("nightly", "shop");
+  AwaitStart("nightly");
+  EXPECT_THAT(ConditionsOf("nightly"), HasSubstr("Running True"));
+}
+
+TEST_F(TrainingJobsTest, ADatabaseThatDoesNotAnswerDelaysNobodyElse) {
+  std::promise<void> answers;
+  const std::shared_future<void> answer = answers.get_future().share();
+  during_ = [answer](const TrainingJobRequest& request) {
+    if (request.source_url.find("lost.example") != std::string::npos) {
+      answer.wait();
+    }
+  };
+  CreateSecret("lost", kIsSource, "postgresql://ann:s3cret@lost.example/shop");
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  for (int i = 0; i < 10; ++i) {
+    CreateJob(fmt::format("a-lost-{}", i), "lost");
+  }
+  CreateJob("nightly", "shop");
+  AwaitStart("nightly");
+  EXPECT_THAT(ConditionsOf("nightly"), HasSubstr("job 7 has begun"));
+  answers.set_value();
 }
 
 // What runs in the gateway's process has no master that would say so.
@@ -151,6 +255,88 @@ TEST_F(TrainingJobsTest, AJobWithoutAMasterEndsToo) {
   AwaitEnd("worse");
   EXPECT_THAT(ConditionsOf("worse"), AllOf(HasSubstr("Failed True Failed label 'y' is NULL"),
                                            HasSubstr("Complete False")));
+}
+
+// `kubectl delete -f` of both: the login is known from when the job was begun.
+TEST_F(TrainingJobsTest, AJobWithoutAMasterThatIsDeletedIsEnded) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  CreateJob("trees", "shop");
+  AwaitStart("trees");
+  {
+    const MutexLock lock(mutex_);
+    failing_ends_ = 3;
+  }
+  k8s::DeleteAll(server_.client(),
+                 {{k8s::kSecrets, server_.namespace_name(), "shop", "", 1},
+                  {k8s::kTrainingJobs, server_.namespace_name(), "trees", "", 1}},
+                 {});
+  EXPECT_THAT(AwaitEnds(),
+              ElementsAre("trees postgresql://ann:s3cret@db.example/shop 7: its TrainingJob was "
+                          "deleted"));
+}
+
+TEST_F(TrainingJobsTest, AJobThatIsDeletedWhileItBeginsIsEnded) {
+  during_ = [this](const TrainingJobRequest& request) {
+    k8s::DeleteAll(server_.client(),
+                   {{k8s::kTrainingJobs, server_.namespace_name(), request.name, "", 1}}, {});
+  };
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  CreateJob("trees", "shop");
+  EXPECT_THAT(AwaitEnds(), ElementsAre(HasSubstr("7: its TrainingJob was deleted")));
+}
+
+TEST_F(TrainingJobsTest, AJobWithoutAMasterThatIsLateIsEnded) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  CreateJob("trees", "shop");
+  AwaitStart("trees");
+  Edit("trees", R"({"spec":{"activeDeadlineSeconds":1}})");
+  EXPECT_NE(AwaitEnd("trees").ended, "");
+  EXPECT_THAT(AwaitEnds(), ElementsAre(HasSubstr("longer than 1 seconds")));
+  EXPECT_THAT(ConditionsOf("trees"),
+              AllOf(HasSubstr("Failed True DeadlineExceeded the training has taken longer than 1"),
+                    HasSubstr("Queued False")));
+}
+
+// `kubectl scale` below the minimum, on a server that does not refuse that.
+TEST_F(TrainingJobsTest, AnEditThatIsWrongSaysSoAndLeavesTheRestInForce) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  CreateJob("trees", "shop");
+  AwaitStart("trees");
+  Edit("trees", R"({"spec":{"workers":{"min":2,"max":1}}})");
+  AwaitCondition("trees",
+                 "SpecInvalid True InvalidSpec spec.workers.min: 2 is more than "
+                 "spec.workers.max, 1");
+  EXPECT_EQ(StatusOf("trees").observed_generation, 2);
+  AwaitEvent("InvalidSpec");
+  Edit("trees", R"({"spec":{"suspend":true}})");
+  for (int i = 0; i < kLooks && !IsSuspended(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(IsSuspended());
+  Edit("trees", R"({"spec":{"workers":{"max":2}}})");
+  AwaitCondition("trees", "SpecInvalid False Mended");
+  EXPECT_EQ(StatusOf("trees").observed_generation, 4);
+  Edit("trees", R"({"spec":{"workers":{"max":1},"activeDeadlineSeconds":1}})");
+  EXPECT_NE(AwaitEnd("trees").ended, "");
+  EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Failed True DeadlineExceeded"));
+}
+
+// A gateway that has claimed it and is still at it, or one whose answer was lost.
+TEST_F(TrainingJobsTest, OneThatHasAJobInTheMeantimeIsNotBegunAgain) {
+  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
+  std::atomic<int> begun = 0;
+  during_ = [&begun](const TrainingJobRequest&) { ++begun; };
+  for (int i = 0; i < 20; ++i) {
+    CreateJob(fmt::format("nightly-{}", i), "shop");
+  }
+  for (int i = 0; i < 20; ++i) {
+    AwaitStart(fmt::format("nightly-{}", i));
+  }
+  for (int i = 0; i < 40; ++i) {
+    server_.clock().Advance(std::chrono::seconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(begun, 20);
 }
 
 // Like one that does not exist, so that nobody learns which Secrets there are; it waits for both.

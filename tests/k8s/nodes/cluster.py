@@ -111,7 +111,7 @@ class Cluster:
     def apply_base(self, namespace):
         base = f"{self.folder}/{namespace}"
         run("rm", "-rf", base)
-        run(BINARY, "k8s", "manifests", "--namespace", namespace, "--image", self.image,
+        run(BINARY, "k8s", "manifests", "--without-rules", "--namespace", namespace, "--image", self.image,
             "--pods-allow", "template=elsewhere,template=absent,claim=checkpoints:/checkpoints", "--into", base)
         self.kubectl("apply", "-k", base)
         self.kubectl("-n", namespace, "scale", "deployment/sluice-controller", "--replicas=0")
