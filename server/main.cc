@@ -60,6 +60,7 @@ int Main(int argc, char** argv) {
   AddKubernetes(app, line);
   AddStatementForms(app, line);
   AddFleetProcesses(app, line);
+  AddCompletion(app, line);
   try {
     // CLI11 expects them in reverse order, without the program.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
