@@ -133,7 +133,7 @@ void ExpectSameBits(const FlatGradient& sum, const LaneGradient& expected) {
 
 class AllReduceBits : public ::testing::TestWithParam<std::pair<size_t, Listener::Kind>> {};
 
-TEST_P(AllReduceBits, AreThoseOfAParameterServer) {  // G4
+TEST_P(AllReduceBits, AreThoseOfAParameterServer) {
   const size_t size = GetParam().first;
   const Listener::Kind kind = GetParam().second;
   const std::vector<Listener> listeners = MemberListeners(size, kind);
