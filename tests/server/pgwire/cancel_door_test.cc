@@ -60,7 +60,7 @@ TEST_F(CancelDoorTest, ALateCancelDoesNotHitTheNextStatement) {
   proxy_->HoldCancels(true);
   const std::unique_ptr<PGcancel, decltype(&PQfreeCancel)> cancel(PQgetCancel(session_.get()),
                                                                   PQfreeCancel);
-  std::atomic<bool> acted = false;
+  std::atomic<bool> acted = false, first_is_over = false;
   std::thread canceller([&] {
     EXPECT_TRUE(Eventually([this] { return Runs("SELECT 1 FROM pg_sleep(1)"); }));
     char error[256];
@@ -68,12 +68,13 @@ TEST_F(CancelDoorTest, ALateCancelDoesNotHitTheNextStatement) {
     acted = true;
   });
   std::thread server([&] {
-    EXPECT_TRUE(Eventually([this] { return proxy_->held_cancels() > 0; }));
+    EXPECT_TRUE(Eventually([&] { return first_is_over && proxy_->held_cancels() > 0; }));
     std::this_thread::sleep_for(milliseconds(500));  // while the second one runs, or waits
     EXPECT_FALSE(acted) << "the door confirmed the request before the server had acted on it";
     proxy_->HoldCancels(false);
   });
   EXPECT_EQ(Run("SELECT 1 FROM pg_sleep(1)"), "1");
+  first_is_over = true;
   EXPECT_EQ(Run("SELECT 2 FROM pg_sleep(1)"), "2");
   canceller.join();
   server.join();
