@@ -241,7 +241,8 @@ int Main(const std::filesystem::path& folder, const std::string& only) {
   for (const auto& [number, each] : seen) {
     report.Text(fmt::format(
         "\nCase {}: of a job's wait for its first worker (mean), {:.1f} s pass until its master "
-        "has a node, another {:.1f} s until a worker has one, and {:.1f} s until that runs. Another "
+        "has a node, another {:.1f} s until a worker has one, and {:.1f} s until that runs. "
+        "Another "
         "{:.1f} s later its master, whose pod started at the same time, runs, too, and it "
         "trains.\n",
         number, each.wait.master_placed, each.wait.worker_placed, each.wait.worker_runs,

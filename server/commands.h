@@ -65,14 +65,14 @@ Result<std::string> CreateModelTypeText(const ModelPushOptions& options);
 std::string ModelLanguageOf(const std::string& file);
 // Of the type that a file becomes: "net" of net.onnx, "Wide" of net.py:Wide.
 std::string ModelTypeNameOf(const std::string& file);
-// A folder's model: its file net.onnx, or a class by its module, as my_models.Wide is the class Wide of
-// my_models.py, and the name of its type.
+// A folder's model: its file net.onnx, or a class by its module, as my_models.Wide is the class
+// Wide of my_models.py, and the name of its type.
 Result<ModelPushOptions> ModelOfZoo(const std::string& folder, const std::string& definition);
 
 // Prints what a Kubernetes cluster needs before it can train, or writes it as a kustomize base.
 struct K8sManifestOptions {
   std::string namespace_name;
-  std::string image;   // "": the image of this version
+  std::string image;  // "": the image of this version
   std::string pods_allow;
   std::string folder;  // "": print all documents as one stream to standard output
 };

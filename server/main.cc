@@ -73,10 +73,10 @@ int Main(int argc, char** argv) {
   }
   if (line.fleet_role) {
     const std::vector<std::string>& place = line.pod_place;
-    return place.empty()
-               ? executor::RunChildProcess(*line.fleet_role)
-               : executor::RunPod(*line.fleet_role, {place[0], place[1], place[2], place[3], place[4]},
-                                  KubernetesOfEnvironment());
+    return place.empty() ? executor::RunChildProcess(*line.fleet_role)
+                         : executor::RunPod(*line.fleet_role,
+                                            {place[0], place[1], place[2], place[3], place[4]},
+                                            KubernetesOfEnvironment());
   }
   BlockSignals();
   return FinishOutput(line.run());

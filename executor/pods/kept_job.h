@@ -62,7 +62,7 @@ class KeptJob {
   // Its Service was deleted: the pods of its masters go, too, and no further one is made.
   void OnServiceGone() { service_gone_ = true; }
   void OnSilent(int64_t number, TimePoint now);  // that master no longer renews its Lease
-  void GiveUp(Status why);        // the first reason stays
+  void GiveUp(Status why);                       // the first reason stays
   void Suspend(bool wanted, bool done);
 
   const std::optional<Status>& given_up() const { return given_up_; }

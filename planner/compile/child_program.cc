@@ -97,8 +97,8 @@ void Limit(int resource, rlim_t value) {
 // it is not allowed, and the program keeps what this user may do.
 bool GiveUpTheWorld() {
   constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS;
-  const bool alone = unshare(kWorld | CLONE_NEWPID) == 0 ||
-                     unshare(CLONE_NEWUSER | kWorld | CLONE_NEWPID) == 0;
+  const bool alone =
+      unshare(kWorld | CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | kWorld | CLONE_NEWPID) == 0;
   if (!alone && unshare(kWorld) != 0 && unshare(CLONE_NEWUSER | kWorld) != 0) {
     return false;
   }
@@ -162,9 +162,8 @@ class Exchange {
 
   // Moves what there is to move; waits at most so long for it.
   void Move(int millis) {
-    std::array<pollfd, 3> ready = {{{input_.get(), POLLOUT, 0},
-                                    {output_.get(), POLLIN, 0},
-                                    {answer_.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> ready = {
+        {{input_.get(), POLLOUT, 0}, {output_.get(), POLLIN, 0}, {answer_.get(), POLLIN, 0}}};
     if (poll(ready.data(), ready.size(), millis) <= 0) {
       return;
     }
@@ -246,9 +245,8 @@ Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
   }
   Exchange exchange(std::move(in.ours), std::move(out.ours), std::move(answer.ours), input);
   ProgramEnd end;
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(limits.seconds));
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(limits.seconds));
   constexpr int kPollMillis = 50;
   int status = 0;
   bool ended = false;
@@ -269,9 +267,9 @@ Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
     exchange.Move(kPollMillis);
     // Reaped last of all: until then no other process can have its number.
     siginfo_t info{};
-    ended = ended || (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) ==
-                          0 &&
-                      info.si_pid == child);
+    ended = ended ||
+            (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+             info.si_pid == child);
   }
   kill(-child, SIGKILL);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -222,8 +222,8 @@ TEST_F(ClusterViewTest, AJobsFirstWorkerStaysWhileItsRoomIsBeingMade) {
   }
   Job("new", 1, 8);
   Worker("new", "");
-  EXPECT_EQ(Grants(), (Granted{{"new", Workers(1)},
-                               {"old", Workers(2, {"old-worker-3", "old-worker-4"})}}));
+  EXPECT_EQ(Grants(),
+            (Granted{{"new", Workers(1)}, {"old", Workers(2, {"old-worker-3", "old-worker-4"})}}));
 }
 
 TEST_F(ClusterViewTest, AJobsFirstWorkerIsWithdrawnWhereThereIsNoRoomToBeMade) {

@@ -126,10 +126,10 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
 
 // Where kubelets say nothing of the ends of its servers, whose names the next ones would have.
 TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=2"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(40));
@@ -149,10 +149,10 @@ TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
 
 // They have the numbers of the servers that the job has now.
 TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=60, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=2"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=60, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=2"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(600));
@@ -189,10 +189,10 @@ TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
 
 // A controller suspends a job for another one, with a reason, and lets it go on.
 TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
-  ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints(
-      "nightly",
-      "train.epoch=300, engine.seed=5, engine.num_workers=2, "
-      "engine.max_workers=2, engine.num_ps=1"));
+  ASSERT_NO_FATAL_FAILURE(
+      CreateJobWithCheckpoints("nightly",
+                               "train.epoch=300, engine.seed=5, engine.num_workers=2, "
+                               "engine.max_workers=2, engine.num_ps=1"));
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
       << ConditionsOf("nightly");
   EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").can_suspend; }));
