@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-// Case of ASCII letters only, whatever the locale: so do the databases, SQL's keywords and the names of
-// types and attributes compare.
+// Case of ASCII letters only, whatever the locale: so do the databases, SQL's keywords and the
+// names of types and attributes compare.
 inline char LowerAscii(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

@@ -44,7 +44,7 @@ void Report::Row(const std::string& what, const std::vector<std::string>& cells)
 }
 
 void Report::Plot(const std::string& name, const std::string& title, const Trace& whole,
-          const std::string& unit, bool service, bool pending) {
+                  const std::string& unit, bool service, bool pending) {
   const Trace trace = Thinned(whole);
   std::vector<bench::Panel> panels;
   bench::Panel jobs{"running workers, by job", {}, true, 0};

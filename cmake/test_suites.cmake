@@ -2,8 +2,9 @@
 # regular expression) names, written into a file that ctest includes:
 # Those that ALONE names do not run at the same time as one another. Those that FIRST names start first: they
 # take long, and should not run on while nothing else is left.
+# With QUICK all have the label "quick", except for suites that LATER names.
 #   cmake -D PROGRAM=path -D FOLDER=prefix -D OUT=path [-D SINGLY=regex] [-D ALONE=regex] [-D FIRST=regex]
-#     -P test_suites.cmake
+#     [-D QUICK=TRUE [-D LATER=regex]] -P test_suites.cmake
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed
                 COMMAND_ERROR_IS_FATAL ANY)
 # "Suite.", and below it its tests: "  Test", a parameter's value behind a #.
@@ -18,6 +19,9 @@ macro(add_one name)
   endif()
   if(FIRST AND "${name}" MATCHES "${FIRST}")
     string(APPEND tests "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES COST 100)\n")
+  endif()
+  if(QUICK AND NOT (LATER AND "${name}" MATCHES "${LATER}"))
+    string(APPEND tests "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES LABELS quick)\n")
   endif()
 endmacro()
 foreach(line IN LISTS lines)

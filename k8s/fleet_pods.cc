@@ -234,8 +234,8 @@ void FleetPods::OnCreated(const std::string& name, const ObjectAnswer& answer, T
   pod.creating = false;
   changed_();
   // The one that has ended is still there, and may have the same labels.
-  const bool taken = !pod.before.empty() && (answer.fault == Fault::kAlreadyExists ||
-                                             answer.object.uid == pod.before);
+  const bool taken = !pod.before.empty() &&
+                     (answer.fault == Fault::kAlreadyExists || answer.object.uid == pod.before);
   if (taken) {
     left_over_.push_back({kPods, namespace_name_, name, pod.before, 1});
   }

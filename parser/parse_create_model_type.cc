@@ -13,8 +13,8 @@ namespace {
 
 // '...', E'...' or $tag$...$tag$.
 void ReadBody(std::string_view script, Span quoted, CreateModelTypeStatement* statement) {
-  const std::string_view token = script.substr(
-      static_cast<size_t>(quoted.begin), static_cast<size_t>(quoted.end - quoted.begin));
+  const std::string_view token = script.substr(static_cast<size_t>(quoted.begin),
+                                               static_cast<size_t>(quoted.end - quoted.begin));
   const size_t open = token.front() == '$' ? token.find('$', 1) + 1 : token.find('\'') + 1;
   const size_t close = token.front() == '$' ? open : 1;
   const std::string_view content = token.substr(open, token.size() - open - close);
@@ -22,8 +22,7 @@ void ReadBody(std::string_view script, Span quoted, CreateModelTypeStatement* st
                           quoted.end - static_cast<int64_t>(close)};
   statement->verbatim =
       token.front() == '$' || content.find_first_of("'\\") == std::string_view::npos;
-  statement->body =
-      statement->verbatim ? std::string(content) : Unquote(token.substr(open - 1));
+  statement->body = statement->verbatim ? std::string(content) : Unquote(token.substr(open - 1));
 }
 
 }  // namespace

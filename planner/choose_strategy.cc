@@ -186,8 +186,9 @@ Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Str
   }
   strategy->set_parameter_servers(Unsigned(servers));
   if (attributes.Integer("engine.num_ps") == 0) {
-    notes->push_back("engine.num_ps=0: workers exchange by one parameter server all the same; "
-                     "engine.strategy='allreduce' trains without any");
+    notes->push_back(
+        "engine.num_ps=0: workers exchange by one parameter server all the same; "
+        "engine.strategy='allreduce' trains without any");
   }
   if (const std::optional<int64_t> most = attributes.Integer("engine.max_ps")) {
     if (*most < servers) {

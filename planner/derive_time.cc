@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "planner/derive_internal.h"
+#include "planner/free_text.h"
 
 // The features of a column of times.
 namespace sluice::planner {

@@ -71,9 +71,8 @@ constexpr std::array<ArgumentOfTorch, 24> kArguments = {{
 }};
 
 const models::OptimizerDescription* FindOptimizer(const std::string& name, bool keras) {
-  const bool known = keras || std::any_of(kArguments.begin(), kArguments.end(), [&](const auto& one) {
-                       return one.optimizer == name;
-                     });
+  const bool known = keras || std::any_of(kArguments.begin(), kArguments.end(),
+                                          [&](const auto& one) { return one.optimizer == name; });
   for (const models::OptimizerDescription& one : models::Optimizers()) {
     if (known && one.name == name) {
       return &one;
@@ -128,7 +127,8 @@ Status ReadKerasArguments(const Optimizer& optimizer, const models::OptimizerDes
     const double value = values.empty() ? 0 : values.front();
     if (known) {
       (*read)[name] = value;
-    } else if (value != 0 && name != "jit_compile" && name != "ema_momentum" && name != "is_legacy_optimizer") {
+    } else if (value != 0 && name != "jit_compile" && name != "ema_momentum" &&
+               name != "is_legacy_optimizer") {
       return InvalidArgument(
                  fmt::format("{}={} of Keras's {} has no counterpart", name, value, optimizer.name))
           .Hint("leave it out, or name another in WITH: model.optimizer='Adam'");

@@ -110,8 +110,9 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
     };
     std::vector<Variant> variants = {{"lower learning rate", slower(step, 6)}};
     if (tailed) {
-      for (const auto& [name, depth] : {std::pair{"lower learning rate, square root of the label", 6},
-                                        std::pair{"deeper, square root of the label", 8}}) {
+      for (const auto& [name, depth] :
+           {std::pair{"lower learning rate, square root of the label", 6},
+            std::pair{"deeper, square root of the label", 8}}) {
         variants.push_back({name, slower(step, depth)});
         variants.back().settings.emplace_back(kScaleOfLabel, TextValue("root"));
       }

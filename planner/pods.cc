@@ -43,8 +43,7 @@ class PodText {
     return InvalidArgument(fmt::format("{}: {}", name_, what)).At(PlaceOf(piece));
   }
   Status Denied(const Piece& piece, const std::string& what) const {
-    return Status(Code::kPermissionDenied, fmt::format("{}: {}", name_, what))
-        .At(PlaceOf(piece));
+    return Status(Code::kPermissionDenied, fmt::format("{}: {}", name_, what)).At(PlaceOf(piece));
   }
 
  private:

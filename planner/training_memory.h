@@ -18,9 +18,9 @@ namespace sluice::planner {
 
 // Peak memory in bytes of a training's processes (resident, as VmHWM).
 struct TrainingMemory {
-  int64_t worker = 0;  // or the only process
-  int64_t kept = 0;    // part of `worker`: rows kept for later epochs, which are optional
-  int64_t server = 0;  // a parameter server; 0: there are none
+  int64_t worker = 0;   // or the only process
+  int64_t kept = 0;     // part of `worker`: rows kept for later epochs, which are optional
+  int64_t server = 0;   // a parameter server; 0: there are none
   int64_t spilled = 0;  // rows kept for later epochs on disks, of all workers together
 };
 

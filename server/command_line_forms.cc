@@ -51,9 +51,10 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   train->add_option(
       "--model_def", line.train.model_def,
       "model type, or a file that is one: net.onnx, net.json, net.py:Class (default: chosen)");
-  train->add_option("--model_zoo", line.train.model_zoo,
-                    "folder of models, of which --model_def names one: my_models.WideNet is the class WideNet of "
-                    "my_models.py");
+  train->add_option(
+      "--model_zoo", line.train.model_zoo,
+      "folder of models, of which --model_def names one: my_models.WideNet is the class WideNet of "
+      "my_models.py");
   train->add_option("--model_params", line.train.model_params,
                     "\"hidden_units=[64,32]; n_classes=3\"");
   train->add_option("--training_data", line.train.training_data, "table or SELECT")->required();

@@ -49,6 +49,7 @@ void AddModels(CLI::App& app, CommandLine& line);          // model
 void AddKubernetes(CLI::App& app, CommandLine& line);      // controller, k8s
 void AddStatementForms(CLI::App& app, CommandLine& line);  // train, predict, evaluate
 void AddFleetProcesses(CLI::App& app, CommandLine& line);  // master, worker, ps, job, desk
+void AddCompletion(CLI::App& app, CommandLine& line);      // completion
 
 // A flag that overrides the configuration's `key`.
 void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const char* doc,

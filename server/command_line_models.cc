@@ -11,7 +11,8 @@ void AddModels(CLI::App& app, CommandLine& line) {
   AddCommon(*push, line.common);
   AddPython(*push, line.common);
   push->add_option("file", line.push.file,
-                   "net.onnx, net.json of Keras's to_json(), net.py:Class of PyTorch, net.py:function of Keras")
+                   "net.onnx, net.json of Keras's to_json(), net.py:Class of PyTorch, "
+                   "net.py:function of Keras")
       ->required();
   push->add_option("--name", line.push.name,
                    "of the type (default: that of the class or the file)");

@@ -60,6 +60,7 @@ int Main(int argc, char** argv) {
   AddKubernetes(app, line);
   AddStatementForms(app, line);
   AddFleetProcesses(app, line);
+  AddCompletion(app, line);
   try {
     // CLI11 expects them in reverse order, without the program.
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
@@ -72,10 +73,10 @@ int Main(int argc, char** argv) {
   }
   if (line.fleet_role) {
     const std::vector<std::string>& place = line.pod_place;
-    return place.empty()
-               ? executor::RunChildProcess(*line.fleet_role)
-               : executor::RunPod(*line.fleet_role, {place[0], place[1], place[2], place[3], place[4]},
-                                  KubernetesOfEnvironment());
+    return place.empty() ? executor::RunChildProcess(*line.fleet_role)
+                         : executor::RunPod(*line.fleet_role,
+                                            {place[0], place[1], place[2], place[3], place[4]},
+                                            KubernetesOfEnvironment());
   }
   BlockSignals();
   return FinishOutput(line.run());

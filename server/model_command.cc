@@ -65,7 +65,8 @@ std::string LanguageOfPython(std::string_view source) {
     std::string word, module;
     line >> word >> module;
     module = module.substr(0, module.find_first_of(".,"));
-    if ((word == "import" || word == "from") && (module == "torch" || module == "keras" || module == "tensorflow")) {
+    if ((word == "import" || word == "from") &&
+        (module == "torch" || module == "keras" || module == "tensorflow")) {
       return module == "torch" ? "pytorch" : "keras";
     }
     begin = end + 1;
@@ -108,8 +109,11 @@ Result<ModelPushOptions> ModelOfZoo(const std::string& folder, const std::string
   }
   const size_t dot = definition.rfind('.');
   if (dot == std::string::npos) {
-    return InvalidArgument(fmt::format("--model_def '{}' names no model of the folder {}", definition, folder))
-        .Hint("my_models.WideNet is the class WideNet of its file my_models.py; net.onnx and net.json are files");
+    return InvalidArgument(
+               fmt::format("--model_def '{}' names no model of the folder {}", definition, folder))
+        .Hint(
+            "my_models.WideNet is the class WideNet of its file my_models.py; net.onnx and "
+            "net.json are files");
   }
   std::string module = definition.substr(0, dot);
   model.name = definition.substr(module.rfind('.') + 1);  // the module's own name; npos + 1 is 0
@@ -122,11 +126,11 @@ Result<std::string> CreateModelTypeText(const ModelPushOptions& options) {
   std::string language = ModelLanguageOf(options.file);
   if (language.empty()) {
     return InvalidArgument(fmt::format("the end of {} says no language", options.file))
-        .Hint("net.onnx is an ONNX file, net.json is Keras's to_json(), net.py:Class is PyTorch, "
-              "net.py:function of a file that imports keras is Keras");
+        .Hint(
+            "net.onnx is an ONNX file, net.json is Keras's to_json(), net.py:Class is PyTorch, "
+            "net.py:function of a file that imports keras is Keras");
   }
-  const std::string name =
-      options.name.empty() ? ModelTypeNameOf(options.file) : options.name;
+  const std::string name = options.name.empty() ? ModelTypeNameOf(options.file) : options.name;
   const Result<parser::Name> read = parser::ParseName(name);
   if (!read.ok()) {
     return read.status().MovedTo({}).Because(fmt::format("the model type's name '{}'", name));
@@ -140,10 +144,13 @@ Result<std::string> CreateModelTypeText(const ModelPushOptions& options) {
   const std::string body = language == "onnx" ? InLines(EncodeBase64(content)) : content;
   if (body.size() + kStatementBytes > parser::kMaxScriptBytes) {
     return Status(Code::kResourceExhausted,
-                  fmt::format("{} has {} bytes{}: a statement has at most {}", file.path, content.size(),
-                              language == "onnx" ? ", more as base64" : "", parser::kMaxScriptBytes))
+                  fmt::format("{} has {} bytes{}: a statement has at most {}", file.path,
+                              content.size(), language == "onnx" ? ", more as base64" : "",
+                              parser::kMaxScriptBytes))
         .SqlState("54000")
-        .Hint("values that are drawn anew need not be in the file: a class in PyTorch, or Keras's JSON, has none");
+        .Hint(
+            "values that are drawn anew need not be in the file: a class in PyTorch, or Keras's "
+            "JSON, has none");
   }
   std::string tag = "$model$";
   for (int k = 0; body.find(tag) != std::string::npos; ++k) {

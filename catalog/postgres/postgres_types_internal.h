@@ -36,8 +36,8 @@ inline constexpr std::string_view kPinnedText =
 
 // One way to decode a cell: binary if the server produces it faster than text (float8 and time),
 // else text. Of a float4 it is binary, too, because a session may ask for fewer digits
-// (extra_float_digits), and its value is the shortest text of the float: 0.1, as in other databases,
-// rather than the double nearest to it.
+// (extra_float_digits), and its value is the shortest text of the float: 0.1, as in other
+// databases, rather than the double nearest to it.
 enum class CellFormat : int {
   kBoolText,
   kIntegerText,

@@ -6,11 +6,11 @@
 
 namespace sluice::catalog {
 
-// The bytes of a text, in UTF-8 whatever the database's encoding, or of a blob; of a number, those of
-// SQLite's text for it. Valid until the value is read in another way. Not for NULL.
+// The bytes of a text, in UTF-8 whatever the database's encoding, or of a blob; of a number, those
+// of SQLite's text for it. Valid until the value is read in another way. Not for NULL.
 //
-// The size is asked for first: that converts, and moves the bytes. Texts are read as blobs then, since
-// asking for text makes SQLite copy the bytes to append a terminator.
+// The size is asked for first: that converts, and moves the bytes. Texts are read as blobs then,
+// since asking for text makes SQLite copy the bytes to append a terminator.
 inline std::string_view CellBytes(sqlite3_value* cell) {
   const auto size = static_cast<size_t>(sqlite3_value_bytes(cell));
   const void* bytes = sqlite3_value_blob(cell);

@@ -165,9 +165,9 @@ Result<std::optional<RowidCut>> FindRowidCut(SqliteConnection& connection, std::
   }
   const std::string rowid = shape->Qualified("rowid");
   RowidCut cut;
-  // BETWEEN: of two comparisons, SQLite would start or end its search at the condition's bound on the
-  // same key, if it has one, and read everything from there.
-  // NOT INDEXED: an index on a column of the condition must not be preferred to the rowid range.
+  // BETWEEN: of two comparisons, SQLite would start or end its search at the condition's bound on
+  // the same key, if it has one, and read everything from there. NOT INDEXED: an index on a column
+  // of the condition must not be preferred to the rowid range.
   cut.shard_select =
       shape->With(fmt::format("{} BETWEEN {{begin}} AND {{end}} - 1", rowid), "NOT INDEXED");
   cut.shape = std::move(*shape);

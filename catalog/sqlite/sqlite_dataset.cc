@@ -82,9 +82,8 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
 // nullptr if the SELECT cannot be cut.
 Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec spec,
                                          const DatasetOptions& options) {
-  ASSIGN_OR_RETURN(const auto snapshot,
-                   SqliteSnapshot::Open(database.readers(), database.writers(), options.readers,
-                                        database.stop()));
+  ASSIGN_OR_RETURN(const auto snapshot, SqliteSnapshot::Open(database.readers(), database.writers(),
+                                                             options.readers, database.stop()));
   ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->Take());
   ASSIGN_OR_RETURN(const auto cut,
                    FindRowidCut(*reader, spec.select(), static_cast<size_t>(spec.columns_size())));

@@ -8,6 +8,7 @@
 
 #include "base/mutex.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/sql/sqlstate.h"
 #include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"

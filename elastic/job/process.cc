@@ -170,16 +170,12 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
             ReadWatch& reads, PhaseClock& clock, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
-  const Worker::Job job{config.plan(),
-                        source,
-                        config.dataset(),
-                        config.has_validation() ? &config.validation() : nullptr,
-                        &reads,
-                        {},
-                        &clock,
-                        false,
-                        nullptr,
-                        [&reads](const std::string& why) { reads.ReadRowsAgain(why); }};
+  const Worker::Job job{
+      config.plan(),    source,
+      config.dataset(), config.has_validation() ? &config.validation() : nullptr,
+      &reads,           {},
+      &clock,           false,
+      nullptr,          [&reads](const std::string& why) { reads.ReadRowsAgain(why); }};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                      MakeReplica(config, *network, master));

@@ -30,8 +30,8 @@ class JournalStore {
   virtual Result<JournalTerm> BeginTerm() = 0;
   // `anew`: the first entry makes all earlier ones superfluous; they are removed in the same step.
   // Aborted (catalog::IsTermOver): another master has begun a later term; this one must stop. An
-  // append that failed in any other way may be repeated unchanged: it is stored once, whether or not
-  // the first attempt succeeded.
+  // append that failed in any other way may be repeated unchanged: it is stored once, whether or
+  // not the first attempt succeeded.
   virtual Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) = 0;
   // In the order of the appends.
   virtual Result<std::vector<std::string>> ReadAll() = 0;

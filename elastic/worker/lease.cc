@@ -89,8 +89,9 @@ Status CheckLoss(double loss, const BatchIdentity& batch) {
   return InvalidArgument(fmt::format("the loss is no number (epoch {}, shard {}, batch {})",
                                      batch.epoch, batch.shard, batch.batch))
       .SqlState("22003")
-      .Hint("a network gives NaN for ids beyond a table of its own, for 0 / 0 and for the logarithm "
-            "of what is below 0; a smaller learning rate helps where it happens late");
+      .Hint(
+          "a network gives NaN for ids beyond a table of its own, for 0 / 0 and for the logarithm "
+          "of what is below 0; a smaller learning rate helps where it happens late");
 }
 
 }  // namespace sluice::elastic

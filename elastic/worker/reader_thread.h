@@ -26,8 +26,8 @@ class ReaderThread {
   using Then = std::function<Status(PhaseClock*)>;
   void Begin(Then then = {}) EXCLUDES(mutex_);
   bool reading() const { return reading_; }
-  // Waits for a moment until the shard is complete and `then` has run. False: not yet. After true or an error the
-  // loader is the caller's again.
+  // Waits for a moment until the shard is complete and `then` has run. False: not yet. After true
+  // or an error the loader is the caller's again.
   Result<bool> Wait() EXCLUDES(mutex_);
   // Takes the loader back after the piece that is being read.
   void Stop() EXCLUDES(mutex_);

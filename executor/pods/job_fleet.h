@@ -37,8 +37,8 @@ class JobFleet final : public elastic::Fleet {
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
-  // Sets the number of workers from now on; if it is smaller, the named ones leave first. Those that
-  // start had better be placed on `nodes`. `why`: for people; may be empty.
+  // Sets the number of workers from now on; if it is smaller, the named ones leave first. Those
+  // that start had better be placed on `nodes`. `why`: for people; may be empty.
   void Want(uint32_t workers, std::vector<std::string> give_up, std::vector<std::string> nodes,
             const std::string& why) EXCLUDES(mutex_);
 

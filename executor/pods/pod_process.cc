@@ -19,8 +19,9 @@
 #include "elastic/job/process.h"
 #include "elastic/transport/metrics_page.h"
 #include "executor/executor.h"
-#include "executor/local/job_process.pb.h"
 #include "executor/jobs/lost_jobs.h"
+#include "executor/local/job_process.pb.h"
+#include "executor/local/wait_for_database.h"
 #include "executor/pods/job_pods.h"
 #include "executor/pods/job_status.h"
 #include "executor/pods/master_exit.h"
@@ -31,7 +32,6 @@
 #include "executor/pods/shared_config.h"
 #include "executor/processes/child_process.h"
 #include "executor/training/train_again.h"
-#include "executor/local/wait_for_database.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -152,7 +152,8 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementWith(session, {}));
   RETURN_IF_ERROR(open.catalog->jobs().AddEvents(
-      config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", place.name, place.node)}}));
+      config.job(),
+      {{WallMicros(), "pod_started", fmt::format("{} on {}", place.name, place.node)}}));
   JobPods pods(*access, config, job_status, lease, end,
                {term, PortOf(place, kMasterPort), place.node});
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),

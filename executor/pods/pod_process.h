@@ -17,9 +17,9 @@ struct PodPlace {
 };
 
 // The main function of `sluice master | worker | ps FOLDER ADDRESS NODE NAME NUMBER` in a pod.
-// SIGTERM means eviction: no other process is stopped, and a master's job continues with the next one. Call
-// it first in main, before any thread starts. Returns the exit code; 0 from a master: its job has
-// ended, and its row says how.
+// SIGTERM means eviction: no other process is stopped, and a master's job continues with the next
+// one. Call it first in main, before any thread starts. Returns the exit code; 0 from a master: its
+// job has ended, and its row says how.
 int RunPod(elastic::Role role, const PodPlace& place, const KubernetesPlace& kubernetes);
 
 }  // namespace sluice::executor

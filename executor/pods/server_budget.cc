@@ -52,8 +52,7 @@ void ServerBudget::Run(const std::stop_token& stop) {
     std::optional<uint32_t> wanted;
     {
       MutexLock lock(mutex_);
-      const auto news = [this, written]()
-                            NO_THREAD_SAFETY_ANALYSIS { return wanted_ != written; };
+      const auto news = [this, written]() NO_THREAD_SAFETY_ANALYSIS { return wanted_ != written; };
       if (failed) {
         changed_.wait_for(lock.native(), stop, kRetry, [] { return false; });
       } else {
@@ -87,8 +86,7 @@ Status ServerBudget::Write(uint32_t available, const std::stop_token& stop) {
 Status ServerBudget::WriteAs(const k8s::Resource& kind, uint32_t available,
                              const std::stop_token& stop, bool& unknown_kind) {
   if (available == 0) {
-    const k8s::ObjectAnswer there =
-        k8s::GetObject(client_, kind, job_.namespace_name, name_, stop);
+    const k8s::ObjectAnswer there = k8s::GetObject(client_, kind, job_.namespace_name, name_, stop);
     unknown_kind = there.fault == k8s::Fault::kNotFound;  // or there is none
     if (!there.ok()) {
       return unknown_kind ? OkStatus() : there.status;

@@ -49,7 +49,7 @@ class ServerBudget {
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<uint32_t> wanted_ GUARDED_BY(mutex_);  // so many stay; 0: there is no budget
-  std::jthread thread_;  // last: uses the others
+  std::jthread thread_;                                // last: uses the others
 };
 
 }  // namespace sluice::executor

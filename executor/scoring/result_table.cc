@@ -18,9 +18,7 @@ class PlacedWriter final : public catalog::TableWriter {
       : writer_(std::move(writer)), place_(place) {}
   Status Write(const RowBatch& batch) override { return writer_->Write(batch).MovedTo(place_); }
   Prepared Prepare(RowBatch* batch) const override { return writer_->Prepare(batch); }
-  Status Write(Prepared rows) override {
-    return writer_->Write(std::move(rows)).MovedTo(place_);
-  }
+  Status Write(Prepared rows) override { return writer_->Write(std::move(rows)).MovedTo(place_); }
   Status Commit(std::stop_token stop) override {
     return writer_->Commit(std::move(stop)).MovedTo(place_);
   }

@@ -16,8 +16,9 @@ Status WriteInBatchSoftmax(const std::vector<GraphFeature>& features, const std:
     }
   }
   if (!same) {
-    return InvalidArgument("attribute model.loss says in_batch_softmax, which tells items apart by "
-                           "a category, and they have none")
+    return InvalidArgument(
+               "attribute model.loss says in_batch_softmax, which tells items apart by "
+               "a category, and they have none")
         .Hint(fmt::format("COLUMN CATEGORY_HASH(id, 100000) FOR {} makes one", tower));
   }
   const GraphValue all = writer->Node("MatMul", {users.name, writer->Turned(items).name}, 1);

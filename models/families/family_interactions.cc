@@ -38,8 +38,7 @@ Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t
   GraphValue sum;
   GraphValue squares;
   if (const auto count = static_cast<int64_t>(rows.size()); count > 0) {
-    parts.linear =
-        writer->SumOf(writer->Stacked(writer->Concat(weights, "weights"), count), false);
+    parts.linear = writer->SumOf(writer->Stacked(writer->Concat(weights, "weights"), count), false);
     parts.vectors = writer->Concat(rows, "vectors");
     const GraphValue stacked = writer->Stacked(parts.vectors, count);
     sum = writer->SumOf(stacked, false);

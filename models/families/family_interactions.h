@@ -23,8 +23,8 @@ inline constexpr double kLearningRate = 0.002;
 // kOfCategories: of numbers only where no feature is a category.
 enum class Vectors { kOfAll, kOfCategories };
 
-// Reads model.k and model.l2. The weights of a category and its vector are columns of one row of its
-// table.
+// Reads model.k and model.l2. The weights of a category and its vector are columns of one row of
+// its table.
 Interactions WriteInteractions(const std::vector<GraphFeature>& features, size_t outputs,
                                const AttributeValues& attributes, Vectors vectors,
                                GraphWriter* writer);

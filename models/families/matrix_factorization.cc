@@ -26,8 +26,9 @@ Result<NetworkGraph> BuildMatrixFactorization(const std::vector<GraphFeature>& f
                fmt::format("matrix factorization has two features, both categories, the users and "
                            "the items; here are {}: {}",
                            features.size(), names))
-        .Hint("select those two columns and the label; COLUMN CATEGORY_HASH(column, buckets) makes "
-              "a number a category");
+        .Hint(
+            "select those two columns and the label; COLUMN CATEGORY_HASH(column, buckets) makes "
+            "a number a category");
   }
   const auto width = static_cast<int64_t>(outputs);
   const int64_t k = attributes.Integer("model.k").value_or(16);

@@ -48,9 +48,8 @@ Result<Window> WindowOf(const OperatorContext& node, int64_t size) {
   const Attributes& attributes = *node.attributes;
   const Shape& x = node.In(0).shape;
   if (x.size() != 3) {
-    return Unimplemented(
-               fmt::format("a value of shape {}: rows x channels x places are supported",
-                           ShapeText(x)))
+    return Unimplemented(fmt::format("a value of shape {}: rows x channels x places are supported",
+                                     ShapeText(x)))
         .Hint("a window moves along one axis here (Conv1d, MaxPool1d)");
   }
   Window window;
@@ -96,9 +95,9 @@ class Conv final : public Operator {
     const Shape& x = node.In(0).shape;
     const Shape& w = node.In(1).shape;
     if (w.size() != 3) {
-      return Unimplemented(fmt::format(
-                              "weights of shape {}: outputs x channels x window are supported",
-                              ShapeText(w)))
+      return Unimplemented(
+                 fmt::format("weights of shape {}: outputs x channels x window are supported",
+                             ShapeText(w)))
           .Hint("a window moves along one axis here (Conv1d); images (Conv2d) have no counterpart");
     }
     ASSIGN_OR_RETURN(window_, WindowOf(node, w[2]));
@@ -195,8 +194,7 @@ class Conv final : public Operator {
       const auto stride = static_cast<size_t>(window_.stride);
       const size_t begin = count == 0 ? 0 : static_cast<size_t>(window_.PlaceOf(first, i));
       for (size_t r = 0; count > 0 && r < rows_; ++r) {
-        const size_t step =
-            r * static_cast<size_t>(window_.steps) + static_cast<size_t>(first);
+        const size_t step = r * static_cast<size_t>(window_.steps) + static_cast<size_t>(first);
         for (size_t c = 0; c < channels_; ++c) {
           const size_t channel = (r * groups_ + group) * channels_ + c;
           size_t of_x = channel * static_cast<size_t>(window_.places) + begin;

@@ -13,6 +13,7 @@ class NetworkGraph;
 // takes one output of two classes and the graph has two, the second less the first. `notes` says
 // what was changed, a line each. Nothing in the graph is taken on trust. Returns the operator that
 // went; "": none did.
-std::string FitOutput(size_t outputs, bool classes, NetworkGraph* graph, std::vector<std::string>* notes);
+std::string FitOutput(size_t outputs, bool classes, NetworkGraph* graph,
+                      std::vector<std::string>* notes);
 
 }  // namespace sluice::models

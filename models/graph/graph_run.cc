@@ -53,7 +53,8 @@ Status GraphRun::Plan(int64_t rows, bool with_loss) {
     const GraphInput& input = graph_.inputs(i);
     Tensor& tensor = tensors_[static_cast<size_t>(i)];
     tensor.shape = {rows};
-    if (input.kind() == GraphInput::NUMBERS || (input.kind() == GraphInput::LABEL && input.width() > 0)) {
+    if (input.kind() == GraphInput::NUMBERS ||
+        (input.kind() == GraphInput::LABEL && input.width() > 0)) {
       tensor.shape.push_back(input.width());
     } else if (input.length() > 0 || input.kind() == GraphInput::MASK) {
       tensor.shape.push_back(input.length());

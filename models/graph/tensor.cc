@@ -54,8 +54,9 @@ Status CheckShape(const Shape& shape) {
         (size *= std::max<int64_t>(extent, 1)) > kMaxElements) {
       return InvalidArgument(fmt::format("a value of shape {} is too large: at most {} elements",
                                          ShapeText(shape), kMaxElements))
-          .Hint("that is a GiB for every batch; a smaller train.batch_size makes it smaller where "
-                "rows do");
+          .Hint(
+              "that is a GiB for every batch; a smaller train.batch_size makes it smaller where "
+              "rows do");
     }
   }
   return OkStatus();

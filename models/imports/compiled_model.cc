@@ -120,8 +120,8 @@ Result<CompiledModel> ReadCompiledModel(std::string_view compiled) {
       if (!batch.IsObject()) {
         return Damaged();
       }
-      model.losses.push_back({NumbersOf(keras::Member(batch, "labels")),
-                              NumbersOf(keras::Member(batch, "losses"))});
+      model.losses.push_back(
+          {NumbersOf(keras::Member(batch, "labels")), NumbersOf(keras::Member(batch, "losses"))});
     }
   }
   return model;

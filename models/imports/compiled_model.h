@@ -34,8 +34,8 @@ struct CompiledModel {
 };
 
 // The compiled form of a model type written in Python: a line of JSON, then an ONNX file, and
-// perhaps another one of the loss; or Keras's JSON, then weights. It is the text of ImportSource for
-// the languages "pytorch" and kKerasInPython. It is not trusted. Pure.
+// perhaps another one of the loss; or Keras's JSON, then weights. It is the text of ImportSource
+// for the languages "pytorch" and kKerasInPython. It is not trusted. Pure.
 Result<CompiledModel> ReadCompiledModel(std::string_view compiled);
 
 }  // namespace sluice::models

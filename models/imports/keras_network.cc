@@ -107,12 +107,13 @@ Result<std::string> InitializerOf(const Json& initializer, const std::string& ot
     return Limit("uniform", most);
   }
   return Unimplemented(fmt::format("{}: the initialiser {} is not supported", weight.name, name))
-      .Hint("Zeros, Ones, those of Glorot, He and Lecun, VarianceScaling, and random ones around 0 "
-            "are");
+      .Hint(
+          "Zeros, Ones, those of Glorot, He and Lecun, VarianceScaling, and random ones around 0 "
+          "are");
 }
 
-LayerWriter::LayerWriter(const Json& layer, std::string name, size_t call,
-                         ImportedNetwork* network, bool trainable)
+LayerWriter::LayerWriter(const Json& layer, std::string name, size_t call, ImportedNetwork* network,
+                         bool trainable)
     : network_(*network),
       config_(&Member(layer, "config")),
       name_(std::move(name)),
@@ -201,9 +202,9 @@ Result<std::string> LayerWriter::Parameter(const Weight& weight) {
   const std::string own = name_ + "/" + weight.name;
   if (call_ == 0) {
     std::string note;
-    ASSIGN_OR_RETURN(const std::string initializer,
-                     InitializerOf(Member(*config_, weight.initializer), weight.otherwise, weight,
-                                   &note));
+    ASSIGN_OR_RETURN(
+        const std::string initializer,
+        InitializerOf(Member(*config_, weight.initializer), weight.otherwise, weight, &note));
     Declare(weight.name, weight.shape)->set_initializer(initializer);
     if (!note.empty()) {
       network_.notes.push_back(fmt::format("{} {}", own, note));
@@ -299,8 +300,8 @@ Result<std::string> LayerWriter::Activate(const std::string& value, const Json& 
 Status LayerWriter::Refuse(const std::vector<const char*>& members) const {
   for (const char* member : members) {
     const Json& value = Member(*config_, member);
-    const bool nothing = value.IsNull() || value.IsFalse() ||
-                         (value.IsNumber() && value.GetDouble() == 0);
+    const bool nothing =
+        value.IsNull() || value.IsFalse() || (value.IsNumber() && value.GetDouble() == 0);
     if (!nothing) {
       return Unsupported(member);
     }

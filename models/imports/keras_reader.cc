@@ -254,8 +254,7 @@ class KerasReader {
                                        source.first, Text(layer, "class_name")))
           .Hint("export the model to ONNX, which says it in operators");
     }
-    const std::string other =
-        OtherArgument(uses[static_cast<rapidjson::SizeType>(source.second)]);
+    const std::string other = OtherArgument(uses[static_cast<rapidjson::SizeType>(source.second)]);
     if (!other.empty()) {
       return Unimplemented(fmt::format("layer '{}' ({}) is called with {}, which is not supported",
                                        source.first, Text(layer, "class_name"), other))

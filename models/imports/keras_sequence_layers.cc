@@ -60,9 +60,8 @@ void SetWindow(const Window& window, LayerWriter* layer) {
 }
 
 Result<Value> Convolved(LayerWriter& layer, const Value& x) {
-  RETURN_IF_ERROR(
-      layer.Refuse({"activity_regularizer", "kernel_constraint", "bias_constraint", "lora_rank",
-                    "quantization_config"}));
+  RETURN_IF_ERROR(layer.Refuse({"activity_regularizer", "kernel_constraint", "bias_constraint",
+                                "lora_rank", "quantization_config"}));
   ASSIGN_OR_RETURN(const Window window, WindowOf(layer, x, "kernel_size", false));
   ASSIGN_OR_RETURN(const int64_t filters, Whole(layer.config(), "filters", 1, kMaxFilters));
   ASSIGN_OR_RETURN(const int64_t groups, Whole(layer.config(), "groups", 1, kMaxFilters, 1));

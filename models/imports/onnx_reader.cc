@@ -306,10 +306,10 @@ class OnnxReader {
         if (maker != makers.end() && maker->second >= n && !initializers_.contains(input)) {
           const std::string own =
               node.name().empty() ? "a node" : fmt::format("node '{}'", node.name());
-          return InvalidArgument(
-              fmt::format("{} ({}) reads '{}', which is made by it or by a node behind it: the graph has "
-                          "a cycle, or is out of order",
-                          own, node.op_type(), input));
+          return InvalidArgument(fmt::format(
+              "{} ({}) reads '{}', which is made by it or by a node behind it: the graph has "
+              "a cycle, or is out of order",
+              own, node.op_type(), input));
         }
       }
     }

@@ -72,8 +72,8 @@ Status AddCrossEntropy(const GraphNode& node, const std::string& base, NetworkGr
     const bool all = attribute.name() != "ignore_index" ||
                      (attribute.integers_size() == 1 && attribute.integers(0) < 0);
     if (!none || !all) {
-      return Unimplemented(fmt::format("{} of {} is not supported", attribute.name(),
-                                       node.op_type()))
+      return Unimplemented(
+                 fmt::format("{} of {} is not supported", attribute.name(), node.op_type()))
           .Hint(none ? "leave ignore_index out" : "reduction='none' leaves the mean to Sluice");
     }
   }

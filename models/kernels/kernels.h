@@ -85,10 +85,10 @@ struct Kernels {
   void (*logistic)(const float* logits, const float* labels, float* losses, float* probabilities,
                    size_t n);
 
-  // to[r][0, width) = rows[positions[r]][0, width), or += it; rows[positions[r]] += from[r]. Strides
-  // are from row to row.
-  void (*gather_rows)(const float* rows, size_t rows_stride, const uint32_t* positions, size_t count,
-                      size_t width, float* to, size_t to_stride);
+  // to[r][0, width) = rows[positions[r]][0, width), or += it; rows[positions[r]] += from[r].
+  // Strides are from row to row.
+  void (*gather_rows)(const float* rows, size_t rows_stride, const uint32_t* positions,
+                      size_t count, size_t width, float* to, size_t to_stride);
   void (*gather_add_rows)(const float* rows, size_t rows_stride, const uint32_t* positions,
                           size_t count, size_t width, float* to, size_t to_stride);
   void (*scatter_add_rows)(const float* from, size_t from_stride, const uint32_t* positions,

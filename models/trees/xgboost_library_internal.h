@@ -6,9 +6,9 @@
 
 namespace sluice::models {
 
-// libxgboost's functions by their own names. The library is loaded when the first tree is trained or
-// applied, not with the program: it costs every process 4 ms to start, and OpenMP's runtime, which
-// comes with it, reads its environment when it is loaded (see UsePassiveWaiting).
+// libxgboost's functions by their own names. The library is loaded when the first tree is trained
+// or applied, not with the program: it costs every process 4 ms to start, and OpenMP's runtime,
+// which comes with it, reads its environment when it is loaded (see UsePassiveWaiting).
 struct XgboostLibrary {
 #define SLUICE_EACH_XGBOOST_FUNCTION(FUNCTION) \
   FUNCTION(XGBGetLastError)                    \

@@ -38,7 +38,7 @@ std::string CheckRowsAsJson(const std::vector<models::FeatureBatch>& rows,
 
 // Runs the compiled form's graph on these rows; an error if it computes something other than the
 // module did.
-Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan,
-                          uint64_t seed, const std::vector<models::FeatureBatch>& rows);
+Status CheckAgainstModule(std::string_view compiled, const models::FeaturePlan& plan, uint64_t seed,
+                          const std::vector<models::FeatureBatch>& rows);
 
 }  // namespace sluice::planner

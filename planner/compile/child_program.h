@@ -10,9 +10,9 @@
 namespace sluice::planner {
 
 struct ProgramLimits {
-  double seconds = 60;                            // of the clock, and of processor time
-  int64_t memory_bytes = int64_t{4} << 30;        // of address space
-  int64_t output_bytes = int64_t{64} << 20;       // what it prints and answers, together
+  double seconds = 60;                       // of the clock, and of processor time
+  int64_t memory_bytes = int64_t{4} << 30;   // of address space
+  int64_t output_bytes = int64_t{64} << 20;  // what it prints and answers, together
   bool contained = false;  // not started where the kernel allows it no namespaces of its own
 };
 

@@ -129,21 +129,22 @@ Result<std::string> Ask(const PythonSource& source, const std::string& request,
   if (!options.allowed) {
     return Status(Code::kPermissionDenied, "models in Python are not compiled here")
         .SqlState("42501")
-        .Hint("a gateway does so after `serve --python-models`, sluice sql --source always; or "
-              "export the model as an ONNX file");
+        .Hint(
+            "a gateway does so after `serve --python-models`, sluice sql --source always; or "
+            "export the model as an ONNX file");
   }
   if (access(options.program.c_str(), X_OK) != 0) {
     return FailedPrecondition(fmt::format("there is no Python at {}", options.program))
-        .Hint(source.keras ? "apt-get install python3 and pip install keras tensorflow, or --python "
-                             "names another; Keras's JSON (model.to_json()) or an ONNX file needs "
-                             "neither"
-                           : "apt-get install python3-torch, or --python names another; an ONNX "
-                             "file or Keras's JSON needs neither");
+        .Hint(source.keras
+                  ? "apt-get install python3 and pip install keras tensorflow, or --python "
+                    "names another; Keras's JSON (model.to_json()) or an ONNX file needs "
+                    "neither"
+                  : "apt-get install python3-torch, or --python names another; an ONNX "
+                    "file or Keras's JSON needs neither");
   }
-  ASSIGN_OR_RETURN(
-      ProgramEnd end,
-      RunChildProgram({options.program, "-I", "-c", std::string(CompileProgram())}, request,
-                      options.limits, options.stop));
+  ASSIGN_OR_RETURN(ProgramEnd end,
+                   RunChildProgram({options.program, "-I", "-c", std::string(CompileProgram())},
+                                   request, options.limits, options.stop));
   rapidjson::Document document;
   const size_t line = end.answer.find('\n');
   const bool whole = line != std::string::npos &&
@@ -195,8 +196,8 @@ void WriteAttribute(const models::Attribute& attribute, JsonWriter* json) {
       json->StartArray();
       for (const double number : attribute.numbers().values()) {
         constexpr double kExact = 9e15;
-        if (number == static_cast<double>(static_cast<int64_t>(
-                          std::clamp(number, -kExact, kExact)))) {
+        if (number ==
+            static_cast<double>(static_cast<int64_t>(std::clamp(number, -kExact, kExact)))) {
           json->Int64(static_cast<int64_t>(number));  // layers have whole numbers of units
         } else {
           json->Double(number);
@@ -235,9 +236,9 @@ void WriteUse(const PythonSource& source, const PythonModelUse& use, JsonWriter*
     json->StartObject();
     Write("name", feature.feature->name(), json);
     Write("kind", feature.kind, json);
-    for (const auto& [name, number] : {std::pair("width", feature.width),
-                                       std::pair("buckets", feature.buckets),
-                                       std::pair("length", feature.length)}) {
+    for (const auto& [name, number] :
+         {std::pair("width", feature.width), std::pair("buckets", feature.buckets),
+          std::pair("length", feature.length)}) {
       json->Key(name);
       json->Uint(number);
     }
@@ -293,9 +294,9 @@ std::string KeyOfPythonModel(const PythonSource& source, const PythonModelUse& u
 
 Result<std::string> CompilePythonModel(const PythonSource& source, const PythonModelUse& use,
                                        const PythonOptions& options) {
-  ASSIGN_OR_RETURN(const auto transform,
-                   models::FeatureTransform::Make(use.features,
-                                                  models::FeatureTransform::Target::kNetwork));
+  ASSIGN_OR_RETURN(
+      const auto transform,
+      models::FeatureTransform::Make(use.features, models::FeatureTransform::Target::kNetwork));
   ASSIGN_OR_RETURN(const std::vector<models::FeatureBatch> rows, MakeCheckRows(use.features));
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);

@@ -192,6 +192,12 @@ Status Check(const Config& config) {
   return OkStatus();
 }
 
+// "" without a HOME.
+std::string UsualPasswordFile() {
+  const char* const home = Environment("HOME");
+  return home == nullptr ? "" : std::string(home) + "/.sluice/passwords";
+}
+
 }  // namespace
 
 Result<std::string> ReadSourceUrl(const std::string& path) {
@@ -210,7 +216,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   if (const char* home = Environment("HOME")) {
     config.history_file = std::string(home) + "/.sluice_history";
     config.tls_folder = std::string(home) + "/.sluice";
-    config.password_file = std::string(home) + "/.sluice/passwords";
+    config.password_file = UsualPasswordFile();
   }
   const char* pager = Environment("PAGER");
   config.pager = pager == nullptr ? kUsualPager : Trim(pager);
@@ -253,6 +259,12 @@ Result<Auth> AuthOf(const Config& config) {
   std::error_code ignored;
   if (!config.password_file.empty() && std::filesystem::exists(config.password_file, ignored)) {
     return Auth::kScram;
+  }
+  if (!config.password_file.empty() && config.password_file != UsualPasswordFile()) {
+    return NotFound(fmt::format("there is no password file {}", config.password_file))
+        .SqlState("58P01")
+        .Hint(
+            fmt::format("sluice password NAME --password-file {} makes it", config.password_file));
   }
   const bool open_door = !config.pg.empty() && !IsLocalAddress(config.pg);
   if (open_door || !IsLocalAddress(config.grpc)) {

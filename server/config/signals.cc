@@ -116,7 +116,7 @@ void Interrupts::OnSignal(int signal) {
     script = script_;
   }
   if (running) {
-    // Outside the lock: it runs the registered callbacks. The analyzer takes the copy above for a move.
+    // Outside the lock: it runs the registered callbacks. The analyzer takes the copy for a move.
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move)
     script.request_stop();
   } else {

@@ -2,6 +2,7 @@
 
 namespace sluice::server {
 
-inline constexpr const char* kVersion = "0.1.0";
+// The project's version, as the root CMakeLists.txt has it.
+extern const char* const kVersion;
 
 }  // namespace sluice::server

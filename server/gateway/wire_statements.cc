@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "parser/parser.h"
 #include "server/gateway/gateway_scripts.h"
+#include "server/pgwire/door.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/wire_sink.h"
 #include "server/statements/settings.h"

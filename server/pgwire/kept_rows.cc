@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "catalog/sql/sql_text.h"
-#include "server/pgwire/sql/column_types.h"
 #include "server/pgwire/messages.h"
+#include "server/pgwire/sql/column_types.h"
 
 namespace sluice::server::pgwire {
 namespace {

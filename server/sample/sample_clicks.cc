@@ -34,8 +34,8 @@ uint64_t PickRank(double cardinality, RowRandom& random) {
 
 // Weight k of a value of a column, in [-1, 1]; the same for every row and seed of the table.
 double ValueWeight(uint64_t seed, size_t column, uint64_t value, size_t k) {
-  const uint64_t bits = MixBits(seed + 0x5851F42D4C957F2DULL * (column * 8 + k + 1) +
-                                       MixBits(value + 1));
+  const uint64_t bits =
+      MixBits(seed + 0x5851F42D4C957F2DULL * (column * 8 + k + 1) + MixBits(value + 1));
   return static_cast<double>(bits >> 11U) * 0x1p-52 - 1.0;
 }
 

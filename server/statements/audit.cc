@@ -33,6 +33,12 @@ std::string Time(int64_t micros) {
                      micros % kMicrosPerSecond);
 }
 
+// Who has not logged in yet must not fill a disk with it.
+std::string ShortName(const std::string& name) {
+  constexpr size_t kLongest = 128;
+  return ShortText(name, kLongest);
+}
+
 std::string OutcomeOf(const Status& status) {
   return status.ok() ? "ok" : std::string(status.sqlstate());
 }
@@ -132,9 +138,9 @@ class Audit::Line {
   }
   void Client(const AuditedClient& client) {
     Text("door", client.door);
-    Text("role", client.role);
+    Text("role", ShortName(client.role));
     Text("address", client.address);
-    TextIfAny("database", client.database);
+    TextIfAny("database", ShortName(client.database));
   }
   std::string_view End() {
     writer_.EndObject();
@@ -180,8 +186,9 @@ void Audit::WriteAfterwards(Line& line) {
 
 Status Audit::Login(const AuditedClient& client, const Status& outcome, int64_t backend) {
   log::Record("login {} door={} role={} address={} database={}{}",
-              outcome.ok() ? "accepted" : "refused", client.door, log::Field(client.role),
-              log::Field(client.address), log::Field(client.database),
+              outcome.ok() ? "accepted" : "refused", client.door,
+              log::Field(ShortName(client.role)), log::Field(client.address),
+              log::Field(ShortName(client.database)),
               outcome.ok() ? "" : " reason=" + log::Field(outcome.message()));
   Line line("login");
   line.Client(client);
@@ -198,7 +205,7 @@ Result<int64_t> Audit::Begins(const AuditedClient& client, std::string_view sql,
   constexpr size_t kLogged = 2'000;
   const size_t room = lines_ == nullptr ? kLogged : lines_->most_bytes() - kForTheRest;
   const std::string text = RecordedText(sql, dialect, room);
-  log::Record("statement role={} address={} sql={}", log::Field(client.role),
+  log::Record("statement role={} address={} sql={}", log::Field(ShortName(client.role)),
               log::Field(client.address), log::Field(ShortText(text, kLogged)));
   const int64_t statement = ++statements_;
   Line line("begin");

@@ -8,6 +8,7 @@
 
 #include "catalog/job_store.h"
 #include "tests/catalog/both_databases.h"
+#include "tests/support/eventually.h"
 
 // Every wait of a statement ends when its stop is requested: each of these would otherwise take
 // longer than the test may.
@@ -37,9 +38,7 @@ class CancelTest : public BothDatabases {
     std::stop_source stop;
     EXPECT_TRUE(source().BeginStatement("", stop.get_token()).ok());
     auto done = std::async(std::launch::async, work);
-    while (!waits()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    EXPECT_TRUE(Eventually(waits));
     stop.request_stop();
     Status status = done.get();
     source().EndStatement();
@@ -143,9 +142,7 @@ TEST_P(CancelTest, RowsOfADataset) {
       RowBatch batch;
       return stream->Next(10, &batch);
     });
-    while (Backends("wait_event = 'advisory'") == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    EXPECT_TRUE(Eventually([&] { return Backends("wait_event = 'advisory'") > 0; }));
     stop.request_stop();
     ExpectCancelled(done.get());
     source().EndStatement();

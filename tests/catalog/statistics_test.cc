@@ -100,7 +100,8 @@ TEST_P(StatisticsTest, AlternatingRowsAreSampledAlike) {
   }
 }
 
-// One row in twenty has a value of its own, the others share one: few of the rare values are sampled.
+// One row in twenty has a value of its own, the others share one: few of the rare values are
+// sampled.
 TEST_P(StatisticsTest, ThereMayBeManyRareValues) {
   MakeNumbers(60000);
   StatisticsOptions options;

@@ -43,7 +43,8 @@ Learning LearningOf(const Job& job) {
   return {census ? "*"
                  : "\"label\", i1, i2, i3, i4, i5, i6, c2, c5, c6, c8, c9, c14, c17, c20, c22, "
                    "c23, c25",
-          census ? "DNNClassifier" : "DeepFMClassifier", attributes, "", census ? "income" : "\"label\""};
+          census ? "DNNClassifier" : "DeepFMClassifier", attributes, "",
+          census ? "income" : "\"label\""};
 }
 
 int BatchOf(const Job& job) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/pgwire/sql/bound_text.h"
 #include "server/pgwire/messages.h"
+#include "server/pgwire/sql/bound_text.h"
 #include "server/pgwire/sql/prepared_text.h"
 #include "server/pgwire/sql/router.h"
 #include "tests/fuzz/target.h"

@@ -9,6 +9,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_objects.h"
 #include "tests/k8s/tested_api_server.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::k8s {
 namespace {
@@ -54,13 +55,12 @@ class ControllerTest : public testing::Test {
         answer.ok() ? ParseTrainingJobStatus(answer.object.json) : TrainingJobStatus();
     return status.ok() && status->grant ? std::optional(status->grant->workers) : std::nullopt;
   }
-  // The test's time limit ends a wait in vain.
   template <class Condition>
   void WaitUntil(const Condition& condition) {
-    while (!condition()) {
+    EXPECT_TRUE(Eventually([&] {
       server_.clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+      return condition();
+    }));
   }
 
   TestedApiServer server_{false};

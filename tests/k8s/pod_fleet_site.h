@@ -15,6 +15,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/pod_fleet.h"
 #include "tests/k8s/tested_api_server.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::k8s {
 
@@ -87,10 +88,10 @@ class PodFleetSite : public testing::Test {
         .objects.size();
   }
   void WaitForPods(size_t count) {
-    while (Pods().size() != count) {
+    EXPECT_TRUE(Eventually([&] {
       server_->clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+      return Pods().size() == count;
+    }));
   }
   // As its kubelet would.
   void Run(const std::string& name) {

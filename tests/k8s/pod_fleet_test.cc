@@ -12,6 +12,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/secret_content.h"
 #include "tests/k8s/pod_fleet_site.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::k8s {
 namespace {
@@ -63,7 +64,8 @@ TEST_P(PodFleetContract, ProcessesOfOneConfigurationMountOneSecret) {
   ASSERT_TRUE(fleet_->Launch(other).ok());
   WaitForPods(3);
   EXPECT_EQ(Secrets(), 2U);
-  const Listing secrets = ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
+  const Listing secrets =
+      ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
   // Deleted by hand: created again for the pods that come later than a few seconds.
   for (const Object& secret : secrets.objects) {
     ASSERT_TRUE(DeleteAll(client(), {{kSecrets, ns(), secret.name, secret.uid, 1}}, {})[0].ok());
@@ -90,7 +92,8 @@ TEST_P(PodFleetContract, ASecretThatIsDeletedWhileAPodStartsIsMadeAgain) {
                      R"("containerStatuses":[{"name":"sluice","image":"sluice","imageID":"",)"
                      R"("ready":false,"restartCount":0,)"
                      R"("state":{"waiting":{"reason":"ContainerCreating"}}}]})");
-  const Listing secrets = ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
+  const Listing secrets =
+      ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
   ASSERT_EQ(secrets.objects.size(), 1U);
   const Object& secret = secrets.objects[0];
   ASSERT_TRUE(DeleteAll(client(), {{kSecrets, ns(), secret.name, secret.uid, 1}}, {})[0].ok());
@@ -142,9 +145,8 @@ TEST_P(PodFleetContract, AStopIsNoLeavingAndEndsWithItsContainer) {
   Run("job7-worker-1");
   EXPECT_EQ(NextWord(), "+job7-worker-1");
   ASSERT_TRUE(fleet_->Stop("job7-worker-1", 0.8).ok());
-  while (!GetObject(client(), kPods, ns(), "job7-worker-1", {}).object.leaving) {
-    std::this_thread::sleep_for(milliseconds(2));
-  }
+  EXPECT_TRUE(Eventually(
+      [this] { return GetObject(client(), kPods, ns(), "job7-worker-1", {}).object.leaving; }));
   End("job7-worker-1", 143, "Error", "");
   const FleetEvent end = Next();
   EXPECT_EQ(end.kind, FleetEvent::Kind::kExited) << "long before the API forgets it";

@@ -9,6 +9,7 @@
 
 #include "k8s/api_verbs.h"
 #include "tests/k8s/pod_fleet_site.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::k8s {
 namespace {
@@ -91,9 +92,8 @@ TEST_F(PodFleetTroubles, AMissingImageIsAnEndInTheKubeletsWordsAndThePodGoes) {
   const FleetEvent end = Next();
   EXPECT_EQ(end.exit_class, ExitClass::kConfiguration);
   EXPECT_EQ(end.message, "ErrImageNeverPull: sluice is not present");
-  while (!GetObject(client(), kPods, ns(), "job7-worker-1", {}).object.leaving) {
-    std::this_thread::sleep_for(milliseconds(2));
-  }
+  EXPECT_TRUE(Eventually(
+      [this] { return GetObject(client(), kPods, ns(), "job7-worker-1", {}).object.leaving; }));
 }
 
 TEST_F(PodFleetTroubles, ADeletionThatFailsIsTriedAgain) {

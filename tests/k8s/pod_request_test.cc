@@ -18,7 +18,7 @@ std::string Classes(double high_share, uint32_t pods, uint32_t shown) {
 }
 
 TEST(PodRequest, AShareOfHighPriorityLiesAtBothEnds) {
-  EXPECT_EQ(Classes(0.5, 10, 10), "hhhlllllhh");  // K12
+  EXPECT_EQ(Classes(0.5, 10, 10), "hhhlllllhh");
   EXPECT_EQ(Classes(0.3, 10, 10), "hhlllllllh");
   EXPECT_EQ(Classes(0.31, 10, 10), "hhllllllhh");
   EXPECT_EQ(Classes(0.01, 3, 3), "hll");

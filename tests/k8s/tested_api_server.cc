@@ -86,8 +86,7 @@ void TestedApiServer::AwaitServiceAccount() {
   bool ready = false;
   while (!ready && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const ObjectAnswer account =
-        GetObject(*client_, kServiceAccounts, namespace_, "default", {});
+    const ObjectAnswer account = GetObject(*client_, kServiceAccounts, namespace_, "default", {});
     ready = account.ok() && account.object.json.find("\"secrets\":") != std::string::npos;
   }
   EXPECT_TRUE(ready) << "namespace " << namespace_ << " has no account";

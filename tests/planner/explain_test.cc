@@ -135,8 +135,9 @@ TEST_F(Explain, JsonSaysWhatTheTextSays) {
 // Rows that memory has no room for, if they are read more than once.
 TEST_F(Explain, SaysWhatIsKeptOnDisks) {
   const auto kept = [&](const std::string& table, const std::string& attributes) -> std::string {
-    const Result<plan::Plan> plan = Plan("SELECT * FROM " + table + " TO TRAIN DNNClassifier WITH " +
-                                         attributes + " LABEL income INTO m");
+    const Result<plan::Plan> plan =
+        Plan("SELECT * FROM " + table + " TO TRAIN DNNClassifier WITH " + attributes +
+             " LABEL income INTO m");
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();
     const std::string text = ExplainText(*plan);
     const std::string name = "\n  kept       ";

@@ -116,7 +116,7 @@ TEST(SqlflowCases, Derivation) {
       {"F42", {"s ids 4"}},                    // ragged CSV: ids
       {"F43", {"s words 1 2.5 x"}},            // a column with one word is a column of words
       {"F45", {"s ids 8"}},                    // a list with one id is a list, too
-      {"F46", {"s number", "s hash 24"}},       // times of day are not key:value
+      {"F46", {"s number", "s hash 24"}},      // times of day are not key:value
       {"F48", {"s words a b", "n number"}},    // NULLs do not crash
       {"F49", {"x number"}},                   // text label
   };

@@ -50,7 +50,7 @@ TEST_F(FleetTraining, R5_WorkersWithoutShardsDoNotHoldTheOthersUp) {
   EXPECT_EQ(ChildrenLeft(), 0);
 }
 
-TEST_F(FleetTraining, R4_AllReduceHasTheBitsOfServersWhateverTheNumberOfWorkers) {  // G4
+TEST_F(FleetTraining, R4_AllReduceHasTheBitsOfServersWhateverTheNumberOfWorkers) {
   const std::string expected = BitsInProcess(AllReducePlan(1, 2));
   const Result<TrainOutcome> servers = Train(Plan(2, 2, 2, true));
   ASSERT_TRUE(servers.ok()) << servers.status().ToString();
@@ -64,7 +64,7 @@ TEST_F(FleetTraining, R4_AllReduceHasTheBitsOfServersWhateverTheNumberOfWorkers)
   }
 }
 
-TEST_F(FleetTraining, R7_AllReduceBitsSurviveKillsAtRandomMoments) {  // R2
+TEST_F(FleetTraining, R7_AllReduceBitsSurviveKillsAtRandomMoments) {
   const plan::TrainPlan plan = AllReducePlan(3, 20);
   const std::string expected = BitsInProcess(plan);
   for (uint64_t seed : {1, 2}) {

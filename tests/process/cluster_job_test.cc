@@ -140,9 +140,9 @@ TEST_F(ClusterJobs, ALinearModelsOptimumIsOneModelWhereverItIsFound) {
     for (const std::string engine :
          {"engine.strategy='local'", "engine.num_workers=1", "engine.num_workers=4"}) {
       RecordingSink sink;
-      const Status status = Run("SELECT a, b, y FROM points TO TRAIN " + type + " WITH " + engine +
-                                    " LABEL y INTO m",
-                                cluster, *source_, sink);
+      const Status status =
+          Run("SELECT a, b, y FROM points TO TRAIN " + type + " WITH " + engine + " LABEL y INTO m",
+              cluster, *source_, sink);
       ASSERT_TRUE(status.ok()) << engine << ": " << status.ToString();
       const catalog::ModelVersion model = catalog_->models().Find("", "m", {}).value();
       EXPECT_EQ(model.weights_sha256, here.value_or(model).weights_sha256) << engine;

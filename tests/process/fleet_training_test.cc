@@ -14,7 +14,7 @@ TEST_F(FleetTraining, WorkersAndServersAreProcesses) {
   EXPECT_EQ(ChildrenLeft(), 0);
 }
 
-TEST_F(FleetTraining, KilledWorkersLoseAndDoubleNoRow) {  // S6, S7, S13
+TEST_F(FleetTraining, KilledWorkersLoseAndDoubleNoRow) {
   const Result<TrainOutcome> outcome = Train(Plan(2, 1, 3, false), SIGKILL, 5);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_EQ(pids_.size(), 5U);
@@ -27,7 +27,7 @@ TEST_F(FleetTraining, KilledWorkersLoseAndDoubleNoRow) {  // S6, S7, S13
 
 // Another worker races its lanes after the step has waited for a second, and may finish before the
 // hung one is given up after three seconds of silence.
-TEST_F(FleetTraining, AHungWorkerDoesNotHoldTheJobUp) {  // S12, S19
+TEST_F(FleetTraining, AHungWorkerDoesNotHoldTheJobUp) {
   const Result<TrainOutcome> outcome = Train(Plan(2, 1, 2, true), SIGSTOP, 1);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_GE(Count("worker_lost") + Count("task_shared"), 1);
@@ -35,7 +35,7 @@ TEST_F(FleetTraining, AHungWorkerDoesNotHoldTheJobUp) {  // S12, S19
   EXPECT_EQ(ChildrenLeft(), 0);
 }
 
-TEST_F(FleetTraining, PreemptedWorkersHandBackTheirWork) {  // G5
+TEST_F(FleetTraining, PreemptedWorkersHandBackTheirWork) {
   const Result<TrainOutcome> outcome = Train(Plan(2, 1, 2, false), SIGTERM, 2);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_GE(Count("worker_lost"), 2);
@@ -44,7 +44,7 @@ TEST_F(FleetTraining, PreemptedWorkersHandBackTheirWork) {  // G5
   EXPECT_EQ(outcome->rows_trained, 2 * outcome->rows_per_epoch);
 }
 
-TEST_F(FleetTraining, SynchronousBitsSurviveKills) {  // G4, S17
+TEST_F(FleetTraining, SynchronousBitsSurviveKills) {
   const Result<TrainOutcome> one = Train(Plan(1, 1, 2, true));
   ASSERT_TRUE(one.ok()) << one.status().ToString();
   const Result<TrainOutcome> killed = Train(Plan(2, 2, 2, true), SIGKILL, 3);

@@ -124,8 +124,8 @@ TEST_F(GatewayStopPostgres, AClientOfThePostgresPortHearsHowItsStatementEnds) {
   const std::string port = from.substr(0, from.find_first_not_of("0123456789"));
   const std::string name = Url().substr(Url().rfind('/') + 1);
   BackgroundProcess client("exec psql -h 127.0.0.1 -p " + port + " -U postgres -d " + name +
-                           " -X -c \"" + TrainText("m", "train.epoch=100000, engine.num_workers=2") +
-                           "\" 2>&1");
+                           " -X -c \"" +
+                           TrainText("m", "train.epoch=100000, engine.num_workers=2") + "\" 2>&1");
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
   kill(gateway.pid(), SIGTERM);
   std::string heard;

@@ -116,8 +116,7 @@ class KilledUserModels : public OutlivingJobs, public ::testing::WithParamInterf
       planner::PythonOptions python;
       python.allowed = true;
       if (!planner::FindsTorch(python)) {
-        GTEST_SKIP()
-            << "there is no torch: scripts/install_packages --tests installs it";
+        GTEST_SKIP() << "there is no torch: scripts/install_packages --tests installs it";
       }
     }
     const std::string file = GetParam().file;

@@ -81,7 +81,7 @@ class LocalFleetTest : public ::testing::Test {
   std::unique_ptr<LocalFleet> fleet_;
 };
 
-TEST_F(LocalFleetTest, ExitsAreEventsWithCodeClassAndLastWords) {  // K22
+TEST_F(LocalFleetTest, ExitsAreEventsWithCodeClassAndLastWords) {
   ASSERT_TRUE(Launch("good", "exit 0").ok());
   ASSERT_TRUE(Launch("bad", "echo 'no such table' >&2; exit 1").ok());
   ASSERT_TRUE(Launch("missing", "exit 127").ok());
@@ -93,7 +93,7 @@ TEST_F(LocalFleetTest, ExitsAreEventsWithCodeClassAndLastWords) {  // K22
   EXPECT_EQ(WaitForExit("missing").exit_class, ExitClass::kConfiguration);
 }
 
-TEST_F(LocalFleetTest, SignalsAreMappedAsKubernetesDoes) {  // K22
+TEST_F(LocalFleetTest, SignalsAreMappedAsKubernetesDoes) {
   ASSERT_TRUE(Launch("killed", "kill -KILL $$").ok());
   ASSERT_TRUE(Launch("crashed", "kill -SEGV $$").ok());
   ASSERT_TRUE(Launch("stopped", "exec sleep 1000").ok());
@@ -113,7 +113,7 @@ TEST_F(LocalFleetTest, WhoDoesNotHearTheStopIsKilled) {
   EXPECT_EQ(WaitForExit("deaf").exit_code, 137);
 }
 
-TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
+TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {
   const auto fleet = LocalFleet::Make({SLUICE_BINARY}).value();
   fleet->Watch([this](const FleetEvent& event) {
     const std::lock_guard lock(mutex_);
@@ -129,7 +129,7 @@ TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
   EXPECT_EQ(exit.exit_class, ExitClass::kOutOfMemory) << exit.exit_code << exit.message;
 }
 
-TEST_F(LocalFleetTest, WhomTheKernelKillsForMemoryIsToldFromWhomAPersonKills) {  // K22
+TEST_F(LocalFleetTest, WhomTheKernelKillsForMemoryIsToldFromWhomAPersonKills) {
   const LimitedGroup group("20971520");
   if (!group.made()) {
     GTEST_SKIP() << "no control groups that this process may make";

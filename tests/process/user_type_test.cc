@@ -119,7 +119,8 @@ class PythonType : public UserType {
   Status RunText(const std::string& sql, LocalCluster* cluster) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
     ASSIGN_OR_RETURN(const plan::Plan plan,
-                     planner::MakePlan(std::get<Statement>(statements.at(0)), *source_, catalog_->models(), options_));
+                     planner::MakePlan(std::get<Statement>(statements.at(0)), *source_,
+                                       catalog_->models(), options_));
     RecordingSink sink;
     Context context{*source_, *catalog_, "tester", sql, {}, cluster};
     return Execute(plan, context, sink);
@@ -143,8 +144,8 @@ TEST_F(PythonType, G4_AClassInPyTorchIsOneModelWhereverItTrains) {
     EXPECT_EQ(TrainPython(engine, &cluster), here) << engine;
   }
   // Another seed is another compiled form, for which Python would have to run.
-  const Status other =
-      RunText<parser::TrainStatement>(std::string(kTrain) + "engine.seed=7 LABEL y INTO m", &cluster);
+  const Status other = RunText<parser::TrainStatement>(
+      std::string(kTrain) + "engine.seed=7 LABEL y INTO m", &cluster);
   EXPECT_EQ(other.sqlstate(), "42501") << other.ToString();
 }
 
@@ -162,7 +163,8 @@ $$)",
   const auto train = [&](const std::string& engine) -> std::string {
     const Status trained = RunText<parser::TrainStatement>(
         "SELECT a, b, 'k' || (i % 9) AS kind, y FROM points TO TRAIN my.Wide WITH train.epoch=1, "
-        "split.fraction=0.1, " + engine + " LABEL y INTO own",
+        "split.fraction=0.1, " +
+            engine + " LABEL y INTO own",
         &cluster);
     EXPECT_TRUE(trained.ok()) << engine << ": " << trained.ToString();
     return trained.ok() ? catalog_->models().Find("", "own", {}).value().weights_sha256 : "";
@@ -189,7 +191,8 @@ $$)",
   const auto plan = [&](const std::string& with) {
     const auto statements = parser::Parse(
         "SELECT a, b, 'k' || (i % 9) AS kind, y FROM points TO TRAIN my.Wide WITH "
-        "engine.strategy='local', train.epoch=3, train.early_stopping_rounds=2, split.fraction=0.1" +
+        "engine.strategy='local', train.epoch=3, train.early_stopping_rounds=2, "
+        "split.fraction=0.1" +
         with + " LABEL y INTO own");
     return planner::MakePlan(std::get<parser::TrainStatement>(statements.value().at(0)), *source_,
                              catalog_->models(), options_);
@@ -197,20 +200,23 @@ $$)",
   const auto own = plan("");
   ASSERT_TRUE(own.ok()) << own.status().ToString();
   EXPECT_EQ(own->train().early_stopping().metric(), "own_loss");
-  EXPECT_THAT(planner::ExplainText(*own),
-              ::testing::HasSubstr("2 epochs without a better own_loss, the mean of loss() over the "
-                                 "validation rows"));
+  EXPECT_THAT(
+      planner::ExplainText(*own),
+      ::testing::HasSubstr("2 epochs without a better own_loss, the mean of loss() over the "
+                           "validation rows"));
   EXPECT_TRUE(own->train().model().deep_optimizer().decays_vectors());
   EXPECT_EQ(plan(", train.early_stopping_metric='AUC'")->train().early_stopping().metric(), "auc");
   EXPECT_EQ(plan(", model.loss='logistic'")->train().early_stopping().metric(), "log_loss");
   const Status unknown = plan(", train.early_stopping_metric='rmse'").status();
   EXPECT_THAT(unknown.message(), ::testing::HasSubstr("a training does not stop by 'rmse'"));
-  EXPECT_FALSE(plan(", model.optimizer='AdamW'")->train().model().deep_optimizer().decays_vectors());
+  EXPECT_FALSE(
+      plan(", model.optimizer='AdamW'")->train().model().deep_optimizer().decays_vectors());
 
   // What the job begins with is held as long as it runs.
-  for (const char* sql : {"CREATE TABLE held (name text)",
-                          "CREATE TRIGGER note AFTER INSERT ON sluice_job_records BEGIN INSERT INTO "
-                          "held VALUES (new.name); END"}) {
+  for (const char* sql :
+       {"CREATE TABLE held (name text)",
+        "CREATE TRIGGER note AFTER INSERT ON sluice_job_records BEGIN INSERT INTO "
+        "held VALUES (new.name); END"}) {
     const Status made = source_->Execute(sql, nullptr, {}).status();
     ASSERT_TRUE(made.ok()) << made.ToString();
   }
@@ -236,7 +242,8 @@ $$)",
 TEST_F(PythonType, PredictsWithoutPython) {
   LocalCluster cluster(Machine(8));
   ASSERT_NE(TrainPython("engine.strategy='local'", &cluster), "");
-  constexpr char kPoints[] = "SELECT i, a, b, 'k' || (i % 9) AS kind, y FROM points WHERE i % 50 = 0";
+  constexpr char kPoints[] =
+      "SELECT i, a, b, 'k' || (i % 9) AS kind, y FROM points WHERE i % 50 = 0";
   const auto predict = [&](const std::string& table) {
     return std::string(kPoints) + " TO PREDICT " + table +
            ".y WITH predict.extra_outputs='probability' USING m";
@@ -245,7 +252,8 @@ TEST_F(PythonType, PredictsWithoutPython) {
   ASSERT_TRUE(here.ok()) << here.ToString();
   std::string binary = SLUICE_BINARY, command = "sql", source = "--source=" + Url(),
               python = "--python=/nonexistent/python3", path = "PATH=",
-              text = "--command=" + predict("there") + "; " + kPoints + " TO EVALUATE m INTO judged";
+              text =
+                  "--command=" + predict("there") + "; " + kPoints + " TO EVALUATE m INTO judged";
   char* arguments[] = {binary.data(), command.data(), source.data(),
                        python.data(), text.data(),    nullptr};
   char* environment[] = {path.data(), nullptr};

@@ -95,7 +95,8 @@ class Churn {
       world_.EndJob(random_() % world_.jobs());
     }
     if (OneIn(15)) {
-      world_.SetService("web", {1.5, kGibibyte, 0}, static_cast<uint32_t>(random_() % 30), std::nullopt);
+      world_.SetService("web", {1.5, kGibibyte, 0}, static_cast<uint32_t>(random_() % 30),
+                        std::nullopt);
     }
     if (OneIn(10)) {
       world_.KillWorker();
@@ -140,7 +141,8 @@ class Churn {
       if (workers > 0 && workers < described.min) {
         return "job " + std::to_string(job) + " runs with fewer than its smallest number";
       }
-      const double needs = described.min * described.worker.cpu + described.servers * described.server.cpu;
+      const double needs =
+          described.min * described.worker.cpu + described.servers * described.server.cpu;
       if (workers == 0 && needs + 16 < free) {
         return "job " + std::to_string(job) + " starves beside free room";
       }

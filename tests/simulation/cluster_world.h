@@ -25,8 +25,8 @@ struct WorldOptions {
 
   Scaling scaling = Scaling::kAutoscaler;
   Placing placing = Placing::kPlanned;
-  // A job requests workers only when its master and servers have places, and more than the first two
-  // only when its master runs, as on Kubernetes.
+  // A job requests workers only when its master and servers have places, and more than the first
+  // two only when its master runs, as on Kubernetes.
   bool master_first = false;
   uint64_t seed = 1;
   double step_seconds = 0.25;

@@ -16,6 +16,7 @@
 namespace sluice::testing {
 namespace {
 
+constexpr const char* kGiven = "SLUICE_TEST_POSTGRES";
 constexpr const char* kBinaries = "/usr/lib/postgresql/15/bin";
 
 int FreePort() {
@@ -63,7 +64,8 @@ PostgresServer* PostgresServer::Get() {
 }
 
 std::unique_ptr<PostgresServer> PostgresServer::GivenOrOwn() {
-  if (const char* given = std::getenv("SLUICE_TEST_POSTGRES"); given != nullptr && *given != '\0') {
+  if (const char* given = std::getenv(kGiven);
+      given != nullptr && *given != '\0' && std::string(given) != "none") {
     std::unique_ptr<PostgresServer> server(new PostgresServer());
     const std::string url = given;
     server->url_prefix_ = url.substr(0, url.rfind('/') + 1);
@@ -74,6 +76,9 @@ std::unique_ptr<PostgresServer> PostgresServer::GivenOrOwn() {
 }
 
 std::unique_ptr<PostgresServer> PostgresServer::StartOwn(const std::string& rules) {
+  if (const char* given = std::getenv(kGiven); given != nullptr && std::string(given) == "none") {
+    return nullptr;
+  }
   std::unique_ptr<PostgresServer> server(new PostgresServer());
   if (!std::filesystem::exists(std::string(kBinaries) + "/initdb")) {
     std::fprintf(stderr, "no PostgreSQL 15 in %s\n", kBinaries);

@@ -10,7 +10,8 @@ namespace sluice::testing {
 inline constexpr const char* kPasswordRole = "needs_password";
 
 // A PostgreSQL server for tests: the one in SLUICE_TEST_POSTGRES, or one started for this process
-// on a free port, in a temporary directory, and stopped at its end.
+// on a free port, in a temporary directory, and stopped at its end. With SLUICE_TEST_POSTGRES=none
+// there is none.
 class PostgresServer {
  public:
   // nullptr if there is neither; the reason goes to standard error.

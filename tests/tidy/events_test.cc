@@ -35,7 +35,8 @@ std::set<std::string> Events(const std::string& code) {
 
 TEST(Events, AreAllInTheDocs) {
   const std::string docs = TextOf(kSources / "docs/operations.md");
-  std::set<std::string> events = {"database_waits", "rows_read_again"};  // elastic/master/progress.h
+  std::set<std::string> events = {"database_waits",
+                                  "rows_read_again"};  // elastic/master/progress.h
   for (const char* folder : {"elastic", "executor"}) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kSources / folder)) {
       if (entry.path().extension() == ".cc") {

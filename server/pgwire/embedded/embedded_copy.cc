@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
 // COPY to and from a client of an embedded database.

@@ -9,6 +9,7 @@
 #include "catalog/catalog.h"
 
 #include "tests/catalog/both_databases.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::catalog {
 namespace {
@@ -21,6 +22,9 @@ class ReaderLocksTest : public BothDatabases {
 
   void SetUp() override {
     BothDatabases::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
     MakeNumbers(kRows);
     other_ = OpenDataSource(url()).value();
   }
@@ -42,10 +46,11 @@ class ReaderLocksTest : public BothDatabases {
       const auto locked = other_->Execute("ALTER TABLE t ADD COLUMN more integer", nullptr, {});
       EXPECT_TRUE(locked.ok()) << locked.status().ToString();
     });
-    while (Select("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted"
-                  " AND relation = 't'::regclass")[0][0] != "1") {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    EXPECT_TRUE(Eventually([this] {
+      return Select(
+                 "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT"
+                 " granted AND relation = 't'::regclass")[0][0] == "1";
+    }));
   }
   std::unique_ptr<ShardReader> MakeReader(bool lent = true) {
     DatasetSpec spec = dataset_->spec();
@@ -140,9 +145,7 @@ TEST_P(ReaderLocksTest, AReaderBehindTheLockGetsTheSameRowsFromWhoHoldsTheSnapsh
             other_->Execute("ALTER TABLE other ADD COLUMN IF NOT EXISTS more int", nullptr, {});
         EXPECT_TRUE(locked.ok()) << locked.status().ToString();
       });
-      while (!staged && SessionsThatWait() == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
+      EXPECT_TRUE(Eventually([&] { return staged || SessionsThatWait() > 0; }));
       const auto reader = MakeReader();
       EXPECT_TRUE(reader->Prepare().ok());
       EXPECT_EQ(Read(*reader, all).value(), *before) << select;
@@ -180,9 +183,7 @@ TEST_P(ReaderLocksTest, WhatAReaderAbandonsOrCannotReadHoldsUpNoOther) {
   options.rows_per_shard = 20'000;
   dataset_ = source().OpenDataset("SELECT id, 1 / divisor AS one FROM u", options).value();
   std::jthread locking([this] { EXPECT_TRUE(other_->Execute("DROP TABLE u", nullptr, {}).ok()); });
-  while (SessionsThatWait() == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  EXPECT_TRUE(Eventually([this] { return SessionsThatWait() > 0; }));
   const auto reader = MakeReader();
   RowBatch batch;
   {

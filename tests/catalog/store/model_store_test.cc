@@ -6,6 +6,7 @@
 
 #include "catalog/compiled_types.h"
 #include "tests/catalog/store/stores_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::catalog {
 namespace {
@@ -117,9 +118,9 @@ TEST_P(ModelStoreTest, WhatIsStoredWhileTheModelGoesAwayIsANewModel) {
   Select("SELECT 1 FROM " + Table("models") + " FOR UPDATE");
   Result<ModelVersion> put = Internal("not stored");
   std::thread training([&] { put = catalog().models().Put(Model("m"), "new", false); });
-  while (Select("SELECT 1 FROM pg_locks WHERE NOT granted").empty()) {
-    std::this_thread::yield();  // until it waits for us
-  }
+  EXPECT_TRUE(Eventually([this] {
+    return !Select("SELECT 1 FROM pg_locks WHERE NOT granted").empty();
+  })) << "it does not wait for us";
   for (const char* table : {"model_chunks", "model_versions", "models"}) {
     Run("DELETE FROM " + Table(table));
   }

@@ -40,7 +40,8 @@ FlatGradient LaneGradientOf(uint32_t lane) {
       if (MixSeeds(lane, t, static_cast<uint64_t>(id)) % 3 != 0) {
         gradient.tables[t].ids.push_back(id);
         for (uint32_t k = 0; k < kDimensions[t]; ++k) {
-          gradient.tables[t].values.push_back(number(10'000 + 100 * t + 4 * static_cast<size_t>(id) + k));
+          gradient.tables[t].values.push_back(
+              number(10'000 + 100 * t + 4 * static_cast<size_t>(id) + k));
         }
       }
     }
@@ -90,8 +91,7 @@ Status Step(AllReduce& all_reduce, const Mesh& mesh, uint32_t lanes, uint32_t en
       Merge(left, right, kDimensions);
     });
   }
-  return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == Rank(1), sum,
-                        meanwhile);
+  return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == Rank(1), sum, meanwhile);
 }
 
 // The result of a parameter server for the same lanes.
@@ -133,7 +133,7 @@ void ExpectSameBits(const FlatGradient& sum, const LaneGradient& expected) {
 
 class AllReduceBits : public ::testing::TestWithParam<std::pair<size_t, Listener::Kind>> {};
 
-TEST_P(AllReduceBits, AreThoseOfAParameterServer) {  // G4
+TEST_P(AllReduceBits, AreThoseOfAParameterServer) {
   const size_t size = GetParam().first;
   const Listener::Kind kind = GetParam().second;
   const std::vector<Listener> listeners = MemberListeners(size, kind);

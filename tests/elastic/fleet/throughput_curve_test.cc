@@ -64,8 +64,8 @@ TEST(ThroughputCurve, OneMeasurementIsNotEnough) {
   EXPECT_THAT(curve.Points(), IsEmpty());
 }
 
-// As measured with eleven workers, of whom eleven more opened their connections for two seconds, and
-// the rate is an average of which a second is half: the new ones were sent away.
+// As measured with eleven workers, of whom eleven more opened their connections for two seconds,
+// and the rate is an average of which a second is half: the new ones were sent away.
 TEST(ThroughputCurve, GrowthIsNotJudgedByItsFirstSeconds) {
   ThroughputCurve curve;
   Repeat(curve, 60, 11, 22000);

@@ -83,7 +83,7 @@ TEST_F(AllReduceJob, TellsWhatItsWorkersSpentTheirTimeOn) {
   }
 }
 
-TEST_F(AllReduceJob, HasTheBitsOfAParameterServer) {  // G4, R4
+TEST_F(AllReduceJob, HasTheBitsOfAParameterServer) {
   const Result<TrainOutcome> local = InProcess(Plan(1, 2));
   ASSERT_TRUE(local.ok()) << local.status().ToString();
   for (uint32_t workers : {1U, 2U, 3U, 8U}) {

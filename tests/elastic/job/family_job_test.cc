@@ -64,8 +64,8 @@ TEST(FamilyJob, InProcessWithServersAndByAllReduceToTheSameBits) {
         TrainInProcess({.plan = here, .source = *source, .dataset = source->Spec(kRowsPerShard)});
     ASSERT_TRUE(alone.ok()) << alone.status().ToString();
     const std::string expected = models::SaveWeights(alone->weights);
-    const FleetRun servers =
-        TrainWith(PlanOf(*type, plan::Strategy::PARAMETER_SERVER, 2, 2, loss), *source, kRowsPerShard);
+    const FleetRun servers = TrainWith(PlanOf(*type, plan::Strategy::PARAMETER_SERVER, 2, 2, loss),
+                                       *source, kRowsPerShard);
     ASSERT_TRUE(servers.outcome.ok()) << servers.outcome.status().ToString();
     EXPECT_EQ(Bits(servers), expected);
     const FleetRun ring =

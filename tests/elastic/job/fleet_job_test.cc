@@ -197,7 +197,7 @@ TEST(TrainOnFleet, EarlyStoppingKeepsTheBestOnEveryServer) {
   EXPECT_EQ(Bits(run), models::SaveWeights(local->weights));
 }
 
-TEST(TrainOnFleet, BadDataEndsTheJobWithTheWorkersText) {  // E12
+TEST(TrainOnFleet, BadDataEndsTheJobWithTheWorkersText) {
   std::vector<std::vector<double>> rows = SmallRows(3'000);
   rows[1'500][3] = 17;
   testing::MemorySource source({"a", "b", "c", "y"}, rows);

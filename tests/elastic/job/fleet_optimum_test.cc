@@ -31,10 +31,8 @@ plan::TrainPlan OptimumPlan(bool classes, uint32_t workers) {
 }
 
 TrainOutcome Here(bool classes, testing::MemorySource& source, int64_t rows_per_shard) {
-  Result<TrainOutcome> outcome =
-      TrainToOptimum({.plan = OptimumPlan(classes, 0),
-                      .source = source,
-                      .dataset = source.Spec(rows_per_shard)});
+  Result<TrainOutcome> outcome = TrainToOptimum(
+      {.plan = OptimumPlan(classes, 0), .source = source, .dataset = source.Spec(rows_per_shard)});
   EXPECT_TRUE(outcome.ok()) << outcome.status().ToString();
   return std::move(outcome).value();
 }
@@ -108,9 +106,8 @@ TEST(FleetOptimum, AMasterThatTakesOverBeginsAgainToTheSameBits) {
       succession.journal = &store;
       JobEndpoint endpoint = "job1";
       endpoint.term = Term(term);
-      return TrainOnFleet(
-          {.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet, endpoint,
-          succession);
+      return TrainOnFleet({.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet,
+                          endpoint, succession);
     };
     JournalOfSoMany broken(journal, groups);
     EXPECT_EQ(train(broken, 1).status().code(), Code::kAborted);

@@ -93,7 +93,8 @@ TEST(TrainOnFleet, AsynchronousTrainingOutlivesItsServers) {
   EXPECT_GT(MetricOf(*run.outcome, "auc"), 0.87);
 }
 
-// After a job was resumed, a server of its earlier run may still live, where its end cannot be seen.
+// After a job was resumed, a server of its earlier run may still live, where its end cannot be
+// seen.
 TEST(TrainOnFleet, AServerOfAnEarlierRunIsSentAway) {
   const auto source = SmallSource(3'000);
   ThreadFleet fleet(*source);
@@ -104,8 +105,7 @@ TEST(TrainOnFleet, AServerOfAnEarlierRunIsSentAway) {
   Result<bool> wanted = Unavailable("not asked");
   std::stop_source stop_job;
   const std::jthread earlier([&](const std::stop_token& stop) {
-    const auto master =
-        RemoteMaster::Connect(endpoint.address, endpoint.key, kNoIncarnation, stop);
+    const auto master = RemoteMaster::Connect(endpoint.address, endpoint.key, kNoIncarnation, stop);
     while (!wanted.ok() && !stop.stop_requested()) {
       wanted = master->Register("job0-ps-0", ServerId(0), "127.0.0.1:1", "");
     }

@@ -173,8 +173,8 @@ TEST_F(GraphJob, BeginsWithTheValuesThatItIsGiven) {
 // Ids beyond a parameter give NaN, and no gradient that could show it.
 TEST_F(GraphJob, ALossThatIsNoNumberEndsTheTraining) {
   const auto source = SmallSource(1'000);
-  for (const auto kind : {plan::Strategy::LOCAL, plan::Strategy::PARAMETER_SERVER,
-                          plan::Strategy::ALL_REDUCE}) {
+  for (const auto kind :
+       {plan::Strategy::LOCAL, plan::Strategy::PARAMETER_SERVER, plan::Strategy::ALL_REDUCE}) {
     for (const bool synchronous : {true, false}) {
       if (!synchronous && kind == plan::Strategy::ALL_REDUCE) {
         continue;

@@ -150,7 +150,7 @@ TEST(TrainInProcess, SynchronousLanesLearnToo) {
   EXPECT_GT(MetricOf(*outcome, "auc"), 0.88);
 }
 
-TEST(TrainInProcess, StepLimitIsExact) {  // S4
+TEST(TrainInProcess, StepLimitIsExact) {
   const auto source = SmallSource(5'000);
   plan::TrainPlan plan = SmallPlan(0, 50);
   plan.mutable_split()->set_kind(plan::Split::NONE);
@@ -189,7 +189,7 @@ TEST(TrainInProcess, StopsEarlyAndGoesBackToTheBestEpoch) {
   EXPECT_EQ(models::SaveWeights(shorter->weights), models::SaveWeights(outcome->weights));
 }
 
-TEST(TrainInProcess, NoRowsIsAnError) {  // S14
+TEST(TrainInProcess, NoRowsIsAnError) {
   const auto source = SmallSource(0);
   const Result<TrainOutcome> outcome = Train(SmallPlan(1, 64), *source, 1'000);
   ASSERT_FALSE(outcome.ok());
@@ -205,7 +205,7 @@ TEST(TrainInProcess, CancelEndsIt) {
   EXPECT_EQ(outcome.status().code(), Code::kCancelled);
 }
 
-TEST(TrainInProcess, BadDataEndsTheJobWithItsText) {  // E12
+TEST(TrainInProcess, BadDataEndsTheJobWithItsText) {
   std::vector<std::vector<double>> rows = SmallRows(3'000);
   rows[1'500][3] = 17;  // not a class
   testing::MemorySource source({"a", "b", "c", "y"}, rows);
@@ -232,7 +232,7 @@ TEST(TrainInProcess, UnknownMetricIsNamed) {
   EXPECT_NE(outcome.status().ToString().find("accuracy"), std::string::npos);
 }
 
-TEST(TrainInProcess, DivergenceIsATypedError) {  // P17
+TEST(TrainInProcess, DivergenceIsATypedError) {
   const auto source = SmallSource(2'000);
   plan::TrainPlan plan = SmallPlan(50, 32);
   plan.mutable_model()->set_type("DNNRegressor");

@@ -25,8 +25,8 @@ class ResumedJob : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 6'000;
   static constexpr int64_t kRowsPerShard = 500;
-  // Long enough for some checkpoints: steps are reported ten times a second. What is compiled for the
-  // sanitizers trains more slowly.
+  // Long enough for some checkpoints: steps are reported ten times a second. What is compiled for
+  // the sanitizers trains more slowly.
 #ifdef NDEBUG
   static constexpr uint32_t kServerEpochs = 30;
 #else
@@ -39,7 +39,9 @@ class ResumedJob : public ::testing::Test {
               ("sluice-resumed-test-" + std::to_string(getpid()))) {
     std::filesystem::remove_all(path_);
   }
-  ~ResumedJob() override { std::filesystem::remove_all(path_); }
+  ~ResumedJob() override {
+    std::filesystem::remove_all(path_);
+  }
 
   plan::TrainPlan Plan(plan::Strategy::Kind kind, uint32_t workers, uint32_t servers = 1) const {
     plan::TrainPlan plan =

@@ -44,7 +44,7 @@ class MasterHostTest : public ::testing::Test {
   std::vector<Master::Action> actions_;
 };
 
-TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
+TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {
   const auto first = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
   Start(*first);
   first->Pump();

@@ -29,7 +29,7 @@ TEST_F(MasterTest, EndsWhenEveryRowIsTrainedAndSaysWhatHappened) {
   EXPECT_EQ(answer->kind, MasterLink::Answer::Kind::kFinished);
 }
 
-TEST_F(MasterTest, ALostWorkerIsReplacedAndItsRestGoesOn) {  // S13
+TEST_F(MasterTest, ALostWorkerIsReplacedAndItsRestGoesOn) {
   Start();
   const Task task = *Take(started_[0].incarnation);
   TaskReport half;
@@ -48,7 +48,7 @@ TEST_F(MasterTest, ALostWorkerIsReplacedAndItsRestGoesOn) {  // S13
   EXPECT_EQ(rest.first_batch, BatchIndex(2));
 }
 
-TEST_F(MasterTest, AWorkerThatWasGivenUpIsNotHeardAnyMore) {  // S12, S21
+TEST_F(MasterTest, AWorkerThatWasGivenUpIsNotHeardAnyMore) {
   Start();
   const Incarnation sleeper = started_[0].incarnation;
   const Task task = *Take(sleeper);
@@ -74,7 +74,7 @@ TEST_F(MasterTest, HeartbeatsKeepAWorkerThoughItsLeaseRunsOut) {
   EXPECT_TRUE(master_->Report(worker, Done(task), At(60))->mine);
 }
 
-TEST_F(MasterTest, MistakesInTheStatementEndTheJobAtOnce) {  // E12
+TEST_F(MasterTest, MistakesInTheStatementEndTheJobAtOnce) {
   Start();
   const Task task = *Take(started_[0].incarnation);
   ASSERT_TRUE(master_
@@ -85,7 +85,7 @@ TEST_F(MasterTest, MistakesInTheStatementEndTheJobAtOnce) {  // E12
   EXPECT_EQ(master_->result().message(), "label 'maybe' of column 'y' is not a class");
 }
 
-TEST_F(MasterTest, AShardThatCrashesEveryoneIsNamed) {  // S8
+TEST_F(MasterTest, AShardThatCrashesEveryoneIsNamed) {
   options_.workers = 1;
   Start();
   for (size_t i = 0; i < 3; ++i) {
@@ -98,7 +98,7 @@ TEST_F(MasterTest, AShardThatCrashesEveryoneIsNamed) {  // S8
   EXPECT_NE(master_->result().message().find("shard 0"), std::string::npos);
 }
 
-TEST_F(MasterTest, LossesAloneNeverEndAJobThatGetsOn) {  // S7
+TEST_F(MasterTest, LossesAloneNeverEndAJobThatGetsOn) {
   options_.workers = 1;
   options_.queue.shards = 100;
   options_.queue.epochs = 1;
@@ -146,7 +146,7 @@ TEST_F(MasterTest, AJobGoesOnWithTheWorkersThatWork) {
   EXPECT_TRUE(master_->Report(started_[0].incarnation, Done(task), At(9))->mine);
 }
 
-TEST_F(MasterTest, AWorkerThatEndsInPeaceTooEarlyLosesNothing) {  // W2
+TEST_F(MasterTest, AWorkerThatEndsInPeaceTooEarlyLosesNothing) {
   options_.workers = 1;
   Start();
   const Task task = *Take(started_[0].incarnation);
@@ -193,7 +193,7 @@ TEST_F(MasterTest, SynchronousLanesAreShared) {
   EXPECT_EQ(held.size(), 2U);
 }
 
-TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {  // E2, M8
+TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {
   options_.workers = 1;
   options_.queue.epochs = 1;
   options_.evaluation_shards = 70;
@@ -234,7 +234,7 @@ TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {  // E2, M8
   EXPECT_NEAR(rmse->second, 2.0, 1e-6);
 }
 
-TEST_F(MasterTest, KeepsTheBestEpochAndStopsWhenPatienceIsOver) {  // E6
+TEST_F(MasterTest, KeepsTheBestEpochAndStopsWhenPatienceIsOver) {
   options_.workers = 1;
   options_.queue.epochs = 10;
   options_.queue.shards = 1;
@@ -260,7 +260,7 @@ TEST_F(MasterTest, KeepsTheBestEpochAndStopsWhenPatienceIsOver) {  // E6
   EXPECT_EQ(Count("early_stop"), 1);
 }
 
-TEST_F(MasterTest, AnEmptyTableFailsBeforeAnythingStarts) {  // S14
+TEST_F(MasterTest, AnEmptyTableFailsBeforeAnythingStarts) {
   options_.queue.shards = 0;
   master_ = std::make_unique<Master>(options_, At(0));
   EXPECT_TRUE(master_->finished());

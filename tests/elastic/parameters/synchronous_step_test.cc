@@ -102,7 +102,7 @@ TEST_F(ParameterShardTest, ValuesFromBeforeTheLastStepAreKept) {
   EXPECT_EQ(version, 1);
 }
 
-TEST_F(ParameterShardTest, LanesMayEndAtDifferentSteps) {  // R5
+TEST_F(ParameterShardTest, LanesMayEndAtDifferentSteps) {
   const auto shard = Make(1, true);
   const auto end = [&](uint32_t lane, int64_t step) {
     const uint32_t partition = 0;

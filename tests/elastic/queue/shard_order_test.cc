@@ -48,7 +48,7 @@ TEST(ShardOrder, UnshuffledIsAsItIs) {
   }
 }
 
-TEST(ShardOrder, HugeDatasetsCostNothing) {  // S15
+TEST(ShardOrder, HugeDatasetsCostNothing) {
   const ShardOrder order(int64_t{3'000'000'000}, 42, Epoch(1), true);
   for (const int64_t position : {int64_t{0}, int64_t{1'500'000'000}, int64_t{2'999'999'999}}) {
     EXPECT_GE(order.At(ShardPosition(position)), ShardId(0));

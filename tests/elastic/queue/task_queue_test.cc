@@ -10,7 +10,7 @@
 namespace sluice::elastic {
 namespace {
 
-TEST(TaskQueue, HandsOutShardsInOrder) {  // S1
+TEST(TaskQueue, HandsOutShardsInOrder) {
   TaskQueue queue(QueueOf(4));
   for (ShardId shard; shard < ShardId(4); ++shard) {
     const std::optional<Task> task = queue.Take(Incarnation(1), kTimeZero);
@@ -21,7 +21,7 @@ TEST(TaskQueue, HandsOutShardsInOrder) {  // S1
   EXPECT_FALSE(queue.Take(Incarnation(1), kTimeZero).has_value());
 }
 
-TEST(TaskQueue, AnEpochEndsBeforeTheNextBegins) {  // S3
+TEST(TaskQueue, AnEpochEndsBeforeTheNextBegins) {
   TaskQueue queue(QueueOf(2, 2));
   const Task first = *queue.Take(Incarnation(1), kTimeZero);
   const Task second = *queue.Take(Incarnation(2), kTimeZero);
@@ -37,7 +37,7 @@ TEST(TaskQueue, AnEpochEndsBeforeTheNextBegins) {  // S3
   EXPECT_EQ(queue.RowsOfSnapshot(), 50);
 }
 
-TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {  // S5, S6
+TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {
   TaskQueue queue(QueueOf(4));
   const Task first = *queue.Take(Incarnation(1), kTimeZero);
   const Task second = *queue.Take(Incarnation(1), kTimeZero);
@@ -49,7 +49,7 @@ TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {  // S5, S6
   EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, ShardId(2));
 }
 
-TEST(TaskQueue, LossesAreNeverCharged) {  // S7
+TEST(TaskQueue, LossesAreNeverCharged) {
   TaskQueue queue(QueueOf(1));
   for (Incarnation worker(1); worker <= Incarnation(10); ++worker) {
     ASSERT_TRUE(queue.Take(worker, kTimeZero).has_value());
@@ -61,7 +61,7 @@ TEST(TaskQueue, LossesAreNeverCharged) {  // S7
   EXPECT_TRUE(queue.CheckLedger().ok());
 }
 
-TEST(TaskQueue, PoisonShardIsGivenUpAfterTwoWorkersAndThreeFailures) {  // S8
+TEST(TaskQueue, PoisonShardIsGivenUpAfterTwoWorkersAndThreeFailures) {
   TaskQueue queue(QueueOf(2));
   EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), ShardId(0)));
   EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), ShardId(0)));
@@ -71,7 +71,7 @@ TEST(TaskQueue, PoisonShardIsGivenUpAfterTwoWorkersAndThreeFailures) {  // S8
   EXPECT_TRUE(queue.ChargeFailure(Incarnation(2), ShardId(0)));
 }
 
-TEST(TaskQueue, LateSuccessOfATaskThatWentToSomeoneElseIsRejected) {  // S9
+TEST(TaskQueue, LateSuccessOfATaskThatWentToSomeoneElseIsRejected) {
   TaskQueue queue(QueueOf(1));
   const Task first = *queue.Take(Incarnation(1), kTimeZero);
   EXPECT_EQ(queue.ExpireLeases(At(100)).size(), 1U);
@@ -85,7 +85,7 @@ TEST(TaskQueue, LateSuccessOfATaskThatWentToSomeoneElseIsRejected) {  // S9
   EXPECT_EQ(queue.totals().rows, 20);
 }
 
-TEST(TaskQueue, LateSuccessIsAcceptedWhileNobodyElseHasTheTask) {  // S9
+TEST(TaskQueue, LateSuccessIsAcceptedWhileNobodyElseHasTheTask) {
   TaskQueue queue(QueueOf(1));
   const Task task = *queue.Take(Incarnation(1), kTimeZero);
   ASSERT_TRUE(queue.Report(Incarnation(1), Upto(task, 3, 30), At(1)).ok());
@@ -98,7 +98,7 @@ TEST(TaskQueue, LateSuccessIsAcceptedWhileNobodyElseHasTheTask) {  // S9
   EXPECT_TRUE(queue.CheckLedger().ok());
 }
 
-TEST(TaskQueue, RepeatedReportsChangeNothing) {  // S10
+TEST(TaskQueue, RepeatedReportsChangeNothing) {
   TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(Incarnation(1), kTimeZero);
   EXPECT_EQ(*queue.Report(Incarnation(1), Upto(task, 2, 20), kTimeZero),
@@ -114,7 +114,7 @@ TEST(TaskQueue, RepeatedReportsChangeNothing) {  // S10
   EXPECT_EQ(queue.totals().rows, 30);
 }
 
-TEST(TaskQueue, UnknownTasksAndStrangersAreRejected) {  // S11
+TEST(TaskQueue, UnknownTasksAndStrangersAreRejected) {
   TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(Incarnation(1), kTimeZero);
   Task unknown = task;
@@ -127,7 +127,7 @@ TEST(TaskQueue, UnknownTasksAndStrangersAreRejected) {  // S11
   EXPECT_EQ(queue.leased(), 1U);
 }
 
-TEST(TaskQueue, ReportsAndHeartbeatsRenewTheLease) {  // S12
+TEST(TaskQueue, ReportsAndHeartbeatsRenewTheLease) {
   TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(Incarnation(1), kTimeZero);
   ASSERT_TRUE(queue.Report(Incarnation(1), Upto(task, 1, 10), At(9)).ok());
@@ -137,7 +137,7 @@ TEST(TaskQueue, ReportsAndHeartbeatsRenewTheLease) {  // S12
   EXPECT_EQ(queue.ExpireLeases(At(28)).size(), 1U);
 }
 
-TEST(TaskQueue, OnlyTheRestOfAShardIsDoneAgain) {  // S13
+TEST(TaskQueue, OnlyTheRestOfAShardIsDoneAgain) {
   TaskQueue queue(QueueOf(1));
   const Task task = *queue.Take(Incarnation(1), kTimeZero);
   ASSERT_TRUE(queue.Report(Incarnation(1), Upto(task, 5, 320), kTimeZero).ok());
@@ -157,7 +157,7 @@ TEST(TaskQueue, AnswersThatGotLostAreHandedOutAgain) {
   EXPECT_EQ(queue.Take(Incarnation(1), kTimeZero)->shard, lost.shard);
 }
 
-TEST(TaskQueue, AShardThatChangesItsRowsFailsTheJob) {  // S16
+TEST(TaskQueue, AShardThatChangesItsRowsFailsTheJob) {
   TaskQueue queue(QueueOf(1, 2));
   ASSERT_TRUE(
       queue.Report(Incarnation(1), Done(*queue.Take(Incarnation(1), kTimeZero), 3, 30), kTimeZero)
@@ -169,7 +169,7 @@ TEST(TaskQueue, AShardThatChangesItsRowsFailsTheJob) {  // S16
   EXPECT_NE(answer.status().message().find("30"), std::string::npos);
 }
 
-TEST(TaskQueue, BudgetOfBatchesIsExactForManyWorkers) {  // S4
+TEST(TaskQueue, BudgetOfBatchesIsExactForManyWorkers) {
   TaskQueue::Options options = QueueOf(10, 5);
   options.max_batches = 137;
   options.batches_per_task = 8;

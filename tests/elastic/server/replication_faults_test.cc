@@ -20,6 +20,7 @@
 #include "elastic/transport/acceptor.h"
 #include "elastic/transport/message_stream_internal.h"
 #include "tests/elastic/server/replication_steps.h"
+#include "tests/support/eventually.h"
 
 // A primary whose follower misbehaves.
 namespace sluice::elastic {
@@ -253,9 +254,7 @@ TEST_P(ReplicationFaults, AFollowerThatHangsIsCutOffAtOnce) {
     Change(followed_);
     const std::jthread pusher = Pusher(batch++);
     follower_.WaitUntilItHangs(1);
-    while (servers_[kPrimary].shard->version(0) < batch) {
-      std::this_thread::yield();
-    }
+    EXPECT_TRUE(Eventually([&] { return servers_[kPrimary].shard->version(0) >= batch; }));
     const auto begin = steady_clock::now();
     Change(alone_);
     EXPECT_LT(steady_clock::now() - begin, seconds(5)) << static_cast<int>(fault);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/elastic/server/replication_steps.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::elastic {
 namespace {
@@ -42,9 +43,7 @@ TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
     EXPECT_TRUE(status.ok()) << status.ToString();
     acknowledged = true;
   });
-  while (servers_[ServerId(0)].shard->version(0) == 0) {
-    std::this_thread::yield();
-  }
+  EXPECT_TRUE(Eventually([&] { return servers_[ServerId(0)].shard->version(0) > 0; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_FALSE(acknowledged);
   std::vector<uint32_t> orphans;
@@ -155,18 +154,15 @@ TEST_F(ReplicationTest, AnOrderThatWaitsForADeadBackupEndsForANewerMap) {
   Status pushed, frozen;
   {
     const std::jthread push([&] { pushed = PushBatch(*Worker(), 0); });
-    while (shard.version(0) == 0) {
-      std::this_thread::yield();
-    }
+    EXPECT_TRUE(Eventually([&] { return shard.version(0) > 0; }));
     PartitionMap again = map;  // for a checkpoint, before the loss is known
     ++again.version;
     const std::jthread freeze([&] {
       frozen = control_.Install(servers_[ServerId(0)].door->address(), again,
                                 ParameterControl::Phase::kFreeze);
     });
-    while (shard.AppliedBatches(map.version, Epoch(1), ShardId(0)).ok()) {
-      std::this_thread::yield();
-    }
+    EXPECT_TRUE(
+        Eventually([&] { return !shard.AppliedBatches(map.version, Epoch(1), ShardId(0)).ok(); }));
     std::vector<uint32_t> orphans;
     Install(WithoutServers(again, {ServerId(1)}, &orphans), ParameterControl::Phase::kAdopt);
   }
@@ -207,9 +203,7 @@ TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
       ++pushed;
     }
   });
-  while (pushed < 5) {
-    std::this_thread::yield();
-  }
+  EXPECT_TRUE(Eventually([&] { return pushed >= 5; }));
   StartServer(ServerId(2));
   PartitionMap next = Rebalanced(map_, Addresses(), true);
   const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
@@ -220,14 +214,10 @@ TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
   const int64_t before = pushed;
-  while (pushed < before + 5) {
-    std::this_thread::yield();
-  }
+  EXPECT_TRUE(Eventually([&] { return pushed >= before + 5; }));
   Install(next, ParameterControl::Phase::kAdopt);
   const int64_t then = pushed;
-  while (pushed < then + 5) {
-    std::this_thread::yield();
-  }
+  EXPECT_TRUE(Eventually([&] { return pushed >= then + 5; }));
   done = true;
   pusher.join();
   for (uint32_t p = 0; p < kPartitions; ++p) {

@@ -21,8 +21,8 @@
 namespace sluice::executor {
 namespace {
 
-// Cancels the statement at the first rows, or when the first have been trained: earlier progress may
-// tell of reading alone.
+// Cancels the statement at the first rows, or when the first have been trained: earlier progress
+// may tell of reading alone.
 class CancellingSink final : public ResultSink {
  public:
   explicit CancellingSink(std::stop_source& stop) : stop_(stop) {}

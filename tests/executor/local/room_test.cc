@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
-#include "executor/processes/slot_arbiter.h"
 #include "executor/local/room_link.h"
 #include "executor/local/room_server.h"
+#include "executor/processes/slot_arbiter.h"
 
 // A job as in a process of its own, and gateways that come and go, all in one process.
 namespace sluice::executor {

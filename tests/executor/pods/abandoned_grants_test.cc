@@ -41,8 +41,7 @@ class AbandonedGrantsTest : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
   bool Suspended() {
-    const auto found =
-        k8s::GetObject(server_.client(), k8s::kTrainingJobs, where(), "j", {});
+    const auto found = k8s::GetObject(server_.client(), k8s::kTrainingJobs, where(), "j", {});
     return k8s::SuspendedByGrant(k8s::ParseTrainingJobStatus(found.object.json).value());
   }
 

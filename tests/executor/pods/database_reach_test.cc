@@ -19,9 +19,9 @@ TEST(DatabaseReach, AFileIsNot) {
 }
 
 TEST(DatabaseReach, ThisMachineIsAnotherOneInAPod) {
-  for (const char* url :
-       {"postgresql:///sales", "postgresql://localhost/sales", "postgresql://me@127.0.0.1:5432/sales",
-        "postgres://me@[::1]:5432/sales", "postgresql://me@%2Frun%2Fpostgresql/sales"}) {
+  for (const char* url : {"postgresql:///sales", "postgresql://localhost/sales",
+                          "postgresql://me@127.0.0.1:5432/sales", "postgres://me@[::1]:5432/sales",
+                          "postgresql://me@%2Frun%2Fpostgresql/sales"}) {
     const Status status = CheckReachableFromPods(url);
     EXPECT_EQ(status.code(), Code::kFailedPrecondition) << url;
     EXPECT_FALSE(status.diagnostics().front().hint.empty()) << url;

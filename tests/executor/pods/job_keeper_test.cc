@@ -19,6 +19,7 @@
 #include "k8s/lease.h"
 #include "k8s/pod_spec.h"
 #include "tests/k8s/tested_api_server.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::executor {
 namespace {
@@ -124,13 +125,12 @@ class JobKeeperTest : public ::testing::Test {
     const MutexLock lock(mutex_);
     return troubles_;
   }
-  // The clock goes on meanwhile: a keeper that met a job without its Secret tries again later. The
-  // test's time limit ends a wait for what never comes.
+  // The clock goes on meanwhile: a keeper that met a job without its Secret tries again later.
   void Until(const std::function<bool()>& done) {
-    while (!done()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      server_.clock().Advance(std::chrono::milliseconds(5));
-    }
+    EXPECT_TRUE(Eventually([&] {
+      server_.clock().Advance(std::chrono::milliseconds(2));
+      return done();
+    }));
   }
 
   k8s::TestedApiServer server_{false};

@@ -10,6 +10,7 @@
 #include "k8s/api_verbs.h"
 #include "k8s/disruption_budget.h"
 #include "tests/k8s/tested_api_server.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::executor {
 namespace {
@@ -20,19 +21,17 @@ class ServerBudgetTest : public ::testing::Test {
     return {server_.namespace_name(), "uid-7", "job7", {"v1", "Service", "job7", "uid-of-service"}};
   }
   std::string Budget() {
-    const k8s::ObjectAnswer found = k8s::GetObject(
-        server_.client(), k8s::kDisruptionBudgets, server_.namespace_name(), "job7-servers", {});
+    const k8s::ObjectAnswer found = k8s::GetObject(server_.client(), k8s::kDisruptionBudgets,
+                                                   server_.namespace_name(), "job7-servers", {});
     const size_t at = found.object.json.find("\"minAvailable\":");
     const size_t number = at + 15;
     return found.ok() && at != std::string::npos
-               ? found.object.json.substr(number, found.object.json.find_first_of(",}", number) - number)
+               ? found.object.json.substr(number,
+                                          found.object.json.find_first_of(",}", number) - number)
                : "none";
   }
-  // The test's time limit ends a wait in vain.
   void WaitFor(const std::string& budget) {
-    while (Budget() != budget) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    EXPECT_TRUE(Eventually([&] { return Budget() == budget; })) << budget;
   }
 
   k8s::TestedApiServer server_{false};
@@ -85,9 +84,7 @@ TEST_F(ServerBudgetTest, AnEarlierMasterWritesNothing) {
     return false;
   });
   budget.Keep(2, true);
-  while (asked == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  EXPECT_TRUE(Eventually([&] { return asked > 0; }));
   EXPECT_EQ(Budget(), "none");
 }
 

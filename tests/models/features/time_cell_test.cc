@@ -69,8 +69,8 @@ TEST(TimeCell, Measures) {
 
 TEST(TimeCell, NamesOfFormats) {
   for (const TimeFormat format :
-       {TimeFormat::kYearFirst, TimeFormat::kMonthFirst, TimeFormat::kDayFirst,
-        TimeFormat::kMonth, TimeFormat::kMonthName, TimeFormat::kCompact, TimeFormat::kSeconds, TimeFormat::kMillis}) {
+       {TimeFormat::kYearFirst, TimeFormat::kMonthFirst, TimeFormat::kDayFirst, TimeFormat::kMonth,
+        TimeFormat::kMonthName, TimeFormat::kCompact, TimeFormat::kSeconds, TimeFormat::kMillis}) {
     EXPECT_EQ(FindTimeFormat(TimeFormatName(format)), format);
   }
   EXPECT_EQ(FindTimeFormat(""), TimeFormat::kIso);

@@ -99,9 +99,9 @@ TEST(Keras3Test, BothDirectionsBeginAsTheirLayerSays) {
 }
 
 TEST(Keras3Test, ALayerInAFrozenWrapperIsFrozen) {
-  const Imported imported = Import(Replaced(
-      Version3("both_ways"), R"("name": "bidirectional", "trainable": true)",
-      R"("name": "bidirectional", "trainable": false)"));
+  const Imported imported =
+      Import(Replaced(Version3("both_ways"), R"("name": "bidirectional", "trainable": true)",
+                      R"("name": "bidirectional", "trainable": false)"));
   ASSERT_TRUE(imported.status.ok()) << imported.status.ToString();
   EXPECT_EQ(ParameterNamed(imported, "bidirectional/kernel").group(), GraphParameter::FROZEN);
 }
@@ -130,26 +130,26 @@ TEST(Keras3Test, NothingIsLostInSilence) {
   const auto in_both = [&](const std::string& part, const std::string& by) {
     return Import(Replaced(Replaced(both, part, by), part, by)).status.ToString();
   };
-  EXPECT_THAT(in_both(R"("recurrent_activation": "sigmoid")",
-                      R"("recurrent_activation": "hard_sigmoid")"),
-              HasSubstr("the recurrent_activation 'hard_sigmoid' is not supported"));
+  EXPECT_THAT(
+      in_both(R"("recurrent_activation": "sigmoid")", R"("recurrent_activation": "hard_sigmoid")"),
+      HasSubstr("the recurrent_activation 'hard_sigmoid' is not supported"));
   EXPECT_THAT(in_both(R"("activation": "tanh")",
                       R"("activation": {"class_name": "LeakyReLU", "config": {}})"),
               HasSubstr("the activation 'of another class' is not supported"));
   const std::string two = Version3("two_inputs");
-  EXPECT_THAT(Import(Replaced(two, R"("kwargs": {"training": false})",
-                              R"("kwargs": {"training": true})"))
-                  .status.ToString(),
-              HasSubstr("layer 'dropout' (Dropout) is called with training"));
+  EXPECT_THAT(
+      Import(Replaced(two, R"("kwargs": {"training": false})", R"("kwargs": {"training": true})"))
+          .status.ToString(),
+      HasSubstr("layer 'dropout' (Dropout) is called with training"));
   EXPECT_THAT(Import(Replaced(Version3("normed"), R"("kwargs": {"mask": null})",
                               R"("kwargs": {"mask": {"class_name": "__keras_tensor__", "config":
                                  {"keras_history": ["a", 0, 0]}}})"))
                   .status.ToString(),
               HasSubstr("layer 'batch_normalization' (BatchNormalization) is called with mask"));
-  EXPECT_THAT(
-      Import(Replaced(two, R"("data_format": "channels_last")", R"("data_format": "channels_first")"))
-          .status.ToString(),
-      HasSubstr("layer 'flatten' (Flatten): channels_first is not supported"));
+  EXPECT_THAT(Import(Replaced(two, R"("data_format": "channels_last")",
+                              R"("data_format": "channels_first")"))
+                  .status.ToString(),
+              HasSubstr("layer 'flatten' (Flatten): channels_first is not supported"));
 }
 
 // Keras 2 writes the initial state of a recurrent layer as further inputs.

@@ -217,8 +217,8 @@ TEST_P(KernelsTest, RowsAreGatheredAndScattered) {
         ASSERT_EQ(to[r * stride + d], d < width ? rows[positions[r] * rows_stride + d] : 1.0f);
       }
     }
-    GetParam()->gather_add_rows(rows.data(), rows_stride, positions.data(), positions.size(),
-                                width, to.data(), stride);
+    GetParam()->gather_add_rows(rows.data(), rows_stride, positions.data(), positions.size(), width,
+                                to.data(), stride);
     EXPECT_EQ(to[0], 2 * rows[4 * rows_stride]);
     GetParam()->scatter_add_rows(to.data(), stride, positions.data(), positions.size(), width,
                                  sums.data(), rows_stride);

@@ -108,10 +108,11 @@ TEST(OptimizerStepTest, WeightDecayIsScaledWithTheRateAndSparesBiases) {
   }
 }
 
-// torch.optim.AdamW([w, b], lr=0.1, weight_decay=0.5) of PyTorch 1.13: w begins as [0.5, -1.5], b as 2.
+// torch.optim.AdamW([w, b], lr=0.1, weight_decay=0.5) of PyTorch 1.13: w begins as [0.5, -1.5], b
+// as 2.
 TEST(OptimizerStepTest, WhereVectorsDecayAdamWIsPytorchs) {
-  OptimizerSpec spec = OptimizerNamed(
-      "AdamW", {{"learning_rate", .1}, {"weight_decay", .5}, {"epsilon", 1e-8}});
+  OptimizerSpec spec =
+      OptimizerNamed("AdamW", {{"learning_rate", .1}, {"weight_decay", .5}, {"epsilon", 1e-8}});
   spec.set_decays_vectors(true);
   const auto weights = Optimizer::Make(spec);
   const auto biases = Optimizer::Make(spec, Optimizer::Of::kBiases);

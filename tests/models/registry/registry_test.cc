@@ -22,13 +22,28 @@ const ModelType& Type(std::string_view name) {
 }
 
 TEST(RegistryTest, FindsEveryTypeOfSqlflowInAnyCaseAndByAlias) {
-  for (const char* name : {"LinearClassifier", "LinearRegressor", "DNNClassifier", "DNNRegressor",
-                           "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor",
-                           "xgboost.gbtree", "xgboost.dart", "xgboost.gblinear", "XGBClassifier",
-                           "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor", "XGBRanker",
-                           "sqlflow_models.DNNClassifier", "sqlflow_models.DNNRegressor",
-                           "BoostedTreesClassifier", "BoostedTreesRegressor", "AutoClassifier",
-                           "AutoRegressor", "dnnclassifier_functional_model", "RawDNNClassifier"}) {
+  for (const char* name : {"LinearClassifier",
+                           "LinearRegressor",
+                           "DNNClassifier",
+                           "DNNRegressor",
+                           "DNNLinearCombinedClassifier",
+                           "DNNLinearCombinedRegressor",
+                           "xgboost.gbtree",
+                           "xgboost.dart",
+                           "xgboost.gblinear",
+                           "XGBClassifier",
+                           "XGBRegressor",
+                           "XGBRFClassifier",
+                           "XGBRFRegressor",
+                           "XGBRanker",
+                           "sqlflow_models.DNNClassifier",
+                           "sqlflow_models.DNNRegressor",
+                           "BoostedTreesClassifier",
+                           "BoostedTreesRegressor",
+                           "AutoClassifier",
+                           "AutoRegressor",
+                           "dnnclassifier_functional_model",
+                           "RawDNNClassifier"}) {
     ASSERT_NE(FindModelType(name), nullptr) << name;
     EXPECT_EQ(FindModelType(name)->name, name);
   }

@@ -79,7 +79,8 @@ TEST(ChildProgram, SeesNoOtherProcess) {
     _exit(1);
   }
   const auto end = RunChildProgram(
-      {"/bin/sh", "-c", "cat /proc/[0-9]*/environ; kill -9 " + std::to_string(other) + "; echo done"},
+      {"/bin/sh", "-c",
+       "cat /proc/[0-9]*/environ; kill -9 " + std::to_string(other) + "; echo done"},
       "", ProgramLimits(), {});
   EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
   kill(other, SIGKILL);
@@ -124,8 +125,8 @@ TEST(ChildProgram, LeavesNothingRunning) {
   }
   const std::string name = "1000." + std::to_string(getpid());
   const auto end = RunChildProgram(
-      {"/bin/sh", "-c", "setsid sleep " + name + " >/dev/null 2>&1 3>&- & sleep 0.1; echo begun"}, "",
-      ProgramLimits(), {});
+      {"/bin/sh", "-c", "setsid sleep " + name + " >/dev/null 2>&1 3>&- & sleep 0.1; echo begun"},
+      "", ProgramLimits(), {});
   ASSERT_TRUE(end.ok()) << end.status().ToString();
   EXPECT_THAT(end->printed, HasSubstr("begun"));
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {

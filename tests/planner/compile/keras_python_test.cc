@@ -13,8 +13,9 @@
 #include "planner/compile/python_models.h"
 #include "tests/models/imports/recorded_network.h"
 
-// Functions that return a keras.Model, in a real Python. Keras itself is not in Debian: a module of this
-// name stands in, whose models have a recorded to_json() and the recorded weights, in Keras's layout.
+// Functions that return a keras.Model, in a real Python. Keras itself is not in Debian: a module of
+// this name stands in, whose models have a recorded to_json() and the recorded weights, in Keras's
+// layout.
 namespace sluice::planner {
 namespace {
 
@@ -174,8 +175,8 @@ class KerasInPython : public ::testing::Test {
 
 TEST_F(KerasInPython, ModelsBeginWithTheirWeightsAndComputeWhatKerasDid) {
   for (const std::string name : {"rows", "windows", "states", "both_ways"}) {
-    const auto compiled = Compile("import keras\ndef make(features, outputs):\n  return keras.recorded('" +
-                                  name + "')\n");
+    const auto compiled = Compile(
+        "import keras\ndef make(features, outputs):\n  return keras.recorded('" + name + "')\n");
     ASSERT_TRUE(compiled.ok()) << name << ": " << compiled.status().ToString();
     Result<models::ImportedNetwork> read = models::ReadCompiledKeras(*compiled);
     ASSERT_TRUE(read.ok()) << name << ": " << read.status().ToString();
@@ -231,42 +232,59 @@ def optimizer():
 
 TEST_F(KerasInPython, AreDescribedByTheirSignature) {
   const std::string source =
-      "import keras\ndef make(features, outputs, hidden=(32, 16), rate: float = 0.1):\n  return keras.recorded('rows')\n";
+      "import keras\ndef make(features, outputs, hidden=(32, 16), rate: float = 0.1):\n  return "
+      "keras.recorded('rows')\n";
   const auto described = DescribePythonModel({source, "make", true}, options_);
   ASSERT_TRUE(described.ok()) << described.status().ToString();
   EXPECT_THAT(*described, HasSubstr(R"("keras": "2.13.1")"));
-  EXPECT_THAT(*described, HasSubstr(R"("name": "hidden", "type": "integers", "default": [32, 16])"));
+  EXPECT_THAT(*described,
+              HasSubstr(R"("name": "hidden", "type": "integers", "default": [32, 16])"));
 }
 
 TEST_F(KerasInPython, WhatIsWrongIsToldWithItsLine) {
   const std::string begin = "import keras\ndef make(features, outputs):\n";
-  EXPECT_THAT(Refused(begin + "  return 1 / 0\n"), HasSubstr("3: ZeroDivisionError: division by zero (in make)"));
-  EXPECT_THAT(Refused(begin + "  return 7\n"), HasSubstr("2: make returned int, not a keras.Model"));
-  EXPECT_THAT(Refused("import keras\ndef mak(features):\n  return 7\ndef other(features):\n  return 7\n"),
-              HasSubstr("0: the source has no class or function 'make' / did you mean 'mak'?"));
-  EXPECT_THAT(Refused(begin + "  return keras.recorded('rows')\ndef loss(output, label):\n  return output\n"),
-              HasSubstr("4: loss() of a source in Keras is not read / model.loss names one"));
-  EXPECT_THAT(Refused(begin + "  return keras.Model('{\"class_name\": \"Sequential\", \"config\": {\"layers\": "
-                              "[{\"class_name\": \"Lambda\", \"config\": {\"name\": \"l\", \"batch_input_shape\": [null, 4]}}]}}', [])\n"),
-              HasSubstr("layer 'l' is a Lambda, which is not supported"));
-  EXPECT_THAT(Refused(begin + "  import os; os._exit(3)\n"), HasSubstr("Python ended (exit code 3)"));
+  EXPECT_THAT(Refused(begin + "  return 1 / 0\n"),
+              HasSubstr("3: ZeroDivisionError: division by zero (in make)"));
+  EXPECT_THAT(Refused(begin + "  return 7\n"),
+              HasSubstr("2: make returned int, not a keras.Model"));
+  EXPECT_THAT(
+      Refused("import keras\ndef mak(features):\n  return 7\ndef other(features):\n  return 7\n"),
+      HasSubstr("0: the source has no class or function 'make' / did you mean 'mak'?"));
+  EXPECT_THAT(
+      Refused(begin +
+              "  return keras.recorded('rows')\ndef loss(output, label):\n  return output\n"),
+      HasSubstr("4: loss() of a source in Keras is not read / model.loss names one"));
+  EXPECT_THAT(
+      Refused(begin +
+              "  return keras.Model('{\"class_name\": \"Sequential\", \"config\": {\"layers\": "
+              "[{\"class_name\": \"Lambda\", \"config\": {\"name\": \"l\", \"batch_input_shape\": "
+              "[null, 4]}}]}}', [])\n"),
+      HasSubstr("layer 'l' is a Lambda, which is not supported"));
+  EXPECT_THAT(Refused(begin + "  import os; os._exit(3)\n"),
+              HasSubstr("Python ended (exit code 3)"));
   options_.limits.seconds = 2;
-  EXPECT_THAT(Refused(begin + "  while True: pass\n"), HasSubstr("Python was not done with the model within 2 seconds"));
+  EXPECT_THAT(Refused(begin + "  while True: pass\n"),
+              HasSubstr("Python was not done with the model within 2 seconds"));
   options_.allowed = false;
-  EXPECT_THAT(Refused(begin + "  return 7\n"), HasSubstr("models in Python are not compiled here / a gateway does so after `serve --python-models`"));
+  EXPECT_THAT(Refused(begin + "  return 7\n"),
+              HasSubstr("models in Python are not compiled here / a gateway does so after `serve "
+                        "--python-models`"));
 }
 
 TEST_F(KerasInPython, WithoutKerasTheErrorSaysWhatToInstall) {
   std::filesystem::remove_all(root_ / "site-packages/keras");
   EXPECT_THAT(Refused("import keras\ndef make(features, outputs):\n  return 7\n"),
-              HasSubstr("0: this Python has no keras (No module named 'keras') / pip install keras tensorflow, or --python names "
-                        "another Python; the model's own to_json() as LANGUAGE keras, and an ONNX file, need neither"));
+              HasSubstr("0: this Python has no keras (No module named 'keras') / pip install keras "
+                        "tensorflow, or --python names "
+                        "another Python; the model's own to_json() as LANGUAGE keras, and an ONNX "
+                        "file, need neither"));
 }
 
 TEST(CompiledKeras, IsNotTrusted) {
-  for (const std::string form :
-       {"", "{}", "{\"json_bytes\": 9}\n{}", "{\"json_bytes\": -1}\n{}", "[]\n", "{\"json_bytes\": 2}\n{}",
-        "{\"json_bytes\": 0, \"weights\": [{\"layer\": \"a\", \"name\": \"b\", \"shape\": [9e18]}]}\n"}) {
+  for (const std::string form : {"", "{}", "{\"json_bytes\": 9}\n{}", "{\"json_bytes\": -1}\n{}",
+                                 "[]\n", "{\"json_bytes\": 2}\n{}",
+                                 "{\"json_bytes\": 0, \"weights\": [{\"layer\": \"a\", \"name\": "
+                                 "\"b\", \"shape\": [9e18]}]}\n"}) {
     EXPECT_FALSE(models::ReadCompiledKeras(form).ok()) << form;
   }
 }

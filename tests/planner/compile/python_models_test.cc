@@ -80,8 +80,7 @@ class PythonModels : public ::testing::Test {
       return "compiled";
     }
     const Diagnostic& error = compiled.status().diagnostics().front();
-    const int line =
-        error.span.valid() ? FindLineColumn(source_, error.span.begin).line : 0;
+    const int line = error.span.valid() ? FindLineColumn(source_, error.span.begin).line : 0;
     return std::to_string(line) + ": " + error.message + " / " + error.hint;
   }
 
@@ -224,7 +223,9 @@ TEST_F(PythonModels, AreRefusedAtTheirLine) {
   EXPECT_THAT(Refused("import torch\nclass Nett(torch.nn.Module): pass\n"
                       "class Other(torch.nn.Module): pass\n"),
               HasSubstr("no class or function 'Net' / did you mean 'Nett'?"));
-  EXPECT_THAT(Refused(Net("return self.l(v) + x['agee']")), ::testing::AllOf(HasSubstr("10: KeyError: 'agee'"), HasSubstr("by their names: age")));
+  EXPECT_THAT(
+      Refused(Net("return self.l(v) + x['agee']")),
+      ::testing::AllOf(HasSubstr("10: KeyError: 'agee'"), HasSubstr("by their names: age")));
   EXPECT_THAT(Refused(Net("return self.q(v)")), HasSubstr("10: AttributeError"));
   EXPECT_THAT(Refused("import torch\nclass Net(torch.nn.Module):\n  def __init__(self):\n"
                       "    super().__init__()\n    self.a = 1 / 0\n"),
@@ -241,16 +242,20 @@ TEST_F(PythonModels, WhatTracingWouldMissIsRefused) {
 }
 
 TEST_F(PythonModels, OutputsOfAnotherShapeOrNaNAreRefused) {
-  EXPECT_THAT(Refused(Net("return v")), HasSubstr("8: forward returned a tensor of [1, 6] for 1 rows"));
-  EXPECT_THAT(Refused(Net("return self.l(v) / 0")), HasSubstr("8: forward returned NaN or infinity"));
+  EXPECT_THAT(Refused(Net("return v")),
+              HasSubstr("8: forward returned a tensor of [1, 6] for 1 rows"));
+  EXPECT_THAT(Refused(Net("return self.l(v) / 0")),
+              HasSubstr("8: forward returned NaN or infinity"));
   EXPECT_THAT(Refused(Net("return 3")), HasSubstr("forward returned int"));
 }
 
 TEST_F(PythonModels, OperatorsWithoutACounterpartAreNamedWithTheirLine) {
-  EXPECT_THAT(Refused(Net("return torch.fft.fft(v).real[:, :1]")), HasSubstr("10: operator 'fft_fft'"));
-  EXPECT_THAT(Refused(Net("return self.l(v) + v.topk(1, 1)[0]")),
-              ::testing::AllOf(::testing::StartsWith("10: "), HasSubstr("operator 'TopK' is not supported / "),
-                               HasSubstr("ReduceMax")));
+  EXPECT_THAT(Refused(Net("return torch.fft.fft(v).real[:, :1]")),
+              HasSubstr("10: operator 'fft_fft'"));
+  EXPECT_THAT(
+      Refused(Net("return self.l(v) + v.topk(1, 1)[0]")),
+      ::testing::AllOf(::testing::StartsWith("10: "),
+                       HasSubstr("operator 'TopK' is not supported / "), HasSubstr("ReduceMax")));
 }
 
 TEST_F(PythonModels, IdsBeyondAnEmbeddingAreRefused) {
@@ -273,9 +278,10 @@ TEST_F(PythonModels, ValuesThatDoNotFitTheAnswerAreRefusedByName) {
   std::string source = Net("return self.l(v) + self.big[0]");
   source.replace(source.find("super().__init__()"), 18,
                  "super().__init__(); self.big = nn.Parameter(torch.zeros(20_000_000))");
-  EXPECT_THAT(Refused(source),
-              ::testing::AllOf(HasSubstr("the model has 76 MiB of parameters: at most 60 MiB of a class"),
-                               HasSubstr("the largest is big, [20000000]")));
+  EXPECT_THAT(
+      Refused(source),
+      ::testing::AllOf(HasSubstr("the model has 76 MiB of parameters: at most 60 MiB of a class"),
+                       HasSubstr("the largest is big, [20000000]")));
 }
 
 TEST_F(PythonModels, AnOwnOptimizerIsReadByNameAndArguments) {
@@ -293,9 +299,9 @@ std::string WithLoss(const std::string& net, const std::string& last) {
 }
 
 TEST_F(PythonModels, AnOwnLossIsAGraphOfItsOwn) {
-  const auto compiled =
-      Compile(WithLoss(Net("return self.l(v)"), "return torch.where(label > output, 3.0, 1.0) * "
-                                                "(label - output).abs()"));
+  const auto compiled = Compile(WithLoss(Net("return self.l(v)"),
+                                         "return torch.where(label > output, 3.0, 1.0) * "
+                                         "(label - output).abs()"));
   ASSERT_TRUE(compiled.ok()) << compiled.status().ToString();
   models::ModelSpec spec;
   *spec.mutable_features() = plan_;
@@ -321,7 +327,7 @@ TEST_F(PythonModels, AnOwnLossIsAGraphOfItsOwn) {
   models::FeatureBatch rows;
   rows.rows = 2;
   rows.dense_width = 1;
-  rows.dense = {0, 1};    // 10, 12
+  rows.dense = {0, 1};      // 10, 12
   rows.labels = {1.5F, 0};  // 13, 10
   rows.weights = {1, 3};
   const std::vector<float> shift = {0};
@@ -355,9 +361,9 @@ TEST_F(PythonModels, OwnLossesOfClassesAreThoseOfTorch) {
     EXPECT_TRUE(two.ok()) << of_two << ": " << two.status().ToString();
   }
   // Of a module that ends with a Sigmoid, which is in front of the loss only.
-  const auto ends = Compile(WithLoss(
-      Net("return torch.sigmoid(self.l(v))"),
-      "return nn.functional.binary_cross_entropy(output, label, reduction='none')"));
+  const auto ends = Compile(
+      WithLoss(Net("return torch.sigmoid(self.l(v))"),
+               "return nn.functional.binary_cross_entropy(output, label, reduction='none')"));
   ASSERT_TRUE(ends.ok()) << ends.status().ToString();
 }
 

@@ -134,6 +134,8 @@ TEST_F(ConfigTest, NobodyIsTrustedUnasked) {
   // With a password file users log in, wherever they connect from.
   Config with_users;
   with_users.source = sqlite;
+  with_users.password_file = "/no/such/file";  // a typing error must not let everybody in
+  EXPECT_EQ(AuthOf(with_users).status().sqlstate(), "58P01");
   with_users.password_file = "/dev/null";  // it exists
   for (const std::string address : {"127.0.0.1:1", "0.0.0.0:1"}) {
     with_users.grpc = address;

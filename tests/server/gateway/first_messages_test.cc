@@ -1,4 +1,5 @@
 #include "server/gateway/first_messages.h"
+#include "tests/support/eventually.h"
 
 #include <gtest/gtest.h>
 
@@ -53,13 +54,9 @@ TEST_F(FirstMessagesTest, ACallThatIsTooOldIsCancelled) {
   FirstMessages calls(std::chrono::milliseconds(50));
   { const Wait answered = Begin(calls, "a", 0); }
   const Wait silent = Begin(calls, "a", 1);
-  while (count_ == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  EXPECT_TRUE(Eventually([this] { return count_ > 0; }));
   const Wait later = Begin(calls, "a", 2);
-  while (count_ == 1) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  EXPECT_TRUE(Eventually([this] { return count_ > 1; }));
   EXPECT_EQ(cancelled_, (std::set<int>{1, 2}));
 }
 

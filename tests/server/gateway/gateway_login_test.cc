@@ -14,6 +14,7 @@
 #include "server/gateway/sqlflow.grpc.pb.h"
 #include "tests/server/gateway/two_users.h"
 #include "tests/server/sluice_process.h"
+#include "tests/support/eventually.h"
 
 // Every user of a gateway logs in to the database, and acts there as that user.
 namespace sluice::server {
@@ -294,19 +295,17 @@ TEST_F(GatewayLogin, ARoleLeavesPlacesToTheOthers) {
     EXPECT_TRUE(admin_->Execute("SELECT pid " + hers, &rows, {}).ok());
     return rows.count;
   };
-  while (count() < 3) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  EXPECT_TRUE(Eventually([&] { return count() >= 3; }));
   const Status refused = Run(ann_, "SHOW JOBS");
   EXPECT_EQ(refused.sqlstate(), "53300");
   EXPECT_THAT(refused.message(), HasSubstr("3 scripts of role " + ann_));
   MustRun(bob_, "SELECT 1");
   MustRun(bob_, "SHOW JOBS");
   EXPECT_EQ(count(), 3U) << "the fourth does not run";
-  while (over < 4) {
+  EXPECT_TRUE(Eventually([&] {
     Admin("SELECT pg_cancel_backend(pid) " + hers);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+    return over == 4;
+  }));
 }
 
 TEST_F(GatewayLogin, CheckpointsAreARolesUnderAnotherNameToo) {

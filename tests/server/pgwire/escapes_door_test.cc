@@ -11,7 +11,6 @@
 namespace sluice {
 namespace {
 
-
 class EscapesDoorTest : public DoorTest {
  protected:
   void SetUp() override {

@@ -192,10 +192,12 @@ TEST_F(ShellTest, AModelFileIsAModelDefinition) {
 }
 
 TEST_F(ShellTest, AFolderOfModelsHasModelDefinitions) {
-  ASSERT_EQ(Sql({"-c", "CREATE TABLE t AS SELECT 1 AS x, 0 AS y UNION ALL SELECT 2, 1"}).exit_code, 0);
+  ASSERT_EQ(Sql({"-c", "CREATE TABLE t AS SELECT 1 AS x, 0 AS y UNION ALL SELECT 2, 1"}).exit_code,
+            0);
   const auto train = [&](const std::string& definition) {
-    return Run({"train", "--source", source_, "--model_zoo", folder_.string(), "--model_def", definition,
-                "--training_data", "t", "--label", "y", "--output", "m", "--num_epochs", "1"});
+    return Run({"train", "--source", source_, "--model_zoo", folder_.string(), "--model_def",
+                definition, "--training_data", "t", "--label", "y", "--output", "m", "--num_epochs",
+                "1"});
   };
   std::ofstream(folder_ / "line.json") << R"({"class_name": "Sequential", "config": {"layers": [
     {"class_name": "Dense", "config": {"units": 1, "name": "out", "batch_input_shape": [null, 1]}}

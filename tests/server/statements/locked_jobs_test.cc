@@ -12,6 +12,7 @@
 #include "server/statements/session.h"
 #include "server/statements/statement.h"
 #include "tests/catalog/both_databases.h"
+#include "tests/support/eventually.h"
 #include "tests/support/recording_sink.h"
 
 // Another session holds locks on the tables of jobs and models until the statement has ended: each
@@ -54,9 +55,7 @@ class LockedJobsTest : public catalog::BothDatabases {
     std::stop_source stop;
     auto done = std::async(std::launch::async, [&] { return RunSql(sql, stop.get_token()); });
     if (postgres()) {
-      while (Waiting() == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
+      EXPECT_TRUE(Eventually([this] { return Waiting() > 0; }));
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));  // most likely it waits by then
     }
@@ -146,10 +145,10 @@ TEST_P(LockedJobsTest, ACancelledJobsEndIsWrittenLater) {
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   Unlock();
   catalog::Job job = catalog().jobs().Find(2).value();
-  while (job.state == catalog::JobState::kRunning) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(Eventually([&] {
     job = catalog().jobs().Find(2).value();
-  }
+    return job.state != catalog::JobState::kRunning;
+  }));
   EXPECT_EQ(job.state, catalog::JobState::kCancelled) << job.error;
 }
 
