@@ -135,6 +135,27 @@ Status NeedCreate(PostgresConnection& connection, const TableName& name) {
                         QuoteName(name.schema)));
 }
 
+// The statement names a table, and Sluice's mark on it says that its rows may go; neither says that
+// its owner's code may run with this role's rights.
+Status CheckTriggersOfOthers(PostgresConnection& connection, const FoundTable& table) {
+  ASSIGN_OR_RETURN(
+      const PostgresResult found,
+      AskServer(connection,
+                "SELECT pg_get_userbyid(c.relowner), pg_describe_object('pg_trigger'::regclass,"
+                " t.oid, 0) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_trigger t"
+                " ON t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D'"
+                " WHERE c.oid = $1::oid AND NOT pg_has_role(c.relowner, 'USAGE') LIMIT 1",
+                {table.identity}));
+  if (PQntuples(found.get()) == 0) {
+    return OkStatus();
+  }
+  return DatabaseError("42501", fmt::format("table {} belongs to role {}, and {} would run with "
+                                            "the rights of this role when it is refilled",
+                                            table.name.Text(), PostgresText(found.get(), 0, 0),
+                                            PostgresText(found.get(), 0, 1)))
+      .Hint("name another table; or WITH result.append=true, if that is to run");
+}
+
 Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
   ASSIGN_OR_RETURN(const bool hidden,
                    Is(connection, "SELECT row_security_active($1::oid)", {table.identity}));
@@ -164,6 +185,7 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
             "a foreign key with ON DELETE NO ACTION DEFERRABLE lets the rows come back; or name "
             "another table");
   }
+  RETURN_IF_ERROR(CheckTriggersOfOthers(connection, table));
   RETURN_IF_ERROR(connection.Run("EXPLAIN " + FindOldRows(table.name)));
   return connection.Run("EXPLAIN " + DeleteOldRows(table.name));
 }

@@ -134,6 +134,21 @@ TEST_P(PostgresResultTableTest, RowsThatARoleCannotSeeAreNotLeftBehind) {
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "6");
 }
 
+TEST_P(PostgresResultTableTest, TheTriggersOfAnotherOwnerDoNotRun) {
+  ASSERT_TRUE(Write(3).ok());
+  LetScorerWrite();
+  Run("GRANT SELECT, INSERT, DELETE ON p TO " + role_);
+  Run("CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'");
+  Run("CREATE TRIGGER g BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION fires()");
+  for (const Status& refused : {Plan(*scorer_), Write(*scorer_, 5)}) {
+    EXPECT_EQ(refused.sqlstate(), "42501");
+    EXPECT_THAT(refused.message(), HasSubstr("trigger g on table p would run"));
+  }
+  EXPECT_TRUE(Write(4).ok()) << "the owner's own";
+  Run("ALTER TABLE p DISABLE TRIGGER g");
+  EXPECT_TRUE(Write(*scorer_, 5).ok());
+}
+
 TEST_P(PostgresResultTableTest, APublicationNeedsAReplicaIdentity) {
   ASSERT_TRUE(Write(3).ok());
   Run("CREATE PUBLICATION changes FOR TABLE p");
