@@ -181,7 +181,9 @@ Status ExecuteCreateModelType(const plan::CreateModelTypePlan& plan, Context& co
   type.name = plan.type().name();
   type.type = plan.language();
   type.statement = fmt::format("CREATE MODEL TYPE {} LANGUAGE {}", FullName(type), plan.language());
-  const auto stored = context.catalog.model_types().Put(type, plan.source(), !plan.or_replace());
+  catalog::ModelStore& types = context.catalog.model_types();
+  RETURN_IF_ERROR(AtModel(types.CheckMayPut(type.schema, type.name), plan.type()));
+  const auto stored = types.Put(type, plan.source(), !plan.or_replace());
   if (!stored.ok()) {
     return AtModel(stored.status(), plan.type());
   }
@@ -246,12 +248,14 @@ Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, Res
       models.FindFor(catalog::ModelRight::kUsage, model.schema(), model.name(), std::nullopt)
           .status(),
       model));
-  RETURN_IF_ERROR(AtModel(models.CheckMayPut(model.schema(), model.name()), model));
   for (int i = 0; i < plan.roles_size(); ++i) {
     const std::vector<std::string> role = {plan.roles(i)};
     const catalog::ModelRights rights = {plan.usage(), plan.inspect()};
     Status changed = plan.revoke() ? models.Revoke(model.schema(), model.name(), role, rights)
                                    : models.Grant(model.schema(), model.name(), role, rights);
+    if (changed.sqlstate() == "42501") {  // the model is another's
+      return AtModel(changed, model);
+    }
     if (!changed.ok()) {
       return std::move(changed).At(SpanOf(plan.role_places(i)));
     }

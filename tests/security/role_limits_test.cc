@@ -176,8 +176,23 @@ TEST_P(RoleLimits, OfVersions) {
   EXPECT_THAT(As(kBob, kTraining), AllOf(HasSubstr("53400"), HasSubstr("model 'm' has 2 versions"),
                                          HasSubstr("--role-limits")));
   EXPECT_EQ(Direct("SELECT count(*) FROM sluice.jobs WHERE state = 'FAILED'").output, "0\n");
+  EXPECT_THAT(As(kBob, "GRANT USAGE ON MODEL m TO doors_ann;\n"), Not(HasSubstr("ERROR")))
+      << "stores nothing";
   EXPECT_THAT(As(kBob, "DROP MODEL m:1;\n" + std::string(kTraining)),
               HasSubstr("LinearClassifier"));
+}
+
+TEST_P(RoleLimits, OfVersionsOfModelTypes) {
+  ASSERT_NO_FATAL_FAILURE(Limit("versions=2"));
+  const std::string make =
+      "CREATE OR REPLACE MODEL TYPE k LANGUAGE keras AS $$"
+      R"({"class_name": "Sequential", "config": {"layers": [{"class_name": "Dense", "config":)"
+      R"( {"name": "d", "units": 1, "batch_input_shape": [null, 1]}}]}})"
+      "$$;\n";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(As(kBob, make), Not(HasSubstr("ERROR")));
+  }
+  EXPECT_THAT(As(kBob, make), AllOf(HasSubstr("53400"), HasSubstr("'k' has 2 versions")));
 }
 
 TEST_P(RoleLimits, OfStoredModels) {
