@@ -142,7 +142,7 @@ TEST_P(PostgresResultTableTest, TheTriggersOfAnotherOwnerDoNotRun) {
   Run("CREATE TRIGGER g BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION fires()");
   for (const Status& refused : {Plan(*scorer_), Write(*scorer_, 5)}) {
     EXPECT_EQ(refused.sqlstate(), "42501");
-    EXPECT_THAT(refused.message(), HasSubstr("trigger g on table p would run"));
+    EXPECT_THAT(refused.message(), HasSubstr("trigger g on table public.p would run"));
   }
   EXPECT_TRUE(Write(4).ok()) << "the owner's own";
   Run("ALTER TABLE p DISABLE TRIGGER g");
