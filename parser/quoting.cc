@@ -27,6 +27,44 @@ bool IsDigits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+Result<ModelName> ReadModelName(const Name& name) {
+  ModelName model;
+  model.span = name.span;
+  std::vector<std::string> parts = name.parts;
+  if (!name.quoted) {
+    if (name.text.find('/') != std::string::npos) {
+      model.name = name.text;
+      return model;
+    }
+    // Dots after the colon belong to the tag: m:v0.1.
+    const size_t colon = name.text.find(':');
+    const std::string_view text = name.text;
+    parts = SplitAtDots(text.substr(0, colon));
+    if (colon != std::string::npos) {
+      const std::string_view tag = text.substr(colon + 1);
+      if (IsDigits(tag)) {
+        int64_t version = 0;
+        if (std::from_chars(tag.data(), tag.data() + tag.size(), version).ec != std::errc()) {
+          return SyntaxError(
+                     fmt::format("version {} of model '{}' is too large", tag, parts.back()))
+              .At(name.span);
+        }
+        model.version = version;
+      } else {
+        parts.back() += text.substr(colon);
+      }
+    }
+  }
+  if (parts.size() > 2) {
+    return SyntaxError(fmt::format("'{}' is not a model's name", name.text))
+        .At(name.span)
+        .Hint("a model is named [schema.]name[:version]; quote a name that holds a dot");
+  }
+  model.name = parts.back();
+  model.schema = parts.size() == 2 ? parts.front() : "";
+  return model;
+}
+
 }  // namespace
 
 std::string Unquote(std::string_view token) {
@@ -82,40 +120,14 @@ std::vector<std::string> SplitAtDots(std::string_view text) {
 }
 
 Result<ModelName> ToModelName(const Name& name) {
-  ModelName model;
-  model.span = name.span;
-  std::vector<std::string> parts = name.parts;
-  if (!name.quoted) {
-    if (name.text.find('/') != std::string::npos) {
-      model.name = name.text;
-      return model;
-    }
-    // Dots after the colon belong to the tag: m:v0.1.
-    const size_t colon = name.text.find(':');
-    const std::string_view text = name.text;
-    parts = SplitAtDots(text.substr(0, colon));
-    if (colon != std::string::npos) {
-      const std::string_view tag = text.substr(colon + 1);
-      if (IsDigits(tag)) {
-        int64_t version = 0;
-        if (std::from_chars(tag.data(), tag.data() + tag.size(), version).ec != std::errc()) {
-          return SyntaxError(
-                     fmt::format("version {} of model '{}' is too large", tag, parts.back()))
-              .At(name.span);
-        }
-        model.version = version;
-      } else {
-        parts.back() += text.substr(colon);
-      }
-    }
+  constexpr size_t kMostBytes = 255;  // an index of the catalog holds both parts
+  ASSIGN_OR_RETURN(ModelName model, ReadModelName(name));
+  if (model.name.size() > kMostBytes || model.schema.size() > kMostBytes) {
+    return InvalidArgument(
+               fmt::format("a model's name, and its schema's, have at most {} bytes", kMostBytes))
+        .SqlState("42622")
+        .At(name.span);
   }
-  if (parts.size() > 2) {
-    return SyntaxError(fmt::format("'{}' is not a model's name", name.text))
-        .At(name.span)
-        .Hint("a model is named [schema.]name[:version]; quote a name that holds a dot");
-  }
-  model.name = parts.back();
-  model.schema = parts.size() == 2 ? parts.front() : "";
   return model;
 }
 

@@ -166,7 +166,7 @@ void BackendConnection::Read() {
   const bool tls_answer = asked_for_tls_;
   const ssize_t got = channel_->Read(buffer_.data(), tls_answer ? 1 : buffer_.size());
   if (got < 0) {
-    CannotConnect("the server closed the connection");
+    CannotConnect(WhyClosed());
     return;
   }
   if (got > 0) {
@@ -232,7 +232,7 @@ bool BackendConnection::Take(std::string_view bytes) {
 // These messages fit into a socket's buffer, even with TLS's overhead.
 void BackendConnection::Send(std::string_view bytes) {
   if (!bytes.empty() && !channel_->Write(bytes)) {
-    CannotConnect("the server closed the connection");
+    CannotConnect(WhyClosed());
   } else if (channel_->unsent() > 0) {
     WaitToSend();
   }
@@ -244,6 +244,15 @@ void BackendConnection::WaitToSend() {
       self->CannotConnect("the server closed the connection");
     }
   });
+}
+
+std::string BackendConnection::WhyClosed() const {
+  const bool checks =
+      channel_->tls() && (SSL_get_verify_mode(channel_->ssl()) & SSL_VERIFY_PEER) != 0;
+  const long checked = checks ? SSL_get_verify_result(channel_->ssl()) : X509_V_OK;
+  return checked == X509_V_OK ? "the server closed the connection"
+                              : fmt::format("its certificate is refused: {}",
+                                            X509_verify_cert_error_string(checked));
 }
 
 void BackendConnection::CannotConnect(std::string_view why) {

@@ -47,6 +47,7 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   bool Take(std::string_view bytes);
   void TakeTlsAnswer(std::string_view bytes);
   void Send(std::string_view bytes);
+  std::string WhyClosed() const;
   void CannotConnect(std::string_view why);
   void End(Outcome outcome);
 

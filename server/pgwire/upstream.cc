@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 #include <libpq-fe.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 
 namespace sluice::server::pgwire {
@@ -50,13 +48,6 @@ void Take(const PQconninfoOption* options, Upstream* upstream) {
   }
 }
 
-// A file of libpq's folder, if it is there.
-std::string DefaultFile(const char* name) {
-  const char* const home = std::getenv("HOME");
-  const std::string path = fmt::format("{}/.postgresql/{}", home == nullptr ? "" : home, name);
-  return home != nullptr && access(path.c_str(), R_OK) == 0 ? path : "";
-}
-
 }  // namespace
 
 Result<Upstream> UpstreamOf(const std::string& url) {
@@ -75,12 +66,6 @@ Result<Upstream> UpstreamOf(const std::string& url) {
   if (upstream.binds_channel == "require") {
     return Unimplemented("channel_binding=require is not looked at by the PostgreSQL port")
         .Hint("sslmode=verify-full says more: with it the server's certificate is checked");
-  }
-  if (upstream.tls_root.empty()) {
-    upstream.tls_root = DefaultFile("root.crt");
-  }
-  if (upstream.tls_revoked.empty() && upstream.tls_revoked_folder.empty()) {
-    upstream.tls_revoked = DefaultFile("root.crl");
   }
   if (upstream.host.empty()) {
     upstream.host = upstream.address.empty() ? "/var/run/postgresql" : upstream.address;

@@ -27,8 +27,8 @@ struct Upstream {
   std::string SocketPath() const { return host + "/.s.PGSQL." + port; }
 };
 
-// Reads `url` as libpq does, with its environment variables, default files and defaults. 0A000: it
-// demands something of the connection that the door does not look at.
+// Reads `url` as libpq does, with its environment variables and defaults, but not the files of
+// ~/.postgresql. 0A000: it demands something of the connection that the door does not look at.
 Result<Upstream> UpstreamOf(const std::string& url);
 
 // Whether only this machine can be at that address: loopback, or a Unix socket.

@@ -17,9 +17,9 @@ enum class LoginOver { kPlain, kTls };
 // but only for addresses from which it has failed. So an attacker cannot lock a user out from
 // elsewhere. Other roles at that address, which many may share (NAT, a Unix socket), do not wait,
 // unless many different roles have failed there: then each role does that has not logged in from
-// there before. No thread waits: an attempt that comes too early is refused unchecked. A successful
-// login forgets the role's failures elsewhere, but not those of its address. Bounded memory.
-// Thread-safe.
+// there before. The addresses of an IPv6 network (/64) are one. No thread waits: an attempt that
+// comes too early is refused unchecked. A successful login forgets the role's failures elsewhere,
+// but not those of its address. Bounded memory. Thread-safe.
 class LoginThrottle {
  public:
   // This many failures have no effect: a typing error, or a stored old password.

@@ -313,6 +313,17 @@ TEST(ParserTest, ClausesMayFollowAnyQuery) {
   }
 }
 
+TEST(ParserTest, ModelsNamesHaveALength) {
+  const std::string train = "SELECT * FROM t LABEL y INTO ";
+  EXPECT_TRUE(Parse(train + std::string(255, 'm')).ok());
+  for (const std::string& name : {std::string(256, 'm'), "s." + std::string(256, 'm'),
+                                  std::string(256, 's') + ".m", "zoo/" + std::string(256, 'm')}) {
+    const Status status = Parse(train + name).status();
+    EXPECT_EQ(status.sqlstate(), "42622") << status.ToString();
+    EXPECT_EQ(status.diagnostics().at(0).span.begin, static_cast<int64_t>(train.size()));
+  }
+}
+
 TEST(ParserTest, ClauseOrderIsFree) {
   const Statement usual = One("SELECT 1 TO TRAIN x LABEL y WITH a=1 COLUMN c USING b INTO m");
   for (const char* other : {"SELECT 1 TO TRAIN x INTO m USING b COLUMN c WITH a=1 LABEL y",

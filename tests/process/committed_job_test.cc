@@ -83,7 +83,10 @@ TEST_P(CommittedByBoth, OfAProcessOfItsOwnThatIsKilledAtTheCommit) {
   StartGateway();
   for (int64_t job = 1; job <= 4; ++job) {
     const std::string model = "m" + std::to_string(job);
-    const std::string how = job % 2 == 0 ? kHere : "split.kind='none', train.epoch=2, " + Fleet();
+    // Long enough that its process is found while it runs.
+    const std::string how = job % 2 == 0
+                                ? "split.kind='none', engine.strategy='local', train.epoch=400"
+                                : "split.kind='none', train.epoch=2, " + Fleet();
     ASSERT_EQ(Ask("SET sluice.async = on; " + TrainText(model, how)).exit_code, 0);
     KillOnceStored(model, ProcessOf(job));
     EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);

@@ -79,6 +79,16 @@ TEST(LoginThrottle, ByAddressAndByRole) {
   EXPECT_TRUE(throttle.Admit("b", "bob", At(0)).ok());
 }
 
+TEST(LoginThrottle, AddressesOfOneNetworkAreOne) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("2001:db8:1:2::" + std::to_string(i), "ann", At(0));
+  }
+  EXPECT_FALSE(throttle.Admit("2001:db8:1:2:ffff::1", "ann", At(0)).ok());
+  EXPECT_TRUE(throttle.Admit("2001:db8:1:3::1", "ann", At(0)).ok());
+  EXPECT_TRUE(throttle.Admit("::ffff:10.0.0.1", "ann", At(0)).ok());
+}
+
 // An office behind one address, and a stranger in it.
 TEST(LoginThrottle, OthersAtTheAddressDoNotWait) {
   LoginThrottle throttle;
