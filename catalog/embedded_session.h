@@ -95,6 +95,10 @@ Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(
     std::string_view url, EmbeddedSession::Options options,
     std::shared_ptr<SharedCatalogs> catalogs = MakeSharedCatalogs());
 
+// A statement, or a select, as SQLite gets it: what PostgreSQL's clients write in their own way
+// (x::type, E'...', $tag$...$tag$, ILIKE) is translated.
+std::string InEmbeddedDialect(std::string_view sql);
+
 // The statements of a script as byte ranges, without the semicolons between them. Semicolons inside
 // a trigger belong to it. Empty statements are left out.
 std::vector<Span> SplitEmbeddedScript(std::string_view sql);

@@ -13,14 +13,11 @@
 namespace sluice::catalog {
 class Catalog;
 class DataSource;
+struct ModelVersion;
 }  // namespace sluice::catalog
 
 namespace sluice::plan {
 class Plan;
-}
-
-namespace sluice::planner {
-struct StoredModel;
 }
 
 namespace sluice::executor {
@@ -90,7 +87,7 @@ struct Context {
 
   // The model of a PREDICT or an EVALUATE, as planning found it a moment ago; null: it is found
   // anew.
-  std::shared_ptr<const planner::StoredModel> model = {};
+  std::shared_ptr<const catalog::ModelVersion> model = {};
 
   // False: the session acts as another role than its login (SET ROLE). Its jobs are not continued
   // by other processes, nor does it continue any: a job's rows are read by its login, and another

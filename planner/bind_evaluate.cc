@@ -148,7 +148,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
     return errors.Take();
   }
   if (options.on_model) {
-    options.on_model(*std::move(model));
+    options.on_model(std::move(model->version));
   }
   return result;
 }

@@ -340,7 +340,7 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
     return errors.Take();
   }
   if (options.on_model) {
-    options.on_model(*std::move(model));
+    options.on_model(std::move(model->version));
   }
   return result;
 }

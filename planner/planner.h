@@ -14,6 +14,7 @@
 namespace sluice::catalog {
 class DataSource;
 class ModelStore;
+struct ModelVersion;
 }  // namespace sluice::catalog
 
 namespace sluice::plan {
@@ -21,8 +22,6 @@ class Plan;
 }
 
 namespace sluice::planner {
-
-struct StoredModel;
 
 // Settings of the session and its machine that apply to every plan.
 struct Options {
@@ -50,7 +49,7 @@ struct Options {
   catalog::ModelStore* model_types = nullptr;
   // Called with the model that a PREDICT or an EVALUATE uses, so that who runs the plan at once
   // need not find it again; may be empty.
-  std::function<void(StoredModel)> on_model = {};
+  std::function<void(catalog::ModelVersion)> on_model = {};
 };
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,

@@ -5,7 +5,7 @@
 #include "models/metrics/metric.h"
 #include "parser/ast.h"
 #include "planner/bind_select.h"
-#include "planner/stored_model.h"
+#include "planner/plan.pb.h"
 
 namespace sluice::catalog {
 class DataSource;
@@ -13,6 +13,11 @@ class DataSource;
 
 // Finds the models that statements use; only .cc files of this folder include this.
 namespace sluice::planner {
+
+struct StoredModel {
+  catalog::ModelVersion version;
+  plan::TrainPlan plan;  // the plan that it was made by
+};
 
 // The live version of a model, or the named one. NotFound (42704) suggests the nearest. kUsage: for
 // a statement that shows nobody how the model was made (ModelStore::FindFor).

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/letter_case.h"
+#include "catalog/embedded_session.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
@@ -403,6 +404,10 @@ std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
       });
   std::optional<std::string> rewritten = may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
   return rewritten == sql ? std::nullopt : std::move(rewritten);
+}
+
+std::string InEmbeddedDialect(std::string_view sql) {
+  return InSqliteDialect(sql, /*catalog=*/false).value_or(std::string(sql));
 }
 
 }  // namespace sluice::catalog

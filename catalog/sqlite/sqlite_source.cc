@@ -8,10 +8,10 @@
 
 #include "base/mutex.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/embedded_session.h"
 #include "catalog/sql/sqlstate.h"
 #include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
-#include "catalog/sqlite/sqlite_dialect_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_session_internal.h"
 #include "catalog/sqlite/sqlite_unforeseen_internal.h"
@@ -30,11 +30,6 @@ int NoteTable(void* tables, int action, const char* table, const char* /*column*
         schema == nullptr ? "" : schema, table);
   }
   return SQLITE_OK;
-}
-
-// The selects of Sluice's statements may be written as PostgreSQL's clients write plain ones.
-std::string InOwnDialect(std::string_view select) {
-  return InSqliteDialect(select, /*catalog=*/false).value_or(std::string(select));
 }
 
 class SqliteSource final : public DataSource {
@@ -64,7 +59,7 @@ class SqliteSource final : public DataSource {
                                 std::stop_token stop) override {
     // One connection for all statements, so that BEGIN; ...; COMMIT works.
     MutexLock lock(session_mutex_);
-    const std::string own = InOwnDialect(sql);
+    const std::string own = InEmbeddedDialect(sql);
     if (guard_.has_value()) {
       guard_->Begin(own);
     }
@@ -111,7 +106,7 @@ class SqliteSource final : public DataSource {
   size_t most_columns() const override { return 2'000; }  // SQLITE_MAX_COLUMN
 
   Result<Schema> Describe(std::string_view select) override {
-    const std::string own = InOwnDialect(select);
+    const std::string own = InEmbeddedDialect(select);
     RETURN_IF_ERROR(CheckNothingOfSession(own));
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     Result<Schema> described = DescribeSqliteSelect(*connection, own);
@@ -124,14 +119,14 @@ class SqliteSource final : public DataSource {
   Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
                                               const Schema& /*schema*/) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    return SqliteKeys(*connection, InOwnDialect(select));
+    return SqliteKeys(*connection, InEmbeddedDialect(select));
   }
 
   Result<std::vector<TableName>> SourceTables(std::string_view select) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     std::set<std::pair<std::string, std::string>> read;
     sqlite3_set_authorizer(connection->handle(), NoteTable, &read);
-    const Status prepared = connection->Prepare(InOwnDialect(select)).status();
+    const Status prepared = connection->Prepare(InEmbeddedDialect(select)).status();
     sqlite3_set_authorizer(connection->handle(), nullptr, nullptr);
     RETURN_IF_ERROR(prepared);
     std::vector<TableName> tables;
@@ -146,18 +141,19 @@ class SqliteSource final : public DataSource {
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    return ExecuteOnSqlite(*connection, InOwnDialect(select), receiver, database_.stop()).status();
+    return ExecuteOnSqlite(*connection, InEmbeddedDialect(select), receiver, database_.stop())
+        .status();
   }
   Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                       const StatisticsOptions& options) override {
-    return SqliteStatistics(database_, InOwnDialect(select), schema, options);
+    return SqliteStatistics(database_, InEmbeddedDialect(select), schema, options);
   }
   Result<CutEstimate> EstimateCut(std::string_view select, const DatasetOptions& options) override {
-    return EstimateSqliteCut(database_, InOwnDialect(select), options);
+    return EstimateSqliteCut(database_, InEmbeddedDialect(select), options);
   }
   Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
                                                const DatasetOptions& options) override {
-    return OpenSqliteDataset(database_, url_, InOwnDialect(select), options);
+    return OpenSqliteDataset(database_, url_, InEmbeddedDialect(select), options);
   }
   Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {
     return OpenSqliteReader(database_, spec);

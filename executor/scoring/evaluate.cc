@@ -25,6 +25,7 @@
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
+#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 namespace {
@@ -112,7 +113,8 @@ std::string EvaluatedTag(int64_t rows) {
 Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* job,
                    ResultSink& sink, int64_t* rows_read) {
   ASSIGN_OR_RETURN(const auto model, FindUsedModel(plan, context));
-  const auto& [version, trained] = *model;
+  const catalog::ModelVersion& version = *model;
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version, plan.label()));
   // Open it before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan, DatasetScan::Open(context.source, plan.select(),
@@ -152,7 +154,8 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
 
 Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context) {
   ASSIGN_OR_RETURN(const auto model, FindUsedModel(plan, context));
-  return planner::EvaluateResult(plan, model->plan.model());
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(model->plan));
+  return planner::EvaluateResult(plan, trained.model());
 }
 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {

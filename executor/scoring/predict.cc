@@ -27,6 +27,7 @@
 #include "executor/scoring/used_model.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
+#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 
@@ -106,7 +107,8 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
                   int64_t* rows) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const auto model, FindUsedModel(plan, context));
-  const auto& [version, trained] = *model;
+  const catalog::ModelVersion& version = *model;
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer, LoadScorer(context, version));
   ASSIGN_OR_RETURN(
       const PredictionColumns predictions,

@@ -20,7 +20,6 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
-#include "planner/stored_model.h"
 #include "server/statements/analyze_training.h"
 #include "server/statements/job_place.h"
 #include "server/statements/plain_statement.h"
@@ -138,12 +137,12 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink,
                                                            ReadsOnce(statement)));
-  std::shared_ptr<const planner::StoredModel> model;
+  std::shared_ptr<const catalog::ModelVersion> model;
   const auto make_plan = [&](bool classes_of_sample) {
     planner::Options options = session.planner_options();
     options.classes_of_sample = classes_of_sample;
-    options.on_model = [&model](planner::StoredModel found) {
-      model = std::make_shared<planner::StoredModel>(std::move(found));
+    options.on_model = [&model](catalog::ModelVersion found) {
+      model = std::make_shared<const catalog::ModelVersion>(std::move(found));
     };
     return planner::MakePlan(statement, session.source(), session.catalog().models(), options);
   };

@@ -1,9 +1,8 @@
 #include "server/statements/statement_record.h"
 
-#include <optional>
 #include <utility>
 
-#include "catalog/sqlite/sqlite_dialect.h"
+#include "catalog/embedded_session.h"
 
 namespace sluice::server {
 namespace {
@@ -32,10 +31,9 @@ std::string_view Masked(catalog::SqlToken::Kind kind, std::string_view written, 
 }  // namespace
 
 std::string RecordedText(std::string_view sql, catalog::Dialect dialect, size_t most) {
-  std::optional<std::string> translated;
-  if (dialect == catalog::Dialect::kSqlite) {  // as SQLite gets it: it knows no E'...', no $$...$$
-    translated = catalog::InSqliteDialect(sql, /*catalog=*/false);
-    sql = translated.has_value() ? *translated : sql;
+  std::string translated;
+  if (dialect == catalog::Dialect::kSqlite) {  // it knows no E'...', no $$...$$
+    sql = translated = catalog::InEmbeddedDialect(sql);
   }
   std::string text;
   size_t end = 0;

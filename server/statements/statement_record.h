@@ -8,7 +8,7 @@
 namespace sluice::server {
 
 // A statement as it is recorded: on one line, without comments, with '...' and ? for its texts and
-// numbers, which may be secret or personal; of SQLite's as translated for it (InSqliteDialect).
+// numbers, which may be secret or personal; of SQLite's as translated for it (InEmbeddedDialect).
 // Read as the database reads it, so that nothing that runs can be hidden in what is masked.
 // (PostgreSQL with standard_conforming_strings on.) At most `most` bytes, with " ..." behind them
 // if there are more. Thread-safe.
