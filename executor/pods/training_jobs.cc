@@ -254,6 +254,9 @@ void TrainingJobs::Work(const std::string& uid, Need need, const std::stop_token
   {
     const MutexLock lock(mutex_);
     known = known_.at(uid);  // stays while it is busy
+    if (need == Need::kBegin && !IsToBegin(known, client_.clock().Now())) {
+      need = Need::kNothing;  // another gateway has claimed it since this was due
+    }
   }
   TrainingJobWork::Begun begun;
   const Status done = Do(known, need, begun, stop);
