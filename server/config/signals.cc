@@ -90,10 +90,16 @@ std::stop_token Interrupts::BeginScript() {
   const MutexLock lock(mutex_);
   script_ = std::stop_source();
   running_ = true;
-  if (terminate_) {
+  if (terminate_ || stops_next_) {
     script_.request_stop();
   }
   return script_.get_token();
+}
+
+void Interrupts::ClearWake() {
+  const MutexLock lock(mutex_);
+  stops_next_ = false;
+  wake_.Clear();
 }
 
 void Interrupts::EndScript() {
@@ -113,6 +119,7 @@ void Interrupts::OnSignal(int signal) {
     const MutexLock lock(mutex_);
     terminate_ = terminate_ || signal != SIGINT;
     running = running_;
+    stops_next_ = stops_next_ || !running;
     script = script_;
   }
   if (running) {

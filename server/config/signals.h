@@ -44,8 +44,9 @@ class SignalThread {
   std::jthread thread_;
 };
 
-// Ctrl-C in the shell: stops the script that is running; at the prompt it makes wake_descriptor()
-// readable. SIGTERM and SIGHUP do the same and also ask the shell to end. Thread-safe.
+// Ctrl-C in the shell: stops the script that is running, or, between two, the next one; at the
+// prompt it makes wake_descriptor() readable. SIGTERM and SIGHUP do the same and also ask the shell
+// to end. Thread-safe.
 class Interrupts {
  public:
   Interrupts();
@@ -57,7 +58,7 @@ class Interrupts {
 
   int wake_descriptor() const { return wake_.descriptor(); }
   // Forgets a signal that came at the prompt.
-  void ClearWake() { wake_.Clear(); }
+  void ClearWake();
   bool terminate_requested() const;
 
  private:
@@ -67,6 +68,7 @@ class Interrupts {
   mutable Mutex mutex_;
   std::stop_source script_ GUARDED_BY(mutex_);
   bool running_ GUARDED_BY(mutex_) = false;
+  bool stops_next_ GUARDED_BY(mutex_) = false;
   bool terminate_ GUARDED_BY(mutex_) = false;
   SignalThread thread_;  // last: its handler uses the members above
 };
