@@ -105,7 +105,8 @@ bool WireSession::TakeStartup() {
     return false;
   }
   login_.database = login_.database.empty() ? login_.user : login_.database;
-  if (const Status named = CheckLoginNames(login_.user, login_.database); !named.ok()) {
+  if (const Status named = CheckLoginNames(login_.user, login_.database);
+      house_.embedded == nullptr && !named.ok()) {
     Refuse(RecordLogin(named));
     return false;
   }

@@ -172,7 +172,8 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
     RETURN_IF_ERROR(RecordLogin(login, unnamed));
     return unnamed;
   }
-  if (const Status named = CheckLoginNames(login.role, login.database); !named.ok()) {
+  if (const Status named = CheckLoginNames(login.role, login.database);
+      catalog_->dialect() != "sqlite" && !named.ok()) {
     RETURN_IF_ERROR(RecordLogin(login, named));
     return named;
   }

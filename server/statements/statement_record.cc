@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "catalog/embedded_session.h"
 
 namespace sluice::server {
@@ -51,10 +52,7 @@ std::string RecordedText(std::string_view sql, catalog::Dialect dialect, size_t 
 
 std::string ShortText(std::string text, size_t most) {
   if (text.size() > most) {
-    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) {
-      --most;  // inside a character
-    }
-    text.resize(most);
+    text.resize(CutToBytes(text, most).size());
     text += " ...";
   }
   return text;

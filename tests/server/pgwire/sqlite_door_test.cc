@@ -58,6 +58,15 @@ TEST_F(SqliteDoorTest, PsqlLooksAround) {
       "(0 rows)\n");
 }
 
+// PostgreSQL's limit of names is not SQLite's.
+TEST_F(SqliteDoorTest, NamesMayBeLong) {
+  Start();
+  const ShellOutcome asked = RunInShell(
+      fmt::format("psql -XAt 'host=127.0.0.1 port={} user={} dbname=shop' -c 'SELECT 7' 2>&1",
+                  port_, std::string(70, 'u')));
+  EXPECT_EQ(asked.output, "7\n");
+}
+
 TEST_F(SqliteDoorTest, PsqlTrainsAndPredicts) {
   Start();
   const std::string output =
