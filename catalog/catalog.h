@@ -67,11 +67,13 @@ class Catalog {
   // catalog.
   virtual void HearStop(std::stop_token stop) = 0;
 
-  // A login of its own for the processes of a job on other machines: with its rights, the rows of
-  // that job and its model can be written, what the job's owner sees can be read, and nothing else.
-  // DropLeftovers drops it ten minutes after the job's end. nullopt: the database makes none for
-  // this login (SQLite; or nobody has run `sluice setup`).
-  virtual Result<std::optional<DatabaseLogin>> LoginForJob(int64_t job) = 0;
+  // The login with which the processes of a job open the catalog. If the database makes such roles
+  // for this login (somebody has run `sluice setup`), it is a role of the job's own: with its
+  // rights, the rows of that job and its model can be written, what the job's owner sees can be
+  // read, and nothing else. An earlier one of the job ends; DropLeftovers drops it ten minutes
+  // after the job's end. Otherwise it is this login, as it is, too, for `on_this_machine` where it
+  // needs no password.
+  virtual Result<DatabaseLogin> LoginForJob(int64_t job, bool on_this_machine) = 0;
 
   // Creates missing tables in a transaction of its own. The stores do so themselves when they
   // write; code that writes a result table without them calls this first.

@@ -26,20 +26,19 @@ namespace sluice::executor {
 struct Context;
 class JobCloser;
 class JobConfig;
-class JobListener;
 class JobRecord;
 class JobSecrets;
+struct StartedJob;
 
 // Where jobs get processes from: this machine (LocalCluster), or pods (PodCluster). Thread-safe.
 class Cluster {
  public:
   virtual ~Cluster() = default;
 
-  // Starts a job that, once begun, no longer needs this process: `config` says what it runs. The
-  // listener reports how it goes and that it has begun; an error before that is reported as its
-  // end.
-  virtual Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
-                                                        const JobSecrets& secrets) = 0;
+  // Starts a job that, once begun, no longer needs this process: `config` says what it runs. Makes
+  // its row, unless config.row() has it. The listener reports how it goes and that it has begun; an
+  // error before that is reported as its end.
+  virtual Result<StartedJob> StartJob(Context& context, JobConfig config, JobSecrets secrets) = 0;
   // Runs a training on processes, as part of the job that this process has begun, until its model
   // is in the catalog, and with it the job's end (JobRecord::HasSucceeded).
   virtual Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,

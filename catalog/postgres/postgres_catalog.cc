@@ -124,8 +124,13 @@ class PostgresCatalog final : public Catalog {
     stop_ = std::move(stop);
   }
 
-  Result<std::optional<DatabaseLogin>> LoginForJob(int64_t job) override {
+  Result<DatabaseLogin> LoginForJob(int64_t job, bool on_this_machine) override {
+    const DatabaseLogin own = {server_->address.url, server_->address.password};
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, server_->pool.Take(stop()));
+    const bool used_password = PQconnectionUsedPassword(connection->handle()) != 0;
+    if (IsOfJob(RoleIn(own.url)) || (on_this_machine && !used_password)) {
+      return own;
+    }
     ASSIGN_OR_RETURN(const JobLogin login, NewJobLogin());
     // The server, and its log, never get the password.
     const std::unique_ptr<char, decltype(&PQfreemem)> verifier(
@@ -135,15 +140,14 @@ class PostgresCatalog final : public Catalog {
     PostgresStoreSession session(std::move(connection));
     ASSIGN_OR_RETURN(const bool can, CanMakeJobLogins(server_->tables, session));
     if (!can) {
-      return std::optional<DatabaseLogin>();
+      return own;
     }
     if (verifier == nullptr) {
       return Internal("libpq makes no SCRAM verifier for the login of a job");
     }
     RETURN_IF_ERROR(MakeJobLogin(server_->tables, session, job, login.role, verifier.get())
                         .Because(fmt::format("job {} gets a login of its own", job)));
-    return std::optional<DatabaseLogin>(
-        DatabaseLogin{WithRole(server_->address.url, login.role), login.password});
+    return DatabaseLogin{WithRole(own.url, login.role), login.password};
   }
 
   Status MakeTables() override {

@@ -61,8 +61,8 @@ class SqliteCatalog final : public Catalog {
     stop_ = std::move(stop);
   }
 
-  Result<std::optional<DatabaseLogin>> LoginForJob(int64_t /*job*/) override {
-    return std::optional<DatabaseLogin>();
+  Result<DatabaseLogin> LoginForJob(int64_t /*job*/, bool /*on_this_machine*/) override {
+    return DatabaseLogin{url_, ""};
   }
 
   Status MakeTables() override {

@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t kKeptMicros = 600'000'000;
 
+constexpr std::string_view kRolePrefix = "sluice_job_";  // as JobLoginFunctions has it
+
 // Any number; every process that makes what logins of jobs need takes the same lock.
 constexpr std::string_view kSetUpLock = "SELECT pg_catalog.pg_try_advisory_xact_lock(736811224)";
 
@@ -44,8 +46,8 @@ constexpr std::string_view kOfModel =
     "CASE WHEN schema_name = '' THEN name ELSE schema_name || '.' || name END ="
     " (SELECT sluice.model_of_job())";
 
-// What a master writes. Of the job's own row neither owner nor model, and of its process not where
-// it runs: both say what others do with the job.
+// What a job's process writes. Of the job's own row neither owner nor model, and of its process not
+// on which machine it is: both say what others do with the job.
 constexpr std::array<std::string_view, 13> kGrants = {
     "UPDATE (state, finished_micros, rows_read, rows_trained, rows_retried, rows_skipped, error)"
     " ON {jobs}",
@@ -53,7 +55,7 @@ constexpr std::array<std::string_view, 13> kGrants = {
     "INSERT (job_id, micros, step, name, value), DELETE ON {job_metrics}",
     "SELECT, INSERT, UPDATE (term) ON {job_terms}",
     "SELECT, INSERT, DELETE ON {job_journal}",
-    "SELECT, UPDATE (seen_micros), DELETE ON {job_runners}",
+    "SELECT, UPDATE (pid, started, seen_micros), DELETE ON {job_runners}",
     "SELECT, INSERT, UPDATE (answer) ON {job_answers}",
     "SELECT, INSERT, UPDATE (content), DELETE ON {job_records}",
     "INSERT (schema_name, name, next_version, owner), UPDATE (next_version) ON {models}",
@@ -142,6 +144,24 @@ Status SetUp(CatalogTables& tables, SqlSession& session) {
   return OkStatus();
 }
 
+// `logins`: rows of a job's number and its login, NULL if the role is gone.
+Status DropLogins(CatalogTables& tables, SqlSession& session, const SqlRows& logins) {
+  for (const std::vector<Value>& row : logins) {
+    if (!IsNull(row.at(1))) {
+      RETURN_IF_ERROR(session
+                          .Query("SELECT sluice.drop_job_login($1::pg_catalog.text"
+                                 "::pg_catalog.name)",
+                                 {TextCell(row.at(1))})
+                          .status());
+    }
+    RETURN_IF_ERROR(session
+                        .Query(tables.Resolve("DELETE FROM {job_logins} WHERE job_id = $1"),
+                               {IntegerCell(row.at(0))})
+                        .status());
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 std::string DropJobLoginRights() {
@@ -190,6 +210,14 @@ Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
   RETURN_IF_ERROR(tables.Create(session));
   ASSIGN_OR_RETURN(const auto transaction, SqlTransaction::Begin(session, tables.dialect(), true));
   RETURN_IF_ERROR(SetUp(tables, session));
+  // That of a lost process, whose connections end with it.
+  ASSIGN_OR_RETURN(
+      const SqlRows earlier,
+      session.Query(tables.Resolve("SELECT l.job_id, r.rolname::text FROM {job_logins} AS l LEFT"
+                                   " JOIN pg_catalog.pg_roles AS r ON r.oid = l.login WHERE"
+                                   " l.job_id = $1"),
+                    {job}));
+  RETURN_IF_ERROR(DropLogins(tables, session, earlier));
   RETURN_IF_ERROR(session
                       .Query("SELECT sluice.make_job_login($1::pg_catalog.text::pg_catalog.name,"
                              " $2::pg_catalog.text)",
@@ -218,20 +246,11 @@ Status DropJobLogins(CatalogTables& tables, SqlSession& session) {
                          " j.id = l.job_id WHERE j.id IS NULL OR (j.state NOT IN ('RUNNING',"
                          " 'SUSPENDED') AND j.finished_micros < $1)"),
           {WallMicros() - kKeptMicros}));
-  for (const std::vector<Value>& row : ended) {
-    if (!IsNull(row.at(1))) {
-      RETURN_IF_ERROR(session
-                          .Query("SELECT sluice.drop_job_login($1::pg_catalog.text"
-                                 "::pg_catalog.name)",
-                                 {TextCell(row.at(1))})
-                          .status());
-    }
-    RETURN_IF_ERROR(session
-                        .Query(tables.Resolve("DELETE FROM {job_logins} WHERE job_id = $1"),
-                               {IntegerCell(row.at(0))})
-                        .status());
-  }
-  return OkStatus();
+  return DropLogins(tables, session, ended);
+}
+
+bool IsOfJob(std::string_view role) {
+  return role.starts_with(kRolePrefix);
 }
 
 Result<JobLogin> NewJobLogin() {
@@ -239,13 +258,13 @@ Result<JobLogin> NewJobLogin() {
   if (getrandom(numbers.data(), sizeof(numbers), 0) != ssize_t{sizeof(numbers)}) {
     return Internal("the kernel gives no random numbers");
   }
-  return JobLogin{fmt::format("sluice_job_{:016x}", numbers[0]),
+  return JobLogin{fmt::format("{}{:016x}", kRolePrefix, numbers[0]),
                   fmt::format("{:016x}{:016x}", numbers[1], numbers[2])};
 }
 
 std::string JobLoginFunctions(std::string_view role) {
   return fmt::format(
-      R"sql(-- For trainings on pods: lets the gateway's login make one for each job, which can do nothing but write that job's
+      R"sql(-- For jobs in processes of their own: lets the gateway's login make one for each job, which can do nothing but write that job's
 -- rows and its model. In pg_hba.conf they are "+sluice_jobs"; they have passwords (scram-sha-256).
 BEGIN;
 CREATE SCHEMA IF NOT EXISTS sluice AUTHORIZATION {0};

@@ -22,11 +22,14 @@ struct JobLogin {
 };
 // A new one, which is yet to be made.
 Result<JobLogin> NewJobLogin();
+// Whether a role with that name is a job's.
+bool IsOfJob(std::string_view role);
 
 // Whether this login owns the tables, and the database has the functions of JobLoginFunctions, a
 // superuser's, for it.
 Result<bool> CanMakeJobLogins(CatalogTables& tables, SqlSession& session);
-// Makes the role `login` for the job. `verifier`: SCRAM-SHA-256$..., of its password.
+// Makes the role `login` for the job, in the place of an earlier one. `verifier`:
+// SCRAM-SHA-256$..., of its password.
 Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
                     const std::string& login, const std::string& verifier);
 // Drops those whose jobs have ended ten minutes ago: until then a master may still read how.

@@ -144,14 +144,21 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) override {
+    // The login of a job may not change the place.
+    std::vector<SqlParameter> parameters = {job,        next.pid, next.started, next.seen_micros,
+                                            lost.place, lost.pid, lost.started};
+    const bool moves = next.place != lost.place;
+    if (moves) {
+      parameters.emplace_back(next.place);
+    }
     ASSIGN_OR_RETURN(
         const SqlRows taken,
-        query_.Ask("UPDATE {job_runners} SET place = $2, pid = $3, started = $4, seen_micros = $5"
-                   " WHERE job_id = $1 AND place = $6 AND pid = $7 AND started = $8"
-                   " AND EXISTS (SELECT 1 FROM {jobs} WHERE id = $1 AND state = 'RUNNING')"
-                   " RETURNING job_id",
-                   {job, next.place, next.pid, next.started, next.seen_micros, lost.place, lost.pid,
-                    lost.started}));
+        query_.Ask(fmt::format("UPDATE {{job_runners}} SET pid = $2, started = $3, seen_micros = $4"
+                               "{} WHERE job_id = $1 AND place = $5 AND pid = $6 AND started = $7"
+                               " AND EXISTS (SELECT 1 FROM {{jobs}} WHERE id = $1"
+                               " AND state = 'RUNNING') RETURNING job_id",
+                               moves ? ", place = $8" : ""),
+                   parameters));
     return !taken.empty();
   }
 

@@ -10,6 +10,7 @@
 #include "executor/executor.h"
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_closer.h"
+#include "executor/jobs/lost_jobs.h"
 
 namespace sluice::executor {
 namespace {
@@ -43,7 +44,9 @@ Result<std::unique_ptr<JobRecord>> BeginJob(Context& context, const std::string&
     }
     auto record =
         JobRecord::Adopt(context.catalog, std::move(made), context.stop, HandOverTo(context));
-    record->KeepProgress();
+    if (record->job().runner.place.starts_with(kPodsPlace)) {
+      record->KeepProgress();
+    }
     if (context.on_job) {
       context.on_job(record->id());
     }

@@ -18,6 +18,7 @@
 #include "executor/local/job_news.h"
 #include "executor/local/job_process.pb.h"
 #include "executor/local/job_takeover.h"
+#include "executor/local/new_job.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"
 
@@ -65,27 +66,35 @@ class JobFollower {
     JobSecrets secrets;
     secrets.set_source(context_.source.secret());
     secrets.set_catalog(context_.catalog.secret());
-    ASSIGN_OR_RETURN(listener_, context_.cluster->StartJob(
-                                    context_, ConfigOf(plan, context_, detached), secrets));
+    ASSIGN_OR_RETURN(StartedJob started,
+                     context_.cluster->StartJob(context_, ConfigOf(plan, context_, detached),
+                                                std::move(secrets)));
+    job_ = started.job;
+    listener_ = std::move(started.listener);
     return OkStatus();
   }
+  int64_t job() const { return job_; }
 
   // Waits until the job has begun; returns the error if it has not.
-  Result<int64_t> AwaitBegin() {
+  Status AwaitBegin() {
     bool cancelled = false;
-    while (!job_.has_value() && !over_) {
+    while (!begun_ && !over_) {
       Hear(cancelled ? std::stop_token() : context_.stop);
       if (!cancelled && context_.stop.stop_requested()) {
         cancelled = true;
         listener_->Cancel();
       }
     }
-    if (job_.has_value()) {
-      return *job_;
+    if (begun_) {
+      return OkStatus();
     }
-    RETURN_IF_ERROR(answer_.has_value() ? ErrorOfAnswer(*answer_) : OkStatus());
-    return Internal("the process of the job ended before the job had begun")
-        .Hint("run the statement again");
+    Status why = answer_.has_value() ? ErrorOfAnswer(*answer_) : OkStatus();
+    if (why.ok()) {
+      why = Internal("the process of the job ended before the job had begun")
+                .Hint("run the statement again");
+    }
+    AbandonNewJob(context_.catalog.jobs(), job_, why);
+    return why;
   }
 
   Status AwaitEnd(const std::function<bool()>& lets_go) {
@@ -94,7 +103,7 @@ class JobFollower {
         Hear(cancelled_ ? std::stop_token() : context_.stop);
         if (!cancelled_ && context_.stop.stop_requested()) {
           if (lets_go()) {
-            return Cancelled(fmt::format("job {} goes on: WAIT JOB {}", *job_, *job_));
+            return Cancelled(fmt::format("job {} goes on: WAIT JOB {}", job_, job_));
           }
           Cancel();
         }
@@ -110,8 +119,8 @@ class JobFollower {
  private:
   void Hear(const std::stop_token& stop) {
     JobListener::News news = listener_->Next(stop, std::chrono::steady_clock::time_point::max());
-    if (const auto* begun = std::get_if<JobListener::Begun>(&news)) {
-      job_ = begun->job;
+    if (std::holds_alternative<JobListener::Begun>(news)) {
+      begun_ = true;
     } else if (const auto* notice = std::get_if<std::string>(&news)) {
       sink_.Notice(*notice);
     } else if (const auto* progress = std::get_if<elastic::Progress>(&news)) {
@@ -127,14 +136,14 @@ class JobFollower {
   void Cancel() {
     cancelled_ = true;
     listener_->Cancel();
-    const Status asked = ours_ ? OkStatus() : context_.catalog.jobs().RequestCancel(*job_);
+    const Status asked = ours_ ? OkStatus() : context_.catalog.jobs().RequestCancel(job_);
     if (!asked.ok()) {
-      log::Debug("job={} need not be cancelled: {}", *job_, asked.message());
+      log::Debug("job={} need not be cancelled: {}", job_, asked.message());
     }
   }
 
   void Attach(std::unique_ptr<JobListener> listener, bool ours) {
-    sink_.Notice(fmt::format("the process of job {} was lost: another one goes on", *job_));
+    sink_.Notice(fmt::format("the process of job {} was lost: another one goes on", job_));
     listener_ = std::move(listener);
     ours_ = ours;
     over_ = false;
@@ -147,22 +156,22 @@ class JobFollower {
     ASSIGN_OR_RETURN(std::vector<TakenOver> taken, TakeOverLostJobs(context_));
     for (TakenOver& one : taken) {
       // Aborted: another process was faster; the row names it.
-      if (one.job == *job_ && one.listener.status().code() != Code::kAborted) {
+      if (one.job == job_ && one.listener.status().code() != Code::kAborted) {
         RETURN_IF_ERROR(one.listener.status().Because(fmt::format(
-            "the process of job {} was lost, and the job waits (WAIT JOB {})", *job_, *job_)));
+            "the process of job {} was lost, and the job waits (WAIT JOB {})", job_, job_)));
         Attach(*std::move(one.listener), true);
         return OkStatus();
       }
     }
-    ASSIGN_OR_RETURN(const catalog::Job job, jobs.Find(*job_));
+    ASSIGN_OR_RETURN(const catalog::Job job, jobs.Find(job_));
     if (catalog::HasEnded(job.state)) {
-      ASSIGN_OR_RETURN(answer_, jobs.Answer(*job_));
+      ASSIGN_OR_RETURN(answer_, jobs.Answer(job_));
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
     for (const catalog::Job& one : running) {  // another process has started that one
       auto listener =
-          one.id == *job_ ? ListenToJob(one.runner) : Result<std::unique_ptr<JobListener>>(nullptr);
+          one.id == job_ ? ListenToJob(one.runner) : Result<std::unique_ptr<JobListener>>(nullptr);
       if (listener.ok() && *listener != nullptr) {
         Attach(*std::move(listener), false);
         return OkStatus();
@@ -170,14 +179,15 @@ class JobFollower {
     }
     std::this_thread::sleep_for(kPollInterval);
     return context_.stop.stop_requested()
-               ? Cancelled(fmt::format("cancelled while job {} ended", *job_))
+               ? Cancelled(fmt::format("cancelled while job {} ended", job_))
                : OkStatus();
   }
 
   Context& context_;
   ResultSink& sink_;
   std::unique_ptr<JobListener> listener_;
-  std::optional<int64_t> job_;
+  int64_t job_ = 0;
+  bool begun_ = false;
   std::optional<std::string> answer_;
   bool over_ = false;
   bool cancelled_ = false;
@@ -200,10 +210,11 @@ Schema StartedJobColumns() {
 
 Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
                      ResultSink& sink) {
-  JobFollower attendance(context, sink);
-  RETURN_IF_ERROR(attendance.Start(plan, detached));
-  ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
+  JobFollower follower(context, sink);
+  RETURN_IF_ERROR(follower.Start(plan, detached));
+  const int64_t job = follower.job();
   ReportJob(job, context);
+  RETURN_IF_ERROR(follower.AwaitBegin());
   ResultRows rows(StartedJobColumns());
   rows.Add({job, std::string(catalog::JobStateName(catalog::JobState::kRunning)),
             fmt::format("WAIT JOB {}", job)});
@@ -214,14 +225,14 @@ Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob
 
 Status FollowJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
                  const std::function<bool()>& lets_go, ResultSink& sink) {
-  JobFollower attendance(context, sink);
-  RETURN_IF_ERROR(attendance.Start(plan, detached));
-  ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
-  ReportJob(job, context);
+  JobFollower follower(context, sink);
+  RETURN_IF_ERROR(follower.Start(plan, detached));
+  ReportJob(follower.job(), context);
+  RETURN_IF_ERROR(follower.AwaitBegin());
   if (detached.outlives_client) {
-    sink.OutlivesClient(job);
+    sink.OutlivesClient(follower.job());
   }
-  return attendance.AwaitEnd(lets_go);
+  return follower.AwaitEnd(lets_go);
 }
 
 }  // namespace sluice::executor

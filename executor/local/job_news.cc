@@ -211,9 +211,11 @@ Result<std::unique_ptr<JobListener>> ListenToJob(const catalog::JobRunner& runne
 }
 
 Result<std::unique_ptr<JobListener>> StartJobProcess(const std::string& binary,
-                                                     const std::string& config,
-                                                     const std::string& secret) {
-  ASSIGN_OR_RETURN(PacketSocket socket, StartDetached(binary, "job", config, secret));
+                                                     const JobConfig& config,
+                                                     const JobSecrets& secrets) {
+  const bool needs_more = secrets.source().empty() || secrets.catalog().empty();
+  ASSIGN_OR_RETURN(PacketSocket socket, StartDetached(binary, "job", config.SerializeAsString(),
+                                                      secrets.SerializeAsString(), needs_more));
   return MakeListener(std::move(socket));
 }
 

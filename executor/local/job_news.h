@@ -14,6 +14,9 @@
 
 namespace sluice::executor {
 
+class JobConfig;
+class JobSecrets;
+
 // Sends news of a job in a process of its own to listeners on this machine: the process that
 // started it, and those that wait for it. Thread-safe; never waits for a listener.
 class JobPublisher {
@@ -51,9 +54,10 @@ class JobListener {
 // Connects to the process that runs a job. Unavailable: it sends nothing, or is not on this
 // machine.
 Result<std::unique_ptr<JobListener>> ListenToJob(const catalog::JobRunner& runner);
-// Starts a process of `binary` ("": this one) that survives the end of this one.
+// Starts a process of `binary` ("": this one) that survives the end of this one. It inherits the
+// environment's password of PostgreSQL only if it needs more secrets than it is given.
 Result<std::unique_ptr<JobListener>> StartJobProcess(const std::string& binary,
-                                                     const std::string& config,
-                                                     const std::string& secret);
+                                                     const JobConfig& config,
+                                                     const JobSecrets& secrets);
 
 }  // namespace sluice::executor

@@ -81,39 +81,34 @@ Result<std::unique_ptr<LocalCluster>> ClusterOf(const JobConfig& config) {
 }
 
 // Tells the client where the log is, if there is one.
-void ReportLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobLog& job_log) {
+void ReportLog(catalog::Catalog& catalog, int64_t job, const JobLog& job_log) {
   const std::string path = job_log.PathIfWritten();
-  if (job.has_value() && !path.empty()) {
+  if (!path.empty()) {
     const Status told = catalog.jobs().AddEvents(
-        *job, {{WallMicros(), "log_kept", fmt::format("{} on {}", path, HostName())}});
+        job, {{WallMicros(), "log_kept", fmt::format("{} on {}", path, HostName())}});
     if (!told.ok()) {
       log::Warn("where this log is cannot be written down: {}", told.message());
     }
   }
 }
 
-// Stores the statement, so that another process can continue the job.
-void KeepStatement(const JobConfig& config, int64_t job, catalog::JobStore& jobs) {
-  const Status kept = jobs.KeepRecord(job, kStatementRecord, config.SerializeAsString());
-  if (!kept.ok()) {  // then the job is lost with this process
-    log::Warn("job={} its statement is not kept: {}", job, kept.ToString());
-  }
-}
-
-// Aborted: another process has taken it over.
-Status TakeOver(const JobConfig::Takeover& lost, catalog::JobStore& jobs) {
+// Becomes the job's runner. Aborted: another process has taken it over.
+Status TakeRow(const JobConfig::Row& row, catalog::JobStore& jobs) {
   const catalog::JobRunner here = ThisProcess();
   ASSIGN_OR_RETURN(const bool taken,
-                   jobs.TakeOver(lost.job(), {lost.place(), lost.pid(), lost.started()}, here));
+                   jobs.TakeOver(row.job(), {here.place, row.pid(), row.started()}, here));
   if (!taken) {
     return Status(Code::kAborted,
-                  fmt::format("another process already continues job {}", lost.job()));
+                  fmt::format("another process already continues job {}", row.job()));
   }
-  RETURN_IF_ERROR(jobs.AddEvents(lost.job(), {{WallMicros(), kTakenOverEvent,
-                                               fmt::format("its process was lost: process {} on {} "
-                                                           "goes on with it",
-                                                           here.pid, HostName())}}));
-  elastic::JobJournal journal(jobs, lost.job());
+  if (!row.lost()) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(jobs.AddEvents(row.job(), {{WallMicros(), kTakenOverEvent,
+                                              fmt::format("its process was lost: process {} on {} "
+                                                          "goes on with it",
+                                                          here.pid, HostName())}}));
+  elastic::JobJournal journal(jobs, row.job());
   return ForgetJournal(journal);  // its masters, workers and servers are lost, too
 }
 
@@ -139,10 +134,9 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPubli
   for (const JobConfig::Setting& setting : config.session()) {
     session.emplace_back(setting.name(), setting.value());
   }
-  std::optional<int64_t> begun;
-  if (config.has_takeover()) {
-    RETURN_IF_ERROR(TakeOver(config.takeover(), catalog->jobs()));
-    begun = config.takeover().job();
+  const int64_t job = config.row().job();
+  RETURN_IF_ERROR(TakeRow(config.row(), catalog->jobs()));
+  if (config.row().lost()) {
     static_cast<void>(database.source->DropLeftovers());  // of this job's earlier processes
   }
   Status status = [&]() -> Status {
@@ -150,23 +144,18 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPubli
     ASSIGN_OR_RETURN(cluster, ClusterOf(config));
     Context context{*database.source,   *catalog, config.user(),
                     config.statement(), ended,    cluster.get()};
-    context.job = begun;
-    context.request = config.training_job_uid();
-    context.on_job = [&](int64_t job) {
-      if (!begun.has_value() && config.may_be_taken_over()) {
-        KeepStatement(config, job, catalog->jobs());
-      }
-      begun = job;
-      speaker.Begun(job);
-    };
+    context.job = job;
+    context.on_job = [&speaker](int64_t begun) { speaker.Begun(begun); };
     return Execute(config.plan(), context, sink);
   }();
-  if (config.has_takeover() && !status.ok() && StillRunsHere(*begun, catalog->jobs())) {
+  if (!status.ok() && StillRunsHere(job, catalog->jobs())) {
     // If it ended properly, its row says so already.
-    static_cast<void>(catalog->jobs().Abandon(*begun, WallMicros(), catalog::JobState::kFailed,
-                                              status.ToString(), AnswerBytes(status)));
+    const auto state = status.code() == Code::kCancelled ? catalog::JobState::kCancelled
+                                                         : catalog::JobState::kFailed;
+    static_cast<void>(
+        catalog->jobs().Abandon(job, WallMicros(), state, status.ToString(), AnswerBytes(status)));
   }
-  ReportLog(*catalog, begun, job_log);
+  ReportLog(*catalog, job, job_log);
   speaker.Ended(status.ok() ? sink.Answer() : AnswerBytes(status));
   database.source->EndStatement();
   if (cluster != nullptr) {

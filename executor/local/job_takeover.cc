@@ -16,6 +16,7 @@
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/lost_jobs.h"
 #include "executor/local/job_process.pb.h"
+#include "executor/local/new_job.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -40,31 +41,13 @@ Status CheckFolder(const plan::Plan& plan, const Context& context) {
                    .Hint("CANCEL JOB, and run the statement again");
 }
 
-Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& context) {
-  JobConfig config;
-  if (!config.ParseFromString(waiting.statement)) {
-    return Internal("what is kept of its statement is damaged");
-  }
-  RETURN_IF_ERROR(CheckFolder(config.plan(), context));
-  config.set_owner(waiting.job.owner);
-  config.set_source_url(context.source.url());
-  config.set_catalog_url(context.catalog.url());
-  JobConfig::Takeover* takeover = config.mutable_takeover();
-  takeover->set_job(waiting.job.id);
-  takeover->set_place(waiting.job.runner.place);
-  takeover->set_pid(waiting.job.runner.pid);
-  takeover->set_started(waiting.job.runner.started);
-  JobSecrets secrets;
-  secrets.set_source(context.source.secret());
-  secrets.set_catalog(context.catalog.secret());
-  ASSIGN_OR_RETURN(std::unique_ptr<JobListener> listener,
-                   context.cluster->StartJob(context, std::move(config), secrets));
-  // Wait until the row names its new runner, so that other processes do not start one, too.
+// Waits until the job's process has become its runner.
+Status AwaitRunner(JobListener& listener, const std::stop_token& stop) {
   for (;;) {
     const JobListener::News news =
-        listener->Next(context.stop, std::chrono::steady_clock::time_point::max());
+        listener.Next(stop, std::chrono::steady_clock::time_point::max());
     if (std::holds_alternative<JobListener::Begun>(news)) {
-      return listener;
+      return OkStatus();
     }
     if (const auto* ended = std::get_if<JobListener::Ended>(&news)) {
       const Status why = ErrorOfAnswer(ended->answer);
@@ -77,6 +60,42 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
       return Cancelled("cancelled while a process was started for the job");
     }
   }
+}
+
+Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& context) {
+  JobConfig config;
+  if (!config.ParseFromString(waiting.statement)) {
+    return Internal("what is kept of its statement is damaged");
+  }
+  RETURN_IF_ERROR(CheckFolder(config.plan(), context));
+  config.set_owner(waiting.job.owner);
+  config.set_source_url(context.source.url());
+  config.set_catalog_url(context.catalog.url());
+  config.mutable_row()->set_job(waiting.job.id);
+  config.mutable_row()->set_lost(true);
+  JobSecrets secrets;
+  secrets.set_source(context.source.secret());
+  secrets.set_catalog(context.catalog.secret());
+  // This process is the job's runner until the new one is, so that other processes do not start
+  // one, too.
+  const catalog::JobRunner here = ThisProcess();
+  catalog::JobStore& jobs = context.catalog.jobs();
+  ASSIGN_OR_RETURN(const bool taken, jobs.TakeOver(waiting.job.id, waiting.job.runner, here));
+  if (!taken) {
+    return Status(Code::kAborted,
+                  fmt::format("another process already continues job {}", waiting.job.id));
+  }
+  Result<StartedJob> started =
+      context.cluster->StartJob(context, std::move(config), std::move(secrets));
+  Status status = started.status();
+  if (status.ok()) {
+    status = AwaitRunner(*started->listener, context.stop);
+  }
+  if (!status.ok()) {  // the job waits again
+    status.Add(jobs.TakeOver(waiting.job.id, here, waiting.job.runner).status());
+    return status;
+  }
+  return std::move(started->listener);
 }
 
 }  // namespace

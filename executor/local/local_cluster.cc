@@ -6,8 +6,12 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
+#include "executor/executor.h"
+#include "executor/jobs/lost_jobs.h"
 #include "executor/local/job_news.h"
 #include "executor/local/job_process.pb.h"
+#include "executor/local/new_job.h"
 #include "executor/local/train_on_master.h"
 
 namespace sluice::executor {
@@ -71,11 +75,34 @@ Result<std::unique_ptr<LocalCluster::Share>> LocalCluster::Open(const Room::Requ
   return std::make_unique<Share>(*this, job, shared);
 }
 
-Result<std::unique_ptr<JobListener>> LocalCluster::StartJob(Context& /*context*/, JobConfig config,
-                                                            const JobSecrets& secrets) {
-  config.set_slots(options_.slots.slots);
-  config.set_memory_bytes(options_.slots.memory_bytes);
-  return StartJobProcess(options_.binary, config.SerializeAsString(), secrets.SerializeAsString());
+Result<StartedJob> LocalCluster::StartJob(Context& context, JobConfig config, JobSecrets secrets) {
+  catalog::JobStore& jobs = context.catalog.jobs();
+  const catalog::JobRunner here = ThisProcess();
+  JobConfig::Row& row = *config.mutable_row();
+  const auto start = [&]() -> Result<std::unique_ptr<JobListener>> {
+    if (!row.lost() && config.may_be_taken_over()) {
+      RETURN_IF_ERROR(jobs.KeepRecord(row.job(), kStatementRecord, config.SerializeAsString()));
+    }
+    ASSIGN_OR_RETURN(const catalog::DatabaseLogin login,
+                     context.catalog.LoginForJob(row.job(), true));
+    config.set_catalog_url(login.url);
+    secrets.set_catalog(login.secret);
+    row.set_pid(here.pid);
+    row.set_started(here.started);
+    config.set_slots(options_.slots.slots);
+    config.set_memory_bytes(options_.slots.memory_bytes);
+    return StartJobProcess(options_.binary, config, secrets);
+  };
+  if (!row.lost()) {
+    ASSIGN_OR_RETURN(const int64_t job, MakeJobRow(config, context, here));
+    row.set_job(job);
+  }
+  Result<std::unique_ptr<JobListener>> listener = start();
+  if (!listener.ok() && !row.lost()) {
+    AbandonNewJob(jobs, row.job(), listener.status());
+  }
+  RETURN_IF_ERROR(listener.status());
+  return StartedJob{row.job(), *std::move(listener)};
 }
 
 Status LocalCluster::Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,

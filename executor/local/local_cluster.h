@@ -65,8 +65,7 @@ class LocalCluster final : public Cluster {
   Result<std::unique_ptr<Share>> Open(const Room::Request& request, Listener listener);
 
   // Cluster
-  Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
-                                                const JobSecrets& secrets) override;
+  Result<StartedJob> StartJob(Context& context, JobConfig config, JobSecrets secrets) override;
   Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                const elastic::ProgressCallback& progress) override;
   Result<elastic::ClusterState> State(const std::stop_token& stop) override;

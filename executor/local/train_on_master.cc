@@ -171,7 +171,9 @@ class MasterKeeper final : public JobCluster {
   Status LaunchMaster() {
     MasterConfig config;
     config.set_source_url(context_.source.url());
-    config.set_catalog_url(context_.catalog.url());
+    ASSIGN_OR_RETURN(const catalog::DatabaseLogin login,
+                     context_.catalog.LoginForJob(job_.id(), true));
+    config.set_catalog_url(login.url);
     config.set_owner(context_.catalog.principal().role);
     config.set_job(job_.id());
     config.set_runner_place(job_.job().runner.place);
@@ -200,7 +202,7 @@ class MasterKeeper final : public JobCluster {
     spec.config = config.SerializeAsString();
     MasterSecrets secrets;
     secrets.set_source(context_.source.secret());
-    secrets.set_catalog(context_.catalog.secret());
+    secrets.set_catalog(login.secret);
     spec.secret = secrets.SerializeAsString();
     spec.priority = plan_.strategy().priority();
     server_->BeginTerm(endpoint_.term);

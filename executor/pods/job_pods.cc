@@ -18,6 +18,7 @@
 #include "executor/jobs/job_record.h"
 #include "executor/local/job_news.h"
 #include "executor/local/job_process.pb.h"
+#include "executor/local/new_job.h"
 #include "executor/pods/job_fleet.h"
 #include "executor/pods/job_status.h"
 #include "executor/pods/master_exit.h"
@@ -160,8 +161,8 @@ JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus
       exit_(exit),
       place_(std::move(place)) {}
 
-Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, JobConfig /*config*/,
-                                                       const JobSecrets& /*secrets*/) {
+Result<StartedJob> JobPods::StartJob(Context& /*context*/, JobConfig /*config*/,
+                                     JobSecrets /*secrets*/) {
   return FailedPrecondition("the master of a job begins no other job");
 }
 

@@ -30,8 +30,7 @@ class JobPods final : public Cluster {
           MasterLease& lease, MasterExit& exit, Place place);
 
   // A job's own process starts no other jobs.
-  Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
-                                                const JobSecrets& secrets) override;
+  Result<StartedJob> StartJob(Context& context, JobConfig config, JobSecrets secrets) override;
   Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                const elastic::ProgressCallback& progress) override;
   // It knows only its own pods.

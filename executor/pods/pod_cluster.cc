@@ -18,6 +18,7 @@
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/lost_jobs.h"
 #include "executor/local/job_process.pb.h"
+#include "executor/local/new_job.h"
 #include "executor/local/row_listener.h"
 #include "executor/pods/abandoned_grants.h"
 #include "executor/pods/api_metrics.h"
@@ -43,21 +44,6 @@ namespace {
 // silent for that long.
 constexpr auto kDeletedLook = std::chrono::seconds(60);
 constexpr double kSilentMicros = kUnseenSeconds * 1e6;
-
-// With which login the job's masters write the catalog.
-Status TakeLogin(catalog::Catalog& catalog, int64_t job, JobConfig& config, JobSecrets& secrets) {
-  ASSIGN_OR_RETURN(const auto login, catalog.LoginForJob(job));
-  if (login) {
-    config.set_catalog_url(login->url);
-    secrets.set_catalog(login->secret);
-  } else if (!secrets.catalog().empty()) {
-    log::Warn(
-        "job={} its pods get this process's own password of the database: nobody has run there "
-        "what `sluice setup` prints",
-        job);
-  }
-  return OkStatus();
-}
 
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
@@ -216,10 +202,9 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config,
   return status;
 }
 
-Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobConfig config,
-                                                          const JobSecrets& secrets) {
-  if (!OnProcesses(config.plan()) || config.has_takeover()) {
-    return here_->StartJob(context, std::move(config), secrets);
+Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobSecrets secrets) {
+  if (!OnProcesses(config.plan()) || config.has_row()) {
+    return here_->StartJob(context, std::move(config), std::move(secrets));
   }
   const plan::Pods& pods = config.plan().train().strategy().pods();
   Result<std::string> pod_template = TemplateFor(pods, context.stop);
@@ -231,25 +216,25 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
     ASSIGN_OR_RETURN(uid, elastic::MakeJobToken());
   }
   catalog::JobStore& jobs = context.catalog.jobs();
-  const plan::TrainPlan& plan = config.plan().train();
-  catalog::Job job;
-  job.kind = "train";
-  job.statement = context.statement;
-  job.model = plan.into_name();
-  job.user = context.user;
-  job.request = config.training_job_uid();
-  job.started_micros = WallMicros();
-  job.answer = AnswerBytes(planner::TrainResult(plan));
   // The master's: not a process on this machine.
-  job.runner = {fmt::format("{}{}/{}", kPodsPlace, options_.namespace_name, uid), 1, 0,
-                job.started_micros};
-  ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
-  JobSecrets own = secrets;
-  Status recorded = TakeLogin(context.catalog, job.id, config, own);
-  if (recorded.ok()) {
-    recorded = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
-  }
-  const NewJob begun{context.statement, config, own, *pod_template, job.id, uid};
+  ASSIGN_OR_RETURN(
+      const int64_t job,
+      MakeJobRow(config, context,
+                 {fmt::format("{}{}/{}", kPodsPlace, options_.namespace_name, uid), 1, 0, 0}));
+  const auto prepare = [&]() -> Status {
+    ASSIGN_OR_RETURN(const catalog::DatabaseLogin login, context.catalog.LoginForJob(job, false));
+    if (!login.secret.empty() && login.url == context.catalog.url()) {
+      log::Warn(
+          "job={} its pods get this process's own password of the database: nobody has run there "
+          "what `sluice setup` prints",
+          job);
+    }
+    config.set_catalog_url(login.url);
+    secrets.set_catalog(login.secret);
+    return jobs.KeepRecord(job, kStatementRecord, config.SerializeAsString());
+  };
+  const Status recorded = prepare();
+  const NewJob begun{context.statement, config, secrets, *pod_template, job, uid};
   Result<BegunJob> created =
       recorded.ok()
           ? CreateJobObjects(access_->client(),
@@ -257,10 +242,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
                              begun, context.stop)
           : Result<BegunJob>(recorded);
   if (!created.ok()) {
-    static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
-                                   created.status().ToString(), AnswerBytes(created.status())));
-    // It has not begun: what asks for it may try again.
-    static_cast<void>(jobs.GiveUpRequest(job.id));
+    AbandonNewJob(jobs, job, created.status());
     return created.status();
   }
   {
@@ -268,10 +250,7 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};
   }
   keeper_->Keep(created->job, std::move(created->first_pods));
-  if (context.on_job) {
-    context.on_job(job.id);
-  }
-  return ListenToRow(jobs, job.id);
+  return StartedJob{job, ListenToRow(jobs, job)};
 }
 
 Status PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& /*context*/, JobRecord& /*job*/,

@@ -41,8 +41,7 @@ class PodCluster final : public Cluster {
                                                    Options options, std::unique_ptr<Cluster> here);
   ~PodCluster() override;
 
-  Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
-                                                const JobSecrets& secrets) override;
+  Result<StartedJob> StartJob(Context& context, JobConfig config, JobSecrets secrets) override;
   // Only for work that cannot be a job of its own: refused.
   Status Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                const elastic::ProgressCallback& progress) override;

@@ -9,6 +9,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
+#include <vector>
 
 #include "executor/processes/child_process.h"
 #include "executor/processes/local_process_internal.h"
@@ -16,9 +18,24 @@
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
 namespace sluice::executor {
+namespace {
+
+std::vector<char*> Environment(bool with_password) {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (with_password || !std::string_view(*variable).starts_with("PGPASSWORD=")) {
+      variables.push_back(*variable);
+    }
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
+
+}  // namespace
 
 Result<PacketSocket> StartDetached(const std::string& binary, const std::string& role,
-                                   const std::string& config, const std::string& secret) {
+                                   const std::string& config, const std::string& secret,
+                                   bool inherits_password) {
   ASSIGN_OR_RETURN(const Descriptor inherited, MakeInherited(config, secret));
   ASSIGN_OR_RETURN(PacketPair pair, MakePacketPair());
   posix_spawn_file_actions_t actions;
@@ -40,7 +57,8 @@ Result<PacketSocket> StartDetached(const std::string& binary, const std::string&
   std::string argument = role;
   char* arguments[] = {program.data(), argument.data(), nullptr};
   pid_t pid = -1;
-  const int failed = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environ);
+  const int failed = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments,
+                                 Environment(inherits_password).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) {

@@ -1,11 +1,15 @@
 #include <gmock/gmock.h>
 
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <vector>
 
 #include "tests/process/cluster_job.h"
 #include "tests/server/sluice_process.h"
@@ -50,6 +54,42 @@ class LoginJobs : public ClusterJobs {
       }
     }
     ClusterJobs::TearDown();
+  }
+
+  // Whether the text is in what the process may write of its memory, or in its environment.
+  static bool Remembers(int pid, const std::string& text) {
+    const std::string folder = "/proc/" + std::to_string(pid);
+    std::ifstream environment(folder + "/environ", std::ios::binary);
+    if (std::string(std::istreambuf_iterator<char>(environment), {}).find(text) !=
+        std::string::npos) {
+      return true;
+    }
+    std::ifstream maps(folder + "/maps");
+    std::ifstream memory(folder + "/mem", std::ios::binary);
+    EXPECT_TRUE(maps && memory) << pid << " has ended";
+    for (std::string line; std::getline(maps, line);) {
+      uint64_t begin = 0, end = 0;
+      char may_write = '-';
+      if (std::sscanf(line.c_str(), "%lx-%lx r%c", &begin, &end, &may_write) != 3 ||
+          may_write != 'w') {
+        continue;
+      }
+      std::string bytes;
+      constexpr uint64_t kPiece = 1 << 20;
+      for (uint64_t at = begin; at < end; at += kPiece) {
+        bytes.erase(0, bytes.size() - std::min(bytes.size(), text.size()));
+        const size_t kept = bytes.size();
+        bytes.resize(kept + std::min(kPiece, end - at));
+        memory.clear();
+        memory.seekg(static_cast<std::streamoff>(at));
+        memory.read(&bytes[kept], static_cast<std::streamsize>(bytes.size() - kept));
+        bytes.resize(kept + static_cast<size_t>(memory.gcount()));
+        if (bytes.find(text) != std::string::npos) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   testing::PostgresTestDatabase database_;
@@ -165,6 +205,66 @@ TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
   const catalog::Job job = catalog_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kSucceeded) << job.error;
   EXPECT_EQ(job.rows_trained, kRows / 2 * kLong) << "the rows that the role sees";
+}
+
+// Programs of users run among these processes.
+TEST_F(LoginJobs, NoProcessOfAJobKnowsTheGatewaysPassword) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root reads the memory of other processes";
+  }
+  const std::string gateways = "gateway_of_" + role_, password = "known-to-the-gateway-" + role_;
+  for (const std::string& sql :
+       {"CREATE ROLE " + gateways + " LOGIN PASSWORD '" + password + "' IN ROLE " +
+            testing::kPasswordRole,
+        "DO $$ BEGIN EXECUTE 'GRANT CREATE ON DATABASE ' || current_database() || ' TO " +
+            gateways + "'; END $$"}) {
+    ASSERT_TRUE(source_->Execute(sql, nullptr, {}).ok()) << sql;
+  }
+  const std::string url = "postgresql://" + gateways + Url().substr(Url().find('@'));
+  const ShellOutcome set_up = RunInShell(std::string(SLUICE_BINARY) + " setup --source '" + url +
+                                         "' | psql -X -q -v ON_ERROR_STOP=1 '" + Url() + "' 2>&1");
+  ASSERT_EQ(set_up.exit_code, 0) << set_up.output;
+  for (const std::string& serve :
+       {"PGPASSWORD=" + password + " exec " + SLUICE_BINARY + " serve --source " + url,
+        "exec " + std::string(SLUICE_BINARY) + " serve --source postgresql://" + gateways + ":" +
+            password + Url().substr(Url().find('@'))}) {
+    BackgroundProcess gateway(serve + " --grpc 127.0.0.1:0 --slots 8");
+    const std::string greeting = gateway.ReadLine();
+    ASSERT_THAT(greeting, HasSubstr("gRPC on "));
+    const std::string client = "PGPASSWORD=s3cret " + std::string(SLUICE_BINARY) +
+                               " sql --gateway " + role_ + "@" +
+                               greeting.substr(greeting.find("on ") + 3) + " --format csv -c \"";
+    const ShellOutcome begun = RunInShell(
+        client + "SET sluice.async = on; " +
+        TrainText("m", "train.epoch=1000, engine.num_workers=2, engine.num_ps=1") + "\" 2>&1");
+    ASSERT_THAT(begun.output, HasSubstr(",RUNNING,WAIT JOB ")) << begun.output;
+    const int64_t job = Ask("SELECT max(id) FROM sluice.jobs");
+    const std::string of_job = " WHERE job_id = " + std::to_string(job);
+    ASSERT_TRUE(Eventually(
+        [&] {
+          return Ask("SELECT count(*) FROM sluice.job_events" + of_job +
+                     " AND kind = 'worker_started'") == 2;
+        },
+        60));
+    std::vector<int> processes = {
+        static_cast<int>(Ask("SELECT pid FROM sluice.job_runners" + of_job))};
+    for (const auto& [parent, pid] : Children()) {
+      if (parent == processes[0]) {
+        processes.push_back(pid);
+      }
+    }
+    EXPECT_GE(processes.size(), 5U) << "the job's own, a master, two workers, a server";
+    EXPECT_TRUE(Remembers(gateway.pid(), password)) << "or the test would find nothing anywhere";
+    for (const int process : processes) {
+      EXPECT_FALSE(Remembers(process, password));
+    }
+    const ShellOutcome ended = RunInShell(client + "CANCEL JOB " + std::to_string(job) +
+                                          "; WAIT JOB " + std::to_string(job) + "\" 2>&1");
+    EXPECT_THAT(ended.output, HasSubstr("cancelled"));
+  }
+  RunInShell("psql -X -q '" + Url() + "' -c 'DROP OWNED BY " + gateways +
+             " CASCADE' -c 'DROP SCHEMA IF EXISTS sluice CASCADE' -c 'DROP ROLE " + gateways +
+             "' 2>&1");
 }
 
 }  // namespace

@@ -68,9 +68,9 @@ class JobLoginsTest : public StoresTest {
   void PrepareServer() { RunAsAdministrator(JobLoginFunctions(gateway_)); }
   DatabaseLogin MakeLogin() {
     PrepareServer();
-    const auto login = gateways_->LoginForJob(ann_job_);
+    const auto login = gateways_->LoginForJob(ann_job_, false);
     EXPECT_TRUE(login.ok()) << login.status().ToString();
-    return login.ok() && *login ? **login : DatabaseLogin();
+    return login.ok() ? *login : DatabaseLogin();
   }
   static Job JobOf(const std::string& model) {
     Job job;
@@ -119,6 +119,11 @@ TEST_P(JobLoginsTest, WritesItsJobAndItsModel) {
   EXPECT_THAT(jobs.Metrics(ann_job_).value(), SizeIs(2));
   ok(jobs.WriteRows(ann_job_, 3, 2));
   EXPECT_TRUE(jobs.Seen(ann_job_, {"", 0, 0, 5}).value());
+  const JobRunner successor = {job.runner.place, 2, 3, 4};
+  EXPECT_TRUE(jobs.TakeOver(ann_job_, job.runner, successor).value());
+  EXPECT_EQ(jobs.TakeOver(ann_job_, successor, {"elsewhere", 2, 3, 4}).status().sqlstate(),
+            "42501");
+  job.runner = successor;
   EXPECT_FALSE(jobs.CancelRequested(ann_job_).value());
   ok(jobs.SetSuspended(ann_job_, true));
   ok(jobs.SetSuspended(ann_job_, false));
@@ -271,14 +276,33 @@ TEST_P(JobLoginsTest, IsDroppedTenMinutesAfterItsJobsEnd) {
   EXPECT_TRUE(OpenCatalog(login.url, login.secret).status().sqlstate().starts_with("28"));
 }
 
+// A lost process writes no more once another one has a login for the same job.
+TEST_P(JobLoginsTest, IsReplacedByTheNext) {
+  const DatabaseLogin first = MakeLogin();
+  const auto lost = OpenCatalog(first.url, first.secret).value();
+  ASSERT_EQ(lost->jobs().BeginTerm(ann_job_).value(), 1);
+  const DatabaseLogin second = MakeLogin();
+  EXPECT_NE(second.url, first.url);
+  EXPECT_FALSE(lost->jobs().BeginTerm(ann_job_).ok());
+  EXPECT_TRUE(OpenCatalog(first.url, first.secret).status().sqlstate().starts_with("28"));
+  EXPECT_EQ(OpenCatalog(second.url, second.secret).value()->jobs().BeginTerm(ann_job_).value(), 2);
+  EXPECT_EQ(JobRoles(), 1U);
+}
+
+// Processes of this machine are let in as this one is.
+TEST_P(JobLoginsTest, ThereIsNoneWhereNoPasswordIsAsked) {
+  PrepareServer();
+  EXPECT_EQ(gateways_->LoginForJob(ann_job_, true)->url, gateways_->url());
+}
+
 // Or one that a role without such rights has put in its place.
 TEST_P(JobLoginsTest, ThereIsNoneWithoutASuperusersFunction) {
-  EXPECT_FALSE(gateways_->LoginForJob(ann_job_).value().has_value());
+  EXPECT_EQ(gateways_->LoginForJob(ann_job_, false)->url, gateways_->url());
   Run("SET ROLE " + gateway_);
   Run("CREATE FUNCTION sluice.make_job_login(login name, verifier text) RETURNS boolean RETURN "
       "true");
   Run("CREATE FUNCTION sluice.drop_job_login(login name) RETURNS boolean RETURN true");
-  EXPECT_FALSE(gateways_->LoginForJob(ann_job_).value().has_value());
+  EXPECT_EQ(gateways_->LoginForJob(ann_job_, false)->url, gateways_->url());
   Run("RESET ROLE");
 }
 
@@ -300,7 +324,7 @@ TEST_P(JobLoginsTest, WhatAnotherRolePutsInTheTablesPlaceIsNotRead) {
                        "; GRANT ALL ON sluice.job_logins TO PUBLIC");
     const Status dropped = gateways_->DropLeftovers();
     EXPECT_TRUE(dropped.ok()) << dropped.ToString();
-    EXPECT_FALSE(gateways_->LoginForJob(ann_job_).ok());
+    EXPECT_FALSE(gateways_->LoginForJob(ann_job_, false).ok());
     EXPECT_THAT(Select("SELECT who FROM loot"), IsEmpty()) << place;
     Run(place.starts_with("CREATE VIEW") ? "DROP VIEW sluice.job_logins"
                                          : "DROP TABLE sluice.job_logins");
@@ -314,10 +338,9 @@ TEST_P(JobLoginsTest, AnotherLoginThatGetsTheCatalogMakesThemToo) {
   RunAsAdministrator(AdoptionScript(bob_));
   RunAsAdministrator(JobLoginFunctions(bob_));
   const auto adopted = OpenCatalog(WithRole(url(), bob_)).value();
-  const auto login = adopted->LoginForJob(bob_job_);
+  const auto login = adopted->LoginForJob(bob_job_, false);
   ASSERT_TRUE(login.ok()) << login.status().ToString();
-  ASSERT_TRUE(login->has_value());
-  const auto master = OpenCatalog((*login)->url, (*login)->secret).value();
+  const auto master = OpenCatalog(login->url, login->secret).value();
   EXPECT_EQ(master->jobs().BeginTerm(bob_job_).value(), 2);
   EXPECT_EQ(Select("SELECT DISTINCT proowner::regrole::text FROM pg_proc WHERE pronamespace = "
                    "'sluice'::regnamespace ORDER BY 1"),

@@ -8,6 +8,7 @@
 #include "executor/local/job_news.h"
 #include "executor/local/job_process.pb.h"
 #include "executor/local/local_cluster.h"
+#include "executor/local/new_job.h"
 #include "executor/management/show.h"
 #include "planner/plan.pb.h"
 #include "tests/executor/sqlite_test.h"
@@ -19,8 +20,8 @@ namespace {
 // Nodes and processes as the test says.
 class StaticCluster final : public Cluster {
  public:
-  Result<std::unique_ptr<JobListener>> StartJob(Context& /*context*/, JobConfig /*config*/,
-                                                const JobSecrets& /*secrets*/) override {
+  Result<StartedJob> StartJob(Context& /*context*/, JobConfig /*config*/,
+                              JobSecrets /*secrets*/) override {
     return Internal("starts nothing");
   }
   Status Train(const plan::TrainPlan& /*plan*/, Context& /*context*/, JobRecord& /*job*/,
