@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,6 +32,9 @@ struct JobRunner {
   int64_t started = 0;  // start time of the process in the system's unit, since numbers are reused
   int64_t seen_micros = 0;
 };
+
+// Of a longer statement a job's row has this much.
+inline constexpr size_t kMaxStatementBytes = size_t{64} << 10;
 
 struct Job {
   int64_t id = 0;

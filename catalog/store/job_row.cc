@@ -2,6 +2,10 @@
 
 #include "catalog/store/job_row_internal.h"
 
+#include <fmt/core.h>
+
+#include "base/utf8.h"
+
 namespace sluice::catalog {
 
 std::string_view JobStateName(JobState state) {
@@ -30,6 +34,15 @@ JobState StateFromName(std::string_view name) {
   return JobState::kFailed;
 }
 
+// Rows are kept for weeks, and count for nobody's limit of stored bytes.
+std::string Abridged(const std::string& statement) {
+  if (statement.size() <= kMaxStatementBytes) {
+    return statement;
+  }
+  return fmt::format("{} ... ({} bytes)", CutToBytes(statement, kMaxStatementBytes),
+                     statement.size());
+}
+
 std::string JobColumns(bool have_owners) {
   std::string columns(kJobColumns);
   if (have_owners) {
@@ -44,7 +57,7 @@ std::string JobColumns(bool have_owners) {
 std::vector<SqlParameter> JobParameters(const Job& job) {
   return {std::string(JobStateName(job.state)),
           job.kind,
-          job.statement,
+          Abridged(job.statement),
           job.model,
           job.user,
           job.started_micros,

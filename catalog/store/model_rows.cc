@@ -232,13 +232,15 @@ Status ModelRows::CheckRoomFor(SqlSession& session, std::string_view schema,
       const SqlRows bytes,
       has_owners()
           ? AskAsRole(session,
-                      "SELECT CAST(coalesce(sum(v.weights_bytes), 0) AS bigint)"
+                      "SELECT CAST(coalesce(sum(v.weights_bytes + octet_length(v.statement)"
+                      " + octet_length(v.plan)), 0) AS bigint)"
                       " FROM {model_versions} AS v JOIN {models} AS m"
                       " ON m.schema_name = v.schema_name AND m.name = v.name WHERE m.owner ="
                       " coalesce((SELECT o.owner::oid FROM {models} AS o WHERE o.schema_name = $1"
                       " AND o.name = $2), $3::oid)",
                       which)
-          : Ask(session, "SELECT coalesce(sum(weights_bytes), 0) FROM {model_versions}", {}));
+          : Ask(session, "SELECT coalesce(sum(weights_bytes + length(statement) + length(plan)), 0)"
+                         " FROM {model_versions}", {}));
   const int64_t stored_bytes = IntegerCell(bytes.at(0).at(0));
   if (limits.bytes > 0 && stored_bytes >= limits.bytes) {
     return LimitReached(

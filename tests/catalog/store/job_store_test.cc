@@ -56,6 +56,17 @@ TEST_P(JobStoreTest, RecordsOfAJobGoWithItsEnd) {
   EXPECT_THAT(jobs.Records(job.id, "").value(), IsEmpty());
 }
 
+TEST_P(JobStoreTest, ALongStatementIsAbridged) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.statement = std::string(kMaxStatementBytes, 'x');
+  EXPECT_EQ(jobs.Find(jobs.Create(job).value())->statement, job.statement);
+  job.statement.insert(kMaxStatementBytes - 1, "é");
+  EXPECT_EQ(jobs.Find(jobs.Create(job).value())->statement,
+            std::string(kMaxStatementBytes - 1, 'x') + " ... (65538 bytes)");
+}
+
 // The connection was lost at COMMIT: the outcome is unknown, so the master writes it again.
 TEST_P(JobStoreTest, AnAppendThatIsRepeatedIsThereOnce) {
   JobStore& jobs = catalog().jobs();
