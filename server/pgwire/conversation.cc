@@ -199,7 +199,7 @@ bool Conversation::Take(char type, std::string_view body) {
       if (!IsOwn(type, body)) {
         if (type == 'B') {  // it replaces a portal of ours
           BodyReader reader(body);
-          portals_.erase(std::string(reader.String()));
+          DropPortal(reader.String());
         }
         return false;
       }
@@ -234,7 +234,7 @@ bool Conversation::TakeQuery(std::string_view body) {
   known_route_.reset();
   if (!route.has_value()) {
     statements_.erase(statements_.begin(), statements_.upper_bound(""));  // the unnamed one
-    portals_.erase(portals_.begin(), portals_.upper_bound(""));
+    DropPortal("");
     return false;
   }
   script_ = *text;

@@ -306,8 +306,6 @@ void Conversation::Suspended() {
   const auto portal = portals_.find(running_portal_);
   if (portal != portals_.end()) {
     portal->second.suspended = true;
-  } else {  // it was dropped meanwhile: nobody can go on with it
-    host_.GiveUp();
   }
   std::string suspended;
   AppendMessage(suspended, 's', {});
