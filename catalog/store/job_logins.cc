@@ -88,7 +88,7 @@ std::vector<std::string> Definitions() {
       fmt::format(kFunction, "sluice.owner_of_job() RETURNS oid",
                   "SELECT owner::oid FROM {jobs} WHERE id = sluice.job_of_login()"),
       fmt::format(kFunction, "sluice.model_of_job() RETURNS text",
-                  "SELECT model FROM {jobs} WHERE id = sluice.job_of_login()"),
+                  "SELECT model FROM {jobs} WHERE id = sluice.job_of_login() AND kind = 'train'"),
       FunctionOfModel("job_sees_model", "{models}", SeenBy(kOwner)),
       FunctionOfModel("job_sees_model_type", "{model_types}", SeenBy(kOwner)),
       FunctionOfModel("job_may_make_model", "{models}", OwnedBy(kOwner))};
@@ -264,8 +264,8 @@ Result<JobLogin> NewJobLogin() {
 
 std::string JobLoginFunctions(std::string_view role) {
   return fmt::format(
-      R"sql(-- For jobs in processes of their own: lets the gateway's login make one for each job, which can do nothing but write that job's
--- rows and its model. In pg_hba.conf they are "+sluice_jobs"; they have passwords (scram-sha-256).
+      R"sql(-- For jobs in processes of their own: lets the gateway's login make a login for each job, which can write that job's
+-- rows and its model, and nothing else. In pg_hba.conf they are "+sluice_jobs"; they have passwords (scram-sha-256).
 BEGIN;
 CREATE SCHEMA IF NOT EXISTS sluice AUTHORIZATION {0};
 DO $$ BEGIN CREATE ROLE sluice_jobs NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;

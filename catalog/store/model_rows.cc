@@ -239,8 +239,10 @@ Status ModelRows::CheckRoomFor(SqlSession& session, std::string_view schema,
                       " coalesce((SELECT o.owner::oid FROM {models} AS o WHERE o.schema_name = $1"
                       " AND o.name = $2), $3::oid)",
                       which)
-          : Ask(session, "SELECT coalesce(sum(weights_bytes + length(statement) + length(plan)), 0)"
-                         " FROM {model_versions}", {}));
+          : Ask(session,
+                "SELECT coalesce(sum(weights_bytes + length(statement) + length(plan)), 0)"
+                " FROM {model_versions}",
+                {}));
   const int64_t stored_bytes = IntegerCell(bytes.at(0).at(0));
   if (limits.bytes > 0 && stored_bytes >= limits.bytes) {
     return LimitReached(

@@ -276,6 +276,20 @@ TEST_P(JobLoginsTest, IsDroppedTenMinutesAfterItsJobsEnd) {
   EXPECT_TRUE(OpenCatalog(login.url, login.secret).status().sqlstate().starts_with("28"));
 }
 
+// Only a training makes a model.
+TEST_P(JobLoginsTest, APredictionStoresNoVersionOfItsModel) {
+  ASSERT_TRUE(ann_catalog_->models().Put(Model("m"), "weights", false).ok());
+  Job job = JobOf("m");
+  job.kind = "predict";
+  ann_job_ = ann_catalog_->jobs().Create(job).value();
+  const DatabaseLogin login = MakeLogin();
+  const auto opened = OpenCatalog(login.url, login.secret).value();
+  const auto predicting = opened->For({ann_});
+  EXPECT_EQ(predicting->models().LoadWeights(*predicting->models().Find("", "m", {})).value(),
+            "weights");
+  EXPECT_EQ(predicting->models().Put(Model("m"), "other", false).status().sqlstate(), "42501");
+}
+
 // A lost process writes no more once another one has a login for the same job.
 TEST_P(JobLoginsTest, IsReplacedByTheNext) {
   const DatabaseLogin first = MakeLogin();

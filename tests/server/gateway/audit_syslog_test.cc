@@ -65,9 +65,9 @@ TEST(AuditSyslog, HasALineOfEachStatementWithFacilityAuthpriv) {
         folder, SLUICE_BINARY));
     const std::string greeting = gateway.ReadLine();
     ASSERT_THAT(greeting, ::testing::StartsWith("gRPC on "));
-    const ShellOutcome asked = RunInShell(
-        fmt::format("HOME={} {} sql --gateway {} -c \"SELECT 'a secret' AS x\" 2>&1", folder,
-                    SLUICE_BINARY, greeting.substr(greeting.rfind(' ') + 1)));
+    const ShellOutcome asked =
+        RunInShell(fmt::format("HOME={} {} sql --gateway {} -c \"SELECT 'a secret' AS x\" 2>&1",
+                               folder, SLUICE_BINARY, greeting.substr(greeting.rfind(' ') + 1)));
     EXPECT_EQ(asked.exit_code, 0) << asked.output;
     std::string heard = log.Next();
     std::string all;
