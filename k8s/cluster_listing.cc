@@ -37,8 +37,8 @@ Result<ClusterView> ListCluster(ApiClient& client, const std::stop_token& stop) 
   }
   return Status(Code::kPermissionDenied, fmt::format("rights are missing in the whole cluster: {}",
                                                      fmt::join(missing, ", ")))
-      .Hint(fmt::format("`sluice k8s manifests` has a ClusterRole of the service account '{}' with "
-                        "them",
+      .Hint(fmt::format("an administrator of the cluster gives them: kubectl create "
+                        "clusterrolebinding {0} --clusterrole={0} --serviceaccount=NAMESPACE:{0}",
                         AccountName(Account::kGateway)));
 }
 

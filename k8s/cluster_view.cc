@@ -135,13 +135,16 @@ class ClusterView::Builder {
   Snapshot Build() {
     LookAtWorkers();
     NameFurtherResources();
+    for (const auto& [uid, pod] : view_.pods_) {
+      jobs_of_pods_.emplace(pod.namespace_name, pod.job_uid);
+    }
     for (const auto& [name, facts] : view_.nodes_) {
       node_index_[name] = static_cast<int>(made_.state.nodes.size());
       made_.state.nodes.push_back(
           {name, CapacityOf(facts.allocatable), !facts.ready, facts.cordoned});
     }
     for (const auto& [uid, job] : view_.jobs_) {
-      if (!IsOver(job.status) && !job.spec.suspend) {
+      if (!IsOver(job.status) && !job.spec.suspend && HasBegun(job)) {
         job_index_[job.uid] = static_cast<int>(made_.state.jobs.size());
         made_.jobs.push_back({job.namespace_name, job.name, job.status.grant, 0});
         made_.state.jobs.push_back(Describe(job));
@@ -170,6 +173,12 @@ class ClusterView::Builder {
   }
 
  private:
+  // A gateway has made pods for it. One that no gateway begins, as in a namespace without any,
+  // would hold what it is granted for ever.
+  bool HasBegun(const KnownJob& job) const {
+    return job.status.master_number > 0 || jobs_of_pods_.contains({job.namespace_name, job.uid});
+  }
+
   // The kinds that workers request, as many as the autoscaler takes; the others do not decide where
   // a worker has room.
   void NameFurtherResources() {
@@ -378,9 +387,10 @@ class ClusterView::Builder {
   Snapshot made_;
   std::map<std::string, Workers> workers_;  // by the uid of their job
   std::map<std::string, int> node_index_, job_index_;
-  std::set<std::string> without_master_;  // uids of jobs: IsNeededToSuspend
-  std::vector<bool> being_suspended_;     // jobs, by index: their processes have not ended
-  std::vector<std::string> further_;      // names, by index in Capacity::further
+  std::set<std::pair<std::string, std::string>> jobs_of_pods_;  // namespaces and uids
+  std::set<std::string> without_master_;                        // uids of jobs: IsNeededToSuspend
+  std::vector<bool> being_suspended_;  // jobs, by index: their processes have not ended
+  std::vector<std::string> further_;   // names, by index in Capacity::further
   std::map<std::string, AllowedNodes> allowed_;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mutex.h"
@@ -20,7 +21,8 @@
 
 namespace sluice::k8s {
 
-// Its holder, and nobody else, writes grants.
+// The controller's, of which a cluster has one. The holder of the Lease writes grants.
+inline constexpr std::string_view kControllerNamespace = "sluice-system";
 inline constexpr char kControllerLease[] = "sluice-controller";
 
 struct ControllerOptions {

@@ -150,6 +150,13 @@ void FleetPods::OnState(const Object& object, const PodIdentity& identity, const
   pod.node = state.node;
   pod.accepted = state.accepted;
   pod.starting = state.phase == PodState::Phase::kWaiting && !state.node.empty() && !state.leaving;
+  // Between two attempts the kubelet may say something else for a moment.
+  if (state.lacks_image) {
+    pod.without_image = pod.without_image.value_or(now);
+    pod.waiting_for = state.waiting_for;
+  } else if (state.phase != PodState::Phase::kWaiting) {
+    pod.without_image.reset();
+  }
   const bool had_ended = pod.story.ended();
   Report(pod.story.OnState(state));
   if (gone) {
@@ -170,6 +177,14 @@ bool FleetPods::LookAtNodes(TimePoint now) {
   for (auto& [name, pod] : pods_) {
     if (pod.story.ended() || pod.node.empty()) {
       continue;
+    }
+    if (pod.without_image && !pod.ends_by) {
+      again = true;
+      if (SecondsBetween(*pod.without_image, now) >= kImagePatienceSeconds) {
+        Report(pod.story.OnRefused(ImageMissing(pod.waiting_for)));
+        DeleteSoon(pod, grace_seconds_, now);
+        continue;
+      }
     }
     if (pod.ends_by) {
       again = again || now < *pod.ends_by;

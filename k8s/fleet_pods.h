@@ -52,7 +52,7 @@ class FleetPods {
   bool AllDeletionsSent() const;
   // Whether a pod has its node and does not run yet: it may lack something that it mounts.
   bool has_starting() const;
-  // Notices nodes that do not answer. True: look again soon.
+  // Notices nodes that do not answer, and images that do not come. True: look again soon.
   bool LookAtNodes(TimePoint now);
 
   // A pod that is to be created; the spec is valid until the next call. None: not any more.
@@ -92,6 +92,8 @@ class FleetPods {
     bool accepted = false;                                  // by the kubelet of its node
     bool starting = false;                                  // on its node
     std::optional<TimePoint> placed_at = {}, ends_by = {};  // when it should have ended
+    std::optional<TimePoint> without_image = {};            // since when
+    std::string waiting_for = {};
     std::string uid = {};                  // empty: not created yet, as far as is known
     std::string before = {};               // the uid of an earlier one with the same name
     bool creating = false;                 // a request is under way

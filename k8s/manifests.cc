@@ -7,189 +7,13 @@
 #include <string_view>
 #include <utility>
 
+#include "k8s/controller.h"
+#include "k8s/manifest_texts_internal.h"
 #include "k8s/pod_request.h"
 #include "k8s/rights.h"
 
 namespace sluice::k8s {
 namespace {
-
-constexpr std::string_view kNamespace = R"yaml(apiVersion: v1
-kind: Namespace
-metadata:
-  name: NAMESPACE
-  labels:
-    pod-security.kubernetes.io/enforce: restricted
-    pod-security.kubernetes.io/warn: restricted
-)yaml";
-
-// Who may reach whom, where the cluster's network obeys such policies: clients the gateway's doors;
-// the processes of jobs only each other, and the gateway; Prometheus the pages of metrics.
-constexpr std::string_view kNetwork = R"yaml(apiVersion: networking.k8s.io/v1
-kind: NetworkPolicy
-metadata:
-  name: sluice-gateway
-  namespace: NAMESPACE
-spec:
-  podSelector:
-    matchLabels: {app.kubernetes.io/name: sluice}
-  policyTypes: [Ingress]
-  ingress:
-  - ports:
-    - {port: grpc}
-    - {port: postgresql}
-    - {port: metrics}
----
-apiVersion: networking.k8s.io/v1
-kind: NetworkPolicy
-metadata:
-  name: sluice-jobs
-  namespace: NAMESPACE
-spec:
-  podSelector:
-    matchExpressions:
-    - {key: training.sluice/role, operator: Exists}
-  policyTypes: [Ingress]
-  ingress:
-  - from:
-    - podSelector:
-        matchExpressions:
-        - {key: training.sluice/role, operator: Exists}
-    - podSelector:
-        matchLabels: {app.kubernetes.io/name: sluice}
-  - ports:
-    - {port: 7078}
-)yaml";
-
-// Below -10 a node autoscaler neither adds a node for a pod nor keeps one that is otherwise empty;
-// pods of these classes preempt no others.
-constexpr std::string_view kClasses = R"yaml(apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata:
-  name: HIGH
-value: -100
-preemptionPolicy: Never
-description: Masters and parameter servers of Sluice, and workers that ask for it.
----
-apiVersion: scheduling.k8s.io/v1
-kind: PriorityClass
-metadata:
-  name: LOW
-value: -1000
-preemptionPolicy: Never
-description: Workers of Sluice. They use what is idle; who needs it takes it from them.
-)yaml";
-
-// The Secrets are created by the installation: the source's URL gives access to the database.
-constexpr std::string_view kGateway = R"yaml(apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: sluice-gateway
-  namespace: NAMESPACE
-  labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
-spec:
-  replicas: 1
-  selector:
-    matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
-  template:
-    metadata:
-      labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
-    spec:
-      serviceAccountName: sluice-gateway
-      enableServiceLinks: false
-      terminationGracePeriodSeconds: 10
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: 65532
-        runAsGroup: 65532
-        fsGroup: 65532
-        seccompProfile: {type: RuntimeDefault}
-      containers:
-      - name: gateway
-        image: IMAGE
-        imagePullPolicy: IfNotPresent
-        args:
-        - serve
-        - --source-file=/var/run/sluice/source/source
-        - --grpc=0.0.0.0:50051
-        - --pg=0.0.0.0:5432
-        - --metrics=0.0.0.0:9090
-        - --tls-cert=/var/run/sluice/tls/tls.crt
-        - --tls-key=/var/run/sluice/tls/tls.key
-        - --cluster=kubernetes
-        - --pods-image=IMAGE
-        - --pods-priority-class=LOW
-MORE        ports:
-        - {name: grpc, containerPort: 50051}
-        - {name: postgresql, containerPort: 5432}
-        - {name: metrics, containerPort: 9090}
-        readinessProbe:
-          tcpSocket: {port: grpc}
-          periodSeconds: 2
-        resources:
-          requests: {cpu: 500m, memory: 512Mi}
-          limits: {cpu: "4", memory: 2Gi}
-        securityContext:
-          allowPrivilegeEscalation: false
-          readOnlyRootFilesystem: true
-          capabilities: {drop: [ALL]}
-        volumeMounts:
-        - {name: source, mountPath: /var/run/sluice/source, readOnly: true}
-        - {name: tls, mountPath: /var/run/sluice/tls, readOnly: true}
-        - {name: tmp, mountPath: /tmp}
-      volumes:
-      - {name: source, secret: {secretName: sluice-source, defaultMode: 0440}}
-      - {name: tls, secret: {secretName: sluice-gateway-tls, defaultMode: 0440}}
-      - {name: tmp, emptyDir: {sizeLimit: 10Gi}}
----
-apiVersion: v1
-kind: Service
-metadata:
-  name: sluice-gateway
-  namespace: NAMESPACE
-spec:
-  selector: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
-  ports:
-  - {name: grpc, port: 50051, targetPort: grpc}
-  - {name: postgresql, port: 5432, targetPort: postgresql}
-)yaml";
-
-constexpr std::string_view kController = R"yaml(apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: sluice-controller
-  namespace: NAMESPACE
-  labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
-spec:
-  replicas: 1
-  selector:
-    matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
-  template:
-    metadata:
-      labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
-    spec:
-      serviceAccountName: sluice-controller
-      enableServiceLinks: false
-      terminationGracePeriodSeconds: 5
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: 65532
-        runAsGroup: 65532
-        seccompProfile: {type: RuntimeDefault}
-      containers:
-      - name: controller
-        image: IMAGE
-        imagePullPolicy: IfNotPresent
-        args: [controller, --metrics=0.0.0.0:9090, --log-level=info]
-        ports:
-        - {name: metrics, containerPort: 9090}
-        resources:
-          requests: {cpu: 50m, memory: 100Mi}
-          limits: {cpu: 500m, memory: 512Mi}
-        securityContext:
-          allowPrivilegeEscalation: false
-          readOnlyRootFilesystem: true
-          capabilities: {drop: [ALL]}
-)yaml";
 
 std::string Filled(std::string_view text,
                    const std::vector<std::pair<std::string_view, std::string>>& words) {
@@ -221,46 +45,91 @@ std::string Rules(Account account, bool cluster) {
   return rules;
 }
 
-// An account, its role in its namespace or (`cluster`) everywhere, and the binding.
-std::string RoleYaml(Account account, bool cluster) {
-  constexpr std::string_view kText = R"yaml(---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ROLE
+constexpr std::string_view kAccount = R"yaml(---
+apiVersion: v1
+kind: ServiceAccount
 metadata:
-  name: NAME
-WHERErules:
-RULES---
+  name: ACCOUNT
+  namespace: NAMESPACE
+)yaml";
+
+// Of objects without a namespace, and of those that everybody may list.
+constexpr std::string_view kClusterRole = R"yaml(---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ROLEBinding
+kind: ClusterRole
 metadata:
-  name: NAME
-WHEREroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ROLE, name: NAME}
+  name: ACCOUNT
+rules:
+RULES)yaml";
+constexpr std::string_view kClusterRoleBinding = R"yaml(---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: ACCOUNT
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ACCOUNT}
 subjects:
 - {kind: ServiceAccount, name: ACCOUNT, namespace: NAMESPACE}
 )yaml";
-  // Objects without a namespace have it in their name, because two installations may share a
-  // cluster.
-  return Filled(kText, {{"ROLE", cluster ? "ClusterRole" : "Role"},
-                        {"NAMESPACE", "\1"},
-                        {"NAME", AccountName(account) + (cluster ? "-\1" : "")},
-                        {"ACCOUNT", AccountName(account)},
-                        {"WHERE", cluster ? "" : "  namespace: \1\n"},
-                        {"RULES", Rules(account, cluster)},
-                        {"\1", "NAMESPACE"}});
+constexpr std::string_view kRole = R"yaml(---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: ACCOUNT
+  namespace: NAMESPACE
+rules:
+RULES---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: ACCOUNT
+  namespace: NAMESPACE
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ACCOUNT}
+subjects:
+- {kind: ServiceAccount, name: ACCOUNT, namespace: NAMESPACE}
+)yaml";
+
+// A gateway resumes what a controller has suspended that was removed since.
+constexpr std::string_view kLeaseIsSeen = R"yaml(---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: sluice-controller-lease
+  namespace: NAMESPACE
+rules:
+- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [LEASE], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: sluice-controller-lease
+  namespace: NAMESPACE
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: sluice-controller-lease}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:serviceaccounts'}
+)yaml";
+
+std::string For(Account account, std::string_view text, bool cluster) {
+  return Filled(text, {{"ACCOUNT", AccountName(account)}, {"RULES", Rules(account, cluster)}});
+}
+
+std::string WithoutFirstLine(const std::string& yaml) {
+  return yaml.substr(yaml.find('\n') + 1);
+}
+
+std::string ControllerAccountYaml() {
+  constexpr Account kOne = Account::kController;
+  return WithoutFirstLine(For(kOne, kAccount, false) + For(kOne, kRole, false) +
+                          For(kOne, kClusterRole, true) + For(kOne, kClusterRoleBinding, true) +
+                          Filled(kLeaseIsSeen, {{"LEASE", std::string(kControllerLease)}}) +
+                          For(Account::kGateway, kClusterRole, true));
 }
 
 std::string AccountsYaml() {
   std::string yaml;
-  for (const Account account : {Account::kGateway, Account::kMaster, Account::kController}) {
-    yaml += fmt::format(
-        "{}apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {}\n  namespace: NAMESPACE\n",
-        yaml.empty() ? "" : "---\n", AccountName(account));
-    yaml += RoleYaml(account, false);
-    if (account != Account::kMaster) {
-      yaml += RoleYaml(account, true);
-    }
+  for (const Account account : {Account::kGateway, Account::kMaster}) {
+    yaml += For(account, kAccount, false) + For(account, kRole, false);
   }
-  return yaml;
+  return WithoutFirstLine(yaml);
 }
 
 // A line of the gateway's arguments.
@@ -303,33 +172,39 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
                    .Hint("registry.example/sluice:1 or registry.example/sluice@sha256:..."));
   }
   RETURN_IF_ERROR(errors);
-  const std::vector<std::pair<std::string_view, std::string>> words = {
-      {"NAMESPACE", options.namespace_name},
+  std::vector<std::pair<std::string_view, std::string>> words = {
+      {"NAMESPACE", std::string(kControllerNamespace)},
       {"IMAGE", options.image},
       {"HIGH", std::string(kHighPriorityClass)},
       {"LOW", std::string(kLowPriorityClass)},
+      {"CONTROL", std::string(kControlPriorityClass)},
+      {"POLICY", options.rules ? "v1" : "v1beta1"},
       {"MORE", options.pods_allow.empty() ? "" : AllowArgument(options.pods_allow)}};
   std::vector<Manifest> manifests;
+  const auto add = [&](const char* folder, const char* file, std::string_view text) {
+    manifests.push_back({folder, file, Filled(text, words)});
+  };
+  manifests.push_back({kClusterBase, "training_job.yaml", TrainingJobDefinition(options.rules)});
+  add(kClusterBase, "classes.yaml", kClasses);
+  add(kClusterBase, "namespace.yaml", kNamespace);
+  add(kClusterBase, "accounts.yaml", ControllerAccountYaml());
+  add(kClusterBase, "network.yaml", kControllerNetwork);
+  add(kClusterBase, "controller.yaml", kController);
+  words.front().second = options.namespace_name;
   if (options.namespace_name != "default") {
-    manifests.push_back({"namespace.yaml", Filled(kNamespace, words)});
+    add(kGatewayBase, "namespace.yaml", kNamespace);
   }
-  manifests.push_back({"training_job.yaml", TrainingJobDefinition(options.rules)});
-  manifests.push_back({"classes.yaml", Filled(kClasses, words)});
-  manifests.push_back({"accounts.yaml", Filled(AccountsYaml(), words)});
-  manifests.push_back({"network.yaml", Filled(kNetwork, words)});
-  manifests.push_back({"gateway.yaml", Filled(kGateway, words)});
-  manifests.push_back({"controller.yaml", Filled(kController, words)});
+  add(kGatewayBase, "accounts.yaml", AccountsYaml());
+  add(kGatewayBase, "network.yaml", kNetwork);
+  add(kGatewayBase, "gateway.yaml", kGateway);
   return manifests;
 }
 
-std::string Kustomization(const std::vector<Manifest>& manifests,
-                          const std::string& namespace_name) {
-  std::string yaml = fmt::format(
-      "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {}\n"
-      "resources:\n",
-      namespace_name);
+std::string Kustomization(const std::vector<Manifest>& manifests, const std::string& folder) {
+  std::string yaml =
+      "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n";
   for (const Manifest& manifest : manifests) {
-    yaml += fmt::format("- {}\n", manifest.file);
+    yaml += manifest.folder == folder ? fmt::format("- {}\n", manifest.file) : "";
   }
   return yaml;
 }

@@ -11,22 +11,30 @@ struct ManifestOptions {
   std::string namespace_name = "sluice";
   std::string image;
   std::string pods_allow = {};  // the gateway's option; "": without it
-  bool rules = true;  // of validation (x-kubernetes-validations), which Kubernetes knows from 1.25
+  // Of validation (x-kubernetes-validations), which Kubernetes knows from 1.25; without them the
+  // manifests are those for an older one in all respects.
+  bool rules = true;
 };
 
-// One file of a kustomize base.
+// Folders of the two kustomize bases: what a cluster has once, and what each namespace has that
+// trains.
+inline constexpr char kClusterBase[] = "cluster";
+inline constexpr char kGatewayBase[] = "gateway";
+
+// One file of a base.
 struct Manifest {
+  std::string folder;
   std::string file;  // "gateway.yaml"
   std::string yaml;  // one document or more, each ended by a line
 };
 
-// The objects that a cluster needs before it can train: the resource TrainingJob, the accounts and
-// their rights, the priority classes, network policies, a gateway, a controller. Everything except
-// the base's own kustomization.yaml, which lists them. An error if Kubernetes would not accept a
-// name. Pure.
+// The objects that a cluster needs before it can train. Once: the resource TrainingJob, the
+// priority classes, the controller in a namespace of its own, the ClusterRole of gateways that may
+// show the whole cluster. In a namespace, and nowhere else: a gateway, accounts and their rights,
+// network policies. Everything except the bases' own kustomization.yaml, which list them. An error
+// if Kubernetes would not accept a name. Pure.
 Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
-std::string Kustomization(const std::vector<Manifest>& manifests,
-                          const std::string& namespace_name);
+std::string Kustomization(const std::vector<Manifest>& manifests, const std::string& folder);
 
 // The CustomResourceDefinition of TrainingJob. `rules`: see ManifestOptions.
 std::string TrainingJobDefinition(bool rules);

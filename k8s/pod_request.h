@@ -11,8 +11,10 @@
 
 namespace sluice::k8s {
 
-// Classes created by `sluice k8s manifests`. Both are below -10, where node autoscalers neither add
-// a node for a pod nor keep one: pods use idle capacity.
+// Classes created by `sluice k8s manifests`: of gateways and the controller, and of the pods of
+// jobs. The latter are below -10, where node autoscalers neither add a node for a pod nor keep one:
+// pods use idle capacity.
+inline constexpr std::string_view kControlPriorityClass = "sluice-control";
 inline constexpr std::string_view kHighPriorityClass = "sluice-high";
 inline constexpr std::string_view kLowPriorityClass = "sluice-low";
 

@@ -307,7 +307,9 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
     SetDefault(spec, "serviceAccountName", Text(AccountName(Account::kMaster), memory), memory);
   }
   SetDefault(spec, "enableServiceLinks", Value(false), memory);
-  const int grace = identity.role == Role::kMaster ? kMasterGraceSeconds : shape.grace_seconds;
+  const int grace = identity.role == Role::kMaster            ? kMasterGraceSeconds
+                    : identity.role == Role::kParameterServer ? kServerGraceSeconds
+                                                              : shape.grace_seconds;
   SetDefault(spec, "terminationGracePeriodSeconds", Value(std::max(1, grace)), memory);
   if (NumberIn(spec, {"terminationGracePeriodSeconds"}) < 1) {
     SetMember(spec, "terminationGracePeriodSeconds", Value(1), memory);

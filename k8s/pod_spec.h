@@ -26,6 +26,8 @@ struct Owner {
 
 // A master that is evicted may have to wait for the next one.
 inline constexpr int kMasterGraceSeconds = 30;
+// Of a parameter server that is evicted: others get the only copies that it has.
+inline constexpr int kServerGraceSeconds = 30;
 
 // What all pods of a job have in common.
 struct PodShape {
@@ -38,7 +40,7 @@ struct PodShape {
   PodRequest request;
   std::vector<std::string> avoided_nodes;  // where it is not placed if there is room elsewhere
   std::vector<std::string> worker_nodes;   // where workers had better be placed
-  int grace_seconds = 2;                   // except of masters
+  int grace_seconds = 2;                   // of workers
 };
 
 // The pod of a process, as JSON. The administrator's template is kept: affinity, tolerations,

@@ -18,10 +18,12 @@ using rapidjson::Value;
 constexpr int kKilled = 137;         // a process that disappears without an end was killed
 constexpr int kCannotExecute = 126;  // a container that could not be created
 
-// Waiting does not help with these. ErrImagePull and CreateContainerError may be temporary problems
-// of a registry or a node; the kubelet retries, and reports BackOff if that did not help.
-constexpr std::array<std::string_view, 4> kPermanentReasons = {
-    "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"};
+// Waiting does not help with these.
+constexpr std::array<std::string_view, 3> kPermanentReasons = {
+    "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"};
+// It may with these: a registry is away for a while, and the kubelet tries again.
+constexpr std::array<std::string_view, 3> kImageReasons = {"ErrImagePull", "ImagePullBackOff",
+                                                           "RegistryUnavailable"};
 
 // Reasons of a failed pod that concern the node, and say nothing about the process.
 constexpr std::array<std::string_view, 12> kDisplaced = {
@@ -146,6 +148,7 @@ void ReadWaiting(const Value& pod, const Value* container, PodState& state) {
       // These two are every pod's way to its start.
       if (ours && !reason.empty() && reason != "PodInitializing" && reason != "ContainerCreating") {
         state.waiting_for = Words(reason, TextIn(each, {"state", "waiting", "message"}));
+        state.lacks_image = IsOneOf(reason, kImageReasons);
         return;
       }
     }
@@ -191,6 +194,13 @@ Result<PodState> ReadPodState(std::string_view json) {
     ReadWaiting(pod, container, state);
   }
   return state;
+}
+
+std::string ImageMissing(const std::string& why) {
+  return fmt::format(
+      "its image could not be pulled for {:.0f} seconds: {} (is the image's name right, and does "
+      "the registry let these nodes in? A pod template may name imagePullSecrets)",
+      kImagePatienceSeconds, why);
 }
 
 PodEvents::PodEvents(std::string name, elastic::Role role, bool adopted)

@@ -23,10 +23,11 @@ inline constexpr std::string_view kPodDeleted = "the pod was deleted";
 struct PodState {
   enum class Phase { kWaiting, kRunning, kEnded };
   Phase phase = Phase::kWaiting;
-  std::string waiting_for;  // "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."
-  bool leaving = false;     // has a deletionTimestamp: deleted, drained, preempted
-  bool over = false;        // nothing in the pod runs any more, nor will
-  bool accepted = false;    // its node's kubelet has said something about it
+  std::string waiting_for;   // "Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."
+  bool lacks_image = false;  // which its node could not pull so far
+  bool leaving = false;      // has a deletionTimestamp: deleted, drained, preempted
+  bool over = false;         // nothing in the pod runs any more, nor will
+  bool accepted = false;     // its node's kubelet has said something about it
   std::string node;
   std::string address;  // its IP; empty: it has none yet
   // For kEnded.
@@ -34,6 +35,11 @@ struct PodState {
   elastic::ExitClass exit_class = elastic::ExitClass::kOk;
   std::string last_words;
 };
+
+// For so long an image is waited for.
+inline constexpr double kImagePatienceSeconds = 300;
+// Of a pod whose image was not there in that time; `why`: PodState::waiting_for.
+std::string ImageMissing(const std::string& why);
 
 // Pure. An error if `json` is not a pod.
 Result<PodState> ReadPodState(std::string_view json);

@@ -163,17 +163,23 @@ Status ReadMode(const AttributeSet& attributes, uint32_t batch_size, plan::Strat
   return OkStatus();
 }
 
+// Two where one's loss would be the loss of its parameters, as any pod may go at any time.
+int64_t UsualServers(const AttributeSet& attributes, const Work& work, const Options& options) {
+  const bool copies = options.pods && attributes.Integer("engine.replicas").value_or(1) > 0;
+  const int64_t usual = copies || work.parameters > kParametersPerServer ? 2 : 1;
+  return std::min(usual, attributes.Integer("engine.max_ps").value_or(usual));
+}
+
 // As few parameter servers as possible, such that each one's exchange fits into a message.
-Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Strategy* strategy,
-                     std::vector<std::string>* notes) {
+Status ChooseServers(const AttributeSet& attributes, const Work& work, const Options& options,
+                     plan::Strategy* strategy, std::vector<std::string>* notes) {
   const bool bf16 = attributes.Text("engine.transport").value_or("float32") == "bf16";
   const int64_t bytes =
       work.dense_parameters * static_cast<int64_t>(bf16 ? sizeof(uint16_t) : sizeof(float));
   const int64_t fewest =
       std::max((bytes + kDenseBytesPerServer - 1) / kDenseBytesPerServer, int64_t{1});
-  const int64_t usual = work.parameters > kParametersPerServer ? 2 : 1;
-  const int64_t servers =
-      std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(std::max(usual, fewest)), 1);
+  const int64_t usual = std::max(UsualServers(attributes, work, options), fewest);
+  const int64_t servers = std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(usual), 1);
   if (servers < fewest) {
     return ResourceExhausted(fmt::format("the model's dense parameters have {} MB, of which a "
                                          "worker exchanges {} MB with each of {} parameter servers "
@@ -263,7 +269,7 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   }
   strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
   RETURN_IF_ERROR(ReadMode(attributes, work.batch_size, strategy, notes));
-  RETURN_IF_ERROR(ChooseServers(attributes, work, strategy, notes));
+  RETURN_IF_ERROR(ChooseServers(attributes, work, options, strategy, notes));
   const uint32_t most = std::max(strategy->parameter_servers(), strategy->max_parameter_servers());
   strategy->set_replicas(most > 1 ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
                                   : 0);

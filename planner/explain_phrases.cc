@@ -178,7 +178,8 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
 std::string DescribeSurvival(const plan::TrainPlan& plan) {
   const plan::Strategy& strategy = plan.strategy();
   const bool saved = plan.has_checkpoints();
-  const std::string_view otherwise = saved ? "it goes on from the newest checkpoint" : "it fails";
+  const std::string_view otherwise =
+      saved ? "it goes on from the newest checkpoint" : "it begins again, once";
   if (strategy.kind() == plan::Strategy::LOCAL) {
     return "";
   }

@@ -40,18 +40,23 @@ Status PrintOrWrite(const K8sManifestOptions& options) {
     }
     return OkStatus();
   }
-  std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
-  if (error) {
-    return FailedPrecondition(
-        fmt::format("cannot make the folder {}: {}", options.folder, error.message()));
-  }
   const std::filesystem::path folder = options.folder;
-  for (const k8s::Manifest& manifest : manifests) {
-    RETURN_IF_ERROR(WriteText(folder / manifest.file, manifest.yaml));
+  for (const char* base : {k8s::kClusterBase, k8s::kGatewayBase}) {
+    std::error_code error;
+    std::filesystem::create_directories(folder / base, error);
+    if (error) {
+      return FailedPrecondition(
+          fmt::format("cannot make the folder {}: {}", (folder / base).string(), error.message()));
+    }
   }
-  return WriteText(folder / "kustomization.yaml",
-                   k8s::Kustomization(manifests, options.namespace_name));
+  for (const k8s::Manifest& manifest : manifests) {
+    RETURN_IF_ERROR(WriteText(folder / manifest.folder / manifest.file, manifest.yaml));
+  }
+  for (const char* base : {k8s::kClusterBase, k8s::kGatewayBase}) {
+    RETURN_IF_ERROR(
+        WriteText(folder / base / "kustomization.yaml", k8s::Kustomization(manifests, base)));
+  }
+  return OkStatus();
 }
 
 }  // namespace

@@ -85,7 +85,12 @@ class FleetJob {
           const std::string known = processes_->NameOf(ready.server);
           return ready.name ==
                      (known.empty() ? ServerName(endpoint_.job_name, ready.server) : known) &&
-                 parameters_->OnRegistered(ready.server, ready.address, ready.node);
+                 parameters_->OnRegistered(ready.server, ready.address, ready.node) &&
+                 (!ready.leaving ||
+                  parameters_->OnLeaving(ready.server,
+                                         fmt::format("parameter server {} was lost (it was told to "
+                                                     "end)",
+                                                     ready.name)));
         }));
     if (job_.plan.optimum()) {
       optimum_ = std::make_unique<FleetOptimum>(host, *master_);
@@ -101,12 +106,17 @@ class FleetJob {
     // Before the host is destroyed: workers' last calls and the fleet's events still reach it.
     StopProcesses();
     optimum_.reset();
-    lost_parameters_ = host.With([](Master& over, TimePoint) { return over.parameters_lost(); });
+    host.With([this](Master& over, TimePoint) {
+      lost_parameters_ = over.parameters_lost();
+      begun_again_ = over.options().begun_again;
+    });
     master_.reset();
     return outcome;
   }
   // It failed because the last copy of some parameters was lost.
   bool lost_parameters() const { return lost_parameters_; }
+  // It had begun again before, perhaps under an earlier master.
+  bool begun_again() const { return begun_again_; }
 
  private:
   void StopProcesses() {
@@ -320,6 +330,7 @@ class FleetJob {
   const bool anew_;  // the journal describes a run that is over
   JournalTerm journal_term_ = JournalTerm::First();
   bool lost_parameters_ = false;
+  bool begun_again_ = false;
   MasterHost* host_ = nullptr;
   ProcessConfigs configs_{job_, endpoint_};
   std::unique_ptr<ParameterFleet> parameters_;
@@ -343,23 +354,32 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
   if (job.base != nullptr) {
     RETURN_IF_ERROR(models::CheckShape(*job.base, *network));
   }
-  ASSIGN_OR_RETURN(const Master::Options options, FleetOptionsOf(job, endpoint, *network));
+  ASSIGN_OR_RETURN(Master::Options options, FleetOptionsOf(job, endpoint, *network));
   JobEndpoint place = endpoint;
   bool anew = false;
   for (int returns = 0;; ++returns) {
     FleetJob life(job, fleet, *network, place, succession, anew);
     Result<TrainOutcome> outcome = life.Run(options);
-    if (outcome.ok() || job.checkpoints == nullptr || !life.lost_parameters() ||
-        job.stop.stop_requested()) {
+    if (outcome.ok() || !life.lost_parameters() || job.stop.stop_requested()) {
       return outcome;
+    }
+    anew = true;  // no process of it is left
+    place.running.clear();
+    if (job.checkpoints == nullptr) {
+      if (life.begun_again()) {
+        return outcome;
+      }
+      options.begun_again = true;
+      if (job.events.on_event) {
+        job.events.on_event("training_begins_again", outcome.status().message());
+      }
+      continue;
     }
     ASSIGN_OR_RETURN(const bool further, job.checkpoints->GoBack());
     returns = further ? 0 : returns;
     if (returns == kMaxReturns) {
       return outcome;
     }
-    anew = true;  // no process of it is left
-    place.running.clear();
     if (job.events.on_event) {
       job.events.on_event("rolled_back", fmt::format("to {}: {}", job.checkpoints->Beginning(),
                                                      outcome.status().message()));

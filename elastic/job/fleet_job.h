@@ -24,7 +24,8 @@ struct Succession {
 // Runs the job's master in this process and its workers and parameter servers on `fleet`. Returns
 // when every row has been trained `epochs` times by the ledger, or with the first error. `endpoint`
 // may be just the job's name. With checkpoints, a job that has lost its parameters returns to the
-// newest one, with all its processes, and continues from there.
+// newest one, with all its processes, and continues from there; without, it begins again on the
+// same snapshot, once.
 Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
                                   const Succession& succession = {});
 

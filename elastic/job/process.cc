@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "base/guarded.h"
@@ -28,6 +29,10 @@ constexpr auto kHeartbeat = std::chrono::seconds(1);
 // A server without a master stays for this long, since it may have the only copy of its parameters:
 // for longer than a master waits for it.
 constexpr std::chrono::duration<double> kMasterPatience(2 * kLastCopySilenceSeconds);
+// A server that was told to end goes on serving for at most this long, while its master needs it:
+// less than its pod's grace period (k8s::kServerGraceSeconds). And how often it asks.
+constexpr std::chrono::seconds kHandoverPatience(25);
+constexpr std::chrono::milliseconds kHandoverTick(100);
 // How long a process waits for its configuration.
 constexpr std::chrono::minutes kFirstMasterPatience(10);
 // The length of a lease: then the master gives the shard of a reader that reports nothing to
@@ -216,6 +221,46 @@ int ExitCode(const Status& status) {
   return preempted ? kPreempted : kApplicationError;
 }
 
+// Reports to the master once a second that this server runs. One that is told to end asks whether
+// it may: where it has the only copy of some partitions, others get them first.
+Status ServeUntilStopped(const ProcessConfig& config, ParameterServer& server,
+                         const std::stop_token& stop) {
+  const std::unique_ptr<RemoteMaster> master =
+      RemoteMaster::Connect(config.master_address(), KeyOf(config), kNoIncarnation, {});
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock<std::mutex> lock(mutex);
+  auto answered = std::chrono::steady_clock::now();
+  std::optional<std::chrono::steady_clock::time_point> told;
+  for (;;) {
+    RETURN_IF_ERROR(server.health());
+    const auto asked = std::chrono::steady_clock::now();
+    if (!told.has_value() && stop.stop_requested()) {
+      told = asked;
+    }
+    const Result<bool> wanted = master->Register(config.name(), ServerId(config.server_id()),
+                                                 server.address(), config.node(), told.has_value());
+    const bool silent = wanted.status().code() == Code::kUnavailable &&
+                        asked - answered < kMasterPatience && !told.has_value();
+    if (!silent) {
+      RETURN_IF_ERROR(wanted.status());
+      if (told.has_value() && (!*wanted || asked - *told >= kHandoverPatience)) {
+        return Cancelled("the parameter server was stopped");
+      }
+      if (!*wanted) {
+        return Status(Code::kAborted, "the master has given up this parameter server");
+      }
+      server.AnsweredByMaster(asked);
+      answered = asked;
+    }
+    if (told.has_value()) {
+      std::this_thread::sleep_for(kHandoverTick);
+    } else {
+      stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); });
+    }
+  }
+}
+
 // The database may restart, or have no connection left: reports that to the master, and waits.
 Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& config,
                                                         const std::string& secret,
@@ -300,10 +345,10 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
   ParameterServer::Options service{config.listen_host(), KeyOf(config),
                                    ServerId(config.server_id()), nullptr};
-  const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), KeyOf(config), kNoIncarnation, stop);
   if (config.base_bytes() > 0) {
-    Result<models::NetworkWeights> base = master->Base(config.base_bytes());
+    Result<models::NetworkWeights> base =
+        RemoteMaster::Connect(config.master_address(), KeyOf(config), kNoIncarnation, stop)
+            ->Base(config.base_bytes());
     if (base.ok()) {
       RETURN_IF_ERROR(models::CheckShape(*base, *network));
       service.base = std::make_unique<models::NetworkWeights>(*std::move(base));
@@ -313,27 +358,7 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterServer> server,
                    ParameterServer::Start(std::move(service), *shard));
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock<std::mutex> lock(mutex);
-  auto answered = std::chrono::steady_clock::now();
-  do {
-    RETURN_IF_ERROR(server->health());
-    const auto asked = std::chrono::steady_clock::now();
-    const Result<bool> wanted = master->Register(config.name(), ServerId(config.server_id()),
-                                                 server->address(), config.node());
-    if (!wanted.ok() && asked - answered < kMasterPatience && !stop.stop_requested() &&
-        wanted.status().code() == Code::kUnavailable) {
-      continue;
-    }
-    RETURN_IF_ERROR(wanted.status());
-    if (!*wanted) {
-      return Status(Code::kAborted, "the master has given up this parameter server");
-    }
-    server->AnsweredByMaster(asked);
-    answered = asked;
-  } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
-  return Cancelled("the parameter server was stopped");
+  return ServeUntilStopped(config, *server, stop);
 }
 
 int RunWorkerProcess(const std::string& config, const std::string& secret, std::stop_token stop) {

@@ -72,7 +72,8 @@ class JobProcesses {
     }
     const auto found = running_.find(event.name);
     if (host_ != nullptr && found != running_.end() && !found->second.handed_on) {
-      found->second.handed_on = true;  // a leaving process has no work left when it ends
+      // A leaving worker has no work left when it ends.
+      found->second.handed_on = !leaving || event.role != Role::kParameterServer;
       const std::string how = leaving ? "it is leaving" : DescribeEnd(event);
       const bool no_start = !leaving && event.exit_class == ExitClass::kConfiguration;
       if (event.role == Role::kParameterServer && no_start) {
@@ -81,8 +82,12 @@ class JobProcesses {
             FailedPrecondition(
                 fmt::format("parameter server {} cannot be started: {}", event.name, how)));
       } else if (event.role == Role::kParameterServer) {
-        parameters_->OnLost(found->second.server,
-                            fmt::format("parameter server {} was lost ({})", event.name, how));
+        const std::string lost = fmt::format("parameter server {} was lost ({})", event.name, how);
+        if (leaving) {
+          static_cast<void>(parameters_->OnLeaving(found->second.server, lost));
+        } else {
+          parameters_->OnLost(found->second.server, lost);
+        }
       } else {
         host_->With([&](Master& master, TimePoint now) {
           master.OnExit(event.name, leaving ? ExitClass::kPreempted : event.exit_class, how, now);

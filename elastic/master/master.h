@@ -75,6 +75,9 @@ class Master {
     bool splits = false;  // evaluation reads the shards that are trained on
     std::optional<Rendezvous::Options> all_reduce;  // the workers hold the parameters themselves
     int64_t checkpoint_steps = 0;  // steps from one checkpoint to the next, at least; 0: none
+    // The job has lost its parameters once, and began again without a checkpoint. Masters that take
+    // over know it from the journal.
+    bool begun_again = false;
     // An epoch is a pass: the caller waits for the sums of its shards (kPassDone) and decides
     // whether there is another pass (NextPass) or not (EndPasses). The caller keeps the state of
     // the search in memory, so a master that takes over begins again.
@@ -261,7 +264,7 @@ class Master {
   WorldAnswer AnswerTo(Incarnation worker) const;
   bool ChargeLanes(Incarnation worker, TaskId task, const std::string& why);
 
-  const Options options_;
+  Options options_;
   Phase phase_ = Phase::kTraining;
   Status result_;
   TaskQueue queue_;

@@ -66,6 +66,7 @@ void Master::SaveState(MasterSave* save) const {
     SaveWorld(save);
   }
   save->set_parameters_lost(parameters_lost_);
+  save->set_begun_again(options_.begun_again);
   if (!result_.ok() && !suspended()) {
     save->set_error_code(static_cast<int>(result_.code()));
     save->set_error(result_.message());
@@ -126,6 +127,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   staleness_.Await(offsets);
   RETURN_IF_ERROR(RestoreWorld(save));
   parameters_lost_ = save.parameters_lost();
+  options_.begun_again = save.begun_again();
   result_ = Status();
   if (save.error_code() != 0) {
     result_ = Status(ErrorCode(save.error_code()), save.error())

@@ -53,8 +53,8 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedRegister(grpc::ServerContext* context,
                                 Call<RegisterRequest, RegisterReply>* call) override {
     return Authorized(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
-      reply->set_given_up(!registered_(
-          {request->name(), ServerId(request->server()), request->address(), request->node()}));
+      reply->set_given_up(!registered_({request->name(), ServerId(request->server()),
+                                        request->address(), request->node(), request->leaving()}));
       return Status();
     });
   }

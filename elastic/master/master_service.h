@@ -21,8 +21,9 @@ class MasterServer {
     std::string name;  // of its process
     ServerId server;
     std::string address, node;
+    bool leaving = false;  // it was told to end
   };
-  // False: it has been given up, or belongs to an earlier run of the job. Thread-safe.
+  // False: it is not needed any more, or belongs to an earlier run of the job. Thread-safe.
   using Registered = std::function<bool(const ReadyServer& ready)>;
   // Listens at the endpoint, immediately.
   static Result<std::unique_ptr<MasterServer>> Start(const JobEndpoint& endpoint,

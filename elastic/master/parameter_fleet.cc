@@ -122,6 +122,30 @@ void ParameterFleet::OnLost(ServerId server, const std::string& why) {
   Forget(server, why);
 }
 
+bool ParameterFleet::OnLeaving(ServerId server, const std::string& why) {
+  {
+    const MutexLock lock(mutex_);
+    const auto found = servers_.find(server);
+    if (found == servers_.end() || stop_.stop_requested()) {
+      return false;
+    }
+    if (found->second.leaving) {
+      return true;
+    }
+    if (!HasOnlyCopies(server)) {
+      Forget(server, why);
+      return false;
+    }
+    found->second.leaving = true;
+    ++changes_;
+    changed_.notify_all();
+  }
+  hooks_.on_event("server_leaves", fmt::format("{}: it has the only copy of some partitions, which "
+                                               "others get before it ends",
+                                               server));
+  return true;
+}
+
 void ParameterFleet::OnNotStarted(ServerId server, const Status& why) {
   const MutexLock lock(mutex_);
   if (servers_.erase(server) == 0) {
@@ -198,8 +222,10 @@ bool ParameterFleet::complete() const {
   const MutexLock lock(mutex_);
   return map_.version > kNoMapVersion && map_.servers.size() >= wanted_ &&
          std::all_of(map_.servers.begin(), map_.servers.end(),
-                     [this](const auto& server)
-                         NO_THREAD_SAFETY_ANALYSIS { return servers_.contains(server.first); });
+                     [this](const auto& server) NO_THREAD_SAFETY_ANALYSIS {
+                       const auto found = servers_.find(server.first);
+                       return found != servers_.end() && !found->second.leaving;
+                     });
 }
 
 uint32_t ParameterFleet::wanted() const {
@@ -215,11 +241,16 @@ PartitionMap ParameterFleet::map() const {
 std::map<ServerId, std::string> ParameterFleet::Registered() const {
   std::map<ServerId, std::string> registered;
   for (const auto& [id, server] : servers_) {
-    if (!server.address.empty()) {
+    if (!server.address.empty() && !server.leaving) {
       registered.emplace(id, server.address);
     }
   }
   return registered;
+}
+
+size_t ParameterFleet::Staying() const {
+  return static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(),
+                                           [](const auto& each) { return !each.second.leaving; }));
 }
 
 std::map<ServerId, std::string> ParameterFleet::Nodes() const {
@@ -329,7 +360,7 @@ Result<bool> ParameterFleet::StartMissing() {
     if (clock_.Now() < start_after_) {
       return false;
     }
-    missing = wanted_ > servers_.size() ? wanted_ - servers_.size() : 0;
+    missing = wanted_ > Staying() ? wanted_ - Staying() : 0;
   }
   RETURN_IF_ERROR(StartServers(missing));
   return missing > 0;

@@ -23,7 +23,8 @@
 namespace sluice::elastic {
 
 // Keeps a job's parameters alive: starts its servers, makes the maps, promotes the backups of a
-// lost server, starts and fills a replacement, moves partitions when the number of servers changes.
+// lost server, starts and fills a replacement, moves partitions when the number of servers changes
+// or a server that has the only copy of some is about to end.
 // One thread of its own does all of this, one thing after another; a second one detects lost
 // servers, and never blocks. Thread-safe.
 //
@@ -78,6 +79,10 @@ class ParameterFleet {
   // (ResourceExhausted, Unavailable), another one is requested a little later; otherwise the job
   // fails.
   void OnNotStarted(ServerId server, const Status& why);
+  // The process was told to end, and goes on serving for a while. True: it has the only copy of
+  // some partitions; they are moved to others, then it is stopped. False: nothing of it is needed,
+  // as after OnLost.
+  bool OnLeaving(ServerId server, const std::string& why);
   // The process has ended, or has been given up. `why` for people.
   void OnLost(ServerId server, const std::string& why);
   // Moves all partitions to this many servers, started or stopped as needed, while training
@@ -108,6 +113,7 @@ class ParameterFleet {
     TimePoint last_contact{};
     std::string node = {};
     bool waited_for = false;  // it is silent, and has the only copy of something
+    bool leaving = false;     // others get its partitions
   };
   void GiveUpSilent();
   // A server was lost since the last step began, which is more urgent.
@@ -119,7 +125,10 @@ class ParameterFleet {
   Result<bool> Step();
   Result<bool> StartMissing();
   Status StartServers(size_t count);
+  // Those that stay and have registered.
   std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
+  size_t Staying() const REQUIRES(mutex_);  // those that are starting, too
+  bool HasOnlyCopies(ServerId server) const REQUIRES(mutex_);
   std::map<ServerId, std::string> Nodes() const REQUIRES(mutex_);
   // parameter_fleet_map.cc
   Status TakeOver(const std::set<ServerId>& lost);

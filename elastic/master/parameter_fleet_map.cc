@@ -57,6 +57,18 @@ std::set<ServerId> ParameterFleet::WithLastCopies(const std::set<ServerId>& sile
   return needed;
 }
 
+bool ParameterFleet::HasOnlyCopies(ServerId server) const {
+  std::set<ServerId> gone = {server};
+  for (const auto& [id, address] : map_.servers) {
+    if (!servers_.contains(id)) {
+      gone.insert(id);
+    }
+  }
+  std::vector<uint32_t> orphans;
+  WithoutServers(map_, gone, &orphans);
+  return !orphans.empty();
+}
+
 Status ParameterFleet::Remember(const PartitionMap& map) {
   Placement placement;
   {
@@ -76,7 +88,7 @@ std::vector<ServerId> ParameterFleet::TakeSuperfluous() {
   std::vector<ServerId> taken;
   const size_t registered = Registered().size();
   const size_t starting = wanted_ > registered ? wanted_ - registered : 0;
-  while (servers_.size() > registered + starting) {
+  while (Staying() > registered + starting) {
     const auto last = std::find_if(servers_.rbegin(), servers_.rend(), [](const auto& server) {
       return server.second.address.empty();
     });
@@ -87,11 +99,13 @@ std::vector<ServerId> ParameterFleet::TakeSuperfluous() {
 }
 
 // Makes the first map when all wanted servers are there, and a better one than the current when
-// they are or one of them is not in it yet: one that finds no room holds up no other.
+// they are or one of them is not in it yet: one that finds no room holds up no other. Those that
+// stay take over what a leaving one has as soon as there is one of them.
 Result<bool> ParameterFleet::Rebalance() {
   std::map<ServerId, std::string> servers, nodes;
   std::vector<ServerId> spare, starting;
   PartitionMap now;
+  bool urgent = false;
   {
     const MutexLock lock(mutex_);
     now = map_;
@@ -101,6 +115,12 @@ Result<bool> ParameterFleet::Rebalance() {
       spare.push_back(servers.rbegin()->first);
       servers.erase(std::prev(servers.end()));
     }
+    for (const auto& [id, server] : servers_) {
+      if (server.leaving) {
+        spare.push_back(id);
+        urgent = urgent || (now.servers.contains(id) && !servers.empty());
+      }
+    }
     starting = TakeSuperfluous();
   }
   for (ServerId id : starting) {
@@ -109,7 +129,7 @@ Result<bool> ParameterFleet::Rebalance() {
   const bool has_new = std::any_of(servers.begin(), servers.end(), [&now](const auto& server) {
     return !now.servers.contains(server.first);
   });
-  if (servers.size() < wanted() && (now.version == kNoMapVersion || !has_new)) {
+  if (servers.size() < wanted() && !urgent && (now.version == kNoMapVersion || !has_new)) {
     return false;  // they are starting
   }
   if (now.version == kNoMapVersion) {

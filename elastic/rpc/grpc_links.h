@@ -44,9 +44,11 @@ class RemoteMaster : public MasterLink, public WorldLink {
   };
   // Thread-safe. True: the job is over.
   virtual Result<bool> Heartbeat(const HeartbeatReport& report) = 0;
-  // From a parameter server: it is running. False: it has been given up.
+  // From a parameter server: it is running; `leaving`: it was told to end. False: it is not needed
+  // any more.
   virtual Result<bool> Register(const std::string& name, ServerId server,
-                                const std::string& address, const std::string& node = "") = 0;
+                                const std::string& address, const std::string& node = "",
+                                bool leaving = false) = 0;
 };
 
 // The source of a link's newest map, like RemoteMaster::Map.

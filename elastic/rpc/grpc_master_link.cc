@@ -199,8 +199,9 @@ class Remote final : public RemoteMaster {
   }
 
   Result<bool> Register(const std::string& name, ServerId server, const std::string& address,
-                        const std::string& node) override {
+                        const std::string& node, bool leaving) override {
     RegisterRequest request;
+    request.set_leaving(leaving);
     request.set_node(node);
     request.set_name(name);
     request.set_server(server.value());

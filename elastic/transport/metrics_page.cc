@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -44,16 +45,27 @@ std::string ReadRequest(const Socket& reader, SteadyTime until) {
   return request;
 }
 
-std::string ResponseTo(const std::string& request, const std::function<std::string()>& text) {
+std::string ResponseTo(const std::string& request, const MetricsPage::Pages& pages) {
   const std::string line = request.substr(0, request.find("\r\n"));
+  const auto asks_for = [&line](std::string_view path) {
+    const std::string_view rest = std::string_view(line).substr(std::min(line.size(), size_t{4}));
+    return rest.starts_with(path) &&
+           (rest.substr(path.size()).starts_with(' ') || rest.substr(path.size()).starts_with('?'));
+  };
   const char* status = "200 OK";
   std::string body;
   if (!line.starts_with("GET ")) {
     status = "405 Method Not Allowed";
-  } else if (!line.starts_with("GET /metrics ") && !line.starts_with("GET /metrics?")) {
-    status = "404 Not Found";
+  } else if (asks_for("/metrics")) {
+    body = pages.metrics();
+  } else if (asks_for("/healthz")) {
+    body = "ok\n";
+  } else if (asks_for("/readyz")) {
+    const Status ready = pages.ready ? pages.ready() : OkStatus();
+    status = ready.ok() ? "200 OK" : "503 Service Unavailable";
+    body = ready.ok() ? "ok\n" : "not ready\n";  // anybody may read it: the log says why
   } else {
-    body = text();
+    status = "404 Not Found";
   }
   return fmt::format(
       "HTTP/1.1 {}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
@@ -99,9 +111,8 @@ void MetricsText::Add(std::string_view name, std::string_view help, const Histog
   last_name_ = name;
 }
 
-Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(const std::string& address,
-                                                        std::function<std::string()> text) {
-  std::unique_ptr<MetricsPage> page(new MetricsPage(std::move(text)));
+Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(const std::string& address, Pages pages) {
+  std::unique_ptr<MetricsPage> page(new MetricsPage(std::move(pages)));
   MetricsPage* const self = page.get();
   ASSIGN_OR_RETURN(page->acceptor_, Acceptor::Listen(address));
   page->thread_ = std::jthread([self](const std::stop_token& stop) { self->Run(stop); });
@@ -144,7 +155,7 @@ void MetricsPage::Answer(const Socket& reader) const {
   if (request.empty()) {
     return;
   }
-  const std::string response = ResponseTo(request, text_);
+  const std::string response = ResponseTo(request, pages_);
   for (size_t sent = 0; sent < response.size();) {
     const ssize_t more =
         send(reader.descriptor(), response.data() + sent, response.size() - sent, MSG_NOSIGNAL);

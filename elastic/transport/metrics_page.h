@@ -34,21 +34,26 @@ class MetricsText {
   std::string text_, last_name_;
 };
 
-// Serves one page by HTTP/1.1, GET /metrics, to one reader after the other. Thread-safe.
+// Serves three pages by HTTP/1.1, to one reader after the other: GET /metrics; GET /healthz, 200 as
+// long as this process answers; GET /readyz, 200 or 503. Thread-safe.
 class MetricsPage {
  public:
-  // `address`: "HOST:PORT", port 0: any free one. `text` is called for each reader.
-  static Result<std::unique_ptr<MetricsPage>> Start(const std::string& address,
-                                                    std::function<std::string()> text);
+  // Called for each reader.
+  struct Pages {
+    std::function<std::string()> metrics;
+    std::function<Status()> ready = {};  // an error: the process cannot serve now; absent: always
+  };
+  // `address`: "HOST:PORT", port 0: any free one.
+  static Result<std::unique_ptr<MetricsPage>> Start(const std::string& address, Pages pages);
   ~MetricsPage();
   int port() const { return acceptor_->port(); }
 
  private:
-  explicit MetricsPage(std::function<std::string()> text) : text_(std::move(text)) {}
+  explicit MetricsPage(Pages pages) : pages_(std::move(pages)) {}
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
   void Answer(const Socket& reader) const;
 
-  const std::function<std::string()> text_;
+  const Pages pages_;
   Mutex mutex_;
   std::condition_variable_any came_;
   std::deque<Socket> readers_ GUARDED_BY(mutex_);

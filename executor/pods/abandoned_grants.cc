@@ -11,14 +11,12 @@
 
 namespace sluice::executor {
 
-AbandonedGrants::AbandonedGrants(k8s::ApiClient& client, std::string namespace_name,
-                                 std::string holder)
+AbandonedGrants::AbandonedGrants(k8s::ApiClient& client, std::string namespace_name)
     : client_(client),
       namespace_(std::move(namespace_name)),
-      claim_(client_, {.namespace_name = namespace_,
-                       .name = std::string(k8s::kControllerLease),
-                       .holder = std::move(holder),
-                       .duration_seconds = kPatienceSeconds}) {}
+      controller_(client_, {.namespace_name = std::string(k8s::kControllerNamespace),
+                            .name = k8s::kControllerLease,
+                            .holder = ""}) {}
 
 Status AbandonedGrants::Look(const std::stop_token& stop) {
   const k8s::Listing jobs = k8s::ListObjects(client_, {k8s::kTrainingJobs, namespace_, ""}, stop);
@@ -30,14 +28,16 @@ Status AbandonedGrants::Look(const std::stop_token& stop) {
       suspended.push_back(object.name);
     }
   }
-  const k8s::ObjectAnswer lease =
-      k8s::GetObject(client_, k8s::kLeases, namespace_, std::string(k8s::kControllerLease), stop);
-  if (suspended.empty() || lease.fault == k8s::Fault::kNotFound) {
+  if (suspended.empty()) {
     free_since_.reset();
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(k8s::LeaseClaim::View view, claim_.Look(stop));
-  if (!view.holder.empty() && !view.expired) {
+  const Result<k8s::LeaseClaim::View> view = controller_.Look(stop);
+  if (view.status().code() == Code::kPermissionDenied) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(view.status());
+  if (!view->holder.empty() && !view->expired) {
     free_since_.reset();
     return OkStatus();
   }
@@ -46,12 +46,8 @@ Status AbandonedGrants::Look(const std::stop_token& stop) {
   if (SecondsBetween(*free_since_, now) < kPatienceSeconds) {
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(view, claim_.Round(stop));
   Status status;
   for (const std::string& name : suspended) {
-    if (!view.ours || !claim_.Held()) {
-      break;  // a controller is there again
-    }
     log::Info("trainingjob={} resumes: the controller that suspended it is gone", name);
     const k8s::ObjectAnswer patched =
         k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name, "status",
@@ -61,9 +57,6 @@ Status AbandonedGrants::Look(const std::stop_token& stop) {
     }
   }
   free_since_.reset();
-  if (view.ours) {
-    status.Add(claim_.Release(stop));
-  }
   return status;
 }
 

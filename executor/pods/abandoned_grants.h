@@ -11,15 +11,14 @@
 
 namespace sluice::executor {
 
-// Resumes the jobs of a namespace that a controller has suspended and nobody can resume any more,
-// since it was removed: its Lease, in the same namespace, has had no holder for kPatienceSeconds.
-// Only the holder of that Lease writes grants: this takes it while it removes them. Where the
-// controller's Lease is in another namespace, nothing is done. One thread.
+// Resumes the jobs of a namespace that the cluster's controller has suspended and nobody can resume
+// any more, since it was removed: its Lease has had no holder for kPatienceSeconds. A controller
+// that comes back just then decides anew. Where the Lease may not be read nothing is done. One
+// thread.
 class AbandonedGrants {
  public:
   static constexpr int kPatienceSeconds = 45;
-  // `holder`: unique among all processes ever.
-  AbandonedGrants(k8s::ApiClient& client, std::string namespace_name, std::string holder);
+  AbandonedGrants(k8s::ApiClient& client, std::string namespace_name);
 
   // To be called now and then.
   Status Look(const std::stop_token& stop);
@@ -27,7 +26,7 @@ class AbandonedGrants {
  private:
   k8s::ApiClient& client_;
   const std::string namespace_;
-  k8s::LeaseClaim claim_;
+  k8s::LeaseClaim controller_;
   std::optional<TimePoint> free_since_;
 };
 

@@ -25,21 +25,23 @@ std::string NewHolder() {
 Status RunController(const ControllerSettings& settings, const KubernetesPlace& kubernetes,
                      const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
-  const std::string& namespace_name =
-      settings.namespace_name.empty() ? access->namespace_name() : settings.namespace_name;
+  const std::string namespace_name = settings.namespace_name.empty()
+                                         ? std::string(k8s::kControllerNamespace)
+                                         : settings.namespace_name;
   RETURN_IF_ERROR(
       k8s::CheckRights(access->client(), k8s::Account::kController, namespace_name, stop));
   k8s::Controller controller(access->client(),
                              {.namespace_name = namespace_name, .holder = NewHolder()});
   std::unique_ptr<elastic::MetricsPage> page;
   if (!settings.metrics.empty()) {
-    ASSIGN_OR_RETURN(page, elastic::MetricsPage::Start(settings.metrics, [&] {
-                       elastic::MetricsText text;
-                       AddFigures(controller.figures(), text);
-                       AddCalls(access->client(), text);
-                       AddWatchRestarts(controller.watch_restarts(), text);
-                       return text.text();
-                     }));
+    ASSIGN_OR_RETURN(page, elastic::MetricsPage::Start(settings.metrics, {[&] {
+                                                         elastic::MetricsText text;
+                                                         AddFigures(controller.figures(), text);
+                                                         AddCalls(access->client(), text);
+                                                         AddWatchRestarts(
+                                                             controller.watch_restarts(), text);
+                                                         return text.text();
+                                                       }}));
   }
   return controller.Run(stop);
 }

@@ -9,7 +9,7 @@
 namespace sluice::executor {
 
 struct ControllerSettings {
-  std::string namespace_name;  // of its Lease; empty: that of this pod, or of the kubeconfig
+  std::string namespace_name;  // of its Lease; empty: sluice-system
   std::string metrics;         // "HOST:PORT" of GET /metrics; empty: nowhere
 };
 

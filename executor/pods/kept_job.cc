@@ -109,6 +109,17 @@ bool KeptJob::Unheard(Master& master, TimePoint now) {
   return true;
 }
 
+bool KeptJob::LacksImage(Master& master, TimePoint now) {
+  if (!master.state.lacks_image) {
+    if (master.state.phase != k8s::PodState::Phase::kWaiting) {
+      master.without_image.reset();
+    }
+    return false;
+  }
+  master.without_image = master.without_image.value_or(now);
+  return SecondsBetween(*master.without_image, now) >= k8s::kImagePatienceSeconds;
+}
+
 void KeptJob::GiveUp(Status why) {
   if (!given_up_.has_value()) {
     given_up_ = std::move(why);
@@ -184,6 +195,10 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   }
   if (made_) {
     Master& master = masters_.at(newest_);
+    if (LacksImage(master, now)) {
+      GiveUp(FailedPrecondition(k8s::ImageMissing(master.state.waiting_for)));
+      return Need::kEnd;
+    }
     const bool unheard = Unheard(master, now);
     if (!Ended(master) && !master.gone && !master.state.leaving && !silent_ && !unheard) {
       return Need::kNothing;

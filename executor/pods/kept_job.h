@@ -32,7 +32,8 @@ class KeptJob {
     std::string pod_uid;
     k8s::PodState state;
     bool gone = false;
-    std::optional<TimePoint> placed_at = {};  // on a node that has said nothing of it since
+    std::optional<TimePoint> placed_at = {};      // on a node that has said nothing of it since
+    std::optional<TimePoint> without_image = {};  // since when
   };
   // kMaster: make the master of number `newest`; kClear: delete the pods of a suspended job's
   // masters; kEnd: the job is over, delete what Kubernetes has of it.
@@ -90,6 +91,7 @@ class KeptJob {
   // The newest master is lost. False: too many were lost one after the other.
   bool Replace(const Master& master, TimePoint now);
   // It was placed on a node that does not answer.
+  static bool LacksImage(Master& master, TimePoint now);
   bool Unheard(Master& master, TimePoint now);
 
   Job job_;

@@ -111,8 +111,8 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
       self->access_->client(), self->options_.namespace_name, self->training_jobs_->events(),
       [self](const JobKeeper::Job& job) { return self->LoginOf(job); });
   self->keeper_->Begin();
-  self->janitor_ = std::jthread([self, holder](const std::stop_token& stop) {
-    AbandonedGrants grants(self->access_->client(), self->options_.namespace_name, holder);
+  self->janitor_ = std::jthread([self](const std::stop_token& stop) {
+    AbandonedGrants grants(self->access_->client(), self->options_.namespace_name);
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock<std::mutex> lock(mutex);

@@ -141,7 +141,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
     return RecordEnd(open, config, job_status);
   }
   const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
-                                                [&job_status] { return job_status.Metrics(); });
+                                                {[&job_status] { return job_status.Metrics(); }});
   if (!page.ok()) {  // the job does not depend on its metrics page
     log::Warn("job={} there are no metrics: {}", config.job(), page.status().message());
   }

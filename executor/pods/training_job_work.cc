@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
 #include "executor/pods/job_status.h"
@@ -157,6 +158,12 @@ Result<TrainingJobWork::Begun> TrainingJobWork::Begin(const k8s::Object& object,
                  : begun.again ? "CannotBegin"
                                : "Refused",
                  message);
+  if (job.ok()) {
+    log::Record("trainingjob begun name={} job={}", log::Field(object.name), *job);
+  } else if (!begun.again) {
+    log::Record("trainingjob refused name={} why={}", log::Field(object.name),
+                log::Field(job.status().message()));
+  }
   // What another process has written meanwhile, such as the job's master, stays.
   const auto tell = [&](const k8s::Object& current, k8s::TrainingJobStatus& status) {
     if (HasEnded(status) || (status.job && status.job != begun.job)) {

@@ -102,6 +102,11 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
   const bool fresh = !known_.contains(object.uid);
   Known& known = known_[object.uid];
   if (auto status = k8s::ParseTrainingJobStatus(object.json); status.ok()) {
+    if (!fresh && status->job && HasEnded(*status) && !HasEnded(known.status)) {
+      log::Record("trainingjob ended name={} job={} as={}", log::Field(object.name), *status->job,
+                  k8s::Holds(*status, k8s::kConditionComplete) ? k8s::kConditionComplete
+                                                               : k8s::kConditionFailed);
+    }
     known.status = *std::move(status);
   }
   const int64_t generation = k8s::GenerationOf(object);

@@ -32,6 +32,9 @@ namespace {
 constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
 // A preempted process must be gone within two seconds, whatever call blocks it.
 constexpr double kStopSeconds = 1.5;
+// But a parameter server may have to serve until another one has its partitions
+// (elastic/job/process ends it after 25 s). Less than its pod's grace period.
+constexpr double kServerStopSeconds = 28;
 // A job needs time to record its end.
 constexpr double kJobStopSeconds = 10;
 constexpr int kPreempted = 143;
@@ -155,7 +158,8 @@ int RunProcess(elastic::Role role,
                const std::function<Result<int>(const std::stop_token& stop)>& run) {
   std::set_new_handler(ExitOutOfMemory);
   KeepStacksSmall();
-  const SignalThread signals(kStopSeconds);
+  const SignalThread signals(role == elastic::Role::kParameterServer ? kServerStopSeconds
+                                                                     : kStopSeconds);
   signal(SIGPIPE, SIG_IGN);
   const Result<int> exit = Guarded(elastic::RoleName(role), [&] { return run(signals.token()); });
   if (!exit.ok()) {

@@ -24,12 +24,12 @@ struct InheritedConfig {
 Result<InheritedConfig> ReadInheritedConfig();
 
 // The main function of `sluice master | worker | ps`: dies with its parent, turns SIGTERM and
-// SIGINT into a stop that completes within two seconds, runs the role. Call it first in main,
-// before any thread starts. Returns the exit code.
+// SIGINT into a stop that completes within two seconds (of a server: 28), runs the role. Call it
+// first in main, before any thread starts. Returns the exit code.
 int RunChildProcess(elastic::Role role);
 
 // The main function of a job's process, however it received its configuration: turns SIGTERM and
-// SIGINT into a stop that completes within two seconds, and runs. Call before any thread starts.
+// SIGINT into a stop that completes in the same time, and runs. Call before any thread starts.
 int RunProcess(elastic::Role role,
                const std::function<Result<int>(const std::stop_token& stop)>& run);
 

@@ -141,7 +141,8 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Integer("engine.max_workers", {}, Between(1, kMaxWorkers),
                                 "the largest number of workers that the job grows to"));
   attributes->push_back(
-      WithAliases(Integer("engine.num_ps", {}, Between(0, kMaxWorkers), "parameter servers"),
+      WithAliases(Integer("engine.num_ps", {}, Between(0, kMaxWorkers),
+                          "parameter servers; by default as few as the model needs, on pods two"),
                   {"train.num_ps"}));
   attributes->push_back(Integer("engine.max_ps", {}, Between(0, kMaxWorkers),
                                 "the largest number of parameter servers that the job grows to "

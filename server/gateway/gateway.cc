@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/machine.h"
+#include "catalog/catalog.h"
 #include "catalog/embedded_memory.h"
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
@@ -26,6 +27,7 @@
 #include "planner/compile/child_program.h"
 #include "server/config/open_cluster.h"
 #include "server/gateway/gateway_services_internal.h"
+#include "server/gateway/readiness.h"
 #include "server/gateway/wire_statements.h"
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
@@ -159,11 +161,12 @@ class GrpcGateway final : public Gateway {
     if (config.metrics.empty()) {
       return OkStatus();
     }
-    auto page = elastic::MetricsPage::Start(config.metrics, [this] {
-      elastic::MetricsText text;
-      scripts_.AddMetrics(text);
-      return text.text();
-    });
+    auto page = elastic::MetricsPage::Start(config.metrics, {[this] {
+                                                               elastic::MetricsText text;
+                                                               scripts_.AddMetrics(text);
+                                                               return text.text();
+                                                             },
+                                                             [this] { return readiness_.last(); }});
     if (!page.ok()) {
       return page.status().Because(fmt::format("metrics cannot be served on {}", config.metrics));
     }
@@ -191,6 +194,12 @@ class GrpcGateway final : public Gateway {
   }
 
  private:
+  // An ordinary query of the catalog, for a job that never is.
+  Status CheckDatabase() const {
+    const Status found = scripts_.sources().catalog().jobs().Find(0).status();
+    return found.code() == Code::kNotFound ? OkStatus() : found;
+  }
+
   GatewayScripts scripts_;
   FirstMessages first_messages_;
   const std::unique_ptr<grpc::Service> gateway_service_;
@@ -201,7 +210,8 @@ class GrpcGateway final : public Gateway {
   std::unique_ptr<pgwire::Door> door_;
   const std::unique_ptr<pgwire::StatementService> wire_statements_;
   std::string fingerprint_;
-  std::unique_ptr<elastic::MetricsPage> metrics_;  // last: it reads the scripts
+  Readiness readiness_{[this] { return CheckDatabase(); }};
+  std::unique_ptr<elastic::MetricsPage> metrics_;  // last: it reads the two above
 };
 
 Result<PoolBounds> BoundsOf(const Config& config) {

@@ -33,8 +33,14 @@ class ClusterViewTest : public testing::Test {
              "status": {{"allocatable": {{"cpu": "{2}", "memory": "100Gi", "pods": "{3}"}}}}}})",
         name, spec, cpu, pods)));
   }
+  // With a master.
   void Job(const std::string& name, int min, int max, const std::string& status = "{}",
            const std::string& more = "") {
+    const std::string rest = status == "{}" ? "}" : ", " + status.substr(1);
+    NewJob(name, min, max, R"({"master": {"number": 1})" + rest, more);
+  }
+  void NewJob(const std::string& name, int min, int max, const std::string& status = "{}",
+              const std::string& more = "") {
     view_.OnTrainingJob(Change(fmt::format(
         R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}-uid",
                            "creationTimestamp": "2026-01-01T00:00:0{5}Z"}},

@@ -17,6 +17,21 @@ using elastic::ClusterProcess;
 using elastic::Role;
 using testing::ElementsAre;
 
+// Of a namespace without a gateway, or one that a gateway has not begun: it would keep its workers'
+// room for ever.
+TEST_F(ClusterViewTest, AJobThatNoGatewayHasBegunGetsNothing) {
+  Node("n", 8);
+  Job("a", 1, 8);
+  NewJob("nobodys", 1, 8);
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(8)}}));
+  view_.OnPod(Change(fmt::format(
+      R"({{"metadata": {{"name": "other", "namespace": "elsewhere", "uid": "o", "labels": {}}}}})",
+      Labels("nobodys", elastic::Role::kMaster, 1))));
+  EXPECT_EQ(Grants(), (Granted{{"a", Workers(8)}})) << "its uid was copied from another namespace";
+  Pod("nobodys-master-1", "n", Labels("nobodys", elastic::Role::kMaster, 1), "", -100);
+  EXPECT_EQ(Grants().count("nobodys"), 1U);
+}
+
 TEST_F(ClusterViewTest, IdleRoomIsSharedByEqualJobs) {
   Node("n1", 4);
   Node("n2", 4);

@@ -44,6 +44,9 @@ class ControllerTest : public testing::Test {
              "metadata": {{"name": "{}"}}, "spec": {{"statement": "SELECT 1",
              "source": {{"secretName": "s"}}, "workers": {{"max": {}}}}}}})",
                name, max));
+    const ObjectAnswer begun = PatchObject(server_.client(), kTrainingJobs, ns(), name, "status",
+                                           R"({"status": {"master": {"number": 1}}})", {});
+    ASSERT_TRUE(begun.ok()) << begun.status.ToString();
   }
   void Create(const Resource& resource, const std::string& where, const std::string& json) {
     const auto made = CreateAll(server_.client(), {{resource, where, json}}, {});

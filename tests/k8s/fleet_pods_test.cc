@@ -70,6 +70,44 @@ TEST_F(FleetPodsTest, APodStartsFromWhenItHasItsNodeUntilItRuns) {
   EXPECT_FALSE(pods_.has_starting());
 }
 
+TEST_F(FleetPodsTest, AnImageIsWaitedForForFiveMinutes) {
+  ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
+  const ObjectAnswer made = Made("uid-1");
+  pods_.OnCreated("w-1", made, now_);
+  PodState state;
+  state.node = "node-1";
+  state.accepted = state.lacks_image = true;
+  state.waiting_for = "ErrImagePull: i/o timeout";
+  pods_.OnState(made.object, identity_, state, false, now_);
+  PodState between = state;
+  between.lacks_image = false;
+  between.waiting_for = kWaitsForNode;
+  pods_.OnState(made.object, identity_, between, false, now_ + seconds(100));
+  EXPECT_TRUE(pods_.LookAtNodes(now_ + seconds(299)));
+  EXPECT_EQ(pods_.TakeEvents().back().kind, FleetEvent::Kind::kWaiting);
+  pods_.LookAtNodes(now_ + seconds(301));
+  const auto events = pods_.TakeEvents();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].exit_class, elastic::ExitClass::kConfiguration);
+  EXPECT_THAT(events[0].message, testing::HasSubstr("300 seconds: ErrImagePull: i/o timeout"));
+  EXPECT_THAT(ToDelete(now_ + seconds(301)), ElementsAre("w-1"));
+}
+
+TEST_F(FleetPodsTest, AnImageThatComesInTheEndIsNoError) {
+  ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
+  const ObjectAnswer made = Made("uid-1");
+  pods_.OnCreated("w-1", made, now_);
+  PodState state;
+  state.node = "node-1";
+  state.accepted = state.lacks_image = true;
+  pods_.OnState(made.object, identity_, state, false, now_);
+  state.lacks_image = false;
+  state.phase = PodState::Phase::kRunning;
+  pods_.OnState(made.object, identity_, state, false, now_ + seconds(200));
+  pods_.LookAtNodes(now_ + seconds(400));
+  EXPECT_EQ(pods_.TakeEvents().back().kind, FleetEvent::Kind::kStarted);
+}
+
 TEST_F(FleetPodsTest, WhatIsRefusedForGoodEnds) {
   ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
   pods_.OnCreated("w-1", Refusal(Fault::kForbidden), now_);

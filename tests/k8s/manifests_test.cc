@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "k8s/api_verbs.h"
+#include "k8s/controller.h"
 #include "k8s/json_internal.h"
 #include "k8s/rights.h"
 #include "k8s/training_job.h"
@@ -42,13 +43,31 @@ TEST(Manifests, AreAsTheyWereReviewed) {
   const fs::path folder = fs::path(SLUICE_SOURCE_DIR) / "tests/k8s/manifests";
   const std::vector<Manifest> manifests = ManifestsFor("sluice");
   std::vector<Manifest> all = manifests;
-  all.push_back({"kustomization.yaml", Kustomization(manifests, "sluice")});
+  for (const char* base : {kClusterBase, kGatewayBase}) {
+    all.push_back({base, "kustomization.yaml", Kustomization(manifests, base)});
+  }
   for (const Manifest& each : all) {
+    const fs::path file = folder / each.folder / each.file;
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
-      fs::create_directories(folder);
-      std::ofstream(folder / each.file) << each.yaml;
+      fs::create_directories(file.parent_path());
+      std::ofstream(file) << each.yaml;
     }
-    EXPECT_EQ(each.yaml, ReadText(folder / each.file)) << each.file;
+    EXPECT_EQ(each.yaml, ReadText(file)) << file;
+  }
+}
+
+// `kubectl delete -k` of one namespace takes nothing from the others.
+TEST(Manifests, ANamespaceHasNoObjectOfTheWholeCluster) {
+  for (const Manifest& each : ManifestsFor("team")) {
+    const bool of_cluster = each.folder == kClusterBase;
+    for (const char* word :
+         {"CustomResourceDefinition", "PriorityClass", "ClusterRole", "sluice-controller"}) {
+      EXPECT_TRUE(of_cluster || each.yaml.find(word) == std::string::npos)
+          << each.file << " has " << word;
+    }
+    EXPECT_EQ(each.yaml.find(of_cluster ? "namespace: team" : "namespace: sluice"),
+              std::string::npos)
+        << each.file;
   }
 }
 
@@ -80,12 +99,15 @@ TEST(Manifests, RulesOfValidationMayBeLeftOut) {
   }
 }
 
-TEST(Manifests, TheNamespaceIsWhoseTheyAre) {
+TEST(Manifests, EveryWordIsFilledIn) {
   for (const Manifest& each : ManifestsFor("team")) {
-    EXPECT_EQ(each.yaml.find("NAMESPACE"), std::string::npos) << each.file;
-    EXPECT_EQ(each.yaml.find("namespace: sluice"), std::string::npos) << each.file;
+    for (const char* word : {"NAMESPACE", "IMAGE", "CONTROL", "POLICY", "ACCOUNT", "RULES"}) {
+      EXPECT_EQ(each.yaml.find(word), std::string::npos) << each.file << " " << word;
+    }
   }
-  EXPECT_NE(ManifestsFor("default").front().file, "namespace.yaml");  // it always exists
+  for (const Manifest& each : ManifestsFor("default")) {  // it always exists
+    EXPECT_FALSE(each.folder == kGatewayBase && each.file == "namespace.yaml");
+  }
 }
 
 // Applied to a real API server as by an administrator: checks its validation, and ours.
@@ -102,7 +124,7 @@ class ManifestsContract : public ::testing::Test {
       out << each.yaml << "---\n";
     }
     out.close();
-    ASSERT_THAT(Kubectl("apply -f " + file.string()),
+    ASSERT_THAT(Run("apply -f " + file.string()),
                 HasSubstr("deployment.apps/sluice-gateway created"));
     ASSERT_THAT(Kubectl("wait --for=condition=Established --timeout=30s "
                         "crd/trainingjobs.training.sluice"),
@@ -112,10 +134,20 @@ class ManifestsContract : public ::testing::Test {
     }
   }
 
+  // The namespace of the controller outlives the test, and its pods would need nodes of others.
+  void TearDown() override {
+    if (server_ != nullptr) {
+      Run(fmt::format("--namespace {} delete deployment/sluice-controller", kControllerNamespace));
+    }
+  }
+
   const std::string& ns() { return server_->namespace_name(); }
   std::string Kubectl(const std::string& arguments) {
-    const std::string command = fmt::format("kubectl --kubeconfig {} --namespace {} {} 2>&1",
-                                            std::getenv("SLUICE_TEST_KUBERNETES"), ns(), arguments);
+    return Run(fmt::format("--namespace {} {}", ns(), arguments));
+  }
+  static std::string Run(const std::string& arguments) {
+    const std::string command = fmt::format("kubectl --kubeconfig {} {} 2>&1",
+                                            std::getenv("SLUICE_TEST_KUBERNETES"), arguments);
     FILE* const pipe = popen(command.c_str(), "r");
     std::string output;
     for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) {
@@ -137,11 +169,14 @@ class ManifestsContract : public ::testing::Test {
     spec.workers.priority = {true, 0.5};
     return spec;
   }
+  std::string NamespaceOf(Account account) {
+    return account == Account::kController ? std::string(kControllerNamespace) : ns();
+  }
   ApiClient& As(Account account) {
     ApiRequest request{
         Verb::kCreate,
         {"", "v1", "serviceaccounts"},
-        ns(),
+        NamespaceOf(account),
         AccountName(account),
         "token",
         {},
@@ -225,10 +260,16 @@ TEST_F(ManifestsContract, ScalingSetsTheMostWorkers) {
 TEST_F(ManifestsContract, EachAccountHasItsRightsAndNoOthers) {
   for (const Account account : {Account::kGateway, Account::kMaster, Account::kController}) {
     ApiClient& client = As(account);
-    const Status status = CheckRights(client, account, ns(), {});
+    const Status status = CheckRights(client, account, NamespaceOf(account), {});
     EXPECT_TRUE(status.ok()) << AccountName(account) << ": " << status.ToString();
     EXPECT_EQ(ListObjects(client, {kSecrets, ns(), ""}, {}).fault, Fault::kForbidden);
   }
+  EXPECT_EQ(ListObjects(As(Account::kGateway), {kPods, "", ""}, {}).fault, Fault::kForbidden)
+      << "of other namespaces, unless the cluster's administrator says so";
+  EXPECT_NE(GetObject(As(Account::kGateway), kLeases, std::string(kControllerNamespace),
+                      kControllerLease, {})
+                .fault,
+            Fault::kForbidden);
   EXPECT_EQ(GetObject(As(Account::kMaster), kSecrets, ns(), "sluice-source", {}).fault,
             Fault::kForbidden);
   const Status missing = CheckRights(As(Account::kMaster), Account::kGateway, ns(), {});

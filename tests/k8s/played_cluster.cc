@@ -94,6 +94,10 @@ void PlayedCluster::AddJob(const std::string& name, uint32_t min, uint32_t max, 
                   R"("source":{{"secretName":"s"}},"priority":{},"workers":{{"min":{},)"
                   R"("max":{},"priority":"high","resources":{{"requests":{{"cpu":"{}"}}}}}}}}}})",
                   name, priority, min, max, cpu));
+  const ObjectAnswer begun =
+      PatchObject(server_.client(), kTrainingJobs, server_.namespace_name(), name, "status",
+                  R"({"status":{"master":{"number":1}}})", {});
+  EXPECT_TRUE(begun.ok()) << begun.status.ToString();
 }
 
 void PlayedCluster::EndJob(const std::string& name) {

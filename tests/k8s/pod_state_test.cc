@@ -87,6 +87,8 @@ TEST(PodState, WaitsForAReason) {
       {Pod(Ours(R"("waiting":{"reason":"ErrImagePull","message":"dial tcp: i/o timeout"})",
                 "Pending")),
        "waits for ErrImagePull: dial tcp: i/o timeout"},
+      {Pod(Ours(R"("waiting":{"reason":"ImagePullBackOff","message":"Back-off"})", "Pending")),
+       "waits for ImagePullBackOff: Back-off"},
       // We do not wait for a sidecar that has no image.
       {Pod(R"("phase":"Pending","containerStatuses":[{"name":"log","state":{"waiting":{"reason":)"
            R"("ImagePullBackOff"}}},{"name":"sluice","state":{"waiting":{"reason":"PodInitializing"}}}])"),
@@ -165,8 +167,8 @@ TEST(PodState, EndsWithThePodWhereNobodyKnowsMore) {
 }
 
 TEST(PodState, WhatNeverStartsEndsInTheKubeletsOwnWords) {
-  for (const std::string reason : {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
-                                   "CreateContainerConfigError"}) {
+  for (const std::string reason :
+       {"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}) {
     EXPECT_EQ(
         Meaning(Pod(Ours(fmt::format(R"("waiting":{{"reason":"{}","message":"Back-off"}})", reason),
                          "Pending"))),

@@ -71,6 +71,22 @@ TEST_F(PodAttributesTest, WithoutThemThePlanSaysNothingOfPods) {
   EXPECT_FALSE(Plan("engine.priority=1", false)->train().strategy().has_pods());
 }
 
+// A pod may go at any time, and one server has the only copy of its parameters.
+TEST_F(PodAttributesTest, ThereAreTwoServersUnlessTheStatementSaysOtherwise) {
+  const auto servers = [this](const std::string& with, bool on_pods = true) {
+    const Result<plan::Plan> plan = Plan(with, on_pods);
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    const plan::Strategy& strategy = plan->train().strategy();
+    return std::pair(strategy.parameter_servers(), strategy.replicas());
+  };
+  EXPECT_EQ(servers("engine.priority=1"), std::pair(2U, 1U));
+  EXPECT_EQ(servers("engine.priority=1", false), std::pair(1U, 0U)) << "processes of this machine";
+  EXPECT_EQ(servers("engine.num_ps=1"), std::pair(1U, 0U));
+  EXPECT_EQ(servers("engine.max_ps=1"), std::pair(1U, 0U));
+  EXPECT_EQ(servers("engine.replicas=0"), std::pair(1U, 0U));
+  EXPECT_EQ(servers("engine.max_ps=3"), std::pair(2U, 1U));
+}
+
 TEST_F(PodAttributesTest, EverythingIsInThePlan) {
   const plan::Pods pods = Pods(
       "engine.template='spot', engine.image_pull_policy=never, "

@@ -152,9 +152,30 @@ TEST_F(FleetTraining, P20_ServersFollowTheWorkersWhileTrainingGoesOn) {
   EXPECT_EQ(models::SaveWeights(moved->weights), BitsInProcess(plan));
 }
 
-TEST_F(FleetTraining, AKilledServerIsAClearErrorAndLeavesNothing) {
+// SIGTERM, as a drain sends it: the process goes on until another has its partitions.
+TEST_F(FleetTraining, TheOnlyServerIsToldToEndAndCostsNothing) {
+  const Result<TrainOutcome> told = TrainWithLostServers(Plan(2, 1, 4, true), SIGTERM, 1);
+  ASSERT_TRUE(told.ok()) << told.status().ToString();
+  EXPECT_EQ(Count("server_leaves"), 1);
+  EXPECT_EQ(Count("training_begins_again"), 0);
+  EXPECT_EQ(told->rows_trained, 4 * told->rows_per_epoch);
+  EXPECT_EQ(models::SaveWeights(told->weights), BitsInProcess(Plan(1, 1, 4, true)));
+  EXPECT_EQ(ChildrenLeft(), 0);
+}
+
+TEST_F(FleetTraining, WithoutItsOnlyServerATrainingBeginsAgain) {
+  const Result<TrainOutcome> killed = TrainWithLostServers(Plan(2, 1, 4, true), SIGKILL, 1);
+  ASSERT_TRUE(killed.ok()) << killed.status().ToString();
+  EXPECT_EQ(Count("training_begins_again"), 1);
+  EXPECT_EQ(killed->rows_trained, 4 * killed->rows_per_epoch);
+  EXPECT_EQ(models::SaveWeights(killed->weights), BitsInProcess(Plan(1, 1, 4, true)));
+  EXPECT_EQ(ChildrenLeft(), 0);
+}
+
+TEST_F(FleetTraining, AServerThatIsKilledAgainIsAClearErrorAndLeavesNothing) {
   EventCallback events;
-  events.on_event = [&](const std::string& kind, const std::string&) {
+  events.on_event = [&](const std::string& kind, const std::string& detail) {
+    events_.push_back(kind + " " + detail);
     const Result<int> pid = fleet_->ProcessId("job1-ps-0");
     if (kind == "worker_started" && pid.ok()) {
       kill(*pid, SIGKILL);
@@ -166,6 +187,7 @@ TEST_F(FleetTraining, AKilledServerIsAClearErrorAndLeavesNothing) {
                                                      .events = events},
                                                     *fleet_, "job1");
   ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(Count("training_begins_again"), 1);
   EXPECT_NE(outcome.status().message().find("job1-ps-0"), std::string::npos)
       << outcome.status().ToString();
   EXPECT_EQ(ChildrenLeft(), 0);

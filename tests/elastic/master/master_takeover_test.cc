@@ -59,6 +59,16 @@ TEST_F(MasterTakeOver, K20_ThePlacementOfTheParametersIsKnown) {
   EXPECT_EQ(master_->placement(), placement);
 }
 
+// It begins again once, not once under each master.
+TEST_F(MasterTakeOver, AJobThatBeganAgainIsKnown) {
+  options_.begun_again = true;
+  Start();
+  Write();
+  options_.begun_again = false;
+  TakeOver();
+  EXPECT_TRUE(master_->options().begun_again);
+}
+
 // A pod may wait for a node for long, and its fleet looks after it.
 TEST_F(MasterTakeOver, WhoHasNotStartedYetIsNotTakenForSilent) {
   Start();

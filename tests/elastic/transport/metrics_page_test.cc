@@ -64,7 +64,8 @@ TEST(MetricsText, IsPrometheus) {
 }
 
 TEST(MetricsPageTest, AnswersOnePage) {
-  const auto page = MetricsPage::Start("127.0.0.1:0", [] { return std::string("a 1\n"); }).value();
+  const auto page =
+      MetricsPage::Start("127.0.0.1:0", {[] { return std::string("a 1\n"); }}).value();
   const std::string answer = Ask(page->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(answer.substr(0, 17), "HTTP/1.1 200 OK\r\n");
   EXPECT_NE(answer.find("Content-Length: 4\r\n"), std::string::npos);
@@ -73,9 +74,23 @@ TEST(MetricsPageTest, AnswersOnePage) {
   EXPECT_NE(Ask(page->port(), "POST /metrics HTTP/1.1\r\n\r\n").find(" 405 "), std::string::npos);
 }
 
+TEST(MetricsPageTest, SaysWhetherItLivesAndIsReady) {
+  Status ready;
+  const auto page =
+      MetricsPage::Start("127.0.0.1:0", {[] { return std::string(); }, [&ready] { return ready; }})
+          .value();
+  EXPECT_NE(Ask(page->port(), "GET /readyz HTTP/1.1\r\n\r\n").find(" 200 "), std::string::npos);
+  ready = Unavailable("the database does not answer");
+  const std::string answer = Ask(page->port(), "GET /readyz HTTP/1.1\r\n\r\n");
+  EXPECT_NE(answer.find(" 503 "), std::string::npos);
+  EXPECT_EQ(answer.find("database"), std::string::npos) << "a page that anybody may read";
+  EXPECT_NE(Ask(page->port(), "GET /healthz HTTP/1.1\r\n\r\n").find(" 200 "), std::string::npos);
+}
+
 // A client that sends an incomplete or too long request is disconnected; the next one is answered.
 TEST(MetricsPageTest, StrangersHoldNobodyUpForLong) {
-  const auto page = MetricsPage::Start("127.0.0.1:0", [] { return std::string("a 1\n"); }).value();
+  const auto page =
+      MetricsPage::Start("127.0.0.1:0", {[] { return std::string("a 1\n"); }}).value();
   EXPECT_EQ(Ask(page->port(), "GET /metr"), "");
   const std::string endless = Ask(page->port(), std::string(20'000, 'x'));
   EXPECT_TRUE(endless.empty() || endless == "(broken)") << endless;

@@ -33,7 +33,8 @@ class AbandonedGrantsTest : public ::testing::Test {
   }
   const std::string& where() { return server_.namespace_name(); }
   k8s::LeaseClaim Claim(const std::string& holder) {
-    return {server_.client(), {where(), std::string(k8s::kControllerLease), holder, 8, {}}};
+    return {server_.client(),
+            {std::string(k8s::kControllerNamespace), k8s::kControllerLease, holder, 8, {}}};
   }
   void After(int seconds) {
     server_.clock().Advance(std::chrono::seconds(seconds));
@@ -46,7 +47,7 @@ class AbandonedGrantsTest : public ::testing::Test {
   }
 
   k8s::TestedApiServer server_{false};
-  AbandonedGrants grants_{server_.client(), server_.namespace_name(), "keeper"};
+  AbandonedGrants grants_{server_.client(), server_.namespace_name()};
 };
 
 TEST_F(AbandonedGrantsTest, AJobWhoseControllerWasRemovedResumes) {
@@ -84,10 +85,12 @@ TEST_F(AbandonedGrantsTest, NotWhileAControllerActs) {
   EXPECT_TRUE(Suspended());
 }
 
-TEST_F(AbandonedGrantsTest, NotWhereTheControllersLeaseIsElsewhere) {
+TEST_F(AbandonedGrantsTest, AndOneWhoseControllersNamespaceIsGone) {
   After(1);
-  After(2 * AbandonedGrants::kPatienceSeconds);
+  After(AbandonedGrants::kPatienceSeconds - 1);
   EXPECT_TRUE(Suspended());
+  After(2);
+  EXPECT_FALSE(Suspended());
 }
 
 }  // namespace

@@ -174,6 +174,24 @@ TEST_F(KeptJobTest, AMasterThatCannotBeConfiguredEndsTheJob) {
   EXPECT_EQ(job_.given_up()->message(), "its last words");
 }
 
+// A registry may be away for a while.
+TEST_F(KeptJobTest, AMasterWithoutItsImageIsWaitedForForFiveMinutes) {
+  Make(0);
+  k8s::PodState waits;
+  waits.node = "n";
+  waits.accepted = true;
+  waits.lacks_image = true;
+  waits.waiting_for = "ErrImagePull: i/o timeout";
+  Pod(1, waits);
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kNothing);
+  EXPECT_EQ(job_.trouble()->reason, "MasterWaits");
+  EXPECT_EQ(job_.NeedNow(At(300)), Need::kNothing);
+  EXPECT_EQ(job_.NeedNow(At(302)), Need::kEnd);
+  EXPECT_NE(job_.given_up()->message().find("300 seconds: ErrImagePull: i/o timeout"),
+            std::string::npos)
+      << job_.given_up()->message();
+}
+
 TEST_F(KeptJobTest, TheFirstReasonToGiveUpStays) {
   Make(0);
   job_.GiveUp(Cancelled("its TrainingJob was deleted"));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/base64.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "k8s/api_verbs.h"
 #include "k8s/training_job.h"
@@ -206,6 +207,32 @@ TEST_F(TrainingJobsTest, ASecretWithTheLabelIsItsSource) {
 }
 
 // As its master may, whose job the gateway is still about to report.
+TEST_F(TrainingJobsTest, ItsBeginAndItsEndAreOnRecordAtEveryLevel) {
+  log::Start("training_jobs_test", log::Level::kError);
+  ::testing::internal::CaptureStderr();
+  CreateSecret("s", kIsSource, "postgresql://ann@db/shop");
+  CreateJob("good", "s");
+  EXPECT_THAT(ConditionsOf("good"), HasSubstr("Queued True Begun"));
+  const auto patch = [this](const char* part, const char* json) {
+    const auto patched = k8s::PatchObject(server_.client(), k8s::kTrainingJobs,
+                                          server_.namespace_name(), "good", part, json, {});
+    EXPECT_TRUE(patched.ok()) << patched.status.ToString();
+  };
+  patch("", R"({"spec":{"ttlSecondsAfterFinished":0}})");
+  patch("status", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
+  for (int i = 0; i < kLooks; ++i) {  // it deletes it when it has heard of its end
+    const auto found =
+        k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), "good", {});
+    if (found.fault == k8s::Fault::kNotFound) {
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("trainingjob begun name=good job=7"));
+  EXPECT_THAT(said, HasSubstr("trainingjob ended name=good job=7 as=Complete"));
+}
+
 TEST_F(TrainingJobsTest, WhatOthersWriteIntoItsStatusMeanwhileStays) {
   during_ = [this](const TrainingJobRequest& request) {
     const auto written = k8s::PatchObject(

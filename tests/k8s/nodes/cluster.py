@@ -113,8 +113,11 @@ class Cluster:
         run("rm", "-rf", base)
         run(BINARY, "k8s", "manifests", "--without-rules", "--namespace", namespace, "--image", self.image,
             "--pods-allow", "template=elsewhere,template=absent,claim=checkpoints:/checkpoints", "--into", base)
-        self.kubectl("apply", "-k", base)
-        self.kubectl("-n", namespace, "scale", "deployment/sluice-controller", "--replicas=0")
+        self.kubectl("apply", "-k", f"{base}/cluster")
+        self.kubectl("apply", "-k", f"{base}/gateway")
+        self.kubectl("-n", "sluice-system", "scale", "deployment/sluice-controller", "--replicas=0")
+        self.kubectl("create", "clusterrolebinding", f"sluice-gateway-{namespace}", "--clusterrole=sluice-gateway",
+                     f"--serviceaccount={namespace}:sluice-gateway", check=False)
 
     def install_into(self, namespace):
         self.apply_base(namespace)

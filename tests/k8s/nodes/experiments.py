@@ -76,9 +76,11 @@ class Experiments(unittest.TestCase):
         self.cluster = site.cluster
         self.assertEqual(len(self.cluster.nodes()), 3, "run --nodes 3 experiments")
         training.undisturbed(self.cluster, 1)  # the catalog is there
-        self.cluster.ours("scale", "deployment/sluice-controller", "--replicas=1")
-        self.addCleanup(self.cluster.ours, "scale", "deployment/sluice-controller", "--replicas=0")
-        self.cluster.ours("rollout", "status", "deployment/sluice-controller", "--timeout=180s")
+        self.cluster.kubectl("-n", "sluice-system", "scale", "deployment/sluice-controller", "--replicas=1")
+        self.addCleanup(self.cluster.kubectl, "-n", "sluice-system", "scale", "deployment/sluice-controller",
+                        "--replicas=0")
+        self.cluster.kubectl("-n", "sluice-system", "rollout", "status", "deployment/sluice-controller",
+                             "--timeout=180s")
 
     def leave(self, units):
         """Units that each node has left; a pod that does nothing takes the rest."""

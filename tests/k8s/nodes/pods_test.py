@@ -23,6 +23,18 @@ class PodsOnNodes(JobsOnNodes):
         self.expect_exact(job)
         self.cluster.wait_for_gateway()
 
+    def test_the_only_server_is_deleted_and_then_killed(self):
+        """With its grace period others get what only it has; without, the job begins again, once."""
+        job = self.begin("onlyserver", LONG, more="engine.num_workers=2, engine.max_workers=2, engine.num_ps=1")
+        job.reached(2)
+        self.cluster.ours("delete", "pod", job.pods("ps")[0][0], "--wait=false")
+        job.happened("partitions_moved")
+        self.assertEqual((job.count("server_leaves"), job.count("training_begins_again")), (1, 0), job.story())
+        job.reached(job.count("epoch_done") + 1)
+        self.end_pod(job.pods("ps")[0][0])
+        job.happened("training_begins_again")
+        self.expect_exact(job)
+
     def test_a_nodes_power_is_cut(self):
         """That of its master, while the gateway is elsewhere."""
         gateway = self.cluster.gateways()[0]["spec"]["nodeName"]
