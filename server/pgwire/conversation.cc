@@ -83,9 +83,10 @@ size_t Conversation::Consume(std::string_view bytes) {
       break;
     }
     const size_t body = length - kLengthBytes;
-    Wish wish = WishFor(type);
-    wish = wish == Wish::kWhole && body > parser::kMaxScriptBytes ? Wish::kPass : wish;
-    if (wish == Wish::kDrop) {
+    Handling handling = HandlingOf(type);
+    handling =
+        handling == Handling::kWhole && body > parser::kMaxScriptBytes ? Handling::kPass : handling;
+    if (handling == Handling::kDrop) {
       flush();
       client_drops_ = true;
       client_left_ = body;
@@ -93,7 +94,7 @@ size_t Conversation::Consume(std::string_view bytes) {
       pass = at;
       continue;
     }
-    if (wish == Wish::kWhole) {
+    if (handling == Handling::kWhole) {
       if (bytes.size() - at < kHeaderBytes + body) {
         wanted_ = kHeaderBytes + body - 1;
         break;
@@ -117,29 +118,29 @@ size_t Conversation::Consume(std::string_view bytes) {
   return at;
 }
 
-Conversation::Wish Conversation::WishFor(char type) const {
+Conversation::Handling Conversation::HandlingOf(char type) const {
   if (copying_in_) {
-    return Wish::kPass;
+    return Handling::kPass;
   }
   if (type == 'X') {
-    return Wish::kWhole;
+    return Handling::kWhole;
   }
   if (group_failed_ && type != 'S') {
-    return Wish::kDrop;
+    return Handling::kDrop;
   }
   switch (type) {
     case 'Q':
     case 'P':
-      return Wish::kWhole;
+      return Handling::kWhole;
     case 'B':
     case 'D':
     case 'E':
     case 'C':
-      return statements_.empty() && portals_.empty() ? Wish::kPass : Wish::kWhole;
+      return statements_.empty() && portals_.empty() ? Handling::kPass : Handling::kWhole;
     case 'S':
-      return wrapped_ ? Wish::kWhole : Wish::kPass;
+      return wrapped_ ? Handling::kWhole : Handling::kPass;
     default:
-      return Wish::kPass;
+      return Handling::kPass;
   }
 }
 
