@@ -32,11 +32,7 @@ namespace {
 // Discards output: no client waits, and the job's row says how it ends.
 class DiscardingSink final : public executor::ResultSink {
  public:
-  Status Header(const Schema&) override { return OkStatus(); }
-  Status Rows(const RowBatch&) override { return OkStatus(); }
   void Notice(const std::string& message) override { log::Info("{}", message); }
-  void Progress(const elastic::Progress&) override {}
-  void Done(const std::string&) override {}
 };
 
 // Attributes that a spec adds to a statement.
