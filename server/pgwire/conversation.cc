@@ -76,7 +76,7 @@ size_t Conversation::Consume(std::string_view bytes) {
       break;
     }
     const char type = bytes[at];
-    const size_t length = ReadUint32(bytes.substr(at + 1));
+    const size_t length = LoadBigEndian<uint32_t>(bytes.substr(at + 1));
     if (length < kLengthBytes || length > kMaxMessageBytes) {
       flush();
       ProtocolError("invalid message length");
@@ -199,7 +199,7 @@ bool Conversation::Take(char type, std::string_view body) {
     default:
       if (!IsOwn(type, body)) {
         if (type == 'B') {  // it replaces a portal of ours
-          BodyReader reader(body);
+          BigEndianReader reader(body);
           portals_.erase(std::string(reader.String()));
         }
         return false;
@@ -215,8 +215,8 @@ bool Conversation::Take(char type, std::string_view body) {
 
 // Close of a prepared statement of ours that the database has, too: forget it here.
 bool Conversation::ClosesInDatabase(std::string_view body) {
-  BodyReader reader(body);
-  const char kind = reader.Byte();
+  BigEndianReader reader(body);
+  const char kind = reader.Take<char>();
   const auto known = statements_.find(reader.String());
   if (kind != 'S' || known == statements_.end() || !known->second.in_database) {
     return false;
@@ -320,7 +320,7 @@ bool Conversation::HasInDatabase(std::string_view name) const {
 }
 
 bool Conversation::IsOwn(char type, std::string_view body) const {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   switch (type) {
     case 'B': {
       reader.String();
@@ -330,7 +330,7 @@ bool Conversation::IsOwn(char type, std::string_view body) const {
     case 'E':
       return portals_.find(reader.String()) != portals_.end();
     default: {
-      const char kind = reader.Byte();
+      const char kind = reader.Take<char>();
       const std::string_view name = reader.String();
       return reader.ok() && (kind == 'S' ? statements_.find(name) != statements_.end()
                                          : portals_.find(name) != portals_.end());
