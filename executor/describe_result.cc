@@ -22,10 +22,6 @@ class HeaderSink final : public ResultSink {
     schema_ = schema;
     return OkStatus();
   }
-  Status Rows(const RowBatch& /*batch*/) override { return OkStatus(); }
-  void Notice(const std::string& /*message*/) override {}
-  void Progress(const elastic::Progress& /*progress*/) override {}
-  void Done(const std::string& /*tag*/) override {}
   Schema Take() { return std::move(schema_); }
 
  private:

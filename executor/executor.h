@@ -24,20 +24,22 @@ namespace sluice::executor {
 
 class Cluster;
 
-// Receives a statement's answer; each door implements it. Called from one thread at a time.
+// Receives a statement's answer; each door implements it. What is not overridden is discarded,
+// unless it says otherwise. Called from one thread at a time.
 class ResultSink {
  public:
   virtual ~ResultSink() = default;
   // The columns that are to come as kBytes, in the binary form in which PostgreSQL sends them
   // (ColumnInfo::Wire); of those that a SELECT passes through, before their Header.
   virtual std::vector<bool> InBinary(const Schema& /*schema*/) { return {}; }
-  virtual Status Header(const Schema& schema) = 0;  // before rows, once per row set
-  virtual Status Rows(const RowBatch& batch) = 0;
-  virtual void Notice(const std::string& message) = 0;  // one line for a person
-  virtual void Progress(const elastic::Progress& progress) = 0;
+  // Before rows, once per row set.
+  virtual Status Header(const Schema& /*schema*/) { return OkStatus(); }
+  virtual Status Rows(const RowBatch& /*batch*/) { return OkStatus(); }
+  virtual void Notice(const std::string& /*message*/) {}  // one line for a person
+  virtual void Progress(const elastic::Progress& /*progress*/) {}
   // What COPY TO STDOUT sends, in pieces. By default an error (0A000).
   virtual Status Copied(std::string_view text);
-  virtual void Done(const std::string& tag) = 0;  // "TRAIN", "PREDICT 16281", "INSERT 0 3"
+  virtual void Done(const std::string& /*tag*/) {}  // "TRAIN", "PREDICT 16281", "INSERT 0 3"
   // The statement is this job, which continues when its client disconnects. By default sends a
   // notice.
   virtual void OutlivesClient(int64_t job);

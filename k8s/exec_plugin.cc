@@ -11,11 +11,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "k8s/credentials_internal.h"
 #include "k8s/json_internal.h"
+#include "k8s/rfc3339.h"
 
 extern char** environ;
 
@@ -162,12 +162,8 @@ class Run {
 
 // Seconds from now until an RFC 3339 time; 0 if it is not valid.
 double SecondsUntil(const std::string& time) {
-  std::tm parts{};
-  if (strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) {
-    return 0;
-  }
-  const double at = static_cast<double>(timegm(&parts));
-  return at - static_cast<double>(WallMicros()) / 1e6;
+  const std::optional<int64_t> at = MicrosOf(time);
+  return at ? static_cast<double>(*at - WallMicros()) / 1e6 : 0;
 }
 
 class ExecSource final : public LoginSource {

@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <ctime>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "base/sleep.h"
 #include "k8s/api_verbs.h"
 #include "k8s/json_internal.h"
+#include "k8s/rfc3339.h"
 #include "k8s/seconds_internal.h"
 
 namespace sluice::k8s {
@@ -19,12 +18,8 @@ namespace {
 // For people who look at the object; nothing here depends on it.
 std::string MicroTime() {
   const int64_t now = WallMicros();
-  const std::time_t seconds = now / 1'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     now % 1'000'000);
+  std::string time = Rfc3339(now);
+  return time.replace(time.size() - 1, 1, fmt::format(".{:06}Z", now % 1'000'000));
 }
 
 // The Lease with a new holder, or renewed; other fields stay.
@@ -159,10 +154,7 @@ Status LeaseClaim::Release(const std::stop_token& stop) {
 Status LeaseClaim::ReleaseWithin(std::chrono::milliseconds time) {
   std::stop_source late;
   const std::jthread timer([&late, time](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock<std::mutex> lock(mutex);
-    if (!wake.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); })) {
+    if (SleepFor(time, stop)) {
       late.request_stop();
     }
   });

@@ -13,6 +13,7 @@
 #include <limits>
 #include <thread>
 
+#include "base/big_endian.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/postgres/postgres_wire_internal.h"
@@ -44,19 +45,10 @@ Status Lost(std::string_view what) {
   return DatabaseError("08006", fmt::format("the connection to PostgreSQL was lost: {}", what));
 }
 
-void PutInt32(std::string* out, size_t number) {
-  const uint32_t network = htobe32(static_cast<uint32_t>(number));
-  out->append(reinterpret_cast<const char*>(&network), sizeof(network));
-}
-
-void PutInt16(std::string* out, size_t number) {
-  const uint16_t network = htobe16(static_cast<uint16_t>(number));
-  out->append(reinterpret_cast<const char*>(&network), sizeof(network));
-}
-
 void PutMessage(std::string* out, char type, std::string_view body) {
   *out += type;
-  PutInt32(out, body.size() + sizeof(uint32_t));  // the length includes itself
+  AppendBigEndian(static_cast<uint32_t>(body.size() + sizeof(uint32_t)),
+                  out);  // the length includes itself
   *out += body;
 }
 
@@ -205,22 +197,22 @@ std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& f
   std::string parse(1, '\0');  // the unnamed statement
   parse += sql;
   parse += '\0';
-  PutInt16(&parse, 0);  // no parameter types
+  AppendBigEndian<uint16_t>(0, &parse);  // no parameter types
   std::string execute(1, '\0');
-  PutInt32(&execute, 0);  // all rows
+  AppendBigEndian<uint32_t>(0, &execute);  // all rows
   std::string messages;
   PutMessage(&messages, 'P', parse);
   for (const std::vector<std::string>& parameters : runs) {
-    std::string bind(2, '\0');  // the unnamed portal and statement
-    PutInt16(&bind, 0);         // all parameters are text
-    PutInt16(&bind, parameters.size());
+    std::string bind(2, '\0');            // the unnamed portal and statement
+    AppendBigEndian<uint16_t>(0, &bind);  // all parameters are text
+    AppendBigEndian(static_cast<uint16_t>(parameters.size()), &bind);
     for (const std::string& parameter : parameters) {
-      PutInt32(&bind, parameter.size());
+      AppendBigEndian(static_cast<uint32_t>(parameter.size()), &bind);
       bind += parameter;
     }
-    PutInt16(&bind, formats.size());
+    AppendBigEndian(static_cast<uint16_t>(formats.size()), &bind);
     for (const CellFormat format : formats) {
-      PutInt16(&bind, IsBinary(format) ? 1 : 0);
+      AppendBigEndian<uint16_t>(IsBinary(format) ? 1 : 0, &bind);
     }
     PutMessage(&messages, 'B', bind);
     PutMessage(&messages, 'E', execute);
@@ -257,14 +249,14 @@ std::string NoticeFromWire(const WireReader::Message& message) {
 
 std::string RowMessage(const PGresult* result) {
   std::string body;
-  PutInt16(&body, static_cast<size_t>(PQnfields(result)));
+  AppendBigEndian(static_cast<uint16_t>(PQnfields(result)), &body);
   for (int i = 0; i < PQnfields(result); ++i) {
     if (PQgetisnull(result, 0, i) != 0) {
-      PutInt32(&body, std::numeric_limits<uint32_t>::max());  // -1
+      AppendBigEndian(std::numeric_limits<uint32_t>::max(), &body);  // -1
       continue;
     }
     const auto size = static_cast<size_t>(PQgetlength(result, 0, i));
-    PutInt32(&body, size);
+    AppendBigEndian(static_cast<uint32_t>(size), &body);
     body.append(PQgetvalue(result, 0, i), size);
   }
   std::string message;

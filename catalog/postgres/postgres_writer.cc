@@ -163,11 +163,9 @@ class PostgresTableWriter final : public TableWriter {
     if (stop.stop_requested()) {
       return failure_ = Cancelled("cancelled before the result was written");
     }
-    {
-      PostgresConnection& connection = *connection_;
-      const std::stop_callback cancel(stop, [&connection] { connection.Cancel(); });
-      failure_ = Publish().Because("cannot write " + wanted_.name.Text());
-    }
+    connection_->HearStop(stop);
+    failure_ = Publish().Because("cannot write " + wanted_.name.Text());
+    connection_->IgnoreStop();
     connection_->Rollback();  // does nothing after COMMIT
     if (stop.stop_requested()) {
       connection_.Discard();  // the cancel request may arrive when the connection has its next user

@@ -11,6 +11,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "base/sleep.h"
 #include "catalog/data_source.h"
 #include "catalog/sql/sqlstate.h"
 #include "elastic/job/direct_links.h"
@@ -277,15 +278,12 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
   const HeartbeatThread heartbeat(*master, reads, either);
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
   while (catalog::IsUnavailableForNow(source.status()) && !either.stop_requested() &&
          SecondsBetween(begun, clock.Now()) < patience) {
     reads.WaitFor(fmt::format("the database cannot be read yet: {}", source.status().message()));
-    wake.wait_for(lock, either.get_token(), kHeartbeat, [] { return false; });
+    SleepFor(kHeartbeat, either.get_token());
     source = catalog::OpenDataSource(config.source_url(), secret);
   }
   return source;

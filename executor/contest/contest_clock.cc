@@ -1,8 +1,8 @@
 #include "executor/contest/contest_clock.h"
+#include "base/sleep.h"
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <utility>
 
 namespace sluice::executor {
@@ -31,18 +31,12 @@ elastic::ProgressCallback ContestClock::Progress() {
 SoftLimit::SoftLimit(std::stop_token outer, double seconds, bool must)
     : outer_(std::move(outer), [this] { stop_.request_stop(); }),
       alarm_([this, seconds, must](const std::stop_token& over) {
-        std::mutex mutex;
-        std::condition_variable_any never;
-        std::unique_lock<std::mutex> lock(mutex);
-        const auto wait = [&](double duration) {
-          never.wait_for(lock, over, std::chrono::duration<double>(duration), [] { return false; });
-          return !over.stop_requested();
-        };
-        if (!wait(seconds)) {
+        using Seconds = std::chrono::duration<double>;
+        if (!SleepFor(Seconds(seconds), over)) {
           return;
         }
         finish_.request_stop();
-        if (!must && wait(std::max(kMinGraceSeconds, seconds / 2))) {
+        if (!must && SleepFor(Seconds(std::max(kMinGraceSeconds, seconds / 2)), over)) {
           stop_.request_stop();
         }
       }) {}

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/sleep.h"
 #include "catalog/sql/sqlstate.h"
 
 namespace sluice::executor {
@@ -17,15 +17,6 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kLongestPause{1'600};
 constexpr std::string_view kSnapshotLost = "72000";
-
-// False: it was stopped.
-bool Pause(std::chrono::milliseconds pause, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock<std::mutex> lock(mutex);
-  never.wait_for(lock, stop, pause, [] { return false; });
-  return !stop.stop_requested();
-}
 
 }  // namespace
 
@@ -60,7 +51,7 @@ void DatabasePatience::Do(const std::function<Status()>& work) {
                       "at most: {}",
                       seconds_, status.message()));
     }
-    if (!Pause(pause, stop_)) {
+    if (!SleepFor(pause, stop_)) {
       return;
     }
     status = work();

@@ -30,7 +30,7 @@ constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
 // A job's row is at most this old.
 constexpr double kRowsSeconds = 1;
 // A cancelled statement is answered within a second; this is the part for its job's last writes.
-constexpr std::chrono::milliseconds kLastWords{400};
+constexpr std::chrono::milliseconds kLastWritesGrace{400};
 
 }  // namespace
 
@@ -313,8 +313,8 @@ void JobRecord::RecordProfile() {
 void JobRecord::Leave() {
   finished_ = true;
   watcher_.request_stop();
-  if (!hurry_.joinable()) {
-    hurry_ = std::jthread([this](const std::stop_token& self) { AbortWritesOnceStopped(self); });
+  if (!aborter_.joinable()) {
+    aborter_ = std::jthread([this](const std::stop_token& self) { AbortWritesOnceStopped(self); });
   }
 }
 
@@ -327,7 +327,7 @@ void JobRecord::AbortWritesOnceStopped(const std::stop_token& self) {
   });
   std::unique_lock<std::mutex> lock(mutex);
   wake.wait(lock, self, [this] { return stop_.stop_requested(); });
-  wake.wait_for(lock, self, kLastWords, [] { return false; });
+  wake.wait_for(lock, self, kLastWritesGrace, [] { return false; });
   if (!self.stop_requested()) {
     give_up_.request_stop();
   }

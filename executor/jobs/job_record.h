@@ -163,7 +163,7 @@ class JobRecord {
   int64_t rows_written_ = 0;  // their sum when last written; used by the watcher only
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> outer_callback_;
-  std::jthread hurry_;    // runs after the end of the job
+  std::jthread aborter_;  // runs after the end of the job
   std::jthread watcher_;  // last: stops before the members that it uses are destroyed
 };
 

@@ -1,11 +1,10 @@
 #include "executor/local/row_listener.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "base/sleep.h"
 #include "catalog/sql/sqlstate.h"
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
@@ -26,9 +25,6 @@ class RowListener final : public JobListener {
       begun_ = true;
       return Begun{job_};
     }
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock<std::mutex> lock(mutex);
     while (!stop.stop_requested() && std::chrono::steady_clock::now() < until) {
       const Result<News> news = Look();
       if (!news.ok() && !catalog::IsUnavailableForNow(news.status())) {
@@ -37,8 +33,9 @@ class RowListener final : public JobListener {
       if (news.ok() && !std::holds_alternative<Nothing>(*news)) {
         return *news;
       }
-      wake.wait_until(lock, stop, std::min(until, std::chrono::steady_clock::now() + kRowLook),
-                      [] { return false; });
+      SleepFor(std::min<std::chrono::duration<double>>(until - std::chrono::steady_clock::now(),
+                                                       kRowLook),
+               stop);
     }
     return Nothing();
   }

@@ -1,10 +1,9 @@
 #include "executor/local/wait_for_database.h"
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/sleep.h"
 #include "catalog/sql/sqlstate.h"
 
 namespace sluice::executor {
@@ -15,16 +14,13 @@ Result<catalog::Database> OpenWhenThere(const catalog::DatabaseLogin& source,
   constexpr std::chrono::milliseconds kAgain{500};
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
     auto both = catalog::OpenDatabase(source, catalog, stop);
     if (!catalog::IsUnavailableForNow(both.status()) || stop.stop_requested() ||
         SecondsBetween(begun, clock.Now()) >= patience_seconds) {
       return both;
     }
-    wake.wait_for(lock, stop, kAgain, [] { return false; });
+    SleepFor(kAgain, stop);
   }
 }
 

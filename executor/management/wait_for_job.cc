@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/sleep.h"
 #include "catalog/catalog.h"
 #include "catalog/job_store.h"
 #include "executor/executor.h"
@@ -172,10 +171,7 @@ class JobWatch {
         return;
       }
     }
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock<std::mutex> lock(mutex);
-    wake.wait_until(lock, context_.stop, until, [] { return false; });
+    SleepFor(until - std::chrono::steady_clock::now(), context_.stop);
   }
 
   const plan::JobPlan& plan_;

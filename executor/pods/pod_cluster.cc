@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sleep.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "elastic/job/fleet_job.h"
@@ -113,16 +112,13 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   self->keeper_->Begin();
   self->janitor_ = std::jthread([self](const std::stop_token& stop) {
     AbandonedGrants grants(self->access_->client(), self->options_.namespace_name);
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock<std::mutex> lock(mutex);
     do {
       self->CancelDeleted();
       const Status looked = self->keeper_->leads() ? grants.Look(stop) : OkStatus();
       if (!looked.ok() && !stop.stop_requested()) {
         log::Warn("jobs that a removed controller has suspended may stay so: {}", looked.message());
       }
-    } while (!wake.wait_for(lock, stop, kDeletedLook, [&stop] { return stop.stop_requested(); }));
+    } while (SleepFor(kDeletedLook, stop));
   });
   return cluster;
 }

@@ -53,11 +53,7 @@ Result<std::string> ReadMounted(const std::string& folder, const char* name) {
 // Discards output: the job's row has the master's answer, and no client is connected here.
 class DiscardingSink final : public ResultSink {
  public:
-  Status Header(const Schema&) override { return OkStatus(); }
-  Status Rows(const RowBatch&) override { return OkStatus(); }
   void Notice(const std::string& message) override { log::Info("{}", message); }
-  void Progress(const elastic::Progress&) override {}
-  void Done(const std::string&) override {}
 };
 
 struct OpenJob {

@@ -3,27 +3,17 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/sleep.h"
 #include "catalog/sql/sqlstate.h"
 
 namespace sluice::executor {
 namespace {
 
 constexpr std::chrono::milliseconds kStorePause{200};
-
-// False: stopped.
-bool Pause(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
-  wake.wait_for(lock, stop, kStorePause, [] { return false; });
-  return !stop.stop_requested();
-}
 
 }  // namespace
 
@@ -66,7 +56,7 @@ Status StoreModel(catalog::ModelStore& models, const catalog::ModelVersion& vers
                       "seconds at most: {}",
                       limit, stored.message()));
     }
-    if (!Pause(patience.stop)) {
+    if (!SleepFor(kStorePause, patience.stop)) {
       return Cancelled("the training was cancelled while its model waited to be stored");
     }
   }

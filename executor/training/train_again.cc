@@ -3,10 +3,9 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/sleep.h"
 #include "catalog/sql/sqlstate.h"
 #include "elastic/job/job_journal.h"
 #include "elastic/job/training_job.h"
@@ -40,9 +39,6 @@ bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobReco
   elastic::JobJournal journal(jobs, job.id());
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
     const Status forgotten = ForgetJournal(journal);
     if (forgotten.ok()) {
@@ -54,8 +50,7 @@ bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobReco
         SecondsBetween(begun, clock.Now()) >= plan.database_patience_seconds()) {
       return false;
     }
-    wake.wait_for(lock, job.stop_token(), kReturnPause, [] { return false; });
-    if (job.stop_token().stop_requested()) {
+    if (!SleepFor(kReturnPause, job.stop_token())) {
       *ended = Cancelled("the training was cancelled while its database was away");
       return false;
     }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/big_endian.h"
+
 namespace sluice::models {
 
 // Reads UBJSON as libxgboost writes it, which is also all that libxgboost reads without running
@@ -91,13 +93,7 @@ class UbjsonReader {
 
   template <typename T>
   static T Load(std::string_view bytes, size_t index) {
-    using Bits = std::make_unsigned_t<T>;
-    Bits value = 0;
-    for (size_t i = 0; i < sizeof(T); ++i) {
-      value = static_cast<Bits>((uint64_t{value} << 8U) |
-                                static_cast<unsigned char>(bytes[index * sizeof(T) + i]));
-    }
-    return static_cast<T>(value);
+    return LoadBigEndian<T>(bytes.substr(index * sizeof(T)));
   }
 
  private:

@@ -102,7 +102,7 @@ void Limit(int resource, rlim_t value) {
 // No network, nothing to write, and no other process: not even /proc shows one, whose environment
 // may hold a password. What it leaves running, in whichever session, ends with it. False: some of
 // it is not allowed, and the program keeps what this user may do.
-bool GiveUpTheWorld() {
+bool IsolateProcess() {
   constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS;
   const bool alone =
       unshare(kWorld | CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | kWorld | CLONE_NEWPID) == 0;
@@ -172,7 +172,7 @@ bool RefuseSockets() {
   Limit(RLIMIT_CPU, static_cast<rlim_t>(std::ceil(limits.seconds)));
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, 0);
-  const bool alone = GiveUpTheWorld();
+  const bool alone = IsolateProcess();
   if (!(RefuseSockets() && alone) && limits.contained) {
     _exit(kCannotStart);
   }

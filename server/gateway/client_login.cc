@@ -3,53 +3,15 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/base64.h"
 #include "catalog/source_url.h"
 #include "server/gateway/client_login_internal.h"
 
 namespace sluice::server {
 namespace {
 
-constexpr std::string_view kAlphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 // Longest login; PostgreSQL's own limit for a password in a message is lower.
 constexpr size_t kMaxBytes = 4'096;
-
-std::string EncodeBase64(std::string_view bytes) {
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      const bool there = i + k <= bytes.size();
-      text += there ? kAlphabet[group >> (18 - 6 * k) & 63U] : '=';
-    }
-  }
-  return text;
-}
-
-std::optional<std::string> DecodeBase64(std::string_view text) {
-  while (!text.empty() && text.back() == '=') {
-    text.remove_suffix(1);
-  }
-  std::string bytes;
-  uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const size_t digit = kAlphabet.find(c);
-    if (digit == std::string_view::npos) {
-      return std::nullopt;
-    }
-    group = (group << 6 | static_cast<uint32_t>(digit)) & 0xFFFFU;
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes += static_cast<char>(group >> bits & 0xFFU);
-    }
-  }
-  return bytes;
-}
 
 Status NoLogin(std::string message, std::string hint) {
   return Status(Code::kPermissionDenied, std::move(message))

@@ -4,16 +4,15 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <fstream>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/sleep.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "executor/executor.h"
 #include "server/config/config.h"
@@ -168,12 +167,8 @@ class GrpcGatewayClient final : public GatewayClient {
   // status never comes.
   static grpc::Status Finish(grpc::ClientReader<v1::RunUpdate>& reader,
                              grpc::ClientContext& context) {
-    std::mutex mutex;
-    std::condition_variable_any ended;
     const std::jthread watch([&](const std::stop_token& end) {
-      std::unique_lock<std::mutex> lock(mutex);
-      ended.wait_for(lock, end, kStatusDeadline, [] { return false; });
-      if (!end.stop_requested()) {
+      if (SleepFor(kStatusDeadline, end)) {
         context.TryCancel();
       }
     });

@@ -1,11 +1,9 @@
 #include <pthread.h>
 
-#include <condition_variable>
-#include <mutex>
-
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "base/log.h"
+#include "base/sleep.h"
 #include "catalog/catalog.h"
 #include "server/gateway/housekeeper_internal.h"
 
@@ -27,9 +25,6 @@ Housekeeper::Housekeeper(const SourcePool& sources, std::chrono::hours keep_jobs
       }) {}
 
 void Housekeeper::Run(const std::stop_token& end) const {
-  std::mutex mutex;
-  std::condition_variable_any ended;
-  std::unique_lock<std::mutex> lock(mutex);
   auto old_jobs_due = std::chrono::steady_clock::now();
   while (!end.stop_requested()) {
     const Status kept = Guarded("keeping house", [&] {
@@ -43,7 +38,7 @@ void Housekeeper::Run(const std::stop_token& end) const {
     if (!kept.ok()) {
       log::Warn("cannot keep house: {}", kept.ToString());
     }
-    ended.wait_for(lock, end, kRound, [] { return false; });
+    SleepFor(kRound, end);
   }
 }
 

@@ -21,10 +21,7 @@ class ColumnsSink final : public executor::ResultSink {
     columns = schema;
     return OkStatus();
   }
-  Status Rows(const RowBatch& /*batch*/) override { return OkStatus(); }
   void Notice(const std::string& message) override { notices.push_back(message); }
-  void Progress(const elastic::Progress& /*progress*/) override {}
-  void Done(const std::string& /*tag*/) override {}
 
   Schema columns;
   std::vector<std::string> notices;

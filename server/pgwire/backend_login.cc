@@ -52,7 +52,7 @@ Result<std::string> BackendLogin::FromServer(std::string_view bytes) {
   size_t at = 0;
   while (state_ == State::kUnderWay && held_.size() - at >= kHeaderBytes) {
     const std::string_view rest = std::string_view(held_).substr(at);
-    const size_t length = ReadUint32(rest.substr(1));
+    const size_t length = LoadBigEndian<uint32_t>(rest.substr(1));
     if (length < kLengthBytes || length > kMaxGreeting || greeting_.size() > kMaxGreeting) {
       return NotPostgres();
     }
@@ -72,7 +72,7 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
   if (asks_path_ && type != 'E') {
     return TakePath(type, body);
   }
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   switch (type) {
     case 'R':
       return Authenticate(body);
@@ -90,8 +90,8 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
       greeting_ += whole;
       return std::string();
     case 'K':
-      process_ = reader.Uint32();
-      key_ = reader.Uint32();
+      process_ = reader.Take<uint32_t>();
+      key_ = reader.Take<uint32_t>();
       return std::string();
     case 'Z': {
       asks_path_ = catalog::IsOwnSchema(startup_.Find("user"));
@@ -111,9 +111,9 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
 // The answer to the question for the search_path: at most one row of one text.
 Result<std::string> BackendLogin::TakePath(char type, std::string_view body) {
   if (type == 'D') {
-    BodyReader reader(body);
-    reader.Uint16();
-    const std::string_view path = reader.Bytes(reader.Uint32());
+    BigEndianReader reader(body);
+    reader.Take<uint16_t>();
+    const std::string_view path = reader.Bytes(reader.Take<uint32_t>());
     if (!reader.at_end()) {
       return NotPostgres();
     }
@@ -135,8 +135,8 @@ StartupMessage BackendLogin::other_startup() const {
 }
 
 Result<std::string> BackendLogin::Authenticate(std::string_view body) {
-  BodyReader reader(body);
-  const auto kind = static_cast<Authentication>(reader.Uint32());
+  BigEndianReader reader(body);
+  const auto kind = static_cast<Authentication>(reader.Take<uint32_t>());
   asked_ = asked_ || kind != Authentication::kOk;
   if (secret_.keys.has_value() &&
       (kind == Authentication::kPassword || kind == Authentication::kMd5)) {
@@ -190,7 +190,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
   }
 }
 
-Result<std::string> BackendLogin::BeginScram(BodyReader& reader) {
+Result<std::string> BackendLogin::BeginScram(BigEndianReader& reader) {
   std::vector<std::string> offered;
   for (std::string name(reader.String()); !name.empty(); name = reader.String()) {
     offered.push_back(name);

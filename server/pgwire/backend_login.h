@@ -63,7 +63,7 @@ class BackendLogin {
   Result<std::string> Take(char type, std::string_view body, std::string_view whole);
   Result<std::string> TakePath(char type, std::string_view body);
   Result<std::string> Authenticate(std::string_view body);
-  Result<std::string> BeginScram(BodyReader& reader);
+  Result<std::string> BeginScram(BigEndianReader& reader);
 
   const StartupMessage startup_;
   const BackendSecret secret_;

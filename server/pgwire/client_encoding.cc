@@ -133,7 +133,7 @@ std::string ClientEncoding::Encoded(std::string_view messages) const {
   std::string encoded;
   while (messages.size() >= kHeaderBytes) {
     const char type = messages.front();
-    const size_t size = 1 + ReadUint32(messages.substr(1));
+    const size_t size = 1 + LoadBigEndian<uint32_t>(messages.substr(1));
     const std::string_view message = messages.substr(0, size);
     messages.remove_prefix(message.size());
     if ((type != 'E' && type != 'N' && type != 'T' && type != 'A') || IsAscii(message)) {
@@ -141,7 +141,7 @@ std::string ClientEncoding::Encoded(std::string_view messages) const {
       continue;
     }
     std::string body;
-    BodyReader reader(message.substr(kHeaderBytes));
+    BigEndianReader reader(message.substr(kHeaderBytes));
     const auto text = [&] {
       body += FromUtf8Lossy(reader.String());
       body += '\0';
@@ -158,7 +158,7 @@ std::string ClientEncoding::Encoded(std::string_view messages) const {
       text();
       text();
     } else {
-      for (char code = reader.Byte(); code != '\0'; code = reader.Byte()) {
+      for (char code = reader.Take<char>(); code != '\0'; code = reader.Take<char>()) {
         body += code;
         text();
       }

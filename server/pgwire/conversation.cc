@@ -76,16 +76,17 @@ size_t Conversation::Consume(std::string_view bytes) {
       break;
     }
     const char type = bytes[at];
-    const size_t length = ReadUint32(bytes.substr(at + 1));
+    const size_t length = LoadBigEndian<uint32_t>(bytes.substr(at + 1));
     if (length < kLengthBytes || length > kMaxMessageBytes) {
       flush();
       ProtocolError("invalid message length");
       break;
     }
     const size_t body = length - kLengthBytes;
-    Wish wish = WishFor(type);
-    wish = wish == Wish::kWhole && body > parser::kMaxScriptBytes ? Wish::kPass : wish;
-    if (wish == Wish::kDrop) {
+    Handling handling = HandlingOf(type);
+    handling =
+        handling == Handling::kWhole && body > parser::kMaxScriptBytes ? Handling::kPass : handling;
+    if (handling == Handling::kDrop) {
       flush();
       client_drops_ = true;
       client_left_ = body;
@@ -93,7 +94,7 @@ size_t Conversation::Consume(std::string_view bytes) {
       pass = at;
       continue;
     }
-    if (wish == Wish::kWhole) {
+    if (handling == Handling::kWhole) {
       if (bytes.size() - at < kHeaderBytes + body) {
         wanted_ = kHeaderBytes + body - 1;
         break;
@@ -117,29 +118,29 @@ size_t Conversation::Consume(std::string_view bytes) {
   return at;
 }
 
-Conversation::Wish Conversation::WishFor(char type) const {
+Conversation::Handling Conversation::HandlingOf(char type) const {
   if (copying_in_) {
-    return Wish::kPass;
+    return Handling::kPass;
   }
   if (type == 'X') {
-    return Wish::kWhole;
+    return Handling::kWhole;
   }
   if (group_failed_ && type != 'S') {
-    return Wish::kDrop;
+    return Handling::kDrop;
   }
   switch (type) {
     case 'Q':
     case 'P':
-      return Wish::kWhole;
+      return Handling::kWhole;
     case 'B':
     case 'D':
     case 'E':
     case 'C':
-      return statements_.empty() && portals_.empty() ? Wish::kPass : Wish::kWhole;
+      return statements_.empty() && portals_.empty() ? Handling::kPass : Handling::kWhole;
     case 'S':
-      return wrapped_ ? Wish::kWhole : Wish::kPass;
+      return wrapped_ ? Handling::kWhole : Handling::kPass;
     default:
-      return Wish::kPass;
+      return Handling::kPass;
   }
 }
 
@@ -198,7 +199,7 @@ bool Conversation::Take(char type, std::string_view body) {
     default:
       if (!IsOwn(type, body)) {
         if (type == 'B') {  // it replaces a portal of ours
-          BodyReader reader(body);
+          BigEndianReader reader(body);
           DropPortal(reader.String());
         }
         return false;
@@ -214,8 +215,8 @@ bool Conversation::Take(char type, std::string_view body) {
 
 // Close of a prepared statement of ours that the database has, too: forget it here.
 bool Conversation::ClosesInDatabase(std::string_view body) {
-  BodyReader reader(body);
-  const char kind = reader.Byte();
+  BigEndianReader reader(body);
+  const char kind = reader.Take<char>();
   const auto known = statements_.find(reader.String());
   if (kind != 'S' || known == statements_.end() || !known->second.in_database) {
     return false;
@@ -319,7 +320,7 @@ bool Conversation::HasInDatabase(std::string_view name) const {
 }
 
 bool Conversation::IsOwn(char type, std::string_view body) const {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   switch (type) {
     case 'B': {
       reader.String();
@@ -329,7 +330,7 @@ bool Conversation::IsOwn(char type, std::string_view body) const {
     case 'E':
       return portals_.find(reader.String()) != portals_.end();
     default: {
-      const char kind = reader.Byte();
+      const char kind = reader.Take<char>();
       const std::string_view name = reader.String();
       return reader.ok() && (kind == 'S' ? statements_.find(name) != statements_.end()
                                          : portals_.find(name) != portals_.end());

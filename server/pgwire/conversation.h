@@ -101,7 +101,7 @@ class Conversation {
   void Described(const Result<std::vector<WireColumn>>& columns);
 
  private:
-  enum class Wish { kPass, kWhole, kDrop };
+  enum class Handling { kPass, kWhole, kDrop };
   // Which part of an answer the client receives; kRow: errors and notices, while its first row is
   // for us.
   enum class Hears { kAll, kAllButReady, kErrors, kRow, kNothing };
@@ -178,7 +178,7 @@ class Conversation {
 
   bool blocked() const { return running_ || routing_ || !steps_.empty() || closed_; }
   size_t Consume(std::string_view bytes);
-  Wish WishFor(char type) const;
+  Handling HandlingOf(char type) const;
   void Account(char type);
   // Takes a whole message; false: it is for the database.
   bool Take(char type, std::string_view body);

@@ -49,7 +49,7 @@ void Conversation::FromServer(std::string_view bytes) {
       break;
     }
     const char type = bytes[at];
-    const size_t length = ReadUint32(bytes.substr(at + 1));
+    const size_t length = LoadBigEndian<uint32_t>(bytes.substr(at + 1));
     if (length < kLengthBytes) {
       flush();
       return ProtocolError("the server does not keep to the protocol");
@@ -155,14 +155,14 @@ bool Conversation::PassesRows() const {
 }
 
 void Conversation::TakeAnswer(char type, std::string_view body) {
-  BodyReader reader(body);
-  const uint16_t count = reader.Uint16();
+  BigEndianReader reader(body);
+  const uint16_t count = reader.Take<uint16_t>();
   if (type == 'T') {
     answer_ = AnsweredRow();
     for (uint16_t i = 0; i < count && reader.ok(); ++i) {
       reader.String();
       reader.Bytes(kColumnPlaceBytes);
-      answer_->types.push_back(reader.Uint32());
+      answer_->types.push_back(reader.Take<uint32_t>());
       reader.Bytes(kColumnFormBytes);
     }
     return;
@@ -171,7 +171,7 @@ void Conversation::TakeAnswer(char type, std::string_view body) {
     answer_ = AnsweredRow();
   }
   for (uint16_t i = 0; i < count && reader.ok() && answer_->values.size() < count; ++i) {
-    const uint32_t bytes = reader.Uint32();
+    const uint32_t bytes = reader.Take<uint32_t>();
     constexpr uint32_t kNull = 0xffffffffU;
     if (bytes == kNull) {
       answer_->values.emplace_back(std::nullopt);
@@ -188,7 +188,7 @@ void Conversation::SeeTag(std::string_view body) {
   if (expected_.empty() || expected_.front().type != 'E') {
     return;
   }
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   const std::string_view tag = reader.String();
   if (tag == "BEGIN" || tag == "START TRANSACTION") {
     status_ = 'T';
@@ -199,7 +199,7 @@ void Conversation::SeeTag(std::string_view body) {
 
 // While the back end uses another encoding for our sake, the client's encoding stays as it was.
 void Conversation::SeeParameter(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   const std::string name(reader.String());
   const std::string value(reader.String());
   if (switched_ > 0 && body.starts_with(kClientEncoding)) {
@@ -275,7 +275,7 @@ void Conversation::FromBorrower(std::string_view bytes) {
     const char type = bytes[at];
     borrowers_queries_ += type == 'Q' || type == 'S' || type == 'F' ? 1 : 0;
     borrower_copies_ = borrower_copies_ && type != 'c' && type != 'f';
-    borrower_left_ = ReadUint32(bytes.substr(at + 1)) - kLengthBytes;
+    borrower_left_ = LoadBigEndian<uint32_t>(bytes.substr(at + 1)) - kLengthBytes;
     at += kHeaderBytes;
   }
   borrower_held_ = ends ? "" : bytes.substr(at);

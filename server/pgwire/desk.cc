@@ -57,7 +57,7 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
     if (held_.size() < kLengthBytes) {
       return true;
     }
-    const size_t length = ReadUint32(held_);
+    const size_t length = LoadBigEndian<uint32_t>(held_);
     if (length < 2 * kLengthBytes || length > kMaxHandshakeBytes) {
       return false;
     }
@@ -66,10 +66,10 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
     }
     const std::string body = held_.substr(kLengthBytes, length - kLengthBytes);
     held_.erase(0, length);
-    BodyReader reader(body);
-    if (reader.Uint32() == kCancelCode) {
-      const uint32_t process = reader.Uint32();
-      host_->cancels(process, reader.Uint32());
+    BigEndianReader reader(body);
+    if (reader.Take<uint32_t>() == kCancelCode) {
+      const uint32_t process = reader.Take<uint32_t>();
+      host_->cancels(process, reader.Take<uint32_t>());
       return false;
     }
     Result<StartupMessage> startup = ReadStartup(body);
@@ -88,7 +88,7 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
     if (held_.size() < kHeaderBytes) {
       return true;
     }
-    const size_t length = ReadUint32(std::string_view(held_).substr(1));
+    const size_t length = LoadBigEndian<uint32_t>(std::string_view(held_).substr(1));
     if (length < kLengthBytes || length > kMaxHandshakeBytes) {
       return false;
     }

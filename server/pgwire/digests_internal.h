@@ -3,9 +3,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/base64.h"
 #include "base/status.h"
 
-// Digests with OpenSSL, and base64, for this folder's files.
+// Digests with OpenSSL, and strict base64, for this folder's files.
 namespace sluice::server::pgwire {
 
 inline constexpr size_t kSha256Bytes = 32;
@@ -15,8 +16,7 @@ std::string HmacSha256(std::string_view key, std::string_view text);
 // Overwrites the secret.
 void Forget(std::string* secret);
 
-std::string ToBase64(std::string_view bytes);
-// Accepts only the text that ToBase64 makes.
+// Accepts only the text that EncodeBase64 makes.
 Result<std::string> FromBase64(std::string_view text);
 // The same for the text of kSha256Bytes bytes.
 Result<std::string> KeyFromBase64(std::string_view text);

@@ -70,13 +70,13 @@ void AppendNotice(std::string& out, std::string_view severity, std::string_view 
 }
 
 Status ReadError(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   std::string sqlstate = "XX000";
   std::string message;
   std::string detail;
   std::string hint;
   while (reader.ok()) {
-    const char code = reader.Byte();
+    const char code = reader.Take<char>();
     if (code == '\0') {
       break;
     }
@@ -95,9 +95,9 @@ Status ReadError(std::string_view body) {
 }
 
 bool IsFatal(std::string_view error_body) {
-  BodyReader reader(error_body);
+  BigEndianReader reader(error_body);
   while (reader.ok()) {
-    const char code = reader.Byte();
+    const char code = reader.Take<char>();
     if (code == '\0') {
       break;
     }

@@ -33,7 +33,7 @@ Status Broken() {
 Result<std::string> KeptRows::Take(std::string_view messages) {
   std::string heard;
   while (messages.size() >= kHeaderBytes) {
-    const size_t size = 1 + size_t{ReadUint32(messages.substr(1))};
+    const size_t size = 1 + size_t{LoadBigEndian<uint32_t>(messages.substr(1))};
     if (size < kHeaderBytes || size > messages.size()) {
       return Broken();
     }
@@ -57,22 +57,22 @@ Result<std::string> KeptRows::Take(std::string_view messages) {
 }
 
 Status KeptRows::TakeColumns(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   columns_.clear();
   others_.clear();
-  for (uint16_t left = reader.Uint16(); left > 0 && reader.ok(); --left) {
+  for (uint16_t left = reader.Take<uint16_t>(); left > 0 && reader.ok(); --left) {
     Column column;
     column.name = catalog::QuoteName(reader.String());
-    reader.Uint32();  // table's OID
-    reader.Uint16();  // column's number
-    const uint32_t oid = reader.Uint32();
+    reader.Take<uint32_t>();  // table's OID
+    reader.Take<uint16_t>();  // column's number
+    const uint32_t oid = reader.Take<uint32_t>();
     const BuiltInType* known = FindBuiltInType(oid);
     column.type = dialect_ == catalog::Dialect::kPostgres ? TypeName(oid)
                   : known == nullptr                      ? "text"
                                                           : std::string(known->name);
-    reader.Uint16();  // size
-    const auto modifier = static_cast<int32_t>(reader.Uint32());
-    reader.Uint16();  // format
+    reader.Take<uint16_t>();  // size
+    const auto modifier = static_cast<int32_t>(reader.Take<uint32_t>());
+    reader.Take<uint16_t>();  // format
     if (known == nullptr && FindElementType(oid) == nullptr) {
       others_ += fmt::format("{}({}, {}::pg_catalog.oid, {})", others_.empty() ? "" : ", ",
                              columns_.size() + 1, oid, modifier);
@@ -83,15 +83,15 @@ Status KeptRows::TakeColumns(std::string_view body) {
 }
 
 Status KeptRows::TakeRow(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   std::string row = "(";
-  const uint16_t cells = reader.Uint16();
+  const uint16_t cells = reader.Take<uint16_t>();
   if (cells != columns_.size()) {
     return Broken();
   }
   for (uint16_t i = 0; i < cells; ++i) {
     row += i == 0 ? "" : ",";
-    const uint32_t size = reader.Uint32();
+    const uint32_t size = reader.Take<uint32_t>();
     row += size == kNull ? "NULL" : catalog::QuoteText(reader.Bytes(size), dialect_);
   }
   row += ")";

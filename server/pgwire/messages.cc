@@ -15,11 +15,11 @@ Status BrokenMessage(std::string_view which) {
   return InvalidArgument(fmt::format("invalid message format: {}", which)).SqlState("08P01");
 }
 
-std::vector<uint16_t> ReadFormats(BodyReader& reader) {
-  const uint16_t count = reader.Uint16();
+std::vector<uint16_t> ReadFormats(BigEndianReader& reader) {
+  const uint16_t count = reader.Take<uint16_t>();
   std::vector<uint16_t> formats;
   for (uint16_t i = 0; i < count && reader.ok(); ++i) {
-    formats.push_back(reader.Uint16());
+    formats.push_back(reader.Take<uint16_t>());
   }
   return formats;
 }
@@ -40,44 +40,6 @@ void PutUint32(std::string& out, size_t at, uint32_t number) {
   bytes[3] = static_cast<char>(number & kByte);
 }
 
-std::string_view BodyReader::Bytes(size_t count) {
-  if (!ok_ || rest_.size() < count) {
-    ok_ = false;
-    return {};
-  }
-  const std::string_view bytes = rest_.substr(0, count);
-  rest_.remove_prefix(count);
-  return bytes;
-}
-
-char BodyReader::Byte() {
-  const std::string_view byte = Bytes(1);
-  return ok_ ? byte.front() : '\0';
-}
-
-uint16_t BodyReader::Uint16() {
-  const std::string_view bytes = Bytes(2);
-  return ok_ ? static_cast<uint16_t>(static_cast<unsigned char>(bytes[0]) << 8U |
-                                     static_cast<unsigned char>(bytes[1]))
-             : uint16_t{0};
-}
-
-uint32_t BodyReader::Uint32() {
-  const std::string_view bytes = Bytes(kLengthBytes);
-  return ok_ ? ReadUint32(bytes) : 0;
-}
-
-std::string_view BodyReader::String() {
-  const size_t end = rest_.find('\0');
-  if (!ok_ || end == std::string_view::npos) {
-    ok_ = false;
-    return {};
-  }
-  const std::string_view text = rest_.substr(0, end);
-  rest_.remove_prefix(end + 1);
-  return text;
-}
-
 std::string_view StartupMessage::Find(std::string_view name) const {
   for (const auto& [key, value] : parameters) {
     if (key == name) {
@@ -88,9 +50,9 @@ std::string_view StartupMessage::Find(std::string_view name) const {
 }
 
 Result<StartupMessage> ReadStartup(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   StartupMessage startup;
-  startup.code = reader.Uint32();
+  startup.code = reader.Take<uint32_t>();
   if (startup.code == kCancelCode || startup.code == kTlsCode || startup.code == kGssCode) {
     return startup;
   }
@@ -136,7 +98,7 @@ void AppendCancelRequest(std::string& out, uint32_t process, uint32_t key) {
 }
 
 Result<std::string_view> ReadQuery(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   const std::string_view sql = reader.String();
   if (!reader.at_end()) {
     return BrokenMessage("Query");
@@ -145,13 +107,13 @@ Result<std::string_view> ReadQuery(std::string_view body) {
 }
 
 Result<ParseMessage> ReadParse(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   ParseMessage parse;
   parse.name = reader.String();
   parse.sql = reader.String();
-  const uint16_t count = reader.Uint16();
+  const uint16_t count = reader.Take<uint16_t>();
   for (uint16_t i = 0; i < count && reader.ok(); ++i) {
-    parse.types.push_back(reader.Uint32());
+    parse.types.push_back(reader.Take<uint32_t>());
   }
   if (!reader.at_end()) {
     return BrokenMessage("Parse");
@@ -160,14 +122,14 @@ Result<ParseMessage> ReadParse(std::string_view body) {
 }
 
 Result<BindMessage> ReadBind(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   BindMessage bind;
   bind.portal = reader.String();
   bind.statement = reader.String();
   bind.formats = ReadFormats(reader);
-  const uint16_t count = reader.Uint16();
+  const uint16_t count = reader.Take<uint16_t>();
   for (uint16_t i = 0; i < count && reader.ok(); ++i) {
-    const auto length = static_cast<int32_t>(reader.Uint32());
+    const auto length = static_cast<int32_t>(reader.Take<uint32_t>());
     if (length == -1) {
       bind.values.emplace_back(std::nullopt);
     } else if (length < 0) {
@@ -189,9 +151,9 @@ Result<BindMessage> ReadBind(std::string_view body) {
 }
 
 Result<TargetMessage> ReadTarget(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   TargetMessage target;
-  target.kind = reader.Byte();
+  target.kind = reader.Take<char>();
   target.name = reader.String();
   if (!reader.at_end() || (target.kind != 'S' && target.kind != 'P')) {
     return BrokenMessage("Describe or Close");
@@ -200,10 +162,10 @@ Result<TargetMessage> ReadTarget(std::string_view body) {
 }
 
 Result<ExecuteMessage> ReadExecute(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   ExecuteMessage execute;
   execute.portal = reader.String();
-  execute.max_rows = reader.Uint32();
+  execute.max_rows = reader.Take<uint32_t>();
   if (!reader.at_end()) {
     return BrokenMessage("Execute");
   }
@@ -211,7 +173,7 @@ Result<ExecuteMessage> ReadExecute(std::string_view body) {
 }
 
 Result<std::string_view> ReadPassword(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   const std::string_view password = reader.String();
   if (!reader.at_end()) {
     return BrokenMessage("Password");
@@ -220,10 +182,10 @@ Result<std::string_view> ReadPassword(std::string_view body) {
 }
 
 Result<SaslInitialMessage> ReadSaslInitial(std::string_view body) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   SaslInitialMessage initial;
   initial.mechanism = reader.String();
-  initial.message = reader.Bytes(reader.Uint32());
+  initial.message = reader.Bytes(reader.Take<uint32_t>());
   if (!reader.at_end()) {
     return BrokenMessage("SASLInitialResponse");
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/big_endian.h"
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "server/pgwire/client_encoding.h"
@@ -29,31 +30,8 @@ inline constexpr size_t kLengthBytes = 4;
 // PostgreSQL's own limit for a message.
 inline constexpr size_t kMaxMessageBytes = 0x3fffffff;
 
-// Reads the first four bytes, which must exist. Inline, because it is called for each row passed
-// on.
-inline uint32_t ReadUint32(std::string_view bytes) {
-  const auto byte = [bytes](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
-  return byte(0) << 24U | byte(1) << 16U | byte(2) << 8U | byte(3);
-}
 void AppendUint32(std::string& out, uint32_t number);
 void PutUint32(std::string& out, size_t at, uint32_t number);  // overwrites four existing bytes
-
-// Reads a body from front to back; after the first missing item every read fails.
-class BodyReader {
- public:
-  explicit BodyReader(std::string_view body) : rest_(body) {}
-  char Byte();
-  uint16_t Uint16();
-  uint32_t Uint32();
-  std::string_view String();  // up to the next NUL
-  std::string_view Bytes(size_t count);
-  bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool ok_ = true;
-};
 
 struct StartupMessage {
   uint32_t code = 0;

@@ -178,7 +178,7 @@ Result<std::string> ScramServer::ReadFirst(std::string_view mechanism, std::stri
   }
   RETURN_IF_ERROR(SkipExtensions(rest, '\0'));
   nonce_ = std::string(nonce) + nonce_;
-  return fmt::format("r={},s={},i={}", nonce_, ToBase64(verifier_.salt), verifier_.iterations);
+  return fmt::format("r={},s={},i={}", nonce_, EncodeBase64(verifier_.salt), verifier_.iterations);
 }
 
 Result<std::string> ScramServer::First(std::string_view mechanism, std::string_view message) {
@@ -198,7 +198,7 @@ Result<std::string> ScramServer::Final(std::string_view message) {
   std::string_view rest = message;
   ASSIGN_OR_RETURN(const std::string_view binding, TakeAttribute(rest, 'c'));
   const bool bound = gs2_header_.front() == 'p';
-  const std::string expected = ToBase64(gs2_header_ + (bound ? *channel_binding_ : ""));
+  const std::string expected = EncodeBase64(gs2_header_ + (bound ? *channel_binding_ : ""));
   if (!SameSecret(binding, expected)) {
     return bound ? ScramRefused("SCRAM channel binding check failed")
                  : MalformedScram(
@@ -228,7 +228,7 @@ Result<std::string> ScramServer::Final(std::string_view message) {
     return Status(Code::kPermissionDenied, "password authentication failed").SqlState("28P01");
   }
   client_key_ = std::move(key);
-  return "v=" + ToBase64(HmacSha256(verifier_.server_key, auth_message));
+  return "v=" + EncodeBase64(HmacSha256(verifier_.server_key, auth_message));
 }
 
 ScramClient::ScramClient(std::string password, std::optional<std::string> channel_binding,
@@ -309,10 +309,10 @@ Result<std::string> ScramClient::Final(std::string_view server_first) {
     keys_ = DeriveScramKeys(prepared, *salt, *iterations);
     Forget(&prepared);
   }
-  const std::string without_proof = fmt::format("c={},r={}", ToBase64(gs2_header_), nonce);
+  const std::string without_proof = fmt::format("c={},r={}", EncodeBase64(gs2_header_), nonce);
   auth_message_ = fmt::format("{},{},{}", client_first_bare_, server_first, without_proof);
   const std::string signature = HmacSha256(Sha256Of(keys_.client_key), auth_message_);
-  return fmt::format("{},p={}", without_proof, ToBase64(Xor(keys_.client_key, signature)));
+  return fmt::format("{},p={}", without_proof, EncodeBase64(Xor(keys_.client_key, signature)));
 }
 
 Status ScramClient::Verify(std::string_view server_final) const {
@@ -329,7 +329,7 @@ Status ScramClient::Verify(std::string_view server_final) const {
   if (!rest.empty() || server_final.back() == ',') {
     return MalformedScram("there is something behind the server's signature");
   }
-  if (!SameSecret(signature, ToBase64(HmacSha256(keys_.server_key, auth_message_)))) {
+  if (!SameSecret(signature, EncodeBase64(HmacSha256(keys_.server_key, auth_message_)))) {
     return ScramRefused("the server does not prove that it knows the password")
         .Detail("its SCRAM signature is wrong: another server may answer in its place");
   }

@@ -84,8 +84,8 @@ ScramKeys DeriveScramKeys(std::string_view password, std::string_view salt, int 
 std::string MakeScramVerifier(std::string_view password, std::string_view salt) {
   ScramKeys keys = DeriveScramKeys(password, salt, kOwnScramIterations);
   std::string text =
-      fmt::format("{}${}:{}${}:{}", kScramSha256, kOwnScramIterations, ToBase64(salt),
-                  ToBase64(Sha256Of(keys.client_key)), ToBase64(keys.server_key));
+      fmt::format("{}${}:{}${}:{}", kScramSha256, kOwnScramIterations, EncodeBase64(salt),
+                  EncodeBase64(Sha256Of(keys.client_key)), EncodeBase64(keys.server_key));
   Forget(&keys.client_key);
   Forget(&keys.server_key);
   return text;

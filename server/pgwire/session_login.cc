@@ -33,7 +33,7 @@ bool WireSession::TakeStartup() {
   if (held_.size() < kLengthBytes) {
     return false;
   }
-  const size_t length = ReadUint32(held_);
+  const size_t length = LoadBigEndian<uint32_t>(held_);
   if (length < 2 * kLengthBytes || length > kMaxStartupBytes) {
     Refuse(Status(Code::kInvalidArgument, "invalid length of startup packet").SqlState("08P01"));
     return false;
@@ -67,10 +67,10 @@ bool WireSession::TakeStartup() {
       ToClient("N");
       return true;
     case kCancelCode: {
-      BodyReader reader(body);
-      reader.Uint32();
-      const uint32_t process = reader.Uint32();
-      const uint32_t key = reader.Uint32();
+      BigEndianReader reader(body);
+      reader.Take<uint32_t>();
+      const uint32_t process = reader.Take<uint32_t>();
+      const uint32_t key = reader.Take<uint32_t>();
       const auto found = house_.sessions.find(process);
       if (found != house_.sessions.end() && found->second->HasKey(key)) {
         AuditedClient asks = found->second->AsAudited();
@@ -145,7 +145,7 @@ std::optional<std::string> WireSession::TakeAnswer() {
   if (held_.size() < kHeaderBytes) {
     return std::nullopt;
   }
-  const size_t length = ReadUint32(std::string_view(held_).substr(1));
+  const size_t length = LoadBigEndian<uint32_t>(std::string_view(held_).substr(1));
   if (held_[0] != 'p' || length < kLengthBytes || length > kMaxStartupBytes) {
     Refuse(Status(Code::kInvalidArgument, "expected password response").SqlState("08P01"));
     return std::nullopt;

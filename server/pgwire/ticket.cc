@@ -72,7 +72,7 @@ std::string TicketOffice::Issue(const TicketLogin& login) const {
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag.data()) == 1;
   SLUICE_CHECK(done, "AES-256-GCM encrypts any bytes");
   Forget(&plain);
-  return ToBase64(nonce + tag + sealed);
+  return EncodeBase64(nonce + tag + sealed);
 }
 
 Result<TicketLogin> TicketOffice::Read(std::string_view ticket) const {
@@ -97,11 +97,11 @@ Result<TicketLogin> TicketOffice::Read(std::string_view ticket) const {
     Forget(&plain);
     return NoTicket();
   }
-  BodyReader reader(plain);
+  BigEndianReader reader(plain);
   TicketLogin login;
   for (std::string* field :
        {&login.user, &login.database, &login.keys.client_key, &login.keys.server_key}) {
-    *field = reader.Bytes(reader.Uint32());
+    *field = reader.Bytes(reader.Take<uint32_t>());
   }
   SLUICE_CHECK(reader.at_end(), "a ticket of this gateway's is whole");
   Forget(&plain);

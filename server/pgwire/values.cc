@@ -52,16 +52,16 @@ bool AppendBinaryCell(const RowBatch::Column& column, size_t row, const ColumnTy
   if (cell == DataType::kInt64) {
     const int64_t number = column.int64s[row];
     if (type.oid == kInt8Oid) {
-      AppendInt64(number, out);
+      AppendBigEndian<int64_t>(number, out);
       return true;
     }
     const auto small = static_cast<int32_t>(number);
     if (type.oid == kInt4Oid && small == number) {
-      AppendInt32(small, out);
+      AppendBigEndian<int32_t>(small, out);
       return true;
     }
   } else if (cell == DataType::kDouble && type.oid == kFloat8Oid) {
-    AppendInt64(std::bit_cast<int64_t>(column.doubles[row]), out);
+    AppendBigEndian<int64_t>(std::bit_cast<int64_t>(column.doubles[row]), out);
     return true;
   } else if (cell == DataType::kBytes && (type.oid == kByteaOid || !HasBinaryForm(type.oid))) {
     *out += column.texts[row];  // of another type: as the server made it
@@ -111,18 +111,18 @@ Status CheckBinaryForm(const ColumnType& type, const ColumnInfo& column) {
 Status AppendCell(const RowBatch::Column& column, size_t row, const ColumnType& type, bool binary,
                   std::string* out) {
   if (column.null[row] != 0) {
-    AppendInt32(-1, out);
+    AppendBigEndian<int32_t>(-1, out);
     return OkStatus();
   }
   const size_t begin = out->size();
-  AppendInt32(0, out);
+  AppendBigEndian<int32_t>(0, out);
   Status appended = AppendValue(column, row, type, binary, out);
   if (!appended.ok()) {
     out->resize(begin);
     return appended;
   }
   std::string size;
-  AppendInt32(static_cast<int32_t>(out->size() - begin - sizeof(int32_t)), &size);
+  AppendBigEndian<int32_t>(static_cast<int32_t>(out->size() - begin - sizeof(int32_t)), &size);
   out->replace(begin, size.size(), size);
   return OkStatus();
 }

@@ -80,7 +80,7 @@ class PostgresVerifiers final : public Verifiers {
   }
 
  private:
-  struct Wish {
+  struct Lookup {
     std::string role;
     Then then;
   };
@@ -150,7 +150,7 @@ class PostgresVerifiers final : public Verifiers {
   void Serve(const std::stop_token& end) {
     pthread_setname_np(pthread_self(), "pg verifiers");
     while (true) {
-      Wish wish;
+      Lookup lookup;
       {
         MutexLock lock(mutex_);
         came_.wait(lock.native(), end,
@@ -158,11 +158,11 @@ class PostgresVerifiers final : public Verifiers {
         if (end.stop_requested()) {
           return;
         }
-        wish = std::move(waiting_.front());
+        lookup = std::move(waiting_.front());
         waiting_.pop_front();
       }
       [[maybe_unused]] const Status done =
-          Guarded("reading a verifier", [&] { wish.then(Verifier(wish.role)); });
+          Guarded("reading a verifier", [&] { lookup.then(Verifier(lookup.role)); });
     }
   }
 
@@ -172,7 +172,7 @@ class PostgresVerifiers final : public Verifiers {
   bool by_function_ = false;
   Mutex mutex_;
   std::condition_variable_any came_;
-  std::deque<Wish> waiting_ GUARDED_BY(mutex_);
+  std::deque<Lookup> waiting_ GUARDED_BY(mutex_);
   std::jthread thread_;  // last: ends before the members that it uses are destroyed
 };
 

@@ -4,7 +4,6 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "base/utf8.h"
@@ -107,48 +106,25 @@ void AppendJsonText(std::string_view text, std::string& json) {
   json += '"';
 }
 
-// -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+bool IsJson(std::string_view text) {
+  rapidjson::Reader reader;
+  rapidjson::BaseReaderHandler<> nothing;
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseValidateEncodingFlag |
+                              rapidjson::kParseNumbersAsStringsFlag;
+  return !reader.Parse<kFlags>(stream, nothing).IsError();
+}
+
 bool IsJsonNumber(std::string_view text) {
-  const auto skip_digits = [&text] {
-    const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-    text.remove_prefix(end);
-    return end > 0;
-  };
-  if (text.starts_with('-')) {
-    text.remove_prefix(1);
-  }
-  if (text.starts_with('0')) {
-    text.remove_prefix(1);
-  } else if (!skip_digits()) {
-    return false;
-  }
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    if (!skip_digits()) {
-      return false;
-    }
-  }
-  if (text.starts_with('e') || text.starts_with('E')) {
-    text.remove_prefix(1);
-    if (text.starts_with('+') || text.starts_with('-')) {
-      text.remove_prefix(1);
-    }
-    if (!skip_digits()) {
-      return false;
-    }
-  }
-  return text.empty();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && (text.front() == '-' || is_digit(text.front())) &&
+         is_digit(text.back()) && IsJson(text);
 }
 
 // The value without blanks between its parts, so that a row stays one line; nullopt: not JSON.
 std::optional<std::string> OnOneLine(const std::string& json) {
-  rapidjson::Reader reader;
-  rapidjson::BaseReaderHandler<> nothing;
-  rapidjson::MemoryStream stream(json.data(), json.size());
-  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
-                              rapidjson::kParseValidateEncodingFlag |
-                              rapidjson::kParseNumbersAsStringsFlag;
-  if (!reader.Parse<kFlags>(stream, nothing)) {
+  if (!IsJson(json)) {
     return std::nullopt;
   }
   std::string line;

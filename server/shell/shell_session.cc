@@ -84,7 +84,6 @@ Result<std::string> ReadInputLine() {
 // Keeps rows as texts; ignores everything else.
 class TextRows final : public executor::ResultSink {
  public:
-  Status Header(const Schema& /*schema*/) override { return OkStatus(); }
   Status Rows(const RowBatch& batch) override {
     for (size_t row = 0; row < batch.rows; ++row) {
       std::vector<std::string>& cells = rows.emplace_back();
@@ -94,9 +93,6 @@ class TextRows final : public executor::ResultSink {
     }
     return OkStatus();
   }
-  void Notice(const std::string& /*message*/) override {}
-  void Progress(const elastic::Progress& /*progress*/) override {}
-  void Done(const std::string& /*tag*/) override {}
 
   ShellSession::Rows rows;
 };

@@ -40,7 +40,6 @@ class AnswerKeeper final : public executor::ResultSink {
   }
   void Notice(const std::string& message) override { client_.Notice(message); }
   void Progress(const elastic::Progress& progress) override { client_.Progress(progress); }
-  void Done(const std::string& /*tag*/) override {}
   void OutlivesClient(int64_t job) override { client_.OutlivesClient(job); }
 
   // By column, as text; NULLs are left out.

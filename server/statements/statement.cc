@@ -250,22 +250,12 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
       statement);
 }
 
-// Discards output while a statement is only described.
-class SilentSink final : public executor::ResultSink {
- public:
-  Status Header(const Schema& /*schema*/) override { return OkStatus(); }
-  Status Rows(const RowBatch& /*batch*/) override { return OkStatus(); }
-  void Notice(const std::string& /*message*/) override {}
-  void Progress(const elastic::Progress& /*progress*/) override {}
-  void Done(const std::string& /*tag*/) override {}
-};
-
 }  // namespace
 
 Result<Schema> DescribeScript(std::string_view script, Session& session) {
   ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(script));
   Schema schema;
-  SilentSink sink;
+  executor::ResultSink nobody;  // the statement is only described
   for (const parser::Statement& statement : statements) {
     const std::string_view sql = TextOf(statement, script);
     const UsePlan describe = [&schema, &session](const plan::Plan& plan,
@@ -287,7 +277,7 @@ Result<Schema> DescribeScript(std::string_view script, Session& session) {
                               [&]<typename Planned>(const Planned& planned) {
                                 return parser::kAboutCatalog<Planned>
                                            ? PlanAboutCatalog(planned, sql, session, describe)
-                                           : PlanForSession(planned, sql, session, sink,
+                                           : PlanForSession(planned, sql, session, nobody,
                                                             Purpose::kDescribe, describe);
                               }},
                    statement));

@@ -1,9 +1,8 @@
 #include "server/statements/statement_scope.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
+#include "base/sleep.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
@@ -66,11 +65,7 @@ StatementScope::StatementScope(Session& session, executor::ResultSink& sink,
 
 void StatementScope::StopAt(std::chrono::steady_clock::time_point end,
                             const std::stop_token& self) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
-  wake.wait_until(lock, self, end, [] { return false; });
-  if (!self.stop_requested() && !stop_.stop_requested()) {
+  if (SleepFor(end - std::chrono::steady_clock::now(), self) && !stop_.stop_requested()) {
     timed_out_ = true;
     stop_.request_stop();
   }

@@ -32,11 +32,7 @@ namespace {
 // Discards output: no client waits, and the job's row says how it ends.
 class DiscardingSink final : public executor::ResultSink {
  public:
-  Status Header(const Schema&) override { return OkStatus(); }
-  Status Rows(const RowBatch&) override { return OkStatus(); }
   void Notice(const std::string& message) override { log::Info("{}", message); }
-  void Progress(const elastic::Progress&) override {}
-  void Done(const std::string&) override {}
 };
 
 // Attributes that a spec adds to a statement.
@@ -151,7 +147,7 @@ Result<std::optional<int64_t>> JobBegunFor(const executor::TrainingJobRequest& r
 }
 
 // Refuses parts of a spec that no gateway implements.
-Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
+Status CheckImplemented(const k8s::TrainingJobSpec& spec) {
   Status errors;
   for (const auto& [role, processes] : std::map<std::string, const k8s::ProcessesSpec*>{
            {"master", &spec.master}, {"workers", &spec.workers}, {"servers", &spec.servers}}) {
@@ -218,7 +214,7 @@ Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
   if (before) {
     return *before;
   }
-  RETURN_IF_ERROR(CheckObeyed(request.spec));
+  RETURN_IF_ERROR(CheckImplemented(request.spec));
   ASSIGN_OR_RETURN(std::vector<parser::Statement> statements,
                    parser::Parse(request.spec.statement));
   if (statements.size() != 1 ||

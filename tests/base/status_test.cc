@@ -85,6 +85,31 @@ TEST(Result, CarriesAValueOrAnError) {
   EXPECT_FALSE(Quarter(3).ok());
 }
 
+TEST(Result, IsMovedCopiedAndAssigned) {
+  // What is held is not destroyed twice, nor left.
+  const auto held = std::make_shared<int>(7);
+  {
+    Result<std::shared_ptr<int>> first = held;
+    Result<std::shared_ptr<int>> second = first;
+    EXPECT_EQ(held.use_count(), 3);
+    const Result<std::shared_ptr<int>> third = std::move(first);
+    EXPECT_EQ(held.use_count(), 3);
+    second = Internal("lost");
+    EXPECT_EQ(second.status().message(), "lost");
+    EXPECT_EQ(held.use_count(), 2);
+    second = third;
+    EXPECT_EQ(*second.value(), 7);
+    second = *&second;
+    EXPECT_EQ(held.use_count(), 3);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+  Result<std::unique_ptr<int>> error = Internal("none");
+  Result<std::unique_ptr<int>> moved = std::move(error);
+  EXPECT_FALSE(moved.ok());
+  EXPECT_FALSE(error.ok());  // NOLINT: an error stays one
+  EXPECT_FALSE(std::is_copy_constructible_v<Result<std::unique_ptr<int>>>);
+}
+
 TEST(Result, ATemporaryGivesItsValueAway) {
   // A reference would end with the Result, before a range-based for loop over it has begun.
   static_assert(std::is_same_v<decltype(Half(8).value()), int>);

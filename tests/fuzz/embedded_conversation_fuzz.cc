@@ -49,7 +49,7 @@ class EmbeddedDoor final : public Conversation::Host {
   void ToClient(std::string_view bytes) override {
     said_ += bytes;
     while (said_.size() >= kHeaderBytes) {
-      const size_t length = ReadUint32(std::string_view(said_).substr(1));
+      const size_t length = LoadBigEndian<uint32_t>(std::string_view(said_).substr(1));
       if (length < kLengthBytes) {
         Broken("the client hears what is no message");
       }

@@ -20,14 +20,14 @@ Status NoBinaryCopy(std::string what) {
 
 std::string BinaryCopyHeader() {
   std::string header(kSignature);
-  AppendInt32(0, &header);  // flags
-  AppendInt32(0, &header);  // of a header extension
+  AppendBigEndian<int32_t>(0, &header);  // flags
+  AppendBigEndian<int32_t>(0, &header);  // of a header extension
   return header;
 }
 
 std::string BinaryCopyTrailer() {
   std::string trailer;
-  AppendInt16(-1, &trailer);
+  AppendBigEndian<int16_t>(-1, &trailer);
   return trailer;
 }
 
@@ -39,11 +39,11 @@ Result<std::optional<size_t>> BinaryCopyReader::HeaderBytes(std::string_view byt
   if (bytes.size() < fixed) {
     return std::optional<size_t>();
   }
-  BinaryReader reader(bytes.substr(kSignature.size()));
-  if ((static_cast<uint32_t>(reader.Int32()) & kCriticalFlags) != 0) {
+  BigEndianReader reader(bytes.substr(kSignature.size()));
+  if ((static_cast<uint32_t>(reader.Take<int32_t>()) & kCriticalFlags) != 0) {
     return NoBinaryCopy("unrecognized critical flags in COPY file header");
   }
-  const int32_t extension = reader.Int32();
+  const int32_t extension = reader.Take<int32_t>();
   if (extension < 0) {
     return NoBinaryCopy("invalid COPY file header (wrong length)");
   }
@@ -53,8 +53,8 @@ Result<std::optional<size_t>> BinaryCopyReader::HeaderBytes(std::string_view byt
 
 Result<std::optional<size_t>> BinaryCopyReader::RowBytes(std::string_view bytes, Fields* fields) {
   fields->clear();
-  BinaryReader reader(bytes);
-  const int16_t count = reader.Int16();
+  BigEndianReader reader(bytes);
+  const int16_t count = reader.Take<int16_t>();
   if (!reader.ok()) {
     return std::optional<size_t>();
   }
@@ -66,7 +66,7 @@ Result<std::optional<size_t>> BinaryCopyReader::RowBytes(std::string_view bytes,
     return NoBinaryCopy(fmt::format("row field count is {}", count));
   }
   for (int16_t i = 0; i < count; ++i) {
-    const int32_t size = reader.Int32();
+    const int32_t size = reader.Take<int32_t>();
     if (!reader.ok()) {
       return std::optional<size_t>();
     }

@@ -74,13 +74,14 @@ bool Fits(const EmbeddedCell& cell, uint32_t type) {
 Status AppendBinaryField(const EmbeddedCell& cell, const WireColumn& column, std::string* out) {
   const uint32_t type = column.type.oid;
   if (type == kInt8Oid && cell.kind == CellKind::kInteger) {
-    AppendInt64(cell.integer, out);
+    AppendBigEndian<int64_t>(cell.integer, out);
     return OkStatus();
   }
   if (type == kFloat8Oid && (cell.kind == CellKind::kReal || cell.kind == CellKind::kInteger)) {
-    AppendInt64(std::bit_cast<int64_t>(
-                    cell.kind == CellKind::kReal ? cell.real : static_cast<double>(cell.integer)),
-                out);
+    AppendBigEndian<int64_t>(
+        std::bit_cast<int64_t>(cell.kind == CellKind::kReal ? cell.real
+                                                            : static_cast<double>(cell.integer)),
+        out);
     return OkStatus();
   }
   if (type == kByteaOid && (cell.kind == CellKind::kText || cell.kind == CellKind::kBlob)) {
@@ -134,7 +135,7 @@ std::string CellText(const EmbeddedCell& cell, uint32_t type) {
 
 Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::string* out) {
   if (cell.kind == CellKind::kNull) {
-    AppendInt32(-1, out);
+    AppendBigEndian<int32_t>(-1, out);
     return OkStatus();
   }
   const uint32_t type = column.type.oid;
@@ -145,13 +146,13 @@ Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::stri
     char* const end = cell.kind == CellKind::kReal
                           ? PutDouble(cell.real, text)
                           : std::to_chars(text, text + kMostNumberChars, cell.integer).ptr;
-    AppendInt32(static_cast<int32_t>(end - text), out);
+    AppendBigEndian<int32_t>(static_cast<int32_t>(end - text), out);
     out->append(text, end);
     return OkStatus();
   }
   if (column.format == 0 && cell.kind == CellKind::kText && IsText(type) &&
       IsShowable(cell.bytes)) {
-    AppendInt32(static_cast<int32_t>(cell.bytes.size()), out);
+    AppendBigEndian<int32_t>(static_cast<int32_t>(cell.bytes.size()), out);
     *out += cell.bytes;
     return OkStatus();
   }

@@ -157,7 +157,7 @@ Status EmbeddedServer::HandleCopy(char type, std::string_view body) {
       return OkStatus();
     }
     case 'f': {
-      BodyReader reader(body);
+      BigEndianReader reader(body);
       return Status(Code::kCancelled, fmt::format("COPY from stdin failed: {}", reader.String()))
           .SqlState("57014");
     }

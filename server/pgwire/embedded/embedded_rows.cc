@@ -137,7 +137,7 @@ size_t EmbeddedServer::BeginRow(size_t cells) {
   const size_t begin = out_->size();
   *out_ += 'D';
   out_->append(kLengthBytes, '\0');
-  AppendInt16(static_cast<int16_t>(cells), out_);
+  AppendBigEndian<int16_t>(static_cast<int16_t>(cells), out_);
   return begin;
 }
 
@@ -149,7 +149,7 @@ Status EmbeddedServer::AppendCurrentRow() {
   const Running& running = *running_;
   if (running.copy.has_value() && running.copy->binary) {
     std::string row;
-    AppendInt16(static_cast<int16_t>(running.columns.size()), &row);
+    AppendBigEndian<int16_t>(static_cast<int16_t>(running.columns.size()), &row);
     for (size_t i = 0; i < running.columns.size(); ++i) {
       ASSIGN_OR_RETURN(const catalog::EmbeddedCell cell, CellToCopy(i));
       RETURN_IF_ERROR(AppendField(cell, running.columns[i], &row));

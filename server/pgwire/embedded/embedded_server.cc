@@ -82,7 +82,7 @@ std::optional<std::pair<char, std::string_view>> EmbeddedServer::NextMessage() {
   if (rest.size() < kHeaderBytes) {
     return std::nullopt;
   }
-  const size_t length = ReadUint32(rest.substr(1));
+  const size_t length = LoadBigEndian<uint32_t>(rest.substr(1));
   if (length < kLengthBytes || length > kMaxMessageBytes) {
     AppendError(*out_, InvalidArgument("invalid message length").SqlState("08P01"), {}, 0, "FATAL");
     ended_ = true;
@@ -108,7 +108,7 @@ void EmbeddedServer::Consume(size_t bytes) {
 bool EmbeddedServer::NextIsSync() const {
   // What follows the message that is worked on.
   const std::string_view rest = std::string_view(held_).substr(at_);
-  const size_t next = 1 + ReadUint32(rest.substr(1));
+  const size_t next = 1 + LoadBigEndian<uint32_t>(rest.substr(1));
   return next < rest.size() && rest[next] == 'S';
 }
 

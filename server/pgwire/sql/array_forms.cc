@@ -237,10 +237,10 @@ std::string ArrayText(const ArrayValue& array) {
 Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes) {
   const Status wrong =
       InvalidArgument("incorrect binary data format of an array").SqlState("22P03");
-  BinaryReader reader(bytes);
-  const int32_t dimensions = reader.Int32();
-  const int32_t flags = reader.Int32();
-  const auto oid = static_cast<uint32_t>(reader.Int32());
+  BigEndianReader reader(bytes);
+  const int32_t dimensions = reader.Take<int32_t>();
+  const int32_t flags = reader.Take<int32_t>();
+  const auto oid = static_cast<uint32_t>(reader.Take<int32_t>());
   if (!reader.ok() || dimensions < 0 || dimensions > static_cast<int32_t>(kMostDimensions) ||
       (flags != 0 && flags != 1) || oid != element) {
     return wrong;
@@ -249,8 +249,8 @@ Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes) {
   size_t count = dimensions == 0 ? 0 : 1;
   for (int32_t i = 0; i < dimensions; ++i) {
     ArrayValue::Dimension dimension;
-    dimension.size = reader.Int32();
-    dimension.lower = reader.Int32();
+    dimension.size = reader.Take<int32_t>();
+    dimension.lower = reader.Take<int32_t>();
     int32_t upper = 0;
     // Each element takes at least the bytes of its length.
     if (!reader.ok() || dimension.size < 0 ||
@@ -266,7 +266,7 @@ Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes) {
   }
   size_t text_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
-    const int32_t size = reader.Int32();
+    const int32_t size = reader.Take<int32_t>();
     if (size == -1) {
       array.elements.emplace_back(std::nullopt);
       continue;
@@ -283,7 +283,7 @@ Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes) {
     }
     array.elements.emplace_back(std::move(text));
   }
-  if (!reader.AtEnd()) {
+  if (!reader.at_end()) {
     return wrong;
   }
   return array;
@@ -292,21 +292,21 @@ Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes) {
 Status AppendArrayBinary(uint32_t element, const ArrayValue& array, std::string* out) {
   const bool nulls = std::any_of(array.elements.begin(), array.elements.end(),
                                  [](const auto& value) { return !value.has_value(); });
-  AppendInt32(static_cast<int32_t>(array.dimensions.size()), out);
-  AppendInt32(nulls ? 1 : 0, out);
-  AppendInt32(static_cast<int32_t>(element), out);
+  AppendBigEndian<int32_t>(static_cast<int32_t>(array.dimensions.size()), out);
+  AppendBigEndian<int32_t>(nulls ? 1 : 0, out);
+  AppendBigEndian<int32_t>(static_cast<int32_t>(element), out);
   for (const ArrayValue::Dimension& dimension : array.dimensions) {
-    AppendInt32(dimension.size, out);
-    AppendInt32(dimension.lower, out);
+    AppendBigEndian<int32_t>(dimension.size, out);
+    AppendBigEndian<int32_t>(dimension.lower, out);
   }
   for (const std::optional<std::string>& value : array.elements) {
     if (!value.has_value()) {
-      AppendInt32(-1, out);
+      AppendBigEndian<int32_t>(-1, out);
       continue;
     }
     std::string bytes;
     RETURN_IF_ERROR(AppendBinary(element, *value, &bytes));
-    AppendInt32(static_cast<int32_t>(bytes.size()), out);
+    AppendBigEndian<int32_t>(static_cast<int32_t>(bytes.size()), out);
     *out += bytes;
   }
   return OkStatus();

@@ -14,14 +14,6 @@ namespace {
 constexpr char kJsonbVersion = 1;
 constexpr size_t kUuidBytes = 16;
 
-void AppendBigEndian(uint64_t number, size_t count, std::string* out) {
-  std::array<char, sizeof(number)> bytes{};
-  for (size_t i = 0; i < count; ++i) {
-    bytes[i] = static_cast<char>(number >> (8 * (count - 1 - i)) & 0xFFU);
-  }
-  out->append(bytes.data(), count);
-}
-
 template <typename Integer>
 std::optional<Integer> ParseWhole(std::string_view text) {
   Integer number = 0;
@@ -101,9 +93,9 @@ std::string HexOf(std::string_view bytes) {
 // False: the text is not a value of the type, which must have a binary form known here and not be
 // an array.
 bool AppendScalar(uint32_t oid, std::string_view text, std::string* out) {
-  const auto put = [out](const auto& number, size_t bytes) {
+  const auto put = [out](const auto& number) {
     if (number.has_value()) {
-      AppendBigEndian(static_cast<uint64_t>(static_cast<int64_t>(*number)), bytes, out);
+      AppendBigEndian(*number, out);
     }
     return number.has_value();
   };
@@ -114,42 +106,42 @@ bool AppendScalar(uint32_t oid, std::string_view text, std::string* out) {
       return is_true || text == "f" || text == "false";
     }
     case kInt2Oid:
-      return put(ParseWhole<int16_t>(text), 2);
+      return put(ParseWhole<int16_t>(text));
     case kInt4Oid:
-      return put(ParseWhole<int32_t>(text), 4);
+      return put(ParseWhole<int32_t>(text));
     case kInt8Oid:
-      return put(ParseWhole<int64_t>(text), 8);
+      return put(ParseWhole<int64_t>(text));
     case kOidOid:
-      return put(ParseWhole<uint32_t>(text), 4);
+      return put(ParseWhole<uint32_t>(text));
     case kFloat4Oid: {
       const std::optional<float> number = ParseFloatText(text);
-      AppendBigEndian(std::bit_cast<uint32_t>(number.value_or(0)), 4, out);
+      AppendBigEndian(std::bit_cast<uint32_t>(number.value_or(0)), out);
       return number.has_value();
     }
     case kFloat8Oid: {
       const std::optional<double> number = ParseDoubleText(text);
-      AppendBigEndian(std::bit_cast<uint64_t>(number.value_or(0)), 8, out);
+      AppendBigEndian(std::bit_cast<uint64_t>(number.value_or(0)), out);
       return number.has_value();
     }
     case kDateOid:
-      return put(ParsePostgresDate(text), 4);
+      return put(ParsePostgresDate(text));
     case kTimestampOid:
     case kTimestamptzOid:
-      return put(ParsePostgresTimestamp(text), 8);
+      return put(ParsePostgresTimestamp(text));
     case kTimeOid:
     case kTimetzOid: {
       const std::optional<ClockTime> time = ParsePostgresTime(text);
-      AppendInt64(time ? time->micros : 0, out);
+      AppendBigEndian<int64_t>(time ? time->micros : 0, out);
       if (oid == kTimetzOid) {
-        AppendInt32(time ? time->seconds_west : 0, out);
+        AppendBigEndian<int32_t>(time ? time->seconds_west : 0, out);
       }
       return time.has_value() && (oid == kTimetzOid || time->seconds_west == 0);
     }
     case kIntervalOid: {
       const std::optional<Interval> interval = ParsePostgresInterval(text);
-      AppendInt64(interval ? interval->micros : 0, out);
-      AppendInt32(interval ? interval->days : 0, out);
-      AppendInt32(interval ? interval->months : 0, out);
+      AppendBigEndian<int64_t>(interval ? interval->micros : 0, out);
+      AppendBigEndian<int32_t>(interval ? interval->days : 0, out);
+      AppendBigEndian<int32_t>(interval ? interval->months : 0, out);
       return interval.has_value();
     }
     case kUuidOid:
@@ -180,36 +172,6 @@ Status NotOfType(uint32_t oid) {
       .SqlState("22P03");
 }
 
-void AppendInt16(int16_t number, std::string* out) {
-  AppendBigEndian(static_cast<uint64_t>(number), sizeof(number), out);
-}
-
-void AppendInt32(int32_t number, std::string* out) {
-  AppendBigEndian(static_cast<uint64_t>(number), sizeof(number), out);
-}
-
-void AppendInt64(int64_t number, std::string* out) {
-  AppendBigEndian(static_cast<uint64_t>(number), sizeof(number), out);
-}
-
-std::string_view BinaryReader::Bytes(size_t count) {
-  if (!ok_ || count > rest_.size()) {
-    ok_ = false;
-    return {};
-  }
-  const std::string_view bytes = rest_.substr(0, count);
-  rest_.remove_prefix(count);
-  return bytes;
-}
-
-uint64_t BinaryReader::Take(size_t count) {
-  uint64_t number = 0;
-  for (const char c : Bytes(count)) {
-    number = number << 8U | static_cast<unsigned char>(c);
-  }
-  return number;
-}
-
 Status AppendBinary(uint32_t oid, std::string_view text, std::string* out) {
   if (const BuiltInType* element = FindElementType(oid)) {
     ASSIGN_OR_RETURN(const ArrayValue array, ParseArrayText(text));
@@ -229,7 +191,7 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
     ASSIGN_OR_RETURN(const ArrayValue array, ParseArrayBinary(element->oid, bytes));
     return ArrayText(array);
   }
-  BinaryReader reader(bytes);
+  BigEndianReader reader(bytes);
   std::string text;
   switch (oid) {
     case kBoolOid:
@@ -237,25 +199,25 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
       reader.Bytes(1);
       break;
     case kInt2Oid:
-      text = fmt::format("{}", reader.Int16());
+      text = fmt::format("{}", reader.Take<int16_t>());
       break;
     case kInt4Oid:
-      text = fmt::format("{}", reader.Int32());
+      text = fmt::format("{}", reader.Take<int32_t>());
       break;
     case kInt8Oid:
-      text = fmt::format("{}", reader.Int64());
+      text = fmt::format("{}", reader.Take<int64_t>());
       break;
     case kOidOid:
-      text = fmt::format("{}", static_cast<uint32_t>(reader.Int32()));
+      text = fmt::format("{}", static_cast<uint32_t>(reader.Take<int32_t>()));
       break;
     case kFloat4Oid:
-      text = FloatText(std::bit_cast<float>(reader.Int32()));
+      text = FloatText(std::bit_cast<float>(reader.Take<int32_t>()));
       break;
     case kFloat8Oid:
-      text = DoubleText(std::bit_cast<double>(reader.Int64()));
+      text = DoubleText(std::bit_cast<double>(reader.Take<int64_t>()));
       break;
     case kDateOid: {
-      const int32_t days = reader.Int32();
+      const int32_t days = reader.Take<int32_t>();
       if (!IsPostgresDate(days)) {
         return InvalidArgument("date out of range").SqlState("22008");
       }
@@ -264,7 +226,7 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
     }
     case kTimestampOid:
     case kTimestamptzOid: {
-      const int64_t micros = reader.Int64();
+      const int64_t micros = reader.Take<int64_t>();
       if (!IsPostgresTimestamp(micros)) {
         return InvalidArgument("timestamp out of range").SqlState("22008");
       }
@@ -274,8 +236,8 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
     case kTimeOid:
     case kTimetzOid: {
       ClockTime time;
-      time.micros = reader.Int64();
-      time.seconds_west = oid == kTimetzOid ? reader.Int32() : 0;
+      time.micros = reader.Take<int64_t>();
+      time.seconds_west = oid == kTimetzOid ? reader.Take<int32_t>() : 0;
       if (!IsPostgresTime(time)) {
         return InvalidArgument("time out of range").SqlState("22008");
       }
@@ -284,9 +246,9 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
     }
     case kIntervalOid: {
       Interval interval;
-      interval.micros = reader.Int64();
-      interval.days = reader.Int32();
-      interval.months = reader.Int32();
+      interval.micros = reader.Take<int64_t>();
+      interval.days = reader.Take<int32_t>();
+      interval.months = reader.Take<int32_t>();
       if (interval.micros == INT64_MIN) {
         return InvalidArgument("interval out of range").SqlState("22008");
       }
@@ -317,7 +279,7 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
     default:
       return std::string(bytes);
   }
-  if (!reader.AtEnd()) {
+  if (!reader.at_end()) {
     return NotOfType(oid);
   }
   return text;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/big_endian.h"
 #include "base/status.h"
 
 // The text and binary forms of PostgreSQL's values, and conversion between them. Sources:
@@ -20,29 +21,6 @@ Status AppendBinary(uint32_t oid, std::string_view text, std::string* out);
 Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes);
 
 Status NotOfType(uint32_t oid);  // 22P03
-
-// Big-endian numbers.
-void AppendInt16(int16_t number, std::string* out);
-void AppendInt32(int32_t number, std::string* out);
-void AppendInt64(int64_t number, std::string* out);
-// Reads numbers and bytes from the front of a value.
-class BinaryReader {
- public:
-  explicit BinaryReader(std::string_view bytes) : rest_(bytes) {}
-  // 0 if too few bytes are left; then ok() stays false.
-  int16_t Int16() { return static_cast<int16_t>(Take(2)); }
-  int32_t Int32() { return static_cast<int32_t>(Take(4)); }
-  int64_t Int64() { return static_cast<int64_t>(Take(8)); }
-  std::string_view Bytes(size_t count);
-  size_t left() const { return rest_.size(); }
-  bool ok() const { return ok_; }
-  bool AtEnd() const { return ok_ && rest_.empty(); }
-
- private:
-  uint64_t Take(size_t count);
-  std::string_view rest_;
-  bool ok_ = true;
-};
 
 // As the server prints them: the fewest digits that give the number back.
 inline constexpr size_t kMostNumberChars = 32;

@@ -127,10 +127,10 @@ std::optional<Decimal> ParseDecimal(std::string_view text) {
 }
 
 void AppendNumericHeader(size_t groups, int weight, uint16_t sign, size_t scale, std::string* out) {
-  AppendInt16(static_cast<int16_t>(groups), out);
-  AppendInt16(static_cast<int16_t>(weight), out);
-  AppendInt16(static_cast<int16_t>(sign), out);
-  AppendInt16(static_cast<int16_t>(scale), out);
+  AppendBigEndian<int16_t>(static_cast<int16_t>(groups), out);
+  AppendBigEndian<int16_t>(static_cast<int16_t>(weight), out);
+  AppendBigEndian<int16_t>(static_cast<int16_t>(sign), out);
+  AppendBigEndian<int16_t>(static_cast<int16_t>(scale), out);
 }
 
 }  // namespace
@@ -196,17 +196,17 @@ Status AppendNumeric(std::string_view text, std::string* out) {
   AppendNumericHeader(groups.size(), zero ? 0 : weight, decimal->negative && !zero ? kNegative : 0,
                       scale, out);
   for (const int group : groups) {
-    AppendInt16(static_cast<int16_t>(group), out);
+    AppendBigEndian<int16_t>(static_cast<int16_t>(group), out);
   }
   return OkStatus();
 }
 
 Result<std::string> TextOfNumeric(std::string_view bytes) {
-  BinaryReader reader(bytes);
-  const int16_t count = reader.Int16();
-  const int weight = reader.Int16();
-  const auto sign = static_cast<uint16_t>(reader.Int16());
-  const int scale = reader.Int16();
+  BigEndianReader reader(bytes);
+  const int16_t count = reader.Take<int16_t>();
+  const int weight = reader.Take<int16_t>();
+  const auto sign = static_cast<uint16_t>(reader.Take<int16_t>());
+  const int scale = reader.Take<int16_t>();
   if (!reader.ok() || count < 0 || scale < 0 || scale > kMostScale ||
       reader.left() != static_cast<size_t>(count) * 2) {
     return NotOfType(kNumericOid);
@@ -214,7 +214,7 @@ Result<std::string> TextOfNumeric(std::string_view bytes) {
   std::vector<int> groups;
   bool zero = true;
   for (int i = 0; i < count; ++i) {
-    groups.push_back(reader.Int16());
+    groups.push_back(reader.Take<int16_t>());
     if (groups.back() < 0 || groups.back() >= kBase) {
       return NotOfType(kNumericOid);
     }

@@ -43,13 +43,18 @@ class Cluster:
     @classmethod
     def start(cls, nodes):
         self = cls(tempfile.mkdtemp(prefix="sluice-nodes.", dir="/var/tmp"), None)
-        # A node without power is noticed sooner than by default: the test is about what follows.
-        self.kubernetes("up", str(nodes), env={"NODE_GRACE": "10", "NODE_REPORT": "2"})
-        self.database = Database.start()
+        try:
+            # A node without power is noticed sooner than by default: the test is about what follows.
+            self.kubernetes("up", str(nodes), env={"NODE_GRACE": "10", "NODE_REPORT": "2"})
+            self.database = Database.start()
+        except KeyboardInterrupt:
+            self.close()
+            raise
         return self
 
     def close(self):
-        self.database.close()
+        if self.database:
+            self.database.close()
         self.kubernetes("down")
         subprocess.run(["rm", "-rf", self.folder], check=True)
 

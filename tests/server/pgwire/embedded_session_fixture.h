@@ -24,8 +24,8 @@ inline std::unique_ptr<EmbeddedServer> OpenServer(const std::string& url = "sqli
   return std::make_unique<EmbeddedServer>(*std::move(session), SessionSettings("15.0", "ann", {}));
 }
 
-inline std::string Field(BodyReader& reader) {
-  const uint32_t size = reader.Uint32();
+inline std::string Field(BigEndianReader& reader) {
+  const uint32_t size = reader.Take<uint32_t>();
   return size == 0xffffffffU ? "NULL" : std::string(reader.Bytes(size));
 }
 
@@ -33,25 +33,25 @@ inline std::string Field(BodyReader& reader) {
 inline std::vector<std::string> LinesOf(std::string& stream) {
   std::vector<std::string> lines;
   while (stream.size() >= kHeaderBytes) {
-    const size_t size = 1 + ReadUint32(std::string_view(stream).substr(1));
+    const size_t size = 1 + LoadBigEndian<uint32_t>(std::string_view(stream).substr(1));
     if (size > stream.size()) {
       break;
     }
     std::string message = stream.substr(0, size);
     stream.erase(0, size);
-    BodyReader reader(std::string_view(message).substr(kHeaderBytes));
+    BigEndianReader reader(std::string_view(message).substr(kHeaderBytes));
     if (message[0] == 'T' || message[0] == 'D') {
       std::string line = message[0] == 'T' ? "RowDescription" : "DataRow";
-      for (uint16_t left = reader.Uint16(); left > 0; --left) {
+      for (uint16_t left = reader.Take<uint16_t>(); left > 0; --left) {
         line += line.find(' ') == std::string::npos ? " " : " | ";
         if (message[0] == 'D') {
           line += Field(reader);
           continue;
         }
         const std::string name(reader.String());
-        reader.Uint32();
-        reader.Uint16();
-        line += fmt::format("{} {}", name, reader.Uint32());
+        reader.Take<uint32_t>();
+        reader.Take<uint16_t>();
+        line += fmt::format("{} {}", name, reader.Take<uint32_t>());
         reader.Bytes(8);
       }
       lines.push_back(line);

@@ -148,8 +148,8 @@ TEST_F(HostileClientTest, WrongCancelKeysCancelNothing) {
   const std::string greeting = client.LogIn(Name());
   const size_t at = greeting.rfind(std::string("K\0\0\0\14", 5));
   ASSERT_NE(at, std::string::npos);
-  const uint32_t process = server::pgwire::ReadUint32(std::string_view(greeting).substr(at + 5));
-  const uint32_t key = server::pgwire::ReadUint32(std::string_view(greeting).substr(at + 9));
+  const uint32_t process = LoadBigEndian<uint32_t>(std::string_view(greeting).substr(at + 5));
+  const uint32_t key = LoadBigEndian<uint32_t>(std::string_view(greeting).substr(at + 9));
   client.Send(QueryMessage("SELECT pg_sleep(60)"));
   const std::string sleeps =
       "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"

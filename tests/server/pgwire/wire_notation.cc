@@ -128,9 +128,9 @@ std::string Body(std::string_view kind, const std::vector<std::string>& fields, 
   return {};
 }
 
-std::string ErrorLine(std::string_view kind, BodyReader& reader) {
+std::string ErrorLine(std::string_view kind, BigEndianReader& reader) {
   std::map<char, std::string> fields;
-  for (char code = reader.Byte(); code != '\0' && reader.ok(); code = reader.Byte()) {
+  for (char code = reader.Take<char>(); code != '\0' && reader.ok(); code = reader.Take<char>()) {
     fields[code] = reader.String();
   }
   return fmt::format("{} {} | {}{}", kind, fields['C'], fields['M'],
@@ -138,7 +138,7 @@ std::string ErrorLine(std::string_view kind, BodyReader& reader) {
 }
 
 std::string Line(char type, std::string_view body, bool to_server) {
-  BodyReader reader(body);
+  BigEndianReader reader(body);
   const auto text = [&reader] { return std::string(reader.String()); };
   if (to_server) {
     switch (type) {
@@ -154,12 +154,12 @@ std::string Line(char type, std::string_view body, bool to_server) {
       }
       case 'D':
       case 'C': {
-        const char kind = reader.Byte();
+        const char kind = reader.Take<char>();
         return fmt::format("{} {} | {}", type == 'D' ? "Describe" : "Close", kind, text());
       }
       case 'E': {
         const std::string portal = text();
-        return fmt::format("Execute {} | {}", portal, reader.Uint32());
+        return fmt::format("Execute {} | {}", portal, reader.Take<uint32_t>());
       }
       case 'd':
         return "CopyData " + std::string(body);
@@ -175,7 +175,7 @@ std::string Line(char type, std::string_view body, bool to_server) {
       case 'Z':
         return "ReadyForQuery " + std::string(body);
       case 'T':
-        reader.Uint16();
+        reader.Take<uint16_t>();
         return "RowDescription " + text();
       case 't':
         return "ParameterDescription";
@@ -192,7 +192,7 @@ std::string Line(char type, std::string_view body, bool to_server) {
       case 'N':
         return ErrorLine("NoticeResponse", reader);
       case 'A':
-        reader.Uint32();
+        reader.Take<uint32_t>();
         return "NotificationResponse " + text();
       case 'S': {
         const std::string name = text();
@@ -231,7 +231,7 @@ std::vector<std::string> TakeLines(std::string& stream, bool to_server) {
   std::vector<std::string> lines;
   size_t at = 0;
   while (stream.size() - at >= kHeaderBytes) {
-    const size_t length = ReadUint32(std::string_view(stream).substr(at + 1));
+    const size_t length = LoadBigEndian<uint32_t>(std::string_view(stream).substr(at + 1));
     if (stream.size() - at < 1 + length) {
       break;
     }

@@ -79,8 +79,8 @@ TEST(Output, JsonNumbersKeepEveryDigit) {
 
 TEST(Output, JsonHasNoBareWordsAndNoLooseNumbers) {
   executor::ResultRows rows(Schema{{{"n", DataType::kText, "numeric"}}});
-  const std::vector<std::string> texts = {"01",  "1.", ".5", "+1",  "1e",
-                                          "1e+", "-",  "",   "0x1", "1 "};
+  const std::vector<std::string> texts = {"01", "1.",  ".5", "+1",  "1e",        "1e+", "-",
+                                          "",   "0x1", "1 ", "1 2", "-Infinity", "NaN"};
   std::string expected;
   for (const std::string& text : texts) {
     rows.Add({text});
