@@ -344,6 +344,10 @@ bool Conversation::SeeError() {
       expected_.pop_front();
     }
     group_failed_ = group_failed_ || expected_.empty();
+    if (group_failed_ && in_script_) {  // a Query that came before the Sync, and so does not run
+      steps_.clear();
+      in_script_ = false;
+    }
   }
   if (hears == Hears::kRow ||
       ((type == 'Q' || type == 'F') && (hears == Hears::kAllButReady || hears == Hears::kErrors))) {
