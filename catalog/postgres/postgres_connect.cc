@@ -17,6 +17,7 @@
 #include "catalog/source_url.h"
 #include "catalog/sql/search_path.h"
 #include "catalog/sql/sqlstate.h"
+#include "catalog/store/job_logins.h"
 
 // Opening a connection, and the errors when that fails.
 namespace sluice::catalog {
@@ -277,6 +278,12 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
     return std::move(refused).Hint(
         "a statement of Sluice reads on connections of its own, as the same role: raise the role's "
         "CONNECTION LIMIT or max_connections, or let fewer statements run at once");
+  }
+  const char* const user = PQuser(handle);
+  if (sqlstate == "28000" && user != nullptr && IsOfJob(user)) {
+    return std::move(refused).Hint(
+        "pg_hba.conf has to let the processes of jobs in: a line for +sluice_jobs, with "
+        "scram-sha-256");
   }
   return refused;
 }

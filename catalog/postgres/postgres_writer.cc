@@ -163,7 +163,9 @@ class PostgresTableWriter final : public TableWriter {
     if (stop.stop_requested()) {
       return failure_ = Cancelled("cancelled before the result was written");
     }
-    connection_->HearStop(stop);
+    if (stop.stop_possible()) {  // otherwise the source's own is heard
+      connection_->HearStop(stop);
+    }
     failure_ = Publish().Because("cannot write " + wanted_.name.Text());
     connection_->IgnoreStop();
     connection_->Rollback();  // does nothing after COMMIT

@@ -5,12 +5,14 @@
 #include <sys/random.h>
 
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/sleep.h"
 #include "catalog/sql/sql_session.h"
 #include "catalog/sql/sql_text.h"
-#include "catalog/store/advisory_lock.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
 
@@ -21,8 +23,15 @@ constexpr int64_t kKeptMicros = 600'000'000;
 
 constexpr std::string_view kRolePrefix = "sluice_job_";  // as JobLoginFunctions has it
 
-// Any number; every process that makes what logins of jobs need takes the same lock.
-constexpr std::string_view kSetUpLock = "SELECT pg_catalog.pg_try_advisory_xact_lock(736811224)";
+constexpr std::string_view kInUse = "55P03";  // lock_not_available
+constexpr int kMostTries = 200;
+constexpr std::chrono::milliseconds kBetweenTries{100};
+
+constexpr std::array<std::string_view, 14> kWithPolicies = {
+    "{jobs}",           "{job_events}",  "{job_metrics}",         "{job_terms}",
+    "{job_journal}",    "{job_runners}", "{job_answers}",         "{job_records}",
+    "{models}",         "{model_types}", "{model_type_versions}", "{model_type_chunks}",
+    "{model_versions}", "{model_chunks}"};
 
 // As functions of the tables' owner, because what a policy reads is subject to policies, too:
 // spelled out, their plans would have hundreds of parts. session_user is the login; a function's
@@ -122,37 +131,72 @@ std::vector<std::string> Definitions() {
   return sql;
 }
 
-// Whoever sets the server up need not know which databases have models: the first job's login makes
-// them.
-Status SetUp(CatalogTables& tables, SqlSession& session) {
-  RETURN_IF_ERROR(AwaitAdvisoryLock([&session]() -> Result<bool> {
-    ASSIGN_OR_RETURN(const SqlRows taken, session.Query(kSetUpLock, {}));
-    return IntegerCell(taken.at(0).at(0)) != 0;
-  }));
+Result<bool> IsSetUp(CatalogTables& tables, SqlSession& session) {
   ASSIGN_OR_RETURN(
       const SqlRows last,
       session.Query(tables.Resolve("SELECT count(*) FROM pg_catalog.pg_policy WHERE polname ="
                                    " 'made_by_job' AND polrelid ="
                                    " '{model_chunks}'::pg_catalog.regclass"),
                     {}));
-  if (IntegerCell(last.at(0).at(0)) != 0) {
-    return OkStatus();
-  }
-  for (const std::string& definition : Definitions()) {
-    RETURN_IF_ERROR(session.Query(tables.Resolve(definition), {}).status());
-  }
-  return OkStatus();
+  return IntegerCell(last.at(0).at(0)) != 0;
 }
 
-// `logins`: rows of a job's number and its login, NULL if the role is gone.
+// Whoever sets the server up need not know which databases have models: their gateways make the
+// policies. That locks the tables, and is not waited for: everybody else would wait behind it.
+// False: a transaction uses one of them now.
+Result<bool> TrySetUp(CatalogTables& tables, SqlSession& session) {
+  ASSIGN_OR_RETURN(const bool before, IsSetUp(tables, session));
+  if (before) {
+    return true;
+  }
+  ASSIGN_OR_RETURN(const auto transaction, SqlTransaction::Begin(session, tables.dialect(), true));
+  const Status locked =
+      session
+          .Query(tables.Resolve(fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE NOWAIT",
+                                            fmt::join(kWithPolicies, ", "))),
+                 {})
+          .status();
+  if (locked.sqlstate() == kInUse) {
+    return false;
+  }
+  RETURN_IF_ERROR(locked);
+  ASSIGN_OR_RETURN(const bool meanwhile, IsSetUp(tables, session));
+  if (!meanwhile) {
+    for (const std::string& definition : Definitions()) {
+      RETURN_IF_ERROR(session.Query(tables.Resolve(definition), {}).status());
+    }
+  }
+  RETURN_IF_ERROR(transaction->Commit());
+  return true;
+}
+
+Status SetUp(CatalogTables& tables, SqlSession& session) {
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    ASSIGN_OR_RETURN(const bool done, TrySetUp(tables, session));
+    if (done) {
+      return OkStatus();
+    }
+    SleepFor(kBetweenTries, {});
+  }
+  return Unavailable("the tables of schema sluice are in use by transactions that do not end")
+      .SqlState(std::string(kInUse))
+      .Hint(
+          "end those that hold locks on them (pg_locks), and run the statement again: rights for "
+          "the logins of jobs are made once in each database");
+}
+
+// `logins`: rows of a job's number and its login, NULL if the role is gone. One that something in
+// another database depends on can only be locked out, and is tried again.
 Status DropLogins(CatalogTables& tables, SqlSession& session, const SqlRows& logins) {
   for (const std::vector<Value>& row : logins) {
     if (!IsNull(row.at(1))) {
-      RETURN_IF_ERROR(session
-                          .Query("SELECT sluice.drop_job_login($1::pg_catalog.text"
-                                 "::pg_catalog.name)",
-                                 {TextCell(row.at(1))})
-                          .status());
+      ASSIGN_OR_RETURN(const SqlRows dropped,
+                       session.Query("SELECT sluice.drop_job_login($1::pg_catalog.text"
+                                     "::pg_catalog.name)::pg_catalog.int4",
+                                     {TextCell(row.at(1))}));
+      if (IntegerCell(dropped.at(0).at(0)) == 0) {
+        continue;
+      }
     }
     RETURN_IF_ERROR(session
                         .Query(tables.Resolve("DELETE FROM {job_logins} WHERE job_id = $1"),
@@ -208,8 +252,8 @@ Result<bool> HasOwnLogins(CatalogTables& tables, SqlSession& session) {
 Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
                     const std::string& login, const std::string& verifier) {
   RETURN_IF_ERROR(tables.Create(session));
-  ASSIGN_OR_RETURN(const auto transaction, SqlTransaction::Begin(session, tables.dialect(), true));
   RETURN_IF_ERROR(SetUp(tables, session));
+  ASSIGN_OR_RETURN(const auto transaction, SqlTransaction::Begin(session, tables.dialect(), true));
   // That of a lost process, whose connections end with it.
   ASSIGN_OR_RETURN(
       const SqlRows earlier,
@@ -218,6 +262,8 @@ Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
                                    " l.job_id = $1"),
                     {job}));
   RETURN_IF_ERROR(DropLogins(tables, session, earlier));
+  RETURN_IF_ERROR(
+      session.Query(tables.Resolve("DELETE FROM {job_logins} WHERE job_id = $1"), {job}).status());
   RETURN_IF_ERROR(session
                       .Query("SELECT sluice.make_job_login($1::pg_catalog.text::pg_catalog.name,"
                              " $2::pg_catalog.text)",
@@ -234,7 +280,14 @@ Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
 Status DropJobLogins(CatalogTables& tables, SqlSession& session) {
   ASSIGN_OR_RETURN(const bool exist, tables.Exist(session));  // and are nobody else's
   ASSIGN_OR_RETURN(const bool can, exist ? CanMakeJobLogins(tables, session) : Result<bool>(false));
-  ASSIGN_OR_RETURN(const bool any, can ? HasOwnLogins(tables, session) : Result<bool>(false));
+  if (!can) {
+    return OkStatus();
+  }
+  const Result<bool> ready = TrySetUp(tables, session);
+  if (!ready.ok()) {  // the next job's own attempt says why to its user
+    log::Debug("jobs get no logins of their own: {}", ready.status().ToString());
+  }
+  ASSIGN_OR_RETURN(const bool any, HasOwnLogins(tables, session));
   if (!any) {
     return OkStatus();
   }
@@ -286,10 +339,11 @@ BEGIN
   END IF;
   EXECUTE format('ALTER ROLE %I NOLOGIN PASSWORD NULL', login);
   PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = login;
+  EXECUTE format('DROP OWNED BY %I', login);
   EXECUTE format('DROP ROLE %I', login);
   RETURN true;
 EXCEPTION
-  WHEN dependent_objects_still_exist THEN  -- it has made something; as it is, nobody can use it
+  WHEN dependent_objects_still_exist THEN  -- in another database; as it is, nobody can use it
     EXECUTE format('ALTER ROLE %I NOLOGIN PASSWORD NULL', login);
     RETURN false;
 END $$;

@@ -32,7 +32,8 @@ Result<bool> CanMakeJobLogins(CatalogTables& tables, SqlSession& session);
 // SCRAM-SHA-256$..., of its password.
 Status MakeJobLogin(CatalogTables& tables, SqlSession& session, int64_t job,
                     const std::string& login, const std::string& verifier);
-// Drops those whose jobs have ended ten minutes ago: until then a master may still read how.
+// Drops those whose jobs have ended ten minutes ago: until then a master may still read how. Where
+// nothing is in its way, makes what the first login needs.
 Status DropJobLogins(CatalogTables& tables, SqlSession& session);
 
 // Drops the functions by which policies know a job's login, and those policies: MakeJobLogin makes

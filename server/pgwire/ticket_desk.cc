@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "catalog/handed_connection.h"
+#include "catalog/source_url.h"
 #include "executor/processes/child_process.h"
 #include "executor/processes/detached_process.h"
 #include "server/pgwire/backend_connection_internal.h"
@@ -213,7 +214,9 @@ TicketDesk::TicketDesk(std::string source) : source_(std::move(source)) {
 TicketDesk::~TicketDesk() = default;
 
 Result<std::unique_ptr<TicketDesk>> TicketDesk::Start(const std::string& source) {
-  std::unique_ptr<TicketDesk> desk(new TicketDesk(source));
+  // It logs in for others, and needs no password of the gateway.
+  ASSIGN_OR_RETURN(catalog::SourceUrl address, catalog::ParseSourceUrl(source));
+  std::unique_ptr<TicketDesk> desk(new TicketDesk(std::move(address.text)));
   RETURN_IF_ERROR(desk->StartProcess());
   return desk;
 }

@@ -5,11 +5,15 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
+#include <future>
+#include <thread>
 
 #include "base/clock.h"
 #include "catalog/source_url.h"
 #include "catalog/store/adoption.h"
 #include "tests/catalog/store/stores_fixture.h"
+#include "tests/support/eventually.h"
+#include "tests/support/postgres_server.h"
 
 namespace sluice::catalog {
 namespace {
@@ -276,6 +280,44 @@ TEST_P(JobLoginsTest, IsDroppedTenMinutesAfterItsJobsEnd) {
   EXPECT_TRUE(OpenCatalog(login.url, login.secret).status().sqlstate().starts_with("28"));
 }
 
+// Making the policies locks tables that everybody reads.
+TEST_P(JobLoginsTest, SettingUpHoldsUpNobody) {
+  PrepareServer();
+  const std::jthread reader(
+      [this] { ExitOf("BEGIN; SELECT FROM sluice.model_versions; SELECT pg_sleep(2); COMMIT;"); });
+  const auto held = [this] {
+    return !Select(
+                "SELECT FROM pg_locks WHERE relation = 'sluice.model_versions'::regclass AND"
+                " granted AND mode = 'AccessShareLock' AND pid <> pg_backend_pid()")
+                .empty();
+  };
+  ASSERT_TRUE(Eventually(held));
+  auto login =
+      std::async(std::launch::async, [this] { return gateways_->LoginForJob(ann_job_, false); });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(ann_catalog_->models().Find("", "none", {}).status().code(), Code::kNotFound);
+  }
+  EXPECT_TRUE(held()) << "or nothing was in the way";
+  const auto made = login.get();
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_NE(made->url, gateways_->url());
+}
+
+// Whoever grants it something keeps its role from being dropped otherwise.
+TEST_P(JobLoginsTest, IsDroppedWithWhatOthersHaveGrantedIt) {
+  const DatabaseLogin login = MakeLogin();
+  RunAsAdministrator("CREATE TABLE pin (i int); ALTER TABLE pin OWNER TO " + bob_ + "; SET ROLE " +
+                     bob_ + "; GRANT SELECT ON pin TO " + RoleIn(login.url));
+  Job job = ann_catalog_->jobs().Find(ann_job_).value();
+  job.state = JobState::kFailed;
+  job.finished_micros = WallMicros() - 601'000'000;
+  ASSERT_TRUE(gateways_->jobs().End(job).ok());
+  ASSERT_TRUE(gateways_->DropLeftovers().ok());
+  EXPECT_THAT(Select("SELECT FROM pg_roles WHERE rolname = '" + RoleIn(login.url) + "'"),
+              IsEmpty());
+  Run("DROP TABLE pin");
+}
+
 // Only a training makes a model.
 TEST_P(JobLoginsTest, APredictionStoresNoVersionOfItsModel) {
   ASSERT_TRUE(ann_catalog_->models().Put(Model("m"), "weights", false).ok());
@@ -403,6 +445,24 @@ TEST_P(JobLoginsTest, NothingHiddenIsAdopted) {
   const auto adopted = OpenCatalog(WithRole(url(), bob_)).value();
   EXPECT_TRUE(adopted->models().Find("", "bobs", std::nullopt).ok());
   RunAsAdministrator("DROP SCHEMA trap CASCADE");
+}
+
+TEST(JobLogins, OneThatIsRefusedSaysWhatTheServerNeeds) {
+  const auto server =
+      testing::PostgresServer::StartOwn("host all +sluice_jobs 127.0.0.1/32 reject");
+  if (server == nullptr) {
+    GTEST_SKIP() << "no PostgreSQL";
+  }
+  const std::string url = server->url_prefix() + "postgres";
+  const auto administrator = OpenDataSource(url).value();
+  for (const char* const sql : {"CREATE ROLE sluice_jobs",
+                                "CREATE ROLE sluice_job_0123456789abcdef LOGIN IN ROLE "
+                                "sluice_jobs"}) {
+    ASSERT_TRUE(administrator->Execute(sql, nullptr, {}).ok());
+  }
+  const Status refused = OpenCatalog(WithRole(url, "sluice_job_0123456789abcdef")).status();
+  EXPECT_EQ(refused.sqlstate(), "28000") << refused.ToString();
+  EXPECT_THAT(refused.ToString(), ::testing::HasSubstr("a line for +sluice_jobs"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, JobLoginsTest, ::testing::Values("postgresql"));
