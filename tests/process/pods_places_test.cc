@@ -94,7 +94,8 @@ TEST_F(Pods, AWorkerGivesWayToAServer) {
   EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
   EXPECT_EQ(Count(1, "workers_give_way"), 1) << ::testing::PrintToString(Events(1));
   EXPECT_EQ(Count(1, "servers_placed"), 1) << ::testing::PrintToString(Events(1));
-  EXPECT_EQ(kubelet_->Started("ps").size(), 3U);
+  EXPECT_GE(kubelet_->Started("ps").size(),
+            3U);  // more if a master follows before the row has ended
   ExpectNothingLeft();
 }
 

@@ -126,7 +126,7 @@ TEST_F(ResumedJob, P16_ALostServerCostsAReplay) {
     ExpectSame(Run(plan, 0,
                    [&](ThreadFleet& fleet, const auto& kind) {
                      if (kind == "checkpoint_written" && ++written == 2) {
-                       (void)fleet.Stop("job1-ps-1", 0);
+                       fleet.Lose("job1-ps-1", Role::kParameterServer);
                      }
                    }),
                undisturbed);
@@ -144,7 +144,7 @@ TEST_F(ResumedJob, P16_AMasterThatDiesBeforeItGoesBackIsSucceededByOneThatDoes) 
   std::vector<std::string> left;
   const Result<TrainOutcome> first = Run(plan, 3, [&](ThreadFleet& fleet, const auto& kind) {
     if (kind == "checkpoint_written" && !std::exchange(written, true)) {
-      (void)fleet.Stop("job1-ps-1", 0);
+      fleet.Lose("job1-ps-1", Role::kParameterServer);
     } else if (kind == "rolled_back") {
       left = journal_.ReadAll().value();
     }

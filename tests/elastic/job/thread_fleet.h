@@ -63,7 +63,9 @@ class ThreadFleet final : public Fleet {
     }
     // A job that goes back to a checkpoint reuses names; earlier processes with these names have
     // ended.
-    threads_[spec.name] = std::jthread([this, spec](std::stop_token stop) {
+    const auto lost = std::make_shared<std::atomic<bool>>(false);
+    lost_[spec.name] = lost;
+    threads_[spec.name] = std::jthread([this, spec, lost](std::stop_token stop) {
       const Status status = spec.role == Role::kWorker ? RunWorker(spec.config, source_, stop)
                                                        : RunParameterServer(spec.config, stop);
       FleetEvent event;
@@ -75,7 +77,9 @@ class ThreadFleet final : public Fleet {
       event.exit_code = status.ok() ? 0 : error ? 1 : 143;
       event.exit_class = ClassifyExit(event.exit_code, false);
       event.message = status.ok() ? "" : status.message();
-      watcher_(event);
+      if (!*lost) {
+        watcher_(event);
+      }
     });
     return Status();
   }
@@ -87,6 +91,21 @@ class ThreadFleet final : public Fleet {
     }
     found->second.request_stop();
     return Status();
+  }
+  // As when it is killed: it hands nothing over.
+  void Lose(const std::string& name, Role role) {
+    FleetEvent event;
+    event.kind = FleetEvent::Kind::kExited;
+    event.name = name;
+    event.role = role;
+    event.exit_code = 137;
+    event.exit_class = ClassifyExit(event.exit_code, false);
+    const std::lock_guard lock(mutex_);
+    *lost_.at(name) = true;
+    telling_.emplace_back([this, event] {
+      watcher_(event);
+      static_cast<void>(Stop(event.name, 0));
+    });
   }
   void Watch(Watcher watcher) override { watcher_ = std::move(watcher); }
   // Announces that the process will be ended from outside at some time; until then it continues.
@@ -113,6 +132,7 @@ class ThreadFleet final : public Fleet {
   mutable std::mutex mutex_;
   Watcher watcher_;
   std::vector<std::string> launched_;
+  std::map<std::string, std::shared_ptr<std::atomic<bool>>> lost_;
   std::map<std::string, std::jthread> threads_;
   std::vector<std::jthread> telling_;
 };
