@@ -67,12 +67,12 @@ class Catalog {
   // catalog.
   virtual void HearStop(std::stop_token stop) = 0;
 
-  // The login with which the processes of a job open the catalog. If the database makes such roles
-  // for this login (somebody has run `sluice setup`), it is a role of the job's own: with its
-  // rights, the rows of that job and its model can be written, what the job's owner sees can be
-  // read, and nothing else. An earlier one of the job ends; DropLeftovers drops it ten minutes
-  // after the job's end. Otherwise it is this login, as it is, too, for `on_this_machine` where it
-  // needs no password.
+  // The login with which the processes of a job open the catalog: a role of the job's own, if the
+  // database makes such roles for this login (somebody has run `sluice setup`). It may write the
+  // rows of that job and, for a training, its model, and read what the job's owner sees, nothing
+  // else. An earlier role of the job ends; DropLeftovers drops it ten minutes after the job's end.
+  // Otherwise, and for processes `on_this_machine` if the server asks this login for no password,
+  // it is this login.
   virtual Result<DatabaseLogin> LoginForJob(int64_t job, bool on_this_machine) = 0;
 
   // Creates missing tables in a transaction of its own. The stores do so themselves when they
