@@ -339,4 +339,28 @@ std::string WithSocket(std::string_view url, std::string_view folder, std::strin
                      port, settings.empty() ? "" : "&", settings);
 }
 
+std::string WithPasswordFile(std::string_view url, std::string_view path) {
+  const Result<SourceUrl> parsed = ParseSourceUrl(url);
+  if (!parsed.ok() || parsed->password.empty()) {
+    return std::string(url);
+  }
+  const std::string other = WithoutPasswordFile(parsed->text);
+  return fmt::format("{}{}passfile={}", other, other.find('?') == std::string::npos ? '?' : '&',
+                     PercentEncode(path));
+}
+
+std::string PasswordFileIn(std::string_view url) {
+  std::string file;
+  WithoutSetting("passfile", PartsOf(url).settings, &file);
+  return file;
+}
+
+std::string WithoutPasswordFile(std::string_view url) {
+  const size_t question = std::min(url.find('?'), url.size());
+  std::string file;
+  const std::string settings =
+      WithoutSetting("passfile", url.substr(std::min(question + 1, url.size())), &file);
+  return fmt::format("{}{}{}", url.substr(0, question), settings.empty() ? "" : "?", settings);
+}
+
 }  // namespace sluice::catalog

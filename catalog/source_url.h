@@ -40,6 +40,16 @@ std::string WithDatabase(std::string_view url, std::string_view database);
 // ("@name": an abstract one). Removes the URL's TLS settings, since a Unix socket has no TLS.
 std::string WithSocket(std::string_view url, std::string_view folder, std::string_view port);
 
+// A PostgreSQL URL whose password, if it has one, is read from the file at each connection: the
+// file's first line is the URL with the password (as --source-file has it), for the same user.
+// Other URLs as they are. `path`: absolute.
+std::string WithPasswordFile(std::string_view url, std::string_view path);
+
+// The file of passwords in a PostgreSQL URL (libpq's passfile), of that or libpq's form; "": none.
+std::string PasswordFileIn(std::string_view url);
+// The same URL without it.
+std::string WithoutPasswordFile(std::string_view url);
+
 // A text to show or to log, without its secrets: the password of a URL, and the values of settings
 // named password, sslpassword and the like, in a URL or on their own. When in doubt more is left
 // out.

@@ -18,6 +18,7 @@
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
+#include "server/pgwire/key_desk.h"
 #include "server/process_arguments.h"
 #include "server/shell/shell.h"
 
@@ -41,6 +42,16 @@ int FinishOutput(int exit) {
     Say(fmt::format("ERROR: cannot write the output: {}\n", std::strerror(errno)));
   }
   return exit == kExitOk ? kExitStatementFailed : exit;
+}
+
+int RunPod(elastic::Role role, const std::vector<std::string>& place) {
+  const auto key_desk = pgwire::KeyDesk::Start();
+  if (!key_desk.ok()) {
+    SayError(key_desk.status(), "");
+    return kExitStatementFailed;
+  }
+  return executor::RunPod(role, {place[0], place[1], place[2], place[3], place[4]},
+                          KubernetesOfEnvironment());
 }
 
 int Main(int argc, char** argv) {
@@ -74,9 +85,7 @@ int Main(int argc, char** argv) {
   if (line.fleet_role) {
     const std::vector<std::string>& place = line.pod_place;
     return place.empty() ? executor::RunChildProcess(*line.fleet_role)
-                         : executor::RunPod(*line.fleet_role,
-                                            {place[0], place[1], place[2], place[3], place[4]},
-                                            KubernetesOfEnvironment());
+                         : RunPod(*line.fleet_role, place);
   }
   BlockSignals();
   return FinishOutput(line.run());

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "base/log.h"
+#include "catalog/client_login.h"
 #include "catalog/data_source.h"
 #include "catalog/handed_connection.h"
+#include "catalog/key_login.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_messages_internal.h"
 #include "catalog/source_url.h"
@@ -67,6 +69,7 @@ struct ConnectionSettings {
   std::string host;
   std::string port;
   std::string options;  // from the URL; ours are appended
+  std::string password_file;
   bool has_ssl_mode = false;
   std::optional<std::string> search_path = {};  // instead of the login's own
 };
@@ -118,6 +121,8 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
       settings.port = option->val;
     } else if (key == "sslmode") {
       settings.has_ssl_mode = true;
+    } else if (key == "passfile") {
+      settings.password_file = option->val;
     } else if (key == "options") {
       settings.options = std::string(option->val) + " ";
     }
@@ -136,10 +141,26 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
     keys.push_back(key);
     values.push_back(value);
   };
-  if (!address.password.empty()) {
-    add("password", address.password.c_str());
+  const std::string password = !address.password.empty()
+                                   ? address.password
+                                   : PasswordOfUrlIn(settings.password_file, RoleIn(address.url));
+  std::string desk;
+  std::string token;
+  if (IsKeySecret(password)) {
+    desk = KeyDeskHost();
+    token = KeyDeskToken({password, address.url});
+    for (const auto& [key, value] : {std::pair("host", desk.c_str()),
+                                     {"hostaddr", ""},
+                                     {"port", kKeyDeskPort},
+                                     {"password", token.c_str()},
+                                     {"sslmode", "disable"},
+                                     {"gssencmode", "disable"}}) {
+      add(key, value);
+    }
+  } else if (!password.empty()) {
+    add("password", password.c_str());
   }
-  if (!settings.has_ssl_mode && IsLoopback(settings.host)) {
+  if (desk.empty() && !settings.has_ssl_mode && IsLoopback(settings.host)) {
     // Nobody can eavesdrop on the loopback, and rows arrive faster without TLS; a server that
     // insists on it still gets it.
     add("sslmode", "allow");
@@ -271,9 +292,10 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
                                               where))
         .Hint("put it into the URL, PGPASSWORD or ~/.pgpass");
   }
-  Status refused =
-      DatabaseError(sqlstate.empty() ? "08001" : sqlstate,
-                    fmt::format("cannot connect to PostgreSQL at {}: {}", where, reason));
+  const bool by_desk = host != nullptr && host == KeyDeskHost();  // which says where
+  Status refused = DatabaseError(
+      sqlstate.empty() ? "08001" : sqlstate,
+      by_desk ? reason : fmt::format("cannot connect to PostgreSQL at {}: {}", where, reason));
   if (sqlstate == kTooManyConnections) {
     return std::move(refused).Hint(
         "a statement of Sluice reads on connections of its own, as the same role: raise the role's "

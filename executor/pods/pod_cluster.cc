@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/sleep.h"
 #include "catalog/catalog.h"
+#include "catalog/client_login.h"
 #include "catalog/data_source.h"
 #include "elastic/job/fleet_job.h"
 #include "executor/executor.h"
@@ -180,12 +181,12 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config,
                              const std::string& pod_template) const {
   Status status;
   if (!options_.on_this_machine) {
-    status.Add(CheckReachableFromPods(context.source.url()));
-    if (context.catalog.url() != context.source.url()) {
+    status.Add(CheckReachableFromPods(config.source_url()));
+    if (context.catalog.url() != config.source_url()) {
       status.Add(CheckReachableFromPods(context.catalog.url()));
     }
   } else if (context.source.dialect() != "postgresql") {
-    status.Add(CheckReachableFromPods(context.source.url()));
+    status.Add(CheckReachableFromPods(config.source_url()));
   }
   const plan::TrainPlan& plan = config.plan().train();
   if (plan.has_checkpoints() && !k8s::MountsFolder(pod_template, plan.checkpoints().directory()) &&
@@ -201,6 +202,12 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config,
 Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobSecrets secrets) {
   if (!OnProcesses(config.plan()) || config.has_row()) {
     return here_->StartJob(context, std::move(config), std::move(secrets));
+  }
+  if (options_.pod_login) {
+    ASSIGN_OR_RETURN(const catalog::DatabaseLogin login,
+                     options_.pod_login({config.source_url(), secrets.source()}));
+    config.set_source_url(login.url);
+    secrets.set_source(login.secret);
   }
   const plan::Pods& pods = config.plan().train().strategy().pods();
   Result<std::string> pod_template = TemplateFor(pods, context.stop);
@@ -218,8 +225,10 @@ Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobS
       MakeJobRow(config, context,
                  {fmt::format("{}{}/{}", kPodsPlace, options_.namespace_name, uid), 1, 0, 0}));
   const auto prepare = [&]() -> Status {
-    ASSIGN_OR_RETURN(const catalog::DatabaseLogin login, context.catalog.LoginForJob(job, false));
-    if (!login.secret.empty() && login.url == context.catalog.url()) {
+    ASSIGN_OR_RETURN(catalog::DatabaseLogin login, context.catalog.LoginForJob(job, false));
+    const bool is_ours = login.url == context.catalog.url();
+    login = catalog::WithPasswordOfFile(std::move(login));
+    if (!login.secret.empty() && is_ours) {
       log::Warn(
           "job={} its pods get this process's own password of the database: nobody has run there "
           "what `sluice setup` prints",

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "catalog/catalog.h"
 #include "executor/cluster.h"
 #include "executor/pods/job_keeper.h"
 #include "executor/pods/kubernetes_access.h"
@@ -33,6 +34,9 @@ class PodCluster final : public Cluster {
     // that an earlier gateway began.
     std::string catalog_url;
     bool on_this_machine = false;  // "localhost" means the same in a pod as here
+    // With what a job's pods log in as its user, for the login that this process reads with; none:
+    // the same.
+    std::function<Result<catalog::DatabaseLogin>(const catalog::DatabaseLogin&)> pod_login = {};
     // For TrainingJobs that others have created; none: they are ignored.
     std::function<TrainingJobSource(Cluster& cluster)> training_jobs = {};
   };

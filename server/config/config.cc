@@ -74,7 +74,8 @@ std::string_view Trim(std::string_view text) {
 constexpr std::string_view kSourceFile = "source_file";
 
 Status ReadSourceFile(const std::string& path, Config& config) {
-  ASSIGN_OR_RETURN(config.source, ReadSourceUrl(path));
+  ASSIGN_OR_RETURN(const std::string url, ReadSourceUrl(path));
+  config.source = catalog::WithPasswordFile(url, std::filesystem::absolute(path).string());
   return OkStatus();
 }
 

@@ -33,6 +33,7 @@
 #include "server/pgwire/door.h"
 #include "server/pgwire/password_file.h"
 #include "server/pgwire/statement_service.h"
+#include "server/pgwire/ticket.h"
 #include "server/pgwire/upstream.h"
 #include "server/statements/training_job.h"
 #include "server/statements/training_job_login.h"
@@ -135,7 +136,8 @@ class GrpcGateway final : public Gateway {
     return OkStatus();
   }
 
-  Status ListenForPostgres(const Config& config) {
+  Status ListenForPostgres(const Config& config,
+                           std::shared_ptr<const pgwire::TicketOffice> tickets) {
     if (config.pg.empty()) {
       return OkStatus();
     }
@@ -149,6 +151,7 @@ class GrpcGateway final : public Gateway {
                                                     : pgwire::ClientLogin::kPassword;
     options.verifiers = config.verifiers;
     options.password_file = config.password_file;
+    options.tickets = std::move(tickets);
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(door_,
                      pgwire::Door::Start(options, *wire_statements_,
@@ -273,13 +276,14 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
           std::move(audit), std::move(bounds)));
   ASSIGN_OR_RETURN(const planner::PodsAllowed allowed,
                    planner::PodsAllowed::Read(config.pods_allow));
+  const auto tickets = std::make_shared<const pgwire::TicketOffice>();
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
-                   OpenCluster(config, true, TrainingJobsOf(*sources, allowed)));
+                   OpenCluster(config, true, TrainingJobsOf(*sources, allowed), tickets));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);
   RETURN_IF_ERROR(gateway->Listen(config));
-  RETURN_IF_ERROR(gateway->ListenForPostgres(config));
+  RETURN_IF_ERROR(gateway->ListenForPostgres(config, tickets));
   RETURN_IF_ERROR(gateway->ServeMetrics(config));
   return std::unique_ptr<Gateway>(std::move(gateway));
 }

@@ -49,6 +49,8 @@ class BackendLogin {
   State state() const { return state_; }
   // Whether the server asked for a proof that the user knows the password.
   bool asked() const { return asked_; }
+  // kReady: the keys that the password has at this server; null: it asked for no SCRAM.
+  const ScramKeys* keys() const { return scram_ == nullptr ? nullptr : &scram_->keys(); }
   // kMisled: what to log in again with.
   StartupMessage other_startup() const;
   // kRefused: the server's whole ErrorResponse.

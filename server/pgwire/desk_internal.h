@@ -12,6 +12,8 @@
 
 namespace sluice::server::pgwire {
 
+inline constexpr size_t kDeskBufferBytes = size_t{64} << 10;
+
 // A client that has connected to a desk and sent its start-up message.
 struct Visitor {
   StartupMessage startup;

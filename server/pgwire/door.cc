@@ -159,7 +159,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   } else if (options.client_login == ClientLogin::kScram) {
     ASSIGN_OR_RETURN(
         verifiers, Verifiers::Open(options.verifiers.empty() ? options.source : options.verifiers));
-    ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source));
+    ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source, options.tickets));
   }
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
       service, shared, std::move(upstream), options.client_login, std::move(verifiers),

@@ -14,6 +14,7 @@ class RoleUse;
 namespace sluice::server::pgwire {
 
 class StatementService;
+class TicketOffice;
 
 // As records name this door.
 inline constexpr const char* kDoorName = "postgresql";
@@ -38,6 +39,7 @@ class Door {
     ClientLogin client_login = ClientLogin::kPassword;
     std::string verifiers;      // kScram: the URL of Verifiers::Open; "": `source`
     std::string password_file;  // the same for SQLite
+    std::shared_ptr<const TicketOffice> tickets;  // kScram with a server: issues those of its desk
   };
   // What the doors of a gateway share; lasts as long as they do.
   struct Shared {

@@ -75,6 +75,8 @@ class ScramClient {
   Result<std::string> Final(std::string_view server_first);
   // Checks the server's last message. 28000: the server does not know the password either.
   Status Verify(std::string_view server_final) const;
+  // After Final: the keys of the password for this server's salt.
+  const ScramKeys& keys() const { return keys_; }
 
  private:
   std::string password_;

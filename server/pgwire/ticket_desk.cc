@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "catalog/handed_connection.h"
 #include "catalog/source_url.h"
 #include "executor/processes/child_process.h"
 #include "executor/processes/detached_process.h"
@@ -19,8 +18,8 @@
 #include "server/pgwire/cancel_request_internal.h"
 #include "server/pgwire/desk_internal.h"
 #include "server/pgwire/random_internal.h"
-#include "server/pgwire/splice_internal.h"
 #include "server/pgwire/tls_context_internal.h"
+#include "server/pgwire/visitor_login_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -30,86 +29,6 @@ constexpr std::chrono::seconds kStartPatience(10);
 // How long the process waits for new visitors when the gateway and all visitors are gone.
 constexpr std::chrono::seconds kLinger(30);
 constexpr std::chrono::seconds kLookEvery(2);
-constexpr size_t kTicketBytes = size_t{64} << 10;
-
-// Logs a visitor in with the keys of a ticket, and hands the connection over; where that cannot be,
-// or is not asked for, what the two say goes through here. Lives in what it waits for: as long as
-// the visitor is there.
-class TicketLoginTask final : public std::enable_shared_from_this<TicketLoginTask> {
- public:
-  // `presence`: is held as long as the visitor is there.
-  TicketLoginTask(Visitor visitor, std::vector<char>& buffer, std::shared_ptr<const void> presence)
-      : visitor_(std::move(visitor)), buffer_(buffer), presence_(std::move(presence)) {}
-
-  void Start(BackendConnection& backend, ScramKeys keys) {
-    backend.Start(visitor_.startup, {"", std::move(keys)},
-                  [self = shared_from_this()](BackendConnection::Outcome outcome) {
-                    self->Take(std::move(outcome));
-                  });
-  }
-
- private:
-  void Take(BackendConnection::Outcome outcome) {
-    if (!outcome.status.ok()) {
-      return visitor_.Refuse(outcome.status);
-    }
-    if (!outcome.refusal.empty()) {
-      visitor_.channel->Write(outcome.refusal);
-      return visitor_.channel->Close();
-    }
-    std::string greeting;
-    AppendAuthentication(greeting, Authentication::kOk);
-    greeting += outcome.login->greeting();
-    const bool hands_over = !outcome.channel->tls();
-    if (hands_over) {
-      AppendParameterStatus(greeting, catalog::kHandsOverParameter, "on");
-    }
-    AppendKeyData(greeting, outcome.login->process(), outcome.login->key());
-    AppendReady(greeting, 'I');
-    if (!visitor_.channel->Write(greeting)) {
-      return visitor_.channel->Close();
-    }
-    backend_ = std::move(outcome.channel);
-    hands_over ? AwaitWish() : PassOn();
-  }
-
-  void AwaitWish() {
-    visitor_.channel->WaitReadable([self = shared_from_this()](bool ok) {
-      if (ok) {
-        self->TakeWish();
-      }
-    });
-  }
-
-  void TakeWish() {
-    const ssize_t got = visitor_.channel->Read(buffer_.data(), buffer_.size());
-    if (got < 0 || (got > 0 && backend_ == nullptr)) {
-      return;  // the visitor has gone, or says to us what is for the server
-    }
-    const std::string_view said(buffer_.data(), static_cast<size_t>(got));
-    if (!said.empty() && said != catalog::kHandOverMessage) {
-      return backend_->Write(said) ? PassOn() : void();
-    }
-    if (!said.empty()) {
-      const std::unique_ptr<Channel> backend = std::move(backend_);
-      if (!catalog::SendDescriptor(visitor_.channel->native_handle(), backend->native_handle())
-               .ok()) {
-        return;
-      }
-    }
-    AwaitWish();
-  }
-
-  void PassOn() {
-    std::make_shared<Splice>(std::move(visitor_.channel), std::move(backend_), buffer_, presence_)
-        ->Start();
-  }
-
-  Visitor visitor_;
-  std::vector<char>& buffer_;
-  const std::shared_ptr<const void> presence_;
-  std::unique_ptr<Channel> backend_;  // until it has been handed over
-};
 
 // The process behind a TicketDesk.
 class DeskServer {
@@ -152,10 +71,9 @@ class DeskServer {
       return visitor.Refuse(
           Status(Code::kPermissionDenied, "the ticket belongs to another user").SqlState("28000"));
     }
-    const auto backend =
-        std::make_shared<BackendConnection>(context_, upstream_, tls_.get(), buffer_);
-    std::make_shared<TicketLoginTask>(std::move(visitor), buffer_, presence_)
-        ->Start(*backend, std::move(login->keys));
+    LogVisitorIn(std::move(visitor), std::move(login->keys),
+                 std::make_shared<BackendConnection>(context_, upstream_, tls_.get(), buffer_),
+                 buffer_, presence_);
   }
 
   void Linger() {
@@ -178,7 +96,7 @@ class DeskServer {
   const Upstream upstream_;
   const TlsContext tls_;
   const TicketOffice tickets_;
-  std::vector<char> buffer_ = std::vector<char>(kTicketBytes);
+  std::vector<char> buffer_ = std::vector<char>(kDeskBufferBytes);
   boost::asio::io_context context_{1};
   Desk desk_;
   boost::asio::posix::stream_descriptor launcher_;
@@ -206,25 +124,28 @@ class TicketDesk::Process {
   const executor::PacketSocket socket_;
 };
 
-TicketDesk::TicketDesk(std::string source) : source_(std::move(source)) {
+TicketDesk::TicketDesk(std::string source, std::shared_ptr<const TicketOffice> tickets)
+    : source_(std::move(source)), tickets_(std::move(tickets)) {
   link_.host = fmt::format("@sluice-desk-{}", RandomToken());
   link_.port = Desk::Port();
 }
 
 TicketDesk::~TicketDesk() = default;
 
-Result<std::unique_ptr<TicketDesk>> TicketDesk::Start(const std::string& source) {
+Result<std::unique_ptr<TicketDesk>> TicketDesk::Start(const std::string& source,
+                                                      std::shared_ptr<const TicketOffice> tickets) {
   // It logs in for others, and needs no password of the gateway.
   ASSIGN_OR_RETURN(catalog::SourceUrl address, catalog::ParseSourceUrl(source));
-  std::unique_ptr<TicketDesk> desk(new TicketDesk(std::move(address.text)));
+  std::unique_ptr<TicketDesk> desk(new TicketDesk(std::move(address.text), std::move(tickets)));
   RETURN_IF_ERROR(desk->StartProcess());
   return desk;
 }
 
 Status TicketDesk::StartProcess() {
   process_.reset();
-  ASSIGN_OR_RETURN(executor::PacketSocket socket,
-                   executor::StartDetached("", kRole, link_.host, tickets_.key() + source_, false));
+  ASSIGN_OR_RETURN(
+      executor::PacketSocket socket,
+      executor::StartDetached("", kRole, link_.host, tickets_->key() + source_, false));
   process_ = std::make_unique<Process>(std::move(socket));
   const Status listening = process_->AwaitListening();
   if (!listening.ok()) {
@@ -237,7 +158,7 @@ Result<std::string> TicketDesk::Issue(const TicketLogin& login) {
   if (process_ == nullptr || !process_->Alive()) {
     RETURN_IF_ERROR(StartProcess());
   }
-  return tickets_.Issue(login);
+  return tickets_->Issue(login);
 }
 
 int RunTicketDesk() {

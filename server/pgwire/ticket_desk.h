@@ -14,8 +14,10 @@ namespace sluice::server::pgwire {
 // connected, so that jobs that read through it can continue. Belongs to the door's I/O thread.
 class TicketDesk {
  public:
-  // `source`: the server's URL. Errors: the process cannot be started, or does not listen in time.
-  static Result<std::unique_ptr<TicketDesk>> Start(const std::string& source);
+  // `source`: the server's URL. `tickets`: issues those that it accepts. Errors: the process cannot
+  // be started, or does not listen in time.
+  static Result<std::unique_ptr<TicketDesk>> Start(const std::string& source,
+                                                   std::shared_ptr<const TicketOffice> tickets);
   ~TicketDesk();
 
   // A ticket for the login, accepted at link(). Restarts the process if it has ended, which blocks
@@ -25,11 +27,11 @@ class TicketDesk {
 
  private:
   class Process;
-  explicit TicketDesk(std::string source);
+  TicketDesk(std::string source, std::shared_ptr<const TicketOffice> tickets);
   Status StartProcess();
 
   const std::string source_;
-  const TicketOffice tickets_;
+  const std::shared_ptr<const TicketOffice> tickets_;
   catalog::SessionLink link_;
   std::unique_ptr<Process> process_;
 };

@@ -22,6 +22,7 @@
 #include "k8s/json_internal.h"
 #include "k8s/training_job.h"
 #include "k8s/training_job_status.h"
+#include "server/statements/pod_login.h"
 #include "server/statements/source_pool.h"
 #include "server/statements/training_job.h"
 #include "server/statements/training_job_login.h"
@@ -77,7 +78,9 @@ class Pods : public ClusterJobs {
     std::fputs(catalog::JobLoginFunctions(gateway_).c_str(), psql);
     ASSERT_EQ(pclose(psql), 0);
   }
-  std::string UserUrl() const { return UrlBy(Url(), user_, 0); }
+  std::string UserUrl() const {
+    return UrlBy(Url(), users_password_.empty() ? user_ : user_ + ":" + users_password_, 0);
+  }
   void StartCluster(const k8s::LocalKubelet::Options& options) {
     cluster_.reset();
     kubelet_ = std::make_unique<k8s::LocalKubelet>(options);
@@ -128,6 +131,9 @@ class Pods : public ClusterJobs {
     options.catalog_url = Url();
     options.training_jobs = server::TrainingJobsOf(sources, std::nullopt);
     options.priority_class = priority_class_;
+    options.pod_login = [this](const catalog::DatabaseLogin& login) {
+      return server::PodLogin(at_desk_.url.empty() ? login : at_desk_, Url(), tickets_);
+    };
     auto cluster =
         PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,
                           std::make_unique<LocalCluster>(Machine(8)));
@@ -279,11 +285,15 @@ class Pods : public ClusterJobs {
   }
 
   testing::PostgresTestDatabase database_;
+  std::string users_password_;  // "": the server does not ask the user
   std::string gateway_, user_;  // roles; `source_` and `catalog_` are the user's, Url the gateway's
   std::unique_ptr<catalog::DataSource> admin_;
   std::unique_ptr<catalog::Catalog> gateways_catalog_;
   std::unique_ptr<k8s::LocalKubelet> kubelet_;
   std::string priority_class_;  // of the pods
+  const server::pgwire::TicketOffice tickets_;
+  // With what the gateway reads for a user who has logged in with SCRAM; no URL: nobody has.
+  catalog::DatabaseLogin at_desk_;
   std::unique_ptr<server::SourcePool> sources_;
   std::unique_ptr<PodCluster> cluster_;
 };

@@ -1,0 +1,48 @@
+#include "server/statements/pod_login.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/client_login.h"
+#include "catalog/source_url.h"
+#include "server/pgwire/scram_keys.h"
+
+namespace sluice::server {
+namespace {
+
+// A ticket's login at the server itself.
+Result<catalog::DatabaseLogin> AtServer(const pgwire::TicketLogin& ticket,
+                                        const std::string& gateways_url) {
+  ASSIGN_OR_RETURN(const catalog::SourceUrl ours, catalog::ParseSourceUrl(gateways_url));
+  return catalog::DatabaseLogin{
+      catalog::WithDatabase(catalog::WithRole(catalog::WithoutPasswordFile(ours.text), ticket.user),
+                            ticket.database),
+      pgwire::KeySecret(ticket.keys)};
+}
+
+}  // namespace
+
+Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
+                                        const std::string& gateways_url,
+                                        const pgwire::TicketOffice& tickets) {
+  if (const Result<pgwire::TicketLogin> ticket = tickets.Read(login.secret); ticket.ok()) {
+    return AtServer(*ticket, gateways_url);
+  }
+  catalog::DatabaseLogin portable = catalog::WithPasswordOfFile(login);
+  if (portable.secret.empty() || !portable.url.starts_with("postgresql:")) {
+    return portable;
+  }
+  ASSIGN_OR_RETURN(const std::optional<pgwire::ScramKeys> keys, pgwire::FindScramKeys(portable));
+  if (keys.has_value()) {
+    portable.secret = pgwire::KeySecret(*keys);
+  } else {
+    log::Warn(
+        "the Secrets of a job hold the password of role \"{}\": the server does not ask it for "
+        "scram-sha-256",
+        catalog::RoleIn(portable.url));
+  }
+  return portable;
+}
+
+}  // namespace sluice::server
