@@ -12,6 +12,7 @@
 #include "server/config/terminal.h"
 #include "server/config/version.h"
 #include "server/gateway/gateway_client.h"
+#include "server/pgwire/pod_login.h"
 #include "server/shell/shell.h"
 #include "server/statements/session.h"
 #include "server/statements/statement.h"
@@ -94,7 +95,9 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   if (!database.ok()) {
     return Fail(database.status(), kExitStatementFailed);
   }
-  const auto cluster = OpenCluster(config, false);
+  const auto cluster = OpenCluster(
+      config, false, {},
+      pgwire::PodLoginsWith(config.source, std::make_shared<const pgwire::TicketOffice>()));
   if (!cluster.ok()) {
     return Fail(cluster.status(), kExitStatementFailed);
   }

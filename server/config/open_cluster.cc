@@ -10,8 +10,6 @@
 #include "executor/local/local_cluster.h"
 #include "executor/local/room_server.h"
 #include "executor/pods/pod_cluster.h"
-#include "server/pgwire/ticket.h"
-#include "server/statements/pod_login.h"
 
 namespace sluice::server {
 namespace {
@@ -30,9 +28,9 @@ Result<std::string> ReadTemplate(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<executor::Cluster>> OpenCluster(
-    const Config& config, bool of_gateway, TrainingJobsOn training_jobs,
-    std::shared_ptr<const pgwire::TicketOffice> tickets) {
+Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway,
+                                                       TrainingJobsOn training_jobs,
+                                                       PodLogins pod_login) {
   auto cluster = std::make_unique<executor::LocalCluster>(ClusterOptions(config));
   const std::string room = executor::RoomNameOf(config.source);
   const Status served = of_gateway && !room.empty() ? cluster->ServeRoom(room) : OkStatus();
@@ -48,13 +46,7 @@ Result<std::unique_ptr<executor::Cluster>> OpenCluster(
   options.priority_class = config.pods_priority_class;
   options.catalog_url = config.source;
   options.training_jobs = std::move(training_jobs);
-  if (tickets == nullptr) {
-    tickets = std::make_shared<const pgwire::TicketOffice>();  // has issued none
-  }
-  options.pod_login = [source = config.source,
-                       tickets = std::move(tickets)](const catalog::DatabaseLogin& login) {
-    return PodLogin(login, source, *tickets);
-  };
+  options.pod_login = std::move(pod_login);
   ASSIGN_OR_RETURN(options.template_json, ReadTemplate(config.pods_template));
   ASSIGN_OR_RETURN(auto access, executor::KubernetesAccess::Open(KubernetesOfEnvironment()));
   ASSIGN_OR_RETURN(auto pods, executor::PodCluster::Start(std::move(access), std::move(options),

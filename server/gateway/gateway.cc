@@ -32,6 +32,7 @@
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
 #include "server/pgwire/password_file.h"
+#include "server/pgwire/pod_login.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/ticket.h"
 #include "server/pgwire/upstream.h"
@@ -278,7 +279,8 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
                    planner::PodsAllowed::Read(config.pods_allow));
   const auto tickets = std::make_shared<const pgwire::TicketOffice>();
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
-                   OpenCluster(config, true, TrainingJobsOf(*sources, allowed), tickets));
+                   OpenCluster(config, true, TrainingJobsOf(*sources, allowed),
+                               pgwire::PodLoginsWith(config.source, tickets)));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);

@@ -22,7 +22,7 @@
 #include "k8s/json_internal.h"
 #include "k8s/training_job.h"
 #include "k8s/training_job_status.h"
-#include "server/statements/pod_login.h"
+#include "server/pgwire/pod_login.h"
 #include "server/statements/source_pool.h"
 #include "server/statements/training_job.h"
 #include "server/statements/training_job_login.h"
@@ -132,7 +132,7 @@ class Pods : public ClusterJobs {
     options.training_jobs = server::TrainingJobsOf(sources, std::nullopt);
     options.priority_class = priority_class_;
     options.pod_login = [this](const catalog::DatabaseLogin& login) {
-      return server::PodLogin(at_desk_.url.empty() ? login : at_desk_, Url(), tickets_);
+      return server::pgwire::PodLogin(at_desk_.url.empty() ? login : at_desk_, Url(), tickets_);
     };
     auto cluster =
         PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "base/status.h"
 #include "catalog/catalog.h"
 #include "server/pgwire/ticket.h"
 
-namespace sluice::server {
+namespace sluice::server::pgwire {
 
 // With what a job's pods log in as its user, instead of `login`, which this gateway reads with:
 // SCRAM's keys of its password (catalog/key_login.h), so that no Secret holds the password itself.
@@ -16,6 +18,10 @@ namespace sluice::server {
 // once; errors: as pgwire::FindScramKeys. Thread-safe.
 Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
                                         const std::string& gateways_url,
-                                        const pgwire::TicketOffice& tickets);
+                                        const TicketOffice& tickets);
 
-}  // namespace sluice::server
+// The same as a function that keeps the two.
+std::function<Result<catalog::DatabaseLogin>(const catalog::DatabaseLogin&)> PodLoginsWith(
+    std::string gateways_url, std::shared_ptr<const TicketOffice> tickets);
+
+}  // namespace sluice::server::pgwire

@@ -1,4 +1,4 @@
-#include "server/statements/pod_login.h"
+#include "server/pgwire/pod_login.h"
 
 #include <optional>
 #include <utility>
@@ -8,34 +8,34 @@
 #include "catalog/source_url.h"
 #include "server/pgwire/scram_keys.h"
 
-namespace sluice::server {
+namespace sluice::server::pgwire {
 namespace {
 
 // A ticket's login at the server itself.
-Result<catalog::DatabaseLogin> AtServer(const pgwire::TicketLogin& ticket,
+Result<catalog::DatabaseLogin> AtServer(const TicketLogin& ticket,
                                         const std::string& gateways_url) {
   ASSIGN_OR_RETURN(const catalog::SourceUrl ours, catalog::ParseSourceUrl(gateways_url));
   return catalog::DatabaseLogin{
       catalog::WithDatabase(catalog::WithRole(catalog::WithoutPasswordFile(ours.text), ticket.user),
                             ticket.database),
-      pgwire::KeySecret(ticket.keys)};
+      KeySecret(ticket.keys)};
 }
 
 }  // namespace
 
 Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
                                         const std::string& gateways_url,
-                                        const pgwire::TicketOffice& tickets) {
-  if (const Result<pgwire::TicketLogin> ticket = tickets.Read(login.secret); ticket.ok()) {
+                                        const TicketOffice& tickets) {
+  if (const Result<TicketLogin> ticket = tickets.Read(login.secret); ticket.ok()) {
     return AtServer(*ticket, gateways_url);
   }
   catalog::DatabaseLogin portable = catalog::WithPasswordOfFile(login);
   if (portable.secret.empty() || !portable.url.starts_with("postgresql:")) {
     return portable;
   }
-  ASSIGN_OR_RETURN(const std::optional<pgwire::ScramKeys> keys, pgwire::FindScramKeys(portable));
+  ASSIGN_OR_RETURN(const std::optional<ScramKeys> keys, FindScramKeys(portable));
   if (keys.has_value()) {
-    portable.secret = pgwire::KeySecret(*keys);
+    portable.secret = KeySecret(*keys);
   } else {
     log::Warn(
         "the Secrets of a job hold the password of role \"{}\": the server does not ask it for "
@@ -45,4 +45,12 @@ Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
   return portable;
 }
 
-}  // namespace sluice::server
+std::function<Result<catalog::DatabaseLogin>(const catalog::DatabaseLogin&)> PodLoginsWith(
+    std::string gateways_url, std::shared_ptr<const TicketOffice> tickets) {
+  return [gateways_url = std::move(gateways_url),
+          tickets = std::move(tickets)](const catalog::DatabaseLogin& login) {
+    return PodLogin(login, gateways_url, *tickets);
+  };
+}
+
+}  // namespace sluice::server::pgwire
