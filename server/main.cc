@@ -58,6 +58,7 @@ int Main(int argc, char** argv) {
   // All of our processes hold passwords in memory: forbid other processes of the user to read it,
   // and keep it out of core files.
   prctl(PR_SET_DUMPABLE, 0);
+  prctl(PR_SET_NAME, "sluice");  // also of one that was started as /proc/self/exe
   const std::vector<std::string> arguments = TakeArguments(argc, argv);
   CLI::App app("sluice: SELECT ... LABEL column INTO model trains a model");
   app.name("sluice");  // for the help of each command

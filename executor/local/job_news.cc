@@ -17,6 +17,7 @@
 #include "executor/local/job_process.pb.h"
 #include "executor/processes/detached_process.h"
 #include "executor/processes/packets_internal.h"
+#include "executor/processes/process_title.h"
 
 namespace sluice::executor {
 namespace {
@@ -214,7 +215,8 @@ Result<std::unique_ptr<JobListener>> StartJobProcess(const std::string& binary,
                                                      const JobConfig& config,
                                                      const JobSecrets& secrets) {
   const bool needs_more = secrets.source().empty() || secrets.catalog().empty();
-  ASSIGN_OR_RETURN(PacketSocket socket, StartDetached(binary, "job", config.SerializeAsString(),
+  ASSIGN_OR_RETURN(PacketSocket socket, StartDetached(binary, TitleOfJob(config.row().job()), "job",
+                                                      config.SerializeAsString(),
                                                       secrets.SerializeAsString(), needs_more));
   return MakeListener(std::move(socket));
 }

@@ -21,6 +21,7 @@
 #include "executor/management/job_allocation.h"
 #include "executor/management/job_lookup_internal.h"
 #include "executor/place_internal.h"
+#include "executor/processes/process_title.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"
 
@@ -135,6 +136,27 @@ Result<RunsAt> WhereItRuns(int64_t id, catalog::JobState state,
   return at;
 }
 
+// Those on this machine; none: the job runs elsewhere.
+Result<std::vector<TitledProcess>> ProcessesOf(int64_t job, catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+  const auto found = std::find_if(running.begin(), running.end(),
+                                  [job](const catalog::Job& one) { return one.id == job; });
+  std::vector<TitledProcess> processes;
+  if (found == running.end() || FindProcess({found->runner.place, found->runner.pid,
+                                             found->runner.started}) != ProcessState::kRunning) {
+    return processes;
+  }
+  const std::string title = TitleOfJob(job);
+  constexpr std::string_view kPrefix = "sluice: ";
+  processes.push_back({found->runner.pid, title.substr(kPrefix.size())});
+  for (TitledProcess& process : DescendantsOf(found->runner.pid)) {
+    if (process.title.starts_with(title + " ")) {
+      processes.push_back({process.pid, process.title.substr(kPrefix.size())});
+    }
+  }
+  return processes;
+}
+
 }  // namespace
 
 Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) {
@@ -205,6 +227,12 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
   }
   if (!job.error.empty()) {
     rows.Add({"job", "error", job.error});
+  }
+  if (job.state == catalog::JobState::kRunning) {
+    ASSIGN_OR_RETURN(const std::vector<TitledProcess> processes, ProcessesOf(id, *jobs));
+    for (const TitledProcess& process : processes) {
+      rows.Add({"process", process.title, number(process.pid)});
+    }
   }
   rows.Add({"rows", "read", number(job.rows_read)});
   rows.Add({"rows", "trained", number(job.rows_trained)});

@@ -33,9 +33,9 @@ std::vector<char*> Environment(bool with_password) {
 
 }  // namespace
 
-Result<PacketSocket> StartDetached(const std::string& binary, const std::string& role,
-                                   const std::string& config, const std::string& secret,
-                                   bool inherits_password) {
+Result<PacketSocket> StartDetached(const std::string& binary, const std::string& title,
+                                   const std::string& role, const std::string& config,
+                                   const std::string& secret, bool inherits_password) {
   ASSIGN_OR_RETURN(const Descriptor inherited, MakeInherited(config, secret));
   ASSIGN_OR_RETURN(PacketPair pair, MakePacketPair());
   posix_spawn_file_actions_t actions;
@@ -53,9 +53,10 @@ Result<PacketSocket> StartDetached(const std::string& binary, const std::string&
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-  std::string program = binary.empty() ? "/proc/self/exe" : binary;
+  const std::string program = binary.empty() ? "/proc/self/exe" : binary;
+  std::string shown = title;
   std::string argument = role;
-  char* arguments[] = {program.data(), argument.data(), nullptr};
+  char* arguments[] = {shown.data(), argument.data(), nullptr};
   pid_t pid = -1;
   const int failed = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments,
                                  Environment(inherits_password).data());

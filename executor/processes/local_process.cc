@@ -17,6 +17,7 @@ extern "C" {  // missing in glibc 2.36's headers
 
 #include "executor/processes/child_process.h"
 #include "executor/processes/local_process_internal.h"
+#include "executor/processes/process_title.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -71,10 +72,10 @@ Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& bin
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
   std::string role(elastic::RoleName(spec.role));
-  std::string program = binary;
-  char* arguments[] = {program.data(), role.data(), nullptr};
+  std::string title = TitleOfProcess(spec.name);
+  char* arguments[] = {title.data(), role.data(), nullptr};
   const int failed =
-      posix_spawn(&process->pid, program.c_str(), &actions, &attributes, arguments, environ);
+      posix_spawn(&process->pid, binary.c_str(), &actions, &attributes, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) {

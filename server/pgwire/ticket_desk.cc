@@ -143,9 +143,9 @@ Result<std::unique_ptr<TicketDesk>> TicketDesk::Start(const std::string& source,
 
 Status TicketDesk::StartProcess() {
   process_.reset();
-  ASSIGN_OR_RETURN(
-      executor::PacketSocket socket,
-      executor::StartDetached("", kRole, link_.host, tickets_->key() + source_, false));
+  ASSIGN_OR_RETURN(executor::PacketSocket socket,
+                   executor::StartDetached("", "sluice: desk", kRole, link_.host,
+                                           tickets_->key() + source_, false));
   process_ = std::make_unique<Process>(std::move(socket));
   const Status listening = process_->AwaitListening();
   if (!listening.ok()) {

@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,6 +28,49 @@ TEST_F(OutlivingJobs, AnswerAtOnceAndAreAttachedTo) {
   ExpectWhole(1, "m");
   // The row is kept.
   ExpectWhole(1, "m");
+}
+
+// As `ps` shows it, and /proc/PID/comm.
+struct Shown {
+  std::string title, role, comm;
+};
+Shown ShownAs(const std::string& pid) {
+  Shown shown;
+  std::ifstream arguments("/proc/" + pid + "/cmdline", std::ios::binary);
+  std::getline(arguments, shown.title, '\0');
+  std::getline(arguments, shown.role, '\0');
+  std::ifstream("/proc/" + pid + "/comm") >> shown.comm;
+  return shown;
+}
+
+TEST_F(OutlivingJobs, HaveProcessesThatAreCalledWhatTheyAre) {
+  StartGateway();
+  ASSERT_EQ(
+      Ask("SET sluice.async = on; " + Long("m", "engine.num_workers=2, engine.num_ps=2")).exit_code,
+      0);
+  ASSERT_TRUE(HasBegun(1));
+  std::map<std::string, std::string> processes;  // their numbers
+  std::istringstream lines(Ask("SHOW JOB 1").output);
+  for (std::string line; std::getline(lines, line);) {
+    constexpr std::string_view kProcess = "process,";
+    if (line.starts_with(kProcess)) {
+      const size_t comma = line.rfind(',');
+      processes[line.substr(kProcess.size(), comma - kProcess.size())] = line.substr(comma + 1);
+    }
+  }
+  EXPECT_EQ(processes["job 1"], std::to_string(ProcessOf(1)));
+  for (const char* name :
+       {"job 1", "job 1 master", "job 1 worker 1", "job 1 worker 2", "job 1 ps 0", "job 1 ps 1"}) {
+    const Shown shown = ShownAs(processes[name]);
+    EXPECT_EQ(shown.title, std::string("sluice: ") + name);
+    EXPECT_EQ(shown.comm, "sluice") << name;
+    EXPECT_THAT(std::string(name), ::testing::StartsWith("job 1"));
+  }
+  EXPECT_EQ(processes.size(), 6U);
+  EXPECT_EQ(ShownAs(processes["job 1 worker 2"]).role, "worker");
+  ASSERT_EQ(Ask("CANCEL JOB 1").exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return !StillRuns(1); }));
+  EXPECT_THAT(Ask("SHOW JOB 1").output, Not(HasSubstr("\nprocess,")));
 }
 
 TEST_F(OutlivingJobs, AKilledGatewayCostsNoJob) {

@@ -138,7 +138,7 @@ inline const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"executor/management",
      {"base", "catalog", "models/metrics", "models/registry", "planner", "planner/plan.proto",
       "elastic/fleet", "executor", "executor/contest", "executor/jobs", "executor/local",
-      "executor/scoring"}},
+      "executor/processes", "executor/scoring"}},
     {"executor/files",
      {"base", "catalog", "models/registry", "models/trees", "planner", "planner/plan.proto",
       "executor", "executor/jobs", "executor/scoring"}},
