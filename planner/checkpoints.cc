@@ -31,6 +31,7 @@ constexpr std::array kMutableAttributes = {
     "train.disk_cache",
     "engine.keep_checkpoint_max",
     "engine.database_patience",
+    "engine.new_snapshot",
     "train.save_checkpoints_steps",
 };
 

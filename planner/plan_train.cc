@@ -181,6 +181,7 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
   plan->set_must_be_new(bound.must_be_new);
   plan->set_database_patience_seconds(
       static_cast<uint32_t>(bound.attributes.Integer("engine.database_patience").value_or(0)));
+  plan->set_new_snapshot(bound.attributes.Flag("engine.new_snapshot").value_or(false));
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
   plan->set_baseline(bound.baseline);

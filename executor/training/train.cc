@@ -124,6 +124,16 @@ Status HoldCompiledForm(const plan::TrainPlan& plan, catalog::JobStore& jobs, in
              : OkStatus();
 }
 
+void BeginAgain(plan::TrainPlan* plan, JobRecord& job) {
+  const std::string why =
+      "the snapshot was lost with the database's connections, and the training "
+      "has begun again on a new one";
+  job.Announce("training_begins_again", why);
+  if (plan->told().empty() || plan->told().rbegin()->compare(why) != 0) {
+    plan->add_told(why);
+  }
+}
+
 }  // namespace
 
 Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink& sink) {
@@ -173,10 +183,14 @@ Status ExecuteTrain(const plan::TrainPlan& planned, Context& context, ResultSink
   }
   while (!ended.ok() && MayResume(plan, *job) &&
          AwaitDatabase(plan, context.catalog.jobs(), *job, &ended)) {
+    if (!plan.has_checkpoints()) {
+      BeginAgain(&plan, *job);
+    }
     auto newer = elastic::JobCheckpoints::Open(plan);
     ended = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                        : newer.status();
   }
+  ended = AdviseOnSnapshot(std::move(ended), *job);
   const Status finished = job->Finish(WithBadRows(ended, plan.select(), context.source));
   client.Finish();
   RETURN_IF_ERROR(finished);

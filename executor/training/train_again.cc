@@ -25,7 +25,16 @@ Status ForgetJournal(elastic::JournalStore& journal) {
 }
 
 bool MayResume(const plan::TrainPlan& plan, const JobRecord& job) {
-  return plan.has_checkpoints() && job.snapshot_lost() && !job.stop_token().stop_requested();
+  return (plan.has_checkpoints() || plan.new_snapshot()) && job.snapshot_lost() &&
+         !job.stop_token().stop_requested();
+}
+
+Status AdviseOnSnapshot(Status ended, const JobRecord& job) {
+  return ended.ok() || !job.snapshot_lost() || !ended.diagnostics().front().hint.empty()
+             ? ended
+             : std::move(ended).Hint(
+                   "WITH engine.new_snapshot=true it begins again on a new snapshot; with "
+                   "engine.checkpoint_dir it continues from its newest checkpoint");
 }
 
 bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
@@ -33,9 +42,11 @@ bool AwaitDatabase(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobReco
   job.set_snapshot_lost(false);
   job.Announce(
       elastic::kDatabaseWaits,
-      fmt::format("the database is waited for, for {} seconds at most, and the training goes "
-                  "on from its checkpoint: {}",
-                  plan.database_patience_seconds(), ended->message()));
+      fmt::format(
+          "the database is waited for, for {} seconds at most, and the training {}: {}",
+          plan.database_patience_seconds(),
+          plan.has_checkpoints() ? "goes on from its checkpoint" : "begins again on a new snapshot",
+          ended->message()));
   elastic::JobJournal journal(jobs, job.id());
   const SteadyClock clock;
   const TimePoint begun = clock.Now();

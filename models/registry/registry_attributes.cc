@@ -185,6 +185,10 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Integer("engine.database_patience", int64_t{60}, Between(0, 86'400),
                                 "seconds for which a training waits for a database that restarts, "
                                 "has no connection left, or lets nobody read for a lock"));
+  attributes->push_back(
+      Flag("engine.new_snapshot", false,
+           "a training whose snapshot was lost with its database's connections (a restart), and "
+           "which has no checkpoint, begins again on a new snapshot instead of failing"));
   attributes->push_back(Integer("engine.seed", {}, AtLeast(0),
                                 "seed of everything random: initial weights, order, dropout"));
 }

@@ -156,6 +156,70 @@ TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
+// The same in the session's own process, and through a master with workers.
+class NewSnapshot : public LostDatabase, public ::testing::WithParamInterface<const char*> {
+ protected:
+  // Trains m through a proxy that breaks all connections once an epoch has been trained, and works
+  // again at once.
+  Status TrainThroughARestart(const std::string& attributes, LocalCluster& cluster,
+                              RecordingSink& sink) {
+    testing::DatabaseProxy proxy(Port());
+    const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      proxy.Cut();
+      proxy.Restore();
+      for (int i = 1; i <= 2; ++i) {  // a worker that starts now has to read
+        const auto worker = cluster.ProcessId("job2-worker-" + std::to_string(i));
+        if (worker.ok()) {
+          kill(*worker, SIGKILL);
+        }
+      }
+    });
+    return Run(TrainText("m", attributes), cluster, *through, sink);
+  }
+  std::string Attributes() const {
+    return GetParam() + std::string(" engine.seed=5, train.disk_cache=false, train.epoch=6");
+  }
+};
+
+TEST_P(NewSnapshot, IsBegunAgainOnWhereItIsAllowed) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  ASSERT_TRUE(Run(TrainText("u", Attributes()), cluster, *source_, sink).ok());
+  const Status status =
+      TrainThroughARestart(Attributes() + ", engine.new_snapshot=true", cluster, sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(Count(2, "training_begins_again"), 1) << ::testing::PrintToString(Events(2));
+  EXPECT_THAT(sink.notices, Contains(HasSubstr("begun again on a new")));
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  const catalog::Job job = catalog_->jobs().Find(2).value();
+  EXPECT_EQ(job.rows_trained, catalog_->jobs().Find(1)->rows_trained);
+  plan::TrainPlan plan;
+  ASSERT_TRUE(plan.ParseFromString(catalog_->models().Find("", "m", std::nullopt)->plan));
+  EXPECT_THAT(plan.told(), Contains(HasSubstr("begun again on a new")));
+}
+
+TEST_P(NewSnapshot, IsAdvisedWhereItIsNot) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  ASSERT_TRUE(Run(TrainText("u", Attributes()), cluster, *source_, sink).ok());
+  const Status status = TrainThroughARestart(Attributes(), cluster, sink);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.ToString(), HasSubstr("engine.new_snapshot=true"));
+  EXPECT_FALSE(catalog_->models().Find("", "m", std::nullopt).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Everywhere, NewSnapshot,
+                         ::testing::Values("engine.strategy='local',",
+                                           "engine.num_workers=2, engine.max_workers=2, "
+                                           "engine.num_ps=2, engine.sync=true,"),
+                         [](const auto& tested) {
+                           return std::string(tested.param).find("local") != std::string::npos
+                                      ? "InProcess"
+                                      : "OnProcesses";
+                         });
+
 TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
   testing::DatabaseProxy proxy(Port());
   LocalCluster cluster(Machine(8));

@@ -93,7 +93,13 @@ class DatabaseProxy {
     const int yes = 1;
     setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     sockaddr_in address = Local(port_);
-    if (bind(listener_, Any(address), sizeof address) != 0 || listen(listener_, SOMAXCONN) != 0) {
+    // The socket before it is open as long as Run waits for it.
+    int bound = bind(listener_, Any(address), sizeof address);
+    for (int i = 0; i < 10'000 && bound != 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      bound = bind(listener_, Any(address), sizeof address);
+    }
+    if (bound != 0 || listen(listener_, SOMAXCONN) != 0) {
       std::abort();
     }
     socklen_t size = sizeof address;
