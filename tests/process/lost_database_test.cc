@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <string_view>
 
 #include "tests/process/cluster_job.h"
 #include "tests/support/database_proxy.h"
@@ -159,14 +160,20 @@ TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
 // The same in the session's own process, and through a master with workers.
 class NewSnapshot : public LostDatabase, public ::testing::WithParamInterface<const char*> {
  protected:
-  // Trains m through a proxy that breaks all connections once an epoch has been trained, and works
-  // again at once.
+  // Trains m through a proxy that breaks all connections, and works again at once: while the rows
+  // are read, or, where other processes read them, once an epoch has been trained.
   Status TrainThroughARestart(const std::string& attributes, LocalCluster& cluster,
                               RecordingSink& sink) {
     testing::DatabaseProxy proxy(Port());
     const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
     const std::jthread fault([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      if (in_process_) {  // which has all rows in its memory after the first epoch
+        Eventually([&] { return stop.stop_requested() || catalog_->jobs().Find(2).ok(); }, 60);
+        proxy.FreezeAReader(kSomeRows);
+        Eventually([&] { return stop.stop_requested() || proxy.has_frozen_reader(); }, 60);
+      } else {
+        Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      }
       proxy.Cut();
       proxy.Restore();
       for (int i = 1; i <= 2; ++i) {  // a worker that starts now has to read
@@ -181,6 +188,9 @@ class NewSnapshot : public LostDatabase, public ::testing::WithParamInterface<co
   std::string Attributes() const {
     return GetParam() + std::string(" engine.seed=5, train.disk_cache=false, train.epoch=6");
   }
+
+  static constexpr int64_t kSomeRows = 100'000;  // bytes
+  const bool in_process_ = std::string_view(GetParam()).find("local") != std::string_view::npos;
 };
 
 TEST_P(NewSnapshot, IsBegunAgainOnWhereItIsAllowed) {
@@ -215,7 +225,8 @@ INSTANTIATE_TEST_SUITE_P(Everywhere, NewSnapshot,
                                            "engine.num_workers=2, engine.max_workers=2, "
                                            "engine.num_ps=2, engine.sync=true,"),
                          [](const auto& tested) {
-                           return std::string(tested.param).find("local") != std::string::npos
+                           return std::string_view(tested.param).find("local") !=
+                                          std::string_view::npos
                                       ? "InProcess"
                                       : "OnProcesses";
                          });
