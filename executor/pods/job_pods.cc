@@ -170,7 +170,7 @@ Status JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& 
                       const elastic::ProgressCallback& progress) {
   catalog::JobStore& jobs = context.catalog.jobs();
   const plan::Strategy& strategy = plan.strategy();
-  ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, strategy));
+  ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, plan));
   ASSIGN_OR_RETURN(
       std::unique_ptr<k8s::PodFleet> pods,
       k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token(),
