@@ -137,6 +137,13 @@ bool KeptJob::runs() const {
          master->second.state.phase == k8s::PodState::Phase::kRunning;
 }
 
+bool KeptJob::starts() const {
+  const auto master = masters_.find(newest_);
+  return made_ && master != masters_.end() && !master->second.gone &&
+         master->second.state.phase == k8s::PodState::Phase::kWaiting &&
+         !master->second.state.node.empty();
+}
+
 KeptJob::FirstMaster KeptJob::first_master() const {
   const auto first = masters_.find(1);
   if (given_up_.has_value() || service_gone_ || suspend_ || newest_ > 1 ||

@@ -245,7 +245,7 @@ Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobS
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};
   }
-  keeper_->Keep(created->job, std::move(created->first_pods));
+  keeper_->Keep(created->job, std::move(created->first_pods), std::move(created->secret));
   return StartedJob{job, ListenToRow(jobs, job)};
 }
 
@@ -270,7 +270,7 @@ Result<elastic::StartForecast> PodCluster::Forecast(const plan::TrainPlan& plan,
   shape.priority_class = options_.priority_class;
   ASSIGN_OR_RETURN(shape.template_json, TemplateFor(plan.strategy().pods(), stop));
   ASSIGN_OR_RETURN(k8s::ClusterView view, k8s::ListCluster(access_->client(), stop));
-  return ForecastOnPods(plan.strategy(), std::move(shape), std::move(view));
+  return ForecastOnPods(plan, std::move(shape), std::move(view));
 }
 
 void PodCluster::AddMetrics(elastic::MetricsText& text) {
@@ -316,12 +316,14 @@ PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
 void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
   const bool cancelled = why.code() == Code::kCancelled;
   const bool late = why.code() == Code::kDeadlineExceeded;
+  const std::string& hint = why.diagnostics().front().hint;
   const Status outcome =
       late ? why
       : cancelled
           ? Cancelled(fmt::format("the training was cancelled: {}", why.message()))
           : Internal(fmt::format("the job's master could not be kept running: {}", why.message()))
-                .Hint("run the statement again; the version in use is untouched");
+                .Hint(hint.empty() ? "run the statement again; the version in use is untouched"
+                                   : hint);
   const Login login = LoginOf(job);
   const auto catalog = catalog::OpenCatalog(login.url, login.secret);
   const Status closed = !catalog.ok()

@@ -73,6 +73,16 @@ class JobKeeperTest : public ::testing::Test {
         k8s::CreateAll(server_.client(), {{k8s::kSecrets, server_.namespace_name(), *json}}, {});
     ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
   }
+  bool HasSecret(const JobKeeper::Job& job) {
+    return k8s::GetObject(server_.client(), k8s::kSecrets, server_.namespace_name(), job.secret, {})
+        .ok();
+  }
+  // Read for its first master, and by each keeper.
+  void DeleteWhenKnown(const JobKeeper::Job& job, int reads = 2) {
+    Until([&] { return server_.fake().Asked("get", "secrets") >= reads; });
+    server_.Do(k8s::Verb::kDelete, k8s::kSecrets, job.secret, "", "");
+    EXPECT_FALSE(HasSecret(job));
+  }
   // "job7-abc-master-1 " of each pod that there is.
   std::string Pods() {
     std::string names;
@@ -295,6 +305,55 @@ TEST_F(JobKeeperTest, AJobWhoseSecretNeverComesIsGivenUp) {
   });
   EXPECT_EQ(GivenUp(), "only gives up " + job.name + ": its objects in Kubernetes were deleted\n");
   EXPECT_EQ(Pods(), "");
+}
+
+TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForTheNextMaster) {
+  const auto first = Start("first");
+  Until([&] { return first->leads(); });
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  first->Keep(job);
+  const std::string name = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == name + " "; });
+  DeleteWhenKnown(job);
+  EndPod(name, 1);
+  Until([&] { return Pods().find(MasterPodName(job.name, 2)) != std::string::npos; });
+  EXPECT_TRUE(HasSecret(job));
+  EXPECT_EQ(GivenUp(), "");
+}
+
+// Its kubelet tries to mount it until it is there.
+TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForAMasterThatStarts) {
+  const auto keeper = Start("only");
+  Until([&] { return keeper->leads(); });
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  keeper->Keep(job);
+  const std::string name = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == name + " "; });
+  DeleteWhenKnown(job);
+  server_.Bind(name, "node-1");
+  Until([&] {
+    server_.clock().Advance(std::chrono::milliseconds(100));
+    return HasSecret(job);
+  });
+  EXPECT_EQ(Pods(), name + " ");
+}
+
+TEST_F(JobKeeperTest, WhoTakesOverKnowsTheSecrets) {
+  auto first = Start("first");
+  Until([&] { return first->leads(); });
+  const auto second = Start("second");
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  MakeSecret(job);
+  first->Keep(job);
+  const std::string name = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == name + " "; });
+  DeleteWhenKnown(job, 3);
+  first.reset();
+  Until([&] { return second->leads(); });
+  EndPod(name, 1);
+  Until([&] { return Pods().find(MasterPodName(job.name, 2)) != std::string::npos; });
 }
 
 }  // namespace
