@@ -172,7 +172,7 @@ KeptJob::Need KeptJob::NeedOfSuspended(TimePoint now) const {
 
 KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   const bool succeeded = std::any_of(masters_.begin(), masters_.end(), [](const auto& master) {
-    return Ended(master.second) && master.second.state.exit_code == 0;
+    return Ended(master.second) && master.second.state.exit_class == elastic::ExitClass::kOk;
   });
   if (!succeeded && service_gone_ && pods().empty()) {
     GiveUp(Cancelled("its objects in Kubernetes were deleted"));
@@ -185,7 +185,8 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   const bool has_suspended =
       there && Ended(found->second) && found->second.state.exit_code == kSuspendedExit;
   const bool has_none = there ? found->second.gone : !made_;
-  if (suspend_ && (has_suspended || (suspended_ && has_none))) {
+  const bool has_left = there && (Ended(found->second) || found->second.state.leaving);
+  if (suspend_ && (has_suspended || (suspended_ && (has_none || has_left)))) {
     return NeedOfSuspended(now);
   }
   if (made_ && has_suspended) {
