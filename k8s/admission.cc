@@ -64,6 +64,10 @@ std::string_view AdmissionHint(std::string_view message) {
            "give the pods what the quota wants; or a LimitRange gives each pod of the namespace "
            "defaults";
   }
+  if (Has(message, "exceeded quota") && Has(message, "count/trainingjobs")) {
+    return "a TrainingJob counts until it is deleted: `kubectl delete tj`, or its "
+           "ttlSecondsAfterFinished";
+  }
   if (NeverFits(message) || Has(message, " usage per ")) {
     return "less for each pod: engine.memory and engine.cpu (workers and servers), "
            "engine.master_resource_request; or a larger ResourceQuota or LimitRange";

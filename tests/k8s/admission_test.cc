@@ -40,6 +40,10 @@ TEST(Admission, AHintNamesTheAttributes) {
               HasSubstr("engine.memory"));
   EXPECT_THAT(std::string(AdmissionHint(Exceeded("memory=2Gi", "memory=0", "memory=1Gi"))),
               HasSubstr("a larger ResourceQuota"));
+  EXPECT_THAT(std::string(AdmissionHint(Exceeded("count/trainingjobs.training.sluice=1",
+                                                 "count/trainingjobs.training.sluice=9",
+                                                 "count/trainingjobs.training.sluice=9"))),
+              HasSubstr("counts until it is deleted"));
   EXPECT_EQ(AdmissionHint(Exceeded("memory=2Gi", "memory=1Gi", "memory=2Gi")), "") << "it waits";
   EXPECT_EQ(AdmissionHint("pods is forbidden: User x cannot create"), "");
 }
