@@ -27,6 +27,7 @@
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
+#include "executor/pods/used_memory.h"
 #include "executor/training/train_report.h"
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_listing.h"
@@ -212,6 +213,7 @@ Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobS
     ASSIGN_OR_RETURN(uid, elastic::MakeJobToken());
   }
   catalog::JobStore& jobs = context.catalog.jobs();
+  RETURN_IF_ERROR(RaiseEstimates(jobs, *config.mutable_plan()->mutable_train()));
   // The master's: not a process on this machine.
   ASSIGN_OR_RETURN(
       const int64_t job,

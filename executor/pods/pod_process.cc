@@ -130,9 +130,11 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   int64_t term = 0;
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
-  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
+  ASSIGN_OR_RETURN(auto opened, KubernetesAccess::Open(kubernetes));
+  // Shared with the exit, which may ask when this function has returned.
+  const std::shared_ptr<KubernetesAccess> access = std::move(opened);
   const OwnPod pod(access->client(), config.namespace_name(), place.name);
-  end.AskIfPodGoes([&pod] { return pod.Goes(); });
+  end.AskIfPodGoes([access, pod] { return pod.Goes(); });
   MasterLease lease(access->client(), config, term, [&end] {
     if (!end.told()) {
       end.LeaveToNext(MasterLease::kFollowed);

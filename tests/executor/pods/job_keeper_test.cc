@@ -44,9 +44,13 @@ class JobKeeperTest : public ::testing::Test {
     (*keeper)->Begin();
     return *std::move(keeper);
   }
-  JobKeeper::Job MakeService(const std::string& uid, int64_t number) {
+  static JobKeeper::Job JobOf(const std::string& uid, int64_t number) {
     JobKeeper::Job job{uid, PodJobName(number, uid), "", "", "sluice", number};
     job.secret = job.name + "-master";
+    return job;
+  }
+  JobKeeper::Job MakeService(const std::string& uid, int64_t number) {
+    JobKeeper::Job job = JobOf(uid, number);
     const auto made = k8s::CreateAll(server_.client(),
                                      {{k8s::kServices, server_.namespace_name(),
                                        JobServiceJson(job, server_.namespace_name(), 0)}},
@@ -77,7 +81,7 @@ class JobKeeperTest : public ::testing::Test {
     return k8s::GetObject(server_.client(), k8s::kSecrets, server_.namespace_name(), job.secret, {})
         .ok();
   }
-  // Read for its first master, and by each keeper.
+  // Read for its first master, and by each keeper, since it was there before the Service.
   void DeleteWhenKnown(const JobKeeper::Job& job, int reads = 2) {
     Until([&] { return server_.fake().Asked("get", "secrets") >= reads; });
     server_.Do(k8s::Verb::kDelete, k8s::kSecrets, job.secret, "", "");
@@ -310,8 +314,8 @@ TEST_F(JobKeeperTest, AJobWhoseSecretNeverComesIsGivenUp) {
 TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForTheNextMaster) {
   const auto first = Start("first");
   Until([&] { return first->leads(); });
+  MakeSecret(JobOf("abcdef", 7));
   const JobKeeper::Job job = MakeService("abcdef", 7);
-  MakeSecret(job);
   first->Keep(job);
   const std::string name = MasterPodName(job.name, 1);
   Until([&] { return Pods() == name + " "; });
@@ -326,8 +330,8 @@ TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForTheNextMaster) {
 TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForAMasterThatStarts) {
   const auto keeper = Start("only");
   Until([&] { return keeper->leads(); });
+  MakeSecret(JobOf("abcdef", 7));
   const JobKeeper::Job job = MakeService("abcdef", 7);
-  MakeSecret(job);
   keeper->Keep(job);
   const std::string name = MasterPodName(job.name, 1);
   Until([&] { return Pods() == name + " "; });
@@ -344,8 +348,8 @@ TEST_F(JobKeeperTest, WhoTakesOverKnowsTheSecrets) {
   auto first = Start("first");
   Until([&] { return first->leads(); });
   const auto second = Start("second");
+  MakeSecret(JobOf("abcdef", 7));
   const JobKeeper::Job job = MakeService("abcdef", 7);
-  MakeSecret(job);
   first->Keep(job);
   const std::string name = MasterPodName(job.name, 1);
   Until([&] { return Pods() == name + " "; });
