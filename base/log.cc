@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/log_format.h"
 #include "base/log_limit.h"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -15,6 +16,18 @@ namespace {
 
 std::atomic<int> lowest_level{static_cast<int>(Level::kOff)};
 std::atomic<size_t> bytes_left{SIZE_MAX};
+std::atomic<bool> in_json{false};
+
+// Of a text without control characters: the content of a string in JSON.
+std::string Escaped(const std::string& text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char byte : text) {
+    escaped += byte == '"' || byte == '\\' ? "\\" : "";
+    escaped += byte;
+  }
+  return escaped;
+}
 
 spdlog::level::level_enum ToSpdlog(Level level) {
   switch (level) {
@@ -50,9 +63,15 @@ std::string Field(std::string_view text) {
   return Printable(quoted) + '"';
 }
 
+void WriteAs(Format format) {
+  in_json = format == Format::kJson;
+}
+
 void Start(std::string_view process, Level level) {
   auto logger = spdlog::stderr_logger_mt(std::string(process));
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l process=%n %v");
+  logger->set_pattern(
+      in_json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","process":"%n","message":"%v"})"
+              : "%Y-%m-%dT%H:%M:%S.%e %l process=%n %v");
   logger->set_level(level == Level::kOff ? spdlog::level::off : spdlog::level::trace);
   spdlog::set_default_logger(logger);
   lowest_level = static_cast<int>(level);
@@ -77,7 +96,8 @@ void Write(Level level, const std::string& line) {
     }
     return;
   }
-  spdlog::log(ToSpdlog(level), "{}", Printable(line));
+  const std::string printable = Printable(line);
+  spdlog::log(ToSpdlog(level), "{}", in_json ? Escaped(printable) : printable);
 }
 
 }  // namespace sluice::log

@@ -47,6 +47,11 @@ unsigned MachineProcessors(const std::string& groups) {
   return quota > 0 && quota < all ? static_cast<unsigned>(std::ceil(quota)) : all;
 }
 
+int64_t PeakMemory() {
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? int64_t{usage.ru_maxrss} * 1024 : 0;
+}
+
 int64_t MachineMemory() {
   int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   Lower("/sys/fs/cgroup/memory.max", &bytes);

@@ -9,6 +9,9 @@ namespace sluice {
 // group's limit and its own limit (ulimit -v). Determined anew at every call.
 int64_t MachineMemory();
 
+// Bytes that this process has had resident at most.
+int64_t PeakMemory();
+
 // Processors available to this process: those that it may run on, or fewer if its control group has
 // a quota; rounded up, at least 1. Determined once, at the first call.
 unsigned MachineProcessors();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "k8s/admission.h"
 #include "k8s/json_internal.h"
 
 namespace sluice::k8s {
@@ -51,8 +52,9 @@ Fault FaultOf(int http_code, std::string_view reason, std::string_view message) 
     case 401:
       return Fault::kUnauthorized;
     case 403:
-      return message.find("exceeded quota") != std::string_view::npos ? Fault::kQuota
-                                                                      : Fault::kForbidden;
+      return message.find("exceeded quota") != std::string_view::npos && !NeverFits(message)
+                 ? Fault::kQuota
+                 : Fault::kForbidden;
     case 404:
       return Fault::kNotFound;
     case 409:
@@ -221,6 +223,9 @@ ApiAnswer AnswerOf(const ApiRequest& request, int http_code, std::string body,
   answer = FailureOf(request, FaultOf(http_code, reason, message),
                      fmt::format("{}{}{}{}{}", http_code, reason.empty() ? "" : " ", reason,
                                  message.empty() ? "" : ": ", message));
+  if (const std::string_view hint = AdmissionHint(message); !hint.empty()) {
+    answer.status = std::move(answer.status).Hint(std::string(hint));
+  }
   answer.retry_after_seconds = retry_after_seconds;
   return answer;
 }

@@ -38,8 +38,8 @@ enum class Fault {
   kNotFound,
   kAlreadyExists,
   kConflict,         // changed by another client meanwhile, or of another uid
-  kForbidden,        // a right is missing
-  kQuota,            // a ResourceQuota is used up
+  kForbidden,        // a right is missing, or admission never lets it in (NeverFits)
+  kQuota,            // a ResourceQuota is used up for now
   kUnauthorized,     // the credentials are not accepted
   kInvalid,          // the object is refused
   kGone,             // the resourceVersion, or a list's continue, is too old

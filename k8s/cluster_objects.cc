@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -122,6 +123,16 @@ TimePoint CreationOf(const Value& object) {
   return std::chrono::duration_cast<TimePoint>(std::chrono::microseconds(micros.value_or(0)));
 }
 
+std::optional<double> ShareIn(const Value& quota) {
+  constexpr double kMostShare = 1e6;
+  const std::string_view text = TextIn(quota, {"metadata", "annotations", kShareAnnotation});
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  const bool right = !text.empty() && error == std::errc() && end == text.data() + text.size() &&
+                     share > 0 && share <= kMostShare;
+  return right ? std::optional(share) : std::nullopt;
+}
+
 }  // namespace
 
 int PriorityOf(int pod_priority, int job_priority) {
@@ -178,6 +189,7 @@ Result<QuotaFacts> ReadQuota(const Object& object) {
   ASSIGN_OR_RETURN(const rapidjson::Document quota, ParseJsonObject(object.json, "a quota"));
   QuotaFacts facts;
   facts.namespace_name = object.namespace_name;
+  facts.share = ShareIn(quota);
   const Value* hard = FindIn(quota, {"status", "hard"});
   if (hard == nullptr || !hard->IsObject() || ArrayIn(quota, {"spec", "scopes"}).Size() > 0 ||
       FindIn(quota, {"spec", "scopeSelector"}) != nullptr) {

@@ -16,6 +16,8 @@
 namespace sluice::k8s {
 
 inline constexpr Resource kNodes{"", "v1", "nodes"};
+// Of a ResourceQuota: a positive number, as in 2 or 0.5. A namespace without one has 1.
+inline constexpr std::string_view kShareAnnotation = "sluice.dev/share";
 inline constexpr Resource kQuotas{"", "v1", "resourcequotas"};
 
 // Values of the classes that `sluice k8s manifests` makes.
@@ -60,8 +62,10 @@ Result<PodFacts> ReadPod(const Object& pod);
 struct QuotaFacts {
   std::string namespace_name;
   std::map<std::string, double> left;  // by name, as in a pod's requests: "cpu", "memory", "pods"
+  std::optional<double> share;         // kShareAnnotation, of a namespace's part beside others'
 };
-// A quota for some pods only (by scopes) counts as without limits.
+// A quota for some pods only (by scopes) counts as without limits. A share that is no positive
+// number up to 1,000,000 counts as none.
 Result<QuotaFacts> ReadQuota(const Object& quota);
 
 // How much of each resource a pod needs, by name; "pods" is 1.

@@ -41,6 +41,11 @@ bool MayWorkLater(Fault fault) {
   }
 }
 
+std::string WithHint(const Status& status) {
+  const std::string& hint = status.diagnostics().front().hint;
+  return hint.empty() ? status.message() : fmt::format("{} ({})", status.message(), hint);
+}
+
 }  // namespace
 
 FleetPods::FleetPods(std::string namespace_name, int grace_seconds, std::function<void()> changed)
@@ -269,7 +274,7 @@ void FleetPods::OnCreated(const std::string& name, const ObjectAnswer& answer, T
     }
     return;
   }
-  Report(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
+  Report(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(WithHint(answer.status)));
   pods_.erase(found);
 }
 

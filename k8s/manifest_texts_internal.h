@@ -3,7 +3,7 @@
 #include <string_view>
 
 // The texts of manifests. Words in capitals are replaced: NAMESPACE, IMAGE, HIGH, LOW and CONTROL
-// (the priority classes), POLICY (v1), MORE (arguments of the gateway).
+// (the priority classes), POLICY (v1), MORE (arguments of the gateway), COMPONENT, GRACE.
 namespace sluice::k8s {
 
 inline constexpr std::string_view kNamespace = R"yaml(apiVersion: v1
@@ -69,7 +69,8 @@ spec:
 )yaml";
 
 // Below -10 a node autoscaler neither adds a node for a pod nor keeps one that is otherwise empty;
-// pods of these classes preempt no others.
+// pods of jobs preempt no others. Gateways and the controller have the priority of a cluster's
+// other pods, which preempt what is below 0: Sluice's own workers first.
 inline constexpr std::string_view kClasses = R"yaml(apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
 metadata:
@@ -90,30 +91,30 @@ apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
 metadata:
   name: CONTROL
-value: 100000
-description: Gateways and the controller of Sluice, which all trainings of a namespace or a cluster need.
+value: 0
+description: Gateways and the controller of Sluice. They take the place of its workers, and nobody else's of 0 or more.
 )yaml";
 
-// The Secrets are created by the installation: the source's URL gives access to the database.
-inline constexpr std::string_view kGateway = R"yaml(apiVersion: apps/v1
+// What the two Deployments begin with: a COMPONENT, which has GRACE seconds to end.
+inline constexpr std::string_view kDeployment = R"yaml(apiVersion: apps/v1
 kind: Deployment
 metadata:
-  name: sluice-gateway
+  name: sluice-COMPONENT
   namespace: NAMESPACE
-  labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
+  labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: COMPONENT}
 spec:
   replicas: 1
   selector:
-    matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
+    matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: COMPONENT}
   template:
     metadata:
-      labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
+      labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: COMPONENT}
       annotations: {prometheus.io/scrape: "true", prometheus.io/port: "9090"}
     spec:
-      serviceAccountName: sluice-gateway
+      serviceAccountName: sluice-COMPONENT
       priorityClassName: CONTROL
       enableServiceLinks: false
-      terminationGracePeriodSeconds: 10
+      terminationGracePeriodSeconds: GRACE
       securityContext:
         runAsNonRoot: true
         runAsUser: 65532
@@ -121,10 +122,24 @@ spec:
         fsGroup: 65532
         seccompProfile: {type: RuntimeDefault}
       containers:
-      - name: gateway
+      - name: COMPONENT
         image: IMAGE
         imagePullPolicy: IfNotPresent
-        args:
+        livenessProbe:
+          httpGet: {path: /healthz, port: metrics}
+          initialDelaySeconds: 20
+          periodSeconds: 10
+          timeoutSeconds: 5
+          failureThreshold: 6
+        securityContext:
+          allowPrivilegeEscalation: false
+          readOnlyRootFilesystem: true
+          capabilities: {drop: [ALL]}
+)yaml";
+
+// The rest of the gateway's. The Secrets are created by the installation: the source's URL gives
+// access to the database.
+inline constexpr std::string_view kGateway = R"yaml(        args:
         - serve
         - --source-file=/var/run/sluice/source/source
         - --grpc=0.0.0.0:50051
@@ -143,19 +158,9 @@ MORE        ports:
           httpGet: {path: /readyz, port: metrics}
           periodSeconds: 2
           timeoutSeconds: 2
-        livenessProbe:
-          httpGet: {path: /healthz, port: metrics}
-          initialDelaySeconds: 20
-          periodSeconds: 10
-          timeoutSeconds: 5
-          failureThreshold: 6
         resources:
           requests: {cpu: 500m, memory: 512Mi}
           limits: {cpu: "4", memory: 2Gi}
-        securityContext:
-          allowPrivilegeEscalation: false
-          readOnlyRootFilesystem: true
-          capabilities: {drop: [ALL]}
         volumeMounts:
         - {name: source, mountPath: /var/run/sluice/source, readOnly: true}
         - {name: tls, mountPath: /var/run/sluice/tls, readOnly: true}
@@ -191,50 +196,14 @@ spec:
     matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: gateway}
 )yaml";
 
-inline constexpr std::string_view kController = R"yaml(apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: sluice-controller
-  namespace: NAMESPACE
-  labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
-spec:
-  replicas: 1
-  selector:
-    matchLabels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
-  template:
-    metadata:
-      labels: {app.kubernetes.io/name: sluice, app.kubernetes.io/component: controller}
-      annotations: {prometheus.io/scrape: "true", prometheus.io/port: "9090"}
-    spec:
-      serviceAccountName: sluice-controller
-      priorityClassName: CONTROL
-      enableServiceLinks: false
-      terminationGracePeriodSeconds: 5
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: 65532
-        runAsGroup: 65532
-        seccompProfile: {type: RuntimeDefault}
-      containers:
-      - name: controller
-        image: IMAGE
-        imagePullPolicy: IfNotPresent
-        args: [controller, --metrics=0.0.0.0:9090, --log-level=info]
+// The rest of the controller's.
+inline constexpr std::string_view kController =
+    R"yaml(        args: [controller, --metrics=0.0.0.0:9090, --log-level=info]
         ports:
         - {name: metrics, containerPort: 9090}
-        livenessProbe:
-          httpGet: {path: /healthz, port: metrics}
-          initialDelaySeconds: 20
-          periodSeconds: 10
-          timeoutSeconds: 5
-          failureThreshold: 6
         resources:
           requests: {cpu: 50m, memory: 100Mi}
           limits: {cpu: 500m, memory: 512Mi}
-        securityContext:
-          allowPrivilegeEscalation: false
-          readOnlyRootFilesystem: true
-          capabilities: {drop: [ALL]}
 )yaml";
 
 }  // namespace sluice::k8s

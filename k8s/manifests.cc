@@ -53,63 +53,64 @@ metadata:
   namespace: NAMESPACE
 )yaml";
 
-// Of objects without a namespace, and of those that everybody may list.
-constexpr std::string_view kClusterRole = R"yaml(---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: ACCOUNT
-rules:
-RULES)yaml";
-constexpr std::string_view kClusterRoleBinding = R"yaml(---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: ACCOUNT
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ACCOUNT}
-subjects:
-- {kind: ServiceAccount, name: ACCOUNT, namespace: NAMESPACE}
-)yaml";
+// KIND is ClusterRole, of objects without a namespace and of those that everybody may list, or
+// Role; then WHERE is a line with its namespace.
 constexpr std::string_view kRole = R"yaml(---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
+kind: KIND
 metadata:
-  name: ACCOUNT
-  namespace: NAMESPACE
-rules:
-RULES---
+  name: ROLE
+WHERErules:
+RULES)yaml";
+constexpr std::string_view kBinding = R"yaml(---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
+kind: KINDBinding
 metadata:
-  name: ACCOUNT
-  namespace: NAMESPACE
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: ACCOUNT}
+  name: ROLE
+WHEREroleRef: {apiGroup: rbac.authorization.k8s.io, kind: KIND, name: ROLE}
 subjects:
-- {kind: ServiceAccount, name: ACCOUNT, namespace: NAMESPACE}
+- SUBJECT
 )yaml";
+constexpr char kNamespaceLine[] = "  namespace: NAMESPACE\n";
+
+std::string AccountYaml(Account account) {
+  return Filled(kAccount, {{"ACCOUNT", AccountName(account)}});
+}
+
+std::string RoleYaml(const std::string& name, bool cluster, const std::string& rules) {
+  return Filled(kRole, {{"KIND", cluster ? "ClusterRole" : "Role"},
+                        {"ROLE", name},
+                        {"WHERE", cluster ? "" : kNamespaceLine},
+                        {"RULES", rules}});
+}
+
+std::string RoleYaml(Account account, bool cluster) {
+  return RoleYaml(AccountName(account), cluster, Rules(account, cluster));
+}
+
+std::string BindingYaml(const std::string& role, bool cluster, const std::string& subject) {
+  return Filled(kBinding, {{"KIND", cluster ? "ClusterRole" : "Role"},
+                           {"ROLE", role},
+                           {"WHERE", cluster ? "" : kNamespaceLine},
+                           {"SUBJECT", subject}});
+}
+
+std::string BindingYaml(Account account, bool cluster) {
+  const std::string name = AccountName(account);
+  return BindingYaml(name, cluster,
+                     fmt::format("{{kind: ServiceAccount, name: {}, namespace: NAMESPACE}}", name));
+}
 
 // A gateway resumes what a controller has suspended that was removed since.
-constexpr std::string_view kLeaseIsSeen = R"yaml(---
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: sluice-controller-lease
-  namespace: NAMESPACE
-rules:
-- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [LEASE], verbs: [get]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: sluice-controller-lease
-  namespace: NAMESPACE
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: sluice-controller-lease}
-subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:serviceaccounts'}
-)yaml";
-
-std::string For(Account account, std::string_view text, bool cluster) {
-  return Filled(text, {{"ACCOUNT", AccountName(account)}, {"RULES", Rules(account, cluster)}});
+std::string LeaseIsSeenYaml() {
+  constexpr char kName[] = "sluice-controller-lease";
+  return RoleYaml(kName, false,
+                  fmt::format("- {{apiGroups: [coordination.k8s.io], resources: [leases], "
+                              "resourceNames: [{}], verbs: [get]}}\n",
+                              kControllerLease)) +
+         BindingYaml(kName, false,
+                     "{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "
+                     "'system:serviceaccounts'}");
 }
 
 std::string WithoutFirstLine(const std::string& yaml) {
@@ -118,28 +119,40 @@ std::string WithoutFirstLine(const std::string& yaml) {
 
 std::string ControllerAccountYaml() {
   constexpr Account kOne = Account::kController;
-  return WithoutFirstLine(For(kOne, kAccount, false) + For(kOne, kRole, false) +
-                          For(kOne, kClusterRole, true) + For(kOne, kClusterRoleBinding, true) +
-                          Filled(kLeaseIsSeen, {{"LEASE", std::string(kControllerLease)}}) +
-                          For(Account::kGateway, kClusterRole, true));
+  return WithoutFirstLine(AccountYaml(kOne) + RoleYaml(kOne, false) + BindingYaml(kOne, false) +
+                          RoleYaml(kOne, true) + BindingYaml(kOne, true) + LeaseIsSeenYaml() +
+                          RoleYaml(Account::kGateway, true));
 }
 
 std::string AccountsYaml() {
   std::string yaml;
   for (const Account account : {Account::kGateway, Account::kMaster}) {
-    yaml += For(account, kAccount, false) + For(account, kRole, false);
+    yaml += AccountYaml(account) + RoleYaml(account, false) + BindingYaml(account, false);
   }
   return WithoutFirstLine(yaml);
 }
 
-// A line of the gateway's arguments.
-std::string AllowArgument(std::string_view allowed) {
-  std::string line = "        - '--pods-allow=";
-  for (const char c : allowed) {
-    line += c == '\'' ? "''" : std::string(1, c);
-  }
-  return line + "'\n";
+std::string DeploymentYaml(const char* component, const char* grace, std::string_view rest) {
+  return Filled(kDeployment, {{"COMPONENT", component}, {"GRACE", grace}}) + std::string(rest);
 }
+
+std::string InQuotes(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+// A line of the gateway's arguments.
+std::string AllowArgument(const std::string& allowed) {
+  return fmt::format("        - {}\n", InQuotes("--pods-allow=" + allowed));
+}
+
+// The same line, in a chart.
+constexpr std::string_view kAllowTemplate =
+    R"({{ if .Values.podsAllow }}        - {{ printf "--pods-allow=%s" .Values.podsAllow | printf "%q" }}
+{{ end }})";
 
 bool IsDnsLabel(std::string_view name) {
   const auto lower_or_digit = [](char c) {
@@ -159,9 +172,7 @@ bool IsImageName(std::string_view name) {
   });
 }
 
-}  // namespace
-
-Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
+Status Check(const ManifestOptions& options) {
   Status errors;
   if (!IsDnsLabel(options.namespace_name)) {
     errors.Add(InvalidArgument(fmt::format("'{}' is not a valid namespace", options.namespace_name))
@@ -171,7 +182,12 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
     errors.Add(InvalidArgument(fmt::format("'{}' is not a valid image name", options.image))
                    .Hint("registry.example/sluice:1 or registry.example/sluice@sha256:..."));
   }
-  RETURN_IF_ERROR(errors);
+  return errors;
+}
+
+// Of names as they are, or as templates. `options.pods_allow`: a whole line of the gateway's
+// arguments.
+std::vector<Manifest> Fill(const ManifestOptions& options) {
   std::vector<std::pair<std::string_view, std::string>> words = {
       {"NAMESPACE", std::string(kControllerNamespace)},
       {"IMAGE", options.image},
@@ -179,7 +195,7 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
       {"LOW", std::string(kLowPriorityClass)},
       {"CONTROL", std::string(kControlPriorityClass)},
       {"POLICY", options.rules ? "v1" : "v1beta1"},
-      {"MORE", options.pods_allow.empty() ? "" : AllowArgument(options.pods_allow)}};
+      {"MORE", options.pods_allow}};
   std::vector<Manifest> manifests;
   const auto add = [&](const char* folder, const char* file, std::string_view text) {
     manifests.push_back({folder, file, Filled(text, words)});
@@ -189,15 +205,48 @@ Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
   add(kClusterBase, "namespace.yaml", kNamespace);
   add(kClusterBase, "accounts.yaml", ControllerAccountYaml());
   add(kClusterBase, "network.yaml", kControllerNetwork);
-  add(kClusterBase, "controller.yaml", kController);
+  add(kClusterBase, "controller.yaml", DeploymentYaml("controller", "5", kController));
   words.front().second = options.namespace_name;
   if (options.namespace_name != "default") {
     add(kGatewayBase, "namespace.yaml", kNamespace);
   }
   add(kGatewayBase, "accounts.yaml", AccountsYaml());
   add(kGatewayBase, "network.yaml", kNetwork);
-  add(kGatewayBase, "gateway.yaml", kGateway);
+  add(kGatewayBase, "gateway.yaml", DeploymentYaml("gateway", "10", kGateway));
   return manifests;
+}
+
+}  // namespace
+
+Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options) {
+  RETURN_IF_ERROR(Check(options));
+  ManifestOptions filled = options;
+  filled.pods_allow = options.pods_allow.empty() ? "" : AllowArgument(options.pods_allow);
+  return Fill(filled);
+}
+
+Result<std::vector<Manifest>> BuildCharts(const ManifestOptions& options,
+                                          const std::string& version) {
+  RETURN_IF_ERROR(Check(options));
+  std::vector<Manifest> charts;
+  for (const char* const chart : {kClusterBase, kGatewayBase}) {
+    charts.push_back(
+        {chart, "Chart.yaml",
+         fmt::format("apiVersion: v2\nname: sluice-{}\nversion: {}\n", chart, version)});
+    charts.push_back({chart, "values.yaml",
+                      fmt::format("image: {}\npodsAllow: {}\n", InQuotes(options.image),
+                                  InQuotes(options.pods_allow))});
+  }
+  for (Manifest& each : Fill({"{{ .Release.Namespace }}", "{{ .Values.image }}",
+                              std::string(kAllowTemplate), options.rules})) {
+    // A resource that is no template stays when the release is deleted, and so do the TrainingJobs.
+    const bool definition = each.file == "training_job.yaml";
+    if (each.file != "namespace.yaml") {
+      each.folder += definition ? "/crds" : "/templates";
+      charts.push_back(std::move(each));
+    }
+  }
+  return charts;
 }
 
 std::string Kustomization(const std::vector<Manifest>& manifests, const std::string& folder) {

@@ -36,6 +36,13 @@ struct Manifest {
 Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
 std::string Kustomization(const std::vector<Manifest>& manifests, const std::string& folder);
 
+// The same objects, except the namespaces, as two Helm charts, in the folders `cluster` and
+// `gateway`: the first one is for the namespace kControllerNamespace, the second one for any. Their
+// values are `image` and `podsAllow`, by default those of `options`, whose namespace does not
+// count. `version`: of the charts. The same errors. Pure.
+Result<std::vector<Manifest>> BuildCharts(const ManifestOptions& options,
+                                          const std::string& version);
+
 // The CustomResourceDefinition of TrainingJob. `rules`: see ManifestOptions.
 std::string TrainingJobDefinition(bool rules);
 

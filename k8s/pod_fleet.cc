@@ -47,6 +47,7 @@ Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape sh
         return;
       }
       if (names.empty()) {
+        self->secrets_.Know(self->TakeLaunched());
         self->secrets_.CreateAgain(self->client_, self->shape_.namespace_name, ended);
       } else {
         self->Create(names, ended);
@@ -116,9 +117,16 @@ Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
   const PodIdentity identity{job_uid_, spec.role, spec.incarnation, spec.server_index};
   // Errors in the request are returned to the caller at once.
   RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
-  RETURN_IF_ERROR(secrets_.Build(shape_, identity, spec).status());
+  ASSIGN_OR_RETURN(std::string secret, SharedSecrets::Build(shape_, identity, spec));
   const MutexLock lock(mutex_);
+  launched_.emplace(SecretName(spec), std::move(secret));
   return pods_.Launch(identity, spec);
+}
+
+// An adopted pod's Secret was made by somebody else, who may be gone.
+std::map<std::string, std::string> PodFleet::TakeLaunched() {
+  const MutexLock lock(mutex_);
+  return std::exchange(launched_, {});
 }
 
 Status PodFleet::Stop(const std::string& name, double grace_seconds) {

@@ -69,6 +69,7 @@ class PodFleet final : public elastic::Fleet {
   bool WaitToWrite(const std::stop_token& stop) const;
 
   void OnChange(const ObjectChange& change) EXCLUDES(mutex_);
+  std::map<std::string, std::string> TakeLaunched() EXCLUDES(mutex_);
   void Create(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
   void Delete(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
   void FindUids(const std::vector<std::string>& names, const std::stop_token& stop)
@@ -93,6 +94,8 @@ class PodFleet final : public elastic::Fleet {
   std::vector<std::string> preferred_ GUARDED_BY(mutex_);  // nodes
   bool is_deleting_ GUARDED_BY(mutex_) = false;            // requests are under way
   Watcher watcher_ GUARDED_BY(mutex_);
+
+  std::map<std::string, std::string> launched_ GUARDED_BY(mutex_);  // their Secrets, by name
 
   SharedSecrets secrets_;  // for the thread that creates
 

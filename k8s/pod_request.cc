@@ -7,6 +7,8 @@
 namespace sluice::k8s {
 namespace {
 
+constexpr char kMemory[] = "memory";
+
 bool IsExtended(const std::string& resource) {
   return resource.find('/') != std::string::npos;
 }
@@ -19,13 +21,26 @@ const RoleRequest& PodRequest::Of(elastic::Role role) const {
   return found == roles.end() ? none : found->second;
 }
 
-PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given) {
-  PodResources resources = asked;
+PodResources ResourcesOf(const RoleRequest& asked, const elastic::Resources& given) {
+  PodResources resources = asked.resources;
   const auto cpu = Quantity::OfMillis(static_cast<int64_t>(std::ceil(given.cpu * 1000)));
   resources.requests.emplace("cpu", cpu);
+  const bool said = given.memory_bytes > 0 || resources.requests.contains(kMemory) ||
+                    resources.limits.contains(kMemory);
+  if (!said && asked.estimate.request > 0) {
+    resources.requests.emplace(kMemory, Quantity::OfBytes(asked.estimate.request));
+    resources.limits.emplace(kMemory, Quantity::OfBytes(asked.estimate.limit));
+  }
+  for (auto* const part : {&resources.requests, &resources.limits}) {
+    const auto memory = part->find(kMemory);
+    if (memory != part->end() && given.memory_factor > 1) {
+      memory->second = Quantity::OfBytes(
+          static_cast<int64_t>(std::ceil(memory->second.AsDouble() * given.memory_factor)));
+    }
+  }
   if (given.memory_bytes > 0) {
     const Quantity memory = Quantity::OfBytes(given.memory_bytes);
-    Quantity& request = resources.requests.emplace("memory", memory).first->second;
+    Quantity& request = resources.requests.emplace(kMemory, memory).first->second;
     request = std::max(request, memory);
   }
   // Kubernetes refuses a pod whose request exceeds its limit, or, for an extended resource, differs
@@ -39,7 +54,7 @@ PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& gi
     }
   }
   for (const auto& [name, request] : resources.requests) {
-    if (name == "memory" || IsExtended(name)) {
+    if (name == kMemory || IsExtended(name)) {
       resources.limits.emplace(name, request);
     }
   }

@@ -25,6 +25,13 @@ struct PodResources {
   bool operator==(const PodResources&) const = default;
 };
 
+// Bytes that a process takes as far as is known, and at most. 0: it is not known.
+struct PodMemory {
+  int64_t request = 0, limit = 0;
+
+  bool operator==(const PodMemory&) const = default;
+};
+
 // A PersistentVolumeClaim and nothing else: users may not mount paths of the node.
 struct PodVolume {
   std::string claim;
@@ -47,7 +54,8 @@ struct PodPriority {
 struct RoleRequest {
   PodResources resources;
   PodPriority priority;
-  uint32_t pods = 1;  // of these `priority` is a share
+  uint32_t pods = 1;        // of these `priority` is a share
+  PodMemory estimate = {};  // where nobody says how much memory they get
 
   bool operator==(const RoleRequest&) const = default;
 };
@@ -68,10 +76,10 @@ struct PodRequest {
 // Empty: none is requested.
 std::string_view PriorityClassOf(const RoleRequest& request, uint64_t index);
 
-// The resources of a process for which the statement asks for `asked`. Memory has a limit equal to
-// the request, so that a process that exceeds it ends in a recognisable way; processors have no
-// limit unless requested, so that idle ones are used. The memory of `given` is the minimum: it
-// grows after an end for lack of memory.
-PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given);
+// The resources of a process for which the statement asks for `asked`. Memory that it asks for has
+// a limit equal to the request, so that a process that exceeds it ends in a recognisable way;
+// processors have no limit unless requested, so that idle ones are used. The memory of `given` is
+// the minimum. All memory grows with `given.memory_factor`, after an end for lack of memory.
+PodResources ResourcesOf(const RoleRequest& asked, const elastic::Resources& given);
 
 }  // namespace sluice::k8s

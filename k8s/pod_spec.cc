@@ -254,8 +254,7 @@ void SetContainer(Value& spec, const PodShape& shape, const PodIdentity& identit
   SetMember(container, "args", std::move(arguments), memory);
   // Reports its last lines without needing the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
-  SetResources(container, ResourcesOf(shape.request.Of(process.role).resources, process.resources),
-               memory);
+  SetResources(container, ResourcesOf(shape.request.Of(process.role), process.resources), memory);
   if (!shape.request.pull_policy.empty()) {
     SetMember(container, "imagePullPolicy", Text(shape.request.pull_policy, memory), memory);
   }

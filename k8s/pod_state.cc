@@ -97,7 +97,8 @@ void ReadTerminated(const Value& pod, const Value& terminated, PodState& state) 
   ExitClass exit_class = elastic::ClassifyExit(exit_code, reason == "OOMKilled");
   if (reason == "ContainerCannotRun" || reason == "StartError") {
     exit_class = ExitClass::kConfiguration;
-  } else if (exit_class == ExitClass::kApplication && (lost || WasDisplaced(pod))) {
+  } else if ((exit_class == ExitClass::kApplication && (lost || WasDisplaced(pod))) ||
+             (exit_class == ExitClass::kOk && (state.leaving || WasDisplaced(pod)))) {
     exit_class = ExitClass::kPreempted;
   }
   if (exit_class == ExitClass::kPreempted && words.empty()) {

@@ -2,29 +2,47 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "k8s/json_internal.h"
 #include "k8s/pod_state.h"
 
 namespace sluice::k8s {
 
-bool MountsFolder(std::string_view template_json, std::string_view folder) {
+namespace {
+
+// True: `check` is, for our container. There may be no template, or BuildPod reports what is wrong
+// with it.
+template <typename Check>
+bool OurContainer(std::string_view template_json, const Check& check) {
   const Result<rapidjson::Document> given = ParseJsonObject(template_json, "the pod template");
   if (!given.ok()) {
-    return false;  // there is none, or BuildPod reports what is wrong with it
+    return false;
   }
-  for (const rapidjson::Value& container : ArrayIn(*given, {"spec", "containers"})) {
-    if (TextIn(container, {"name"}) != kContainerName) {
-      continue;
-    }
-    for (const rapidjson::Value& mount : ArrayIn(container, {"volumeMounts"})) {
+  const auto containers = ArrayIn(*given, {"spec", "containers"});
+  return std::any_of(containers.begin(), containers.end(), [&](const rapidjson::Value& container) {
+    return TextIn(container, {"name"}) == kContainerName && check(container);
+  });
+}
+
+}  // namespace
+
+bool MountsFolder(std::string_view template_json, std::string_view folder) {
+  return OurContainer(template_json, [folder](const rapidjson::Value& container) {
+    const auto mounts = ArrayIn(container, {"volumeMounts"});
+    return std::any_of(mounts.begin(), mounts.end(), [folder](const rapidjson::Value& mount) {
       const std::string_view path = TextIn(mount, {"mountPath"});
-      if (!path.empty() && folder.starts_with(path) &&
-          (folder.size() == path.size() || path.back() == '/' || folder[path.size()] == '/')) {
-        return true;
-      }
-    }
-  }
-  return false;
+      return !path.empty() && folder.starts_with(path) &&
+             (folder.size() == path.size() || path.back() == '/' || folder[path.size()] == '/');
+    });
+  });
+}
+
+bool GivesMemory(std::string_view template_json) {
+  return OurContainer(template_json, [](const rapidjson::Value& container) {
+    return FindIn(container, {"resources", "requests", "memory"}) != nullptr ||
+           FindIn(container, {"resources", "limits", "memory"}) != nullptr;
+  });
 }
 
 Result<std::string> TemplateOf(const Object& pod_template) {

@@ -13,5 +13,7 @@ namespace sluice::k8s {
 Result<std::string> TemplateOf(const Object& pod_template);
 // Whether the template gives our container a volume that contains the folder.
 bool MountsFolder(std::string_view template_json, std::string_view folder);
+// Whether the template says how much memory our container requests, or may use.
+bool GivesMemory(std::string_view template_json);
 
 }  // namespace sluice::k8s

@@ -44,6 +44,12 @@ std::map<std::string, ObjectAnswer> SharedSecrets::Create(
   return refused;
 }
 
+void SharedSecrets::Know(const std::map<std::string, std::string>& secrets) {
+  for (const auto& [name, json] : secrets) {
+    secrets_.try_emplace(name, Secret{json, {}});
+  }
+}
+
 void SharedSecrets::CreateAgain(ApiClient& client, const std::string& namespace_name,
                                 const std::stop_token& stop) {
   created_again_ = client.clock().Now();

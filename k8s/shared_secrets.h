@@ -28,8 +28,11 @@ class SharedSecrets {
                                              const std::map<std::string, std::string>& secrets,
                                              const std::stop_token& stop);
 
+  // Those of pods that somebody else has made.
+  void Know(const std::map<std::string, std::string>& secrets);
+
   // To be called while a pod starts and this is due, which is every ten seconds: creates again
-  // those that this has created and that somebody has deleted.
+  // those that it knows and that somebody has deleted.
   void CreateAgain(ApiClient& client, const std::string& namespace_name,
                    const std::stop_token& stop);
   bool MayBeMissing(TimePoint now) const;

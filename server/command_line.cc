@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/log_format.h"
 #include "base/status.h"
 #include "server/config/descriptor_limit.h"
 #include "server/config/terminal.h"
@@ -23,14 +24,19 @@ void AddConfigFile(CLI::App& command, CommonFlags& common) {
   command.add_option("--config", common.config_file, "file of 'key = value' lines");
 }
 
+void AddLog(CLI::App& command, CommonFlags& common) {
+  AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
+                common);
+  AddConfigFlag(command, "--log-format", "log_format", "text, or json: an object a line", common);
+}
+
 void AddCommon(CLI::App& command, CommonFlags& common) {
   AddConfigFile(command, common);
   AddConfigFlag(command, "--source,-d,--datasource", "source",
                 "sqlite:PATH or postgresql://user@host:port/database", common);
   AddConfigFlag(command, "--source-file", "source_file",
                 "file that holds the source, which keeps its password secret", common);
-  AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
-                common);
+  AddLog(command, common);
   AddConfigFlag(command, "--user", "user",
                 "user who logs in to a gateway and owns the jobs (default: $PGUSER, $USER)",
                 common);
@@ -84,6 +90,7 @@ int WithConfig(const CommonFlags& common, const std::function<int(const Config&)
                            : config->log_level == "error" ? log::Level::kError
                            : config->log_level == "off"   ? log::Level::kOff
                                                           : log::Level::kWarn;
+  log::WriteAs(config->log_format == "json" ? log::Format::kJson : log::Format::kText);
   log::Start("sluice", level);
   const Status descriptors = RaiseDescriptorLimit();
   if (!descriptors.ok()) {

@@ -55,6 +55,7 @@ void AddCompletion(CLI::App& app, CommandLine& line);      // completion
 void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const char* doc,
                    CommonFlags& common);
 void AddConfigFile(CLI::App& command, CommonFlags& common);
+void AddLog(CLI::App& command, CommonFlags& common);
 // --config, --source and what else every command that works with a data source takes.
 void AddCommon(CLI::App& command, CommonFlags& common);
 // Of commands in whose process statements train.

@@ -21,6 +21,8 @@ void AddK8s(CLI::App& app, CommandLine& line) {
                       "for Kubernetes before 1.25, whose kubectl refuses rules of validation");
   manifests->add_option("--into", line.manifests.folder,
                         "write a base of kustomize into this folder instead");
+  manifests->add_flag("--charts", line.manifests.charts,
+                      "write two Helm charts into that folder, with the same objects");
   manifests->callback([&line] { line.run = [&line] { return RunK8sManifests(line.manifests); }; });
 }
 
@@ -32,8 +34,7 @@ void AddController(CLI::App& app, CommandLine& line) {
                 "of its Lease (else our own, or the kubeconfig's)", line.common);
   AddConfigFlag(*controller, "--metrics", "metrics",
                 "HOST:PORT where Prometheus reads GET /metrics (nowhere)", line.common);
-  AddConfigFlag(*controller, "--log-level", "log_level",
-                "debug, info, warn (default), error or off", line.common);
+  AddLog(*controller, line.common);
   controller->callback([&line] {
     line.run = [&line] {
       return WithConfig(line.common, [](const Config& config) { return RunController(config); });

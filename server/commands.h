@@ -75,6 +75,7 @@ struct K8sManifestOptions {
   std::string image;  // "": the image of this version
   std::string pods_allow;
   bool without_rules = false;
+  bool charts = false;
   std::string folder;  // "": print all documents as one stream to standard output
 };
 int RunK8sManifests(const K8sManifestOptions& options);

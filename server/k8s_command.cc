@@ -27,36 +27,43 @@ Status WriteText(const std::filesystem::path& path, const std::string& text) {
                     fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
+Status WriteInto(const std::filesystem::path& folder, const std::vector<k8s::Manifest>& files) {
+  for (const k8s::Manifest& each : files) {
+    std::error_code error;
+    std::filesystem::create_directories(folder / each.folder, error);
+    if (error) {
+      return FailedPrecondition(fmt::format("cannot make the folder {}: {}",
+                                            (folder / each.folder).string(), error.message()));
+    }
+    RETURN_IF_ERROR(WriteText(folder / each.folder / each.file, each.yaml));
+  }
+  return OkStatus();
+}
+
 Status PrintOrWrite(const K8sManifestOptions& options) {
   RETURN_IF_ERROR(planner::PodsAllowed::Read(options.pods_allow).status());
-  ASSIGN_OR_RETURN(const std::vector<k8s::Manifest> manifests,
-                   k8s::BuildManifests(
-                       {options.namespace_name,
-                        options.image.empty() ? fmt::format("sluice:{}", kVersion) : options.image,
-                        options.pods_allow, !options.without_rules}));
+  const k8s::ManifestOptions wanted = {
+      options.namespace_name,
+      options.image.empty() ? fmt::format("sluice:{}", kVersion) : options.image,
+      options.pods_allow, !options.without_rules};
+  if (options.charts) {
+    if (options.folder.empty()) {
+      return InvalidArgument("--charts needs a folder: --into");
+    }
+    ASSIGN_OR_RETURN(const std::vector<k8s::Manifest> charts, k8s::BuildCharts(wanted, kVersion));
+    return WriteInto(options.folder, charts);
+  }
+  ASSIGN_OR_RETURN(std::vector<k8s::Manifest> manifests, k8s::BuildManifests(wanted));
   if (options.folder.empty()) {
     for (size_t i = 0; i < manifests.size(); ++i) {
       fmt::print("{}{}", i == 0 ? "" : "---\n", manifests[i].yaml);
     }
     return OkStatus();
   }
-  const std::filesystem::path folder = options.folder;
   for (const char* base : {k8s::kClusterBase, k8s::kGatewayBase}) {
-    std::error_code error;
-    std::filesystem::create_directories(folder / base, error);
-    if (error) {
-      return FailedPrecondition(
-          fmt::format("cannot make the folder {}: {}", (folder / base).string(), error.message()));
-    }
+    manifests.push_back({base, "kustomization.yaml", k8s::Kustomization(manifests, base)});
   }
-  for (const k8s::Manifest& manifest : manifests) {
-    RETURN_IF_ERROR(WriteText(folder / manifest.folder / manifest.file, manifest.yaml));
-  }
-  for (const char* base : {k8s::kClusterBase, k8s::kGatewayBase}) {
-    RETURN_IF_ERROR(
-        WriteText(folder / base / "kustomization.yaml", k8s::Kustomization(manifests, base)));
-  }
-  return OkStatus();
+  return WriteInto(options.folder, manifests);
 }
 
 }  // namespace

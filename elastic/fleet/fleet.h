@@ -22,7 +22,9 @@ std::string ServerName(std::string_view job, ServerId server);
 
 struct Resources {
   double cpu = 1;
-  int64_t memory_bytes = 0;
+  int64_t memory_bytes = 0;  // as asked for, times `memory_factor`; 0: the statement does not say
+  // More than 1 after workers of the job ran out of memory; of what a fleet gives by itself, too.
+  double memory_factor = 1;
 };
 
 // One process to start. `config` (a serialised elastic.ProcessConfig: plan, addresses, incarnation)

@@ -28,6 +28,7 @@ Status FleetCalls::Launch(ProcessSpec spec, double memory_factor,
     return ResourceExhausted("the plan of this job is larger than a message can be");
   }
   spec.resources.cpu = strategy_.cpu();
+  spec.resources.memory_factor = memory_factor;
   spec.resources.memory_bytes =
       static_cast<int64_t>(static_cast<double>(strategy_.memory_bytes()) * memory_factor);
   spec.priority = strategy_.priority();

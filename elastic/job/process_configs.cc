@@ -44,6 +44,9 @@ void ProcessConfigs::Fill(MasterServer& master) {
     worker_.set_holds_snapshot(true);
     master.HearHeld(job_.held);
   }
+  if (job_.used) {
+    master.HearUsed(job_.used);
+  }
   const ProcessConfig access = AccessOf(endpoint_, master.address());
   if (endpoint_.configures) {
     offered_to_workers_ = Serialized(worker_);

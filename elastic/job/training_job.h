@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <string>
 
+#include "elastic/fleet/fleet.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/train_outcome.h"
 
@@ -47,6 +48,9 @@ struct TrainingJob {
   std::function<void(const std::string& node, const std::string& snapshot,
                      const std::string& validation_snapshot)>
       held = {};
+  // Called with how many bytes a worker or parameter server has had resident at most. On any
+  // thread, with each heartbeat.
+  std::function<void(Role role, int64_t peak_bytes)> used = {};
   unsigned processors = 0;  // that it may use in this process; 0: all of the machine's
   // Receives the seconds of every thread and process that works on it, by phase; null: nothing.
   ProfileSum* profile = nullptr;

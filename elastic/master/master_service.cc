@@ -53,6 +53,7 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedRegister(grpc::ServerContext* context,
                                 Call<RegisterRequest, RegisterReply>* call) override {
     return Authorized(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
+      ReportUsed(Role::kParameterServer, request->peak_memory());
       reply->set_given_up(!registered_({request->name(), ServerId(request->server()),
                                         request->address(), request->node(), request->leaving()}));
       return Status();
@@ -125,6 +126,7 @@ class Service final : public MasterService::StreamedService {
                         Tell(*request, kRowsReadAgain, request->rows_read_again());
                         reply->set_finished(finished);
                         ReportHeldSnapshot(*request);
+                        ReportUsed(Role::kWorker, request->peak_memory());
                         return Status();
                       });
   }
@@ -217,6 +219,11 @@ class Service final : public MasterService::StreamedService {
     held_ = std::move(held);
   }
 
+  void HearUsed(MasterServer::Used used) {
+    const MutexLock lock(mutex_);
+    used_ = std::move(used);
+  }
+
   void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) {
     const MutexLock lock(mutex_);
     pass_epoch_ = epoch;
@@ -259,6 +266,17 @@ class Service final : public MasterService::StreamedService {
     }
     if (held && !request.snapshot().empty()) {
       held(request.node(), request.snapshot(), request.validation_snapshot());
+    }
+  }
+
+  void ReportUsed(Role role, int64_t peak_bytes) {
+    MasterServer::Used used;
+    {
+      const MutexLock lock(mutex_);
+      used = used_;
+    }
+    if (used && peak_bytes > 0) {  // 0: of an earlier version
+      used(role, peak_bytes);
     }
   }
 
@@ -328,6 +346,7 @@ class Service final : public MasterService::StreamedService {
   std::shared_ptr<const std::string> worker_config_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> server_config_ GUARDED_BY(mutex_);
   MasterServer::Held held_ GUARDED_BY(mutex_);
+  MasterServer::Used used_ GUARDED_BY(mutex_);
   WorkerTimes times_;
 };
 
@@ -364,6 +383,7 @@ class Server final : public MasterServer {
     service_.OfferConfigs(std::move(of_workers), std::move(of_servers));
   }
   void HearHeld(Held held) override { service_.HearHeld(std::move(held)); }
+  void HearUsed(Used used) override { service_.HearUsed(std::move(used)); }
   Profile workers_profile() const override { return service_.workers_profile(); }
 
  private:

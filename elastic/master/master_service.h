@@ -41,6 +41,9 @@ class MasterServer {
   using Held = std::function<void(const std::string& node, const std::string& snapshot,
                                   const std::string& validation_snapshot)>;
   virtual void HearHeld(Held held) = 0;
+  // A process has had so many bytes resident at most. Called with each heartbeat, on any thread.
+  using Used = std::function<void(Role role, int64_t peak_bytes)>;
+  virtual void HearUsed(Used used) = 0;
   // What the next epoch adds up.
   virtual void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) = 0;
   // The weights from which starting processes continue (models::SaveWeights); null: not needed any

@@ -2,6 +2,7 @@
 #include "elastic/rpc/grpc_links.h"
 
 #include "base/log.h"
+#include "base/machine.h"
 #include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
@@ -105,6 +106,7 @@ class Remote final : public RemoteMaster {
     request.set_snapshot(report.snapshot);
     request.set_validation_snapshot(report.validation_snapshot);
     request.set_node(report.node);
+    request.set_peak_memory(PeakMemory());
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));
@@ -202,6 +204,7 @@ class Remote final : public RemoteMaster {
                         const std::string& node, bool leaving) override {
     RegisterRequest request;
     request.set_leaving(leaving);
+    request.set_peak_memory(PeakMemory());
     request.set_node(node);
     request.set_name(name);
     request.set_server(server.value());

@@ -40,7 +40,7 @@ Result<FirstPods> PlanFirstPods(const PodJobConfig& config, const plan::TrainPla
     return first;
   }
   const plan::Strategy& strategy = plan.strategy();
-  ASSIGN_OR_RETURN(const k8s::PodShape shape, ShapeOf(config, strategy));
+  ASSIGN_OR_RETURN(const k8s::PodShape shape, ShapeOf(config, plan));
   const elastic::JobEndpoint endpoint = EndpointOf(config);
   std::set<std::string> secrets;
   const auto add = [&](elastic::ProcessSpec spec, std::vector<k8s::Creation>& pods) -> Status {

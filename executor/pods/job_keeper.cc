@@ -59,7 +59,8 @@ JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, std::string ho
       given_up_(std::move(given_up)),
       troubled_(std::move(troubled)),
       claim_(client, {shape_.namespace_name, kKeeperLease, std::move(holder), kSilenceSeconds, {}}),
-      silent_(client, shape_.namespace_name) {}
+      silent_(client, shape_.namespace_name),
+      secrets_(client, shape_.namespace_name) {}
 
 void JobKeeper::Rest() {
   for (std::jthread* const thread : {&thread_, &first_pods_thread_}) {
@@ -82,7 +83,10 @@ JobKeeper::~JobKeeper() {
   }
 }
 
-void JobKeeper::Keep(const Job& job, FirstPods first_pods) {
+void JobKeeper::Keep(const Job& job, FirstPods first_pods, std::string secret) {
+  if (!secret.empty()) {
+    secrets_.Know(job.uid, std::move(secret));
+  }
   const MutexLock lock(mutex_);
   jobs_[job.uid].Describe(job);
   if (!first_pods.servers.empty() || !first_pods.workers.empty()) {
@@ -228,6 +232,20 @@ bool JobKeeper::Lead(const std::stop_token& stop) {
   return held;
 }
 
+void JobKeeper::LookAtSecrets(bool leads, const std::stop_token& stop) {
+  std::map<std::string, MasterSecrets::Job> jobs;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, kept] : jobs_) {
+      jobs[uid] = {kept.job().secret, kept.starts()};
+    }
+  }
+  secrets_.Look(jobs, stop);
+  if (leads) {
+    secrets_.RestoreStarting(jobs, stop);
+  }
+}
+
 void JobKeeper::LookAtLeases(const std::stop_token& stop) {
   std::map<std::string, SilentMasters::Running> running;
   {
@@ -249,7 +267,9 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
 
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    if (Lead(stop)) {
+    const bool leads = Lead(stop);
+    LookAtSecrets(leads, stop);
+    if (leads) {
       LookAtLeases(stop);
       Act(stop);
       TellTroubles();
@@ -343,6 +363,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     shape.avoided_nodes = kept.avoided(client_.clock().Now());
   }
   const MasterCreation made = CreateMaster(client_, std::move(shape), job, number, stop);
+  const bool restored = !made.has_secret && secrets_.Restore(uid, stop);
   const TimePoint now = client_.clock().Now();
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(uid);
@@ -353,6 +374,11 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
   if (made.status.ok()) {
     without_secret_.erase(uid);
     kept.OnMade(now);
+    return;
+  }
+  if (restored) {
+    log::Warn("job={} its Secret was deleted and is made again", job.number);
+    kept.OnNotMade(now);
     return;
   }
   if (!made.has_secret) {

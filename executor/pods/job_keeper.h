@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "executor/pods/first_pods.h"
 #include "executor/pods/kept_job.h"
+#include "executor/pods/master_secrets.h"
 #include "executor/pods/silent_masters.h"
 #include "k8s/api_client.h"
 #include "k8s/api_verbs.h"
@@ -55,8 +56,9 @@ class JobKeeper {
   // No longer acts, nor calls; the jobs that it hears of are kept by the next process.
   void Rest();
 
-  // A job that has begun. `first_pods`: created when its first master has a place.
-  void Keep(const Job& job, FirstPods first_pods = {}) EXCLUDES(mutex_);
+  // A job that has begun. `first_pods`: created when its first master has a place. `secret`: what
+  // its masters mount (MasterSecretJson); "": to be read.
+  void Keep(const Job& job, FirstPods first_pods = {}, std::string secret = {}) EXCLUDES(mutex_);
   // The job gets no further master and loses the one that it has; its row will say why: cancelled,
   // or the error.
   void GiveUp(const std::string& uid, Status why) EXCLUDES(mutex_);
@@ -80,6 +82,7 @@ class JobKeeper {
   void Act(const std::stop_token& stop) EXCLUDES(mutex_);
   void Follow(const std::stop_token& stop) EXCLUDES(mutex_);
   void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
+  void LookAtSecrets(bool leads, const std::stop_token& stop) EXCLUDES(mutex_);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeFirstPods(const std::stop_token& stop) EXCLUDES(mutex_);
   std::vector<FirstPods> FirstPodsDue(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -105,6 +108,7 @@ class JobKeeper {
   k8s::LeaseClaim claim_;
   TimePoint renewed_{};
   SilentMasters silent_;
+  MasterSecrets secrets_;
   std::map<std::string, TimePoint> without_secret_;              // since when, by a job's uid
   std::map<std::string, std::optional<KeptJob::Trouble>> told_;  // the last one, by a job's uid
 

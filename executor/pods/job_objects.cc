@@ -11,7 +11,9 @@
 #include "executor/local/job_process.pb.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/pod_memory.h"
 #include "executor/pods/requested_pods.h"
+#include "k8s/pod_template.h"
 #include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 #include "k8s/training_job.h"
@@ -52,7 +54,7 @@ Result<k8s::Owner> TakeOwner(k8s::ApiClient& client, const JobPlace& place, cons
   k8s::TrainingJobSpec spec = SpecOf(job, place.image);
   spec.source_secret = names.secret;
   ASSIGN_OR_RETURN(const k8s::PodRequest request,
-                   RequestedPods(strategy.pods(), *spec.workers.max, *spec.servers.max));
+                   RequestedPods(job.config.plan().train(), job.template_json));
   DescribeRequests(request, strategy, spec);
   const k8s::ObjectAnswer made =
       k8s::CreateAll(client,
@@ -89,29 +91,15 @@ Result<PodJobConfig> MasterConfig(const JobPlace& place, const NewJob& job,
   master.set_image(place.image);
   master.set_template_json(job.template_json);
   *master.mutable_pods() = job.config.plan().train().strategy().pods();
+  if (!k8s::GivesMemory(job.template_json)) {
+    master.set_master_memory(MemoryOfMaster(job.config.plan().train()));
+  }
   master.set_priority_class(place.priority_class);
   master.set_service(names.name);
   master.set_service_uid(service.uid);
   master.set_training_job(names.owner.name);
   master.set_training_job_uid(names.owner.uid);
   return master;
-}
-
-Status CreateSecret(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
-                    const KeptJob::Job& names, const PodJobConfig& master,
-                    const std::stop_token& stop) {
-  k8s::PodShape shape;
-  shape.namespace_name = place.namespace_name;
-  shape.owner = OwnerOf(master);
-  shape.training_job = master.training_job();
-  elastic::ProcessSpec spec;
-  spec.role = elastic::Role::kMaster;
-  spec.name = names.secret;
-  spec.config = master.SerializeAsString();
-  spec.secret = job.secrets.SerializeAsString();
-  const k8s::PodIdentity identity{job.uid, spec.role, elastic::kNoIncarnation, {}};
-  ASSIGN_OR_RETURN(const std::string secret, k8s::BuildSecret(shape, identity, spec, names.secret));
-  return k8s::CreateAll(client, {{k8s::kSecrets, place.namespace_name, secret}}, stop).at(0).status;
 }
 
 void DeleteObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
@@ -150,13 +138,34 @@ Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
   Result<FirstPods> first_pods =
       master.ok() ? PlanFirstPods(*master, job.config.plan().train(), job.secrets.source())
                   : Result<FirstPods>(master.status());
+  Result<std::string> secret =
+      first_pods.ok() ? MasterSecretJson(place.namespace_name, made.secret, *master, job.secrets)
+                      : Result<std::string>(first_pods.status());
   const Status status =
-      first_pods.ok() ? CreateSecret(client, place, job, made, *master, stop) : first_pods.status();
+      secret.ok() ? k8s::CreateAll(client, {{k8s::kSecrets, place.namespace_name, *secret}}, stop)
+                        .at(0)
+                        .status
+                  : secret.status();
   if (!status.ok()) {
     DeleteObjects(client, place, job, made);
     return status;
   }
-  return BegunJob{std::move(made), *std::move(first_pods)};
+  return BegunJob{std::move(made), *std::move(first_pods), *std::move(secret)};
+}
+
+Result<std::string> MasterSecretJson(const std::string& namespace_name, const std::string& name,
+                                     const PodJobConfig& config, const JobSecrets& secrets) {
+  k8s::PodShape shape;
+  shape.namespace_name = namespace_name;
+  shape.owner = OwnerOf(config);
+  shape.training_job = config.training_job();
+  elastic::ProcessSpec spec;
+  spec.role = elastic::Role::kMaster;
+  spec.name = name;
+  spec.config = config.SerializeAsString();
+  spec.secret = secrets.SerializeAsString();
+  return k8s::BuildSecret(shape, {config.uid(), spec.role, elastic::kNoIncarnation, {}}, spec,
+                          name);
 }
 
 std::string JobServiceJson(const KeptJob::Job& job, const std::string& namespace_name,

@@ -35,6 +35,7 @@ struct JobPlace {
 struct BegunJob {
   KeptJob::Job job;
   FirstPods first_pods;  // not created yet
+  std::string secret;    // MasterSecretJson
 };
 // If one cannot be created, those created before are deleted.
 Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place, const NewJob& job,
@@ -44,6 +45,10 @@ Result<BegunJob> CreateJobObjects(k8s::ApiClient& client, const JobPlace& place,
 // it leads to.
 std::string JobServiceJson(const KeptJob::Job& job, const std::string& namespace_name,
                            int64_t master);
+
+// The Secret of that name that a job's masters mount.
+Result<std::string> MasterSecretJson(const std::string& namespace_name, const std::string& name,
+                                     const PodJobConfig& config, const JobSecrets& secrets);
 
 // What a job's masters mount. Fault::kInvalid: the Secret is damaged.
 k8s::ObjectAnswer ReadJobSecret(k8s::ApiClient& client, const std::string& namespace_name,

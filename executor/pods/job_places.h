@@ -20,7 +20,7 @@ namespace sluice::executor {
 class JobPlaces {
  public:
   // A server without a place is reported only after this time.
-  static constexpr double kNewsSeconds = 3;
+  static constexpr double kNewsSeconds = 1;
   // Changing reasons are reported at most at this interval.
   static constexpr double kAgainSeconds = 30;
   // A server that has found no place for this long gets a worker's; the next worker leaves if that

@@ -29,6 +29,7 @@
 #include "executor/pods/requested_pods.h"
 #include "executor/pods/server_budget.h"
 #include "executor/pods/snapshot_book.h"
+#include "executor/pods/used_memory.h"
 #include "executor/training/train_again.h"
 #include "executor/training/train_on_processes.h"
 #include "k8s/pod_fleet.h"
@@ -170,7 +171,7 @@ Status JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& 
                       const elastic::ProgressCallback& progress) {
   catalog::JobStore& jobs = context.catalog.jobs();
   const plan::Strategy& strategy = plan.strategy();
-  ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, strategy));
+  ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, plan));
   ASSIGN_OR_RETURN(
       std::unique_ptr<k8s::PodFleet> pods,
       k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token(),
@@ -280,6 +281,9 @@ Status JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& 
   };
   place.held = [&book](const std::string& node, const std::string& snapshot,
                        const std::string& validation) { book.Hear(node, snapshot, validation); };
+  UsedMemory memory(
+      [&job](const std::string& metric, double bytes) { job.Metric(0, metric, bytes); });
+  place.used = [&memory](elastic::Role role, int64_t bytes) { memory.Hear(role, bytes); };
   const Status ended = TrainOnProcesses(plan, context.source, context.catalog, job, place,
                                         [&](const elastic::Progress& now) {
                                           status_.OnProgress(now);

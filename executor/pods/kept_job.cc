@@ -137,6 +137,13 @@ bool KeptJob::runs() const {
          master->second.state.phase == k8s::PodState::Phase::kRunning;
 }
 
+bool KeptJob::starts() const {
+  const auto master = masters_.find(newest_);
+  return made_ && master != masters_.end() && !master->second.gone &&
+         master->second.state.phase == k8s::PodState::Phase::kWaiting &&
+         !master->second.state.node.empty();
+}
+
 KeptJob::FirstMaster KeptJob::first_master() const {
   const auto first = masters_.find(1);
   if (given_up_.has_value() || service_gone_ || suspend_ || newest_ > 1 ||
@@ -165,7 +172,7 @@ KeptJob::Need KeptJob::NeedOfSuspended(TimePoint now) const {
 
 KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   const bool succeeded = std::any_of(masters_.begin(), masters_.end(), [](const auto& master) {
-    return Ended(master.second) && master.second.state.exit_code == 0;
+    return Ended(master.second) && master.second.state.exit_class == elastic::ExitClass::kOk;
   });
   if (!succeeded && service_gone_ && pods().empty()) {
     GiveUp(Cancelled("its objects in Kubernetes were deleted"));
@@ -178,7 +185,8 @@ KeptJob::Need KeptJob::NeedNow(TimePoint now) {
   const bool has_suspended =
       there && Ended(found->second) && found->second.state.exit_code == kSuspendedExit;
   const bool has_none = there ? found->second.gone : !made_;
-  if (suspend_ && (has_suspended || (suspended_ && has_none))) {
+  const bool has_left = there && (Ended(found->second) || found->second.state.leaving);
+  if (suspend_ && (has_suspended || (suspended_ && (has_none || has_left)))) {
     return NeedOfSuspended(now);
   }
   if (made_ && has_suspended) {

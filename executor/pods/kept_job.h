@@ -76,7 +76,8 @@ class KeptJob {
 
   const std::optional<Status>& given_up() const { return given_up_; }
   int64_t newest() const { return newest_; }
-  // The newest master has been made and its container runs.
+  // The newest master has been made, and: has a node and does not run yet; its container runs.
+  bool starts() const;
   bool runs() const;
   // Whether the first master has a node: not yet, yes, or it is not the one that matters any more.
   enum class FirstMaster { kWaits, kPlaced, kOver };

@@ -6,6 +6,7 @@
 #include "executor/pods/job_objects.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/pod_memory.h"
 #include "executor/pods/requested_pods.h"
 #include "k8s/api_verbs.h"
 #include "k8s/service_spec.h"
@@ -21,6 +22,7 @@ Status TakeShape(const PodJobConfig& config, const KeptJob::Job& job, k8s::PodSh
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();
   ASSIGN_OR_RETURN(shape.request, RequestedPods(config.pods(), 1, 1));
+  shape.request.roles[elastic::Role::kMaster].estimate = WithRoom(config.master_memory());
   return OkStatus();
 }
 

@@ -42,8 +42,22 @@ void MasterExit::Wait() {
   }
 }
 
+void MasterExit::AskIfPodGoes(std::function<bool()> pod_goes) {
+  const MutexLock lock(mutex_);
+  pod_goes_ = std::move(pod_goes);
+}
+
 void MasterExit::LeaveToNext(const char* why) {
   Wait();
+  std::function<bool()> pod_goes;
+  {
+    const MutexLock lock(mutex_);
+    pod_goes = pod_goes_;
+  }
+  if (pod_goes && pod_goes()) {
+    std::fprintf(stderr, "%s\n", why);
+    std::_Exit(0);
+  }
   Leave(why);
 }
 

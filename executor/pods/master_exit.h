@@ -30,12 +30,14 @@ class MasterExit {
     MasterExit& exit_;
   };
 
+  // Asked before the exit: whether the API server says that the process's pod goes. Then the exit
+  // code is 0, which of a pod that stays would mean that the job is over (KeptJob).
+  void AskIfPodGoes(std::function<bool()> pod_goes) EXCLUDES(mutex_);
   // Returns when the process may exit.
   void Wait() EXCLUDES(mutex_);
-  // Ends the process as soon as it may exit, with the exit code of an evicted pod. `why`: a line
-  // for the pod's log.
+  // Ends the process as soon as it may exit. `why`: a line for the pod's log.
   [[noreturn]] void LeaveToNext(const char* why) EXCLUDES(mutex_);
-  // Ends the process in the same way, but at once: for a master that nobody follows before that.
+  // Ends the process at once, with kEvicted: for a master that nobody follows before that.
   [[noreturn]] static void Leave(const char* why);
   // The process has been told to end: it begins nothing more.
   bool told() const { return told_; }
@@ -48,6 +50,7 @@ class MasterExit {
   std::atomic<bool> told_ = false;
   bool may_ GUARDED_BY(mutex_) = false;
   MayExit may_exit_ GUARDED_BY(mutex_);
+  std::function<bool()> pod_goes_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::executor

@@ -28,6 +28,7 @@
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
+#include "executor/pods/used_memory.h"
 #include "executor/training/train_report.h"
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_listing.h"
@@ -219,6 +220,7 @@ Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobS
     ASSIGN_OR_RETURN(uid, elastic::MakeJobToken());
   }
   catalog::JobStore& jobs = context.catalog.jobs();
+  RETURN_IF_ERROR(RaiseEstimates(jobs, *config.mutable_plan()->mutable_train()));
   // The master's: not a process on this machine.
   ASSIGN_OR_RETURN(
       const int64_t job,
@@ -254,7 +256,7 @@ Result<StartedJob> PodCluster::StartJob(Context& context, JobConfig config, JobS
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};
   }
-  keeper_->Keep(created->job, std::move(created->first_pods));
+  keeper_->Keep(created->job, std::move(created->first_pods), std::move(created->secret));
   return StartedJob{job, ListenToRow(jobs, job)};
 }
 
@@ -279,7 +281,7 @@ Result<elastic::StartForecast> PodCluster::Forecast(const plan::TrainPlan& plan,
   shape.priority_class = options_.priority_class;
   ASSIGN_OR_RETURN(shape.template_json, TemplateFor(plan.strategy().pods(), stop));
   ASSIGN_OR_RETURN(k8s::ClusterView view, k8s::ListCluster(access_->client(), stop));
-  return ForecastOnPods(plan.strategy(), std::move(shape), std::move(view));
+  return ForecastOnPods(plan, std::move(shape), std::move(view));
 }
 
 void PodCluster::AddMetrics(elastic::MetricsText& text) {
@@ -325,12 +327,14 @@ PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
 void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
   const bool cancelled = why.code() == Code::kCancelled;
   const bool late = why.code() == Code::kDeadlineExceeded;
+  const std::string& hint = why.diagnostics().front().hint;
   const Status outcome =
       late ? why
       : cancelled
           ? Cancelled(fmt::format("the training was cancelled: {}", why.message()))
           : Internal(fmt::format("the job's master could not be kept running: {}", why.message()))
-                .Hint("run the statement again; the version in use is untouched");
+                .Hint(hint.empty() ? "run the statement again; the version in use is untouched"
+                                   : hint);
   const Login login = LoginOf(job);
   const auto catalog = catalog::OpenCatalog(login.url, login.secret);
   const Status closed = !catalog.ok()

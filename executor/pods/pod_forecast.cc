@@ -34,14 +34,15 @@ Result<k8s::PodFacts> PlannedPod(const plan::Strategy& strategy, const k8s::PodS
 
 }  // namespace
 
-Result<elastic::StartForecast> ForecastOnPods(const plan::Strategy& strategy, k8s::PodShape shape,
+Result<elastic::StartForecast> ForecastOnPods(const plan::TrainPlan& plan, k8s::PodShape shape,
                                               k8s::ClusterView view) {
+  const plan::Strategy& strategy = plan.strategy();
   const uint32_t servers = ServersOf(strategy);
   k8s::TrainingJobSpec job;
   job.workers.min = std::max<uint32_t>(1, strategy.min_workers());
   job.workers.max = std::max({1U, strategy.workers(), strategy.max_workers()});
   job.priority = strategy.priority();
-  ASSIGN_OR_RETURN(shape.request, RequestedPods(strategy.pods(), *job.workers.max, servers));
+  ASSIGN_OR_RETURN(shape.request, RequestedPods(plan, shape.template_json));
   std::vector<k8s::PodFacts> pods(2);
   ASSIGN_OR_RETURN(pods[0], PlannedPod(strategy, shape, elastic::Role::kWorker, 0));
   ASSIGN_OR_RETURN(pods[1], PlannedPod(strategy, shape, elastic::Role::kMaster, 0));

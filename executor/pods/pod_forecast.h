@@ -6,7 +6,7 @@
 #include "k8s/pod_spec.h"
 
 namespace sluice::plan {
-class Strategy;
+class TrainPlan;
 }
 
 namespace sluice::executor {
@@ -14,7 +14,7 @@ namespace sluice::executor {
 // What would become of a training's workers if its pods came now, as a controller with the usual
 // settings decides. `shape`: without the statement's requests. An error if no pods can be built.
 // Pure.
-Result<elastic::StartForecast> ForecastOnPods(const plan::Strategy& strategy, k8s::PodShape shape,
+Result<elastic::StartForecast> ForecastOnPods(const plan::TrainPlan& plan, k8s::PodShape shape,
                                               k8s::ClusterView view);
 
 }  // namespace sluice::executor

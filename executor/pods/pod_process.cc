@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sleep.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "elastic/job/process.h"
@@ -27,6 +28,7 @@
 #include "executor/pods/master_exit.h"
 #include "executor/pods/master_journal.h"
 #include "executor/pods/master_lease.h"
+#include "executor/pods/own_pod.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/shared_config.h"
@@ -103,10 +105,19 @@ Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& 
   return true;
 }
 
-Result<int> RecordEnd(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
+// A suspended job's master deletes its pod, and ends as every pod that is deleted, with 0.
+Result<int> RecordEnd(const OpenJob& open, const PodJobConfig& config, JobStatus& status,
+                      const OwnPod& pod) {
+  constexpr std::chrono::seconds kKubeletPatience(10);
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   status.End(row);
-  return row.state == catalog::JobState::kSuspended ? kSuspendedExit : 0;
+  if (row.state != catalog::JobState::kSuspended) {
+    return 0;
+  }
+  if (pod.Delete({})) {
+    SleepFor(kKubeletPatience, {});  // SIGTERM ends the process meanwhile
+  }
+  return kSuspendedExit;
 }
 
 std::string PortOf(const PodPlace& place, int port) {
@@ -119,7 +130,11 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   int64_t term = 0;
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
-  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
+  ASSIGN_OR_RETURN(auto opened, KubernetesAccess::Open(kubernetes));
+  // Shared with the exit, which may ask when this function has returned.
+  const std::shared_ptr<KubernetesAccess> access = std::move(opened);
+  const OwnPod pod(access->client(), config.namespace_name(), place.name);
+  end.AskIfPodGoes([access, pod] { return pod.Goes(); });
   MasterLease lease(access->client(), config, term, [&end] {
     if (!end.told()) {
       end.LeaveToNext(MasterLease::kFollowed);
@@ -134,7 +149,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   MasterJournal journal(open.catalog->jobs(), config.job(), lease, end, {});
   ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status, journal));
   if (!resumed) {
-    return RecordEnd(open, config, job_status);
+    return RecordEnd(open, config, job_status, pod);
   }
   const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
                                                 {[&job_status] { return job_status.Metrics(); }});
@@ -162,7 +177,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   // However it ended, its row must say so; otherwise the next master is needed.
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   if (row.state != catalog::JobState::kRunning) {
-    return RecordEnd(open, config, job_status);
+    return RecordEnd(open, config, job_status, pod);
   }
   RETURN_IF_ERROR(status);
   return Internal(fmt::format("job {} is over, and its row does not say so", config.job()));
@@ -196,8 +211,14 @@ Result<int> Run(elastic::Role role, const PodPlace& place, const KubernetesPlace
     return RunMasterPod(config, secret, place, kubernetes, stop);
   }
   ASSIGN_OR_RETURN(config, ConfigIn(place, role, config));
-  return role == elastic::Role::kWorker ? elastic::RunWorkerProcess(config, secret, stop)
-                                        : elastic::RunParameterServerProcess(config, stop);
+  const int exit_code = role == elastic::Role::kWorker
+                            ? elastic::RunWorkerProcess(config, secret, stop)
+                            : elastic::RunParameterServerProcess(config, stop);
+  // Told to end, and ended: that is no error of the pod's.
+  return stop.stop_requested() &&
+                 elastic::ClassifyExit(exit_code, false) == elastic::ExitClass::kPreempted
+             ? 0
+             : exit_code;
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 #include "executor/pods/requested_pods.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/pod_memory.h"
+#include "k8s/pod_template.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -47,7 +48,21 @@ Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, 
   return request;
 }
 
-Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
+Result<k8s::PodRequest> RequestedPods(const plan::TrainPlan& plan, std::string_view template_json) {
+  const plan::Strategy& strategy = plan.strategy();
+  ASSIGN_OR_RETURN(
+      k8s::PodRequest request,
+      RequestedPods(strategy.pods(), std::max(strategy.workers(), strategy.max_workers()),
+                    ServersOf(strategy)));
+  if (!k8s::GivesMemory(template_json)) {
+    for (auto& [role, asked] : request.roles) {
+      asked.estimate = MemoryOf(role, plan);
+    }
+  }
+  return request;
+}
+
+Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::TrainPlan& plan) {
   k8s::PodShape shape;
   shape.namespace_name = config.namespace_name();
   shape.owner = OwnerOf(config);
@@ -55,27 +70,19 @@ Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& 
   shape.image = config.image();
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();
-  ASSIGN_OR_RETURN(
-      shape.request,
-      RequestedPods(strategy.pods(), std::max(strategy.workers(), strategy.max_workers()),
-                    ServersOf(strategy)));
+  ASSIGN_OR_RETURN(shape.request, RequestedPods(plan, shape.template_json));
   return shape;
 }
 
 void DescribeRequests(const k8s::PodRequest& request, const plan::Strategy& strategy,
                       k8s::TrainingJobSpec& spec) {
-  for (const auto& [role, processes, cpu] :
-       {std::tuple(elastic::Role::kMaster, &spec.master, kMasterCpu),
-        {elastic::Role::kWorker, &spec.workers, strategy.cpu()},
-        {elastic::Role::kParameterServer, &spec.servers, strategy.cpu()}}) {
+  const elastic::Resources given{strategy.cpu(), strategy.memory_bytes()};
+  for (const auto& [role, processes, resources] :
+       {std::tuple(elastic::Role::kMaster, &spec.master, elastic::Resources{kMasterCpu}),
+        {elastic::Role::kWorker, &spec.workers, given},
+        {elastic::Role::kParameterServer, &spec.servers, given}}) {
     const k8s::RoleRequest& asked = request.roles.at(role);
-    auto& requests = processes->resources.requests = asked.resources.requests;
-    requests.emplace("cpu", k8s::Quantity::OfMillis(static_cast<int64_t>(std::ceil(cpu * 1'000))));
-    for (const auto& [name, limit] : asked.resources.limits) {
-      if (name.find('/') != std::string::npos) {
-        requests.emplace(name, limit);  // an extended resource: the two are the same
-      }
-    }
+    processes->resources.requests = k8s::ResourcesOf(asked, resources).requests;
     processes->priority = asked.priority;
   }
 }

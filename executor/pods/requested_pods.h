@@ -11,19 +11,24 @@
 namespace sluice::plan {
 class Pods;
 class Strategy;
+class TrainPlan;
 }  // namespace sluice::plan
 
 namespace sluice::executor {
 
 class PodJobConfig;
 
-// A plan's requests for a job's pods, in the form that pods are built from. `workers`, `servers`:
-// largest numbers of them, of which a share may have high priority. An error if the plan is
-// damaged.
+// A statement's requests for a job's pods, in the form that pods are built from. `workers`,
+// `servers`: largest numbers of them, of which a share may have high priority. An error if the plan
+// is damaged.
 Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, uint32_t servers);
 
+// The same with the plan's estimates of memory, which count where neither the statement nor the
+// template says any.
+Result<k8s::PodRequest> RequestedPods(const plan::TrainPlan& plan, std::string_view template_json);
+
 // What the pods of a job's workers and servers have in common. The same errors.
-Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy);
+Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::TrainPlan& plan);
 
 // Says in the job's object what its pods request at least, for whoever plans while it has none.
 void DescribeRequests(const k8s::PodRequest& request, const plan::Strategy& strategy,

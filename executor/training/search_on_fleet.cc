@@ -169,6 +169,7 @@ class Search {
                                    .stop = limit.stop(),
                                    .finish = limit.finish(),
                                    .held = place_.held,
+                                   .used = place_.used,
                                    .profile = &job_.profile()};
     Status ended;
     if (plan.strategy().kind() == plan::Strategy::LOCAL) {

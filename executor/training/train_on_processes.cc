@@ -88,6 +88,7 @@ Status TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source
                              .suspend = place.suspend,
                              .suspended = place.suspended,
                              .held = place.held,
+                             .used = place.used,
                              .profile = &job.profile(),
                              .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
                             place.fleet, place.endpoint, succession)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "elastic/fleet/fleet.h"
 
 namespace sluice::catalog {
 class DatasetSpec;
@@ -30,6 +31,8 @@ struct TrainingFleet {
   std::function<void(const std::string& node, const std::string& snapshot,
                      const std::string& validation_snapshot)>
       held = {};
+  // elastic::TrainingJob::used.
+  std::function<void(elastic::Role role, int64_t peak_bytes)> used = {};
   // Whether this master may bring the job to an end; false: what it belongs to is gone, and it is
   // for another process to do so. Empty: it may.
   std::function<bool()> wanted = {};

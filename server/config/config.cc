@@ -58,6 +58,7 @@ constexpr Key kKeys[] = {
     {"python", &Config::python},
     {"python_models", nullptr, &Config::python_models, 0, 1},
     {"log_level", &Config::log_level},
+    {"log_format", &Config::log_format},
     {"user", &Config::user},
     {"history_file", &Config::history_file},
 };
@@ -177,6 +178,10 @@ Status Check(const Config& config) {
   if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end()) {
     return InvalidArgument(fmt::format(
         "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
+  }
+  if (config.log_format != "text" && config.log_format != "json") {
+    return InvalidArgument(
+        fmt::format("log_format must be text or json, not '{}'", config.log_format));
   }
   static const std::vector<std::string> logins = {"", "password", "scram", "trust"};
   if (std::find(logins.begin(), logins.end(), config.auth) == logins.end()) {

@@ -88,6 +88,7 @@ struct Config {
   int64_t python_models = 0;
   // Lowest level of log lines on standard error: debug, info, warn, error, off.
   std::string log_level = "warn";
+  std::string log_format = "text";  // or "json"
   // A shell's user: the one it logs in to a gateway as, and that its jobs show.
   std::string user;
   // Command that shows output longer than the shell's terminal (PAGER); "": none.

@@ -1,8 +1,11 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
+
+#include "base/log_format.h"
 
 namespace sluice::log {
 namespace {
@@ -23,6 +26,22 @@ TEST(LogField, IsOneValueOfOneLine) {
   EXPECT_EQ(Field("a\x9b\xc3("), "\"a\\x9b\\xc3(\"");
   EXPECT_EQ(Field("東京🙂"), "東京🙂");
   EXPECT_EQ(Field(std::string("a\0\x1b[2Jb\x7f", 8)), "\"a\\x00\\x1b[2Jb\\x7f\"");
+}
+
+using LogDeathTest = ::testing::Test;
+
+// In a process of its own: Start is for once.
+TEST_F(LogDeathTest, JsonIsAnObjectALine) {
+  const auto write = [] {
+    WriteAs(Format::kJson);
+    Start("gateway", Level::kInfo);
+    Info("trainingjob begun name={} path=C:\\x", Field("a \"b\"\n"));
+    _exit(0);
+  };
+  EXPECT_EXIT(
+      write(), ::testing::ExitedWithCode(0),
+      R"(\{"time":"[0-9T:.-]+[+-][0-9:]+","level":"info","process":"gateway",)"
+      R"re("message":"trainingjob begun name=\\"a \\\\\\"b\\\\\\"\\\\n\\" path=C:\\\\x"\})re");
 }
 
 }  // namespace

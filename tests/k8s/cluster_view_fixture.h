@@ -42,11 +42,11 @@ class ClusterViewTest : public testing::Test {
   void NewJob(const std::string& name, int min, int max, const std::string& status = "{}",
               const std::string& more = "") {
     view_.OnTrainingJob(Change(fmt::format(
-        R"({{"metadata": {{"name": "{0}", "namespace": "ns", "uid": "{0}-uid",
+        R"({{"metadata": {{"name": "{0}", "namespace": "{6}", "uid": "{0}-uid",
                            "creationTimestamp": "2026-01-01T00:00:0{5}Z"}},
              "spec": {{"statement": "SELECT 1", "source": {{"secretName": "s"}},
                        "workers": {{"min": {1}, "max": {2}}}{4}}}, "status": {3}}})",
-        name, min, max, status, more, ++jobs_)));
+        name, min, max, status, more, ++jobs_, namespace_)));
   }
   // `node` "": it waits.
   void Pod(const std::string& name, const std::string& node, const std::string& labels,
@@ -102,6 +102,7 @@ class ClusterViewTest : public testing::Test {
   ClusterView view_;
   std::map<std::string, std::string> reasons_;  // of the last grants, by job
   std::map<std::string, std::vector<std::string>> nodes_;
+  std::string namespace_ = "ns";  // of the next jobs
   int jobs_ = 0;
   uint64_t workers_ = 0;
 };

@@ -285,6 +285,38 @@ TEST_F(ClusterViewTest, AQuotaLimitsTheGrant) {
   EXPECT_EQ(Grants(), (Granted{{"a", Workers(3)}}));
 }
 
+// However many jobs one of them has.
+TEST_F(ClusterViewTest, NamespacesHaveEqualShares) {
+  Node("n1", 12);
+  for (const char* const name : {"a", "b", "c"}) {
+    Job(name, 1, 12);
+  }
+  namespace_ = "other";
+  Job("d", 1, 12);
+  EXPECT_EQ(Grants(),
+            (Granted{{"a", Workers(2)}, {"b", Workers(2)}, {"c", Workers(2)}, {"d", Workers(6)}}));
+}
+
+// An administrator's, since whoever may only train there cannot change a quota.
+TEST_F(ClusterViewTest, AQuotaGivesItsNamespaceAnotherShare) {
+  Node("n1", 12);
+  Job("a", 1, 12);
+  namespace_ = "other";
+  Job("b", 1, 12);
+  const auto share = [this](const char* text) {
+    view_.OnQuota(Change(fmt::format(
+        R"({{"metadata": {{"name": "q", "namespace": "ns", "uid": "q",
+                           "annotations": {{"sluice.dev/share": "{}"}}}}}})",
+        text)));
+    return Grants();
+  };
+  EXPECT_EQ(share("3"), (Granted{{"a", Workers(9)}, {"b", Workers(3)}}));
+  EXPECT_EQ(share("0.5"), (Granted{{"a", Workers(4)}, {"b", Workers(8)}}));
+  for (const char* const wrong : {"", "0", "-3", "many", "3x", "nan", "inf", "1e9"}) {
+    EXPECT_EQ(share(wrong), (Granted{{"a", Workers(6)}, {"b", Workers(6)}})) << wrong;
+  }
+}
+
 TEST_F(ClusterViewTest, ThroughputIsMeasuredWhereTheWorkersStayTheSame) {
   Node("n1", 8);
   const std::string two = R"({"workers": {"running": 2}, "rowsPerSecond": 100})";

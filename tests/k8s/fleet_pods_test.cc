@@ -34,7 +34,20 @@ class FleetPodsTest : public testing::Test {
     return answer;
   }
 
+  // Its node has accepted it, and cannot pull its image.
+  PodState MakeWithoutImage() {
+    EXPECT_THAT(ToMake(now_), ElementsAre("w-1"));
+    pods_.OnCreated("w-1", made_, now_);
+    PodState state;
+    state.node = "node-1";
+    state.accepted = state.lacks_image = true;
+    state.waiting_for = "ErrImagePull: i/o timeout";
+    pods_.OnState(made_.object, identity_, state, false, now_);
+    return state;
+  }
+
   const PodIdentity identity_{"job-uid"};
+  const ObjectAnswer made_ = Made("uid-1");
   elastic::ProcessSpec spec_;
   int changes_ = 0;
   FleetPods pods_{"ns", 2, [this] { ++changes_; }};
@@ -71,18 +84,10 @@ TEST_F(FleetPodsTest, APodStartsFromWhenItHasItsNodeUntilItRuns) {
 }
 
 TEST_F(FleetPodsTest, AnImageIsWaitedForForFiveMinutes) {
-  ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
-  const ObjectAnswer made = Made("uid-1");
-  pods_.OnCreated("w-1", made, now_);
-  PodState state;
-  state.node = "node-1";
-  state.accepted = state.lacks_image = true;
-  state.waiting_for = "ErrImagePull: i/o timeout";
-  pods_.OnState(made.object, identity_, state, false, now_);
-  PodState between = state;
+  PodState between = MakeWithoutImage();
   between.lacks_image = false;
   between.waiting_for = kWaitsForNode;
-  pods_.OnState(made.object, identity_, between, false, now_ + seconds(100));
+  pods_.OnState(made_.object, identity_, between, false, now_ + seconds(100));
   EXPECT_TRUE(pods_.LookAtNodes(now_ + seconds(299)));
   EXPECT_EQ(pods_.TakeEvents().back().kind, FleetEvent::Kind::kWaiting);
   pods_.LookAtNodes(now_ + seconds(301));
@@ -94,16 +99,10 @@ TEST_F(FleetPodsTest, AnImageIsWaitedForForFiveMinutes) {
 }
 
 TEST_F(FleetPodsTest, AnImageThatComesInTheEndIsNoError) {
-  ASSERT_THAT(ToMake(now_), ElementsAre("w-1"));
-  const ObjectAnswer made = Made("uid-1");
-  pods_.OnCreated("w-1", made, now_);
-  PodState state;
-  state.node = "node-1";
-  state.accepted = state.lacks_image = true;
-  pods_.OnState(made.object, identity_, state, false, now_);
+  PodState state = MakeWithoutImage();
   state.lacks_image = false;
   state.phase = PodState::Phase::kRunning;
-  pods_.OnState(made.object, identity_, state, false, now_ + seconds(200));
+  pods_.OnState(made_.object, identity_, state, false, now_ + seconds(200));
   pods_.LookAtNodes(now_ + seconds(400));
   EXPECT_EQ(pods_.TakeEvents().back().kind, FleetEvent::Kind::kStarted);
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -83,6 +84,63 @@ TEST(Manifests, WhatStatementsMayPutIntoPodsIsAnArgumentOfTheGateway) {
   EXPECT_EQ(gateways, 1);
 }
 
+// The templates of the chart `folder`, with its values, as Helm renders them; "": there is no Go.
+std::string Rendered(const fs::path& folder, const std::string& namespace_name) {
+  std::string go;
+  for (const char* const path : {"/usr/lib/go-1.19/bin/go", "/usr/bin/go"}) {
+    go = go.empty() && fs::exists(path) ? path : go;
+  }
+  if (go.empty()) {
+    return "";
+  }
+  const std::string command = "GO111MODULE=off " + go +
+                              " run " SLUICE_SOURCE_DIR "/tests/k8s/render_chart.go " +
+                              folder.string() + " " + namespace_name;
+  FILE* const output = popen(command.c_str(), "r");
+  std::string text;
+  char part[4096];
+  for (size_t size = 0; (size = fread(part, 1, sizeof(part), output)) > 0;) {
+    text.append(part, size);
+  }
+  EXPECT_EQ(pclose(output), 0);
+  return text;
+}
+
+TEST(Manifests, ChartsMakeTheSameObjects) {
+  const ManifestOptions options{"team", "registry.example/sluice@sha256:1", "claim=c:/data"};
+  const fs::path folder = fs::path(::testing::TempDir()) / "charts";
+  for (const Manifest& each : BuildCharts(options, "1.2.3").value()) {
+    fs::create_directories(folder / each.folder);
+    std::ofstream(folder / each.folder / each.file) << each.yaml;
+  }
+  std::map<std::string, std::map<std::string, std::string>> bases;
+  for (const Manifest& each : BuildManifests(options).value()) {
+    bases[each.folder][each.file] = each.yaml;
+  }
+  EXPECT_EQ(ReadText(folder / "cluster/crds/training_job.yaml"),
+            bases[kClusterBase]["training_job.yaml"]);
+  EXPECT_EQ(ReadText(folder / "gateway/Chart.yaml"),
+            "apiVersion: v2\nname: sluice-gateway\nversion: 1.2.3\n");
+  for (const char* const base : {kClusterBase, kGatewayBase}) {
+    std::string expected;
+    for (const auto& [file, yaml] : bases[base]) {
+      if (file != "namespace.yaml" && file != "training_job.yaml") {
+        expected += "# " + file + "\n" + yaml;
+      }
+    }
+    // Go quotes it in its own way.
+    const std::string argument = "'--pods-allow=claim=c:/data'";
+    if (const size_t at = expected.find(argument); at != std::string::npos) {
+      expected.replace(at, argument.size(), R"("--pods-allow=claim=c:/data")");
+    }
+    const std::string rendered = Rendered(folder / base, "team");
+    if (rendered.empty()) {
+      GTEST_SKIP() << "needs Go: scripts/install_packages --kubernetes";
+    }
+    EXPECT_EQ(rendered, expected);
+  }
+}
+
 TEST(Manifests, NamesThatAreNoneAreRefusedAtOnce) {
   const Status status = BuildManifests({"My Team", "a\nb: c"}).status();
   ASSERT_EQ(status.diagnostics().size(), 2U);
@@ -101,7 +159,8 @@ TEST(Manifests, RulesOfValidationMayBeLeftOut) {
 
 TEST(Manifests, EveryWordIsFilledIn) {
   for (const Manifest& each : ManifestsFor("team")) {
-    for (const char* word : {"NAMESPACE", "IMAGE", "CONTROL", "POLICY", "ACCOUNT", "RULES"}) {
+    for (const char* word : {"NAMESPACE", "IMAGE", "CONTROL", "POLICY", "ACCOUNT", "RULES",
+                             "COMPONENT", "GRACE", "ROLE", "KIND", "WHERE", "SUBJECT", "MORE"}) {
       EXPECT_EQ(each.yaml.find(word), std::string::npos) << each.file << " " << word;
     }
   }
@@ -250,6 +309,26 @@ TEST_F(ManifestsContract, TheStatusIsShownAndKeepsWhatItDoesNotKnow) {
               HasSubstr("condition met"));
 }
 
+// As a platform's administrator limits a tenant.
+TEST_F(ManifestsContract, AQuotaLimitsTheNumberOfTrainingJobs) {
+  constexpr std::string_view kCount = R"({"count/trainingjobs.training.sluice":"1"})";
+  constexpr Resource kResourceQuotas{"", "v1", "resourcequotas"};
+  const std::string quota =
+      fmt::format(R"({{"metadata":{{"name":"q"}},"spec":{{"hard":{}}}}})", kCount);
+  ASSERT_TRUE(CreateAll(server_->client(), {{kResourceQuotas, ns(), quota}}, {})[0].ok());
+  // The controller of quotas may not run here.
+  const std::string status = fmt::format(
+      R"({{"status":{{"hard":{},"used":{{"count/trainingjobs.training.sluice":"0"}}}}}})", kCount);
+  ASSERT_TRUE(
+      PatchObject(server_->client(), kResourceQuotas, ns(), "q", "status", status, {}).ok());
+  ObjectAnswer refused;
+  for (int i = 0; i < 100 && refused.fault == Fault::kNone; ++i) {  // until the server has heard
+    refused = Create(BuildTrainingJob(ns(), fmt::format("j{}", i), Spec()));
+  }
+  EXPECT_EQ(refused.fault, Fault::kQuota) << refused.status.ToString();
+  EXPECT_THAT(refused.status.ToString(), HasSubstr("counts until it is deleted"));
+}
+
 TEST_F(ManifestsContract, ScalingSetsTheMostWorkers) {
   ASSERT_TRUE(Create(BuildTrainingJob(ns(), "j", Spec())).ok());
   EXPECT_THAT(Kubectl("scale tj/j --replicas=2"), HasSubstr("scaled"));
@@ -270,8 +349,14 @@ TEST_F(ManifestsContract, EachAccountHasItsRightsAndNoOthers) {
                       kControllerLease, {})
                 .fault,
             Fault::kForbidden);
-  EXPECT_EQ(GetObject(As(Account::kMaster), kSecrets, ns(), "sluice-source", {}).fault,
-            Fault::kForbidden);
+  // Neither the gateway's Secret nor another job's.
+  for (const char* const secret : {"sluice-source", "job8-3fa9c2-master"}) {
+    for (const Verb verb : {Verb::kGet, Verb::kUpdate, Verb::kPatch, Verb::kDelete}) {
+      EXPECT_EQ(As(Account::kMaster).Call({verb, kSecrets, ns(), secret, "", {}, "{}"}, {}).fault,
+                Fault::kForbidden)
+          << VerbName(verb) << " " << secret;
+    }
+  }
   const Status missing = CheckRights(As(Account::kMaster), Account::kGateway, ns(), {});
   EXPECT_EQ(missing.code(), Code::kPermissionDenied);
   EXPECT_THAT(missing.message(),

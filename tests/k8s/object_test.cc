@@ -96,6 +96,10 @@ TEST(ApiAnswer, SaysWhatCallersActOn) {
       {403, R"({"reason":"Forbidden","message":"pods is forbidden: User x"})", Fault::kForbidden},
       {403, R"({"reason":"Forbidden","message":"pods w is forbidden: exceeded quota: q"})",
        Fault::kQuota},
+      {403,
+       R"({"message":"pods w is forbidden: exceeded quota: q, requested: limits.memory=4Gi,)"
+       R"(pods=1, used: limits.memory=0,pods=3, limited: limits.memory=2Gi,pods=3"})",
+       Fault::kForbidden},
       {404, "<html>", Fault::kNotFound},
       {409, R"({"reason":"AlreadyExists"})", Fault::kAlreadyExists},
       {409, R"({"reason":"Conflict"})", Fault::kConflict},

@@ -34,6 +34,28 @@ class PodFleetContract : public PodFleetSite, public testing::WithParamInterface
     Use(GetParam());
     ASSERT_TRUE(StartFleet().ok());
   }
+
+  // That of job7-worker-1, which has been made, and starts when its Secret is gone.
+  void ExpectSecretIsMadeAgain() {
+    server_->Bind("job7-worker-1", "node-1");
+    server_->SetStatus("job7-worker-1",
+                       R"({"phase":"Pending","startTime":"2026-01-01T00:00:00Z",)"
+                       R"("containerStatuses":[{"name":"sluice","image":"sluice","imageID":"",)"
+                       R"("ready":false,"restartCount":0,)"
+                       R"("state":{"waiting":{"reason":"ContainerCreating"}}}]})");
+    const Listing secrets =
+        ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
+    ASSERT_EQ(secrets.objects.size(), 1U);
+    const Object& secret = secrets.objects[0];
+    ASSERT_TRUE(DeleteAll(client(), {{kSecrets, ns(), secret.name, secret.uid, 1}}, {})[0].ok());
+    for (int i = 0; Secrets() == 0 && i < 600; ++i) {
+      server_->clock().Advance(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    const ObjectAnswer again = GetObject(client(), kSecrets, ns(), secret.name, {});
+    ASSERT_TRUE(again.ok()) << again.status.ToString();
+    EXPECT_EQ(SecretContent(again.object).value(), SecretContent(secret).value());
+  }
 };
 
 TEST_P(PodFleetContract, ALaunchedProcessIsAPodWithItsSecret) {
@@ -86,24 +108,17 @@ TEST_P(PodFleetContract, ProcessesOfOneConfigurationMountOneSecret) {
 TEST_P(PodFleetContract, ASecretThatIsDeletedWhileAPodStartsIsMadeAgain) {
   ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
   WaitForPods(1);
-  server_->Bind("job7-worker-1", "node-1");
-  server_->SetStatus("job7-worker-1",
-                     R"({"phase":"Pending","startTime":"2026-01-01T00:00:00Z",)"
-                     R"("containerStatuses":[{"name":"sluice","image":"sluice","imageID":"",)"
-                     R"("ready":false,"restartCount":0,)"
-                     R"("state":{"waiting":{"reason":"ContainerCreating"}}}]})");
-  const Listing secrets =
-      ListObjects(client(), {kSecrets, ns(), "training.sluice/job=job-uid"}, {});
-  ASSERT_EQ(secrets.objects.size(), 1U);
-  const Object& secret = secrets.objects[0];
-  ASSERT_TRUE(DeleteAll(client(), {{kSecrets, ns(), secret.name, secret.uid, 1}}, {})[0].ok());
-  for (int i = 0; Secrets() == 0 && i < 600; ++i) {
-    server_->clock().Advance(std::chrono::milliseconds(100));
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  const ObjectAnswer again = GetObject(client(), kSecrets, ns(), secret.name, {});
-  ASSERT_TRUE(again.ok()) << again.status.ToString();
-  EXPECT_EQ(SecretContent(again.object).value(), SecretContent(secret).value());
+  ExpectSecretIsMadeAgain();
+}
+
+// Made by the gateway, or by the master before.
+TEST_P(PodFleetContract, ASecretOfAnAdoptedPodIsMadeAgain) {
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  WaitForPods(1);
+  fleet_.reset();
+  ASSERT_TRUE(StartFleet().ok());
+  ASSERT_TRUE(fleet_->Launch(Worker(1)).ok());
+  ExpectSecretIsMadeAgain();
 }
 
 // No job's objects are left behind where its owner stays, as that of a suspended one does.

@@ -127,6 +127,10 @@ TEST(PodState, EndsWithOurContainerAndSaysHow) {
       {Pod(Ours(terminated(139, "Error"))), "application 139: "},
       {Pod(Ours(terminated(137, "Error"))), "preempted 137: "},
       {Pod(Ours(terminated(143, "Error")), leaving), "leaving, preempted 143: the pod was deleted"},
+      {Pod(Ours(terminated(0, "Completed")), leaving), "leaving, preempted 0: the pod was deleted"},
+      {Pod(Ours(terminated(0, "Completed")) +
+           R"(,"reason":"Terminated","message":"node shutdown")"),
+       "preempted 0: Terminated: node shutdown"},
       {Pod(Ours(terminated(137, "OOMKilled"))), "out of memory 137: OOMKilled"},
       {Pod(Ours(terminated(247, "Error"))), "out of memory 247: "},
       {Pod(Ours(terminated(127, "Error"))), "configuration 127: "},

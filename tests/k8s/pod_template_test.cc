@@ -18,5 +18,17 @@ TEST(PodTemplate, AFolderOfAVolumeIsFoundByWholeNames) {
   EXPECT_FALSE(MountsFolder("", "/data"));
 }
 
+TEST(PodTemplate, MemoryIsThatOfOurContainer) {
+  const auto given = [](const char* name, const char* resources) {
+    return std::string(R"({"spec":{"containers":[{"name":")") + name + R"(","resources":)" +
+           resources + "}]}}";
+  };
+  EXPECT_TRUE(GivesMemory(given("sluice", R"({"requests":{"memory":"1Gi"}})")));
+  EXPECT_TRUE(GivesMemory(given("sluice", R"({"limits":{"memory":"1Gi"}})")));
+  EXPECT_FALSE(GivesMemory(given("sluice", R"({"limits":{"cpu":"1"}})")));
+  EXPECT_FALSE(GivesMemory(given("log", R"({"limits":{"memory":"1Gi"}})")));
+  EXPECT_FALSE(GivesMemory(""));
+}
+
 }  // namespace
 }  // namespace sluice::k8s

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "tests/process/pods_fixture.h"
 
@@ -136,6 +139,25 @@ TEST_F(Pods, PodsAreMadeAsTheStatementSays) {
   EXPECT_THAT(by_role["ps"], HasSubstr(R"("cpu":"250m")"));
   EXPECT_THAT(by_role["ps"], HasSubstr(R"("priorityClassName":"sluice-high")"));
   EXPECT_THAT(by_role["worker"], HasSubstr(R"("imagePullPolicy":"Never")"));
+}
+
+TEST_F(Pods, AJobSaysWhatMemoryItsPodsWantAndHaveUsed) {
+  RecordingSink sink;
+  const Status status = Train("m", kSynchronous, sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  std::map<std::string, double> used;
+  for (const catalog::JobMetric& metric : catalog_->jobs().Metrics(1).value()) {
+    used[metric.name] = std::max(used[metric.name], metric.value);
+  }
+  const k8s::ObjectAnswer object = k8s::GetObject(
+      kubelet_->client(), k8s::kTrainingJobs, kubelet_->namespace_name(), OnlyTrainingJob(), {});
+  const k8s::TrainingJobSpec spec = k8s::ParseTrainingJobSpec(object.object.json).value();
+  for (const auto& [processes, metric] :
+       {std::pair(&spec.workers, "worker_peak_bytes"), {&spec.servers, "server_peak_bytes"}}) {
+    constexpr double kProgram = 10 << 20;
+    EXPECT_GT(used[metric], kProgram) << metric;
+    EXPECT_GT(processes->resources.requests.at("memory").AsDouble(), used[metric]) << metric;
+  }
 }
 
 TEST_F(Pods, WhatPodsCannotReachIsRefusedBeforeThereIsOne) {

@@ -44,9 +44,13 @@ class JobKeeperTest : public ::testing::Test {
     (*keeper)->Begin();
     return *std::move(keeper);
   }
-  JobKeeper::Job MakeService(const std::string& uid, int64_t number) {
+  static JobKeeper::Job JobOf(const std::string& uid, int64_t number) {
     JobKeeper::Job job{uid, PodJobName(number, uid), "", "", "sluice", number};
     job.secret = job.name + "-master";
+    return job;
+  }
+  JobKeeper::Job MakeService(const std::string& uid, int64_t number) {
+    JobKeeper::Job job = JobOf(uid, number);
     const auto made = k8s::CreateAll(server_.client(),
                                      {{k8s::kServices, server_.namespace_name(),
                                        JobServiceJson(job, server_.namespace_name(), 0)}},
@@ -72,6 +76,16 @@ class JobKeeperTest : public ::testing::Test {
     const auto made =
         k8s::CreateAll(server_.client(), {{k8s::kSecrets, server_.namespace_name(), *json}}, {});
     ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
+  }
+  bool HasSecret(const JobKeeper::Job& job) {
+    return k8s::GetObject(server_.client(), k8s::kSecrets, server_.namespace_name(), job.secret, {})
+        .ok();
+  }
+  // Read for its first master, and by each keeper, since it was there before the Service.
+  void DeleteWhenKnown(const JobKeeper::Job& job, int reads = 2) {
+    Until([&] { return server_.fake().Asked("get", "secrets") >= reads; });
+    server_.Do(k8s::Verb::kDelete, k8s::kSecrets, job.secret, "", "");
+    EXPECT_FALSE(HasSecret(job));
   }
   // "job7-abc-master-1 " of each pod that there is.
   std::string Pods() {
@@ -295,6 +309,55 @@ TEST_F(JobKeeperTest, AJobWhoseSecretNeverComesIsGivenUp) {
   });
   EXPECT_EQ(GivenUp(), "only gives up " + job.name + ": its objects in Kubernetes were deleted\n");
   EXPECT_EQ(Pods(), "");
+}
+
+TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForTheNextMaster) {
+  const auto first = Start("first");
+  Until([&] { return first->leads(); });
+  MakeSecret(JobOf("abcdef", 7));
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  first->Keep(job);
+  const std::string name = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == name + " "; });
+  DeleteWhenKnown(job);
+  EndPod(name, 1);
+  Until([&] { return Pods().find(MasterPodName(job.name, 2)) != std::string::npos; });
+  EXPECT_TRUE(HasSecret(job));
+  EXPECT_EQ(GivenUp(), "");
+}
+
+// Its kubelet tries to mount it until it is there.
+TEST_F(JobKeeperTest, ASecretThatWasDeletedIsMadeAgainForAMasterThatStarts) {
+  const auto keeper = Start("only");
+  Until([&] { return keeper->leads(); });
+  MakeSecret(JobOf("abcdef", 7));
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  keeper->Keep(job);
+  const std::string name = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == name + " "; });
+  DeleteWhenKnown(job);
+  server_.Bind(name, "node-1");
+  Until([&] {
+    server_.clock().Advance(std::chrono::milliseconds(100));
+    return HasSecret(job);
+  });
+  EXPECT_EQ(Pods(), name + " ");
+}
+
+TEST_F(JobKeeperTest, WhoTakesOverKnowsTheSecrets) {
+  auto first = Start("first");
+  Until([&] { return first->leads(); });
+  const auto second = Start("second");
+  MakeSecret(JobOf("abcdef", 7));
+  const JobKeeper::Job job = MakeService("abcdef", 7);
+  first->Keep(job);
+  const std::string name = MasterPodName(job.name, 1);
+  Until([&] { return Pods() == name + " "; });
+  DeleteWhenKnown(job, 3);
+  first.reset();
+  Until([&] { return second->leads(); });
+  EndPod(name, 1);
+  Until([&] { return Pods().find(MasterPodName(job.name, 2)) != std::string::npos; });
 }
 
 }  // namespace

@@ -26,8 +26,11 @@ class KeptJobTest : public ::testing::Test {
     state.phase = Phase::kRunning;
     return state;
   }
-  static k8s::PodState Ended(int exit_code,
-                             elastic::ExitClass exit_class = elastic::ExitClass::kPreempted) {
+  static k8s::PodState Ended(int exit_code) {
+    return Ended(exit_code,
+                 exit_code == 0 ? elastic::ExitClass::kOk : elastic::ExitClass::kPreempted);
+  }
+  static k8s::PodState Ended(int exit_code, elastic::ExitClass exit_class) {
     k8s::PodState state;
     state.phase = Phase::kEnded;
     state.exit_code = exit_code;
@@ -214,6 +217,30 @@ TEST_F(KeptJobTest, ASuspendedJobHasNoMasterUntilItIsResumed) {
   job_.Suspend(false, true);
   EXPECT_EQ(job_.NeedNow(At(5)), Need::kMaster);
   EXPECT_EQ(job_.newest(), 2);
+}
+
+// A pod that was told to go ends with 0, too.
+TEST_F(KeptJobTest, AMasterThatLeftIsFollowedWhateverItsExitCode) {
+  Make(0);
+  Pod(1, Ended(0, elastic::ExitClass::kPreempted));
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kMaster);
+  EXPECT_EQ(job_.newest(), 2);
+}
+
+TEST_F(KeptJobTest, ASuspendedMasterDeletesItsOwnPod) {
+  Make(0);
+  job_.Suspend(true, true);
+  k8s::PodState leaving = Running();
+  leaving.leaving = true;
+  Pod(1, leaving);
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kClear);
+  job_.OnClearing(At(2));
+  Pod(1, Ended(0, elastic::ExitClass::kPreempted));
+  EXPECT_EQ(job_.NeedNow(At(1)), Need::kNothing);
+  Pod(1, Ended(0, elastic::ExitClass::kPreempted), true);
+  EXPECT_EQ(job_.NeedNow(At(4)), Need::kNothing);
+  job_.Suspend(false, true);
+  EXPECT_EQ(job_.NeedNow(At(5)), Need::kMaster);
 }
 
 // Whichever is heard of first.

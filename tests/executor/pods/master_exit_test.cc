@@ -48,5 +48,18 @@ TEST(MasterExitTest, WhatIsHeldStaysUntilItMayGo) {
   may = true;
 }
 
+using MasterExitDeathTest = ::testing::Test;
+
+// Of a pod that stays, 0 would mean that the job is over.
+TEST_F(MasterExitDeathTest, TheExitCodeIsThatOfAPodThatGoesOrStays) {
+  const auto leave = [](bool goes) {
+    MasterExit exit;
+    exit.AskIfPodGoes([goes] { return goes; });
+    exit.LeaveToNext("evicted");
+  };
+  EXPECT_EXIT(leave(true), ::testing::ExitedWithCode(0), "evicted");
+  EXPECT_EXIT(leave(false), ::testing::ExitedWithCode(MasterExit::kEvicted), "evicted");
+}
+
 }  // namespace
 }  // namespace sluice::executor

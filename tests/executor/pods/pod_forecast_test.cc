@@ -27,7 +27,7 @@ class PodForecast : public ::testing::Test {
         name, node, cpu)));
   }
   std::string Start() {
-    const auto forecast = ForecastOnPods(strategy_, shape_, view_);
+    const auto forecast = ForecastOnPods(plan_, shape_, view_);
     EXPECT_TRUE(forecast.ok()) << forecast.status().ToString();
     return forecast.ok() ? elastic::DescribeStart(*forecast) : "";
   }
@@ -44,7 +44,8 @@ class PodForecast : public ::testing::Test {
 
   k8s::ClusterView view_;
   k8s::PodShape shape_;
-  plan::Strategy strategy_;
+  plan::TrainPlan plan_;
+  plan::Strategy& strategy_ = *plan_.mutable_strategy();
 };
 
 TEST_F(PodForecast, MasterAndServersTakeRoomBesideServices) {
@@ -77,7 +78,7 @@ TEST_F(PodForecast, AQuotaCounts) {
 
 TEST_F(PodForecast, ATemplateThatIsNoneIsAnError) {
   shape_.template_json = "[]";
-  EXPECT_FALSE(ForecastOnPods(strategy_, shape_, view_).ok());
+  EXPECT_FALSE(ForecastOnPods(plan_, shape_, view_).ok());
 }
 
 }  // namespace

@@ -103,6 +103,37 @@ class AnOperator(JobsOnNodes):
         until(lambda: re.search("rights are missing in namespace 'powerless': .*create trainingjobs.*create pods",
                                 last_words()), 180, "it names them all")
 
+    def test_a_pod_larger_than_its_quota_fails_the_job_at_once_with_a_hint(self):
+        self.cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
+                            "spec": {"hard": {"limits.memory": "40Gi", "requests.memory": "20Gi"}}})
+        self.addCleanup(self.cluster.ours, "delete", "resourcequota", "small")
+        # Every other pod of the job says its memory, or the quota would refuse it.
+        said = self.cluster.sql(statement("large", EPOCHS, f"{TWO}, engine.worker_resource_limit='memory=64Gi'"))
+        self.assertRegex(said, r"(?s)exceeded quota: small.*engine\.memory")
+        self.assertEqual(Training(self.cluster, "large").state, "FAILED")
+
+    def test_processors_that_no_node_has_are_told_at_once(self):
+        self.cluster.apply(training_job("greedy", statement("greedy", EPOCHS, TWO, cpu=73)))
+        until(lambda: "PodWaits" in {each["reason"] for each in self.cluster.objects("event")
+                                     if each["involvedObject"]["name"] == "greedy"}, 30, "an Event says it")
+        events = [each for each in self.cluster.objects("event") if each["involvedObject"]["name"] == "greedy"]
+        self.assertRegex("".join(each["message"] for each in events), "Insufficient cpu")
+        self.cluster.ours("delete", "tj", "greedy")
+        self.assertEqual(Training(self.cluster, "greedy").ended(180), "CANCELLED")
+
+    def test_pods_of_an_ordinary_end_are_no_errors(self):
+        self.cluster.apply(training_job("ordinary", statement("ordinary", 100000, TWO)))
+        job = Training(self.cluster, "ordinary")
+        job.reached(2)
+        codes = self.cluster.exit_codes()
+        self.addCleanup(codes.close)
+        worker, master = job.pods("worker")[0][0], job.pods("master")[0][0]
+        self.cluster.ours("delete", "pod", worker, master, "--wait=false")
+        until(lambda: {worker, master} <= codes.known.keys(), 60, "both have ended")
+        self.cluster.ours("delete", "tj", "ordinary")
+        self.assertEqual(job.ended(180), "CANCELLED", job.story())
+        self.assertEqual((codes.known[worker], codes.known[master]), (0, 0))
+
     def test_a_quota_leaves_the_job_fewer_workers(self):
         self.cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
                             "spec": {"hard": {"pods": "5"}}})

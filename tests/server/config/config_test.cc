@@ -49,6 +49,7 @@ TEST_F(ConfigTest, ErrorsNameTheirPlaceAndTheNearestKey) {
             "command line: max_statements must be an integer from 1 to 1000, not 'many'");
   EXPECT_FALSE(LoadConfig("", {{"max_statements", "0"}}).ok());
   EXPECT_FALSE(LoadConfig("", {{"log_level", "loud"}}).ok());
+  EXPECT_FALSE(LoadConfig("", {{"log_format", "xml"}}).ok());
   EXPECT_FALSE(LoadConfig("", {{"tls_cert", "a.pem"}}).ok());
   EXPECT_EQ(LoadConfig(path_ + ".missing", {}).status().code(), Code::kNotFound);
 }
