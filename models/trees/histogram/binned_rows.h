@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/histogram/cut_points.h"
+#include "models/trees/histogram/gradient_sums.h"
+#include "models/trees/histogram/threads.h"
+
+namespace sluice::models::histogram {
+
+// Rows as the bins of their columns: a byte for each, or two if a column has more than 255; of
+// sparse rows, four for each number that is there. Reading is thread-safe.
+class BinnedRows {
+ public:
+  // `cuts` must live as long.
+  BinnedRows(const CutPoints* cuts, bool sparse);
+
+  void Append(const RowMatrix& rows, Threads* threads);
+  size_t rows() const { return rows_; }
+  // The column's code; cuts' bins(column): missing.
+  uint32_t BinOf(size_t row, size_t column) const;
+  // Adds words[row] of each of `rows` to the bins of its columns; of sparse rows, to those of the
+  // numbers that are there.
+  void AddTo(std::span<const uint32_t> rows, const uint64_t* words, Histogram* sums) const;
+  // How many of the rows go left, which are moved to the front of `to`; the others are behind them.
+  // Both keep their order. left[code]: of the bins of the column.
+  size_t Part(std::span<const uint32_t> rows, size_t column, const std::vector<uint8_t>& left,
+              uint32_t* to) const;
+  size_t bytes() const;
+
+ private:
+  bool wide() const { return cuts_->most_bins() > UINT8_MAX; }
+  template <typename Code>
+  void AppendDense(const RowMatrix& rows, std::vector<Code>* codes, Threads* threads);
+  void AppendSparse(const RowMatrix& rows);
+
+  const CutPoints* cuts_;
+  const bool sparse_;
+  const size_t columns_;
+  size_t rows_ = 0;
+  std::vector<uint8_t> bytes_;     // rows x columns
+  std::vector<uint16_t> doubles_;  // the same of more bins
+  std::vector<uint64_t> ends_;     // sparse: of each row's entries
+  std::vector<uint32_t> entries_;  // sparse: places among the bins of all columns, ascending
+};
+
+}  // namespace sluice::models::histogram
