@@ -6,40 +6,27 @@ namespace sluice::models::histogram {
 namespace {
 
 constexpr size_t kRowsPerTask = 4096;
-// How many rows ahead of their use they are fetched from memory.
-constexpr size_t kAhead = 16;
+
+// Both numbers of a GradientSum in one register.
+using Pair = int64_t __attribute__((vector_size(16), may_alias));
 
 template <typename Code>
 void AddDense(std::span<const uint32_t> rows, const uint64_t* words, const Code* codes,
-              std::span<const uint32_t> first, GradientSum* sums) {
+              std::span<const uint32_t> first, size_t ahead, GradientSum* sums) {
   const size_t columns = first.size();
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + kAhead < rows.size()) {
-      const size_t later = rows[i + kAhead];
+    if (i + ahead < rows.size()) {
+      const size_t later = rows[i + ahead];
       __builtin_prefetch(words + later);
       __builtin_prefetch(codes + later * columns);
     }
     const Code* row = codes + rows[i] * columns;
     const GradientSum sum = GradientScale::Unpack(words[rows[i]]);
+    const Pair added = {sum.gradient, sum.hessian};
     for (size_t c = 0; c < columns; ++c) {
-      sums[first[c] + row[c]].Add(sum);
+      *reinterpret_cast<Pair*>(sums + first[c] + row[c]) += added;
     }
   }
-}
-
-template <typename LeftOf>
-size_t PartBy(std::span<const uint32_t> rows, LeftOf left_of, uint32_t* to) {
-  std::vector<uint32_t> others(rows.size());
-  size_t left = 0, right = 0;
-  for (const uint32_t row : rows) {
-    const bool is_left = left_of(row);
-    to[left] = row;
-    others[right] = row;
-    left += is_left ? 1 : 0;
-    right += is_left ? 0 : 1;
-  }
-  std::copy_n(others.begin(), right, to + left);
-  return left;
 }
 
 }  // namespace
@@ -99,8 +86,8 @@ uint32_t BinnedRows::BinOf(size_t row, size_t column) const {
 void BinnedRows::AddTo(std::span<const uint32_t> rows, const uint64_t* words,
                        Histogram* sums) const {
   if (!sparse_) {
-    wide() ? AddDense(rows, words, doubles_.data(), cuts_->first(), sums->data())
-           : AddDense(rows, words, bytes_.data(), cuts_->first(), sums->data());
+    wide() ? AddDense(rows, words, doubles_.data(), cuts_->first(), kAhead, sums->data())
+           : AddDense(rows, words, bytes_.data(), cuts_->first(), kAhead, sums->data());
     return;
   }
   for (const uint32_t row : rows) {
@@ -109,24 +96,6 @@ void BinnedRows::AddTo(std::span<const uint32_t> rows, const uint64_t* words,
       (*sums)[entries_[i]].Add(sum);
     }
   }
-}
-
-size_t BinnedRows::Part(std::span<const uint32_t> rows, size_t column,
-                        const std::vector<uint8_t>& left, uint32_t* to) const {
-  if (sparse_) {
-    return PartBy(rows, [&](uint32_t row) { return left[BinOf(row, column)] != 0; }, to);
-  }
-  if (wide()) {
-    const uint16_t* codes = doubles_.data() + column;
-    return PartBy(rows, [&](uint32_t row) { return left[codes[row * columns_]] != 0; }, to);
-  }
-  const uint8_t* codes = bytes_.data() + column;
-  return PartBy(rows, [&](uint32_t row) { return left[codes[row * columns_]] != 0; }, to);
-}
-
-size_t BinnedRows::bytes() const {
-  return bytes_.capacity() + doubles_.capacity() * sizeof(uint16_t) +
-         ends_.capacity() * sizeof(uint64_t) + entries_.capacity() * sizeof(uint32_t);
 }
 
 }  // namespace sluice::models::histogram

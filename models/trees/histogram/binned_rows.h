@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,13 +27,31 @@ class BinnedRows {
   // Adds words[row] of each of `rows` to the bins of its columns; of sparse rows, to those of the
   // numbers that are there.
   void AddTo(std::span<const uint32_t> rows, const uint64_t* words, Histogram* sums) const;
-  // How many of the rows go left, which are moved to the front of `to`; the others are behind them.
-  // Both keep their order. left[code]: of the bins of the column.
-  size_t Part(std::span<const uint32_t> rows, size_t column, const std::vector<uint8_t>& left,
-              uint32_t* to) const;
-  size_t bytes() const;
+  // Calls take(row, left[code]) for each of the rows.
+  template <typename Take>
+  void EachSide(std::span<const uint32_t> rows, size_t column, const std::vector<uint8_t>& left,
+                Take take) const {
+    const auto each = [&](const auto* codes) {
+      for (size_t i = 0; i < rows.size(); ++i) {
+        __builtin_prefetch(codes + rows[std::min(i + kAhead, rows.size() - 1)] * columns_);
+        take(rows[i], size_t{left[codes[rows[i] * columns_]]});
+      }
+    };
+    if (sparse_) {
+      for (const uint32_t row : rows) {
+        take(row, size_t{left[BinOf(row, column)]});
+      }
+    } else if (wide()) {
+      each(doubles_.data() + column);
+    } else {
+      each(bytes_.data() + column);
+    }
+  }
 
  private:
+  // How many rows ahead of their use they are fetched from memory.
+  static constexpr size_t kAhead = 16;
+
   bool wide() const { return cuts_->most_bins() > UINT8_MAX; }
   template <typename Code>
   void AppendDense(const RowMatrix& rows, std::vector<Code>* codes, Threads* threads);

@@ -8,17 +8,13 @@
 // compiled with -ffp-contract=off. Within 2 units of the last place.
 namespace sluice::models::histogram {
 
-// The nearest whole number, ties to even, as a double; |x| < 2^51.
-inline double ToWhole(double x) {
-  constexpr double kShift = 0x1.8p52;
-  return (x + kShift) - kShift;
-}
-
 // Arguments beyond +-700 are clamped; NaN becomes the largest result.
 inline double Exp(double x) {
   x = x < 700 ? x : 700;
   x = x > -700 ? x : -700;
-  const double k = ToWhole(x * 1.4426950408889634);
+  constexpr double kShift = 0x1.8p52;  // to the nearest whole number, in the lowest bits
+  const double shifted = x * 1.4426950408889634 + kShift;
+  const double k = shifted - kShift;
   const double r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
   double y = 1.0 / 6227020800.0;
   y = y * r + 1.0 / 479001600.0;
@@ -34,7 +30,7 @@ inline double Exp(double x) {
   y = y * r + 0.5;
   y = y * r + 1.0;
   y = y * r + 1.0;
-  return y * std::bit_cast<double>((static_cast<int64_t>(k) + 1023) << 52);
+  return y * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023U) << 52U);
 }
 
 // Of a normal x > 0.

@@ -50,6 +50,10 @@ class LogisticError final : public Objective {
       hessians[r] = std::max(p * (1 - p), kLeastHessian) * weight;
     }
   }
+  std::optional<GradientRange> Bounds() const override {
+    const double most = std::max(1.0, positive_);
+    return GradientRange{most, most / 4};
+  }
   std::optional<double> ToMean(float label) const override { return label; }
   double WeightInMean(float label) const override { return label == 1 ? positive_ : 1; }
   double BaseScore(double mean) const override { return std::clamp(mean, kRarest, 1 - kRarest); }
@@ -112,6 +116,7 @@ class SoftmaxError final : public Objective {
       }
     }
   }
+  std::optional<GradientRange> Bounds() const override { return GradientRange{1, 0.5}; }
   void Predict(size_t rows, double* margins) const override {
     for (size_t r = 0; r < rows; ++r) {
       Shares(margins + r * classes_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "models/trees/histogram/gradient_sums.h"
 
 namespace sluice::models::histogram {
 
@@ -36,6 +37,8 @@ class Objective {
   // Of rows that weigh 1: rows x outputs().
   virtual void Derive(const float* labels, const float* margins, size_t rows, double* gradients,
                       double* hessians) const = 0;
+  // The largest that derivatives can be, of rows that weigh 1; nullopt: that depends.
+  virtual std::optional<GradientRange> Bounds() const { return std::nullopt; }
   // In what the weighted mean of all labels gives the best constant: ToMean(label); and the base
   // score that this mean is. Not of objectives that begin at 0.5.
   virtual std::optional<double> ToMean(float /*label*/) const { return std::nullopt; }

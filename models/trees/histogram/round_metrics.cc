@@ -92,7 +92,9 @@ RowError ErrorOf(const MetricName& metric, const ObjectiveSettings& settings) {
       return Exp((2 - rho) * log) / (2 - rho) - y * Exp((1 - rho) * log) / (1 - rho);
     };
   }
-  return [](double y, const double* p) { return -y * LogOf(*p) - (1 - y) * LogOf(1 - *p); };
+  return [](double y, const double* p) {
+    return (y == 0 ? 0 : -y * LogOf(*p)) - (y == 1 ? 0 : (1 - y) * LogOf(1 - *p));
+  };
 }
 
 double MeanError(const RowError& error, const Objective& objective, const RowShare& rows,

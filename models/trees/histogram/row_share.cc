@@ -76,6 +76,11 @@ GradientSum RowShare::SumLabels(const GradientScale& scale) const {
 
 std::vector<GradientRange> RowShare::MeasureRange() const {
   const size_t outputs = objective_->outputs();
+  if (const std::optional<GradientRange> bounds = objective_->Bounds()) {
+    const auto most = static_cast<double>(
+        weights_.empty() ? 1.0F : *std::max_element(weights_.begin(), weights_.end()));
+    return std::vector<GradientRange>(outputs, {bounds->gradient * most, bounds->hessian * most});
+  }
   std::vector<GradientRange> all(outputs);
   Mutex mutex;
   Derive([&](size_t, size_t count, const double* gradients, const double* hessians) {
@@ -119,6 +124,7 @@ GradientSum RowShare::BeginTree(size_t output, const RowSample& sample) {
   }
   parted_.resize(order_.size());
   places_.assign(1, {0, order_.size()});
+  last_.clear();
   const uint64_t* words = words_.data() + output_ * rows();
   GradientSum total;
   Mutex mutex;
@@ -169,6 +175,15 @@ void RowShare::AddHistograms(std::span<const int32_t> nodes,
 }
 
 void RowShare::Split(std::span<const NodeSplit> splits) {
+  std::vector<NodeSplit> parted;
+  for (const NodeSplit& split : splits) {
+    places_.resize(std::max(places_.size(), static_cast<size_t>(split.left) + 2));
+    (split.last ? last_ : parted).push_back(split);
+  }
+  Part(parted);
+}
+
+void RowShare::Part(std::span<const NodeSplit> splits) {
   struct Task {
     size_t split, begin, end;
     size_t left = 0;    // how many go left
@@ -185,9 +200,20 @@ void RowShare::Split(std::span<const NodeSplit> splits) {
   }
   threads_->Run(tasks.size(), [&](size_t i, size_t) {
     Task& task = tasks[i];
-    task.left = bins_.Part({order_.data() + task.begin, task.end - task.begin},
-                           splits[task.split].rule.column, sides[task.split],
-                           parted_.data() + task.begin);
+    // Those that go left to the front, the others behind them; both keep their order.
+    uint32_t rights[kRowsPerTask];
+    uint32_t* to = parted_.data() + task.begin;
+    size_t left = 0, right = 0;
+    bins_.EachSide({order_.data() + task.begin, task.end - task.begin},
+                   splits[task.split].rule.column, sides[task.split],
+                   [&](uint32_t row, size_t goes_left) {
+                     to[left] = row;
+                     rights[right] = row;
+                     left += goes_left;
+                     right += 1 - goes_left;
+                   });
+    std::copy_n(rights, right, to + left);
+    task.left = left;
   });
   std::vector<size_t> left(splits.size(), 0);
   for (Task& task : tasks) {
@@ -205,7 +231,6 @@ void RowShare::Split(std::span<const NodeSplit> splits) {
   });
   for (size_t s = 0; s < splits.size(); ++s) {
     const auto child = static_cast<size_t>(splits[s].left);
-    places_.resize(std::max(places_.size(), child + 2));
     const Places places = places_[static_cast<size_t>(splits[s].node)];
     places_[child] = {places.begin, places.begin + left[s]};
     places_[child + 1] = {places.begin + left[s], places.end};
@@ -237,17 +262,27 @@ void RowShare::EndTree(const Tree& tree) {
     AddTree(tree, output_);
     return;
   }
-  std::vector<size_t> leaves;
+  const auto value_of = [&](int32_t node) { return tree.nodes[static_cast<size_t>(node)].value; };
+  std::vector<int32_t> leaves;
   for (size_t n = 0; n < tree.nodes.size(); ++n) {
     if (tree.nodes[n].left < 0) {
-      leaves.push_back(n);
+      leaves.push_back(static_cast<int32_t>(n));
     }
   }
   threads_->Run(leaves.size(), [&](size_t i, size_t) {
-    const float value = tree.nodes[leaves[i]].value;
-    for (const uint32_t row : RowsOf(static_cast<int32_t>(leaves[i]))) {
+    const float value = value_of(leaves[i]);
+    for (const uint32_t row : RowsOf(leaves[i])) {
       margins_[row * outputs + output_] += value;
     }
+  });
+  threads_->Run(last_.size(), [&](size_t i, size_t) {
+    const NodeSplit& split = last_[i];
+    const float values[] = {value_of(split.left + 1), value_of(split.left)};
+    bins_.EachSide(RowsOf(split.node), split.rule.column,
+                   split.rule.Sides(cuts_->bins(split.rule.column)),
+                   [&](uint32_t row, size_t left) {
+                     margins_[row * outputs + output_] += values[left];
+                   });
   });
 }
 

@@ -53,6 +53,7 @@ class RowShare {
   struct NodeSplit {
     int32_t node = 0, left = 0;  // the right child follows the left one
     SplitRule rule;
+    bool last = false;  // neither child will be summed or split
   };
   void Split(std::span<const NodeSplit> splits);
   // Adds the grown tree to the margins.
@@ -69,6 +70,7 @@ class RowShare {
     const Places& places = places_[static_cast<size_t>(node)];
     return {order_.data() + places.begin, places.size()};
   }
+  void Part(std::span<const NodeSplit> splits);
   // Calls take(rows, gradients, hessians) for each block of rows, weighed.
   template <typename Take>
   void Derive(Take take) const;
@@ -91,6 +93,7 @@ class RowShare {
   size_t output_ = 0;
   std::vector<uint32_t> order_, parted_;  // the tree's rows, those of a node together
   std::vector<Places> places_;            // of each node, in order_
+  std::vector<NodeSplit> last_;           // whose rows stay in their parents' places
 };
 
 }  // namespace sluice::models::histogram

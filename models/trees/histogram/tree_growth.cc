@@ -164,13 +164,13 @@ std::vector<RowShare::NodeSplit> TreeGrowth::NextSplits() {
     parent.left = left;
     parent.split = open.split.rule;
     parent.gain = static_cast<float>(open.split.gain);
-    splits.push_back({node, left, open.split.rule});
-    OpenChildren(&open, left);
+    const bool further = OpenChildren(&open, left);
+    splits.push_back({.node = node, .left = left, .rule = open.split.rule, .last = !further});
   }
   return splits;
 }
 
-void TreeGrowth::OpenChildren(OpenNode* open, int32_t left) {
+bool TreeGrowth::OpenChildren(OpenNode* open, int32_t left) {
   const int depth = open->depth + 1;
   const GradientSum totals[] = {open->split.left, open->split.right};
   const bool may_part[] = {MayPart(depth, totals[0]), MayPart(depth, totals[1])};
@@ -191,6 +191,7 @@ void TreeGrowth::OpenChildren(OpenNode* open, int32_t left) {
   } else if (may_part[larger]) {
     AskFor(left + larger, totals[larger]);
   }
+  return may_part[0] || may_part[1];
 }
 
 Tree TreeGrowth::Finish() {

@@ -42,7 +42,8 @@ class TreeGrowth {
   };
   void Open(int32_t node, int depth, const GradientSum& total);
   bool MayPart(int depth, const GradientSum& total) const;
-  void OpenChildren(OpenNode* open, int32_t left);
+  // Whether any of them may be split.
+  bool OpenChildren(OpenNode* open, int32_t left);
   void AskFor(int32_t node, const GradientSum& total);
   void SearchSplits(std::span<const int32_t> nodes);
   void CompleteMissing(const GradientSum& total, Histogram* sums) const;
