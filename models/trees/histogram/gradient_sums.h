@@ -42,8 +42,8 @@ struct GradientRange {
 
   void Merge(const GradientRange& other) {
     // Not std::max, which would lose a NaN.
-    gradient = other.gradient <= gradient ? gradient : other.gradient;
-    hessian = other.hessian <= hessian ? hessian : other.hessian;
+    gradient = std::isnan(gradient) || other.gradient <= gradient ? gradient : other.gradient;
+    hessian = std::isnan(hessian) || other.hessian <= hessian ? hessian : other.hessian;
   }
   bool finite() const { return std::isfinite(gradient) && std::isfinite(hessian); }
 };

@@ -36,7 +36,9 @@ class SquaredError final : public Objective {
 class LogisticError final : public Objective {
  public:
   explicit LogisticError(const ObjectiveSettings& settings)
-      : positive_(settings.scale_pos_weight), regression_(settings.name == "reg:logistic") {}
+      : positive_(settings.scale_pos_weight),
+        regression_(settings.name == "reg:logistic"),
+        raw_(settings.name == "binary:logitraw") {}
 
   std::string_view Refusal(float label) const override {
     return label >= 0 && label <= 1 ? "" : "must lie between 0 and 1";
@@ -56,8 +58,14 @@ class LogisticError final : public Objective {
   }
   std::optional<double> ToMean(float label) const override { return label; }
   double WeightInMean(float label) const override { return label == 1 ? positive_ : 1; }
-  double BaseScore(double mean) const override { return std::clamp(mean, kRarest, 1 - kRarest); }
+  double BaseScore(double mean) const override {
+    const double share = std::clamp(mean, kRarest, 1 - kRarest);
+    return raw_ ? -Log(1 / share - 1) : share;
+  }
   std::optional<float> Margin(float base_score) const override {
+    if (raw_) {
+      return base_score;
+    }
     if (!(base_score > 0 && base_score < 1)) {
       return std::nullopt;
     }
@@ -76,7 +84,7 @@ class LogisticError final : public Objective {
  private:
   static constexpr double kRarest = 1e-5;  // 1 minus it is a float of its own
   const double positive_;
-  const bool regression_;
+  const bool regression_, raw_;
 };
 
 class HingeError final : public Objective {
