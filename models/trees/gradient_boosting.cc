@@ -427,6 +427,11 @@ void BoosterFree::operator()(void* handle) const {
   Xgboost().XGBoosterFree(handle);
 }
 
+bool GradientBoosting::GrowsHere(const ModelSpec& spec) {
+  const Result<BoostingParameters> parameters = ParametersOf(spec);
+  return parameters.ok() && histogram::Learns(*parameters);
+}
+
 Result<std::unique_ptr<GradientBoosting>> GradientBoosting::Make(const ModelSpec& spec) {
   RETURN_IF_ERROR(LoadXgboost());
   // libxgboost would print its warnings to the process's standard output.

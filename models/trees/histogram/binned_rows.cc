@@ -34,6 +34,16 @@ void AddDense(std::span<const uint32_t> rows, const uint64_t* words, const Code*
 BinnedRows::BinnedRows(const CutPoints* cuts, bool sparse)
     : cuts_(cuts), sparse_(sparse), columns_(cuts->columns()) {}
 
+void BinnedRows::Reserve(size_t rows) {
+  if (sparse_) {
+    ends_.reserve(rows);
+  } else if (wide()) {
+    doubles_.reserve(rows * columns_);
+  } else {
+    bytes_.reserve(rows * columns_);
+  }
+}
+
 template <typename Code>
 void BinnedRows::AppendDense(const RowMatrix& rows, std::vector<Code>* codes, Threads* threads) {
   const size_t before = codes->size();

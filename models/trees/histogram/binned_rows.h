@@ -20,6 +20,7 @@ class BinnedRows {
   // `cuts` must live as long.
   BinnedRows(const CutPoints* cuts, bool sparse);
 
+  void Reserve(size_t rows);
   void Append(const RowMatrix& rows, Threads* threads);
   size_t rows() const { return rows_; }
   // The column's code; cuts' bins(column): missing.

@@ -44,10 +44,10 @@ class Learner {
  private:
   Status ReadTraining();
   Status ReadValidation();
-  // The first pass: how often each number occurs.
-  Result<std::vector<ValueCounts>> Count(RowPieces* pieces);
+  // The first pass: how often each number occurs, and how many rows there are.
+  Result<std::vector<ValueCounts>> Count(RowPieces* pieces, size_t* rows);
   // The second pass.
-  Result<std::unique_ptr<RowShare>> Bin(RowPieces* pieces, RowPieces::Left left);
+  Result<std::unique_ptr<RowShare>> Bin(RowPieces* pieces, size_t rows);
   Status CheckLabels(const std::vector<float>& labels) const;
   Status StartForest();
   Result<std::string> BestBaseScore() const;
@@ -86,7 +86,7 @@ Status Learner::CheckLabels(const std::vector<float>& labels) const {
   return OkStatus();
 }
 
-Result<std::vector<ValueCounts>> Learner::Count(RowPieces* pieces) {
+Result<std::vector<ValueCounts>> Learner::Count(RowPieces* pieces, size_t* rows) {
   const size_t columns = training_.layout->columns();
   std::vector<ValueCounts> counts(columns);
   while (true) {
@@ -96,6 +96,7 @@ Result<std::vector<ValueCounts>> Learner::Count(RowPieces* pieces) {
     }
     RETURN_IF_ERROR(CheckLabels(pieces->labels()));
     const RowMatrix& matrix = pieces->matrix();
+    *rows += matrix.rows();
     if (training_.layout->sparse()) {
       for (size_t i = 0; i < matrix.numbers(); ++i) {
         counts[matrix.columns()[i]].Add(matrix.values()[i]);
@@ -112,12 +113,13 @@ Result<std::vector<ValueCounts>> Learner::Count(RowPieces* pieces) {
   }
 }
 
-Result<std::unique_ptr<RowShare>> Learner::Bin(RowPieces* pieces, RowPieces::Left left) {
+Result<std::unique_ptr<RowShare>> Learner::Bin(RowPieces* pieces, size_t rows) {
   auto share = std::make_unique<RowShare>(cuts_.get(), training_.layout->sparse(),
                                           objective_.get(), &threads_);
+  share->Reserve(rows);
   std::vector<float> margins;
   while (true) {
-    ASSIGN_OR_RETURN(const bool more, pieces->Next(left));
+    ASSIGN_OR_RETURN(const bool more, pieces->Next(RowPieces::Left::kNothing));
     if (!more) {
       return share;
     }
@@ -131,10 +133,11 @@ Result<std::unique_ptr<RowShare>> Learner::Bin(RowPieces* pieces, RowPieces::Lef
 Status Learner::ReadTraining() {
   RowPieces pieces(*training_.train, *training_.layout, parameters_, training_.stop);
   RETURN_IF_ERROR(pieces.RequireRows("to train on"));
-  ASSIGN_OR_RETURN(const std::vector<ValueCounts> counts, Count(&pieces));
+  size_t rows = 0;
+  ASSIGN_OR_RETURN(const std::vector<ValueCounts> counts, Count(&pieces, &rows));
   cuts_ = std::make_unique<CutPoints>(counts, settings_.most_bins);
   pieces.Restart();
-  ASSIGN_OR_RETURN(rows_, Bin(&pieces, RowPieces::Left::kNothing));
+  ASSIGN_OR_RETURN(rows_, Bin(&pieces, rows));
   return OkStatus();
 }
 
@@ -147,7 +150,7 @@ Status Learner::ReadValidation() {
   }
   RowPieces pieces(*training_.validation, *training_.layout, parameters_, training_.stop);
   RETURN_IF_ERROR(pieces.RequireRows("to validate on"));
-  ASSIGN_OR_RETURN(held_out_, Bin(&pieces, RowPieces::Left::kNothing));
+  ASSIGN_OR_RETURN(held_out_, Bin(&pieces, 0));
   return CheckLabels({held_out_->labels().begin(), held_out_->labels().end()});
 }
 

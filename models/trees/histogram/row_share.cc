@@ -21,6 +21,11 @@ RowShare::RowShare(const CutPoints* cuts, bool sparse, const Objective* objectiv
       first_row_(first_row),
       bins_(cuts, sparse) {}
 
+void RowShare::Reserve(size_t rows) {
+  bins_.Reserve(rows);
+  labels_.reserve(rows);
+}
+
 void RowShare::Append(const RowMatrix& rows, std::span<const float> labels,
                       std::span<const float> weights, std::span<const float> margins) {
   bins_.Append(rows, threads_);

@@ -26,6 +26,8 @@ class RowShare {
   RowShare(const CutPoints* cuts, bool sparse, const Objective* objective, Threads* threads,
            uint64_t first_row = 0);
 
+  // Room for that many rows; of sparse ones only for what all have.
+  void Reserve(size_t rows);
   // `weights`: empty, or of each row. `margins`: rows x outputs, or empty: StartFrom will say.
   void Append(const RowMatrix& rows, std::span<const float> labels, std::span<const float> weights,
               std::span<const float> margins);

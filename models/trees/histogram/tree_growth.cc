@@ -9,8 +9,10 @@ namespace {
 // XGBoost's least gain of a split, for hessians of 1 a row.
 constexpr double kLeastGain = 1e-6;
 constexpr size_t kColumnsPerTask = 16;
-// Histograms that are kept for the sake of children, at most.
+// Histograms that are kept for the sake of children, at most; and of children that are summed at a
+// time. Only wide tables have so many.
 constexpr size_t kMostKeptBytes = 256U << 20U;
+constexpr size_t kMostSummedBytes = 128U << 20U;
 
 }  // namespace
 
@@ -144,8 +146,13 @@ std::vector<RowShare::NodeSplit> TreeGrowth::NextSplits() {
           return a.second.split.gain < b.second.split.gain;  // of equals the first node
         });
     chosen.push_back(best->first);
-  } else {  // all of the level: nodes of a level are open together
+  } else {  // those of the level, which come before its children
+    const size_t children = 2 * sizeof(GradientSum) * cuts_.all_bins();
+    const size_t most = std::max<size_t>(1, kMostSummedBytes / children);
     for (const auto& [node, open] : open_) {
+      if (chosen.size() == most || open.depth > open_.begin()->second.depth) {
+        break;
+      }
       chosen.push_back(node);
     }
   }
