@@ -1,5 +1,6 @@
 // Boosted trees grown here beside libxgboost's `hist`: the same rows in memory, bins, rounds and
-// depth. Seconds of the rounds alone, and from the rows to the model; medians of three runs, in turn.
+// depth. Seconds of the rounds alone, and from the rows to the model; medians of three runs, in
+// turn.
 #include <fmt/core.h>
 #include <xgboost/c_api.h>
 
@@ -25,7 +26,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kRowsPerBatch = 8192;
-constexpr int kRounds = 100, kDepth = 6, kBins = 255, kRuns = 1;
+constexpr int kRounds = 100, kDepth = 6, kBins = 255, kRuns = 3;
 
 struct Table {
   std::string name;
@@ -52,7 +53,8 @@ Table CensusLike(size_t rows, uint64_t seed) {
       const bool rare = c == 10 || c == 11;  // gains and losses are mostly 0
       const auto value = rare && random() % 12 > 0 ? 0.0 : std::floor(u * u * kValues[c]);
       table.numbers.push_back(static_cast<float>(value));
-      score += (c % 3 == 0 ? 1.5 : -0.4) * std::sin(6 * value / kValues[c] + static_cast<double>(c));
+      score +=
+          (c % 3 == 0 ? 1.5 : -0.4) * std::sin(6 * value / kValues[c] + static_cast<double>(c));
       score += c == 10 && value > 60 ? 3 : 0;
     }
     AddLabel(score, &random, &table);
@@ -81,9 +83,8 @@ models::FeatureBatch BatchOf(const Table& table, size_t begin, size_t end) {
   models::FeatureBatch batch;
   batch.rows = end - begin;
   batch.dense_width = table.columns;
-  batch.dense.assign(
-      table.numbers.begin() + static_cast<std::ptrdiff_t>(begin * table.columns),
-      table.numbers.begin() + static_cast<std::ptrdiff_t>(end * table.columns));
+  batch.dense.assign(table.numbers.begin() + static_cast<std::ptrdiff_t>(begin * table.columns),
+                     table.numbers.begin() + static_cast<std::ptrdiff_t>(end * table.columns));
   batch.labels.assign(table.labels.begin() + static_cast<std::ptrdiff_t>(begin),
                       table.labels.begin() + static_cast<std::ptrdiff_t>(end));
   return batch;
@@ -166,12 +167,11 @@ Run Ours(const Table& train, const Table& test, int threads) {
   Run run;
   const double before = ProcessorSeconds();
   run.whole = Seconds([&] {
-    Must(trees->Train(
-        source, {},
-        [&](const models::GradientBoosting::Round& round) {
-          (round.round == 1 ? first : last) = Clock::now();
-        },
-        {}));
+    Must(trees->Train(source, {},
+                      [&](const models::GradientBoosting::Round& round) {
+                        (round.round == 1 ? first : last) = Clock::now();
+                      },
+                      {}));
   });
   run.processor = ProcessorSeconds() - before;
   run.rounds = std::chrono::duration<double>(last - first).count();
@@ -206,12 +206,12 @@ Run Peers(const Table& train, const Table& test, int threads) {
   run.whole = Seconds([&] {
     matrix = MatrixOf(train, threads);
     Check(XGBoosterCreate(&matrix, 1, &booster));
-    for (const auto& [name, value] : std::vector<std::pair<const char*, std::string>>{
-             {"tree_method", "hist"},
-             {"objective", "binary:logistic"},
-             {"max_depth", std::to_string(kDepth)},
-             {"max_bin", std::to_string(kBins)},
-             {"nthread", std::to_string(threads)}}) {
+    for (const auto& [name, value] :
+         std::vector<std::pair<const char*, std::string>>{{"tree_method", "hist"},
+                                                          {"objective", "binary:logistic"},
+                                                          {"max_depth", std::to_string(kDepth)},
+                                                          {"max_bin", std::to_string(kBins)},
+                                                          {"nthread", std::to_string(threads)}}) {
       Check(XGBoosterSetParam(booster, name, value.c_str()));
     }
     const auto interval = static_cast<int>(train.rows() / 100'000) + 1;
@@ -244,7 +244,7 @@ Run Peers(const Table& train, const Table& test, int threads) {
 }
 
 void Compare(const Table& train, const Table& test) {
-  for (const int threads : {1}) {
+  for (const int threads : {1, 2}) {
     std::vector<double> rounds[2], whole[2], processor[2];
     double auc[2] = {};
     for (int i = 0; i < kRuns; ++i) {
@@ -258,11 +258,13 @@ void Compare(const Table& train, const Table& test) {
     }
     fmt::print(
         "{} {} x {}, {} thread{}: rounds {:.2f} s, libxgboost {:.2f} s, ratio {:.2f}; whole {:.2f} "
-        "s, {:.2f} s, ratio {:.2f}; processor {:.2f} s, {:.2f} s, ratio {:.2f}; AUC {:.5f}, {:.5f}\n",
+        "s, {:.2f} s, ratio {:.2f}; processor {:.2f} s, {:.2f} s, ratio {:.2f}; AUC {:.5f}, "
+        "{:.5f}\n",
         train.name, train.rows(), train.columns, threads, threads == 1 ? "" : "s",
         Median(rounds[0]), Median(rounds[1]), Median(rounds[0]) / Median(rounds[1]),
-        Median(whole[0]), Median(whole[1]), Median(whole[0]) / Median(whole[1]), Median(processor[0]), Median(processor[1]),
-        Median(processor[0]) / Median(processor[1]), auc[0], auc[1]);
+        Median(whole[0]), Median(whole[1]), Median(whole[0]) / Median(whole[1]),
+        Median(processor[0]), Median(processor[1]), Median(processor[0]) / Median(processor[1]),
+        auc[0], auc[1]);
   }
 }
 

@@ -362,10 +362,9 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
   }
   const double piece = std::min(kNumbersPerPiece, std::min(rows, kRowsPerPiece) * width);
   TrainingMemory memory;
-  memory.worker =
-      WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
-                 kCopiesOfPiece * piece * sizeof(float) +
-                 std::max(building, rows * training + sums));
+  memory.worker = WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
+                             kCopiesOfPiece * piece * sizeof(float) +
+                             std::max(building, rows * training + sums));
   return memory;
 }
 

@@ -333,10 +333,11 @@ Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scor
       fmt::format(R"({{"missing":NaN,"nthread":{}}})", parameters_.threads);
   const int code =
       layout_.sparse()
-          ? Xgboost().XGDMatrixCreateFromCSR(rows_.RowEndsInterface().c_str(), rows_.ColumnsInterface().c_str(),
-                                             rows_.ValuesInterface().c_str(), layout_.columns(),
-                                             settings.c_str(), &handle)
-          : Xgboost().XGDMatrixCreateFromDense(rows_.DenseInterface().c_str(), settings.c_str(), &handle);
+          ? Xgboost().XGDMatrixCreateFromCSR(
+                rows_.RowEndsInterface().c_str(), rows_.ColumnsInterface().c_str(),
+                rows_.ValuesInterface().c_str(), layout_.columns(), settings.c_str(), &handle)
+          : Xgboost().XGDMatrixCreateFromDense(rows_.DenseInterface().c_str(), settings.c_str(),
+                                               &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
   linear_rows_.reset(handle);
   bst_ulong const* shape = nullptr;

@@ -222,8 +222,8 @@ class RowPieces {
   bool must_rewind_ = false;
   bool reading_ = false;  // since the last restart
   int pass_ = 0;
-  bool ended_ = false;          // this pass
-  std::vector<float> labels_;   // of the rows in matrix_
+  bool ended_ = false;         // this pass
+  std::vector<float> labels_;  // of the rows in matrix_
   std::vector<float> weights_;
   bool keeps_;  // the rows of the first pass
   NumberPacker packer_;

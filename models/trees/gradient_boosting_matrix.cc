@@ -55,19 +55,23 @@ class MatrixFeed {
 
 Status MatrixFeed::SetProxy() {
   void* proxy = proxy_.get();
-  const int code = layout_.sparse()
-                       ? Xgboost().XGProxyDMatrixSetDataCSR(
-                             proxy, pieces_.matrix().RowEndsInterface().c_str(), pieces_.matrix().ColumnsInterface().c_str(),
-                             pieces_.matrix().ValuesInterface().c_str(), layout_.columns())
-                       : Xgboost().XGProxyDMatrixSetDataDense(proxy, pieces_.matrix().DenseInterface().c_str());
+  const int code =
+      layout_.sparse()
+          ? Xgboost().XGProxyDMatrixSetDataCSR(proxy, pieces_.matrix().RowEndsInterface().c_str(),
+                                               pieces_.matrix().ColumnsInterface().c_str(),
+                                               pieces_.matrix().ValuesInterface().c_str(),
+                                               layout_.columns())
+          : Xgboost().XGProxyDMatrixSetDataDense(proxy, pieces_.matrix().DenseInterface().c_str());
   RETURN_IF_ERROR(CheckXgboost(code, "reading rows"));
-  RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixSetInfoFromInterface(
-                                   proxy, "label", VectorInterface(pieces_.labels(), "<f4").c_str()),
-                               "reading labels"));
+  RETURN_IF_ERROR(
+      CheckXgboost(Xgboost().XGDMatrixSetInfoFromInterface(
+                       proxy, "label", VectorInterface(pieces_.labels(), "<f4").c_str()),
+                   "reading labels"));
   if (!pieces_.weights().empty() && !parameters_.ranking) {
-    RETURN_IF_ERROR(CheckXgboost(Xgboost().XGDMatrixSetInfoFromInterface(
-                                     proxy, "weight", VectorInterface(pieces_.weights(), "<f4").c_str()),
-                                 "reading weights"));
+    RETURN_IF_ERROR(
+        CheckXgboost(Xgboost().XGDMatrixSetInfoFromInterface(
+                         proxy, "weight", VectorInterface(pieces_.weights(), "<f4").c_str()),
+                     "reading weights"));
   }
   return OkStatus();
 }
@@ -133,19 +137,23 @@ Result<MatrixHandle> MatrixFeed::Numbers() {
   const std::string settings = BuildSettings(parameters_);
   const int code =
       layout_.sparse()
-          ? Xgboost().XGDMatrixCreateFromCSR(pieces_.matrix().RowEndsInterface().c_str(), pieces_.matrix().ColumnsInterface().c_str(),
-                                             pieces_.matrix().ValuesInterface().c_str(), layout_.columns(),
-                                             settings.c_str(), &handle)
-          : Xgboost().XGDMatrixCreateFromDense(pieces_.matrix().DenseInterface().c_str(), settings.c_str(), &handle);
+          ? Xgboost().XGDMatrixCreateFromCSR(pieces_.matrix().RowEndsInterface().c_str(),
+                                             pieces_.matrix().ColumnsInterface().c_str(),
+                                             pieces_.matrix().ValuesInterface().c_str(),
+                                             layout_.columns(), settings.c_str(), &handle)
+          : Xgboost().XGDMatrixCreateFromDense(pieces_.matrix().DenseInterface().c_str(),
+                                               settings.c_str(), &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "making a matrix"));
   MatrixHandle matrix(handle);
   RETURN_IF_ERROR(
-      CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "label", pieces_.labels().data(), pieces_.labels().size()),
+      CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "label", pieces_.labels().data(),
+                                                   pieces_.labels().size()),
                    "reading labels"));
   if (!pieces_.weights().empty() && !parameters_.ranking) {
-    RETURN_IF_ERROR(CheckXgboost(
-        Xgboost().XGDMatrixSetFloatInfo(handle, "weight", pieces_.weights().data(), pieces_.weights().size()),
-        "reading weights"));
+    RETURN_IF_ERROR(
+        CheckXgboost(Xgboost().XGDMatrixSetFloatInfo(handle, "weight", pieces_.weights().data(),
+                                                     pieces_.weights().size()),
+                     "reading weights"));
   }
   RETURN_IF_ERROR(SetGroups(handle));
   return matrix;

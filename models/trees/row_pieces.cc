@@ -11,7 +11,8 @@ namespace sluice::models {
 namespace {
 
 // Each piece runs several parallel loops, whose threads wait for each other, so that a piece should
-// be large; but it is in memory besides the packed rows, so that one of many columns has fewer rows.
+// be large; but it is in memory besides the packed rows, so that one of many columns has fewer
+// rows.
 constexpr size_t kRowsPerPiece = 1 << 16;
 constexpr size_t kNumbersPerPiece = 1 << 21;
 constexpr size_t kAllRows = std::numeric_limits<size_t>::max();
@@ -47,9 +48,8 @@ RowPieces::RowPieces(const GradientBoosting::BatchSource& source, const ColumnLa
 
 Status RowPieces::RequireRows(std::string_view what) {
   ASSIGN_OR_RETURN(first_, source_.next());
-  return first_->rows > 0
-             ? OkStatus()
-             : InvalidArgument(fmt::format("no rows {}: the select is empty", what));
+  return first_->rows > 0 ? OkStatus()
+                          : InvalidArgument(fmt::format("no rows {}: the select is empty", what));
 }
 
 void RowPieces::Restart() {

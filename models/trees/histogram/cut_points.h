@@ -30,7 +30,7 @@ class CutPoints {
   uint32_t BinOf(size_t column, float value) const;
 
  private:
-  std::vector<uint32_t> first_;     // of each column, and the end
+  std::vector<uint32_t> first_;    // of each column, and the end
   std::vector<float> thresholds_;  // of all bins; unused for the missing ones
   uint32_t most_bins_ = 0;
 };

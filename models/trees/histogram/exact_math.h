@@ -49,7 +49,8 @@ inline double Log(double x) {
     y = y * z + 1.0 / odd;
   }
   const auto e = static_cast<double>(exponent);
-  return e * 6.93147180369123816490e-01 + (2 * s + (2 * s * z * y + e * 1.90821492927058770002e-10));
+  return e * 6.93147180369123816490e-01 +
+         (2 * s + (2 * s * z * y + e * 1.90821492927058770002e-10));
 }
 
 // log(1 + x) of x > -1.

@@ -114,8 +114,8 @@ Result<std::vector<ValueCounts>> Learner::Count(RowPieces* pieces, size_t* rows)
 }
 
 Result<std::unique_ptr<RowShare>> Learner::Bin(RowPieces* pieces, size_t rows) {
-  auto share = std::make_unique<RowShare>(cuts_.get(), training_.layout->sparse(),
-                                          objective_.get(), &threads_);
+  auto share = std::make_unique<RowShare>(cuts_.get(), training_.layout->sparse(), objective_.get(),
+                                          &threads_);
   share->Reserve(rows);
   std::vector<float> margins;
   while (true) {

@@ -201,8 +201,7 @@ class GammaError final : public OfLogarithm {
   void Derive(const float* labels, const float* margins, size_t rows, double* gradients,
               double* hessians) const override {
     for (size_t r = 0; r < rows; ++r) {
-      const double ratio =
-          static_cast<double>(labels[r]) * Exp(-static_cast<double>(margins[r]));
+      const double ratio = static_cast<double>(labels[r]) * Exp(-static_cast<double>(margins[r]));
       gradients[r] = 1 - ratio;
       hessians[r] = ratio;
     }
@@ -226,9 +225,7 @@ class TweedieError final : public OfLogarithm {
       hessians[r] = (2 - power_) * b - (1 - power_) * a;
     }
   }
-  std::string DefaultMetric() const override {
-    return "tweedie-nloglik@" + FloatText(power_);
-  }
+  std::string DefaultMetric() const override { return "tweedie-nloglik@" + FloatText(power_); }
   Stored ToStore() const override {
     return {"tweedie_regression_param", {{"tweedie_variance_power", FloatText(power_)}}};
   }
@@ -247,8 +244,8 @@ class PseudoHuberError final : public Objective {
       const double z = static_cast<double>(margins[r]) - static_cast<double>(labels[r]);
       const double scale = std::sqrt(1 + z * z / square);
       gradients[r] = z / scale;
-      // Not XGBoost's second derivative, which vanishes far from the label, so that steps overshoot:
-      // the curvature of the parabola that touches the loss and lies above it.
+      // Not XGBoost's second derivative, which vanishes far from the label, so that steps
+      // overshoot: the curvature of the parabola that touches the loss and lies above it.
       hessians[r] = 1 / scale;
     }
   }

@@ -70,9 +70,8 @@ RowError ErrorOf(const MetricName& metric, const ObjectiveSettings& settings) {
     };
   }
   if (name == "error") {
-    return [at = metric.at.value_or(0.5)](double y, const double* p) {
-      return *p > at ? 1 - y : y;
-    };
+    return
+        [at = metric.at.value_or(0.5)](double y, const double* p) { return *p > at ? 1 - y : y; };
   }
   if (name == "poisson-nloglik") {
     return [](double y, const double* p) { return std::lgamma(y + 1) + *p - LogOf(*p) * y; };
@@ -199,8 +198,8 @@ double Area(std::string_view name, const RowShare& rows, size_t outputs) {
   for (size_t k = 0; k < outputs; ++k) {
     const std::vector<Scored> scored = ByScore(rows, outputs, k);
     double positives = 0;
-    const double area = name == "auc" ? AreaUnderRoc(scored, &positives)
-                                      : AreaUnderPrecision(scored, &positives);
+    const double area =
+        name == "auc" ? AreaUnderRoc(scored, &positives) : AreaUnderPrecision(scored, &positives);
     sum += area * (outputs == 1 ? 1 : positives);
     weights += outputs == 1 ? 1 : positives;
   }

@@ -13,8 +13,8 @@ constexpr size_t kMostPartialBytes = 128U << 20U;
 
 }  // namespace
 
-RowShare::RowShare(const CutPoints* cuts, bool sparse, const Objective* objective,
-                   Threads* threads, uint64_t first_row)
+RowShare::RowShare(const CutPoints* cuts, bool sparse, const Objective* objective, Threads* threads,
+                   uint64_t first_row)
     : cuts_(cuts),
       objective_(objective),
       threads_(threads),
@@ -65,9 +65,7 @@ void RowShare::EachLabel(Take take) const {
 
 GradientRange RowShare::MeasureLabels() const {
   GradientRange range;
-  EachLabel([&](double value, double weight) {
-    range.Merge({std::fabs(value * weight), weight});
-  });
+  EachLabel([&](double value, double weight) { range.Merge({std::fabs(value * weight), weight}); });
   return range;
 }
 
@@ -283,11 +281,9 @@ void RowShare::EndTree(const Tree& tree) {
   threads_->Run(last_.size(), [&](size_t i, size_t) {
     const NodeSplit& split = last_[i];
     const float values[] = {value_of(split.left + 1), value_of(split.left)};
-    bins_.EachSide(RowsOf(split.node), split.rule.column,
-                   split.rule.Sides(cuts_->bins(split.rule.column)),
-                   [&](uint32_t row, size_t left) {
-                     margins_[row * outputs + output_] += values[left];
-                   });
+    bins_.EachSide(
+        RowsOf(split.node), split.rule.column, split.rule.Sides(cuts_->bins(split.rule.column)),
+        [&](uint32_t row, size_t left) { margins_[row * outputs + output_] += values[left]; });
   });
 }
 

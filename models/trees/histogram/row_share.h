@@ -14,15 +14,15 @@
 
 namespace sluice::models::histogram {
 
-// Some of the rows that trees are grown on: their bins, margins and derivatives, and the node of the
-// open tree that each is in. What it adds up (the largest derivatives, the sums of a tree, the
+// Some of the rows that trees are grown on: their bins, margins and derivatives, and the node of
+// the open tree that each is in. What it adds up (the largest derivatives, the sums of a tree, the
 // histograms of nodes) is to be merged with what other shares have of other rows; the splits and
 // trees that follow from the whole come back to each. All merges are exact, associative and
 // commutative: the trees do not depend on how rows are spread. Not thread-safe.
 class RowShare {
  public:
-  // `cuts`, `threads` and `objective` must live as long. `first_row`: the name of the first row; the
-  // others follow.
+  // `cuts`, `threads` and `objective` must live as long. `first_row`: the name of the first row;
+  // the others follow.
   RowShare(const CutPoints* cuts, bool sparse, const Objective* objective, Threads* threads,
            uint64_t first_row = 0);
 

@@ -26,7 +26,8 @@ std::vector<uint32_t> Choose(std::vector<uint32_t> columns, double share, uint64
   if (share >= 1) {
     return columns;
   }
-  const auto count = std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(columns.size())));
+  const auto count =
+      std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(columns.size())));
   std::vector<std::pair<uint64_t, uint32_t>> keys;
   for (const uint32_t column : columns) {
     keys.emplace_back(MixBits(key ^ MixBits(column + 1)), column);
@@ -64,9 +65,9 @@ ColumnSample::ColumnSample(const TreeRules& rules, uint64_t tree, size_t columns
       tree_(Choose(AllOf(columns), rules.colsample_bytree, KeyFor(key_, Stream::kTree, 0))) {}
 
 std::vector<uint32_t> ColumnSample::OfNode(int depth, uint64_t node) const {
-  return Choose(Choose(tree_, by_level_,
-                       KeyFor(key_, Stream::kLevel, static_cast<uint64_t>(depth))),
-                by_node_, KeyFor(key_, Stream::kNode, node));
+  return Choose(
+      Choose(tree_, by_level_, KeyFor(key_, Stream::kLevel, static_cast<uint64_t>(depth))),
+      by_node_, KeyFor(key_, Stream::kNode, node));
 }
 
 }  // namespace sluice::models::histogram

@@ -6,8 +6,8 @@
 
 #include "models/trees/histogram/rules.h"
 
-// Which rows and columns a tree sees. Each choice is a function of (seed, tree, name), never of what
-// was chosen before.
+// Which rows and columns a tree sees. Each choice is a function of (seed, tree, name), never of
+// what was chosen before.
 namespace sluice::models::histogram {
 
 class RowSample {

@@ -61,7 +61,9 @@ class UbjsonWriter {
       AppendBigEndian<Number>(number(node), &out_);
     }
   }
-  void NoneOf(std::string_view name, char type) { Typed<int8_t>(name, type, {}, [](auto&) { return int8_t{0}; }); }
+  void NoneOf(std::string_view name, char type) {
+    Typed<int8_t>(name, type, {}, [](auto&) { return int8_t{0}; });
+  }
   void Bytes(std::string_view bytes) { out_ += bytes; }
   std::string Take() { return std::exchange(out_, {}); }
 
@@ -124,19 +126,16 @@ void SavedForest::Add(const Tree& tree, const CutPoints& cuts, size_t output) {
   out.Name("id");
   out.Integer(static_cast<int64_t>(trees_.size()));
   out.Typed<int32_t>("left_children", 'l', tree, [](const Node& node) { return node.left; });
-  out.Typed<int32_t>("loss_changes", 'd', tree,
-                     [](const Node& node) { return BitsOf(node.gain); });
-  out.Typed<int32_t>("parents", 'l', tree, [](const Node& node) {
-    return node.parent < 0 ? kNoParent : node.parent;
-  });
+  out.Typed<int32_t>("loss_changes", 'd', tree, [](const Node& node) { return BitsOf(node.gain); });
+  out.Typed<int32_t>("parents", 'l', tree,
+                     [](const Node& node) { return node.parent < 0 ? kNoParent : node.parent; });
   out.Typed<int32_t>("right_children", 'l', tree,
                      [&](const Node& node) { return leaf(node) ? -1 : node.left + 1; });
   out.Typed<int32_t>("split_conditions", 'd', tree, [&](const Node& node) {
     return BitsOf(leaf(node) ? node.value : cuts.Threshold(node.split.column, node.split.bin));
   });
-  out.Typed<int32_t>("split_indices", 'l', tree, [](const Node& node) {
-    return static_cast<int32_t>(node.split.column);
-  });
+  out.Typed<int32_t>("split_indices", 'l', tree,
+                     [](const Node& node) { return static_cast<int32_t>(node.split.column); });
   out.Typed<int8_t>("split_type", 'U', tree, [](const Node&) { return int8_t{0}; });
   out.Typed<int32_t>("sum_hessian", 'd', tree,
                      [](const Node& node) { return BitsOf(node.hessian); });

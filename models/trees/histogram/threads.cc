@@ -87,9 +87,8 @@ void Threads::Run(size_t tasks, const std::function<void(size_t, size_t)>& task)
 
 void Threads::RunPieces(size_t size, size_t piece,
                         const std::function<void(size_t, size_t, size_t)>& task) {
-  Run((size + piece - 1) / piece, [&](size_t i, size_t thread) {
-    task(i * piece, std::min(size, (i + 1) * piece), thread);
-  });
+  Run((size + piece - 1) / piece,
+      [&](size_t i, size_t thread) { task(i * piece, std::min(size, (i + 1) * piece), thread); });
 }
 
 }  // namespace sluice::models::histogram

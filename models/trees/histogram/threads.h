@@ -25,8 +25,8 @@ class Threads {
   // done; throws what one of them has thrown.
   void Run(size_t tasks, const std::function<void(size_t, size_t)>& task) EXCLUDES(mutex_);
   // task(begin, end, thread) for pieces of [0, size) of at most `piece`.
-  void RunPieces(size_t size, size_t piece,
-                 const std::function<void(size_t, size_t, size_t)>& task) EXCLUDES(mutex_);
+  void RunPieces(size_t size, size_t piece, const std::function<void(size_t, size_t, size_t)>& task)
+      EXCLUDES(mutex_);
 
  private:
   void Work(size_t thread, const std::stop_token& stop) EXCLUDES(mutex_);

@@ -128,8 +128,8 @@ void TreeGrowth::SearchSplits(std::span<const int32_t> nodes) {
   }
   threads_->Run(tasks.size(), [&](size_t i, size_t) {
     Task& task = tasks[i];
-    task.found = FindSplit(cuts_, value_, task.node->histogram, task.node->total, task.columns,
-                           least_gain_);
+    task.found =
+        FindSplit(cuts_, value_, task.node->histogram, task.node->total, task.columns, least_gain_);
   });
   for (const Task& task : tasks) {  // columns ascend, so that the first of equals stays
     if (task.found.Better(task.node->split)) {

@@ -15,14 +15,15 @@ namespace sluice::models::histogram {
 
 // Decides how one tree grows, from sums over all rows only; it never sees a row. Passes over the
 // rows alternate with decisions until none is left:
-//   NodesToSum -> the shares' histograms, merged -> Take -> NextSplits -> the shares part their rows.
+//   NodesToSum -> the shares' histograms, merged -> Take -> NextSplits -> the shares part their
+//   rows.
 // Of two children only the one of the smaller hessian is summed; the other is what their parent has
 // more. Not thread-safe.
 class TreeGrowth {
  public:
   // All must live as long. `sparse`: histograms come without the rows that have no number.
-  TreeGrowth(const CutPoints& cuts, bool sparse, const TreeRules& rules,
-             const GradientScale& scale, ColumnSample columns, Threads* threads);
+  TreeGrowth(const CutPoints& cuts, bool sparse, const TreeRules& rules, const GradientScale& scale,
+             ColumnSample columns, Threads* threads);
 
   // `total`: of the root.
   void Begin(const GradientSum& total, size_t rows);

@@ -28,8 +28,9 @@ Made ThreeNumbers() {
     AddNumber(&made.spec, name);
   }
   SetClasses(&made.spec, 2);
-  made.transform = std::move(
-      FeatureTransform::Make(made.spec.features(), FeatureTransform::Target::kTrees)).value();
+  made.transform =
+      std::move(FeatureTransform::Make(made.spec.features(), FeatureTransform::Target::kTrees))
+          .value();
   const BoostingParameters parameters = ParametersOf(made.spec).value();
   made.layout = std::make_unique<ColumnLayout>(
       ColumnLayout::Make(made.spec, *made.transform, parameters).value());

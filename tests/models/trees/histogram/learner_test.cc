@@ -50,8 +50,8 @@ TEST(HistogramLearnerTest, OneModelForAnyThreadsAndBatches) {
     for (const int threads : {2, 3}) {
       SetInteger(&spec, "nthread", threads);
       EXPECT_EQ(BytesOf(spec, {rows}), one) << type << threads;
-      EXPECT_EQ(BytesOf(spec, {rows.Slice(0, 7), rows.Slice(7, 12'000), rows.Slice(12'000, 30'000)}),
-                one)
+      EXPECT_EQ(
+          BytesOf(spec, {rows.Slice(0, 7), rows.Slice(7, 12'000), rows.Slice(12'000, 30'000)}), one)
           << type << threads;
     }
   }
@@ -118,9 +118,9 @@ TEST_P(MarginTest, TrainingsAreLibxgboosts) {
   void* handle = nullptr;
   ASSERT_EQ(Xgboost().XGBoosterCreate(nullptr, 0, &handle), 0);
   const BoosterHolder booster(handle);
-  ASSERT_EQ(Xgboost().XGBoosterLoadModelFromBuffer(handle, trained->bytes.data(),
-                                                   trained->bytes.size()),
-            0);
+  ASSERT_EQ(
+      Xgboost().XGBoosterLoadModelFromBuffer(handle, trained->bytes.data(), trained->bytes.size()),
+      0);
   RowMatrix matrix(&layout);
   ASSERT_TRUE(matrix.Fill(rows).ok());
   const bst_ulong* shape = nullptr;
@@ -197,7 +197,8 @@ TEST(HistogramLearnerTest, TheFirstTreeCorrectsTheBestConstant) {
     label *= 1e-6F;
     sum += static_cast<double>(label);
   }
-  for (const char* objective : {"count:poisson", "reg:gamma", "reg:tweedie", "reg:squaredlogerror"}) {
+  for (const char* objective :
+       {"count:poisson", "reg:gamma", "reg:tweedie", "reg:squaredlogerror"}) {
     ModelSpec spec = NumberTrees(objective, 1);
     SetNumber(&spec, "eta", 1e-9);
     std::vector<double> predictions;

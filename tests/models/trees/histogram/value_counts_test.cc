@@ -33,13 +33,12 @@ TEST(ValueCountsTest, FewNumbersAreToldApart) {
   const float most = std::numeric_limits<float>::max();
   const std::vector<float> values = {2, -1, 0, -0.0F, 2, least, -most, std::nextafter(2.0F, 3.0F)};
   const ValueCounts counts = CountsOf(values, 0, 1);
-  EXPECT_EQ(counts.Cells(),
-            (std::vector<ValueCounts::Cell>{{-most, -most, 1},
-                                            {-1, -1, 1},
-                                            {0, 0, 2},
-                                            {least, least, 1},
-                                            {2, 2, 2},
-                                            {values[7], values[7], 1}}));
+  EXPECT_EQ(counts.Cells(), (std::vector<ValueCounts::Cell>{{-most, -most, 1},
+                                                            {-1, -1, 1},
+                                                            {0, 0, 2},
+                                                            {least, least, 1},
+                                                            {2, 2, 2},
+                                                            {values[7], values[7], 1}}));
 }
 
 TEST(ValueCountsTest, ManyNumbersShareCellsAndNoneIsLost) {
