@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "models/model.pb.h"
 #include "models/networks/optimizer.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::planner {
@@ -51,6 +52,14 @@ constexpr double kCopiesHandedOver = 2.9;
 constexpr double kCopiesInProcess = 2;
 // Weights, direction, gradient and diagonal, as doubles, in memory and in messages.
 constexpr double kCopiesInPass = 16;
+// Trees that are grown here: of a row its label, weight and places in the tree, and for each output
+// a margin and its derivatives; of a column what counts its numbers; the sums of a bin.
+constexpr double kGrownBytesPerRow = 16;
+constexpr double kGrownBytesPerOutput = 12;
+constexpr double kCountBytesPerValue = 43;
+constexpr double kMostCountBytes = 0.25 * kMebibyte;
+constexpr double kSumBytesPerBin = 16;
+constexpr double kMostSumBytes = 512 * kMebibyte;
 // libxgboost per row: where it begins and its label; positions in the tree, twice; and for each
 // output a gradient and the predictions, as kept and as evaluated.
 constexpr double kTreeBytesPerRow = 36;
@@ -207,6 +216,8 @@ TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& networ
 struct TreeColumns {
   double packed = 0;  // bytes a row
   double sketches = 0;
+  double counts = 0;
+  double bins = 0;
   bool missing = false;  // some numbers
 };
 
@@ -224,7 +235,7 @@ const catalog::ColumnStatistics* StatisticsOf(const models::FeaturePlan& plan,
 }
 
 void AddColumn(const models::Feature& feature, const catalog::ColumnStatistics* statistics,
-               double rows, TreeColumns* columns) {
+               double rows, double most_bins, TreeColumns* columns) {
   // Of as many rows as are packed together, by the number of distinct values among them.
   constexpr double kOneByte = 256, kTwoBytes = 16'384;
   double distinct = rows;
@@ -237,6 +248,8 @@ void AddColumn(const models::Feature& feature, const catalog::ColumnStatistics* 
   }
   columns->packed += distinct <= kOneByte ? 1 : distinct <= kTwoBytes ? 2 : 4;
   columns->sketches += std::min(kMostSketchBytes, kSketchBytesPerValue * distinct);
+  columns->counts += std::min(kMostCountBytes, kCountBytesPerValue * distinct);
+  columns->bins += std::min(most_bins, distinct) + 1;
 }
 
 const models::Attribute* FindAttribute(const models::ModelSpec& model, std::string_view name) {
@@ -246,6 +259,15 @@ const models::Attribute* FindAttribute(const models::ModelSpec& model, std::stri
     }
   }
   return nullptr;
+}
+
+// Nodes of a tree whose histograms are held together: those of the last level that is split, and
+// what threads add up of half of them.
+double NodesAtOnce(const models::ModelSpec& model) {
+  constexpr double kDefaultDepth = 6, kDeepest = 12;
+  const models::Attribute* depth = FindAttribute(model, "max_depth");
+  const double levels = depth == nullptr ? kDefaultDepth : static_cast<double>(depth->integer());
+  return 2 * std::exp2((levels == 0 ? kDeepest : std::min(levels, kDeepest)) - 1);
 }
 
 bool LearnsFromNumbers(const models::ModelSpec& model) {
@@ -314,27 +336,35 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
   const models::FeaturePlan& features = plan.model().features();
   const auto rows = static_cast<double>(std::max<int64_t>(0, statistics.rows));
   const double width = features.features_size();
+  const models::Attribute* bins = FindAttribute(plan.model(), "max_bin");
+  const double most_bins =
+      bins != nullptr ? static_cast<double>(bins->integer()) : static_cast<double>(kMostSmallBins);
   TreeColumns all;
   for (const models::Feature& feature : features.features()) {
-    AddColumn(feature, StatisticsOf(features, feature, columns, statistics), rows, &all);
+    AddColumn(feature, StatisticsOf(features, feature, columns, statistics), rows, most_bins, &all);
   }
   const int classes = features.label().classes_size();
   const double outputs = classes > 2 ? classes : 1;
+  const double bin = most_bins > static_cast<double>(kMostSmallBins) ? 2 : 1;
   double training = kTreeBytesPerRow + kTreeBytesPerOutput * outputs;
-  double building = 0;
-  if (LearnsFromNumbers(plan.model())) {
+  double building = rows * all.packed;
+  double sums = 0;
+  if (models::GradientBoosting::GrowsHere(plan.model())) {
+    training = kGrownBytesPerRow + kGrownBytesPerOutput * outputs + bin * width;
+    building += all.counts;
+    sums = std::min(kMostSumBytes, all.bins * kSumBytesPerBin * NodesAtOnce(plan.model()));
+  } else if (LearnsFromNumbers(plan.model())) {
     training += kNumberBytesPerValue * width;
+    building = 0;
   } else {
-    const models::Attribute* bins = FindAttribute(plan.model(), "max_bin");
-    const double bin = bins != nullptr && bins->integer() > kMostSmallBins ? 2 : 1;
     training += ((all.missing ? kBinBytesWithMissing : bin) + bin) * width;
-    building = rows * all.packed + all.sketches;
+    building += all.sketches;
   }
   const double piece = std::min(kNumbersPerPiece, std::min(rows, kRowsPerPiece) * width);
   TrainingMemory memory;
-  memory.worker =
-      WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
-                 kCopiesOfPiece * piece * sizeof(float) + std::max(building, rows * training));
+  memory.worker = WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
+                             kCopiesOfPiece * piece * sizeof(float) +
+                             std::max(building, rows * training + sums));
   return memory;
 }
 

@@ -75,10 +75,10 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
       WithAliases(Number("reg_lambda", 1.0, AtLeast(0), "L2 penalty on weights"), {"lambda"}));
   attributes->push_back(
       WithAliases(Number("reg_alpha", 0.0, AtLeast(0), "L1 penalty on weights"), {"alpha"}));
-  attributes->push_back(
-      Number("base_score", {}, {},
-             "prediction before the first round; of squared and pseudo-Huber errors the label's "
-             "mean by default, else XGBoost's own"));
+  attributes->push_back(Number(
+      "base_score", {}, {},
+      "prediction before the first round; by default the best constant, of dart, gblinear and "
+      "rankings XGBoost's own or the label's mean"));
   attributes->push_back(
       Number("scale_pos_weight", 1.0, AtLeast(0), "weight of the positive class"));
   attributes->push_back(Number("tweedie_variance_power", {}, Between(1, 2),
@@ -115,7 +115,8 @@ void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Text("tree_method", {}, {"auto", "exact", "approx", "hist"},
                              "how splits are searched; hist when not given"));
   attributes->push_back(
-      Integer("max_bin", {}, Between(2, 65'536), "hist: bins of a feature; 256 by default"));
+      Integer("max_bin", {}, Between(2, 65'536),
+              "hist: bins of a feature, one of them for missing numbers; 256 by default"));
   attributes->push_back(WithAliases(
       Number("gamma", 0.0, AtLeast(0), "least gain that splits a node"), {"min_split_loss"}));
   attributes->push_back(

@@ -12,12 +12,21 @@
 #include "models/kernels/kernels.h"
 #include "models/model.pb.h"
 #include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/histogram/learner.h"
 #include "models/trees/xgboost_library_internal.h"
 
 namespace sluice::models {
 namespace {
 
 void IgnoreLog(const char*) {}
+
+constexpr const char* kPredictSettings =
+    R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":true,)"
+    R"("missing":NaN,"cache_id":0})";
+// Scores as they are added up, not transformed.
+constexpr const char* kMarginSettings =
+    R"({"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":true,)"
+    R"("missing":NaN,"cache_id":0})";
 
 class XgboostModel final : public GradientBoosting {
  public:
@@ -45,6 +54,10 @@ class XgboostModel final : public GradientBoosting {
   Result<Exported> Export(const ModelSpec& spec) const override;
 
  private:
+  // Without libxgboost.
+  Status TrainHere(const BatchSource& train, const BatchSource& validation,
+                   const std::function<void(const Round&)>& progress, std::stop_token stop,
+                   std::stop_token finish);
   // A booster over `matrices` that continues from the loaded model, if there is one.
   Result<BoosterHolder> MakeBooster(const std::vector<void*>& matrices) const;
   Status RunRounds(const std::vector<void*>& matrices,
@@ -57,7 +70,8 @@ class XgboostModel final : public GradientBoosting {
   // libxgboost's "ubj", which is kept, or "json".
   Result<std::string> SaveRaw(std::string_view format = "ubj") const;
   Status LoadRaw(std::string_view bytes);
-  Status PredictInPlace(const FeatureBatch& batch, const float** scores);
+  Status LoadTrained(const std::string& bytes);
+  Status PredictInPlace(const RowMatrix& rows, const char* settings, const float** scores);
   Status PredictLinear(const FeatureBatch& batch, const float** scores);
   Status CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const;
   Status TakeScores(const float* scores, size_t rows, std::vector<double>* predictions) const;
@@ -95,6 +109,9 @@ Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matric
 Status XgboostModel::Train(const BatchSource& train, const BatchSource& validation,
                            const std::function<void(const Round&)>& progress, std::stop_token stop,
                            std::stop_token finish) {
+  if (histogram::Learns(parameters_)) {
+    return TrainHere(train, validation, progress, std::move(stop), std::move(finish));
+  }
   ASSIGN_OR_RETURN(const MatrixHandle rows,
                    BuildMatrix(train, layout_, parameters_, nullptr, "to train on", stop));
   std::vector<void*> matrices = {rows.get()};
@@ -113,9 +130,38 @@ Status XgboostModel::Train(const BatchSource& train, const BatchSource& validati
   RETURN_IF_ERROR(RunRounds(matrices, progress, stop, finish));
   // Without the matrices' caches, which the booster would otherwise keep.
   ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
-  // Otherwise overflowed numbers would be found only at the first prediction.
+  return LoadTrained(bytes);
+}
+
+Status XgboostModel::TrainHere(const BatchSource& train, const BatchSource& validation,
+                               const std::function<void(const Round&)>& progress,
+                               std::stop_token stop, std::stop_token finish) {
+  histogram::BaseModel base;
+  if (booster_ != nullptr) {
+    ASSIGN_OR_RETURN(base.bytes, SaveRaw());
+    base.margins = [this](const RowMatrix& rows, std::vector<float>* margins) {
+      const float* scores = nullptr;
+      RETURN_IF_ERROR(PredictInPlace(rows, kMarginSettings, &scores));
+      margins->assign(scores, scores + rows.rows() * parameters_.raw_outputs);
+      return OkStatus();
+    };
+  }
+  histogram::Training training{.layout = &layout_,
+                               .parameters = &parameters_,
+                               .train = &train,
+                               .validation = &validation,
+                               .base = booster_ != nullptr ? &base : nullptr,
+                               .progress = progress,
+                               .stop = std::move(stop),
+                               .finish = std::move(finish)};
+  ASSIGN_OR_RETURN(const histogram::Trained trained, histogram::Train(training));
+  return LoadTrained(trained.bytes);
+}
+
+// Otherwise overflowed numbers would be found only at the first prediction.
+Status XgboostModel::LoadTrained(const std::string& bytes) {
   RETURN_IF_ERROR(CheckBooster(bytes, parameters_, layout_.columns())
-                      .Because("XGBoost made a model that it could not predict from"));
+                      .Because("the training made a model that nothing could be predicted from"));
   return LoadRaw(bytes);
 }
 
@@ -263,24 +309,20 @@ Status XgboostModel::Load(std::string_view bytes) {
   return LoadRaw(bytes.substr(kHeader));
 }
 
-constexpr const char* kPredictSettings =
-    R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":true,)"
-    R"("missing":NaN,"cache_id":0})";
-
-Status XgboostModel::PredictInPlace(const FeatureBatch& batch, const float** scores) {
-  RETURN_IF_ERROR(rows_.Fill(batch));
+Status XgboostModel::PredictInPlace(const RowMatrix& rows, const char* settings,
+                                    const float** scores) {
   bst_ulong const* shape = nullptr;
   bst_ulong dimensions = 0;
-  const int code = layout_.sparse()
-                       ? Xgboost().XGBoosterPredictFromCSR(
-                             booster_.get(), rows_.RowEnds().c_str(), rows_.Columns().c_str(),
-                             rows_.Values().c_str(), layout_.columns(), kPredictSettings, nullptr,
-                             &shape, &dimensions, scores)
-                       : Xgboost().XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(),
-                                                             kPredictSettings, nullptr, &shape,
-                                                             &dimensions, scores);
+  const int code =
+      layout_.sparse()
+          ? Xgboost().XGBoosterPredictFromCSR(booster_.get(), rows.RowEndsInterface().c_str(),
+                                              rows.ColumnsInterface().c_str(),
+                                              rows.ValuesInterface().c_str(), layout_.columns(),
+                                              settings, nullptr, &shape, &dimensions, scores)
+          : Xgboost().XGBoosterPredictFromDense(booster_.get(), rows.DenseInterface().c_str(),
+                                                settings, nullptr, &shape, &dimensions, scores);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
-  return CheckShape(shape, dimensions, batch.rows);
+  return CheckShape(shape, dimensions, rows.rows());
 }
 
 // A linear booster reads only matrices.
@@ -291,10 +333,11 @@ Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scor
       fmt::format(R"({{"missing":NaN,"nthread":{}}})", parameters_.threads);
   const int code =
       layout_.sparse()
-          ? Xgboost().XGDMatrixCreateFromCSR(rows_.RowEnds().c_str(), rows_.Columns().c_str(),
-                                             rows_.Values().c_str(), layout_.columns(),
-                                             settings.c_str(), &handle)
-          : Xgboost().XGDMatrixCreateFromDense(rows_.Dense().c_str(), settings.c_str(), &handle);
+          ? Xgboost().XGDMatrixCreateFromCSR(
+                rows_.RowEndsInterface().c_str(), rows_.ColumnsInterface().c_str(),
+                rows_.ValuesInterface().c_str(), layout_.columns(), settings.c_str(), &handle)
+          : Xgboost().XGDMatrixCreateFromDense(rows_.DenseInterface().c_str(), settings.c_str(),
+                                               &handle);
   RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
   linear_rows_.reset(handle);
   bst_ulong const* shape = nullptr;
@@ -318,7 +361,8 @@ Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<double>* pre
   if (parameters_.booster == BoostingParameters::Booster::kLinear) {
     RETURN_IF_ERROR(PredictLinear(batch, &scores));
   } else {
-    RETURN_IF_ERROR(PredictInPlace(batch, &scores));
+    RETURN_IF_ERROR(rows_.Fill(batch));
+    RETURN_IF_ERROR(PredictInPlace(rows_, kPredictSettings, &scores));
   }
   return TakeScores(scores, batch.rows, predictions);
 }
@@ -382,6 +426,11 @@ Result<GradientBoosting::Exported> XgboostModel::Export(const ModelSpec& spec) c
 
 void BoosterFree::operator()(void* handle) const {
   Xgboost().XGBoosterFree(handle);
+}
+
+bool GradientBoosting::GrowsHere(const ModelSpec& spec) {
+  const Result<BoostingParameters> parameters = ParametersOf(spec);
+  return parameters.ok() && histogram::Learns(*parameters);
 }
 
 Result<std::unique_ptr<GradientBoosting>> GradientBoosting::Make(const ModelSpec& spec) {

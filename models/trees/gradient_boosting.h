@@ -17,9 +17,10 @@ namespace sluice::models {
 
 class ModelSpec;
 
-// Gradient-boosted trees through libxgboost: gbtree, dart, gblinear, random forests, ranking.
-// Rows are read once and packed, until libxgboost has made its bins of them (README.md).
-// Not thread-safe; libxgboost uses its own threads (attribute nthread).
+// Gradient-boosted trees: gbtree, dart, gblinear, random forests, ranking. Those that GrowsHere are
+// trained by models/trees/histogram, the others by libxgboost, which applies all of them. Rows are
+// read once and packed until there are bins of them (README.md).
+// Not thread-safe; training uses its own threads (attribute nthread).
 class GradientBoosting {
  public:
   // Provides the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass, with the
@@ -40,6 +41,8 @@ class GradientBoosting {
   };
 
   static Result<std::unique_ptr<GradientBoosting>> Make(const ModelSpec& spec);
+  // Whether libxgboost is not needed to train it; false for a spec that Make refuses, too.
+  static bool GrowsHere(const ModelSpec& spec);
   virtual ~GradientBoosting() = default;
   virtual const FeatureTransform& transform() const = 0;  // Target::kTrees
   virtual size_t outputs() const = 0;

@@ -133,11 +133,15 @@ class RowMatrix {
 
   size_t rows() const { return rows_; }
   size_t numbers() const { return values_.size(); }
+  // Dense: rows x columns, NaN for missing. Sparse: the numbers of each row, by ascending column.
+  const std::vector<float>& values() const { return values_; }
+  const std::vector<uint64_t>& row_ends() const { return row_ends_; }  // with a leading 0
+  const std::vector<uint32_t>& columns() const { return columns_; }
   // JSON like numpy's __array_interface__.
-  std::string Dense() const;
-  std::string RowEnds() const;
-  std::string Columns() const;
-  std::string Values() const;
+  std::string DenseInterface() const;
+  std::string RowEndsInterface() const;
+  std::string ColumnsInterface() const;
+  std::string ValuesInterface() const;
 
  private:
   void PackPlaces(NumberPacker* packer) const;  // of compressed rows
@@ -164,6 +168,69 @@ class QueryGroups {
   QueryOrder order_;
   std::vector<uint32_t> sizes_;
   std::vector<float> weights_;
+};
+
+// The rows of a source in pieces, pass after pass. Those of the first pass are packed for the later
+// ones, unless they take too much memory (BatchSource::most_kept): then the source is rewound.
+class RowPieces {
+ public:
+  // All but `stop` must live as long.
+  RowPieces(const GradientBoosting::BatchSource& source, const ColumnLayout& layout,
+            const BoostingParameters& parameters, std::stop_token stop);
+
+  // InvalidArgument "no rows `what`: ..." if there is none. The first pass returns it first.
+  Status RequireRows(std::string_view what);
+  // What later passes need of a piece.
+  enum class Left { kRows, kPresence, kNothing };
+  // The next rows, with their labels and weights; false: the pass has ended.
+  Result<bool> Next(Left left);
+  Status ReadAll();
+  // Begins the next pass, if rows of this one have been read.
+  void Restart();
+  void Forget();  // no further pass
+
+  int pass() const { return pass_; }  // complete ones
+  const RowMatrix& matrix() const { return matrix_; }
+  const std::vector<float>& labels() const { return labels_; }
+  const std::vector<float>& weights() const { return weights_; }  // empty: each is 1
+  const QueryGroups& groups() const { return groups_; }
+
+ private:
+  struct Piece {
+    size_t rows = 0;
+    bool weighed = false;
+    std::vector<uint8_t> bytes;
+  };
+
+  Result<const FeatureBatch*> NextBatch();
+  // Reads so many rows or numbers into matrix_, up to a batch more, or all that are left.
+  Status Collect(size_t rows, size_t numbers);
+  // Once per row, whatever the number of passes.
+  Status Note(const FeatureBatch& batch);
+  void Keep();
+  void Unpack(const Piece& piece);
+  Piece Packed();  // what packer_ was given, with its labels and weights
+  // Gives freed memory back to the operating system, if rows took that many bytes.
+  static void GiveBack(size_t rows_bytes);
+
+  const GradientBoosting::BatchSource& source_;
+  const BoostingParameters& parameters_;
+  const std::stop_token stop_;
+  RowMatrix matrix_;
+  QueryGroups groups_;
+  const FeatureBatch* first_ = nullptr;
+  bool must_rewind_ = false;
+  bool reading_ = false;  // since the last restart
+  int pass_ = 0;
+  bool ended_ = false;         // this pass
+  std::vector<float> labels_;  // of the rows in matrix_
+  std::vector<float> weights_;
+  bool keeps_;  // the rows of the first pass
+  NumberPacker packer_;
+  std::vector<Piece> kept_;
+  size_t kept_bytes_ = 0;
+  size_t training_bytes_ = 0;
+  size_t unpacked_ = 0;  // pieces in this pass
 };
 
 // Metrics of one round, training rows first.

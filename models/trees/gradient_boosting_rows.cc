@@ -214,16 +214,16 @@ void RowMatrix::Unpack(size_t rows, NumberReader* reader) {
   reader->Read(values_.data(), values_.size());
 }
 
-std::string RowMatrix::Dense() const {
+std::string RowMatrix::DenseInterface() const {
   return ArrayInterface(values_.data(), rows_, layout_->columns(), "<f4");
 }
-std::string RowMatrix::RowEnds() const {
+std::string RowMatrix::RowEndsInterface() const {
   return VectorInterface(row_ends_, "<u8");
 }
-std::string RowMatrix::Columns() const {
+std::string RowMatrix::ColumnsInterface() const {
   return VectorInterface(columns_, "<u4");
 }
-std::string RowMatrix::Values() const {
+std::string RowMatrix::ValuesInterface() const {
   return VectorInterface(values_, "<f4");
 }
 

@@ -24,6 +24,9 @@ class UbjsonReader {
   // The first error.
   const std::string& problem() const { return problem_; }
   bool AtEnd() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
+  // The byte that comes next, or `after` bytes later; 0: none.
+  char Next(size_t after = 0) const { return after < rest_.size() ? rest_[after] : '\0'; }
   void Fail(std::string problem) {
     if (ok_) {
       ok_ = false;
@@ -89,6 +92,12 @@ class UbjsonReader {
     Expect(type);
     Expect('#');
     return Bytes(Length(width) * width);
+  }
+
+  // Passes over a typed array.
+  void SkipTyped() {
+    const char type = Next(2);
+    Typed(type, type == 'L' ? sizeof(int64_t) : type == 'U' ? 1 : sizeof(int32_t));
   }
 
   template <typename T>
