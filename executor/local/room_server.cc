@@ -200,7 +200,8 @@ std::string RoomNameOf(std::string_view source_url) {
   }
   std::string place = url.value().path;
   if (url.value().kind == catalog::SourceUrl::Kind::kPostgres) {
-    place = catalog::WithRole(url.value().text, "sluice");  // the same for every login
+    // The same for every login.
+    place = catalog::WithRole(catalog::WithoutPasswordFile(url.value().text), "sluice");
   } else {
     std::error_code error;
     const std::filesystem::path whole = std::filesystem::weakly_canonical(place, error);

@@ -14,6 +14,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "catalog/client_login.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/random_internal.h"
 
@@ -86,9 +87,11 @@ class PostgresVerifiers final : public Verifiers {
   };
 
   Status Connect() {
+    const catalog::DatabaseLogin login = catalog::WithPasswordOfFile({url_, ""});
     // Settings of the login itself cannot redirect these names.
-    const std::array<const char*, 4> keys = {"dbname", "connect_timeout", "options", nullptr};
-    const std::array<const char*, 4> values = {url_.c_str(), "5",
+    const std::array<const char*, 5> keys = {"dbname", "password", "connect_timeout", "options",
+                                             nullptr};
+    const std::array<const char*, 5> values = {login.url.c_str(), login.secret.c_str(), "5",
                                                "-c search_path= -c statement_timeout=5s", nullptr};
     connection_.reset(PQconnectdbParams(keys.data(), values.data(), 1));
     if (PQstatus(connection_.get()) != CONNECTION_OK) {

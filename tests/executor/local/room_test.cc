@@ -138,6 +138,8 @@ TEST_F(RoomTest, AnotherGatewayTakesOverTheName) {
 
 TEST(RoomNameTest, IsTheSameForWhoeverLogsIn) {
   EXPECT_EQ(RoomNameOf("postgresql://ann@h:5432/d"), RoomNameOf("postgresql://bob@h:5432/d"));
+  EXPECT_EQ(RoomNameOf("postgresql://ann@h:5432/d"),
+            RoomNameOf("postgresql://bob@h:5432/d?passfile=%2Frun%2Fsource"));
   EXPECT_NE(RoomNameOf("postgresql://ann@h:5432/d"), RoomNameOf("postgresql://ann@h:5432/e"));
   EXPECT_EQ(RoomNameOf("sqlite:/tmp/./a.db"), RoomNameOf("sqlite:/tmp/a.db"));
   EXPECT_EQ(RoomNameOf("what is this"), "");

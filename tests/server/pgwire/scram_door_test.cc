@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "catalog/data_source.h"
+#include "catalog/source_url.h"
 #include "tests/server/pgwire/door_fixture.h"
 
 // A door that never sees a password: SCRAM in front, the role's own keys behind it, tickets for
@@ -82,6 +84,11 @@ class ScramDoorTest : public DoorTest {
   // False: the server does not ask for passwords, so there is nothing to test.
   bool ServerAsks() const { return As(role_, "pässwörd", "SELECT 'in'").output == "in\n"; }
 
+  bool ServerAsksDirectly() const {
+    return catalog::OpenDataSourceAs(database_.url(), role_, "pässwörd").status().sqlstate() !=
+           "28000";
+  }
+
   std::string role_;
 };
 
@@ -100,6 +107,24 @@ TEST_F(ScramDoorTest, TheClientProvesThatItKnowsThePassword) {
                            As(role_, "guess", "SELECT 1").output +
                            As(role_, "guess", "SELECT 1").output;
   EXPECT_THAT(many, HasSubstr("FATAL:  too many failed logins"));
+}
+
+TEST_F(ScramDoorTest, TheGatewaysOwnPasswordMayLieInItsSourceFile) {
+  if (!ServerAsksDirectly()) {
+    GTEST_SKIP() << "the server's pg_hba.conf does not ask members of " << testing::kPasswordRole;
+  }
+  const std::string own = "own_" + Name();
+  ASSERT_EQ(Direct(fmt::format("CREATE ROLE {} LOGIN SUPERUSER PASSWORD 'secret' IN ROLE {}", own,
+                               testing::kPasswordRole))
+                .exit_code,
+            0);
+  std::string url = catalog::WithRole(database_.url(), own);
+  url.insert(url.find('@'), ":secret");
+  std::ofstream(home_ + "/source") << url << "\n";
+  Start("--auth scram --source-file " + home_ + "/source");
+  EXPECT_EQ(As(role_, "pässwörd", "SELECT current_user").output, role_ + "\n");
+  gateway_.reset();
+  Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", own));
 }
 
 // As the server's "trust" lets in whoever says that name, with the right password and with none.
