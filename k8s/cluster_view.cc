@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "k8s/namespace_shares.h"
 #include "k8s/pod_labels.h"
 
 namespace sluice::k8s {
@@ -169,7 +170,7 @@ class ClusterView::Builder {
       made_.jobs[i].waiting = workers_[made_.state.jobs[i].name].waiting;
       LimitByQuotas(i);
     }
-    ShareByNamespaces();
+    ShareByNamespaces(view_.quotas_, made_);
     return std::move(made_);
   }
 
@@ -357,26 +358,6 @@ class ClusterView::Builder {
 
   static bool RoomWouldHelp(const PodFacts& pod) {
     return pod.unschedulable && !pod.rules.HasFurtherRules();
-  }
-
-  // The jobs of a namespace have its share together, however many they are.
-  void ShareByNamespaces() {
-    std::map<std::string, double> shares;
-    for (const auto& [uid, quota] : view_.quotas_) {
-      if (quota.share) {
-        double& share = shares[quota.namespace_name];
-        share = std::max(share, *quota.share);
-      }
-    }
-    std::map<std::string, double> jobs;
-    for (const Job& job : made_.jobs) {
-      ++jobs[job.namespace_name];
-    }
-    for (size_t i = 0; i < made_.jobs.size(); ++i) {
-      const std::string& where = made_.jobs[i].namespace_name;
-      const auto share = shares.find(where);
-      made_.state.jobs[i].weight = (share == shares.end() ? 1 : share->second) / jobs.at(where);
-    }
   }
 
   void LimitByQuotas(size_t index) {

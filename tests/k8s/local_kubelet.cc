@@ -115,6 +115,12 @@ std::vector<std::string> LocalKubelet::Started(const std::string& role) const {
   return names;
 }
 
+std::optional<int> LocalKubelet::ExitCodeOf(const std::string& pod) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = exit_codes_.find(pod);
+  return found == exit_codes_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::string LocalKubelet::LogOf(const std::string& pod) const {
   return ReadAll(folder_ + "/log-" + pod);
 }
@@ -191,6 +197,9 @@ void LocalKubelet::Turn(const std::stop_token& stop) {
     for (auto it = pods_.begin(); it != pods_.end();) {
       Pod& pod = it->second;
       Reap(pod);
+      if (pod.ended) {
+        exit_codes_[it->first] = pod.exit_code;
+      }
       const bool known = there.contains(pod.uid);  // a later pod may have its name
       if (!known && pod.pid > 0 && !pod.ended) {
         kill(pod.pid, SIGKILL);

@@ -56,6 +56,8 @@ class LocalKubelet {
   std::vector<std::string> Started(const std::string& role) const;
   // The output of a pod's container, whether it runs or not.
   std::string LogOf(const std::string& pod) const;
+  // nullopt: it has not ended.
+  std::optional<int> ExitCodeOf(const std::string& pod) const;
   // SIGKILL to its process; false: it has none.
   bool Kill(const std::string& pod);
   // SIGKILL, and its container runs once more, as on a node that has lost its power and what it
@@ -100,6 +102,7 @@ class LocalKubelet {
   std::unique_ptr<ApiClient> client_;
   mutable std::mutex mutex_;
   std::map<std::string, Pod> pods_;               // by name
+  std::map<std::string, int> exit_codes_;         // by name, of those that have ended
   std::map<std::string, std::string> labels_of_;  // of pods, each "\nlabel=value\n"
   std::map<std::string, std::map<std::string, std::string>> selectors_;  // by a Service's uid
   std::vector<std::pair<std::string, std::string>> started_;             // role and name

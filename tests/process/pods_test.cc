@@ -217,6 +217,7 @@ TEST_F(Pods, AnEvictedMasterLeavesEverybodyRunning) {
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_NE(evicted, "");
   EXPECT_THAT(kubelet_->LogOf(evicted), HasSubstr("evicted"));
+  EXPECT_EQ(kubelet_->ExitCodeOf(evicted), 0) << "an ordinary end";
   EXPECT_EQ(kubelet_->Started("master").size(), 2U);
   EXPECT_EQ(Count(1, "master_took_over"), 1);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
@@ -286,6 +287,7 @@ TEST_F(Pods, TheGatewayIsReplacedAndThenTheMaster) {
 TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
   RecordingSink sink;
   Status status;
+  std::string leaving;
   {
     const std::jthread node([&](const std::stop_token& stop) {
       const auto after = [&](int epochs) {
@@ -293,7 +295,6 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
                           60) &&
                !stop.stop_requested();
       };
-      std::string leaving;
       if (after(1)) {
         leaving = kubelet_->Running("worker").at(0);
         kubelet_->Delete(leaving, 30);  // leaves first
@@ -311,6 +312,7 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
                    sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(kubelet_->ExitCodeOf(leaving), 0) << "an ordinary end";
   EXPECT_GE(kubelet_->Started("worker").size(), 4U);
   EXPECT_GE(kubelet_->Started("ps").size(), 3U);
   EXPECT_EQ(kubelet_->Started("master").size(), 1U);

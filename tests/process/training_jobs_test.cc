@@ -265,6 +265,9 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSuspended);
   EXPECT_GE(Count(1, "checkpoint_written"), 1);
   EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
+  for (const char* const role : {"master", "worker"}) {
+    EXPECT_EQ(kubelet_->ExitCodeOf(kubelet_->Started(role).at(0)), 0) << "an ordinary end";
+  }
   EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning));
   EXPECT_EQ(StatusOf("nightly").running_workers, 0U);
   // The next gateway does not begin it either.

@@ -3,7 +3,6 @@ import json
 import os
 import subprocess
 import tempfile
-import threading
 import time
 
 from database import PASSWORD, Database
@@ -31,26 +30,6 @@ def until(condition, seconds=180, what="", pause=0.1):
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(pause)
-
-
-class ExitCodes:
-    """Of the pods of jobs that end from now on, by their names, however soon they are gone."""
-
-    def __init__(self, watch):
-        self.known, self._watch = {}, watch
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        for line in self._watch.stdout:
-            name, _, code = line.strip().partition(" ")
-            if code:
-                self.known[name] = int(code)
-
-    def close(self):
-        self._watch.kill()
-        self._watch.wait()
-        self._thread.join()
 
 
 class Cluster:
@@ -102,12 +81,6 @@ class Cluster:
     def ours(self, *arguments, **options):
         """kubectl in the gateway's namespace."""
         return self.kubectl("-n", NAMESPACE, *arguments, **options)
-
-    def exit_codes(self):
-        shown = '{.metadata.name} {.status.containerStatuses[0].state.terminated.exitCode}{"\\n"}'
-        return ExitCodes(subprocess.Popen(
-            ["kubectl", "--kubeconfig", self.config, "-n", NAMESPACE, "get", "pods", "-l", "training.sluice/role",
-             "--watch", "-o", f"jsonpath={shown}"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
 
     def objects(self, kind, selector="", namespace=NAMESPACE):
         words = ["-n", namespace, "get", kind, "-o", "json"] + (["-l", selector] if selector else [])

@@ -121,19 +121,6 @@ class AnOperator(JobsOnNodes):
         self.cluster.ours("delete", "tj", "greedy")
         self.assertEqual(Training(self.cluster, "greedy").ended(180), "CANCELLED")
 
-    def test_pods_of_an_ordinary_end_are_no_errors(self):
-        self.cluster.apply(training_job("ordinary", statement("ordinary", 100000, TWO)))
-        job = Training(self.cluster, "ordinary")
-        job.reached(2)
-        codes = self.cluster.exit_codes()
-        self.addCleanup(codes.close)
-        worker, master = job.pods("worker")[0][0], job.pods("master")[0][0]
-        self.cluster.ours("delete", "pod", worker, master, "--wait=false")
-        until(lambda: {worker, master} <= codes.known.keys(), 60, "both have ended")
-        self.cluster.ours("delete", "tj", "ordinary")
-        self.assertEqual(job.ended(180), "CANCELLED", job.story())
-        self.assertEqual((codes.known[worker], codes.known[master]), (0, 0))
-
     def test_a_quota_leaves_the_job_fewer_workers(self):
         self.cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
                             "spec": {"hard": {"pods": "5"}}})
