@@ -17,6 +17,8 @@ class NodeValue {
   // What a leaf of these rows adds, before eta.
   double Weight(const GradientSum& sum) const;
   double Gain(const GradientSum& sum) const;
+  // By which categories are ordered: what a leaf of one would add, less if it has few rows.
+  double Rank(const GradientSum& sum) const;
   // Whether a node may have only these rows.
   bool Enough(const GradientSum& sum) const {
     return sum.hessian > 0 && scale_.hessian(sum.hessian) >= rules_.min_child_weight;

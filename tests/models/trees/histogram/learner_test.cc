@@ -60,6 +60,7 @@ TEST(HistogramLearnerTest, OneModelForAnyThreadsAndBatches) {
 TEST(HistogramLearnerTest, OfExactSumsTheFirstTreeIsThatOfXgboostsExactMethod) {
   // Labels are multiples of 2^-6, so that XGBoost's sums are exact, too.
   FeatureBatch rows = ClassRows(2'000, 3, 6);
+  rows.slots.clear();
   for (size_t r = 0; r < rows.rows; ++r) {
     rows.labels[r] += static_cast<float>(r % 32) / 64;
     rows.dense[2 * r] = std::round(rows.dense[2 * r] * 20);  // fewer numbers than bins
@@ -67,7 +68,10 @@ TEST(HistogramLearnerTest, OfExactSumsTheFirstTreeIsThatOfXgboostsExactMethod) {
   }
   std::vector<double> predictions[2];
   for (const int exact : {0, 1}) {
-    ModelSpec spec = NumberTrees("reg:squarederror", 1);
+    ModelSpec spec = TreeSpec("xgboost.gbtree", 1);
+    AddNumber(&spec, "a");
+    AddNumber(&spec, "b");
+    SetNumberLabel(&spec, 0, 1);
     SetNumber(&spec, "base_score", 0);
     SetText(&spec, "tree_method", exact == 1 ? "exact" : "hist");
     const auto trees = MakeTrees(spec);
