@@ -23,15 +23,18 @@ double NodeValue::Weight(const GradientSum& sum) const {
   return most > 0 ? std::clamp(weight, -most, most) : weight;
 }
 
+// In hessians: LightGBM's cat_smooth and cat_l2. Sets of categories are chosen from very many, so
+// that those of few rows would win by chance.
+constexpr double kFew = 10;
+constexpr double kFurtherPenalty = 10;
+
 double NodeValue::Rank(const GradientSum& sum) const {
-  // In hessians, as LightGBM's cat_smooth.
-  constexpr double kFew = 10;
   return -scale_.gradient(sum.gradient) / (scale_.hessian(sum.hessian) + rules_.lambda + kFew);
 }
 
-double NodeValue::Gain(const GradientSum& sum) const {
+double NodeValue::Gain(const GradientSum& sum, double further) const {
   const double gradient = Shrunk(scale_.gradient(sum.gradient));
-  const double hessian = scale_.hessian(sum.hessian) + rules_.lambda;
+  const double hessian = scale_.hessian(sum.hessian) + rules_.lambda + further;
   if (rules_.max_delta_step == 0) {
     return gradient * gradient / hessian;
   }
@@ -86,7 +89,7 @@ class ColumnSearch {
       GradientSum below = with_missing ? missing : GradientSum();
       for (size_t i = 0; i + (with_missing ? 1 : 0) < ranked.size(); ++i) {
         below.Add(bins[ranked[i].second]);
-        if (Try({.column = column}, below, false)) {
+        if (Try({.column = column}, below, false, kFurtherPenalty)) {
           best = i + 1;
           first_has_missing = with_missing;
         }
@@ -101,13 +104,13 @@ class ColumnSearch {
 
  private:
   // `either`: no row is missing; one later goes the way of most.
-  bool Try(const SplitRule& rule, const GradientSum& left, bool either) {
+  bool Try(const SplitRule& rule, const GradientSum& left, bool either, double penalty = 0) {
     GradientSum right = total_;
     right.Subtract(left);
     if (!value_.Enough(left) || !value_.Enough(right)) {
       return false;
     }
-    const double gain = value_.Gain(left) + value_.Gain(right) - of_node_;
+    const double gain = value_.Gain(left, penalty) + value_.Gain(right, penalty) - of_node_;
     if (gain <= std::max(least_, best_.gain)) {
       return false;
     }
