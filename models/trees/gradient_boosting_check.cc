@@ -281,11 +281,14 @@ void BoosterCheck::Tree(size_t position) {
   in_.Object([&](std::string_view name) {
     if (name == "base_weights") {
       take(&tree.base_weights, 'd', sizeof(float));
-    } else if (name == "categories" || name == "categories_nodes") {
-      // For our trees an id is a number like any other: no split is by category.
-      Require(in_.Typed('l', sizeof(int32_t)).empty(), "it splits by categories");
-    } else if (name == "categories_segments" || name == "categories_sizes") {
-      Require(in_.Typed('L', sizeof(int64_t)).empty(), "it splits by categories");
+    } else if (name == "categories") {
+      tree.categories = in_.Typed('l', sizeof(int32_t));
+    } else if (name == "categories_nodes") {
+      tree.category_nodes = in_.Typed('l', sizeof(int32_t));
+    } else if (name == "categories_segments") {
+      tree.category_segments = in_.Typed('L', sizeof(int64_t));
+    } else if (name == "categories_sizes") {
+      tree.category_sizes = in_.Typed('L', sizeof(int64_t));
     } else if (name == "default_left") {
       take(&tree.default_left, 'U', 1);
     } else if (name == "id") {

@@ -102,6 +102,7 @@ class ColumnLayout {
     size_t column = 0;
     uint32_t buckets = 0;
     bool expanded = false;  // a column per id
+    bool ordered = false;   // ids that follow each other are alike
     std::string feature;
   };
   const std::vector<Slot>& slots() const { return slots_; }

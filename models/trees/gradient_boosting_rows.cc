@@ -58,6 +58,8 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
     slot.buckets = column.buckets;
     slot.feature = feature(column.feature).name();
     slot.expanded = linear || feature(column.feature).format().kind() != TensorFormat::NONE;
+    const Categorizer::Kind kind = feature(column.feature).categorizer().kind();
+    slot.ordered = kind == Categorizer::BUCKET || kind == Categorizer::TIME_PART;
     const size_t width = slot.expanded ? column.buckets : 1;
     if (layout.owners_.size() + width > kMaxColumns) {
       return InvalidArgument(fmt::format("{} would need {} columns for '{}', the limit is {}",

@@ -9,6 +9,8 @@ namespace {
 
 // Training that continues from a tree recurses into it; no grown tree is as deep as this.
 constexpr int32_t kDeepestTree = 1 << 14;
+// As many as trees that are grown here have in a column (histogram::CutPoints).
+constexpr int32_t kMostCategories = 1024;
 // libxgboost's mark in the split of a node that was pruned.
 constexpr uint32_t kDeletedSplit = 0x7fffffffU;
 
@@ -17,6 +19,9 @@ constexpr uint32_t kDeletedSplit = 0x7fffffffU;
 std::string SavedTreeCheck::FindFault(const SavedTree& tree) {
   fault_.clear();
   CheckArrays(tree);
+  if (ok()) {
+    CheckCategories(tree);
+  }
   if (ok()) {
     CheckNodes(tree);
   }
@@ -33,8 +38,34 @@ void SavedTreeCheck::CheckArrays(const SavedTree& tree) {
   }
   Require(whole && tree.default_left.size() == nodes && tree.split_type.size() == nodes,
           fmt::format("its arrays do not have {} nodes", tree.nodes));
-  Require(tree.split_type.find_first_not_of('\0') == std::string_view::npos,
-          "it splits by categories");
+}
+
+// libxgboost takes the next node that splits by categories from their list, and makes a bit set of
+// as many bits as the largest of its categories.
+void SavedTreeCheck::CheckCategories(const SavedTree& tree) {
+  const size_t count = tree.category_nodes.size() / sizeof(int32_t);
+  const size_t categories = tree.categories.size() / sizeof(int32_t);
+  bool whole = tree.category_segments.size() == count * sizeof(int64_t) &&
+               tree.category_sizes.size() == count * sizeof(int64_t);
+  size_t next = 0;
+  for (int64_t node = 0; whole && node < tree.nodes; ++node) {
+    const char type = tree.split_type[static_cast<size_t>(node)];
+    whole = type == 0 || (type == 1 && next < count &&
+                          UbjsonReader::Load<int32_t>(tree.category_nodes, next) == node);
+    next += type == 1 ? 1 : 0;
+  }
+  uint64_t begin = 0;  // of the next node's categories: they follow each other
+  for (size_t i = 0; whole && i < count; ++i) {
+    const auto size = UbjsonReader::Load<uint64_t>(tree.category_sizes, i);
+    whole = UbjsonReader::Load<uint64_t>(tree.category_segments, i) == begin && size > 0 &&
+            size <= categories - begin;
+    begin += whole ? size : 0;
+  }
+  for (size_t i = 0; whole && i < categories; ++i) {
+    const auto category = UbjsonReader::Load<int32_t>(tree.categories, i);
+    whole = category >= 0 && category < kMostCategories;
+  }
+  Require(whole && next == count && begin == categories, "its categories do not fit its nodes");
 }
 
 void SavedTreeCheck::CheckNodes(const SavedTree& tree) {

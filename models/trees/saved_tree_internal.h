@@ -17,6 +17,7 @@ struct SavedTree {
   std::string_view base_weights, loss_changes, split_conditions, sum_hessian;
   std::string_view left_children, right_children, parents, split_indices;
   std::string_view default_left, split_type;
+  std::string_view categories, category_nodes, category_segments, category_sizes;
   int64_t id = -1;
   int64_t nodes = -1;
   int64_t deleted = -1;
@@ -45,6 +46,7 @@ class SavedTreeCheck {
 
  private:
   void CheckArrays(const SavedTree& tree);
+  void CheckCategories(const SavedTree& tree);
   void CheckNodes(const SavedTree& tree);
   void CheckNode(const SavedTree& tree, int32_t node);
   bool ok() const { return fault_.empty(); }

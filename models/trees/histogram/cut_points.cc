@@ -64,15 +64,28 @@ std::vector<size_t> LastCells(const std::vector<Cell>& cells, size_t most_bins) 
 
 }  // namespace
 
-CutPoints::CutPoints(std::span<const ValueCounts> columns, size_t most_bins) {
+CutPoints::CutPoints(std::span<const ValueCounts> columns, size_t most_bins,
+                     std::span<const size_t> categories)
+    : by_category_(columns.size(), false) {
+  for (const size_t column : categories) {
+    const std::vector<Cell> cells = columns[column].Cells();
+    by_category_[column] = !cells.empty() && cells.size() <= most_bins &&
+                           cells.front().least >= 0 && cells.back().most < kMostCategories;
+  }
   first_.push_back(0);
   for (const ValueCounts& counts : columns) {
     const std::vector<Cell> cells = counts.Cells();
     const std::vector<size_t> last = LastCells(cells, most_bins);
-    for (size_t i = 0; i + 1 < last.size(); ++i) {
-      thresholds_.push_back(MiddleOf(cells[last[i]].most, cells[last[i] + 1].least));
+    if (by_category_[first_.size() - 1]) {
+      for (const Cell& cell : cells) {
+        thresholds_.push_back(cell.least);
+      }
+    } else {
+      for (size_t i = 0; i + 1 < last.size(); ++i) {
+        thresholds_.push_back(MiddleOf(cells[last[i]].most, cells[last[i] + 1].least));
+      }
+      thresholds_.push_back(cells.empty() ? 0 : Beyond(cells.back().most));
     }
-    thresholds_.push_back(cells.empty() ? 0 : Beyond(cells.back().most));
     thresholds_.push_back(0);  // of the missing ones
     first_.push_back(static_cast<uint32_t>(thresholds_.size()));
     most_bins_ = std::max(most_bins_, bins(first_.size() - 2));
@@ -85,6 +98,10 @@ uint32_t CutPoints::BinOf(size_t column, float value) const {
     return count;
   }
   const float* begin = thresholds_.data() + first_[column];
+  if (by_category_[column]) {
+    const float* found = std::lower_bound(begin, begin + count, value);
+    return found != begin + count && *found == value ? static_cast<uint32_t>(found - begin) : count;
+  }
   const float* low = begin;
   for (uint32_t left = count - 1; left > 0;) {  // how many of the first count - 1 are <= value
     const uint32_t half = (left + 1) / 2;

@@ -10,12 +10,19 @@
 namespace sluice::models::histogram {
 
 // The bins of every column: bin b holds the numbers below Threshold(b) that no earlier bin holds;
-// the last one all others, too, and one more the rows without a number. Immutable.
+// the last one all others, too, and one more the rows without a number. A column of categories has
+// a bin for each that was seen; others are like missing ones. Immutable.
 class CutPoints {
  public:
+  // A file has a bit for each category below the largest.
+  static constexpr float kMostCategories = 1024;
+
   // At most `most_bins` of a column, of as equal counts as possible; a bin for each number if there
   // are no more. Cuts lie in the middle between two numbers.
-  CutPoints(std::span<const ValueCounts> columns, size_t most_bins);
+  // `categories`: the columns that hold ids of categories, unless these are more than bins, or not
+  // below kMostCategories: then they are numbers.
+  CutPoints(std::span<const ValueCounts> columns, size_t most_bins,
+            std::span<const size_t> categories = {});
 
   size_t columns() const { return first_.size() - 1; }
   // Without that for missing numbers, whose code this is.
@@ -27,11 +34,17 @@ class CutPoints {
   uint32_t most_bins() const { return most_bins_; }  // of any column
   // Rows in bins [0, bin] are below it; that of the last bin is above every number in training.
   float Threshold(size_t column, uint32_t bin) const { return thresholds_[first_[column] + bin]; }
+  bool by_category(size_t column) const { return by_category_[column]; }
+  // Of a bin of such a column.
+  int32_t Category(size_t column, uint32_t bin) const {
+    return static_cast<int32_t>(thresholds_[first_[column] + bin]);
+  }
   uint32_t BinOf(size_t column, float value) const;
 
  private:
   std::vector<uint32_t> first_;    // of each column, and the end
-  std::vector<float> thresholds_;  // of all bins; unused for the missing ones
+  std::vector<float> thresholds_;  // of all bins, or their categories; unused for the missing ones
+  std::vector<bool> by_category_;
   uint32_t most_bins_ = 0;
 };
 

@@ -49,20 +49,25 @@ class UbjsonWriter {
       AppendBigEndian(static_cast<int32_t>(number), &out_);
     }
   }
-  // number(node) of each node of a tree.
-  template <typename Number, typename NumberOf>
-  void Typed(std::string_view name, char type, const Tree& tree, NumberOf number) {
+  template <typename Number>
+  void Typed(std::string_view name, char type, const std::vector<Number>& numbers) {
     Name(name);
     out_ += "[$";
     out_ += type;
     out_ += '#';
-    Length(tree.nodes.size());
-    for (const Tree::Node& node : tree.nodes) {
-      AppendBigEndian<Number>(number(node), &out_);
+    Length(numbers.size());
+    for (const Number number : numbers) {
+      AppendBigEndian<Number>(number, &out_);
     }
   }
-  void NoneOf(std::string_view name, char type) {
-    Typed<int8_t>(name, type, {}, [](auto&) { return int8_t{0}; });
+  // number(node) of each node of a tree.
+  template <typename Number, typename NumberOf>
+  void Typed(std::string_view name, char type, const Tree& tree, NumberOf number) {
+    std::vector<Number> numbers;
+    for (const Tree::Node& node : tree.nodes) {
+      numbers.push_back(number(node));
+    }
+    Typed(name, type, numbers);
   }
   void Bytes(std::string_view bytes) { out_ += bytes; }
   std::string Take() { return std::exchange(out_, {}); }
@@ -82,6 +87,28 @@ class UbjsonWriter {
 
 int32_t BitsOf(float number) {
   return std::bit_cast<int32_t>(number);
+}
+
+// The categories that go right at each node that parts categories.
+void WriteCategories(const Tree& tree, const CutPoints& cuts, UbjsonWriter* out) {
+  std::vector<int32_t> categories, nodes;
+  std::vector<int64_t> segments, sizes;
+  for (size_t n = 0; n < tree.nodes.size(); ++n) {
+    const SplitRule& split = tree.nodes[n].split;
+    if (split.right_bins.empty()) {
+      continue;
+    }
+    nodes.push_back(static_cast<int32_t>(n));
+    segments.push_back(static_cast<int64_t>(categories.size()));
+    sizes.push_back(static_cast<int64_t>(split.right_bins.size()));
+    for (const uint32_t bin : split.right_bins) {
+      categories.push_back(cuts.Category(split.column, bin));
+    }
+  }
+  out->Typed("categories", 'l', categories);
+  out->Typed("categories_nodes", 'l', nodes);
+  out->Typed("categories_segments", 'L', segments);
+  out->Typed("categories_sizes", 'L', sizes);
 }
 
 // Passes over any value; returns its bytes.
@@ -111,15 +138,13 @@ std::string_view Skip(UbjsonReader* in) {
 void SavedForest::Add(const Tree& tree, const CutPoints& cuts, size_t output) {
   using Node = Tree::Node;
   const auto leaf = [](const Node& node) { return node.left < 0; };
+  const auto by_category = [](const Node& node) { return !node.split.right_bins.empty(); };
   UbjsonWriter out;
   out.Open();
   out.Typed<int32_t>("base_weights", 'd', tree, [&](const Node& node) {
     return BitsOf(leaf(node) ? node.value : node.weight);
   });
-  out.NoneOf("categories", 'l');
-  out.NoneOf("categories_nodes", 'l');
-  out.NoneOf("categories_segments", 'L');
-  out.NoneOf("categories_sizes", 'L');
+  WriteCategories(tree, cuts, &out);
   out.Typed<int8_t>("default_left", 'U', tree, [&](const Node& node) {
     return static_cast<int8_t>(!leaf(node) && node.split.missing_left ? 1 : 0);
   });
@@ -132,11 +157,15 @@ void SavedForest::Add(const Tree& tree, const CutPoints& cuts, size_t output) {
   out.Typed<int32_t>("right_children", 'l', tree,
                      [&](const Node& node) { return leaf(node) ? -1 : node.left + 1; });
   out.Typed<int32_t>("split_conditions", 'd', tree, [&](const Node& node) {
-    return BitsOf(leaf(node) ? node.value : cuts.Threshold(node.split.column, node.split.bin));
+    return BitsOf(leaf(node)          ? node.value
+                  : by_category(node) ? 0
+                                      : cuts.Threshold(node.split.column, node.split.bin));
   });
   out.Typed<int32_t>("split_indices", 'l', tree,
                      [](const Node& node) { return static_cast<int32_t>(node.split.column); });
-  out.Typed<int8_t>("split_type", 'U', tree, [](const Node&) { return int8_t{0}; });
+  out.Typed<int8_t>("split_type", 'U', tree, [&](const Node& node) {
+    return static_cast<int8_t>(by_category(node) ? 1 : 0);
+  });
   out.Typed<int32_t>("sum_hessian", 'd', tree,
                      [](const Node& node) { return BitsOf(node.hessian); });
   out.Name("tree_param");

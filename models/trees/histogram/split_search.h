@@ -16,7 +16,10 @@ class NodeValue {
   NodeValue(const TreeRules& rules, const GradientScale& scale) : rules_(rules), scale_(scale) {}
   // What a leaf of these rows adds, before eta.
   double Weight(const GradientSum& sum) const;
-  double Gain(const GradientSum& sum) const;
+  // `further`: added to the L2 penalty.
+  double Gain(const GradientSum& sum, double further = 0) const;
+  // By which categories are ordered: what a leaf of one would add, less if it has few rows.
+  double Rank(const GradientSum& sum) const;
   // Whether a node may have only these rows.
   bool Enough(const GradientSum& sum) const {
     return sum.hessian > 0 && scale_.hessian(sum.hessian) >= rules_.min_child_weight;

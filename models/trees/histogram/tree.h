@@ -10,9 +10,18 @@ struct SplitRule {
   uint32_t column = 0;
   uint32_t bin = 0;  // bins up to this go left
   bool missing_left = false;
+  // Of categories, ascending: all others go left, and missing ones, too.
+  std::vector<uint32_t> right_bins = {};
 
   // For each bin of a column of `bins`, and the missing one: whether it goes left.
   std::vector<uint8_t> Sides(uint32_t bins) const {
+    if (!right_bins.empty()) {
+      std::vector<uint8_t> left(bins + 1, 1);
+      for (const uint32_t b : right_bins) {
+        left[b] = 0;
+      }
+      return left;
+    }
     std::vector<uint8_t> left(bins + 1, 0);
     for (uint32_t b = 0; b <= bin && b < bins; ++b) {
       left[b] = 1;

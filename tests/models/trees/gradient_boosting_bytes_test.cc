@@ -111,6 +111,33 @@ std::string Parameter(const std::string& name, const std::string& text) {
   return name + "SL" + std::string(7, '\0') + static_cast<char>(text.size()) + text;
 }
 
+TEST(BoostedBytesTest, CategoriesAreHeldAgainstTheirNodes) {
+  Saved saved = MakeSaved("xgboost.gbtree", 2);
+  for (size_t r = 0; r < saved.rows.rows; ++r) {  // so that the root parts categories
+    saved.rows.labels[r] = saved.rows.slots[0].ids[r] % 2 == 0 ? 1 : 0;
+  }
+  const auto trees = MakeTrees(saved.spec);
+  Batches train({saved.rows});
+  ASSERT_TRUE(Train(trees.get(), &train).ok());
+  saved.raw = trees->Save()->substr(kHeader);
+  const auto changed = [&saved](const std::string& name, size_t index, uint32_t value) {
+    std::string raw = saved.raw;
+    SetElement(&raw, name, index, value);
+    return LoadAndPredict(saved, raw).message();
+  };
+  const std::string fault =
+      "the stored model is damaged: tree 0: its categories do not fit its nodes";
+  EXPECT_EQ(changed("categories", 0, 1), "") << "another one";
+  EXPECT_EQ(changed("categories", 0, 1024), fault);
+  EXPECT_EQ(changed("categories", 0, 0xffffffff), fault);
+  EXPECT_EQ(changed("categories_nodes", 0, 1), fault);
+  EXPECT_EQ(changed("categories_segments", 0, 1), fault);  // the upper half of the number
+  EXPECT_EQ(changed("categories_segments", 1, 1), fault);
+  EXPECT_EQ(changed("categories_sizes", 0, 1), fault);
+  EXPECT_EQ(changed("categories_sizes", 1, 0), fault);
+  EXPECT_EQ(changed("categories_sizes", 1, 99), fault);
+}
+
 TEST(BoostedBytesTest, EveryIndexIsHeldAgainstThePlan) {
   const Saved saved = MakeSaved("xgboost.gbtree", 3);
   const auto element = [&saved](const std::string& name, size_t index, uint32_t value) {

@@ -67,6 +67,28 @@ TEST(CutPointsTest, BinsOfManyNumbersAreOfEqualCounts) {
   }
 }
 
+TEST(CutPointsTest, CategoriesHaveABinEach) {
+  std::vector<ValueCounts> counts(3);
+  for (const float id : {7.0F, 0.0F, 3.0F, 7.0F}) {
+    counts[0].Add(id);
+    counts[1].Add(id * 1'000);
+  }
+  for (int id = 0; id < 300; ++id) {
+    counts[2].Add(static_cast<float>(id));
+  }
+  const CutPoints cuts(counts, 255, std::vector<size_t>{0, 1, 2});
+  ASSERT_TRUE(cuts.by_category(0));
+  ASSERT_EQ(cuts.bins(0), 3u);
+  EXPECT_EQ(cuts.Category(0, 2), 7);
+  EXPECT_EQ(cuts.BinOf(0, 3), 1u);
+  EXPECT_EQ(cuts.BinOf(0, 4), 3u) << "unseen: as if missing";
+  EXPECT_EQ(cuts.BinOf(0, 100), 3u);
+  EXPECT_EQ(cuts.BinOf(0, NAN), 3u);
+  EXPECT_FALSE(cuts.by_category(1)) << "an id is too large for the file";
+  EXPECT_FALSE(cuts.by_category(2)) << "more than bins: numbers";
+  EXPECT_LE(cuts.bins(2), 255u);
+}
+
 TEST(CutPointsTest, NoColumnHasMoreBinsThanAsked) {
   for (const size_t most : {2, 3, 7, 255, 1000}) {
     std::vector<float> values;

@@ -44,10 +44,11 @@ FeatureBatch Rows(size_t count) {
   batch.rows = count;
   batch.dense_width = kColumns;
   for (size_t r = 0; r < count; ++r) {
-    const float a = normal(random), b = std::round(4 * normal(random));
+    const float a = normal(random);
+    const auto b = static_cast<float>(random() % 12);  // a category
     const float c = r % 7 == 0 ? NAN : normal(random);
     batch.dense.insert(batch.dense.end(), {a, b, c});
-    batch.labels.push_back(a * b + (std::isnan(c) ? 1 : c) > 0 ? 1 : 0);
+    batch.labels.push_back(a * std::sin(b) + (std::isnan(c) ? 1 : c) > 0 ? 1 : 0);
     batch.weights.push_back(static_cast<float>(1 + r % 5) / 3);
   }
   return batch;
@@ -87,7 +88,7 @@ Grown Grow(const FeatureBatch& rows, const std::vector<size_t>& ends, bool backw
       counts[c].Merge(own[c]);
     }
   }
-  const CutPoints cuts(counts, 60);
+  const CutPoints cuts(counts, 60, std::vector<size_t>{1});
   std::vector<RowShare> shares;
   for (size_t i = 0; i < ends.size(); ++i) {
     const size_t begin = i == 0 ? 0 : ends[i - 1], size = ends[i] - begin;
@@ -153,6 +154,7 @@ void ExpectSame(const Grown& a, const Grown& b) {
       EXPECT_EQ(x.split.column, y.split.column);
       EXPECT_EQ(x.split.bin, y.split.bin);
       EXPECT_EQ(x.split.missing_left, y.split.missing_left);
+      EXPECT_EQ(x.split.right_bins, y.split.right_bins);
       EXPECT_EQ(x.gain, y.gain);
       EXPECT_EQ(x.value, y.value);
       EXPECT_EQ(x.hessian, y.hessian);
@@ -166,7 +168,7 @@ class SpreadRowsTest : public testing::TestWithParam<TreeRules> {};
 TEST_P(SpreadRowsTest, TreesDoNotDependOnShares) {
   const FeatureBatch rows = Rows(20'000);
   const Grown whole = Grow(rows, {20'000}, false, GetParam(), 1);
-  ASSERT_GT(whole.trees[2].nodes.size(), 20u);
+  ASSERT_GT(whole.trees[2].nodes.size(), 10u);
   ExpectSame(Grow(rows, {20'000}, false, GetParam(), 3), whole);
   ExpectSame(Grow(rows, {1, 5'000, 13'333, 20'000}, false, GetParam(), 1), whole);
   ExpectSame(Grow(rows, {9'000, 9'000, 20'000}, true, GetParam(), 2), whole);

@@ -60,6 +60,7 @@ TEST(HistogramLearnerTest, OneModelForAnyThreadsAndBatches) {
 TEST(HistogramLearnerTest, OfExactSumsTheFirstTreeIsThatOfXgboostsExactMethod) {
   // Labels are multiples of 2^-6, so that XGBoost's sums are exact, too.
   FeatureBatch rows = ClassRows(2'000, 3, 6);
+  rows.slots.clear();
   for (size_t r = 0; r < rows.rows; ++r) {
     rows.labels[r] += static_cast<float>(r % 32) / 64;
     rows.dense[2 * r] = std::round(rows.dense[2 * r] * 20);  // fewer numbers than bins
@@ -67,7 +68,10 @@ TEST(HistogramLearnerTest, OfExactSumsTheFirstTreeIsThatOfXgboostsExactMethod) {
   }
   std::vector<double> predictions[2];
   for (const int exact : {0, 1}) {
-    ModelSpec spec = NumberTrees("reg:squarederror", 1);
+    ModelSpec spec = TreeSpec("xgboost.gbtree", 1);
+    AddNumber(&spec, "a");
+    AddNumber(&spec, "b");
+    SetNumberLabel(&spec, 0, 1);
     SetNumber(&spec, "base_score", 0);
     SetText(&spec, "tree_method", exact == 1 ? "exact" : "hist");
     const auto trees = MakeTrees(spec);
@@ -248,6 +252,71 @@ TEST(HistogramLearnerTest, ManyCategoriesAndWideBins) {
   Batches train({rows});
   ASSERT_TRUE(Train(trees.get(), &train).ok());
   EXPECT_GT(Accuracy(trees.get(), rows), few) << "two bytes a number";
+}
+
+// Twenty categories, of which those that are multiples of three are of class 1; one in ten is NULL,
+// of class 0.
+FeatureBatch CategoryRows(bool with_null) {
+  FeatureBatch rows;
+  rows.rows = 4'000;
+  rows.slots.resize(1);
+  for (size_t r = 0; r < rows.rows; ++r) {
+    const auto id = static_cast<uint32_t>(r * 7919 % 20);
+    const bool null = with_null && r % 10 == 9;
+    if (!null) {
+      rows.slots[0].ids.push_back(id);
+    }
+    rows.slots[0].ends.push_back(static_cast<uint32_t>(rows.slots[0].ids.size()));
+    rows.labels.push_back(!null && id % 3 == 0 ? 1 : 0);
+  }
+  return rows;
+}
+
+TEST(HistogramLearnerTest, OneSplitPartsCategoriesByWhatTheyAre) {
+  for (const bool with_null : {true, false}) {
+    ModelSpec spec = TreeSpec("xgboost.gbtree", 20);
+    AddCategory(&spec, "c", 40, 0);
+    SetClasses(&spec, 2);
+    SetInteger(&spec, "max_depth", 1);
+    const auto trees = MakeTrees(spec);
+    const FeatureBatch rows = CategoryRows(with_null);
+    Batches train({rows});
+    ASSERT_TRUE(Train(trees.get(), &train).ok());
+    EXPECT_EQ(Accuracy(trees.get(), rows), 1);
+    // A category that training never saw is like a missing one; where there was none, like most.
+    FeatureBatch probe;
+    probe.rows = 4;
+    probe.slots.resize(1);
+    probe.slots[0].ids = {1, 33, 39};
+    probe.slots[0].ends = {1, 2, 2, 3};
+    std::vector<double> predictions;
+    ASSERT_TRUE(trees->Predict(probe, &predictions).ok());
+    EXPECT_EQ(predictions[1], predictions[0]);
+    EXPECT_EQ(predictions[2], predictions[0]);
+    EXPECT_EQ(predictions[3], predictions[0]);
+  }
+}
+
+TEST(HistogramLearnerTest, IdsThatAreOrderedArePartedInOrder) {
+  ModelSpec spec = TreeSpec("xgboost.gbtree", 1);
+  Categorizer* hours = AddCategory(&spec, "hour", 25, 0)->mutable_categorizer();
+  hours->set_kind(Categorizer::TIME_PART);
+  hours->set_time_part("hour");
+  hours->set_null_bucket(24);
+  spec.mutable_features()->mutable_inputs(0)->set_type(static_cast<int>(DataType::kTimestamp));
+  SetClasses(&spec, 2);
+  SetInteger(&spec, "max_depth", 1);
+  FeatureBatch rows;
+  rows.rows = 2'400;
+  rows.slots.resize(1);
+  for (size_t r = 0; r < rows.rows; ++r) {
+    rows.slots[0].ids.push_back(static_cast<uint32_t>(r % 24));
+    rows.labels.push_back(r % 24 % 2 == 0 ? 1 : 0);
+  }
+  const auto trees = MakeTrees(spec);
+  Batches train({rows});
+  ASSERT_TRUE(Train(trees.get(), &train).ok());
+  EXPECT_LT(Accuracy(trees.get(), rows), 0.7) << "no split tells even hours apart";
 }
 
 // A missing number goes to the side that it was learnt on; where none was missing, to that of most.
