@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "catalog/client_login.h"
 #include "catalog/source_url.h"
+#include "catalog/sql/sqlstate.h"
 #include "server/pgwire/scram_keys.h"
 
 namespace sluice::server::pgwire {
@@ -33,15 +34,18 @@ Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
   if (portable.secret.empty() || !portable.url.starts_with("postgresql:")) {
     return portable;
   }
-  ASSIGN_OR_RETURN(const std::optional<ScramKeys> keys, FindScramKeys(portable));
-  if (keys.has_value()) {
-    portable.secret = KeySecret(*keys);
-  } else {
-    log::Warn(
-        "the Secrets of a job hold the password of role \"{}\": the server does not ask it for "
-        "scram-sha-256",
-        catalog::RoleIn(portable.url));
+  const Result<std::optional<ScramKeys>> keys = FindScramKeys(portable);
+  if (!keys.ok() && catalog::IsUnavailableForNow(keys.status())) {
+    return keys.status();
   }
+  if (keys.ok() && keys->has_value()) {
+    portable.secret = KeySecret(**keys);
+    return portable;
+  }
+  // libpq has logged in with it, and knows more ways than pgwire does (client certificates, ...).
+  log::Warn("the Secrets of a job hold the password of role \"{}\": {}",
+            catalog::RoleIn(portable.url),
+            keys.ok() ? "the server does not ask it for scram-sha-256" : keys.status().message());
   return portable;
 }
 

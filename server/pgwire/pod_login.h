@@ -13,9 +13,9 @@ namespace sluice::server::pgwire {
 // With what a job's pods log in as its user, instead of `login`, which this gateway reads with:
 // SCRAM's keys of its password (catalog/key_login.h), so that no Secret holds the password itself.
 // A ticket of this gateway's desk, which pods cannot reach, becomes the keys in it, at the server
-// itself. The password stays where the server asks this role for something else than
-// SCRAM-SHA-256, or nothing where it asks for nothing. `gateways_url`: of the same server. Logs in
-// once; errors: as pgwire::FindScramKeys. Thread-safe.
+// itself. The password stays, with a warning, where the server asks this role for something else
+// than SCRAM-SHA-256, or for what only libpq knows. `gateways_url`: of the same server. Logs in
+// once. Errors: the server is away. Thread-safe.
 Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
                                         const std::string& gateways_url,
                                         const TicketOffice& tickets);
