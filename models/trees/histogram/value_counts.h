@@ -25,7 +25,6 @@ class ValueCounts {
     bool operator==(const Cell&) const = default;
   };
   std::vector<Cell> Cells() const;  // ascending
-  size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
 
  private:
   struct Slot {
