@@ -135,7 +135,7 @@ TEST_P(RestartedServer, EndsAQuery) {
 }
 
 TEST_P(RestartedServer, EndsACopy) {
-  EXPECT_THAT(RestartedIn("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 100000000)) TO"
+  EXPECT_THAT(RestartedIn("COPY (SELECT repeat('x', 1000), generate_series(1, 100000000)) TO"
                           " STDOUT",
                           Running("generate_series(1, 100000000)")),
               IsTold());
@@ -147,7 +147,7 @@ TEST_P(RestartedServer, EndsACopyWhoseClientDoesNotRead) {
   const RawClient client(port_);
   client.LogIn("postgres");
   client.Send(
-      QueryMessage("COPY (SELECT repeat('x', 1000) FROM generate_series(1, 100000000)) TO STDOUT"));
+      QueryMessage("COPY (SELECT repeat('x', 1000), generate_series(1, 100000000)) TO STDOUT"));
   ASSERT_TRUE(
       Becomes("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite'", "1"));
   EXPECT_TRUE(server_->Restart(GetParam()));
