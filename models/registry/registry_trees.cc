@@ -83,8 +83,9 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
       Number("scale_pos_weight", 1.0, AtLeast(0), "weight of the positive class"));
   attributes->push_back(Number("tweedie_variance_power", {}, Between(1, 2),
                                "reg:tweedie: between Poisson (1) and gamma (2)"));
-  attributes->push_back(
-      Number("huber_slope", {}, AtLeast(0), "reg:pseudohubererror: where it turns linear"));
+  constexpr double kLeastSlope = 1e-9;  // the loss divides by its square
+  attributes->push_back(Number("huber_slope", {}, AtLeast(kLeastSlope),
+                               "reg:pseudohubererror: where it turns linear"));
   attributes->push_back(WithAliases(
       Integer("seed", {}, AtLeast(0), "seed of row and column samples; engine.seed by default"),
       {"random_state"}));

@@ -45,7 +45,9 @@ class OwnUnits {
     }
     if (mean_ != 0 || scale_ != 1) {
       const double begins = ParseNumber(base->GetString()).value_or(0);
-      base->SetString(FormatDouble(begins * scale_ + mean_).c_str(), allocator_);
+      // XGBoost reads no more digits than a float's: of more it silently begins with 0.5.
+      const auto own = static_cast<float>(begins * scale_ + mean_);
+      base->SetString(fmt::format("{}", own).c_str(), allocator_);
     }
     if (Json* weights = Array(In(In(booster, "model"), "weights"))) {
       ConvertWeights(weights);

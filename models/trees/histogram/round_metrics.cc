@@ -56,7 +56,9 @@ RowError ErrorOf(const MetricName& metric, const ObjectiveSettings& settings) {
     return [](double y, const double* p) { return Square(*p - y); };
   }
   if (name == "rmsle") {
-    return [](double y, const double* p) { return Square(Log1p(*p) - Log1p(y)); };
+    return [](double y, const double* p) {
+      return *p > -1 && y > -1 ? Square(Log1p(*p) - Log1p(y)) : kNone;
+    };
   }
   if (name == "mae") {
     return [](double y, const double* p) { return std::fabs(*p - y); };
@@ -88,7 +90,9 @@ RowError ErrorOf(const MetricName& metric, const ObjectiveSettings& settings) {
   if (name == "tweedie-nloglik") {
     return [rho = metric.at.value_or(settings.tweedie_variance_power)](double y, const double* p) {
       const double log = LogOf(*p);
-      return Exp((2 - rho) * log) / (2 - rho) - y * Exp((1 - rho) * log) / (1 - rho);
+      // Of powers 1 and 2 one of both has no bound: the loss is Poisson's or gamma's.
+      const double mean = rho == 2 ? log : Exp((2 - rho) * log) / (2 - rho);
+      return mean - y * (rho == 1 ? log : Exp((1 - rho) * log) / (1 - rho));
     };
   }
   return [](double y, const double* p) {

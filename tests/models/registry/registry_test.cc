@@ -124,6 +124,7 @@ TEST(RegistryTest, RangesAreSqlflows) {
   EXPECT_EQ(FindAttribute(trees, "eta")->max, 1);
   EXPECT_EQ(std::get<double>(FindAttribute(trees, "eta")->default_value), 0.3);
   EXPECT_EQ(FindAttribute(trees, "num_class")->min, 2);
+  EXPECT_GT(FindAttribute(trees, "huber_slope")->min, 0) << "it is a divisor";
   EXPECT_EQ(FindAttribute(trees, "train.num_boost_round")->min, 1);
   EXPECT_EQ(std::get<int64_t>(FindAttribute(trees, "train.num_boost_round")->default_value), 100);
   EXPECT_EQ(FindAttribute(trees, "train.batch_size")->min, -1);

@@ -54,7 +54,7 @@ TEST(GradientBoostingExportTest, XgboostReadsColumnsAndLabelInTheirOwnUnits) {
     centred->set_centred(true);
     centred->set_offset(1000);
     centred->set_scale(0.25);
-    SetNumberLabel(&spec, 2000, 8);
+    SetNumberLabel(&spec, 2000.123456789, 8);  // more digits than XGBoost reads
     FeatureBatch rows;
     std::vector<float> own;
     rows.rows = 400;

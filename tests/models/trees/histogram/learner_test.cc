@@ -352,5 +352,32 @@ TEST(HistogramLearnerTest, MissingNumbersHaveASide) {
   EXPECT_EQ(predictions[9], predictions[8]);
 }
 
+TEST(HistogramLearnerTest, TweedieLossesOfPowersOneAndTwoStopNoTrainingEarly) {
+  for (const double power : {1.0, 2.0}) {
+    ModelSpec spec = NumberTrees("reg:tweedie", 10);
+    SetNumber(&spec, "tweedie_variance_power", power);
+    SetNumber(&spec, "eta", 0.1);
+    SetInteger(&spec, "train.early_stopping_rounds", 2);
+    const auto trees = MakeTrees(spec);
+    Batches train({NumberRows(2'000, 1)}), validation({NumberRows(500, 2)});
+    std::vector<GradientBoosting::Round> rounds;
+    ASSERT_TRUE(Train(trees.get(), &train, &validation, &rounds).ok());
+    ASSERT_EQ(rounds.size(), 10U) << power;
+    EXPECT_LT(rounds.back().metrics.back().second, rounds.front().metrics.back().second) << power;
+  }
+}
+
+TEST(HistogramLearnerTest, LogarithmicErrorsOfNumbersBelowMinusOneAreUndefined) {
+  ModelSpec spec = NumberTrees("reg:squarederror", 1);
+  SetText(&spec, "eval_metric", "rmsle");
+  FeatureBatch rows = NumberRows(100, 1);
+  rows.labels[3] = -2;
+  const auto trees = MakeTrees(spec);
+  Batches train({rows});
+  std::vector<GradientBoosting::Round> rounds;
+  ASSERT_TRUE(Train(trees.get(), &train, nullptr, &rounds).ok());
+  EXPECT_TRUE(std::isnan(rounds.back().metrics.back().second));
+}
+
 }  // namespace
 }  // namespace sluice::models::histogram
