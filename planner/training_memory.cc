@@ -218,8 +218,20 @@ struct TreeColumns {
   double sketches = 0;
   double counts = 0;
   double bins = 0;
+  double width = 0;
   bool missing = false;  // some numbers
 };
+
+// The numbers in a cell: a vector's, or one.
+double WidthOf(const models::Feature& feature) {
+  double width = 1;
+  if (feature.kind() != models::Feature::CATEGORY) {
+    for (const int64_t size : feature.format().shape()) {
+      width *= static_cast<double>(size);
+    }
+  }
+  return width;
+}
 
 // The statistics of the column that a number is read from; null: of none, or of several.
 const catalog::ColumnStatistics* StatisticsOf(const models::FeaturePlan& plan,
@@ -246,10 +258,12 @@ void AddColumn(const models::Feature& feature, const catalog::ColumnStatistics* 
     distinct = std::min(rows, statistics->distinct);
     columns->missing = columns->missing || statistics->null_fraction > 0;
   }
-  columns->packed += distinct <= kOneByte ? 1 : distinct <= kTwoBytes ? 2 : 4;
-  columns->sketches += std::min(kMostSketchBytes, kSketchBytesPerValue * distinct);
-  columns->counts += std::min(kMostCountBytes, kCountBytesPerValue * distinct);
-  columns->bins += std::min(most_bins, distinct) + 1;
+  const double width = WidthOf(feature);
+  columns->packed += width * (distinct <= kOneByte ? 1 : distinct <= kTwoBytes ? 2 : 4);
+  columns->sketches += width * std::min(kMostSketchBytes, kSketchBytesPerValue * distinct);
+  columns->counts += width * std::min(kMostCountBytes, kCountBytesPerValue * distinct);
+  columns->bins += width * (std::min(most_bins, distinct) + 1);
+  columns->width += width;
 }
 
 const models::Attribute* FindAttribute(const models::ModelSpec& model, std::string_view name) {
@@ -335,7 +349,6 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
                                   const catalog::SelectStatistics& statistics) {
   const models::FeaturePlan& features = plan.model().features();
   const auto rows = static_cast<double>(std::max<int64_t>(0, statistics.rows));
-  const double width = features.features_size();
   const models::Attribute* bins = FindAttribute(plan.model(), "max_bin");
   const double most_bins =
       bins != nullptr ? static_cast<double>(bins->integer()) : static_cast<double>(kMostSmallBins);
@@ -343,6 +356,7 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
   for (const models::Feature& feature : features.features()) {
     AddColumn(feature, StatisticsOf(features, feature, columns, statistics), rows, most_bins, &all);
   }
+  const double width = all.width;
   const int classes = features.label().classes_size();
   const double outputs = classes > 2 ? classes : 1;
   const double bin = most_bins > static_cast<double>(kMostSmallBins) ? 2 : 1;

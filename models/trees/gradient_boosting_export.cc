@@ -4,6 +4,7 @@
 #include <rapidjson/writer.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -237,6 +238,14 @@ Result<GradientBoosting::Exported> ExportBooster(std::string_view json, const Mo
                                                  const FeatureTransform& transform,
                                                  const ColumnLayout& layout,
                                                  const BoostingParameters& parameters) {
+  const LabelScale& label = parameters.label_scale;
+  if (parameters.learns_scaled && std::fabs(label.mean) + label.scale >
+                                      static_cast<double>(std::numeric_limits<float>::max())) {
+    return InvalidArgument(fmt::format("label '{}': XGBoost predicts 32-bit numbers, which end at "
+                                       "3.4e+38",
+                                       parameters.label))
+        .Hint("EXPORT MODEL to a file '*.sluice', or divide the label in the SELECT");
+  }
   rapidjson::Document model;
   model.Parse<kReads>(json.data(), json.size());
   OwnUnits units(layout, parameters, model.GetAllocator());

@@ -192,5 +192,15 @@ TEST_F(StoredPlanTest, NumbersOfOthersAreChecked) {
   EXPECT_THAT(Refusal(plan.SerializeAsString()), HasSubstr("reads column 1 of 1"));
 }
 
+TEST_F(MemoryLimitTest, TreesHoldEveryNumberOfAVector) {
+  const auto bytes = [this](const std::string& shape) {
+    const auto plan = Plan("xgboost.gbtree", "max_depth=6", 100 * kGibibyte,
+                           " COLUMN DENSE(workclass, " + shape + ", ',')");
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    return plan.ok() ? plan->train().estimated_memory_bytes() : 0;
+  };
+  EXPECT_GT(bytes("10000"), bytes("2") + 50'000'000);
+}
+
 }  // namespace
 }  // namespace sluice::planner

@@ -134,14 +134,16 @@ Status Learner::ReadTraining() {
   RowPieces pieces(*training_.train, *training_.layout, parameters_, training_.stop);
   RETURN_IF_ERROR(pieces.RequireRows("to train on"));
   size_t rows = 0;
-  ASSIGN_OR_RETURN(const std::vector<ValueCounts> counts, Count(&pieces, &rows));
   std::vector<size_t> categories;
   for (const ColumnLayout::Slot& slot : training_.layout->slots()) {
     if (!slot.expanded && !slot.ordered) {
       categories.push_back(slot.column);
     }
   }
-  cuts_ = std::make_unique<CutPoints>(counts, settings_.most_bins, categories);
+  {  // Counts of many columns take more than bins: they must be gone when rows are binned.
+    ASSIGN_OR_RETURN(const std::vector<ValueCounts> counts, Count(&pieces, &rows));
+    cuts_ = std::make_unique<CutPoints>(counts, settings_.most_bins, categories);
+  }
   pieces.Restart();
   ASSIGN_OR_RETURN(rows_, Bin(&pieces, rows));
   return OkStatus();

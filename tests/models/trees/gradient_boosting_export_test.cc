@@ -97,6 +97,21 @@ TEST(GradientBoostingExportTest, LabelsThatXgboostDoesNotTellApartAreNoted) {
   EXPECT_THAT(trees->Export(spec).value().notes, ElementsAre(HasSubstr("1.2e+02 apart")));
 }
 
+TEST(GradientBoostingExportTest, LabelsBeyondFloatsAreRefused) {
+  ModelSpec spec = TreeSpec("xgboost.gbtree", 1);
+  AddNumber(&spec, "a");
+  SetNumberLabel(&spec, 1e300, 1e299);
+  FeatureBatch rows;
+  rows.rows = 2;
+  rows.dense_width = 1;
+  rows.dense = {1, 2};
+  rows.labels = {-1, 1};
+  const auto trees = MakeTrees(spec);
+  Batches train({rows});
+  ASSERT_TRUE(Train(trees.get(), &train).ok());
+  EXPECT_THAT(trees->Export(spec).status().message(), HasSubstr("end at 3.4e+38"));
+}
+
 TEST(GradientBoostingExportTest, ClassesAndCategoriesAreDescribed) {
   ModelSpec spec = ClassTrees("xgboost.gbtree");
   spec.mutable_features()->mutable_features(2)->mutable_categorizer()->add_vocabulary("red");
