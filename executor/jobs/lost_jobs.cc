@@ -126,6 +126,20 @@ Status MarkLostJobs(catalog::JobStore& jobs) {
   return FindWaitingJobs(jobs).status();
 }
 
+Status LeaveJobsOfThisPlace(catalog::JobStore& jobs) {
+  const std::string place = CurrentProcess().place;
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+  Status left;
+  for (const catalog::Job& job : running) {
+    if (job.runner.place == place) {
+      catalog::JobRunner unseen = job.runner;
+      unseen.seen_micros = 0;
+      left.Add(jobs.Seen(job.id, unseen).status());
+    }
+  }
+  return left;
+}
+
 Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job) {
   ASSIGN_OR_RETURN(const auto statement, StatementOf(jobs, job));
   return statement.has_value();

@@ -44,6 +44,9 @@ Status LostJob(catalog::JobStore& jobs, const catalog::Job& job);
 // asked to stop CANCELLED; returns the others.
 Result<std::vector<WaitingJob>> FindWaitingJobs(catalog::JobStore& jobs);
 Status MarkLostJobs(catalog::JobStore& jobs);
+// For the first process of a container, which takes all others with it when it ends: their jobs
+// need not be silent for kUnseenSeconds before processes elsewhere continue them.
+Status LeaveJobsOfThisPlace(catalog::JobStore& jobs);
 // Whether another process can continue the job with that number.
 Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job);
 

@@ -30,7 +30,8 @@ bool MayResume(const plan::TrainPlan& plan, const JobRecord& job) {
 }
 
 Status AdviseOnSnapshot(Status ended, const JobRecord& job) {
-  return ended.ok() || !job.snapshot_lost() || !ended.diagnostics().front().hint.empty()
+  return ended.ok() || ended.code() == Code::kCancelled || !job.snapshot_lost() ||
+                 !ended.diagnostics().front().hint.empty()
              ? ended
              : std::move(ended).Hint(
                    "WITH engine.new_snapshot=true it begins again on a new snapshot; with "

@@ -23,6 +23,7 @@
 #include "catalog/embedded_memory.h"
 #include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
+#include "executor/jobs/lost_jobs.h"
 #include "parser/parser.h"
 #include "planner/compile/child_program.h"
 #include "server/config/open_cluster.h"
@@ -195,9 +196,21 @@ class GrpcGateway final : public Gateway {
     if (server_ != nullptr) {
       server_->Shutdown(kShutdownGrace);
     }
+    if (getpid() == 1 && !std::exchange(left_, true)) {  // of a container, which ends with it
+      LeaveJobs();
+    }
   }
 
  private:
+  void LeaveJobs() {
+    for (const auto& [database, catalog] : scripts_.sources().Catalogs()) {
+      const Status left = executor::LeaveJobsOfThisPlace(catalog->jobs());
+      if (!left.ok()) {
+        log::Warn("other gateways wait for jobs of this one before they continue them: {}",
+                  left.ToString());
+      }
+    }
+  }
   // An ordinary query of the catalog, for a job that never is.
   Status CheckDatabase() const {
     const Status found = scripts_.sources().catalog().jobs().Find(0).status();
@@ -215,6 +228,7 @@ class GrpcGateway final : public Gateway {
   const std::unique_ptr<pgwire::StatementService> wire_statements_;
   std::string fingerprint_;
   Readiness readiness_{[this] { return CheckDatabase(); }};
+  bool left_ = false;                              // LeaveJobs was called
   std::unique_ptr<elastic::MetricsPage> metrics_;  // last: it reads the two above
 };
 

@@ -22,6 +22,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "server/statements/job_place.h"
 #include "server/statements/session.h"
 #include "server/statements/statement_scope.h"
 #include "server/statements/training_job_login.h"
@@ -159,12 +160,18 @@ Status CheckImplemented(const k8s::TrainingJobSpec& spec) {
   return errors;
 }
 
-Result<executor::TrainingJobRow> FindRow(const executor::TrainingJobRequest& request,
+// One whose process was lost, with the gateway that began it, goes on under this one.
+Result<executor::TrainingJobRow> FindRow(executor::Cluster& cluster,
+                                         const executor::TrainingJobRequest& request,
                                          SourcePool& sources, int64_t job,
                                          const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const SourcePool::Lease lease, LogInFor(request, sources, stop));
   executor::TrainingJobRow row;
   ASSIGN_OR_RETURN(row.job, lease.catalog().jobs().Find(job));
+  if (row.job.state == catalog::JobState::kRunning) {
+    Session session(lease.source(), lease.catalog(), lease.catalog().principal().role, &cluster);
+    RETURN_IF_ERROR(ResumeLostJobs(session));
+  }
   if (row.job.state == catalog::JobState::kSucceeded) {
     ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> live,
                      lease.catalog().models().List());
@@ -260,9 +267,9 @@ std::function<executor::TrainingJobSource(executor::Cluster& cluster)> TrainingJ
       ASSIGN_OR_RETURN(SourcePool::Lease lease, LogInFor(request, sources, stop));
       return BeginTrainingJob(cluster, request, lease, allowed);
     };
-    of.find = [&sources](const executor::TrainingJobRequest& request, int64_t job,
-                         const std::stop_token& stop) {
-      return FindRow(request, sources, job, stop);
+    of.find = [&sources, &cluster](const executor::TrainingJobRequest& request, int64_t job,
+                                   const std::stop_token& stop) {
+      return FindRow(cluster, request, sources, job, stop);
     };
     of.end = [&sources](const executor::TrainingJobRequest& request, int64_t job, const Status& why,
                         const std::stop_token& stop) {

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "catalog/source_url.h"
+#include "executor/jobs/lost_jobs.h"
 #include "tests/process/pods_fixture.h"
 
 // Jobs requested through Kubernetes.
@@ -70,6 +71,25 @@ TEST_F(Pods, ATrainingJobOfTreesThatIsDeletedIsCancelled) {
       [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
   EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("its TrainingJob was deleted"));
   EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+}
+
+// Its owner need not log in: the gateway has the login in the Secret.
+TEST_F(Pods, ATrainingJobOfTreesWhoseProcessIsLostGoesOn) {
+  CreateTrainingJob("trees", kLongTrees);
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  const auto process = [this] {
+    const auto running = gateways_catalog_->jobs().Running();
+    return running.ok() && running->size() == 1 ? running->front().runner.pid : int64_t{0};
+  };
+  const int64_t lost = process();
+  ASSERT_GT(lost, 0);
+  kill(static_cast<pid_t>(lost), SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return Count(1, kTakenOverEvent) == 1; }, 60));
+  EXPECT_TRUE(Eventually([&] { return process() != lost && Runs(process()); }, 60));
+  k8s::DeleteAll(kubelet_->client(),
+                 {{k8s::kTrainingJobs, kubelet_->namespace_name(), "trees", "", 1}}, {});
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
 }
 
 TEST_F(Pods, ATrainingJobOfTreesHasADeadline) {

@@ -62,6 +62,20 @@ class LostJobs : public ::testing::Test {
   std::unique_ptr<catalog::Catalog> catalog_;
 };
 
+TEST_F(LostJobs, ThoseOfAContainerThatEndsAreUnseen) {
+  catalog::Job job;
+  job.kind = "train";
+  job.runner = ThisProcess();
+  const int64_t here = jobs().Create(job).value();
+  job.runner.place = "another container";
+  const int64_t elsewhere = jobs().Create(job).value();
+  ASSERT_TRUE(LeaveJobsOfThisPlace(jobs()).ok());
+  for (const catalog::Job& one : jobs().Running().value()) {
+    EXPECT_EQ(one.runner.seen_micros, one.id == here ? 0 : job.runner.seen_micros) << one.id;
+    EXPECT_TRUE(one.id == here || one.id == elsewhere);
+  }
+}
+
 TEST_F(LostJobs, ThoseOfThisMachineAreTheSystemsToKnow) {
   EXPECT_FALSE(Lost(ThisProcess()));
   catalog::JobRunner silent = ThisProcess();
