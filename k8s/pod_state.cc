@@ -101,8 +101,9 @@ void ReadTerminated(const Value& pod, const Value& terminated, PodState& state) 
              (exit_class == ExitClass::kOk && (state.leaving || WasDisplaced(pod)))) {
     exit_class = ExitClass::kPreempted;
   }
-  if (exit_class == ExitClass::kPreempted && words.empty()) {
-    words = HowDisplaced(pod);
+  if (const std::string how = HowDisplaced(pod);
+      exit_class == ExitClass::kPreempted && !how.empty()) {
+    words = Words(how, words);
   }
   End(state, exit_code, exit_class, std::move(words));
 }

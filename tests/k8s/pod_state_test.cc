@@ -127,6 +127,8 @@ TEST(PodState, EndsWithOurContainerAndSaysHow) {
       {Pod(Ours(terminated(139, "Error"))), "application 139: "},
       {Pod(Ours(terminated(137, "Error"))), "preempted 137: "},
       {Pod(Ours(terminated(143, "Error")), leaving), "leaving, preempted 143: the pod was deleted"},
+      {Pod(Ours(terminated(137, "Error", "its last line")), leaving),
+       "leaving, preempted 137: the pod was deleted: its last line"},
       {Pod(Ours(terminated(0, "Completed")), leaving), "leaving, preempted 0: the pod was deleted"},
       {Pod(Ours(terminated(0, "Completed")) +
            R"(,"reason":"Terminated","message":"node shutdown")"),
