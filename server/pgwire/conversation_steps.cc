@@ -306,6 +306,8 @@ void Conversation::Suspended() {
   const auto portal = portals_.find(running_portal_);
   if (portal != portals_.end()) {
     portal->second.suspended = true;
+  } else {  // the back end has ended its transaction meanwhile: nobody can ask for more
+    host_.GiveUp();
   }
   std::string suspended;
   AppendMessage(suspended, 's', {});
