@@ -107,7 +107,7 @@ TEST_F(ResumedJob, EarlyStoppingGoesOnWhereItWas) {
   plan.mutable_early_stopping()->set_patience(3);
   plan.mutable_early_stopping()->set_metric("log_loss");
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
-  Stopped(plan, 6);
+  Stopped(plan, 3);
   const Result<TrainOutcome> resumed = Run(plan);
   ExpectSame(resumed, undisturbed);
   EXPECT_EQ(resumed->epochs, undisturbed->epochs);
