@@ -25,7 +25,12 @@ void ApplyKinds(const std::string& namespace_name) {
   const std::string kubectl =
       fmt::format("kubectl --kubeconfig {} ", std::getenv("SLUICE_TEST_KUBERNETES"));
   const std::string quiet = " >/dev/null 2>&1";
-  EXPECT_EQ(std::system((kubectl + "apply -f " + file + quiet).c_str()), 0);
+  // Another test may create the same objects at this moment: "already exists".
+  int applied = 1;
+  for (int i = 0; i < 10 && applied != 0; ++i) {
+    applied = std::system((kubectl + "apply -f " + file + quiet).c_str());
+  }
+  EXPECT_EQ(applied, 0);
   EXPECT_EQ(std::system((kubectl +
                          "wait --for=condition=Established --timeout=30s "
                          "crd/trainingjobs.training.sluice" +
