@@ -32,6 +32,9 @@ class BinnedRows {
   template <typename Take>
   void EachSide(std::span<const uint32_t> rows, size_t column, const std::vector<uint8_t>& left,
                 Take take) const {
+    if (rows.empty()) {
+      return;  // there may be no codes at all
+    }
     const auto each = [&](const auto* codes) {
       for (size_t i = 0; i < rows.size(); ++i) {
         __builtin_prefetch(codes + rows[std::min(i + kAhead, rows.size() - 1)] * columns_);
