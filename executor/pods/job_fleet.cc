@@ -37,7 +37,8 @@ std::string DescribeEnd(const FleetEvent& event) {
 // By a user or a drain; nothing has happened that somebody had not asked for.
 bool WasDeleted(const FleetEvent& event) {
   return event.exit_class == elastic::ExitClass::kPreempted &&
-         (event.message.starts_with(k8s::kPodDeleted) || event.message.starts_with("EvictionByEvictionAPI"));
+         (event.message.starts_with(k8s::kPodDeleted) ||
+          event.message.starts_with("EvictionByEvictionAPI"));
 }
 
 // A label: `stopped` by us, or ended on its own.

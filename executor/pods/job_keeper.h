@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "executor/pods/first_pods.h"
 #include "executor/pods/kept_job.h"
-#include "executor/pods/master_secrets.h"
+#include "executor/pods/kept_secrets.h"
 #include "executor/pods/silent_masters.h"
 #include "k8s/api_client.h"
 #include "k8s/api_verbs.h"
@@ -108,7 +108,7 @@ class JobKeeper {
   k8s::LeaseClaim claim_;
   TimePoint renewed_{};
   SilentMasters silent_;
-  MasterSecrets secrets_;
+  KeptSecrets secrets_;
   std::map<std::string, TimePoint> without_secret_;              // since when, by a job's uid
   std::map<std::string, std::optional<KeptJob::Trouble>> told_;  // the last one, by a job's uid
 

@@ -19,7 +19,7 @@ constexpr double kSecretSeconds = 20;
 }  // namespace
 
 void JobKeeper::LookAtSecrets(bool leads, const std::stop_token& stop) {
-  std::map<std::string, MasterSecrets::Job> jobs;
+  std::map<std::string, KeptSecrets::Job> jobs;
   {
     const MutexLock lock(mutex_);
     for (const auto& [uid, kept] : jobs_) {

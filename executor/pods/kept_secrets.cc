@@ -1,4 +1,4 @@
-#include "executor/pods/master_secrets.h"
+#include "executor/pods/kept_secrets.h"
 
 #include "base/log.h"
 #include "executor/local/job_process.pb.h"
@@ -16,12 +16,12 @@ constexpr double kRestoreSeconds = 10;
 
 }  // namespace
 
-void MasterSecrets::Know(const std::string& uid, std::string json) {
+void KeptSecrets::Know(const std::string& uid, std::string json) {
   const MutexLock lock(mutex_);
   known_[uid] = std::move(json);
 }
 
-void MasterSecrets::Look(const std::map<std::string, Job>& jobs, const std::stop_token& stop) {
+void KeptSecrets::Look(const std::map<std::string, Job>& jobs, const std::stop_token& stop) {
   std::map<std::string, std::string> unknown;
   {
     const MutexLock lock(mutex_);
@@ -51,8 +51,8 @@ void MasterSecrets::Look(const std::map<std::string, Job>& jobs, const std::stop
   }
 }
 
-void MasterSecrets::RestoreStarting(const std::map<std::string, Job>& jobs,
-                                    const std::stop_token& stop) {
+void KeptSecrets::RestoreStarting(const std::map<std::string, Job>& jobs,
+                                  const std::stop_token& stop) {
   const TimePoint now = client_.clock().Now();
   if (SecondsBetween(restored_, now) < kRestoreSeconds) {
     return;
@@ -65,7 +65,7 @@ void MasterSecrets::RestoreStarting(const std::map<std::string, Job>& jobs,
   }
 }
 
-bool MasterSecrets::Restore(const std::string& uid, const std::stop_token& stop) {
+bool KeptSecrets::Restore(const std::string& uid, const std::stop_token& stop) {
   std::string json;
   {
     const MutexLock lock(mutex_);

@@ -13,13 +13,13 @@ namespace sluice::executor {
 
 // What the masters of jobs mount, so that a Secret that somebody has deleted can be made again.
 // Know is thread-safe; the rest is one thread's.
-class MasterSecrets {
+class KeptSecrets {
  public:
   struct Job {
     std::string secret;   // its name
     bool starts = false;  // its master has a node and does not run yet
   };
-  MasterSecrets(k8s::ApiClient& client, std::string namespace_name)
+  KeptSecrets(k8s::ApiClient& client, std::string namespace_name)
       : client_(client), namespace_(std::move(namespace_name)) {}
 
   // `json`: the Secret of the job with that uid.
