@@ -47,6 +47,9 @@ class XgboostModel final : public GradientBoosting {
   Status Train(const BatchSource& train, const BatchSource& validation,
                const std::function<void(const Round&)>& progress, std::stop_token stop,
                std::stop_token finish) override;
+  Status TrainByPasses(const PassRun& run, const BatchSource& validation, bool holds_out,
+                       const std::function<void(const Round&)>& progress, std::stop_token stop,
+                       std::stop_token finish) override;
   Result<std::string> Save() const override;
   Status Load(std::string_view bytes) override;
   Status Predict(const FeatureBatch& batch, std::vector<double>* predictions) override;
@@ -156,6 +159,24 @@ Status XgboostModel::TrainHere(const BatchSource& train, const BatchSource& vali
                                .finish = std::move(finish)};
   ASSIGN_OR_RETURN(const histogram::Trained trained, histogram::Train(training));
   return LoadTrained(trained.bytes);
+}
+
+Status XgboostModel::TrainByPasses(const PassRun& run, const BatchSource& validation,
+                                   bool holds_out,
+                                   const std::function<void(const Round&)>& progress,
+                                   std::stop_token stop, std::stop_token finish) {
+  if (!histogram::Learns(parameters_) || booster_ != nullptr) {
+    return Internal("passes over rows cannot train this model");
+  }
+  const histogram::Training training{.layout = &layout_,
+                                     .parameters = &parameters_,
+                                     .validation = &validation,
+                                     .holds_out = holds_out,
+                                     .progress = progress,
+                                     .stop = std::move(stop),
+                                     .finish = std::move(finish)};
+  ASSIGN_OR_RETURN(const std::string bytes, histogram::Train(training, run));
+  return LoadTrained(bytes);
 }
 
 // Otherwise overflowed numbers would be found only at the first prediction.

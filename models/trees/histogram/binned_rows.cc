@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/trees/histogram/number_text.h"
+
 namespace sluice::models::histogram {
 namespace {
 
@@ -79,6 +81,31 @@ void BinnedRows::Append(const RowMatrix& rows, Threads* threads) {
     AppendDense(rows, &bytes_, threads);
   }
   rows_ += rows.rows();
+}
+
+void BinnedRows::Write(std::string* bytes) const {
+  WriteNumber(uint64_t{rows_}, bytes);
+  WriteNumbers(bytes_, bytes);
+  WriteNumbers(doubles_, bytes);
+  WriteNumbers(ends_, bytes);
+  WriteNumbers(entries_, bytes);
+}
+
+bool BinnedRows::AppendWritten(std::string_view bytes) {
+  uint64_t rows = 0;
+  const uint64_t entries_before = entries_.size();
+  const size_t ends_before = ends_.size();
+  if (!ReadNumber(&bytes, &rows) || !AppendNumbers(&bytes, &bytes_) ||
+      !AppendNumbers(&bytes, &doubles_) || !AppendNumbers(&bytes, &ends_) ||
+      !AppendNumbers(&bytes, &entries_)) {
+    return false;
+  }
+  for (size_t i = ends_before; i < ends_.size(); ++i) {
+    ends_[i] += entries_before;
+  }
+  rows_ += rows;
+  return sparse_ ? ends_.size() == rows_
+                 : (wide() ? doubles_.size() : bytes_.size()) == rows_ * columns_;
 }
 
 uint32_t BinnedRows::BinOf(size_t row, size_t column) const {

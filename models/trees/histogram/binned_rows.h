@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/trees/gradient_boosting_internal.h"
@@ -22,6 +24,10 @@ class BinnedRows {
 
   void Reserve(size_t rows);
   void Append(const RowMatrix& rows, Threads* threads);
+  // Rows in a form for processes of the same build, with the same cuts.
+  void Write(std::string* bytes) const;
+  // Adds rows that were written; false: they are damaged.
+  bool AppendWritten(std::string_view bytes);
   size_t rows() const { return rows_; }
   // The column's code; cuts' bins(column): missing.
   uint32_t BinOf(size_t row, size_t column) const;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "models/trees/histogram/number_text.h"
 
 namespace sluice::models::histogram {
 namespace {
@@ -66,17 +69,18 @@ std::vector<size_t> LastCells(const std::vector<Cell>& cells, size_t most_bins) 
 
 CutPoints::CutPoints(std::span<const ValueCounts> columns, size_t most_bins,
                      std::span<const size_t> categories)
-    : by_category_(columns.size(), false) {
+    : by_category_(columns.size(), 0) {
   for (const size_t column : categories) {
     const std::vector<Cell> cells = columns[column].Cells();
-    by_category_[column] = !cells.empty() && cells.size() <= most_bins &&
-                           cells.front().least >= 0 && cells.back().most < kMostCategories;
+    const bool fit = !cells.empty() && cells.size() <= most_bins && cells.front().least >= 0 &&
+                     cells.back().most < kMostCategories;
+    by_category_[column] = fit ? 1 : 0;
   }
   first_.push_back(0);
   for (const ValueCounts& counts : columns) {
     const std::vector<Cell> cells = counts.Cells();
     const std::vector<size_t> last = LastCells(cells, most_bins);
-    if (by_category_[first_.size() - 1]) {
+    if (by_category(first_.size() - 1)) {
       for (const Cell& cell : cells) {
         thresholds_.push_back(cell.least);
       }
@@ -92,13 +96,34 @@ CutPoints::CutPoints(std::span<const ValueCounts> columns, size_t most_bins,
   }
 }
 
+std::string CutPoints::Write() const {
+  std::string bytes;
+  WriteNumbers(first_, &bytes);
+  WriteNumbers(thresholds_, &bytes);
+  WriteNumbers(by_category_, &bytes);
+  return bytes;
+}
+
+Result<CutPoints> CutPoints::Read(std::string_view bytes) {
+  CutPoints cuts;
+  bool whole = AppendNumbers(&bytes, &cuts.first_) && AppendNumbers(&bytes, &cuts.thresholds_) &&
+               AppendNumbers(&bytes, &cuts.by_category_) && !cuts.first_.empty() &&
+               cuts.first_.front() == 0 && cuts.first_.back() == cuts.thresholds_.size() &&
+               cuts.by_category_.size() == cuts.columns();
+  for (size_t column = 0; whole && column < cuts.columns(); ++column) {
+    whole = cuts.first_[column] < cuts.first_[column + 1];
+    cuts.most_bins_ = std::max(cuts.most_bins_, whole ? cuts.bins(column) : 0);
+  }
+  return whole ? Result<CutPoints>(std::move(cuts)) : InvalidArgument("the cut points are damaged");
+}
+
 uint32_t CutPoints::BinOf(size_t column, float value) const {
   const uint32_t count = bins(column);
   if (std::isnan(value)) {
     return count;
   }
   const float* begin = thresholds_.data() + first_[column];
-  if (by_category_[column]) {
+  if (by_category(column)) {
     const float* found = std::lower_bound(begin, begin + count, value);
     return found != begin + count && *found == value ? static_cast<uint32_t>(found - begin) : count;
   }

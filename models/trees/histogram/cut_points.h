@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "models/trees/histogram/value_counts.h"
 
 namespace sluice::models::histogram {
@@ -24,6 +27,11 @@ class CutPoints {
   CutPoints(std::span<const ValueCounts> columns, size_t most_bins,
             std::span<const size_t> categories = {});
 
+  // In a form for processes of the same build.
+  std::string Write() const;
+  // InvalidArgument: damaged.
+  static Result<CutPoints> Read(std::string_view bytes);
+
   size_t columns() const { return first_.size() - 1; }
   // Without that for missing numbers, whose code this is.
   uint32_t bins(size_t column) const { return first_[column + 1] - first_[column] - 1; }
@@ -34,7 +42,7 @@ class CutPoints {
   uint32_t most_bins() const { return most_bins_; }  // of any column
   // Rows in bins [0, bin] are below it; that of the last bin is above every number in training.
   float Threshold(size_t column, uint32_t bin) const { return thresholds_[first_[column] + bin]; }
-  bool by_category(size_t column) const { return by_category_[column]; }
+  bool by_category(size_t column) const { return by_category_[column] != 0; }
   // Of a bin of such a column.
   int32_t Category(size_t column, uint32_t bin) const {
     return static_cast<int32_t>(thresholds_[first_[column] + bin]);
@@ -42,9 +50,11 @@ class CutPoints {
   uint32_t BinOf(size_t column, float value) const;
 
  private:
+  CutPoints() = default;
+
   std::vector<uint32_t> first_;    // of each column, and the end
   std::vector<float> thresholds_;  // of all bins, or their categories; unused for the missing ones
-  std::vector<bool> by_category_;
+  std::vector<uint8_t> by_category_;
   uint32_t most_bins_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "models/pass_training.h"
 #include "models/trees/gradient_boosting.h"
 #include "models/trees/gradient_boosting_internal.h"
 
@@ -27,7 +28,9 @@ struct Training {
   const BoostingParameters* parameters = nullptr;
   const GradientBoosting::BatchSource* train = nullptr;
   const GradientBoosting::BatchSource* validation = nullptr;  // without next: none
-  const BaseModel* base = nullptr;                            // null: none
+  // Rows for passes are also held out by the workers, if `validation` has none.
+  bool holds_out = false;
+  const BaseModel* base = nullptr;  // null: none
   std::function<void(const GradientBoosting::Round&)> progress;
   std::stop_token stop, finish;
 };
@@ -41,5 +44,9 @@ struct Trained {
 // Reads the rows once, or twice if they may not be kept, and grows all trees. The bytes depend only
 // on the rows, their order (by which rows are sampled) and the parameters. Precondition: Learns.
 Result<Trained> Train(const Training& training);
+
+// The same model, in libxgboost's UBJSON, from rows that PassSums add up: `run` does the passes.
+// `training.train` is not used, and there is no base. Precondition: Learns.
+Result<std::string> Train(const Training& training, const PassRun& run);
 
 }  // namespace sluice::models::histogram

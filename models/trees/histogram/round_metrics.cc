@@ -100,13 +100,10 @@ RowError ErrorOf(const MetricName& metric, const ObjectiveSettings& settings) {
   };
 }
 
-double MeanError(const RowError& error, const Objective& objective, const RowShare& rows,
-                 Threads* threads) {
-  struct Sums {
-    double errors = 0, weights = 0;
-  };
+ErrorSum AddErrors(const RowError& error, const Objective& objective, const RowShare& rows,
+                   Threads* threads) {
   const size_t outputs = objective.outputs();
-  std::vector<Sums> blocks((rows.rows() + kRowsPerBlock - 1) / kRowsPerBlock);
+  std::vector<ErrorSum> blocks((rows.rows() + kRowsPerBlock - 1) / kRowsPerBlock);
   threads->Run(blocks.size(), [&](size_t block, size_t) {
     const size_t first = block * kRowsPerBlock;
     const size_t count = std::min(kRowsPerBlock, rows.rows() - first);
@@ -121,12 +118,12 @@ double MeanError(const RowError& error, const Objective& objective, const RowSha
           weight * error(static_cast<double>(rows.labels()[first + r]), &predicted[r * outputs]);
     }
   });
-  Sums all;
-  for (const Sums& block : blocks) {
+  ErrorSum all;
+  for (const ErrorSum& block : blocks) {
     all.errors += block.errors;
     all.weights += block.weights;
   }
-  return all.errors / all.weights;
+  return all;
 }
 
 struct Scored {
@@ -234,16 +231,27 @@ bool KnowsMetric(std::string_view text, size_t outputs) {
   return false;
 }
 
-double RoundMetric(const std::string& text, const ObjectiveSettings& settings,
+bool IsMean(std::string_view metric) {
+  return !metric.starts_with("auc");
+}
+
+ErrorSum SumErrors(const std::string& name, const ObjectiveSettings& settings,
                    const Objective& objective, const RowShare& rows, Threads* threads) {
-  const MetricName metric = Parse(text);
-  if (metric.name.starts_with("auc")) {
-    return Area(metric.name, rows, objective.outputs());
-  }
-  const RowError error = objective.outputs() > 1 ? OfClasses(metric.name, objective.outputs())
-                                                 : ErrorOf(metric, settings);
-  const double mean = MeanError(error, objective, rows, threads);
-  return metric.name == "rmse" || metric.name == "rmsle" ? std::sqrt(mean) : mean;
+  const MetricName metric = Parse(name);
+  return AddErrors(objective.outputs() > 1 ? OfClasses(metric.name, objective.outputs())
+                                           : ErrorOf(metric, settings),
+                   objective, rows, threads);
+}
+
+double MetricOf(std::string_view name, const ErrorSum& sum) {
+  const double mean = sum.errors / sum.weights;
+  return name == "rmse" || name == "rmsle" ? std::sqrt(mean) : mean;
+}
+
+double RoundMetric(const std::string& name, const ObjectiveSettings& settings,
+                   const Objective& objective, const RowShare& rows, Threads* threads) {
+  return IsMean(name) ? MetricOf(name, SumErrors(name, settings, objective, rows, threads))
+                      : Area(Parse(name).name, rows, objective.outputs());
 }
 
 }  // namespace sluice::models::histogram

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/trees/histogram/number_text.h"
+
 namespace sluice::models::histogram {
 namespace {
 
@@ -11,7 +13,35 @@ constexpr size_t kRowsPerTask = 8192;  // a multiple of it
 // Partial histograms of all threads, at most.
 constexpr size_t kMostPartialBytes = 128U << 20U;
 
+// take(value, weight) for each row.
+template <typename Take>
+void EachLabel(std::span<const float> labels, std::span<const float> weights,
+               const Objective& objective, Take take) {
+  for (size_t r = 0; r < labels.size(); ++r) {
+    const double weight = weights.empty() ? 1 : static_cast<double>(weights[r]);
+    take(objective.ToMean(labels[r]).value_or(0), weight * objective.WeightInMean(labels[r]));
+  }
+}
+
 }  // namespace
+
+GradientRange MeasureLabels(std::span<const float> labels, std::span<const float> weights,
+                            const Objective& objective) {
+  GradientRange range;
+  EachLabel(labels, weights, objective, [&](double value, double weight) {
+    range.Merge({std::fabs(value * weight), weight});
+  });
+  return range;
+}
+
+std::optional<GradientRange> BoundsOf(const Objective& objective, float weight) {
+  const std::optional<GradientRange> bounds = objective.Bounds();
+  if (!bounds.has_value()) {
+    return std::nullopt;
+  }
+  const auto most = static_cast<double>(weight);
+  return GradientRange{bounds->gradient * most, bounds->hessian * most};
+}
 
 RowShare::RowShare(const CutPoints* cuts, bool sparse, const Objective* objective, Threads* threads,
                    uint64_t first_row)
@@ -32,6 +62,20 @@ void RowShare::Append(const RowMatrix& rows, std::span<const float> labels,
   labels_.insert(labels_.end(), labels.begin(), labels.end());
   weights_.insert(weights_.end(), weights.begin(), weights.end());
   margins_.insert(margins_.end(), margins.begin(), margins.end());
+}
+
+std::string RowShare::Write() const {
+  std::string bytes;
+  WriteNumbers(labels_, &bytes);
+  WriteNumbers(weights_, &bytes);
+  bins_.Write(&bytes);
+  return bytes;
+}
+
+bool RowShare::AppendWritten(std::string_view bytes) {
+  return AppendNumbers(&bytes, &labels_) && AppendNumbers(&bytes, &weights_) &&
+         bins_.AppendWritten(bytes) && labels_.size() == bins_.rows() &&
+         (weights_.empty() || weights_.size() == bins_.rows());
 }
 
 template <typename Take>
@@ -55,34 +99,22 @@ void RowShare::Derive(Take take) const {
   });
 }
 
-template <typename Take>
-void RowShare::EachLabel(Take take) const {
-  for (size_t r = 0; r < rows(); ++r) {
-    const double weight = weights_.empty() ? 1 : static_cast<double>(weights_[r]);
-    take(objective_->ToMean(labels_[r]).value_or(0), weight * objective_->WeightInMean(labels_[r]));
-  }
-}
-
-GradientRange RowShare::MeasureLabels() const {
-  GradientRange range;
-  EachLabel([&](double value, double weight) { range.Merge({std::fabs(value * weight), weight}); });
-  return range;
-}
-
 GradientSum RowShare::SumLabels(const GradientScale& scale) const {
   GradientSum sum;
-  EachLabel([&](double value, double weight) {
+  EachLabel(labels_, weights_, *objective_, [&](double value, double weight) {
     sum.Add(GradientScale::Unpack(scale.Pack(value * weight, weight)));
   });
   return sum;
 }
 
+float RowShare::MostWeight() const {
+  return weights_.empty() ? 1.0F : *std::max_element(weights_.begin(), weights_.end());
+}
+
 std::vector<GradientRange> RowShare::MeasureRange() const {
   const size_t outputs = objective_->outputs();
-  if (const std::optional<GradientRange> bounds = objective_->Bounds()) {
-    const auto most = static_cast<double>(
-        weights_.empty() ? 1.0F : *std::max_element(weights_.begin(), weights_.end()));
-    return std::vector<GradientRange>(outputs, {bounds->gradient * most, bounds->hessian * most});
+  if (const std::optional<GradientRange> bounds = BoundsOf(*objective_, MostWeight())) {
+    return std::vector<GradientRange>(outputs, *bounds);
   }
   std::vector<GradientRange> all(outputs);
   Mutex mutex;

@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/trees/histogram/binned_rows.h"
@@ -13,6 +16,15 @@
 #include "models/trees/histogram/tree.h"
 
 namespace sluice::models::histogram {
+
+// The largest derivatives that rows can have whose largest weight is `weight`; nullopt: that
+// depends on their margins.
+std::optional<GradientRange> BoundsOf(const Objective& objective, float weight);
+
+// What the objective takes the mean of for its best constant: as derivatives, the hessian is the
+// weight. `weights`: empty, or of each row.
+GradientRange MeasureLabels(std::span<const float> labels, std::span<const float> weights,
+                            const Objective& objective);
 
 // Some of the rows that trees are grown on: their bins, margins and derivatives, and the node of
 // the open tree that each is in. What it adds up (the largest derivatives, the sums of a tree, the
@@ -31,6 +43,10 @@ class RowShare {
   // `weights`: empty, or of each row. `margins`: rows x outputs, or empty: StartFrom will say.
   void Append(const RowMatrix& rows, std::span<const float> labels, std::span<const float> weights,
               std::span<const float> margins);
+  // Bins, labels and weights in a form for processes of the same build, with the same cuts.
+  std::string Write() const;
+  // Adds rows that were written; their margins are still to be set. False: they are damaged.
+  bool AppendWritten(std::string_view bytes);
   // Every margin.
   void StartFrom(float margin) { margins_.assign(rows() * objective_->outputs(), margin); }
   size_t rows() const { return bins_.rows(); }
@@ -38,11 +54,14 @@ class RowShare {
   std::span<const float> weights() const { return weights_; }
   std::span<const float> margins() const { return margins_; }
 
-  // What the objective takes the mean of for its best constant: as derivatives, the hessian is the
-  // weight. First the largest, then the sum.
-  GradientRange MeasureLabels() const;
+  // Of MeasureLabels' numbers the largest, then the sum.
+  GradientRange MeasureLabels() const {
+    return histogram::MeasureLabels(labels_, weights_, *objective_);
+  }
   GradientSum SumLabels(const GradientScale& scale) const;
 
+  // The largest weight; 1 if there are none.
+  float MostWeight() const;
   // A round: the largest derivatives of each output, then the derivatives in the unit that follows
   // from the largest of all shares.
   std::vector<GradientRange> MeasureRange() const;
@@ -76,9 +95,6 @@ class RowShare {
   // Calls take(rows, gradients, hessians) for each block of rows, weighed.
   template <typename Take>
   void Derive(Take take) const;
-  // take(value, weight) for each row.
-  template <typename Take>
-  void EachLabel(Take take) const;
   float LeafOf(const Tree& tree, const std::vector<std::vector<uint8_t>>& sides, size_t row) const;
   std::vector<std::vector<uint8_t>> SidesOf(const Tree& tree) const;
 

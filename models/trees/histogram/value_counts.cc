@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "models/trees/histogram/number_text.h"
+
 namespace sluice::models::histogram {
 namespace {
 
@@ -71,6 +73,35 @@ void ValueCounts::Merge(const ValueCounts& other) {
       AddKey(slot.key >> (dropped_ - other.dropped_), slot.count);
     }
   }
+}
+
+void ValueCounts::Write(std::string* bytes) const {
+  WriteNumber(dropped_, bytes);
+  WriteNumber(uint64_t{used_}, bytes);
+  for (const Slot& slot : slots_) {
+    if (slot.count > 0) {
+      WriteNumber(slot.key, bytes);
+      WriteNumber(slot.count, bytes);
+    }
+  }
+}
+
+bool ValueCounts::MergeWritten(std::string_view* bytes) {
+  ValueCounts other;
+  uint64_t used = 0;
+  if (!ReadNumber(bytes, &other.dropped_) || !ReadNumber(bytes, &used) || other.dropped_ > 31 ||
+      used > kMostValues) {
+    return false;
+  }
+  for (uint64_t i = 0; i < used; ++i) {
+    Slot slot;
+    if (!ReadNumber(bytes, &slot.key) || !ReadNumber(bytes, &slot.count) || slot.count == 0) {
+      return false;
+    }
+    other.AddKey(slot.key, slot.count);
+  }
+  Merge(other);
+  return true;
 }
 
 std::vector<ValueCounts::Cell> ValueCounts::Cells() const {

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::models::histogram {
@@ -17,6 +19,11 @@ class ValueCounts {
   // `value`: not NaN. -0 counts as 0.
   void Add(float value) { AddKey(KeyOf(value) >> dropped_, 1); }
   void Merge(const ValueCounts& other);
+
+  // In a form for processes of the same build.
+  void Write(std::string* bytes) const;
+  // Takes written counts from the front of `bytes`; false: they are damaged.
+  bool MergeWritten(std::string_view* bytes);
 
   // Numbers from `least` to `most`, of which there are `count`.
   struct Cell {

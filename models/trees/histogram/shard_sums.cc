@@ -1,0 +1,422 @@
+#include "models/trees/histogram/shard_sums.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/model.pb.h"
+#include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/histogram/number_text.h"
+#include "models/trees/histogram/objective.h"
+#include "models/trees/histogram/reading.h"
+#include "models/trees/histogram/round_metrics.h"
+#include "models/trees/histogram/row_share.h"
+#include "models/trees/histogram/samples.h"
+#include "models/trees/histogram/settings.h"
+#include "models/trees/histogram/tree_pass.pb.h"
+
+namespace sluice::models::histogram {
+namespace {
+
+// A shard that others have had for so many trees is dropped: it is with them.
+constexpr size_t kTreesUntilDropped = 2;
+
+GradientRange FromProto(const LargestDerivatives& proto) {
+  return {proto.gradient(), proto.hessian()};
+}
+
+RowShare::NodeSplit FromProto(const GrownSplit& proto) {
+  RowShare::NodeSplit split{.node = proto.node(), .left = proto.left(), .rule = {}};
+  split.rule.column = proto.column();
+  split.rule.bin = proto.bin();
+  split.rule.missing_left = proto.missing_left();
+  split.rule.right_bins.assign(proto.right_bins().begin(), proto.right_bins().end());
+  split.last = proto.last();
+  return split;
+}
+
+Tree FromProto(const GrownTree& proto) {
+  Tree tree;
+  tree.nodes.resize(static_cast<size_t>(proto.values_size()));
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    tree.nodes[i].value = proto.values(static_cast<int>(i));
+  }
+  for (const GrownSplit& split : proto.splits()) {
+    Tree::Node& node = tree.nodes[static_cast<size_t>(split.node())];
+    node.left = split.left();
+    node.split = FromProto(split).rule;
+  }
+  return tree;
+}
+
+// `rows` must live as long.
+GradientBoosting::BatchSource SourceOf(const FeatureBatch& rows) {
+  static const FeatureBatch kEnd;
+  return {.next = [&rows, ended = false]() mutable -> Result<const FeatureBatch*> {
+            return std::exchange(ended, true) ? &kEnd : &rows;
+          },
+          .rewind = [] { return OkStatus(); },
+          .most_kept = 0};
+}
+
+// The forest as far as this worker knows it.
+struct KnownForest {
+  std::vector<GrownTree> trees;  // the last one may still grow
+  size_t round_begin = 0;
+  std::vector<GradientScale> scales;  // of the open round
+  float margin = 0;
+
+  bool open() const { return !trees.empty() && trees.back().values().empty(); }
+  size_t complete() const { return trees.size() - (open() ? 1 : 0); }
+};
+
+// The bins of a shard, and how far they have followed the forest.
+class FollowedShard {
+ public:
+  FollowedShard(const Settings& settings, std::unique_ptr<RowShare> rows)
+      : settings_(settings), rows_(std::move(rows)) {}
+
+  const RowShare& rows() const { return *rows_; }
+  size_t trees() const { return trees_; }
+  // Of the tree that has begun: all its rows.
+  const GradientSum& total() const { return total_; }
+
+  void Follow(const KnownForest& forest) {
+    if (!started_) {
+      rows_->StartFrom(forest.margin);
+      started_ = true;
+    }
+    EndOpen(forest);
+    const bool in_round = !forest.scales.empty() && round_ == forest.round_begin;
+    if (!in_round && !forest.scales.empty()) {
+      AddTrees(forest, forest.round_begin);
+      rows_->BeginRound(forest.scales);
+      round_ = forest.round_begin;
+    }
+    AddTrees(forest, forest.complete());
+    if (forest.open()) {
+      Grow(forest.trees.back());
+    }
+  }
+
+ private:
+  // The tree that grew when this shard was last asked may have been completed since.
+  void EndOpen(const KnownForest& forest) {
+    if (!growing_ || trees_ >= forest.complete()) {
+      return;
+    }
+    Grow(forest.trees[trees_]);
+    rows_->EndTree(FromProto(forest.trees[trees_]));
+    growing_ = false;
+    ++trees_;
+  }
+  void AddTrees(const KnownForest& forest, size_t until) {
+    for (; trees_ < until; ++trees_) {
+      rows_->AddTree(FromProto(forest.trees[trees_]), forest.trees[trees_].output());
+    }
+  }
+  void Grow(const GrownTree& tree) {
+    if (!growing_) {
+      total_ = rows_->BeginTree(tree.output(), RowSample(settings_.rules, tree.name()));
+      growing_ = true;
+      splits_ = 0;
+      nodes_ = 1;
+    }
+    // Children come after their parents: those of one level are parted together.
+    std::vector<RowShare::NodeSplit> level;
+    for (; splits_ < tree.splits_size(); ++splits_) {
+      const RowShare::NodeSplit split = FromProto(tree.splits(splits_));
+      if (split.node >= nodes_) {
+        Part(&level);
+      }
+      level.push_back(split);
+    }
+    Part(&level);
+  }
+  void Part(std::vector<RowShare::NodeSplit>* level) {
+    rows_->Split(*level);
+    for (const RowShare::NodeSplit& split : *level) {
+      nodes_ = std::max(nodes_, split.left + 2);
+    }
+    level->clear();
+  }
+
+  const Settings& settings_;
+  std::unique_ptr<RowShare> rows_;
+  bool started_ = false;
+  size_t trees_ = 0;             // that the margins have
+  std::optional<size_t> round_;  // whose derivatives it has: trees before it
+  bool growing_ = false;         // the tree `trees_`
+  GradientSum total_;
+  int splits_ = 0;     // of that tree, those that it has followed
+  int32_t nodes_ = 1;  // of that tree, those that have rows
+};
+
+class ShardSums final : public PassSums {
+ public:
+  ShardSums(std::unique_ptr<FeatureTransform> transform, ColumnLayout layout,
+            BoostingParameters parameters)
+      : transform_(std::move(transform)),
+        layout_(std::move(layout)),
+        parameters_(std::move(parameters)),
+        settings_(SettingsOf(parameters_)),
+        objective_(Objective::Make(settings_.objective)),
+        threads_(static_cast<size_t>(std::max(1, parameters_.training_threads))) {}
+
+  Result<bool> Begin(const std::string& pass) override;
+  bool NeedsRows(int64_t shard) const override {
+    return pass_.question() == TreePass::COUNT || !shards_.contains(shard) || pass_.hold_out();
+  }
+  Status Add(int64_t shard, const FeatureBatch* training, const FeatureBatch* held_out) override;
+  std::string Take() override;
+  bool merges() const override { return true; }
+
+ private:
+  Result<std::unique_ptr<RowShare>> Bin(const FeatureBatch& rows, uint64_t first_row);
+  Status Count(int64_t shard, const FeatureBatch& rows);
+  Status AddLabels(int64_t shard, const RowShare& rows, const FeatureBatch* held_out);
+  void AddRange(const RowShare& rows);
+  void AddErrors(const RowShare& rows);
+  void Clear();
+
+  const std::unique_ptr<FeatureTransform> transform_;
+  const ColumnLayout layout_;
+  const BoostingParameters parameters_;
+  const Settings settings_;
+  const std::unique_ptr<Objective> objective_;
+  Threads threads_;
+
+  std::unique_ptr<CutPoints> cuts_;
+  std::string cuts_as_told_;
+  std::vector<uint64_t> first_rows_;
+  KnownForest forest_;
+  std::map<int64_t, FollowedShard> shards_;
+  TreePass pass_;
+
+  // The answer so far.
+  std::vector<ValueCounts> counts_;
+  CountAnswer counted_;
+  GradientRange labels_;
+  LabelAnswer label_answer_;
+  std::vector<GradientRange> ranges_;
+  GradientSum total_;
+  std::vector<Histogram> sums_;
+  std::vector<ErrorSum> errors_;
+};
+
+Result<bool> ShardSums::Begin(const std::string& bytes) {
+  TreePass pass;
+  if (!pass.ParseFromString(bytes)) {
+    return InvalidArgument("a pass that is damaged");
+  }
+  if (!pass.cuts().empty() && pass.cuts() != cuts_as_told_) {
+    shards_.clear();  // their bins are of the cuts before
+    ASSIGN_OR_RETURN(CutPoints cuts, CutPoints::Read(pass.cuts()));
+    cuts_ = std::make_unique<CutPoints>(std::move(cuts));
+    cuts_as_told_ = pass.cuts();
+    first_rows_.assign(pass.first_rows().begin(), pass.first_rows().end());
+  }
+  const bool follows = cuts_ != nullptr && forest_.complete() >= pass.trees_before();
+  if (!follows && pass.question() != TreePass::COUNT) {
+    return false;
+  }
+  if (pass.has_margin()) {
+    forest_.margin = pass.margin();
+  }
+  forest_.trees.resize(std::min<size_t>(forest_.complete(), pass.trees_before()));
+  forest_.trees.insert(forest_.trees.end(), pass.trees().begin(), pass.trees().end());
+  forest_.round_begin = pass.round_begin();
+  forest_.scales.clear();
+  for (const LargestDerivatives& range : pass.ranges()) {
+    forest_.scales.emplace_back(FromProto(range));
+  }
+  pass.clear_trees();
+  pass_ = std::move(pass);
+  // A master that has taken over knows fewer trees than its shards may have followed.
+  const size_t complete = forest_.complete();
+  std::erase_if(shards_, [&](const auto& shard) {
+    return shard.second.trees() > complete || shard.second.trees() + kTreesUntilDropped < complete;
+  });
+  Clear();
+  return true;
+}
+
+void ShardSums::Clear() {
+  counts_.assign(pass_.question() == TreePass::COUNT ? layout_.columns() : 0, {});
+  counted_.Clear();
+  labels_ = {};
+  label_answer_.Clear();
+  ranges_.assign(objective_->outputs(), {});
+  total_ = {};
+  const size_t nodes =
+      pass_.question() == TreePass::ROOT ? 1 : static_cast<size_t>(pass_.nodes_size());
+  sums_.resize(nodes);
+  for (Histogram& sum : sums_) {
+    sum.assign(cuts_->all_bins(), {});
+  }
+  errors_.assign(static_cast<size_t>(pass_.metrics_size()), {});
+}
+
+Result<std::unique_ptr<RowShare>> ShardSums::Bin(const FeatureBatch& rows, uint64_t first_row) {
+  const GradientBoosting::BatchSource source = SourceOf(rows);
+  RowPieces pieces(source, layout_, parameters_, {});
+  return ReadShare(&pieces, {.layout = &layout_,
+                             .cuts = cuts_.get(),
+                             .objective = objective_.get(),
+                             .threads = &threads_,
+                             .first_row = first_row,
+                             .rows = rows.rows});
+}
+
+Status ShardSums::Count(int64_t shard, const FeatureBatch& rows) {
+  const GradientBoosting::BatchSource source = SourceOf(rows);
+  RowPieces pieces(source, layout_, parameters_, {});
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, pieces.Next(RowPieces::Left::kNothing));
+    if (!more) {
+      break;
+    }
+    RETURN_IF_ERROR(CheckLabels(pieces.labels(), *objective_, parameters_));
+    CountValues(pieces.matrix(), layout_.sparse(), &threads_, &counts_);
+    labels_.Merge(MeasureLabels(pieces.labels(), pieces.weights(), *objective_));
+    const std::vector<float>& weights = pieces.weights();
+    const float most = weights.empty() ? 1.0F : *std::max_element(weights.begin(), weights.end());
+    counted_.set_most_weight(std::max(counted_.most_weight(), most));
+  }
+  RowsOfShard* counted = counted_.add_shards();
+  counted->set_shard(shard);
+  counted->set_rows(rows.rows);
+  return OkStatus();
+}
+
+Status ShardSums::AddLabels(int64_t shard, const RowShare& rows, const FeatureBatch* held_out) {
+  const GradientSum sum = rows.SumLabels(GradientScale(FromProto(pass_.labels())));
+  label_answer_.set_gradient(label_answer_.gradient() + sum.gradient);
+  label_answer_.set_hessian(label_answer_.hessian() + sum.hessian);
+  if (!pass_.hold_out()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<RowShare> apart, Bin(*held_out, 0));
+  RETURN_IF_ERROR(CheckLabels(apart->labels(), *objective_, parameters_));
+  RowsHeldOut* one = label_answer_.add_held_out();
+  one->set_shard(shard);
+  one->set_rows(apart->Write());
+  return OkStatus();
+}
+
+void ShardSums::AddRange(const RowShare& rows) {
+  const std::vector<GradientRange> own = rows.MeasureRange();
+  for (size_t i = 0; i < own.size(); ++i) {
+    ranges_[i].Merge(own[i]);
+  }
+}
+
+void ShardSums::AddErrors(const RowShare& rows) {
+  constexpr int kBits = 20;  // so that sums have no order
+  const auto rounded = [](double x) {
+    return std::ldexp(std::nearbyint(std::ldexp(x, kBits)), -kBits);
+  };
+  for (size_t i = 0; i < errors_.size(); ++i) {
+    const ErrorSum own = SumErrors(pass_.metrics(static_cast<int>(i)), settings_.objective,
+                                   *objective_, rows, &threads_);
+    errors_[i].errors += rounded(own.errors);
+    errors_[i].weights += rounded(own.weights);
+  }
+}
+
+Status ShardSums::Add(int64_t shard, const FeatureBatch* training, const FeatureBatch* held_out) {
+  if (pass_.question() == TreePass::COUNT) {
+    return Count(shard, *training);
+  }
+  auto found = shards_.find(shard);
+  if (found == shards_.end()) {
+    if (shard < 0 || static_cast<size_t>(shard) >= first_rows_.size()) {
+      return Internal("a pass over other rows than were counted");
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<RowShare> rows,
+                     Bin(*training, first_rows_[static_cast<size_t>(shard)]));
+    found = shards_.emplace(shard, FollowedShard(settings_, std::move(rows))).first;
+  }
+  FollowedShard& followed = found->second;
+  if (pass_.question() == TreePass::LABELS) {
+    return AddLabels(shard, followed.rows(), held_out);
+  }
+  followed.Follow(forest_);
+  switch (pass_.question()) {
+    case TreePass::RANGE:
+      AddRange(followed.rows());
+      break;
+    case TreePass::METRICS:
+      AddErrors(followed.rows());
+      break;
+    default: {
+      total_.Add(followed.total());
+      std::vector<int32_t> nodes(pass_.nodes().begin(), pass_.nodes().end());
+      if (pass_.question() == TreePass::ROOT) {
+        nodes = {0};
+      }
+      std::vector<Histogram*> to;
+      for (Histogram& sum : sums_) {
+        to.push_back(&sum);
+      }
+      followed.rows().AddHistograms(nodes, to);
+    }
+  }
+  return OkStatus();
+}
+
+std::string ShardSums::Take() {
+  std::string bytes;
+  switch (pass_.question()) {
+    case TreePass::COUNT: {
+      std::string counts;
+      for (const ValueCounts& column : counts_) {
+        column.Write(&counts);
+      }
+      counted_.set_counts(std::move(counts));
+      counted_.mutable_labels()->set_gradient(labels_.gradient);
+      counted_.mutable_labels()->set_hessian(labels_.hessian);
+      bytes = counted_.SerializeAsString();
+      break;
+    }
+    case TreePass::LABELS:
+      bytes = label_answer_.SerializeAsString();
+      break;
+    case TreePass::RANGE:
+      for (const GradientRange& range : ranges_) {
+        WriteNumber(range, &bytes);
+      }
+      break;
+    case TreePass::METRICS:
+      for (const ErrorSum& sum : errors_) {
+        WriteNumber(sum, &bytes);
+      }
+      break;
+    default:
+      if (pass_.question() == TreePass::ROOT) {
+        WriteNumber(total_, &bytes);
+      }
+      for (const Histogram& sum : sums_) {
+        bytes.append(reinterpret_cast<const char*>(sum.data()), sum.size() * sizeof(GradientSum));
+      }
+  }
+  Clear();
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PassSums>> MakeShardSums(const ModelSpec& spec) {
+  ASSIGN_OR_RETURN(BoostingParameters parameters, ParametersOf(spec));
+  ASSIGN_OR_RETURN(auto transform,
+                   FeatureTransform::Make(spec.features(), FeatureTransform::Target::kTrees));
+  ASSIGN_OR_RETURN(ColumnLayout layout, ColumnLayout::Make(spec, *transform, parameters));
+  return std::unique_ptr<PassSums>(
+      std::make_unique<ShardSums>(std::move(transform), std::move(layout), std::move(parameters)));
+}
+
+}  // namespace sluice::models::histogram
