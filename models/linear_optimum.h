@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "models/features/feature_transform.h"
 #include "models/model.h"
+#include "models/pass_training.h"
 
 namespace sluice::models {
 
@@ -53,6 +54,9 @@ class LinearSums {
                      std::vector<double>* sums) = 0;
 };
 
+// Adds the sums of another shard; `all` is empty before the first.
+void AddUp(const std::vector<double>& own, std::vector<double>* all);
+
 // Finds the weights at which a linear model's loss over all rows, with a small ridge, is least:
 // squared loss of few columns by the normal equations, in one pass over the rows; any other by
 // Newton's method, whose steps are found by conjugate gradients, in many passes. The same sums, the
@@ -94,5 +98,10 @@ class LinearOptimum {
  private:
   std::stop_token finish_;
 };
+
+// LinearSums of shards, as a worker's part of passes; and the passes that such workers do, for a
+// search.
+Result<std::unique_ptr<PassSums>> MakeLinearPassSums(const ModelSpec& spec);
+Result<LinearOptimum::Pass> LinearPassesBy(const ModelSpec& spec, PassRun run);
 
 }  // namespace sluice::models

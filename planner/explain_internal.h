@@ -44,7 +44,6 @@ std::string DescribeStrategy(const plan::Strategy& strategy);
 std::string DescribeSurvival(const plan::TrainPlan& plan);
 // How much of the model is the same when the statement is repeated; "" in one process.
 std::string DescribeRepetition(const plan::Strategy& strategy);
-bool IsTrees(const models::ModelSpec& model);
 // The table as the user named it.
 std::string ResultName(const plan::ResultTable& table);
 // "make", "refill", "replace", "append"

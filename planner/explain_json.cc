@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/value.h"
+#include "models/registry/registry.h"
 #include "planner/explain.h"
 #include "planner/explain_internal.h"
 #include "planner/indented_json_internal.h"
@@ -147,7 +148,7 @@ void PutModel(const plan::TrainPlan& plan, IndentedJson* json) {
   if (model.has_graph()) {
     PutGraph(model.graph(), json);
   }
-  if (!IsTrees(model)) {
+  if (!models::IsTrees(model)) {
     json->Put("loss", model.loss());
     PutOptimizer("deep_optimizer", model.deep_optimizer(), json);
     PutOptimizer("wide_optimizer", model.wide_optimizer(), json);

@@ -220,11 +220,6 @@ std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints) {
       checkpoints.keep() == 0 ? std::string("all") : fmt::format("{}", checkpoints.keep()));
 }
 
-bool IsTrees(const models::ModelSpec& model) {
-  const models::ModelType* type = models::FindModelType(model.type());
-  return type != nullptr && type->family == models::ModelFamily::kTrees;
-}
-
 std::string ResultName(const plan::ResultTable& table) {
   return catalog::TableName{table.schema_written() ? table.schema() : "", table.name()}.Text();
 }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "models/registry/registry.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
 
@@ -55,9 +56,9 @@ std::string DescribeValidation(const plan::TrainPlan& plan) {
                                ? fmt::format(" of {} neighbouring rows at a time", split.together())
                                : "",
                            split.seed(),
-                           contest                                   ? "models"
-                           : plan.optimum() || IsTrees(plan.model()) ? "a model"
-                                                                     : "a network");
+                           contest                                           ? "models"
+                           : plan.optimum() || models::IsTrees(plan.model()) ? "a model"
+                                                                             : "a network");
 }
 
 std::string DescribeCalibration(const models::Calibration& calibration) {
@@ -77,7 +78,7 @@ std::string DescribeCalibration(const models::Calibration& calibration) {
 std::vector<std::pair<std::string, std::string>> DescribeSchedule(const plan::TrainPlan& plan) {
   std::vector<std::pair<std::string, std::string>> lines;
   const plan::EarlyStopping& stopping = plan.early_stopping();
-  const bool trees = IsTrees(plan.model());
+  const bool trees = models::IsTrees(plan.model());
   if (!trees) {
     lines.emplace_back("schedule", ScheduleOf(plan));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/value.h"
+#include "models/registry/registry.h"
 #include "planner/explain.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
@@ -67,7 +68,7 @@ void AddGraph(const models::NetworkGraph& graph, Lines* lines) {
 
 void AddModel(const plan::TrainPlan& plan, Lines* lines) {
   const models::ModelSpec& model = plan.model();
-  const bool trees = IsTrees(model);
+  const bool trees = models::IsTrees(model);
   lines->Line("model", trees ? model.type()
                              : fmt::format("{}, {} parameters", model.type(),
                                            GroupDigits(plan.parameter_count())));

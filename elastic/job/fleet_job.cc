@@ -14,8 +14,8 @@
 #include "elastic/fleet/fleet.h"
 #include "elastic/job/fleet_calls_internal.h"
 #include "elastic/job/fleet_master_internal.h"
-#include "elastic/job/fleet_optimum_internal.h"
 #include "elastic/job/fleet_options_internal.h"
+#include "elastic/job/fleet_passes_internal.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/process_configs_internal.h"
 #include "elastic/job/server_follower.h"
@@ -26,7 +26,10 @@
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/storage/journal.h"
+#include "elastic/worker/passes.h"
 #include "models/model.h"
+#include "models/registry/registry.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::elastic {
@@ -46,7 +49,8 @@ constexpr size_t kMaxCallsWaiting = 1'000;
 // a server or a disk are made on separate threads, so that none delays another or the master.
 class FleetJob {
  public:
-  FleetJob(const TrainingJob& job, Fleet& fleet, const models::Network& network,
+  // `network`: null for trees.
+  FleetJob(const TrainingJob& job, Fleet& fleet, const models::Network* network,
            JobEndpoint endpoint, const Succession& succession, bool anew)
       : job_(job),
         fleet_(fleet),
@@ -92,8 +96,8 @@ class FleetJob {
                                                      "end)",
                                                      ready.name)));
         }));
-    if (job_.plan.optimum()) {
-      optimum_ = std::make_unique<FleetOptimum>(host, *master_);
+    if (MakesPasses(job_.plan)) {
+      passes_ = std::make_unique<FleetPasses>(job_, host, *master_);
     }
     configs_.Fill(*master_);
     fleet_calls_ = std::make_unique<FleetCalls>(fleet_, processes_, job_.plan.strategy(),
@@ -105,7 +109,7 @@ class FleetJob {
     }
     // Before the host is destroyed: workers' last calls and the fleet's events still reach it.
     StopProcesses();
-    optimum_.reset();
+    passes_.reset();
     host.With([this](Master& over, TimePoint) {
       lost_parameters_ = over.parameters_lost();
       begun_again_ = over.options().begun_again;
@@ -148,8 +152,8 @@ class FleetJob {
     if (HasServers()) {
       parameters_->Start();
     }
-    if (optimum_ != nullptr) {
-      RETURN_IF_ERROR(optimum_->Start(job_.plan.model()));
+    if (passes_ != nullptr) {
+      passes_->Start();
     }
     host.With(
         [this](Master& master, TimePoint now) { master.Start(now, LivingWorkers(endpoint_)); });
@@ -179,15 +183,17 @@ class FleetJob {
       so_far.weights = master.handover().Take();  // all-reduce
       return so_far;
     });
-    if (optimum_ != nullptr) {
-      optimum_->Stop();
-      const models::LinearOptimum::Found& found = optimum_->found();
-      outcome.weights = found.weights;
+    if (passes_ != nullptr) {
+      passes_->Stop();
+      FleetPasses::Found& found = passes_->found();
+      outcome.weights = std::move(found.weights);
+      outcome.trees = std::move(found.trees);
       outcome.loss = found.loss;
-      outcome.epochs = static_cast<uint32_t>(found.steps);
-      outcome.rows_trained = found.rows * found.steps;
+      outcome.epochs = found.steps;
+      outcome.best_epoch = found.best;
+      outcome.rows_trained = outcome.rows_per_epoch * found.steps;
     } else if (HasServers()) {
-      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, digest));
+      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(*network_, digest));
     } else if (!digest.empty()) {
       RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), digest));
     }
@@ -202,7 +208,7 @@ class FleetJob {
   }
 
   // The parameters are then in the workers: there are no servers.
-  bool HasServers() const { return !AllReduces() && optimum_ == nullptr; }
+  bool HasServers() const { return !AllReduces() && passes_ == nullptr; }
   bool AllReduces() const { return job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host, Placement placement) {
@@ -311,7 +317,7 @@ class FleetJob {
         parameters_->RequestCheckpoint();
         return Status();
       case Master::Action::Kind::kPassDone:
-        optimum_->OnPassDone();
+        passes_->OnPassDone();
         return Status();
       case Master::Action::Kind::kCommitCheckpoint:
         return parameter_calls_.Put([this] {
@@ -324,7 +330,7 @@ class FleetJob {
 
   const TrainingJob& job_;
   Fleet& fleet_;
-  const models::Network& network_;
+  const models::Network* const network_;
   JobEndpoint endpoint_;
   const Succession& succession_;
   const bool anew_;  // the journal describes a run that is over
@@ -337,7 +343,7 @@ class FleetJob {
   std::unique_ptr<ServerFollower> follower_;
   const ProgressCallback progress_ = [this](const Progress& progress) { OnProgress(progress); };
   std::unique_ptr<MasterServer> master_;
-  std::unique_ptr<FleetOptimum> optimum_;  // of a plan that has one
+  std::unique_ptr<FleetPasses> passes_;  // of a plan that makes them
   std::shared_ptr<JobProcesses> processes_;
   std::unique_ptr<FleetCalls> fleet_calls_;
   // Last: uses the members above.
@@ -349,16 +355,23 @@ class FleetJob {
 
 Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
                                   const Succession& succession) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
-                   models::Network::Make(job.plan.model()));
+  std::unique_ptr<models::Network> network;
+  size_t outputs = 0;
+  if (models::IsTrees(job.plan.model())) {
+    ASSIGN_OR_RETURN(const auto trees, models::GradientBoosting::Make(job.plan.model()));
+    outputs = trees->outputs();
+  } else {
+    ASSIGN_OR_RETURN(network, models::Network::Make(job.plan.model()));
+    outputs = network->outputs();
+  }
   if (job.base != nullptr) {
     RETURN_IF_ERROR(models::CheckShape(*job.base, *network));
   }
-  ASSIGN_OR_RETURN(Master::Options options, FleetOptionsOf(job, endpoint, *network));
+  ASSIGN_OR_RETURN(Master::Options options, FleetOptionsOf(job, endpoint, outputs));
   JobEndpoint place = endpoint;
   bool anew = false;
   for (int returns = 0;; ++returns) {
-    FleetJob life(job, fleet, *network, place, succession, anew);
+    FleetJob life(job, fleet, network.get(), place, succession, anew);
     Result<TrainOutcome> outcome = life.Run(options);
     if (outcome.ok() || !life.lost_parameters() || job.stop.stop_requested()) {
       return outcome;

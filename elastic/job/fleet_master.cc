@@ -40,7 +40,7 @@ Result<Master> BeginOrTakeOver(const MasterOrigin& origin, Master::Options optio
   if (journal == nullptr) {
     return BeginJob(origin.job, options, now);
   }
-  options.queue.journal = true;
+  options.queue.journal = !options.passes;  // which begin again
   // From now on entries of an earlier master are refused.
   ASSIGN_OR_RETURN(*term, journal->BeginTerm());
   ASSIGN_OR_RETURN(const std::vector<std::string> entries, journal->ReadAll());
@@ -50,7 +50,7 @@ Result<Master> BeginOrTakeOver(const MasterOrigin& origin, Master::Options optio
   ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
                    Master::TakeOver(options, origin.endpoint.term, entries,
                                     LivingWorkers(origin.endpoint), now));
-  if (origin.job.plan.optimum()) {
+  if (options.passes) {
     master->BeginPassesAgain(now);
   }
   return std::move(*master);

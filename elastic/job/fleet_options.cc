@@ -33,9 +33,9 @@ uint32_t MostServers(const plan::Strategy& strategy) {
 }
 
 Result<Master::Options> FleetOptionsOf(const TrainingJob& job, const JobEndpoint& endpoint,
-                                       const models::Network& network) {
+                                       size_t outputs) {
   ASSIGN_OR_RETURN(Master::Options options,
-                   MasterOptionsOf(job.plan, network, job.dataset, job.validation));
+                   MasterOptionsOf(job.plan, outputs, job.dataset, job.validation));
   const plan::Strategy& strategy = job.plan.strategy();
   options.job_name = endpoint.job_name;
   options.first_incarnation = endpoint.first_incarnation;

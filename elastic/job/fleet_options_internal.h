@@ -19,7 +19,7 @@ struct TrainingJob;
 
 // The options of the master of a job on a fleet. Fails as MasterOptionsOf does.
 Result<Master::Options> FleetOptionsOf(const TrainingJob& job, const JobEndpoint& endpoint,
-                                       const models::Network& network);
+                                       size_t outputs);
 // Those of its parameter servers. `placement`: where an earlier master had placed the partitions,
 // if there was one.
 ParameterFleet::Options ParameterOptionsOf(const TrainingJob& job, const JobEndpoint& endpoint,

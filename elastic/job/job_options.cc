@@ -5,7 +5,9 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/job/further_metrics.h"
 #include "elastic/job/job_options_internal.h"
+#include "elastic/worker/passes.h"
 #include "models/metrics/metric.h"
+#include "models/registry/registry.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::elastic {
@@ -44,7 +46,7 @@ bool IsSynchronous(const plan::TrainPlan& plan) {
          plan.strategy().mode() == plan::Strategy::SYNCHRONOUS;
 }
 
-Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
+Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, size_t outputs,
                                         const catalog::DatasetSpec& dataset,
                                         const catalog::DatasetSpec* validation) {
   if (plan.epochs() == 0 && plan.max_steps() == 0) {
@@ -52,10 +54,11 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   }
   Master::Options options;
   options.queue.shards = dataset.shards_size();
-  options.passes = plan.optimum();
+  options.passes = MakesPasses(plan);
+  options.merges = models::IsTrees(plan.model());
   options.queue.epochs = plan.epochs() > 0 && !options.passes ? plan.epochs() : kUnlimitedEpochs;
   options.queue.seed = plan.seed();
-  options.queue.shuffle = plan.shuffle();
+  options.queue.shuffle = plan.shuffle() && !options.passes;
   options.queue.lanes = IsSynchronous(plan) && !options.passes
                             ? std::max<uint32_t>(1, plan.strategy().micro_batches())
                             : 0;
@@ -73,7 +76,7 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
     options.staleness = plan.strategy().staleness();
   }
   options.task = models::TaskOf(plan.model());
-  options.outputs = network.outputs();
+  options.outputs = outputs;
   RETURN_IF_ERROR(CheckMetric(plan));
   options.patience = plan.early_stopping().patience();
   options.needs_validation = !plan.early_stopping().chosen();

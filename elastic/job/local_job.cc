@@ -99,7 +99,7 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(job.plan.model()));
   ASSIGN_OR_RETURN(Master::Options options,
-                   MasterOptionsOf(job.plan, *network, job.dataset, job.validation));
+                   MasterOptionsOf(job.plan, network->outputs(), job.dataset, job.validation));
   // Its only worker is this thread, which cannot hang without the master hanging, too.
   options.queue.lease_seconds = 1e9;
   ParameterShard::Options shard_options;
@@ -148,7 +148,7 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
                                          told.outbox().AddEvent(kRowsReadAgain, why);
                                        });
                                      }},
-                                master, parameters));
+                                master, &parameters));
   const Status worked = [&] {
     const std::stop_callback finish(
         job.finish, [&host] { host.With([](Master& over, TimePoint) { over.EndWithEpoch(); }); });

@@ -21,7 +21,9 @@
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/server/parameter_service.h"
 #include "elastic/worker/fixed_parameters.h"
+#include "elastic/worker/passes.h"
 #include "elastic/worker/worker.h"
+#include "models/registry/registry.h"
 
 namespace sluice::elastic {
 namespace {
@@ -174,14 +176,24 @@ Result<std::unique_ptr<ParameterShard>> MakeReplica(const ProcessConfig& config,
 
 Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
             ReadWatch& reads, PhaseClock& clock, const std::stop_token& stop) {
+  Worker::Job job{
+      .plan = config.plan(),
+      .source = source,
+      .dataset = config.dataset(),
+      .validation = config.has_validation() ? &config.validation() : nullptr,
+      .reads = &reads,
+      .clock = &clock,
+      .rows_read_again = [&reads](const std::string& why) { reads.ReadRowsAgain(why); }};
+  if (MakesPasses(job.plan)) {
+    job.pass = [&master](Epoch epoch, bool whole) { return master.Pass(epoch, whole); };
+    job.forest = [&master] { return master.BaseBytes(0); };
+  }
+  if (models::IsTrees(job.plan.model())) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, nullptr));
+    return worker->Run(stop);
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
-  const Worker::Job job{
-      config.plan(),    source,
-      config.dataset(), config.has_validation() ? &config.validation() : nullptr,
-      &reads,           {},
-      &clock,           false,
-      nullptr,          [&reads](const std::string& why) { reads.ReadRowsAgain(why); }};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                      MakeReplica(config, *network, master));
@@ -193,21 +205,20 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
                                   config.restore_from(),
                                   FromProto(config.restore_file())};
     ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
-                     Worker::Make(job, master, parameters, &replica));
+                     Worker::Make(job, master, &parameters, &replica));
     return worker->Run(stop);
   }
-  if (config.plan().optimum()) {
-    Worker::Job passes = job;
-    passes.pass = [&master](Epoch epoch) { return master.Pass(epoch); };
+  if (MakesPasses(job.plan)) {
     FixedParameters found(*network, [&master] { return master.Base(0); });
-    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(passes, master, found));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, &found));
     return worker->Run(stop);
   }
   ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
       map, [&master](MapVersion newer_than) { return master.Map(newer_than); }, KeyOf(config),
       *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                   Worker::Make(job, master, parameters.get()));
   return worker->Run(stop);
 }
 

@@ -95,7 +95,10 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     // another could begin at once. Synchronous: an equal share of the round's lanes.
     const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
                                 : holds < 2 && queue_.ready() >= sharers && !queue_.Suspects(held);
-    if (waiting || fair) {
+    if (options_.merges) {  // it holds all of its shards, and reports them together
+      task = queue_.TakeBest(
+          worker, [&](ShardId shard) { return pass_shards_.Cost(worker, shard, now); }, now);
+    } else if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
     if (!task.has_value() && waiting) {
@@ -161,13 +164,35 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
 Result<TaskQueue::Answer> Master::ReportPass(Incarnation worker, const TaskReport& report,
                                              TimePoint now) {
   const auto& leases = queue_.state().leases();
-  const auto lease = leases.find(report.task);
-  const ShardId shard = lease == leases.end() ? ShardId::First() : lease->second.task.shard;
-  TaskReport without = report;
-  std::string sums = std::exchange(without.sums, {});
-  ASSIGN_OR_RETURN(const TaskQueue::Answer answer, queue_.Report(worker, without, now));
-  if (answer == TaskQueue::Answer::kAccepted && report.done) {
-    passes_.Add(shard, std::move(sums));
+  std::vector<TaskReport> reports = report.merged;
+  reports.push_back(report);
+  reports.back().merged.clear();
+  std::string sums = std::exchange(reports.back().sums, {});
+  const auto is_missing = [&](const TaskReport& one) {
+    const auto lease = leases.find(one.task);
+    return lease == leases.end() || lease->second.owner != worker;
+  };
+  // One whose lease has gone to another worker: its part cannot be taken out of the sums.
+  if (reports.size() > 1 && std::any_of(reports.begin(), reports.end(), is_missing)) {
+    const bool repeated = queue_.state().Remembers(report.task);
+    for (const TaskReport& one : reports) {
+      queue_.Release(worker, one.task);
+    }
+    return repeated ? TaskQueue::Answer::kDuplicate : TaskQueue::Answer::kRejected;
+  }
+  TaskQueue::Answer answer = TaskQueue::Answer::kRejected;
+  ShardId first = ShardId(queue_.shards());
+  for (const TaskReport& one : reports) {
+    const auto lease = leases.find(one.task);
+    const ShardId shard = lease == leases.end() ? ShardId::First() : lease->second.task.shard;
+    ASSIGN_OR_RETURN(answer, queue_.Report(worker, one, now));
+    if (answer == TaskQueue::Answer::kAccepted && one.done) {
+      first = std::min(first, shard);
+      pass_shards_.Did(worker, shard, now);
+    }
+  }
+  if (first < ShardId(queue_.shards())) {
+    passes_.Add(first, std::move(sums));
   }
   return answer;
 }
@@ -304,8 +329,16 @@ Progress Master::Describe(TimePoint now) {
     progress.epoch = Epoch::First();
     progress.epochs = 1;
     progress.rows_total = std::max<int64_t>(known, options_.estimated_rows);
+    const PassResults::Stage& stage = passes_.stage();
+    if (stage.rounds > 0) {
+      progress.epoch = Epoch(stage.round);
+      progress.epochs = stage.rounds;
+      progress.rows_total *= stage.rounds;
+      progress.loss = stage.loss;
+      progress.metrics = stage.metrics;
+    }
     progress.rows_done =
-        static_cast<int64_t>(passes_.share_done() * static_cast<double>(progress.rows_total));
+        static_cast<int64_t>(stage.share * static_cast<double>(progress.rows_total));
     return progress;
   }
   if (progress.rows_per_second > 0) {

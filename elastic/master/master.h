@@ -17,6 +17,7 @@
 #include "elastic/master/journal_writer.h"
 #include "elastic/master/outbox.h"
 #include "elastic/master/pass_results.h"
+#include "elastic/master/pass_shards.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/progress_meter.h"
 #include "elastic/master/suspension.h"
@@ -82,6 +83,8 @@ class Master {
     // whether there is another pass (NextPass) or not (EndPasses). The caller keeps the state of
     // the search in memory, so a master that takes over begins again.
     bool passes = false;
+    // Of a job that makes passes: a worker reports the sums of several shards as one.
+    bool merges = false;
   };
 
   Master(const Options& options, TimePoint now);
@@ -280,6 +283,7 @@ class Master {
   TaskId next_evaluation_task_{-1};
   Outbox outbox_;
   PassResults passes_;
+  PassShards pass_shards_;
   std::optional<AllReduceRounds> rounds_;  // of an all-reduce job
   WeightsHandover handover_;               // the same
   bool ends_with_epoch_ = false;

@@ -50,10 +50,11 @@ void Master::Advance(TimePoint now) {
   }
 }
 
-void Master::NextPass(TimePoint) {
+void Master::NextPass(TimePoint now) {
   if (phase_ == Phase::kBetweenPasses) {
     phase_ = Phase::kTraining;
     queue_.StartNextEpoch();
+    pass_shards_.BeginPass(now);
   }
 }
 

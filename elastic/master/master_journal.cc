@@ -35,7 +35,9 @@ std::vector<std::pair<std::string, double>> Get(const Fields& fields) {
 
 void Master::SaveState(MasterSave* save) const {
   // The suspension is not saved: a master that takes over continues the job.
-  save->set_phase(static_cast<uint32_t>(running_phase_.value_or(phase_)));
+  // Nor is where a pass stands: a master that takes over begins it again.
+  const Phase phase = running_phase_.value_or(phase_);
+  save->set_phase(static_cast<uint32_t>(phase == Phase::kBetweenPasses ? Phase::kTraining : phase));
   QueueCodec::Write(meter_.epoch_start(), save->mutable_epoch_start());
   save->set_epoch_loss(meter_.epoch_loss());
   Put(validation_.metrics(), save->mutable_metrics());

@@ -185,10 +185,10 @@ class Service final : public MasterService::StreamedService {
         context, call,
         [this](const PassRequest& request) -> Result<std::shared_ptr<const std::string>> {
           const MutexLock lock(mutex_);
-          if (pass_ == nullptr || pass_epoch_ != Epoch(request.epoch())) {
+          if (pass_epoch_ != Epoch(request.epoch())) {
             return NotFound(fmt::format("epoch {} is not under way", request.epoch()));
           }
-          return pass_;
+          return std::make_shared<const std::string>(request.whole() ? pass_.whole() : pass_.step);
         });
   }
 
@@ -224,7 +224,7 @@ class Service final : public MasterService::StreamedService {
     used_ = std::move(used);
   }
 
-  void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) {
+  void OfferPass(Epoch epoch, models::Pass pass) {
     const MutexLock lock(mutex_);
     pass_epoch_ = epoch;
     pass_ = std::move(pass);
@@ -342,7 +342,7 @@ class Service final : public MasterService::StreamedService {
   PartitionMap map_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> base_ GUARDED_BY(mutex_);
   Epoch pass_epoch_ GUARDED_BY(mutex_) = kNoEpoch;
-  std::shared_ptr<const std::string> pass_ GUARDED_BY(mutex_);
+  models::Pass pass_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> worker_config_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> server_config_ GUARDED_BY(mutex_);
   MasterServer::Held held_ GUARDED_BY(mutex_);
@@ -372,7 +372,7 @@ class Server final : public MasterServer {
     return !found_at_.empty() ? found_at_ : AddressOf(host_, server_->port());
   }
   void Publish(const PartitionMap& map) override { service_.Publish(map); }
-  void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) override {
+  void OfferPass(Epoch epoch, models::Pass pass) override {
     service_.OfferPass(epoch, std::move(pass));
   }
   void OfferBase(std::shared_ptr<const std::string> weights) override {

@@ -9,6 +9,7 @@
 #include "elastic/master/master_host.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/rpc/job_endpoint.h"
+#include "models/pass_training.h"
 
 namespace sluice::elastic {
 
@@ -45,9 +46,9 @@ class MasterServer {
   using Used = std::function<void(Role role, int64_t peak_bytes)>;
   virtual void HearUsed(Used used) = 0;
   // What the next epoch adds up.
-  virtual void OfferPass(Epoch epoch, std::shared_ptr<const std::string> pass) = 0;
-  // The weights from which starting processes continue (models::SaveWeights); null: not needed any
-  // more.
+  virtual void OfferPass(Epoch epoch, models::Pass pass) = 0;
+  // The weights from which starting processes continue, or a model that is to be judged, as it is
+  // stored; null: not needed any more.
   virtual void OfferBase(std::shared_ptr<const std::string> weights) = 0;
   // The time of all workers that have called so far, lost ones too, as of their last call.
   virtual Profile workers_profile() const = 0;

@@ -35,6 +35,7 @@ void Master::Scale(uint32_t workers, TimePoint now, const std::vector<std::strin
   }
   const WorkerPool::Change change = pool_.Scale(workers, now, give_up);
   for (const WorkerPool::Process& worker : change.drain) {
+    pass_shards_.Lose(worker.incarnation);
     outbox_.Add({Action::Kind::kDrainWorker, worker.name, worker.incarnation});
     outbox_.AddEvent("worker_drained", worker.name);
   }
@@ -57,6 +58,7 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   outbox_.AddEvent(lost->drained ? "worker_left" : "worker_lost",
                    fmt::format("{}: {}", lost->worker.name, why));
   Requeue(queue_.ReleaseAll(worker));
+  pass_shards_.Lose(worker);
   evaluation_.Release(worker);
   if (rounds_.has_value()) {
     rounds_->Remove(worker);

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "elastic/ids.h"
 
@@ -12,17 +13,24 @@ namespace sluice::elastic {
 // current pass, and how far the search that decides on the passes is. Pure; not thread-safe.
 class PassResults {
  public:
-  // The sums of a finished shard, as its worker reported them (TaskReport::sums).
+  // The sums of a finished shard, and of those merged with it, as their worker reported them
+  // (TaskReport::sums).
   void Add(ShardId shard, std::string sums) { sums_[shard] = std::move(sums); }
   std::map<ShardId, std::string> Take() { return std::exchange(sums_, {}); }
   void Clear() { sums_.clear(); }
-  // Progress of the search, from 0 to 1.
-  void SetShareDone(double share) { share_done_ = share; }
-  double share_done() const { return share_done_; }
+  struct Stage {
+    double share = 0;  // of the way, from 0 to 1
+    // Of a search by rounds; 0: it has none.
+    uint32_t round = 0, rounds = 0;
+    double loss = 0;
+    std::vector<std::pair<std::string, double>> metrics;
+  };
+  void SetStage(Stage stage) { stage_ = std::move(stage); }
+  const Stage& stage() const { return stage_; }
 
  private:
   std::map<ShardId, std::string> sums_;
-  double share_done_ = 0;
+  Stage stage_;
 };
 
 }  // namespace sluice::elastic

@@ -12,6 +12,7 @@ namespace sluice::elastic {
 // The result of a training.
 struct TrainOutcome {
   models::NetworkWeights weights;
+  std::string trees;  // instead of weights: boosted trees, as they are stored
   std::vector<std::pair<std::string, double>>
       metrics;              // on the validation rows; empty without a split
   double loss = 0;          // mean training loss of the last epoch

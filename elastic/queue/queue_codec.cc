@@ -126,6 +126,9 @@ void ToProto(const TaskReport& report, ReportState* proto) {
   proto->mutable_checksums()->Assign(report.checksums.begin(), report.checksums.end());
   proto->set_sums(report.sums);
   proto->set_read_seconds(report.read_seconds);
+  for (const TaskReport& merged : report.merged) {
+    ToProto(merged, proto->add_merged());
+  }
 }
 
 TaskReport FromProto(const ReportState& proto) {
@@ -147,6 +150,9 @@ TaskReport FromProto(const ReportState& proto) {
   report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
   report.sums = proto.sums();
   report.read_seconds = proto.read_seconds();
+  for (const ReportState& merged : proto.merged()) {
+    report.merged.push_back(FromProto(merged));
+  }
   return report;
 }
 

@@ -38,6 +38,13 @@ Status CheckReport(const TaskReport& report) {
         fmt::format("a report on task {} says that reading its rows took {} seconds", report.task,
                     report.read_seconds));
   }
+  for (const TaskReport& merged : report.merged) {
+    if (!merged.done || !merged.sums.empty() || !merged.merged.empty()) {
+      return InvalidArgument(
+          fmt::format("a report on task {} has others that cannot be part of it", report.task));
+    }
+    RETURN_IF_ERROR(CheckReport(merged));
+  }
   return Status();
 }
 

@@ -54,7 +54,10 @@ struct TaskReport {
   std::string metrics;              // kEvaluate: models::Metrics, serialised
   std::vector<int64_t> versions;    // kEvaluate: versions of the judged parameters, by partition
   std::vector<uint64_t> checksums;  // kCompare: in the order of Task::shards
-  std::string sums;                 // kTrain, of a pass: what the shard adds to it (pass_sums.h)
+  std::string sums;  // kTrain, of a pass: what the shard adds to it (models/pass_training.h)
+  // Of the same pass: tasks of other shards, which are done, too, and whose part is in `sums`. All
+  // of them count, or none.
+  std::vector<TaskReport> merged;
 };
 
 // A batch's sum of losses or weights in the form in which it is counted: a multiple of 2^-20, of

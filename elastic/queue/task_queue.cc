@@ -67,6 +67,12 @@ std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
     const QueueState::Key key = *state_.waiting().begin();
     return HandOut(owner, key, state_.NextAttempt(state_.ranges().at(key)), limit, now);
   }
+  return TakeFresh(owner, now);
+}
+
+// The next shard that nobody has had in this epoch.
+std::optional<Task> TaskQueue::TakeFresh(Incarnation owner, TimePoint now) {
+  const int64_t limit = BatchLimit();
   while (state_.cursor() < state_.RoundEnd()) {
     const QueueState::Key key{state_.cursor(), RangeId::First()};
     if (!state_.GivenUp(state_.ShardAt(key.position))) {
@@ -78,6 +84,32 @@ std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
     Do(skip, now);
   }
   return std::nullopt;
+}
+
+void TaskQueue::OpenAll(TimePoint now) {
+  std::vector<TaskId> tasks;
+  while (const std::optional<Task> task = TakeFresh(kNoIncarnation, now)) {
+    tasks.push_back(task->id);
+  }
+  RequeueAll(std::move(tasks), QueueRecord::Kind::kRelease);
+}
+
+std::optional<Task> TaskQueue::TakeBest(Incarnation owner, const Cost& cost, TimePoint now) {
+  OpenAll(now);
+  std::optional<QueueState::Key> best;
+  int least = 0;
+  for (const QueueState::Key& key : state_.waiting()) {
+    const std::optional<int> own = cost(state_.ShardAt(key.position));
+    if (own.has_value() && (!best.has_value() || *own < least)) {
+      best = key;
+      least = *own;
+    }
+  }
+  const int64_t limit = BatchLimit();
+  if (!best.has_value() || limit <= 0) {
+    return std::nullopt;
+  }
+  return HandOut(owner, *best, state_.NextAttempt(state_.ranges().at(*best)), limit, now);
 }
 
 std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -31,6 +32,11 @@ class TaskQueue {
   // The next task of the epoch, requeued ones first, in their original order; nullopt if none can
   // be handed out now (everything is leased, or the epoch or the budget is over).
   std::optional<Task> Take(Incarnation owner, TimePoint now);
+
+  // The same, of shards that not every owner should have: the one of the least cost; nullopt: it is
+  // not for this owner now. Not in synchronous mode.
+  using Cost = std::function<std::optional<int>(ShardId)>;
+  std::optional<Task> TakeBest(Incarnation owner, const Cost& cost, TimePoint now);
 
   // For an idle worker when Take has nothing: work of another worker. Either the second half of the
   // range that will take longest, which becomes a range of its own (the holder learns of it with
@@ -110,6 +116,9 @@ class TaskQueue {
   int64_t BatchLimit() const;
   Task HandOut(Incarnation owner, const QueueState::Key& key, Attempt attempt, int64_t limit,
                TimePoint now);
+  std::optional<Task> TakeFresh(Incarnation owner, TimePoint now);
+  // Every shard of the epoch waits for an owner.
+  void OpenAll(TimePoint now);
   Task Requeue(TaskId task, QueueRecord::Kind how);
   std::vector<Task> RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how);
   Status CheckRows(const QueueState::Lease& lease, const TaskReport& report) const;

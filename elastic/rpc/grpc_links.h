@@ -30,8 +30,10 @@ class RemoteMaster : public MasterLink, public WorldLink {
   // The weights to continue from, of this many bytes. NotFound: all processes that need them have
   // them.
   virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
-  // What the epoch sums up (models::LinearPass). NotFound: another epoch is running.
-  virtual Result<std::string> Pass(Epoch epoch) = 0;
+  virtual Result<std::string> BaseBytes(uint64_t bytes) = 0;  // as stored
+  // What the epoch adds up (models/pass_training.h), as a step or whole. NotFound: another epoch is
+  // running.
+  virtual Result<std::string> Pass(Epoch epoch, bool whole) = 0;
   // The configuration shared by all workers (or parameter servers) of the job, a part of a
   // ProcessConfig.
   virtual Result<std::string> Configure(bool server) = 0;

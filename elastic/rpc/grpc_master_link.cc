@@ -178,15 +178,19 @@ class Remote final : public RemoteMaster {
   }
 
   Result<models::NetworkWeights> Base(uint64_t bytes) override {
-    ASSIGN_OR_RETURN(const std::string weights,
-                     Receive(bytes, [this](grpc::ClientContext* context) {
-                       return stub_->Base(context, BaseRequest());
-                     }));
+    ASSIGN_OR_RETURN(const std::string weights, BaseBytes(bytes));
     return models::LoadWeights(weights);
   }
 
-  Result<std::string> Pass(Epoch epoch) override {
+  Result<std::string> BaseBytes(uint64_t bytes) override {
+    return Receive(bytes, [this](grpc::ClientContext* context) {
+      return stub_->Base(context, BaseRequest());
+    });
+  }
+
+  Result<std::string> Pass(Epoch epoch, bool whole) override {
     PassRequest request;
+    request.set_whole(whole);
     request.set_epoch(epoch.value());
     return Receive(
         0, [this, request](grpc::ClientContext* context) { return stub_->Pass(context, request); });

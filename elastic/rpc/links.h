@@ -59,6 +59,9 @@ class HeldTasks {
     const bool counted = report.next_batch <= lease_status->last_batch;
     if (!lease_status->mine || (report.done && counted)) {
       Drop(report.task);
+      for (const TaskReport& merged : report.merged) {
+        Drop(merged.task);
+      }
     }
   }
   void Drop(TaskId task) { std::erase(ids_, task); }

@@ -7,7 +7,6 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/fixed_parameters.h"
 #include "elastic/worker/loader_options.h"
-#include "elastic/worker/pass_sums.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/split.h"
 #include "models/metrics/metric.h"
@@ -128,7 +127,7 @@ Result<models::LinearOptimum::Found> OptimumSearch::Search(ShardLoader& loader) 
       rows += static_cast<int64_t>(read.train.rows);
       const PhaseScope learning(job_.clock, Phase::kLearning);
       RETURN_IF_ERROR(sums->Sum(which, read.train, &kept[static_cast<size_t>(shard)], &own));
-      AddUp(own, &all);
+      models::AddUp(own, &all);
       return Status();
     };
     RETURN_IF_ERROR(ForEach(loader, job_.dataset, add));
@@ -203,7 +202,7 @@ Result<models::LinearOptimum::Found> OptimumSearch::SearchWithout(
       const PhaseScope learning(job_.clock, Phase::kLearning);
       for (size_t shard = 0; other != fold && shard < folds[other].size(); ++shard) {
         RETURN_IF_ERROR(sums->Sum(which, folds[other][shard], &kept[other][shard], &own));
-        AddUp(own, &all);
+        models::AddUp(own, &all);
       }
     }
     if (all.empty()) {

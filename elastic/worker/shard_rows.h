@@ -68,6 +68,8 @@ class ShardLoader {
   // The shard that Pump has completed, or that was kept.
   const ShardRows& complete() const { return *found_; }
   std::shared_ptr<const ShardRows> Finish();
+  // The shard's rows are not needed in memory any more.
+  void Forget(ShardId shard) { kept_.erase(shard); }
   // Abandons the shard that is being loaded.
   void Abandon();
   bool loading() const { return loading_; }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "elastic/worker/passes.h"
 #include "elastic/worker/training_loop_internal.h"
 #include "elastic/worker/worker_tasks_internal.h"
 #include "planner/plan.pb.h"
@@ -11,7 +12,7 @@ namespace {
 
 Result<std::unique_ptr<TrainingLoop>> MakeLoop(const Worker::Job& job, WorkerTasks& tasks,
                                                const Worker::Replica* replica) {
-  if (job.plan.optimum()) {
+  if (MakesPasses(job.plan)) {
     return MakePassLoop(tasks, job);
   }
   if (replica != nullptr) {
@@ -34,7 +35,7 @@ Worker::Worker(MasterLink& master) : master_(master) {}
 Worker::~Worker() = default;
 
 Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
-                                             ParameterLink& parameters, const Replica* replica) {
+                                             ParameterLink* parameters, const Replica* replica) {
   std::unique_ptr<Worker> worker(new Worker(master));
   ASSIGN_OR_RETURN(worker->tasks_, WorkerTasks::Make(job, master, parameters));
   ASSIGN_OR_RETURN(worker->loop_, MakeLoop(job, *worker->tasks_, replica));

@@ -38,10 +38,11 @@ class Worker {
     const catalog::DatasetSpec& dataset;
     const catalog::DatasetSpec* validation = nullptr;  // validation.select
     ReadWatch* reads = nullptr;                        // notified of each read of the database
-    // For a linear model's optimum: what the epoch sums up (models::LinearPass). NotFound: another
-    // epoch is running.
-    std::function<Result<std::string>(Epoch)> pass = {};
-    PhaseClock* clock = nullptr;  // of the worker's thread; null: none
+    // For a model that is found by passes (passes.h): what the epoch adds up, as a step or whole
+    // (models/pass_training.h). NotFound: another epoch is running.
+    std::function<Result<std::string>(Epoch, bool whole)> pass = {};
+    std::function<Result<std::string>()> forest = {};  // the trees that are to be judged
+    PhaseClock* clock = nullptr;                       // of the worker's thread; null: none
     // A second thread reads the next shard while this one trains. For the asynchronous loop without
     // `reads`; the model is the same.
     bool reads_beside = false;
@@ -60,9 +61,10 @@ class Worker {
     std::string restore_from = {};
     CheckpointManifest::File restore_file = {};
   };
-  // Everything in `job`, the links and the shard must outlive the worker.
+  // Everything in `job`, the links and the shard must outlive the worker. `parameters`: null for
+  // trees.
   static Result<std::unique_ptr<Worker>> Make(const Job& job, MasterLink& master,
-                                              ParameterLink& parameters,
+                                              ParameterLink* parameters,
                                               const Replica* replica = nullptr);
   ~Worker();
 

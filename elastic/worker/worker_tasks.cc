@@ -6,10 +6,13 @@
 #include "elastic/queue/evaluation.h"
 #include "elastic/queue/shard_order.h"
 #include "elastic/worker/loader_options.h"
+#include "elastic/worker/passes.h"
 #include "elastic/worker/row_selection.h"
 #include "elastic/worker/worker_tasks_internal.h"
 #include "models/metrics/metric.h"
 #include "models/model.pb.h"
+#include "models/registry/registry.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::elastic {
@@ -26,7 +29,7 @@ constexpr size_t kEvaluationRows = 4096;
 // Synchronous: the lanes of a step share the batch that the user asked for. A pass adds up a shard
 // at a time.
 size_t BatchRows(const plan::TrainPlan& plan) {
-  if (plan.optimum()) {
+  if (MakesPasses(plan)) {
     return size_t{1} << 40;
   }
   const plan::Strategy& strategy = plan.strategy();
@@ -37,13 +40,17 @@ size_t BatchRows(const plan::TrainPlan& plan) {
 
 }  // namespace
 
-WorkerTasks::WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters)
+WorkerTasks::WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink* parameters)
     : job_(job), master_(master), parameters_(parameters), batch_rows_(BatchRows(job.plan)) {}
 
 Result<std::unique_ptr<WorkerTasks>> WorkerTasks::Make(const Worker::Job& job, MasterLink& master,
-                                                       ParameterLink& parameters) {
+                                                       ParameterLink* parameters) {
   std::unique_ptr<WorkerTasks> tasks(new WorkerTasks(job, master, parameters));
-  ASSIGN_OR_RETURN(tasks->network_, models::Network::Make(job.plan.model()));
+  if (models::IsTrees(job.plan.model())) {
+    ASSIGN_OR_RETURN(tasks->trees_, models::GradientBoosting::Make(job.plan.model()));
+  } else {
+    ASSIGN_OR_RETURN(tasks->network_, models::Network::Make(job.plan.model()));
+  }
   RETURN_IF_ERROR(tasks->MakeLoaders());
   return tasks;
 }
@@ -51,15 +58,16 @@ Result<std::unique_ptr<WorkerTasks>> WorkerTasks::Make(const Worker::Job& job, M
 Status WorkerTasks::MakeLoaders() {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
   ShardLoader::Options options = LoaderOptionsOf(job_);
-  options.keep_rows = job_.plan.epochs() > 1 || job_.plan.optimum();
+  options.keep_rows = job_.plan.epochs() > 1 || MakesPasses(job_.plan);
+  options.judge_training = trees_ != nullptr;  // trees learn what other models are judged by
   if (job_.plan.strategy().memory_bytes() > 0) {
     const int64_t without = job_.plan.estimated_memory_bytes() - job_.plan.estimated_kept_bytes();
     options.most_kept = std::max<int64_t>(0, job_.plan.strategy().memory_bytes() - without);
   }
   // Other processes read the same shards: workers, or a job that resumes from a checkpoint.
   options.checksum = SharesWork() || job_.plan.has_checkpoints();
-  ASSIGN_OR_RETURN(
-      loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
+  ASSIGN_OR_RETURN(loader_,
+                   ShardLoader::Make(job_.source, job_.dataset, transform(), split, options));
   if (job_.reads_beside) {
     reader_ = std::make_unique<ReaderThread>(*loader_, job_.profile);
   }
@@ -67,9 +75,19 @@ Status WorkerTasks::MakeLoaders() {
     return Status();
   }
   options.all_validation = true;
-  ASSIGN_OR_RETURN(validation_loader_, ShardLoader::Make(job_.source, *job_.validation,
-                                                         network_->transform(), split, options));
+  ASSIGN_OR_RETURN(validation_loader_,
+                   ShardLoader::Make(job_.source, *job_.validation, transform(), split, options));
   return Status();
+}
+
+WorkerTasks::~WorkerTasks() = default;
+
+const models::FeatureTransform& WorkerTasks::transform() const {
+  return trees_ != nullptr ? trees_->transform() : network_->transform();
+}
+
+size_t WorkerTasks::outputs() const {
+  return trees_ != nullptr ? trees_->outputs() : network_->outputs();
 }
 
 void WorkerTasks::HearStop(std::stop_token stop) {
@@ -293,7 +311,7 @@ Status WorkerTasks::Evaluate(const Task& task) {
 
 // The report has the versions that were judged first, judged_ those that were judged last.
 Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report) {
-  models::Metrics metrics(job_.plan.model(), network_->outputs());
+  models::Metrics metrics(job_.plan.model(), outputs());
   judged_.clear();
   report->versions.clear();
   report->checksums.clear();
@@ -319,6 +337,9 @@ Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskRepo
 
 Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
                                  std::vector<int64_t>* first) {
+  if (trees_ != nullptr) {
+    return EvaluateTrees(rows, metrics, first);
+  }
   std::vector<uint32_t> places;
   std::vector<double> predictions;
   for (size_t begin = 0; begin < rows.rows; begin += kEvaluationRows) {
@@ -329,8 +350,8 @@ Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metri
     }
     GatherRows(rows, places, &batch_);
     network_->CollectIds(batch_, &view_);
-    RETURN_IF_ERROR(parameters_.Pull({}, Purpose::kEvaluation, &view_));
-    judged_ = parameters_.Versions();
+    RETURN_IF_ERROR(parameters_->Pull({}, Purpose::kEvaluation, &view_));
+    judged_ = parameters_->Versions();
     if (first->empty()) {
       *first = judged_;
     }
@@ -342,6 +363,24 @@ Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metri
     if (models::HasOwnLoss(job_.plan.model())) {
       metrics->AddOwnLoss(loss.loss, loss.weight);
     }
+  }
+  return Status();
+}
+
+Status WorkerTasks::EvaluateTrees(const models::FeatureBatch& rows, models::Metrics* metrics,
+                                  std::vector<int64_t>* first) {
+  if (!std::exchange(has_forest_, true)) {
+    ASSIGN_OR_RETURN(const std::string bytes, job_.forest());
+    RETURN_IF_ERROR(trees_->Load(bytes));
+  }
+  *first = judged_ = {1};
+  std::vector<double> predictions;
+  for (size_t begin = 0; begin < rows.rows; begin += kEvaluationRows) {
+    RETURN_IF_ERROR(Stopped());
+    const models::FeatureBatch part =
+        rows.Slice(begin, std::min(rows.rows, begin + kEvaluationRows));
+    RETURN_IF_ERROR(trees_->Predict(part, &predictions));
+    metrics->Add(predictions, part.OwnLabels(), part.weights, part.groups);
   }
   return Status();
 }

@@ -16,8 +16,9 @@
 #include "models/model.h"
 
 namespace sluice::models {
+class GradientBoosting;
 class Metrics;
-}
+}  // namespace sluice::models
 
 namespace sluice::elastic {
 
@@ -30,8 +31,9 @@ class WorkerTasks {
   // Fewer are not read at a time.
   static constexpr size_t kLeastRows = 256;
 
+  ~WorkerTasks();
   static Result<std::unique_ptr<WorkerTasks>> Make(const Worker::Job& job, MasterLink& master,
-                                                   ParameterLink& parameters);
+                                                   ParameterLink* parameters);
 
   void HearStop(std::stop_token stop);
   const std::stop_token& stop() const { return stop_; }
@@ -61,7 +63,8 @@ class WorkerTasks {
   bool waiting_for_database() const { return loader_->waiting(); }
   // A thread of its own reads the started shard: Read only waits for it.
   bool reads_beside() const { return reader_ != nullptr && reader_->reading(); }
-  void Abandon();  // the shard being read
+  void Abandon();                                         // the shard being read
+  void Forget(ShardId shard) { loader_->Forget(shard); }  // its rows are not needed any more
 
   // False: the task now belongs to another worker. It may have become shorter: then batches beyond
   // its new end are not reported, and it may be done.
@@ -73,13 +76,13 @@ class WorkerTasks {
   // With other processes: what this worker does not do, one of them does.
   bool SharesWork() const;
 
-  models::Network& network() { return *network_; }
+  models::Network& network() { return *network_; }  // not of trees
   MasterLink& master() { return master_; }
-  ParameterLink& parameters() { return parameters_; }
-  PhaseClock* clock() const { return job_.clock; }  // null: none
+  ParameterLink& parameters() { return *parameters_; }  // not of trees
+  PhaseClock* clock() const { return job_.clock; }      // null: none
 
  private:
-  WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters);
+  WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink* parameters);
   Status MakeLoaders();
   Result<bool> Load(size_t rows);
   std::vector<uint32_t> OrderOf(const Task& task, const ShardRows& rows) const;
@@ -89,11 +92,17 @@ class WorkerTasks {
   Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
   Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
                       std::vector<int64_t>* first);
+  Status EvaluateTrees(const models::FeatureBatch& rows, models::Metrics* metrics,
+                       std::vector<int64_t>* first);
+  const models::FeatureTransform& transform() const;
+  size_t outputs() const;
 
   const Worker::Job job_;
   MasterLink& master_;
-  ParameterLink& parameters_;
-  std::unique_ptr<models::Network> network_;
+  ParameterLink* const parameters_;
+  std::unique_ptr<models::Network> network_;         // null: trees
+  std::unique_ptr<models::GradientBoosting> trees_;  // null: a network
+  bool has_forest_ = false;                          // trees_ are those to be judged
   std::unique_ptr<ShardLoader> loader_;
   std::unique_ptr<ShardLoader> validation_loader_;
   std::unique_ptr<models::Network> network_ahead_;  // used by the reader's thread only

@@ -18,11 +18,6 @@
 namespace sluice::executor {
 namespace {
 
-bool IsTrees(const plan::TrainPlan& plan) {
-  const models::ModelType* type = models::FindModelType(plan.model().type());
-  return type != nullptr && type->family == models::ModelFamily::kTrees;
-}
-
 // The weights of the model in USING; they must have the new model's shape.
 Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& models) {
   std::optional<int64_t> wanted;
@@ -117,7 +112,7 @@ elastic::EventCallback EventsOf(JobRecord& job) {
 
 Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& base_trees) {
   Trained trained;
-  if (IsTrees(job.plan)) {
+  if (models::IsTrees(job.plan.model())) {
     ASSIGN_OR_RETURN(trained.outcome,
                      job.plan.folds() > 0
                          ? TrainTreesByFolds(job, &trained.weights, &trained.held_out)
@@ -133,7 +128,7 @@ Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& sour
                           catalog::Catalog& catalog, const Datasets& datasets, JobRecord& job,
                           const elastic::ProgressCallback& progress,
                           elastic::JobCheckpoints* checkpoints) {
-  if (!IsTrees(plan)) {
+  if (!models::IsTrees(plan.model())) {
     return TrainNetwork(plan, source, catalog, datasets, job, progress, checkpoints);
   }
   std::string base;

@@ -84,6 +84,11 @@ const ModelType* FindModelType(std::string_view name) {
   return nullptr;
 }
 
+bool IsTrees(const ModelSpec& spec) {
+  const ModelType* type = FindModelType(spec.type());
+  return type != nullptr && type->family == ModelFamily::kTrees;
+}
+
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name) {
   for (const AttributeSpec& spec : type.attributes) {
     if (SameIgnoringCase(spec.name, name) ||

@@ -10,6 +10,8 @@
 
 namespace sluice::models {
 
+class ModelSpec;
+
 enum class AttributeType { kFlag, kInteger, kNumber, kText, kIntegerList, kNumberList, kTextList };
 std::string_view AttributeTypeName(AttributeType type);  // "integer", "list of integers" ...
 
@@ -65,6 +67,8 @@ std::optional<bool> IsLossOfClasses(std::string_view loss);
 std::vector<AttributeSpec> AttributesOfLanguage(std::string_view language);
 // By name or alias, in any case; nullptr if unknown.
 const ModelType* FindModelType(std::string_view name);
+// Whether the type is one of boosted trees.
+bool IsTrees(const ModelSpec& spec);
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);
 // Attributes of statements other than train ("predict", "evaluate", "explain"): predict.*,
 // evaluate's validation.metrics, explain's summary.*, and result.* of all; and of trainings that

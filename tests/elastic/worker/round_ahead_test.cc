@@ -39,7 +39,7 @@ class RoundAheadTest : public ::testing::Test {
     plan_.set_shuffle(true);
     plan_.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
     plan_.mutable_strategy()->set_micro_batches(kLanesOfRound);
-    tasks_ = WorkerTasks::Make({plan_, *source_, spec_}, master_, parameters_).value();
+    tasks_ = WorkerTasks::Make({plan_, *source_, spec_}, master_, &parameters_).value();
     ahead_.emplace(*tasks_);
     QueueOptions options;
     options.shards = kShardsOfEpoch;

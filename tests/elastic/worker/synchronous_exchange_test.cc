@@ -93,7 +93,7 @@ TEST(SynchronousExchange, LanesShareOneForEachStep) {
   CountedExchanges exchanges(direct);
   MasterOfARound master;
   const Worker::Job job{plan, *source, spec};
-  const Status status = Worker::Make(job, master, exchanges).value()->Run({});
+  const Status status = Worker::Make(job, master, &exchanges).value()->Run({});
   ASSERT_TRUE(status.ok()) << status.ToString();
   // One exchange carries the pushes of all lanes for a step, and the pulls of all for the next.
   EXPECT_EQ(exchanges.pulls, 1);

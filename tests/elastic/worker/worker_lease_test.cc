@@ -101,7 +101,7 @@ class WorkerLease : public ::testing::Test {
   }
   Status Work(std::stop_token stop = {}) {
     const Worker::Job job{plan_, *source_, spec_};
-    return Worker::Make(job, master_, parameters_).value()->Run(std::move(stop));
+    return Worker::Make(job, master_, &parameters_).value()->Run(std::move(stop));
   }
 
   static plan::TrainPlan Plan() {
