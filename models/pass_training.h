@@ -41,10 +41,9 @@ class PassSums {
   virtual bool NeedsRows(int64_t shard) const = 0;
   // Adds the answer of a shard. `training`, `held_out`: its rows; null if it does not NeedRows.
   virtual Status Add(int64_t shard, const FeatureBatch* training, const FeatureBatch* held_out) = 0;
-  // The answer of all shards that were added since the pass began, or since the last Take.
+  // The answer of all shards that were added since the pass began, or since the last Take; of
+  // linear models, of the last shard.
   virtual std::string Take() = 0;
-  // Whether an answer may be that of several shards.
-  virtual bool merges() const = 0;
 };
 
 }  // namespace sluice::models

@@ -49,7 +49,10 @@ struct Work {
   int64_t parameters = 0;
   int64_t dense_parameters = 0;  // those that every batch uses
   bool trees = false;
+  bool grows = false;  // trees that workers can train (models::GradientBoosting::GrowsHere)
 };
+// Of trees, which workers grow by passes over their rows: without servers.
+void MakePasses(plan::Strategy* strategy);
 // Whether an attribute asks for processes other than the gateway's own.
 bool RequestsFleet(const AttributeSet& attributes);
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,

@@ -26,6 +26,8 @@ constexpr uint32_t kMicroBatches = 8;
 // Up to this many rows, whatever the planner has estimated, the databases count the rows of the
 // shards (catalog::kExactCutRows); above it, a shard's rows depend on how the table is cut.
 constexpr int64_t kCountedCutRows = 100'000;
+// A training of trees takes about as long as this many epochs of a small network.
+constexpr double kEpochsOfTrees = 130;
 // Parameters that one server can exchange without being the bottleneck.
 constexpr int64_t kParametersPerServer = 16'000'000;
 // A worker and a server exchange the server's dense parameters in one message, which elastic/
@@ -218,6 +220,17 @@ bool RequestsFleet(const AttributeSet& attributes) {
          attributes.Integer("engine.num_workers").value_or(1) > 1;
 }
 
+void MakePasses(plan::Strategy* strategy) {
+  strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
+  strategy->set_mode(plan::Strategy::ASYNCHRONOUS);
+  strategy->set_micro_batches(1);
+  strategy->clear_parameter_servers();
+  strategy->clear_max_parameter_servers();
+  strategy->clear_replicas();
+  strategy->clear_staleness();
+  strategy->clear_transport();
+}
+
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
                       plan::Strategy* strategy, std::vector<std::string>* notes) {
   const std::string asked = attributes.Text("engine.strategy").value_or("auto");
@@ -230,16 +243,16 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   Status errors = ReadWorkers(attributes, options, strategy);
   errors.Add(FillPods(attributes, options, strategy));
   RETURN_IF_ERROR(errors);
-  if (work.trees) {
+  if (work.trees && !work.grows) {
     if (RequestsFleet(attributes)) {
-      notes->push_back("boosted trees are trained by one worker, whatever engine.* asks for");
+      notes->push_back("such trees are trained by one worker, whatever engine.* asks for");
     }
     OneWorker(strategy);
-    strategy->set_reason("boosted trees train in one process");
+    strategy->set_reason("such trees train in one process");
     return OkStatus();
   }
   const double cost = static_cast<double>(work.rows) * static_cast<double>(work.columns) *
-                      static_cast<double>(work.epochs);
+                      (work.trees ? kEpochsOfTrees : static_cast<double>(work.epochs));
   const bool large = cost > static_cast<double>(options.in_process_work);
   if (asked == "local" || (!RequestsFleet(attributes) && !large)) {
     for (const auto& [name, most] : {std::pair{"engine.num_workers", 1},
@@ -253,11 +266,17 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
       }
     }
     OneWorker(strategy);
-    if (attributes.Flag("engine.sync").value_or(false)) {
+    if (attributes.Flag("engine.sync").value_or(false) && !work.trees) {
       RETURN_IF_ERROR(MakeSynchronous(attributes, work.batch_size, strategy, notes));
     }
     strategy->set_reason(asked == "local" ? "engine.strategy asks for it"
                                           : "small enough for one process");
+    return OkStatus();
+  }
+  if (work.trees) {
+    MakePasses(strategy);
+    strategy->set_reason(RequestsFleet(attributes) ? "engine.* asks for processes"
+                                                   : "too much work for one process");
     return OkStatus();
   }
   if (asked == "allreduce") {

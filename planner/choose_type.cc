@@ -45,32 +45,13 @@ const ModelType* Type(std::string_view name) {
   return type;
 }
 
-// Whether it asks for several processes, which only networks support.
-bool RequestsProcesses(const std::string& name, const parser::AttributeValue& value) {
-  const auto* integer = std::get_if<int64_t>(&value.value);
-  if (name == "engine.num_ps" || name == "engine.max_ps") {
-    return integer != nullptr && *integer > 0;
-  }
-  if (name == "engine.num_workers" || name == "engine.min_workers" ||
-      name == "engine.max_workers") {
-    return integer != nullptr && *integer > 1;
-  }
-  if (name == "engine.strategy") {
-    const auto* word = std::get_if<parser::AttributeValue::Word>(&value.value);
-    const auto* text = std::get_if<std::string>(&value.value);
-    const std::string strategy = LowerAscii(word != nullptr ? word->text : text ? *text : "");
-    return strategy == "allreduce" || strategy == "parameter_server";
-  }
-  return name == "engine.checkpoint_dir";
-}
-
 // Whether the attribute has an effect when training a model of this type.
 bool Accepts(const ModelType& type, const parser::Attribute& attribute) {
   const models::AttributeSpec* spec = models::FindAttribute(type, attribute.name.text);
   if (spec == nullptr || spec->without_effect) {
     return false;
   }
-  return type.family != ModelFamily::kTrees || !RequestsProcesses(spec->name, attribute.value);
+  return type.family != ModelFamily::kTrees || spec->name != "engine.checkpoint_dir";
 }
 
 bool Knows(const ModelType& type, const parser::Attribute& attribute) {
@@ -123,8 +104,7 @@ class Demands {
     }
   }
 
-  // `but_for_processes`: processes that it asks for do not count.
-  bool MetBy(const ModelType& type, bool but_for_processes = false) const {
+  bool MetBy(const ModelType& type) const {
     if (network_ && type.family == ModelFamily::kTrees) {
       return false;
     }
@@ -132,10 +112,7 @@ class Demands {
       return PartOfTarget(*clause, &type).ok();
     });
     return targets && std::all_of(demands_.begin(), demands_.end(), [&](const Demand& demand) {
-             const parser::Attribute& attribute = *demand.attribute;
-             return demand.met(type, attribute) ||
-                    (but_for_processes &&
-                     RequestsProcesses(LowerAscii(attribute.name.text), attribute.value));
+             return demand.met(type, *demand.attribute);
            });
   }
 
@@ -257,7 +234,7 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                               classification ? "DNNClassifier" : "DNNRegressor")
                                 : "xgboost.gbtree";
   std::vector<const ModelType*> open;
-  const bool anything = demands.MetBy(*Type("xgboost.gbtree"), true) &&
+  const bool anything = demands.MetBy(*Type("xgboost.gbtree")) &&
                         demands.MetBy(*Type("DNNClassifier")) &&
                         demands.MetBy(*Type("DNNLinearCombinedClassifier")) &&
                         demands.MetBy(*Type("LinearClassifier"));

@@ -159,7 +159,7 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
   std::string text = fmt::format("{} workers ({} to {}), ", strategy.workers(),
                                  strategy.min_workers(), strategy.max_workers());
   if (AddsUp(strategy)) {
-    return text + "which add up shards; the master solves";
+    return text + "which add up shards; the master decides";
   }
   text += strategy.kind() == plan::Strategy::ALL_REDUCE ? "all-reduce" : DescribeServers(strategy);
   if (strategy.transport() == plan::Strategy::BFLOAT16) {

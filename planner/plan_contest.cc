@@ -175,9 +175,13 @@ Result<plan::Candidate> MakeCandidate(const ContestSetup& ground, const plan::Tr
   if (here && own->strategy().kind() != plan::Strategy::LOCAL) {
     return Unimplemented("it takes several processes");
   }
-  if (!here && type.family != models::ModelFamily::kTrees &&
-      own->strategy().kind() == plan::Strategy::LOCAL) {
+  const bool trees = type.family == models::ModelFamily::kTrees;
+  if (!here && own->strategy().kind() == plan::Strategy::LOCAL &&
+      (!trees || GrownByWorkers(bound, *own))) {
     *own->mutable_strategy() = plan.strategy();  // each candidate has the job's processes
+    if (trees) {
+      MakePasses(own->mutable_strategy());
+    }
   }
   own->clear_label_trials();  // other scales become candidates
   own->set_statement(plan.statement());

@@ -213,11 +213,6 @@ Status FillKinds(const ContestSetup& ground, plan::TrainPlan* plan) {
   }
   contest.set_blends(blends && here && contest.candidates_size() > 1);
   plan->set_chosen_because(Announce(contest, bound));
-  if (!here && FindKind(contest, "trees") == nullptr) {
-    plan->add_told(
-        "boosted trees are not tried: they train in one process, and this training takes "
-        "several; engine.strategy='local' tries them, too");
-  }
   *plan->mutable_contest() = std::move(contest);
   return OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "models/linear_optimum.h"
 #include "models/metrics/metric.h"
 #include "models/model.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/choose.h"
 #include "planner/model_spec_internal.h"
 #include "planner/plan_train_internal.h"
@@ -109,6 +110,10 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (const std::optional<bool> cache = attributes.Flag("train.disk_cache")) {
     plan->set_disk_cache(*cache ? plan::TrainPlan::CACHE : plan::TrainPlan::NO_CACHE);
   }
+}
+
+bool GrownByWorkers(const BoundTrain& bound, const plan::TrainPlan& plan) {
+  return !bound.base && models::GradientBoosting::GrowsHere(plan.model());
 }
 
 bool TrainsToOptimum(const BoundTrain& bound, const models::Network& network,

@@ -264,6 +264,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
     }
   }
   work.trees = bound.type->family == models::ModelFamily::kTrees;
+  work.grows = work.trees && GrownByWorkers(bound, *plan);
   std::vector<std::string> notes;
   errors.Add(ChooseStrategy(bound.attributes, work, options, plan->mutable_strategy(), &notes));
   plan->mutable_notes()->Add(notes.begin(), notes.end());
@@ -342,12 +343,13 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
   FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
-  const bool trees = bound.type->family == models::ModelFamily::kTrees;  // have all rows at once
+  const bool trees = bound.type->family == models::ModelFamily::kTrees;
   const std::optional<int64_t> batches =
       trees ? std::nullopt : bound.attributes.Integer(kBatchesPerShard);
-  // The optimum depends on the cut of the rows, not on where the sums are computed.
+  // The optimum depends on the cut of the rows, not on where the sums are computed; which rows
+  // judge trees, too.
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
-                                              plan->optimum() ? plan::Strategy() : strategy,
+                                              plan->optimum() || trees ? plan::Strategy() : strategy,
                                               batches));
   if (batches.has_value()) {
     RETURN_IF_ERROR(CheckShards(bound, plan->rows_per_shard()));

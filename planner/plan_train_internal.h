@@ -20,6 +20,10 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan);
 // train.early_stopping_metric, if it is given.
 Status CheckStoppingMetric(const AttributeSet& attributes, const models::ModelSpec& model);
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan);
+// Whether workers can train these trees: libxgboost's own, and those that go on from a model, train
+// in one process.
+bool GrownByWorkers(const BoundTrain& bound, const plan::TrainPlan& plan);
+
 // Whether a linear model is trained to its optimum: if the statement does not say how to train, and
 // its rows, which are read many times, fit in memory.
 bool TrainsToOptimum(const BoundTrain& bound, const models::Network& network,

@@ -18,8 +18,17 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
     plan->add_without_effect("train.disk_cache: no effect: boosted trees have all rows in memory");
   }
   if (trees && attributes.Given("engine.batches_per_shard")) {
-    plan->add_without_effect(
-        "engine.batches_per_shard: no effect: boosted trees have all rows in memory");
+    plan->add_without_effect("engine.batches_per_shard: no effect: trees learn no batches");
+  }
+  if (trees && plan->strategy().kind() != plan::Strategy::LOCAL) {
+    for (const char* name : {"engine.num_ps", "engine.max_ps", "engine.replicas", "engine.staleness",
+                             "engine.transport", "engine.sync", "engine.micro_batches",
+                             "engine.on_poison"}) {
+      if (attributes.Given(name)) {
+        plan->add_without_effect(fmt::format(
+            "{}: no effect: workers that grow trees add up their rows, without gradients", name));
+      }
+    }
   }
   if (plan->strategy().kind() == plan::Strategy::LOCAL) {
     std::vector<const char*> of_processes = {
@@ -33,8 +42,9 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
       if (attributes.Given(name) && !says_so) {
         plan->add_without_effect(fmt::format(
             "{}: no effect: {}", name,
-            trees ? "boosted trees are trained in one process"
-                  : "this training runs in one process; engine.strategy chooses others"));
+            trees && !GrownByWorkers(bound, *plan)
+                ? "such trees are trained in one process"
+                : "this training runs in one process; engine.strategy chooses others"));
       }
     }
   }

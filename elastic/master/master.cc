@@ -87,6 +87,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     return Answer{};
   }
   std::optional<Task> task;
+  std::vector<Task> further;
   if (phase_ == Phase::kTraining && !rounds_.has_value()) {
     const auto sharers = static_cast<int64_t>(std::max<size_t>(1, pool_.members().joined()));
     const auto holds = static_cast<int64_t>(held.size());
@@ -95,9 +96,12 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     // another could begin at once. Synchronous: an equal share of the round's lanes.
     const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
                                 : holds < 2 && queue_.ready() >= sharers && !queue_.Suspects(held);
-    if (options_.merges) {  // it holds all of its shards, and reports them together
-      task = queue_.TakeBest(
-          worker, [&](ShardId shard) { return pass_shards_.Cost(worker, shard, now); }, now);
+    if (options_.merges) {
+      further = TakeShards(worker, now);
+      if (!further.empty()) {
+        task = std::move(further.back());
+        further.pop_back();
+      }
     } else if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
@@ -120,7 +124,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     return Answer{};
   }
   task->rate_cuts = RateCuts();
-  return Answer{Answer::Kind::kTask, *std::move(task)};
+  return Answer{Answer::Kind::kTask, *std::move(task), std::move(further)};
 }
 
 Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
@@ -158,43 +162,6 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
   Advance(now);
   CheckpointIfDue(now);
   return lease_status;
-}
-
-// The first report of a finished shard counts; the sums have the same bits from every worker.
-Result<TaskQueue::Answer> Master::ReportPass(Incarnation worker, const TaskReport& report,
-                                             TimePoint now) {
-  const auto& leases = queue_.state().leases();
-  std::vector<TaskReport> reports = report.merged;
-  reports.push_back(report);
-  reports.back().merged.clear();
-  std::string sums = std::exchange(reports.back().sums, {});
-  const auto is_missing = [&](const TaskReport& one) {
-    const auto lease = leases.find(one.task);
-    return lease == leases.end() || lease->second.owner != worker;
-  };
-  // One whose lease has gone to another worker: its part cannot be taken out of the sums.
-  if (reports.size() > 1 && std::any_of(reports.begin(), reports.end(), is_missing)) {
-    const bool repeated = queue_.state().Remembers(report.task);
-    for (const TaskReport& one : reports) {
-      queue_.Release(worker, one.task);
-    }
-    return repeated ? TaskQueue::Answer::kDuplicate : TaskQueue::Answer::kRejected;
-  }
-  TaskQueue::Answer answer = TaskQueue::Answer::kRejected;
-  ShardId first = ShardId(queue_.shards());
-  for (const TaskReport& one : reports) {
-    const auto lease = leases.find(one.task);
-    const ShardId shard = lease == leases.end() ? ShardId::First() : lease->second.task.shard;
-    ASSIGN_OR_RETURN(answer, queue_.Report(worker, one, now));
-    if (answer == TaskQueue::Answer::kAccepted && one.done) {
-      first = std::min(first, shard);
-      pass_shards_.Did(worker, shard, now);
-    }
-  }
-  if (first < ShardId(queue_.shards())) {
-    passes_.Add(first, std::move(sums));
-  }
-  return answer;
 }
 
 Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {

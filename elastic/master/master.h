@@ -206,6 +206,8 @@ class Master {
 
  private:
   uint32_t RateCuts() const;  // before the epoch that is being trained
+  // master_passes.cc: shards that the worker adds up and reports together; none: it has to wait.
+  std::vector<Task> TakeShards(Incarnation worker, TimePoint now);
   Result<TaskQueue::Answer> ReportPass(Incarnation worker, const TaskReport& report, TimePoint now);
   // Holds the lanes of an all-reduce round: no worker's incarnation.
   static constexpr Incarnation kAllWorkers = kNoIncarnation;

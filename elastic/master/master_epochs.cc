@@ -50,41 +50,6 @@ void Master::Advance(TimePoint now) {
   }
 }
 
-void Master::NextPass(TimePoint now) {
-  if (phase_ == Phase::kBetweenPasses) {
-    phase_ = Phase::kTraining;
-    queue_.StartNextEpoch();
-    pass_shards_.BeginPass(now);
-  }
-}
-
-void Master::EndPasses(TimePoint now) {
-  if (phase_ != Phase::kBetweenPasses) {
-    return;
-  }
-  ends_with_epoch_ = true;
-  if (options_.evaluation_shards > 0) {
-    phase_ = Phase::kEvaluating;
-    evaluation_.Start(queue_.epoch());
-  } else {
-    EndEpoch(now);
-  }
-}
-
-void Master::BeginPassesAgain(TimePoint now) {
-  if (phase_ == Phase::kFailed) {
-    return;
-  }
-  outbox_.AddEvent("training_begins_again", "what had been added up was the last master's");
-  queue_ = TaskQueue(options_.queue);
-  queue_.TakeOver(term_, {}, now);
-  journal_.StartOver();
-  passes_.Clear();
-  phase_ = Phase::kTraining;
-  meter_.BeginAgain();
-  validation_.ForgetMetrics();
-}
-
 uint32_t Master::RateCuts() const {
   const std::vector<uint32_t>& given = options_.rate_cuts;
   if (given.empty()) {

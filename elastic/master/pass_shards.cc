@@ -10,11 +10,6 @@ namespace {
 constexpr double kOwnPartsBeforeHelp = 3;
 constexpr double kSecondsBeforeHelp = 1;
 
-// Costs.
-constexpr int kOwn = 0;
-constexpr int kNobodys = 1;
-constexpr int kAnothers = 2;
-
 }  // namespace
 
 void PassShards::BeginPass(TimePoint now) {

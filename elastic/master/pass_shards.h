@@ -19,7 +19,8 @@ class PassShards {
   // It leaves, or was lost: others may have its shards.
   void Lose(Incarnation worker);
 
-  // Which of the shards that wait `worker` should take first: the least. nullopt: it leaves the
+  static constexpr int kOwn = 0, kNobodys = 1, kAnothers = 2;
+  // Which of the shards that wait `worker` should take first: its own first. nullopt: it leaves the
   // shard to the worker that has it, unless that one is late, or has more shards than this one
   // would have.
   std::optional<int> Cost(Incarnation worker, ShardId shard, TimePoint now) const;

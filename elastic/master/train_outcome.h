@@ -13,6 +13,11 @@ namespace sluice::elastic {
 struct TrainOutcome {
   models::NetworkWeights weights;
   std::string trees;  // instead of weights: boosted trees, as they are stored
+  std::string Stored() const { return trees.empty() ? models::SaveWeights(weights) : trees; }
+  void ForgetModel() {
+    weights = {};
+    trees.clear();
+  }
   std::vector<std::pair<std::string, double>>
       metrics;              // on the validation rows; empty without a split
   double loss = 0;          // mean training loss of the last epoch

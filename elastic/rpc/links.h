@@ -25,6 +25,7 @@ class MasterLink {
     };
     Kind kind = Kind::kNothing;
     Task task;
+    std::vector<Task> further = {};  // of a pass: other shards, to be reported together
   };
   virtual ~MasterLink() = default;
 
@@ -50,6 +51,9 @@ class HeldTasks {
   void Took(const Result<MasterLink::Answer>& answer) {
     if (answer.ok() && answer->kind == MasterLink::Answer::Kind::kTask) {
       ids_.push_back(answer->task.id);
+      for (const Task& task : answer->further) {
+        ids_.push_back(task.id);
+      }
     }
   }
   void Reported(const TaskReport& report, const Result<LeaseStatus>& lease_status) {

@@ -157,6 +157,9 @@ void ToProto(const MasterLink::Answer& answer, TakeReply* proto) {
     case MasterLink::Answer::Kind::kTask:
       proto->set_kind(TakeReply::TASK);
       ToProto(answer.task, proto->mutable_task());
+      for (const Task& task : answer.further) {
+        ToProto(task, proto->add_further());
+      }
       break;
   }
 }
@@ -168,6 +171,9 @@ MasterLink::Answer FromProto(const TakeReply& proto) {
   } else if (proto.kind() == TakeReply::TASK) {
     answer.kind = MasterLink::Answer::Kind::kTask;
     answer.task = FromProto(proto.task());
+    for (const TaskProto& task : proto.further()) {
+      answer.further.push_back(FromProto(task));
+    }
   }
   return answer;
 }

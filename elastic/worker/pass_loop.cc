@@ -6,9 +6,8 @@
 #include "models/pass_training.h"
 #include "planner/plan.pb.h"
 
-// A model that is found by passes: each epoch is a pass over all rows, each shard is one batch.
-// What a shard adds is sent to the master with the report; where sums merge, that of all shards
-// that this worker has in the pass, when it gets no further one.
+// A model that is found by passes: each epoch is a pass over all rows, each shard is one batch. What
+// the shards that the master hands out together add is sent to it with their report.
 namespace sluice::elastic {
 namespace {
 
@@ -18,16 +17,11 @@ class PassLoop final : public TrainingLoop {
       : tasks_(tasks), pass_of_(job.pass), sums_(std::move(sums)) {}
 
   Status Advance() override {
-    ASSIGN_OR_RETURN(const std::optional<Task> task, tasks_.Ask(done_.empty()));
-    if (!task.has_value()) {
-      return Report();
+    ASSIGN_OR_RETURN(const std::vector<Task> tasks, tasks_.AskForShards());
+    for (const Task& task : tasks) {
+      RETURN_IF_ERROR(task.kind == Task::Kind::kTrain ? Add(task) : tasks_.Judge(task));
     }
-    if (task->kind != Task::Kind::kTrain) {
-      RETURN_IF_ERROR(Report());
-      return tasks_.Judge(*task);
-    }
-    RETURN_IF_ERROR(Add(*task));
-    return sums_->merges() ? Status() : Report();
+    return Report();
   }
 
  private:
@@ -118,7 +112,7 @@ class PassLoop final : public TrainingLoop {
   const std::function<Result<std::string>(Epoch, bool)> pass_of_;
   const std::unique_ptr<models::PassSums> sums_;
   Epoch epoch_ = kNoEpoch;
-  std::vector<TaskReport> done_;                   // in this pass, not reported yet
+  std::vector<TaskReport> done_;                   // not reported yet
   std::unordered_map<ShardId, TaskReport> known_;  // what a report says of shards without rows
 };
 

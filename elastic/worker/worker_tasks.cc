@@ -117,6 +117,16 @@ Status WorkerTasks::Fail(const Task& task, const Status& cause) {
   return cause;
 }
 
+Result<std::vector<Task>> WorkerTasks::AskForShards() {
+  ASSIGN_OR_RETURN(MasterLink::Answer answer, master_.Take(true));
+  finished_ = answer.kind == MasterLink::Answer::Kind::kFinished;
+  std::vector<Task> tasks = std::move(answer.further);
+  if (answer.kind == MasterLink::Answer::Kind::kTask) {
+    tasks.push_back(std::move(answer.task));
+  }
+  return tasks;
+}
+
 Result<std::optional<Task>> WorkerTasks::Ask(bool waiting) {
   ASSIGN_OR_RETURN(MasterLink::Answer answer, master_.Take(waiting));
   finished_ = answer.kind == MasterLink::Answer::Kind::kFinished;

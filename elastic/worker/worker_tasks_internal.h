@@ -43,6 +43,8 @@ class WorkerTasks {
 
   // nullopt: there is none now, or the job is over. `waiting`: see MasterLink::Take.
   Result<std::optional<Task>> Ask(bool waiting);
+  // Of a pass: tasks that are to be reported together; none: as above.
+  Result<std::vector<Task>> AskForShards();
   // A training task with its rows loaded; other tasks are done at once. nullptr: ask again.
   Result<std::unique_ptr<Lease>> Take(bool waiting);
   Status Judge(const Task& task);  // an evaluation or a comparison

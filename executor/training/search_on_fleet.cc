@@ -122,7 +122,7 @@ class Search {
     rows_before_ += trial.trained.outcome.rows_trained;
     rows_read_ += trial.rows_read;
     trial.trained.weights.clear();
-    trial.trained.outcome.weights = {};
+    trial.trained.outcome.ForgetModel();
     // If a later round fails, the result of the earlier one stays.
     if (trial.status.ok() || !trials_[i].tried) {
       trials_[i] = std::move(trial);
@@ -158,7 +158,7 @@ class Search {
     elastic::Succession succession;
     succession.journal = &journal;
     succession.commit = [&](const elastic::TrainOutcome& outcome) {
-      return over({outcome, models::SaveWeights(outcome.weights)});
+      return over({outcome, outcome.Stored()});
     };
     const elastic::TrainingJob job{.plan = plan,
                                    .source = source_,
@@ -224,7 +224,7 @@ class Search {
     RETURN_IF_ERROR(ledger_.Keep(training, trial, best));
     if (best) {
       best_ = Best{i, training, trial};
-      best_->trial.trained.outcome.weights = {};
+      best_->trial.trained.outcome.ForgetModel();
     }
     return OkStatus();
   }

@@ -71,7 +71,7 @@ Status TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source
   succession.journal = &place.journal;
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
     ReportCommittingJob(checkpoints, job);
-    const std::string weights = models::SaveWeights(outcome.weights);
+    const std::string weights = outcome.Stored();
     return CommitModel(
         {plan, source, place.dataset, place.validation, weights, outcome.rows_trained}, plan,
         catalog.models(), job, outcome, job.stop_token());

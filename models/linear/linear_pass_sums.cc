@@ -45,7 +45,6 @@ class LinearPassSums final : public PassSums {
     return OkStatus();
   }
   std::string Take() override { return std::exchange(answer_, {}); }
-  bool merges() const override { return false; }
 
  private:
   const std::unique_ptr<LinearSums> sums_;

@@ -173,7 +173,6 @@ class ShardSums final : public PassSums {
   }
   Status Add(int64_t shard, const FeatureBatch* training, const FeatureBatch* held_out) override;
   std::string Take() override;
-  bool merges() const override { return true; }
 
  private:
   Result<std::unique_ptr<RowShare>> Bin(const FeatureBatch& rows, uint64_t first_row);
