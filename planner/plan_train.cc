@@ -348,9 +348,9 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
       trees ? std::nullopt : bound.attributes.Integer(kBatchesPerShard);
   // The optimum depends on the cut of the rows, not on where the sums are computed; which rows
   // judge trees, too.
-  plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
-                                              plan->optimum() || trees ? plan::Strategy() : strategy,
-                                              batches));
+  plan->set_rows_per_shard(
+      ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(),
+                         plan->optimum() || trees ? plan::Strategy() : strategy, batches));
   if (batches.has_value()) {
     RETURN_IF_ERROR(CheckShards(bound, plan->rows_per_shard()));
   }

@@ -21,9 +21,9 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
     plan->add_without_effect("engine.batches_per_shard: no effect: trees learn no batches");
   }
   if (trees && plan->strategy().kind() != plan::Strategy::LOCAL) {
-    for (const char* name : {"engine.num_ps", "engine.max_ps", "engine.replicas", "engine.staleness",
-                             "engine.transport", "engine.sync", "engine.micro_batches",
-                             "engine.on_poison"}) {
+    for (const char* name :
+         {"engine.num_ps", "engine.max_ps", "engine.replicas", "engine.staleness",
+          "engine.transport", "engine.sync", "engine.micro_batches", "engine.on_poison"}) {
       if (attributes.Given(name)) {
         plan->add_without_effect(fmt::format(
             "{}: no effect: workers that grow trees add up their rows, without gradients", name));
@@ -40,11 +40,11 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
       const int64_t no_fleet = std::string_view(name).ends_with("workers") ? 1 : 0;
       const bool says_so = attributes.Integer(name) == no_fleet;
       if (attributes.Given(name) && !says_so) {
-        plan->add_without_effect(fmt::format(
-            "{}: no effect: {}", name,
-            trees && !GrownByWorkers(bound, *plan)
-                ? "such trees are trained in one process"
-                : "this training runs in one process; engine.strategy chooses others"));
+        plan->add_without_effect(
+            fmt::format("{}: no effect: {}", name,
+                        trees && !GrownByWorkers(bound, *plan)
+                            ? "such trees are trained in one process"
+                            : "this training runs in one process; engine.strategy chooses others"));
       }
     }
   }

@@ -147,9 +147,14 @@ Status FleetPasses::GrowTrees() {
            .metrics = round.metrics});
     });
   };
+  models::PassSearch search;
+  search.run = [this](const models::Pass& pass) { return Run(pass); };
+  search.remember = [this](std::string what) {
+    host_.With([&](Master& master, TimePoint) { master.Remember(std::move(what)); });
+  };
+  search.remembered = host_.With([](Master& master, TimePoint) { return master.remembered(); });
   RETURN_IF_ERROR(trees->TrainByPasses(
-      [this](const models::Pass& pass) { return Run(pass); },
-      apart != nullptr ? apart->Source() : models::GradientBoosting::BatchSource{},
+      search, apart != nullptr ? apart->Source() : models::GradientBoosting::BatchSource{},
       judges && apart == nullptr && job_.plan.split().kind() != plan::Split::NONE, tell,
       stop_.get_token(), job_.finish));
   ASSIGN_OR_RETURN(found_.trees, trees->Save());

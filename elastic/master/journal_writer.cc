@@ -64,7 +64,8 @@ Result<std::string> JournalWriter::Write(const std::vector<QueueRecord>& transit
                                          const TaskQueue& queue, const MasterSave& state,
                                          bool* anew) {
   std::string bytes = state.SerializeAsString();
-  if (transitions.empty() && bytes == written_ && !placement_changed_) {
+  if (transitions.empty() && bytes == written_ && !placement_changed_ &&
+      remembered_written_ == remembered_.size()) {
     return std::string();
   }
   JournalEntry entry;
@@ -77,6 +78,7 @@ Result<std::string> JournalWriter::Write(const std::vector<QueueRecord>& transit
     transitions_ = 0;
     QueueCodec::Write(queue.state(), entry.mutable_everything());
     written_.clear();
+    remembered_written_ = 0;
   } else {
     for (const QueueRecord& transition : transitions) {
       QueueCodec::Write(transition, entry.add_transitions());
@@ -88,6 +90,9 @@ Result<std::string> JournalWriter::Write(const std::vector<QueueRecord>& transit
   }
   if (std::exchange(placement_changed_, false) || everything) {
     Put(placement_, entry.mutable_placement());
+  }
+  for (; remembered_written_ < remembered_.size(); ++remembered_written_) {
+    entry.add_remembered(remembered_[remembered_written_]);
   }
   const size_t size = entry.ByteSizeLong();
   if (size > kMaxEntryBytes) {
@@ -109,7 +114,9 @@ Result<bool> JournalWriter::Replay(const QueueOptions& options,
     if (entry.has_everything()) {
       ASSIGN_OR_RETURN(QueueState whole, QueueCodec::Read(options, entry.everything(), now));
       *queue = TaskQueue(std::move(whole));
+      remembered_.clear();
     }
+    remembered_.insert(remembered_.end(), entry.remembered().begin(), entry.remembered().end());
     for (const QueueRecordState& transition : entry.transitions()) {
       ASSIGN_OR_RETURN(const QueueRecord record, QueueCodec::Read(transition));
       RETURN_IF_ERROR(queue->Replay(record, now));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -25,6 +26,9 @@ class JournalWriter {
   // Part of the next entry, and of what a replay restores.
   void SetPlacement(const Placement& placement);
   const Placement& placement() const { return placement_; }
+  // The same, after all that a search has remembered before.
+  void Remember(std::string what) { remembered_.push_back(std::move(what)); }
+  const std::vector<std::string>& remembered() const { return remembered_; }
   // The next entry has everything: the queue was replaced.
   void StartOver() { written_.clear(); }
 
@@ -42,8 +46,10 @@ class JournalWriter {
  private:
   Placement placement_;
   bool placement_changed_ = false;
-  std::string written_;      // the master's state in the last entry; empty: everything is due
-  int64_t transitions_ = 0;  // since the last entry that has everything
+  std::vector<std::string> remembered_;
+  size_t remembered_written_ = 0;  // of them, in entries
+  std::string written_;            // the master's state in the last entry; empty: everything is due
+  int64_t transitions_ = 0;        // since the last entry that has everything
 };
 
 }  // namespace sluice::elastic

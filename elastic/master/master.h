@@ -80,8 +80,8 @@ class Master {
     // over know it from the journal.
     bool begun_again = false;
     // An epoch is a pass: the caller waits for the sums of its shards (kPassDone) and decides
-    // whether there is another pass (NextPass) or not (EndPasses). The caller keeps the state of
-    // the search in memory, so a master that takes over begins again.
+    // whether there is another pass (NextPass) or not (EndPasses). A master that takes over begins
+    // a pass again, and the search with what it has remembered (Remember).
     bool passes = false;
     // Of a job that makes passes: a worker reports the sums of several shards as one.
     bool merges = false;
@@ -154,6 +154,9 @@ class Master {
 
   // Passes (Options::passes).
   PassResults& passes() { return passes_; }
+  // For the search of a master that takes over: what it finds in `remembered`, in order.
+  void Remember(std::string what) { journal_.Remember(std::move(what)); }
+  const std::vector<std::string>& remembered() const { return journal_.remembered(); }
   void NextPass(TimePoint now);
   void EndPasses(TimePoint now);
   // After a takeover: starts from the beginning, with the existing workers.

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -100,7 +102,10 @@ void Master::BeginPassesAgain(TimePoint now) {
   if (phase_ == Phase::kFailed) {
     return;
   }
-  outbox_.AddEvent("training_begins_again", "what had been added up was the last master's");
+  remembered().empty()
+      ? outbox_.AddEvent("training_begins_again", "what had been added up was the last master's")
+      : outbox_.AddEvent("training_goes_on",
+                         fmt::format("after {} rounds of trees", remembered().size() - 1));
   queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, now);
   journal_.StartOver();

@@ -6,8 +6,8 @@
 #include "models/pass_training.h"
 #include "planner/plan.pb.h"
 
-// A model that is found by passes: each epoch is a pass over all rows, each shard is one batch. What
-// the shards that the master hands out together add is sent to it with their report.
+// A model that is found by passes: each epoch is a pass over all rows, each shard is one batch.
+// What the shards that the master hands out together add is sent to it with their report.
 namespace sluice::elastic {
 namespace {
 

@@ -47,7 +47,7 @@ class XgboostModel final : public GradientBoosting {
   Status Train(const BatchSource& train, const BatchSource& validation,
                const std::function<void(const Round&)>& progress, std::stop_token stop,
                std::stop_token finish) override;
-  Status TrainByPasses(const PassRun& run, const BatchSource& validation, bool holds_out,
+  Status TrainByPasses(const PassSearch& search, const BatchSource& validation, bool holds_out,
                        const std::function<void(const Round&)>& progress, std::stop_token stop,
                        std::stop_token finish) override;
   Result<std::string> Save() const override;
@@ -161,7 +161,7 @@ Status XgboostModel::TrainHere(const BatchSource& train, const BatchSource& vali
   return LoadTrained(trained.bytes);
 }
 
-Status XgboostModel::TrainByPasses(const PassRun& run, const BatchSource& validation,
+Status XgboostModel::TrainByPasses(const PassSearch& search, const BatchSource& validation,
                                    bool holds_out,
                                    const std::function<void(const Round&)>& progress,
                                    std::stop_token stop, std::stop_token finish) {
@@ -175,7 +175,7 @@ Status XgboostModel::TrainByPasses(const PassRun& run, const BatchSource& valida
                                      .progress = progress,
                                      .stop = std::move(stop),
                                      .finish = std::move(finish)};
-  ASSIGN_OR_RETURN(const std::string bytes, histogram::Train(training, run));
+  ASSIGN_OR_RETURN(const std::string bytes, histogram::Train(training, search));
   return LoadTrained(bytes);
 }
 

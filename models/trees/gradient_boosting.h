@@ -55,11 +55,11 @@ class GradientBoosting {
   virtual Status Train(const BatchSource& train, const BatchSource& validation,
                        const std::function<void(const Round&)>& progress, std::stop_token stop,
                        std::stop_token finish = {}) = 0;
-  // The same model, of rows that `run` adds up (PassSums). `holds_out`: the workers hold rows out
+  // The same model, of rows that PassSums add up. `holds_out`: the workers hold rows out
   // for validation; else they are those of `validation`, which may be empty. There must be no model
   // to go on from, and it GrowsHere.
-  virtual Status TrainByPasses(const PassRun& run, const BatchSource& validation, bool holds_out,
-                               const std::function<void(const Round&)>& progress,
+  virtual Status TrainByPasses(const PassSearch& search, const BatchSource& validation,
+                               bool holds_out, const std::function<void(const Round&)>& progress,
                                std::stop_token stop, std::stop_token finish) = 0;
   virtual Result<std::string> Save() const = 0;
   virtual Status Load(std::string_view bytes) = 0;

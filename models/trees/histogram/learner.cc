@@ -15,6 +15,7 @@
 #include "models/trees/histogram/saved_forest.h"
 #include "models/trees/histogram/settings.h"
 #include "models/trees/histogram/tree_growth.h"
+#include "models/trees/histogram/tree_messages.h"
 
 namespace sluice::models::histogram {
 namespace {
@@ -42,6 +43,13 @@ class Learner {
         rows_(*rows),
         metrics_(MetricsOf(settings, objective)) {}
 
+  // `rows` are those of the learner.
+  void RememberBy(RowsOnWorkers* rows, std::function<void(std::string)> remember) {
+    on_workers_ = rows;
+    remember_ = std::move(remember);
+  }
+  // Run begins with what another learner has remembered. Internal: it is damaged.
+  Status GoOn(RowsOnWorkers* rows, const std::vector<std::string>& remembered);
   // The model in UBJSON.
   Result<std::string> Run();
 
@@ -51,6 +59,9 @@ class Learner {
   Result<std::string> BestBaseScore();
   Status GrowRounds();
   Status GrowRound();
+  // A round that was grown before.
+  void AddRound(const ForestRound& round);
+  void EndTree(const Tree& tree, size_t output);
   Result<Tree> Grow(const GradientScale& scale, size_t output, uint64_t name);
   Status CheckStop() const {
     return training_.stop.stop_requested() ? Cancelled("the training was cancelled") : OkStatus();
@@ -68,9 +79,42 @@ class Learner {
   const std::vector<std::string> metrics_;
   std::unique_ptr<CutPoints> cuts_;
   std::optional<SavedForest> forest_;
+  RowsOnWorkers* on_workers_ = nullptr;  // if it remembers, or goes on
+  std::function<void(std::string)> remember_;
+  std::optional<ForestStart> start_;  // of the learner that it goes on from
+  std::vector<ForestRound> grown_;    // by that one
 };
 
+Status Learner::GoOn(RowsOnWorkers* rows, const std::vector<std::string>& remembered) {
+  on_workers_ = rows;
+  const Status damaged = Internal("what an earlier training has remembered is damaged");
+  start_.emplace();
+  if (!start_->ParseFromString(remembered.front())) {
+    return damaged;
+  }
+  ASSIGN_OR_RETURN(CutPoints cuts, CutPoints::Read(start_->cuts()));
+  cuts_ = std::make_unique<CutPoints>(std::move(cuts));
+  for (size_t i = 1; i < remembered.size(); ++i) {
+    ForestRound& round = grown_.emplace_back();
+    const bool parsed = round.ParseFromString(remembered[i]);
+    if (!parsed ||
+        round.trees_size() != static_cast<int>(objective_.outputs() * settings_.parallel_trees)) {
+      return damaged;
+    }
+    for (const GrownTree& tree : round.trees()) {
+      RETURN_IF_ERROR(CheckTree(tree, *cuts_));
+      if (tree.values().empty() || tree.output() >= objective_.outputs()) {
+        return damaged;
+      }
+    }
+  }
+  return OkStatus();
+}
+
 Status Learner::ReadRows() {
+  if (start_.has_value()) {
+    return on_workers_->GoOn(*start_, cuts_.get());
+  }
   std::vector<size_t> categories;
   for (const ColumnLayout::Slot& slot : training_.layout->slots()) {
     if (!slot.expanded && !slot.ordered) {
@@ -115,7 +159,9 @@ Status Learner::StartForest() {
     }
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const std::string score, BestBaseScore());
+  ASSIGN_OR_RETURN(const std::string score, start_.has_value()
+                                                ? Result<std::string>(start_->base_score())
+                                                : BestBaseScore());
   const std::optional<float> margin =
       objective_.Margin(static_cast<float>(ParseNumber(score).value_or(0)));
   if (!margin.has_value()) {
@@ -126,6 +172,12 @@ Status Learner::StartForest() {
   rows_.StartFrom(*margin);
   if (rows_.held_out() != nullptr) {
     rows_.held_out()->StartFrom(*margin);
+  }
+  if (remember_ && !start_.has_value()) {
+    ForestStart start;
+    on_workers_->Describe(&start);
+    start.set_base_score(score);
+    remember_(start.SerializeAsString());
   }
   return OkStatus();
 }
@@ -162,13 +214,28 @@ Status Learner::GrowRound() {
     for (size_t i = 0; i < settings_.parallel_trees; ++i) {
       ASSIGN_OR_RETURN(const Tree tree, Grow(GradientScale(ranges[output]), output, name++));
       rows_.EndTree(tree);
-      if (rows_.held_out() != nullptr) {
-        rows_.held_out()->AddTree(tree, output);
-      }
-      forest_->Add(tree, *cuts_, output);
+      EndTree(tree, output);
     }
   }
+  if (remember_) {
+    remember_(on_workers_->TakeRound().SerializeAsString());
+  }
   return OkStatus();
+}
+
+void Learner::EndTree(const Tree& tree, size_t output) {
+  if (rows_.held_out() != nullptr) {
+    rows_.held_out()->AddTree(tree, output);
+  }
+  forest_->Add(tree, *cuts_, output);
+}
+
+void Learner::AddRound(const ForestRound& round) {
+  for (const GrownTree& tree : round.trees()) {
+    on_workers_->AddTree(tree);
+    EndTree(FromProto(tree), tree.output());
+  }
+  static_cast<void>(on_workers_->TakeRound());
 }
 
 void Learner::AddMetrics(std::string_view of, RoundMetrics fresh, RoundMetrics* metrics) const {
@@ -208,9 +275,14 @@ Status Learner::GrowRounds() {
   RoundMetrics metrics;
   for (int i = 0; i < parameters_.rounds; ++i) {
     RETURN_IF_ERROR(CheckStop());
-    RETURN_IF_ERROR(GrowRound());
-    const bool told =
-        i % interval == 0 || i + 1 == parameters_.rounds || training_.finish.stop_requested();
+    const bool known = static_cast<size_t>(i) < grown_.size();
+    if (known) {
+      AddRound(grown_[static_cast<size_t>(i)]);
+    } else {
+      RETURN_IF_ERROR(GrowRound());
+    }
+    const bool told = (!known && i % interval == 0) || i + 1 == parameters_.rounds ||
+                      training_.finish.stop_requested();
     if (told || parameters_.early_stopping_rounds > 0) {
       RETURN_IF_ERROR(Evaluate(told, &metrics));
     }
@@ -263,13 +335,20 @@ Result<Trained> Train(const Training& training) {
   return Trained{std::move(bytes), rows.margins()};
 }
 
-Result<std::string> Train(const Training& training, const PassRun& run) {
+Result<std::string> Train(const Training& training, const PassSearch& search) {
   const BoostingParameters& parameters = *training.parameters;
   const Settings settings = SettingsOf(parameters);
   const std::unique_ptr<Objective> objective = Objective::Make(settings.objective);
   Threads threads(static_cast<size_t>(std::max(1, parameters.training_threads)));
-  RowsOnWorkers rows(training, settings, *objective, &threads, run);
-  return Learner(training, settings, *objective, &threads, &rows).Run();
+  RowsOnWorkers rows(training, settings, *objective, &threads, search.run);
+  Learner learner(training, settings, *objective, &threads, &rows);
+  if (search.remember) {
+    learner.RememberBy(&rows, search.remember);
+  }
+  if (!search.remembered.empty()) {
+    RETURN_IF_ERROR(learner.GoOn(&rows, search.remembered));
+  }
+  return learner.Run();
 }
 
 }  // namespace sluice::models::histogram

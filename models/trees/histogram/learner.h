@@ -45,8 +45,8 @@ struct Trained {
 // on the rows, their order (by which rows are sampled) and the parameters. Precondition: Learns.
 Result<Trained> Train(const Training& training);
 
-// The same model, in libxgboost's UBJSON, from rows that PassSums add up: `run` does the passes.
-// `training.train` is not used, and there is no base. Precondition: Learns.
-Result<std::string> Train(const Training& training, const PassRun& run);
+// The same model, in libxgboost's UBJSON, from rows that PassSums add up. `training.train` is not
+// used, and there is no base. Precondition: Learns.
+Result<std::string> Train(const Training& training, const PassSearch& search);
 
 }  // namespace sluice::models::histogram

@@ -8,19 +8,13 @@
 #include "models/trees/histogram/number_text.h"
 #include "models/trees/histogram/reading.h"
 #include "models/trees/histogram/round_metrics.h"
+#include "models/trees/histogram/tree_messages.h"
 
 namespace sluice::models::histogram {
 namespace {
 
 Status OfAnotherModel() {
   return Internal("a worker's sums are of another model");
-}
-
-LargestDerivatives ToProto(const GradientRange& range) {
-  LargestDerivatives proto;
-  proto.set_gradient(range.gradient);
-  proto.set_hessian(range.hessian);
-  return proto;
 }
 
 template <typename Message>
@@ -129,19 +123,17 @@ Result<std::vector<ValueCounts>> RowsOnWorkers::Count() {
       }
     }
   }
-  TreePass known;
   int64_t next = 0;
   for (const auto& [shard, count] : rows) {
     if (shard != next++) {
       return OfAnotherModel();
     }
-    known.add_first_rows(rows_);
+    first_rows_.push_back(rows_);
     rows_ += count;
   }
   if (rows_ == 0) {
     return InvalidArgument("no rows to train on: the select is empty").SqlState("02000");
   }
-  history_->Append(known.SerializeAsString());
   return counts;
 }
 
@@ -149,6 +141,7 @@ Status RowsOnWorkers::Bin(const CutPoints* cuts) {
   cuts_ = cuts;
   TreePass known;
   known.set_cuts(cuts->Write());
+  known.mutable_first_rows()->Add(first_rows_.begin(), first_rows_.end());
   history_->Append(known.SerializeAsString());
   TreePass question;
   question.set_question(TreePass::LABELS);
@@ -272,28 +265,38 @@ Result<std::vector<Histogram>> RowsOnWorkers::Sum(std::span<const int32_t> nodes
 }
 
 void RowsOnWorkers::Split(std::span<const RowShare::NodeSplit> splits) {
-  for (const RowShare::NodeSplit& split : splits) {
-    GrownSplit* one = open_->add_splits();
-    one->set_node(split.node);
-    one->set_left(split.left);
-    one->set_column(split.rule.column);
-    one->set_bin(split.rule.bin);
-    one->set_missing_left(split.rule.missing_left);
-    one->mutable_right_bins()->Add(split.rule.right_bins.begin(), split.rule.right_bins.end());
-    one->set_last(split.last);
-  }
+  AddSplits(splits, &*open_);
 }
 
 void RowsOnWorkers::EndTree(const Tree& tree) {
-  for (const Tree::Node& node : tree.nodes) {
-    open_->add_values(node.value);
-  }
-  TreePass known;
-  *known.add_trees() = *open_;
-  history_->Append(known.SerializeAsString());
-  *step_.add_trees() = *std::exchange(open_, std::nullopt);
+  AddNodes(tree, &*open_);
+  AddTree(*std::exchange(open_, std::nullopt));
   root_.reset();
+}
+
+void RowsOnWorkers::AddTree(GrownTree tree) {
+  TreePass known;
+  *known.add_trees() = tree;
+  history_->Append(known.SerializeAsString());
+  *round_.add_trees() = tree;
+  *step_.add_trees() = std::move(tree);
   ++trees_;
+}
+
+void RowsOnWorkers::Describe(ForestStart* start) const {
+  start->set_cuts(cuts_->Write());
+  start->mutable_first_rows()->Add(first_rows_.begin(), first_rows_.end());
+  start->set_rows(rows_);
+  *start->mutable_labels() = ToProto(labels_);
+  start->set_most_weight(most_weight_);
+}
+
+Status RowsOnWorkers::GoOn(const ForestStart& start, const CutPoints* cuts) {
+  first_rows_.assign(start.first_rows().begin(), start.first_rows().end());
+  rows_ = start.rows();
+  labels_ = FromProto(start.labels());
+  most_weight_ = start.most_weight();
+  return Bin(cuts);
 }
 
 Result<RoundMetrics> RowsOnWorkers::Metrics(const std::vector<std::string>& names) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/pass_training.h"
@@ -40,6 +41,15 @@ class RowsOnWorkers final : public TrainingRows {
   // Those that are means over rows.
   Result<RoundMetrics> Metrics(const std::vector<std::string>& names) override;
 
+  // What GoOn needs, but for the base score.
+  void Describe(ForestStart* start) const;
+  // Instead of Count and Bin.
+  Status GoOn(const ForestStart& start, const CutPoints* cuts);
+  // Instead of growing it: one of an earlier search over the same rows.
+  void AddTree(GrownTree tree);
+  // The trees since the last call.
+  ForestRound TakeRound() { return std::exchange(round_, {}); }
+
  private:
   class History;
 
@@ -55,6 +65,7 @@ class RowsOnWorkers final : public TrainingRows {
   const PassRun& run_;
   const CutPoints* cuts_ = nullptr;
 
+  std::vector<uint64_t> first_rows_;  // by shard: the name of its first row
   size_t rows_ = 0;
   GradientRange labels_;
   GradientSum label_sum_;
@@ -65,6 +76,7 @@ class RowsOnWorkers final : public TrainingRows {
   size_t trees_ = 0;       // complete
   size_t trees_told_ = 0;  // of them, those that workers which follow have
   TreePass step_;          // what has changed since the last pass
+  ForestRound round_;
   std::optional<GrownTree> open_;
   std::optional<Histogram> root_;  // of the tree that has begun
 };

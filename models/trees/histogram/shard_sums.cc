@@ -17,6 +17,7 @@
 #include "models/trees/histogram/row_share.h"
 #include "models/trees/histogram/samples.h"
 #include "models/trees/histogram/settings.h"
+#include "models/trees/histogram/tree_messages.h"
 #include "models/trees/histogram/tree_pass.pb.h"
 
 namespace sluice::models::histogram {
@@ -24,34 +25,6 @@ namespace {
 
 // A shard that others have had for so many trees is dropped: it is with them.
 constexpr size_t kTreesUntilDropped = 2;
-
-GradientRange FromProto(const LargestDerivatives& proto) {
-  return {proto.gradient(), proto.hessian()};
-}
-
-RowShare::NodeSplit FromProto(const GrownSplit& proto) {
-  RowShare::NodeSplit split{.node = proto.node(), .left = proto.left(), .rule = {}};
-  split.rule.column = proto.column();
-  split.rule.bin = proto.bin();
-  split.rule.missing_left = proto.missing_left();
-  split.rule.right_bins.assign(proto.right_bins().begin(), proto.right_bins().end());
-  split.last = proto.last();
-  return split;
-}
-
-Tree FromProto(const GrownTree& proto) {
-  Tree tree;
-  tree.nodes.resize(static_cast<size_t>(proto.values_size()));
-  for (size_t i = 0; i < tree.nodes.size(); ++i) {
-    tree.nodes[i].value = proto.values(static_cast<int>(i));
-  }
-  for (const GrownSplit& split : proto.splits()) {
-    Tree::Node& node = tree.nodes[static_cast<size_t>(split.node())];
-    node.left = split.left();
-    node.split = FromProto(split).rule;
-  }
-  return tree;
-}
 
 // `rows` must live as long.
 GradientBoosting::BatchSource SourceOf(const FeatureBatch& rows) {
@@ -180,6 +153,7 @@ class ShardSums final : public PassSums {
   Status AddLabels(int64_t shard, const RowShare& rows, const FeatureBatch* held_out);
   void AddRange(const RowShare& rows);
   void AddErrors(const RowShare& rows);
+  Status Check(const TreePass& pass) const;
   void Clear();
 
   const std::unique_ptr<FeatureTransform> transform_;
@@ -223,6 +197,7 @@ Result<bool> ShardSums::Begin(const std::string& bytes) {
   if (!follows && pass.question() != TreePass::COUNT) {
     return false;
   }
+  RETURN_IF_ERROR(Check(pass));
   if (pass.has_margin()) {
     forest_.margin = pass.margin();
   }
@@ -242,6 +217,38 @@ Result<bool> ShardSums::Begin(const std::string& bytes) {
   });
   Clear();
   return true;
+}
+
+// Not what no master asks: a process is not ended by it.
+Status ShardSums::Check(const TreePass& pass) const {
+  const Status damaged = InvalidArgument("a pass that is damaged");
+  const bool begins = pass.question() == TreePass::COUNT;
+  const bool sums = pass.question() == TreePass::ROOT || pass.question() == TreePass::NODES;
+  const bool open = !pass.trees().empty() && pass.trees().rbegin()->values().empty();
+  const auto outputs = static_cast<int>(objective_->outputs());
+  const bool known =
+      std::all_of(pass.metrics().begin(), pass.metrics().end(), [&](const std::string& name) {
+        return IsMean(name) && KnowsMetric(name, objective_->outputs());
+      });
+  if (begins ? pass.trees_size() > 0 || pass.nodes_size() > 0
+             : sums != open || !known ||
+                   (pass.ranges_size() != outputs && (sums || pass.ranges_size() > 0)) ||
+                   pass.round_begin() > pass.trees_before() + uint64_t(pass.trees_size())) {
+    return damaged;
+  }
+  for (int i = 0; i < pass.trees_size(); ++i) {
+    const GrownTree& tree = pass.trees(i);
+    RETURN_IF_ERROR(CheckTree(tree, *cuts_));
+    if (tree.output() >= objective_->outputs() ||
+        (tree.values().empty() && i + 1 < pass.trees_size())) {
+      return damaged;
+    }
+  }
+  const int32_t nodes = open ? 2 * pass.trees().rbegin()->splits_size() + 1 : 0;
+  return std::all_of(pass.nodes().begin(), pass.nodes().end(),
+                     [nodes](int32_t node) { return node >= 0 && node < nodes; })
+             ? OkStatus()
+             : damaged;
 }
 
 void ShardSums::Clear() {

@@ -75,24 +75,6 @@ TEST(FleetPasses, OutlivesItsWorkersBitByBit) {
   EXPECT_EQ(run.outcome->rows_per_epoch, here.rows_per_epoch);
 }
 
-// Refuses what comes after so many groups, as when another master has begun.
-class JournalOfSoMany final : public JournalStore {
- public:
-  explicit JournalOfSoMany(MemoryJournal& journal, int most) : journal_(journal), left_(most) {}
-  Result<JournalTerm> BeginTerm() override { return journal_.BeginTerm(); }
-  Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) override {
-    if (left_-- <= 0) {
-      return Status(Code::kAborted, "another master has taken over");
-    }
-    return journal_.Append(term, entries, anew);
-  }
-  Result<std::vector<std::string>> ReadAll() override { return journal_.ReadAll(); }
-
- private:
-  MemoryJournal& journal_;
-  int left_;
-};
-
 TEST(FleetPasses, AMasterThatTakesOverBeginsAgainToTheSameBits) {
   const auto source = SmallSource(6'000);
   const TrainOutcome here = Here(true, *source, 500);

@@ -107,6 +107,39 @@ TEST(FleetTrees, StopWithTheRoundThatRowsHeldOutChoose) {
   EXPECT_EQ(run.outcome->best_epoch + 3, run.outcome->epochs);
 }
 
+TEST(FleetTrees, GoOnAfterTheRoundsOfALostMaster) {
+  const auto source = SmallSource(6'000);
+  plan::TrainPlan plan = TreesPlan(60, 2);
+  plan.mutable_early_stopping()->set_patience(30);
+  Set(plan.mutable_model(), "train.early_stopping_rounds", 30);
+  const std::string here = Here(plan, *source, 500);
+  int gone_on = 0;
+  for (const int groups : {1, 3, 12}) {
+    SCOPED_TRACE(groups);
+    MemoryJournal journal;
+    const auto train = [&](JournalStore& store, uint32_t term) {
+      ThreadFleet fleet(*source);
+      Succession succession;
+      succession.journal = &store;
+      JobEndpoint endpoint = "job1";
+      endpoint.term = Term(term);
+      EventCallback events;
+      events.on_event = [&](const std::string& kind, const std::string&) {
+        gone_on += kind == "training_goes_on" ? 1 : 0;
+      };
+      return TrainOnFleet(
+          {.plan = plan, .source = *source, .dataset = source->Spec(500), .events = events}, fleet,
+          endpoint, succession);
+    };
+    JournalOfSoMany broken(journal, groups);
+    EXPECT_EQ(train(broken, 1).status().code(), Code::kAborted);
+    const Result<TrainOutcome> second = train(journal, 2);
+    ASSERT_TRUE(second.ok()) << second.status().ToString();
+    EXPECT_EQ(second->trees, here);
+  }
+  EXPECT_GE(gone_on, 2);
+}
+
 TEST(FleetTrees, NoRowsAndBadDataAreToldAsInProcess) {
   const auto none = SmallSource(0);
   EXPECT_EQ(TrainWith(TreesPlan(2, 2), *none, 500).outcome.status().code(), Code::kInvalidArgument);

@@ -43,4 +43,22 @@ class MemoryJournal final : public JournalStore {
   std::vector<std::string> entries_;
 };
 
+// Refuses what comes after so many groups, as when another master has begun.
+class JournalOfSoMany final : public JournalStore {
+ public:
+  explicit JournalOfSoMany(MemoryJournal& journal, int most) : journal_(journal), left_(most) {}
+  Result<JournalTerm> BeginTerm() override { return journal_.BeginTerm(); }
+  Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) override {
+    if (left_-- <= 0) {
+      return Status(Code::kAborted, "another master has taken over");
+    }
+    return journal_.Append(term, entries, anew);
+  }
+  Result<std::vector<std::string>> ReadAll() override { return journal_.ReadAll(); }
+
+ private:
+  MemoryJournal& journal_;
+  int left_;
+};
+
 }  // namespace sluice::elastic

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "models/trees/histogram/shard_sums.h"
+#include "models/trees/histogram/tree_pass.pb.h"
 #include "tests/models/trees/boosting.h"
 
 namespace sluice::models::histogram {
@@ -22,8 +24,8 @@ class Workers {
   // Held out: the rows of each shard.
   void HoldOut(std::vector<FeatureBatch> rows) { held_out_ = std::move(rows); }
 
-  PassRun Run() {
-    return [this](const Pass& pass) { return Answer(pass); };
+  PassSearch Run() {
+    return {.run = [this](const Pass& pass) { return Answer(pass); }};
   }
   int passes() const { return passes_; }
 
@@ -166,6 +168,67 @@ TEST(RowsOnWorkersTest, StopsWithTheSameRoundByRowsHeldOut) {
   EXPECT_EQ(there.bytes, here.bytes);
   ASSERT_EQ(there.rounds.size(), here.rounds.size());
   EXPECT_EQ(there.rounds.back().metrics.back(), here.rounds.back().metrics.back());
+}
+
+TEST(RowsOnWorkersTest, GoesOnAfterAnyRound) {
+  const FeatureBatch rows = ClassRows(2'000, 4, 3);
+  ModelSpec spec = ClassTrees("xgboost.gbtree", 7, 3);
+  SetInteger(&spec, "train.early_stopping_rounds", 5);
+  const std::vector<FeatureBatch> judges = Cut(ClassRows(300, 5, 3), 3);
+  std::vector<std::string> remembered;
+  Workers first(spec, Cut(rows, 3), 2, 1);
+  first.HoldOut(judges);
+  PassSearch search = first.Run();
+  search.remember = [&](std::string what) { remembered.push_back(std::move(what)); };
+  const auto trees = MakeTrees(spec);
+  ASSERT_TRUE(trees->TrainByPasses(search, {}, true, {}, {}, {}).ok());
+  ASSERT_EQ(remembered.size(), 8U);
+  for (const size_t kept : {1, 4, 8}) {
+    Workers others(spec, Cut(rows, 3), 2, 2);
+    others.HoldOut(judges);
+    search = others.Run();
+    search.remembered.assign(remembered.begin(),
+                             remembered.begin() + static_cast<std::ptrdiff_t>(kept));
+    size_t further = 0;
+    search.remember = [&](const std::string&) { ++further; };
+    const auto again = MakeTrees(spec);
+    const Status status = again->TrainByPasses(search, {}, true, {}, {}, {});
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(again->Save().value(), trees->Save().value()) << kept;
+    EXPECT_EQ(further, 8 - kept);
+  }
+}
+
+TEST(RowsOnWorkersTest, RefusesDamagedTreesAndCuts) {
+  const FeatureBatch rows = ClassRows(500, 4, 2);
+  ModelSpec spec = ClassTrees("xgboost.gbtree", 2, 2);
+  std::vector<std::string> steps, wholes;
+  Workers workers(spec, Cut(rows, 1), 1, 1);
+  const PassRun run = workers.Run().run;
+  const PassRun heard = [&](const Pass& pass) {
+    steps.push_back(pass.step);
+    wholes.push_back(pass.whole());
+    return run(pass);
+  };
+  ASSERT_TRUE(MakeTrees(spec)->TrainByPasses({.run = heard}, {}, false, {}, {}, {}).ok());
+  TreePass pass;
+  ASSERT_TRUE(pass.ParseFromString(wholes.back()));
+  ASSERT_GT(pass.trees_size(), 0);
+  const auto refused = [&](const std::function<void(TreePass*)>& damage) {
+    TreePass damaged = pass;
+    damage(&damaged);
+    return !MakeShardSums(spec).value()->Begin(damaged.SerializeAsString()).ok();
+  };
+  EXPECT_FALSE(refused([](TreePass*) {}));
+  EXPECT_TRUE(refused([](TreePass* one) { one->set_cuts(one->cuts().substr(1)); }));
+  EXPECT_TRUE(refused([](TreePass* one) { one->set_cuts("cuts"); }));
+  const auto split = [](TreePass* one) { return one->mutable_trees(0)->mutable_splits(0); };
+  EXPECT_TRUE(refused([&](TreePass* one) { split(one)->set_node(1'000); }));
+  EXPECT_TRUE(refused([&](TreePass* one) { split(one)->set_node(-1); }));
+  EXPECT_TRUE(refused([&](TreePass* one) { split(one)->set_left(5); }));
+  EXPECT_TRUE(refused([&](TreePass* one) { split(one)->set_column(77); }));
+  EXPECT_TRUE(refused([&](TreePass* one) { split(one)->add_right_bins(100'000); }));
+  EXPECT_TRUE(refused([](TreePass* one) { one->mutable_trees(0)->add_values(1); }));
 }
 
 TEST(RowsOnWorkersTest, NoRowsAndLabelsThatCannotBeLearntAreToldAsInProcess) {
