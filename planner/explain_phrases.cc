@@ -184,7 +184,9 @@ std::string DescribeSurvival(const plan::TrainPlan& plan) {
     return "";
   }
   if (AddsUp(strategy)) {
-    return "workers, and the master, which begins to add up again";
+    return models::IsTrees(plan.model())
+               ? "workers, and the master, which goes on after the rounds that it has grown"
+               : "workers, and the master, which begins to add up again";
   }
   if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
     return fmt::format("the master, and workers while one is left; when all are lost at once, {}",

@@ -376,6 +376,14 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
   }
   const double piece = std::min(kNumbersPerPiece, std::min(rows, kRowsPerPiece) * width);
   TrainingMemory memory;
+  if (plan.strategy().kind() != plan::Strategy::LOCAL) {  // each worker has an equal share
+    const double share = rows / std::max<uint32_t>(1, plan.strategy().workers());
+    const double kept = std::min(kMaxKept, share * width * sizeof(float));  // until they are binned
+    memory.worker = WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
+                               kCopiesOfPiece * piece * sizeof(float) + all.counts + sums +
+                               std::max(kept, share * training));
+    return memory;
+  }
   memory.worker = WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
                              kCopiesOfPiece * piece * sizeof(float) +
                              std::max(building, rows * training + sums));

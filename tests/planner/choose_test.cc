@@ -209,9 +209,26 @@ TEST_F(Choose, NoServersAreThoseOfAllReduce) {
   EXPECT_EQ(Train(train + "0, engine.strategy='allreduce' LABEL income INTO m").notes_size(), 0);
 }
 
-TEST_F(Choose, TreesTrainInOneProcess) {
+TEST_F(Choose, TreesTakeWorkersWithoutServersWhereTheyAreAskedForOrTheTableIsLarge) {
+  const auto train = [this](const std::string& attributes, int64_t rows) {
+    return Train("TO TRAIN xgboost.gbtree WITH " + attributes + " LABEL income INTO m", rows);
+  };
+  EXPECT_EQ(train("max_depth=4", 1'000'000).strategy().kind(), plan::Strategy::LOCAL);
+  const plan::TrainPlan asked = train("train.num_workers=8, engine.num_ps=2", 700);
+  EXPECT_EQ(asked.strategy().kind(), plan::Strategy::PARAMETER_SERVER);
+  EXPECT_EQ(asked.strategy().workers(), 8U);
+  EXPECT_EQ(asked.strategy().parameter_servers(), 0U);
+  ASSERT_EQ(asked.without_effect_size(), 1);
+  EXPECT_TRUE(asked.without_effect(0).starts_with("engine.num_ps: no effect"));
+  const plan::TrainPlan large = train("max_depth=4", 5'000'000);
+  EXPECT_EQ(large.strategy().kind(), plan::Strategy::PARAMETER_SERVER);
+  // Which rows judge is the same on one process.
+  EXPECT_EQ(large.rows_per_shard(), train("engine.strategy='local'", 5'000'000).rows_per_shard());
+}
+
+TEST_F(Choose, TreesOfLibxgboostTrainInOneProcess) {
   const plan::TrainPlan plan =
-      Train("TO TRAIN xgboost.gbtree WITH train.num_workers=8 LABEL income INTO m");
+      Train("TO TRAIN xgboost.dart WITH train.num_workers=8 LABEL income INTO m");
   EXPECT_EQ(plan.strategy().kind(), plan::Strategy::LOCAL);
   EXPECT_EQ(plan.strategy().workers(), 1U);
   EXPECT_EQ(plan.notes_size(), 1);

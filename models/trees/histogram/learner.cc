@@ -11,11 +11,11 @@
 #include "models/features/cell_format.h"
 #include "models/trees/histogram/round_metrics.h"
 #include "models/trees/histogram/rows_here.h"
-#include "models/trees/histogram/rows_on_workers.h"
+#include "models/trees/histogram/rows_on_workers_internal.h"
 #include "models/trees/histogram/saved_forest.h"
 #include "models/trees/histogram/settings.h"
 #include "models/trees/histogram/tree_growth.h"
-#include "models/trees/histogram/tree_messages.h"
+#include "models/trees/histogram/tree_messages_internal.h"
 
 namespace sluice::models::histogram {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/trees/histogram/rows_on_workers.h"
+#include "models/trees/histogram/rows_on_workers_internal.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "models/trees/histogram/number_text.h"
 #include "models/trees/histogram/reading.h"
 #include "models/trees/histogram/round_metrics.h"
-#include "models/trees/histogram/tree_messages.h"
+#include "models/trees/histogram/tree_messages_internal.h"
 
 namespace sluice::models::histogram {
 namespace {

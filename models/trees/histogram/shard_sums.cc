@@ -17,7 +17,7 @@
 #include "models/trees/histogram/row_share.h"
 #include "models/trees/histogram/samples.h"
 #include "models/trees/histogram/settings.h"
-#include "models/trees/histogram/tree_messages.h"
+#include "models/trees/histogram/tree_messages_internal.h"
 #include "models/trees/histogram/tree_pass.pb.h"
 
 namespace sluice::models::histogram {

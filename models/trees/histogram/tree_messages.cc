@@ -1,4 +1,4 @@
-#include "models/trees/histogram/tree_messages.h"
+#include "models/trees/histogram/tree_messages_internal.h"
 
 #include <algorithm>
 

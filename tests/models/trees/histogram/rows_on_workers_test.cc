@@ -1,4 +1,4 @@
-#include "models/trees/histogram/rows_on_workers.h"
+#include "models/trees/histogram/rows_on_workers_internal.h"
 
 #include <gtest/gtest.h>
 
