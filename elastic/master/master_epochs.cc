@@ -36,7 +36,8 @@ void Master::Advance(TimePoint now) {
       Abort(same);
       return;
     }
-    std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_.rows());
+    const std::string when = options_.passes ? "" : fmt::format("epoch {}: ", queue_.epoch());
+    std::string text = fmt::format("{}{} rows", when, validation_.rows());
     for (const auto& [name, value] : validation_.metrics()) {
       if (name.find('@') != std::string::npos) {  // from a table of thresholds: too much for a line
         continue;

@@ -144,7 +144,10 @@ class Pods : public ClusterJobs {
   // As a gateway runs it.
   Status Train(const std::string& model, const std::string& attributes, RecordingSink& sink,
                const std::stop_token& stop = {}, bool lets_go = false) {
-    const std::string sql = TrainText(model, attributes);
+    return TrainBy(TrainText(model, attributes), sink, stop, lets_go);
+  }
+  Status TrainBy(const std::string& sql, RecordingSink& sink, const std::stop_token& stop = {},
+                 bool lets_go = false) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
     ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(UserUrl()));
     const auto catalog = gateways_catalog_->For({user_});
@@ -157,7 +160,9 @@ class Pods : public ClusterJobs {
   }
   // The same training on processes of this machine.
   Status TrainHere(const std::string& model, const std::string& attributes) {
-    const std::string sql = TrainText(model, attributes);
+    return TrainHereBy(TrainText(model, attributes));
+  }
+  Status TrainHereBy(const std::string& sql) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
     ASSIGN_OR_RETURN(const plan::Plan plan,
                      planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_,
