@@ -100,12 +100,25 @@ bool BinnedRows::AppendWritten(std::string_view bytes) {
       !AppendNumbers(&bytes, &entries_)) {
     return false;
   }
+  const size_t codes = wide() ? doubles_.size() : bytes_.size();
+  const size_t read = sparse_ ? ends_.size() : codes / std::max<size_t>(1, columns_);
+  if (read < rows_ || read - rows_ != rows || (!sparse_ && codes != read * columns_)) {
+    return false;
+  }
   for (size_t i = ends_before; i < ends_.size(); ++i) {
     ends_[i] += entries_before;
+    if (ends_[i] > entries_.size() || ends_[i] < (i == 0 ? 0 : ends_[i - 1])) {
+      return false;
+    }
+  }
+  const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(entries_before);
+  bool known = std::all_of(first, entries_.end(),
+                           [this](uint32_t entry) { return entry < cuts_->all_bins(); });
+  for (size_t i = rows_ * columns_; i < codes && known; ++i) {
+    known = (wide() ? doubles_[i] : bytes_[i]) <= cuts_->bins(i % columns_);
   }
   rows_ += rows;
-  return sparse_ ? ends_.size() == rows_
-                 : (wide() ? doubles_.size() : bytes_.size()) == rows_ * columns_;
+  return known;
 }
 
 uint32_t BinnedRows::BinOf(size_t row, size_t column) const {

@@ -171,7 +171,7 @@ Status RowsOnWorkers::HoldOut(const std::vector<LabelAnswer>& answers) {
       return OfAnotherModel();
     }
   }
-  return held_out_->rows() > 0 ? OkStatus()
+  return held_out_->rows() > 0 ? CheckLabels(held_out_->labels(), objective_, *training_.parameters)
                                : InvalidArgument("no rows to validate on: the select is empty");
 }
 
