@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kRows = 40;
 constexpr int kQuestions = 20;
 
-ModelSpec Spec() {
+ModelSpec TreesSpec() {
   ModelSpec spec;
   spec.set_type("xgboost.gbtree");
   FeaturePlan& features = *spec.mutable_features();
@@ -53,7 +53,7 @@ ModelSpec Spec() {
   return spec;
 }
 
-FeatureBatch Rows(size_t from) {
+FeatureBatch RowsFrom(size_t from) {
   FeatureBatch batch;
   batch.rows = kRows;
   batch.dense_width = 2;
@@ -66,7 +66,7 @@ FeatureBatch Rows(size_t from) {
 }
 
 Status AddShards(PassSums* sums) {
-  const FeatureBatch rows[] = {Rows(0), Rows(kRows)}, held_out = Rows(2 * kRows);
+  const FeatureBatch rows[] = {RowsFrom(0), RowsFrom(kRows)}, held_out = RowsFrom(2 * kRows);
   for (const int64_t shard : {0, 1}) {
     RETURN_IF_ERROR(sums->Add(shard, &rows[shard], &held_out));
   }
@@ -98,8 +98,8 @@ PassRun Workers(const ModelSpec& spec, int forged, std::string_view answer) {
   };
 }
 
-void Run(std::string_view input) {
-  static const ModelSpec spec = Spec();
+void HearTreePass(std::string_view input) {
+  static const ModelSpec spec = TreesSpec();
   const int whose = input.empty() ? 0 : static_cast<uint8_t>(input.front());
   input.remove_prefix(input.empty() ? 0 : 1);
   if (whose == 0) {
@@ -122,6 +122,6 @@ void Run(std::string_view input) {
 }  // namespace sluice::models
 
 FUZZ_TARGET(tree_pass) {
-  sluice::models::Run({reinterpret_cast<const char*>(data), size});
+  sluice::models::HearTreePass({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -176,14 +176,14 @@ TEST_F(SearchJobs, TheShortFormTriesWhatTrainsOnSeveralProcesses) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   const Status status =
-      Run("SELECT a, b, y FROM points LABEL y WITH auto.seconds=3, engine.num_workers=2 INTO m",
+      Run("SELECT a, b, y FROM points LABEL y WITH auto.seconds=5, engine.num_workers=2 INTO m",
           cluster, *source_, sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
-  EXPECT_THAT(sink.notices, Contains(HasSubstr("boosted trees are not tried")));
   const plan::TrainPlan plan = PlanOf(Model());
   ASSERT_GE(plan.contest().candidates_size(), 2);
   EXPECT_EQ(plan.contest().candidates(0).name(), "LinearClassifier");
   EXPECT_TRUE(plan.contest().candidates(0).has_value());
+  EXPECT_EQ(plan.contest().candidates(1).name(), "xgboost.gbtree");
   EXPECT_EQ(plan.strategy().workers(), 2);
   EXPECT_NE(Kept(plan), "none");
   ExpectNothingLeft(1);
