@@ -63,6 +63,12 @@ void Master::Renew(Incarnation worker, TimePoint now) {
 }
 
 void Master::Requeue(const std::vector<Task>& tasks) {
+  constexpr size_t kMostTold = 4;
+  if (tasks.size() > kMostTold) {  // of a pass
+    outbox_.AddEvent("task_requeued",
+                     fmt::format("{} shards, from {} on", tasks.size(), tasks.front().shard));
+    return;
+  }
   for (const Task& task : tasks) {
     outbox_.AddEvent("task_requeued",
                      fmt::format("shard {} from batch {}", task.shard, task.first_batch));
@@ -105,7 +111,8 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     } else if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
-    if (!task.has_value() && waiting) {
+    // Of shards that are reported together none can be taken away.
+    if (!task.has_value() && waiting && !options_.merges) {
       task = queue_.Steal(worker, now);
       if (task.has_value()) {
         outbox_.AddEvent("task_shared",

@@ -7,9 +7,14 @@
 
 // Jobs that make passes over all rows (Options::passes): each epoch is one of them.
 namespace sluice::elastic {
+namespace {
 
-// As many as are an equal share, of those that it has; of those that nobody has half as many, so
-// that the last ones are taken by whoever is first; of another worker's one.
+constexpr size_t kReadTogether = 4;
+
+}  // namespace
+
+// As many as are an equal share, of those that it has; of those that nobody has a few, which have
+// to be read first, so that the last ones are taken by whoever is first; of another worker's one.
 std::vector<Task> Master::TakeShards(Incarnation worker, TimePoint now) {
   const auto sharers = static_cast<int64_t>(std::max<size_t>(1, pool_.members().joined()));
   const auto share = static_cast<size_t>((queue_.shards() + sharers - 1) / sharers);
@@ -28,7 +33,7 @@ std::vector<Task> Master::TakeShards(Incarnation worker, TimePoint now) {
     if (tasks.empty()) {
       const int first = pass_shards_.Cost(worker, task->shard, now).value_or(dearest);
       most = first == PassShards::kOwn       ? share
-             : first == PassShards::kNobodys ? std::max<size_t>(1, share / 2)
+             : first == PassShards::kNobodys ? std::min<size_t>(kReadTogether, (share + 1) / 2)
                                              : 1;
       dearest = first;
       if (queue_.Suspects({task->id})) {
