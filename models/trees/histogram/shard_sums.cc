@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "models/model.pb.h"
 #include "models/trees/gradient_boosting_internal.h"
+#include "models/trees/histogram/followed_shard_internal.h"
 #include "models/trees/histogram/number_text.h"
 #include "models/trees/histogram/objective.h"
 #include "models/trees/histogram/reading.h"
 #include "models/trees/histogram/round_metrics.h"
 #include "models/trees/histogram/row_share.h"
-#include "models/trees/histogram/samples.h"
 #include "models/trees/histogram/settings.h"
 #include "models/trees/histogram/tree_messages_internal.h"
 #include "models/trees/histogram/tree_pass.pb.h"
@@ -35,99 +34,6 @@ GradientBoosting::BatchSource SourceOf(const FeatureBatch& rows) {
           .rewind = [] { return OkStatus(); },
           .most_kept = 0};
 }
-
-// The forest as far as this worker knows it.
-struct KnownForest {
-  std::vector<GrownTree> trees;  // the last one may still grow
-  size_t round_begin = 0;
-  std::vector<GradientScale> scales;  // of the open round
-  float margin = 0;
-
-  bool open() const { return !trees.empty() && trees.back().values().empty(); }
-  size_t complete() const { return trees.size() - (open() ? 1 : 0); }
-};
-
-// The bins of a shard, and how far they have followed the forest.
-class FollowedShard {
- public:
-  FollowedShard(const Settings& settings, std::unique_ptr<RowShare> rows)
-      : settings_(settings), rows_(std::move(rows)) {}
-
-  const RowShare& rows() const { return *rows_; }
-  size_t trees() const { return trees_; }
-  // Of the tree that has begun: all its rows.
-  const GradientSum& total() const { return total_; }
-
-  void Follow(const KnownForest& forest) {
-    if (!started_) {
-      rows_->StartFrom(forest.margin);
-      started_ = true;
-    }
-    EndOpen(forest);
-    const bool in_round = !forest.scales.empty() && round_ == forest.round_begin;
-    if (!in_round && !forest.scales.empty()) {
-      AddTrees(forest, forest.round_begin);
-      rows_->BeginRound(forest.scales);
-      round_ = forest.round_begin;
-    }
-    AddTrees(forest, forest.complete());
-    if (forest.open()) {
-      Grow(forest.trees.back());
-    }
-  }
-
- private:
-  // The tree that grew when this shard was last asked may have been completed since.
-  void EndOpen(const KnownForest& forest) {
-    if (!growing_ || trees_ >= forest.complete()) {
-      return;
-    }
-    Grow(forest.trees[trees_]);
-    rows_->EndTree(FromProto(forest.trees[trees_]));
-    growing_ = false;
-    ++trees_;
-  }
-  void AddTrees(const KnownForest& forest, size_t until) {
-    for (; trees_ < until; ++trees_) {
-      rows_->AddTree(FromProto(forest.trees[trees_]), forest.trees[trees_].output());
-    }
-  }
-  void Grow(const GrownTree& tree) {
-    if (!growing_) {
-      total_ = rows_->BeginTree(tree.output(), RowSample(settings_.rules, tree.name()));
-      growing_ = true;
-      splits_ = 0;
-      nodes_ = 1;
-    }
-    // Children come after their parents: those of one level are parted together.
-    std::vector<RowShare::NodeSplit> level;
-    for (; splits_ < tree.splits_size(); ++splits_) {
-      const RowShare::NodeSplit split = FromProto(tree.splits(splits_));
-      if (split.node >= nodes_) {
-        Part(&level);
-      }
-      level.push_back(split);
-    }
-    Part(&level);
-  }
-  void Part(std::vector<RowShare::NodeSplit>* level) {
-    rows_->Split(*level);
-    for (const RowShare::NodeSplit& split : *level) {
-      nodes_ = std::max(nodes_, split.left + 2);
-    }
-    level->clear();
-  }
-
-  const Settings& settings_;
-  std::unique_ptr<RowShare> rows_;
-  bool started_ = false;
-  size_t trees_ = 0;             // that the margins have
-  std::optional<size_t> round_;  // whose derivatives it has: trees before it
-  bool growing_ = false;         // the tree `trees_`
-  GradientSum total_;
-  int splits_ = 0;     // of that tree, those that it has followed
-  int32_t nodes_ = 1;  // of that tree, those that have rows
-};
 
 class ShardSums final : public PassSums {
  public:
