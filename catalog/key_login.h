@@ -9,10 +9,11 @@
 // (server/pgwire/key_desk), which has to be there.
 namespace sluice::catalog {
 
-// "...:base64 of ClientKey and ServerKey".
+// "...:base64 of ClientKey and ServerKey". With a blank in it, it is somebody's password, who would
+// name the desk another server behind the blank.
 inline constexpr std::string_view kKeySecretPrefix = "sluice-scram-keys:";
 inline bool IsKeySecret(std::string_view secret) {
-  return secret.starts_with(kKeySecretPrefix);
+  return secret.starts_with(kKeySecretPrefix) && secret.find(' ') == std::string_view::npos;
 }
 
 // Where this process's desk listens, as libpq's host and port: an abstract Unix socket.

@@ -2,47 +2,27 @@
 
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 
 #include "base/guarded.h"
 
 namespace sluice::elastic {
 namespace {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
+using ReaderClock = std::chrono::steady_clock;
 
-// The longest that a slow reader can delay the next one.
+// For the whole of a reader's request and answer.
 constexpr auto kReaderWait = std::chrono::seconds(1);
-constexpr size_t kMaxReaders = 32;  // that wait; others are rejected
+constexpr size_t kMaxReaders = 32;  // at a time; a new one replaces the oldest
 constexpr size_t kMaxRequestBytes = 8 << 10;
+constexpr int kReaderLookMs = 100;  // for those whose time is up
 
-bool WaitUntil(const Socket& reader, short what, SteadyTime until) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      until - std::chrono::steady_clock::now());
-  pollfd entry{reader.descriptor(), what, 0};
-  return left.count() > 0 && poll(&entry, 1, static_cast<int>(left.count())) > 0;
-}
-
-// The request up to the end of its headers; "": they do not end.
-std::string ReadRequest(const Socket& reader, SteadyTime until) {
-  std::string request;
-  char buffer[1024];
-  while (request.find("\r\n\r\n") == std::string::npos) {
-    const ssize_t got = recv(reader.descriptor(), buffer, sizeof(buffer), 0);
-    if (got > 0) {
-      request.append(buffer, static_cast<size_t>(got));
-    }
-    const bool waits = got < 0 && (errno == EAGAIN || errno == EINTR);
-    if ((got <= 0 && !waits) || request.size() > kMaxRequestBytes ||
-        (waits && !WaitUntil(reader, POLLIN, until))) {
-      return "";
-    }
-  }
-  return request;
+bool MayComeLater() {
+  return errno == EAGAIN || errno == EINTR;
 }
 
 std::string ResponseTo(const std::string& request, const MetricsPage::Pages& pages) {
@@ -117,54 +97,90 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::Start(const std::string& addre
   ASSIGN_OR_RETURN(page->acceptor_, Acceptor::Listen(address));
   page->thread_ = std::jthread([self](const std::stop_token& stop) { self->Run(stop); });
   page->acceptor_->Start([self](Socket reader) {
-    const MutexLock lock(self->mutex_);
-    if (self->readers_.size() < kMaxReaders) {
-      self->readers_.push_back(std::move(reader));
-      self->came_.notify_all();
+    {
+      const MutexLock lock(self->mutex_);
+      self->came_.push_back(std::move(reader));
     }
+    self->Wake();
   });
   return page;
 }
+
+MetricsPage::MetricsPage(Pages pages)
+    : pages_(std::move(pages)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 MetricsPage::~MetricsPage() {
   acceptor_.reset();
 }
 
+// Fails only if the counter is full, and then it is readable already.
+void MetricsPage::Wake() const {
+  static_cast<void>(eventfd_write(wake_.descriptor(), 1));
+}
+
 void MetricsPage::Run(const std::stop_token& stop) {
+  const std::stop_callback ends(stop, [this] { Wake(); });
+  std::list<Reader> readers;  // oldest first
+  std::vector<pollfd> entries;
   while (!stop.stop_requested()) {
-    Socket reader;
-    {
-      MutexLock lock(mutex_);
-      if (!came_.wait(lock.native(), stop,
-                      [this]() NO_THREAD_SAFETY_ANALYSIS { return !readers_.empty(); })) {
-        return;
-      }
-      reader = std::move(readers_.front());
-      readers_.pop_front();
+    TakeThoseWhoCame(readers);
+    const auto now = ReaderClock::now();
+    std::erase_if(readers, [&](Reader& reader) {
+      bool stays = false;
+      static_cast<void>(Guarded("a reader of the metrics", [&] {
+        stays = reader.until > now && Serve(reader);
+        return OkStatus();
+      }));
+      return !stays;
+    });
+    entries = {{wake_.descriptor(), POLLIN, 0}};
+    for (const Reader& reader : readers) {
+      entries.push_back({reader.socket.descriptor(),
+                         static_cast<short>(reader.response.empty() ? POLLIN : POLLOUT), 0});
     }
-    static_cast<void>(Guarded("a reader of the metrics", [&] {
-      Answer(reader);
-      return OkStatus();
-    }));
+    poll(entries.data(), entries.size(), readers.empty() ? -1 : kReaderLookMs);
   }
 }
 
-void MetricsPage::Answer(const Socket& reader) const {
-  const SteadyTime until = std::chrono::steady_clock::now() + kReaderWait;
-  const std::string request = ReadRequest(reader, until);
-  if (request.empty()) {
-    return;
+void MetricsPage::TakeThoseWhoCame(std::list<Reader>& readers) {
+  eventfd_t woken = 0;
+  static_cast<void>(eventfd_read(wake_.descriptor(), &woken));
+  const MutexLock lock(mutex_);
+  for (Socket& socket : came_) {
+    if (readers.size() == kMaxReaders) {
+      readers.pop_front();
+    }
+    readers.push_back({std::move(socket), ReaderClock::now() + kReaderWait});
   }
-  const std::string response = ResponseTo(request, pages_);
-  for (size_t sent = 0; sent < response.size();) {
-    const ssize_t more =
-        send(reader.descriptor(), response.data() + sent, response.size() - sent, MSG_NOSIGNAL);
-    if (more > 0) {
-      sent += static_cast<size_t>(more);
-    } else if ((errno != EAGAIN && errno != EINTR) || !WaitUntil(reader, POLLOUT, until)) {
-      return;
+  came_.clear();
+}
+
+// As far as is possible now; false: the reader is done.
+bool MetricsPage::Serve(Reader& reader) const {
+  const int descriptor = reader.socket.descriptor();
+  char buffer[1024];
+  while (reader.response.empty()) {
+    const ssize_t got = recv(descriptor, buffer, sizeof(buffer), 0);
+    if (got <= 0) {
+      return got < 0 && MayComeLater();
+    }
+    reader.request.append(buffer, static_cast<size_t>(got));
+    if (reader.request.size() > kMaxRequestBytes) {
+      return false;
+    }
+    if (reader.request.find("\r\n\r\n") != std::string::npos) {
+      reader.response = ResponseTo(reader.request, pages_);
     }
   }
+  while (reader.sent < reader.response.size()) {
+    const ssize_t more = send(descriptor, reader.response.data() + reader.sent,
+                              reader.response.size() - reader.sent, MSG_NOSIGNAL);
+    if (more <= 0) {
+      return MayComeLater();
+    }
+    reader.sent += static_cast<size_t>(more);
+  }
+  return false;
 }
 
 }  // namespace sluice::elastic

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <chrono>
 #include <functional>
+#include <list>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -34,8 +34,9 @@ class MetricsText {
   std::string text_, last_name_;
 };
 
-// Serves three pages by HTTP/1.1, to one reader after the other: GET /metrics; GET /healthz, 200 as
-// long as this process answers; GET /readyz, 200 or 503. Thread-safe.
+// Serves three pages by HTTP/1.1: GET /metrics; GET /healthz, 200 as
+// long as this process answers; GET /readyz, 200 or 503. A reader that asks slowly, or reads
+// slowly, holds up no other. Thread-safe.
 class MetricsPage {
  public:
   // Called for each reader.
@@ -49,14 +50,24 @@ class MetricsPage {
   int port() const { return acceptor_->port(); }
 
  private:
-  explicit MetricsPage(Pages pages) : pages_(std::move(pages)) {}
+  explicit MetricsPage(Pages pages);
+  struct Reader {
+    Socket socket;
+    std::chrono::steady_clock::time_point until;
+    std::string request = {};
+    std::string response = {};  // "": the request is not complete yet
+    size_t sent = 0;
+  };
+
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
-  void Answer(const Socket& reader) const;
+  void TakeThoseWhoCame(std::list<Reader>& readers) EXCLUDES(mutex_);
+  bool Serve(Reader& reader) const;
+  void Wake() const;
 
   const Pages pages_;
+  const Socket wake_;  // an eventfd: somebody came, or the thread ends
   Mutex mutex_;
-  std::condition_variable_any came_;
-  std::deque<Socket> readers_ GUARDED_BY(mutex_);
+  std::vector<Socket> came_ GUARDED_BY(mutex_);
   std::jthread thread_;
   std::unique_ptr<Acceptor> acceptor_;  // last: its thread uses the members above
 };

@@ -94,6 +94,9 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
       key_ = reader.Take<uint32_t>();
       return std::string();
     case 'Z': {
+      if (!let_in_) {
+        return NotPostgres();
+      }
       asks_path_ = catalog::IsOwnSchema(startup_.Find("user"));
       std::string question;
       if (asks_path_) {
@@ -147,6 +150,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
   }
   switch (kind) {
     case Authentication::kOk:
+      RETURN_IF_ERROR(LetIn());
       return std::string();
     case Authentication::kPassword:
       if (!private_line_) {
@@ -181,6 +185,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
         return NotPostgres();
       }
       RETURN_IF_ERROR(scram_->Verify(body.substr(kLengthBytes)));
+      proved_ = true;
       return std::string();
     default:
       return Unimplemented(
@@ -190,7 +195,27 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
   }
 }
 
+Status BackendLogin::LetIn() {
+  if (scram_ != nullptr && !proved_) {
+    return Status(Code::kPermissionDenied, "the server does not prove that it knows the password")
+        .SqlState("28000")
+        .Detail("it ends the login before: another server may answer in its place");
+  }
+  if (secret_.keys.has_value() && !asked_) {
+    return Status(Code::kPermissionDenied,
+                  fmt::format("PostgreSQL let role \"{}\" in without asking for the password",
+                              startup_.Find("user")))
+        .SqlState("28000")
+        .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where this login comes from");
+  }
+  let_in_ = true;
+  return OkStatus();
+}
+
 Result<std::string> BackendLogin::BeginScram(BigEndianReader& reader) {
+  if (scram_ != nullptr) {
+    return NotPostgres();
+  }
   std::vector<std::string> offered;
   for (std::string name(reader.String()); !name.empty(); name = reader.String()) {
     offered.push_back(name);

@@ -22,8 +22,10 @@ struct BackendSecret {
 
 // Logs in to a back end as the user: from the start-up message to the first ReadyForQuery. Answers
 // every request that a password can answer: SCRAM-SHA-256, MD5, the clear password (LDAP, PAM),
-// none. With keys it answers SCRAM-SHA-256 only. A login that is named like a schema of Sluice is
-// also asked for its search_path (catalog/sql/search_path.h). Pure; belongs to one thread.
+// none. With keys it answers SCRAM-SHA-256 only, and a server that does not ask is refused. One
+// that has asked for SCRAM has to prove that it knows the password, too. A login that is named like
+// a schema of Sluice is also asked for its search_path (catalog/sql/search_path.h). Pure; belongs
+// to one thread.
 class BackendLogin {
  public:
   enum class State {
@@ -65,6 +67,7 @@ class BackendLogin {
   Result<std::string> Take(char type, std::string_view body, std::string_view whole);
   Result<std::string> TakePath(char type, std::string_view body);
   Result<std::string> Authenticate(std::string_view body);
+  Status LetIn();
   Result<std::string> BeginScram(BigEndianReader& reader);
 
   const StartupMessage startup_;
@@ -77,6 +80,8 @@ class BackendLogin {
   bool asks_path_ = false;                 // logged in, and waits for its search_path
   std::optional<std::string> other_path_;  // to be used instead
   bool asked_ = false;
+  bool proved_ = false;  // the server has, with SCRAM
+  bool let_in_ = false;
   std::string held_;
   std::string refusal_;
   std::string greeting_;

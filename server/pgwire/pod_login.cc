@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "catalog/client_login.h"
 #include "catalog/source_url.h"
-#include "catalog/sql/sqlstate.h"
 #include "server/pgwire/scram_keys.h"
 
 namespace sluice::server::pgwire {
@@ -22,6 +21,11 @@ Result<catalog::DatabaseLogin> AtServer(const TicketLogin& ticket,
       KeySecret(ticket.keys)};
 }
 
+// Not of a server that refuses the password, or poses as another one.
+bool IsForLibpq(const Status& status) {
+  return status.code() == Code::kFailedPrecondition || status.code() == Code::kUnimplemented;
+}
+
 }  // namespace
 
 Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
@@ -35,14 +39,14 @@ Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
     return portable;
   }
   const Result<std::optional<ScramKeys>> keys = FindScramKeys(portable);
-  if (!keys.ok() && catalog::IsUnavailableForNow(keys.status())) {
+  if (!keys.ok() && !IsForLibpq(keys.status())) {
     return keys.status();
   }
   if (keys.ok() && keys->has_value()) {
     portable.secret = KeySecret(**keys);
     return portable;
   }
-  // libpq has logged in with it, and knows more ways than pgwire does (client certificates, ...).
+  // libpq has logged in with it.
   log::Warn("the Secrets of a job hold the password of role \"{}\": {}",
             catalog::RoleIn(portable.url),
             keys.ok() ? "the server does not ask it for scram-sha-256" : keys.status().message());

@@ -15,7 +15,8 @@ namespace sluice::server::pgwire {
 // A ticket of this gateway's desk, which pods cannot reach, becomes the keys in it, at the server
 // itself. The password stays, with a warning, where the server asks this role for something else
 // than SCRAM-SHA-256, or for what only libpq knows. `gateways_url`: of the same server. Logs in
-// once. Errors: the server is away. Thread-safe.
+// once. Errors: the server is away, refuses the password, or does not prove that it knows it, too.
+// Thread-safe.
 Result<catalog::DatabaseLogin> PodLogin(const catalog::DatabaseLogin& login,
                                         const std::string& gateways_url,
                                         const TicketOffice& tickets);

@@ -38,7 +38,9 @@ Status RefusedBy(const std::string& response) {
       message = text;
     }
   }
-  return Status(Code::kPermissionDenied, std::move(message)).SqlState(std::move(sqlstate));
+  // 28000: it wants something else than a password, such as a client's certificate.
+  const Code code = sqlstate == "28000" ? Code::kFailedPrecondition : Code::kPermissionDenied;
+  return Status(code, std::move(message)).SqlState(std::move(sqlstate));
 }
 
 }  // namespace

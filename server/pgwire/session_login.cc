@@ -14,6 +14,16 @@ namespace {
 // Limit before login, when a client needs no more.
 constexpr size_t kMaxStartupBytes = size_t{10} << 10;
 
+// Before login nobody is told where the database is, or as whom this gateway logs in there.
+Status ToldToStranger(const Status& why) {
+  if (why.code() != Code::kUnavailable || !why.sqlstate().starts_with("08")) {
+    return why;
+  }
+  return Status(Code::kUnavailable, "the database cannot be reached")
+      .SqlState(why.sqlstate())
+      .Hint("the gateway's log says why");
+}
+
 }  // namespace
 
 void WireSession::TakeLogin() {
@@ -189,7 +199,7 @@ void WireSession::AskForVerifier() {
 
 void WireSession::AskForScram(const Result<ScramVerifier>& verifier) {
   if (!verifier.ok()) {
-    Refuse(verifier.status());
+    Refuse(ToldToStranger(RecordLogin(verifier.status())));
     return;
   }
   server_key_ = verifier->server_key;
@@ -302,7 +312,7 @@ void WireSession::Connect() {
 void WireSession::Connected(BackendConnection::Outcome outcome) {
   if (!outcome.status.ok()) {
     house_.throttle.Undecided(login_.address, login_.user);
-    Refuse(RecordLogin(outcome.status));
+    Refuse(ToldToStranger(RecordLogin(outcome.status)));
     return;
   }
   if (!outcome.refusal.empty()) {

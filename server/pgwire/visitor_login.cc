@@ -17,15 +17,33 @@ class VisitorLogin final : public std::enable_shared_from_this<VisitorLogin> {
   VisitorLogin(Visitor visitor, std::vector<char>& buffer, std::shared_ptr<const void> presence)
       : visitor_(std::move(visitor)), buffer_(buffer), presence_(std::move(presence)) {}
 
-  void Start(BackendConnection& backend, ScramKeys keys) {
-    backend.Start(visitor_.startup, {"", std::move(keys)},
-                  [self = shared_from_this()](BackendConnection::Outcome outcome) {
-                    self->Take(std::move(outcome));
-                  });
+  void Start(const std::shared_ptr<BackendConnection>& backend, ScramKeys keys) {
+    logging_in_ = backend;
+    AwaitLeaving();
+    backend->Start(visitor_.startup, {"", std::move(keys)},
+                   [self = shared_from_this()](BackendConnection::Outcome outcome) {
+                     self->Take(std::move(outcome));
+                   });
   }
 
  private:
+  // A server that hangs would keep the login of a visitor who has left.
+  void AwaitLeaving() {
+    visitor_.channel->WaitReadable([weak = weak_from_this()](bool /*ok*/) {
+      const auto self = weak.lock();
+      const auto login = self == nullptr ? nullptr : self->logging_in_.lock();
+      if (login == nullptr) {
+        return;
+      }
+      if (self->visitor_.channel->Read(self->buffer_.data(), self->buffer_.size()) == 0) {
+        return self->AwaitLeaving();
+      }
+      login->Close();  // before the greeting, a visitor who stays says nothing
+    });
+  }
+
   void Take(BackendConnection::Outcome outcome) {
+    logging_in_.reset();
     if (!outcome.status.ok()) {
       return visitor_.Refuse(outcome.status);
     }
@@ -82,6 +100,7 @@ class VisitorLogin final : public std::enable_shared_from_this<VisitorLogin> {
   }
 
   Visitor visitor_;
+  std::weak_ptr<BackendConnection> logging_in_;
   std::vector<char>& buffer_;
   const std::shared_ptr<const void> presence_;
   std::unique_ptr<Channel> backend_;  // until it has been handed over
@@ -92,7 +111,7 @@ class VisitorLogin final : public std::enable_shared_from_this<VisitorLogin> {
 void LogVisitorIn(Visitor visitor, ScramKeys keys, std::shared_ptr<BackendConnection> backend,
                   std::vector<char>& buffer, std::shared_ptr<const void> presence) {
   std::make_shared<VisitorLogin>(std::move(visitor), buffer, std::move(presence))
-      ->Start(*backend, std::move(keys));
+      ->Start(backend, std::move(keys));
 }
 
 }  // namespace sluice::server::pgwire

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <string>
+#include <vector>
 
 namespace sluice::elastic {
 namespace {
@@ -84,6 +85,20 @@ TEST(MetricsPageTest, SaysWhetherItLivesAndIsReady) {
   const std::string answer = Ask(page->port(), "GET /readyz HTTP/1.1\r\n\r\n");
   EXPECT_NE(answer.find(" 503 "), std::string::npos);
   EXPECT_EQ(answer.find("database"), std::string::npos) << "a page that anybody may read";
+  EXPECT_NE(Ask(page->port(), "GET /healthz HTTP/1.1\r\n\r\n").find(" 200 "), std::string::npos);
+}
+
+// As many as there is room for, and more; half a request is as good as none.
+TEST(MetricsPageTest, StrangersHoldNobodyUp) {
+  const auto page =
+      MetricsPage::Start("127.0.0.1:0", {[] { return std::string("a 1\n"); }}).value();
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 50; ++i) {
+    strangers.push_back(ConnectTo(fmt::format("tcp:127.0.0.1:{}", page->port())).value());
+    pollfd entry{strangers.back().descriptor(), POLLOUT, 0};
+    poll(&entry, 1, 5'000);
+    EXPECT_EQ(send(strangers.back().descriptor(), "GET /metr", 9, MSG_NOSIGNAL), 9);
+  }
   EXPECT_NE(Ask(page->port(), "GET /healthz HTTP/1.1\r\n\r\n").find(" 200 "), std::string::npos);
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "catalog/data_source.h"
+#include "catalog/key_login.h"
 #include "catalog/source_url.h"
 #include "server/pgwire/scram_keys.h"
 #include "tests/support/postgres_server.h"
@@ -82,10 +83,20 @@ TEST_F(KeyDeskTest, KeysOfAnotherRoleAreRefused) {
 }
 
 TEST_F(KeyDeskTest, WhatAreNoKeysIsRefused) {
-  for (const char* secret : {"sluice-scram-keys:", "sluice-scram-keys:AAAA", "sluice-scram-keys:?",
-                             "sluice-scram-keys:AAAA postgresql://elsewhere/"}) {
+  for (const char* secret :
+       {"sluice-scram-keys:", "sluice-scram-keys:AAAA", "sluice-scram-keys:?"}) {
     EXPECT_EQ(catalog::OpenDataSource(url_, secret).status().sqlstate(), "28000") << secret;
   }
+}
+
+// Whoever may choose a password chooses no server with it.
+TEST_F(KeyDeskTest, APasswordThatNamesAServerIsAPassword) {
+  const std::string password =
+      KeySecret(Keys()) + " " + catalog::WithRole(database_.url(), testing::kPasswordRole) + "?x=";
+  EXPECT_FALSE(catalog::IsKeySecret(password));
+  EXPECT_EQ(catalog::OpenDataSource(url_, password).status().sqlstate(), "28P01");
+  Admin(fmt::format("ALTER ROLE {} PASSWORD '{}'", role_, password));
+  EXPECT_EQ(catalog::OpenDataSource(url_, password).value()->ActingRole({}).value(), role_);
 }
 
 TEST_F(KeyDeskTest, AServerThatIsAwayIsNamed) {

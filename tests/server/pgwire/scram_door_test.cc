@@ -11,6 +11,7 @@
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
 #include "tests/server/pgwire/door_fixture.h"
+#include "tests/support/database_proxy.h"
 
 // A door that never sees a password: SCRAM in front, the role's own keys behind it, tickets for
 // trainings.
@@ -267,6 +268,22 @@ TEST_F(ScramDoorTest, AnAdministratorsFunctionIsEnough) {
   EXPECT_EQ(As(role_, "pässwörd", "SELECT current_user").output, role_ + "\n");
   gateway_.reset();
   Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", gateway));
+}
+
+// The log says where the database is, and who the gateway is there.
+TEST_F(ScramDoorTest, AStrangerIsNotToldWhereTheDatabaseIs) {
+  const std::string url = database_.url();
+  const size_t port = url.rfind(':') + 1, path = url.rfind('/');
+  for (const char* auth : {"--auth scram", "--auth password"}) {
+    testing::DatabaseProxy proxy(std::stoi(url.substr(port, path - port)));
+    const std::string place = std::to_string(proxy.port());
+    Start(auth, url.substr(0, port) + place + url.substr(path));
+    proxy.Cut();
+    const std::string told = As(role_, "pässwörd", "SELECT 'in'").output;
+    EXPECT_THAT(told, HasSubstr("FATAL:  the database cannot be reached"));
+    EXPECT_THAT(told, Not(HasSubstr(place)));
+    gateway_.reset();
+  }
 }
 
 TEST_F(ScramDoorTest, AUnixSocketIsADoor) {
