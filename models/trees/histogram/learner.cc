@@ -340,7 +340,7 @@ Result<std::string> Train(const Training& training, const PassSearch& search) {
   const Settings settings = SettingsOf(parameters);
   const std::unique_ptr<Objective> objective = Objective::Make(settings.objective);
   Threads threads(static_cast<size_t>(std::max(1, parameters.training_threads)));
-  RowsOnWorkers rows(training, settings, *objective, &threads, search.run);
+  RowsOnWorkers rows(training, *objective, &threads, search.run);
   Learner learner(training, settings, *objective, &threads, &rows);
   if (search.remember) {
     learner.RememberBy(&rows, search.remember);

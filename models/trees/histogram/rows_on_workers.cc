@@ -66,10 +66,9 @@ class RowsOnWorkers::History {
   std::string bytes_ GUARDED_BY(mutex_);
 };
 
-RowsOnWorkers::RowsOnWorkers(const Training& training, const Settings& settings,
-                             const Objective& objective, Threads* threads, const PassRun& run)
+RowsOnWorkers::RowsOnWorkers(const Training& training, const Objective& objective, Threads* threads,
+                             const PassRun& run)
     : training_(training),
-      settings_(settings),
       objective_(objective),
       threads_(*threads),
       run_(run),

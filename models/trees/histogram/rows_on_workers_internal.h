@@ -10,7 +10,6 @@
 #include "models/pass_training.h"
 #include "models/trees/histogram/learner.h"
 #include "models/trees/histogram/objective.h"
-#include "models/trees/histogram/settings.h"
 #include "models/trees/histogram/threads.h"
 #include "models/trees/histogram/training_rows.h"
 #include "models/trees/histogram/tree_pass.pb.h"
@@ -21,8 +20,8 @@ namespace sluice::models::histogram {
 class RowsOnWorkers final : public TrainingRows {
  public:
   // All must live as long.
-  RowsOnWorkers(const Training& training, const Settings& settings, const Objective& objective,
-                Threads* threads, const PassRun& run);
+  RowsOnWorkers(const Training& training, const Objective& objective, Threads* threads,
+                const PassRun& run);
   ~RowsOnWorkers() override;
 
   Result<std::vector<ValueCounts>> Count() override;
@@ -59,7 +58,6 @@ class RowsOnWorkers final : public TrainingRows {
   Status ReadHeldOut();
 
   const Training& training_;
-  const Settings& settings_;
   const Objective& objective_;
   Threads& threads_;
   const PassRun& run_;
