@@ -308,14 +308,14 @@ Progress Master::Describe(TimePoint now) {
         static_cast<int64_t>(passes_.share_done() * static_cast<double>(progress.rows_total));
     return progress;
   }
-  if (progress.rows_per_second > 0) {
+  if (meter_.pace() > 0) {
     // The end of a job with early stopping is unknown: not before its patience is over.
     const Epoch all(options_.queue.epochs);
     const uint32_t last = std::min(early_stopping_.EarliestEnd().value_or(all), all).value();
     const int64_t rows = progress.rows_total / std::max<int64_t>(1, options_.queue.epochs) *
                          std::max(last, queue_.epoch().value());
-    progress.seconds_left = static_cast<double>(std::max<int64_t>(0, rows - progress.rows_done)) /
-                            progress.rows_per_second;
+    progress.seconds_left =
+        static_cast<double>(std::max<int64_t>(0, rows - progress.rows_done)) / meter_.pace();
   }
   return progress;
 }
