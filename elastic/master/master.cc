@@ -46,7 +46,7 @@ Master::Master(const Options& options, TimePoint now)
 }
 
 bool Master::Dismissed() const {
-  return finished() && (handover_.dismissed() || phase_ == Phase::kFailed || !rounds_.has_value());
+  return finished() && (handover_.dismissed() || phase_ == Phase::kFailed);
 }
 
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
