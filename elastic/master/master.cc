@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "catalog/sql/sqlstate.h"
+
 namespace sluice::elastic {
 namespace {
 
@@ -184,6 +186,13 @@ Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now)
   return staleness_.MayBegin(worker, pushed);
 }
 
+bool Master::OthersTrain(Incarnation worker) const {
+  const auto& workers = pool_.members().workers();
+  return std::any_of(workers.begin(), workers.end(), [worker](const auto& each) {
+    return each.first != worker && each.second.committed;
+  });
+}
+
 Status Master::Fail(Incarnation worker, TaskId task, const Status& cause, TimePoint now) {
   if (finished()) {
     return Status();
@@ -191,6 +200,9 @@ Status Master::Fail(Incarnation worker, TaskId task, const Status& cause, TimePo
   RETURN_IF_ERROR(CheckMember(worker, now));
   if (FailForDatabase(worker, task, cause, now)) {
     return Status();
+  }
+  if (task == kNoTask && catalog::IsSnapshotGone(cause) && OthersTrain(worker)) {
+    return Status();  // they keep it themselves: only new workers find none
   }
   if (IsFinal(cause.code()) || IsEvaluation(task)) {
     Abort(cause);

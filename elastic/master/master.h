@@ -229,6 +229,7 @@ class Master {
 
   // Workers may exit: not before the job's weights are stored (WeightsHandover).
   bool Dismissed() const;
+  bool OthersTrain(Incarnation worker) const;
   Status CheckMember(Incarnation worker, TimePoint now);
   void Renew(Incarnation worker, TimePoint now);
   void Requeue(const std::vector<Task>& tasks);
