@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "catalog/job_store.h"
-#include "elastic/master/progress.h"
+#include "elastic/job/training_job.h"
 #include "executor/local/job_news.h"
 
 namespace sluice::executor {

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "catalog/job_store.h"
-#include "elastic/master/progress.h"
+#include "elastic/job/training_job.h"
 #include "k8s/api_client.h"
 #include "k8s/event_recorder.h"
 #include "k8s/object.h"
