@@ -263,9 +263,10 @@ class ClusterView::Builder {
     described.priority = PriorityOf(pod_priority, job.spec.priority);
     described.throughput = job.curve.Points();
     described.measured_from = job.curve.Fewest();
-    if (job.status.seconds_left && job.status.rows_per_second) {
-      described.rows_left =
-          static_cast<double>(*job.status.seconds_left) * *job.status.rows_per_second;
+    if (job.status.seconds_left && !described.throughput.empty()) {
+      // Not at the rate of this second, which is none while the job stalls.
+      described.rows_left = static_cast<double>(*job.status.seconds_left) *
+                            elastic::ThroughputAt(described, job.status.running_workers);
     }
     return described;
   }

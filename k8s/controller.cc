@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "elastic/fleet/share_reason.h"
 #include "k8s/changed_grants.h"
 #include "k8s/cluster_objects.h"
 #include "k8s/seconds_internal.h"
@@ -153,7 +154,7 @@ void Controller::Write(const ClusterView::Job& job, const Grant& grant,
   const MutexLock lock(mutex_);
   if (answer.ok()) {
     ++figures_.grants;
-    log::Info("{}/{}: {} workers", job.namespace_name, job.name, grant.workers);
+    log::Info("{}/{}: {}", job.namespace_name, job.name, elastic::CountWorkers(grant.workers));
     return;
   }
   if (answer.fault == Fault::kNotFound) {

@@ -145,6 +145,13 @@ constexpr char kEnd[] = R"yaml(              priority:
                     lastTransitionTime: {type: string, format: date-time}
                     observedGeneration: {type: integer, format: int64}
               job: {type: integer, format: int64, description: Its number in SHOW JOBS.}
+              begun:
+                type: object
+                description: The statement and the source that hold since it was begun or refused.
+                properties:
+                  statementSha256: {type: string}
+                  secretName: {type: string}
+                  key: {type: string}
               model: {type: string}
               version: {type: integer, format: int64}
               master:

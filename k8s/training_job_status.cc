@@ -157,6 +157,11 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json) {
          NumberIn(each, {"observedGeneration"})});
   }
   status.job = IntegerIn(from, {"job"});
+  if (const Value* begun = FindIn(from, {"begun"}); begun != nullptr && begun->IsObject()) {
+    status.begun = BegunSpec{std::string(TextIn(*begun, {"statementSha256"})),
+                             std::string(TextIn(*begun, {"secretName"})),
+                             std::string(TextIn(*begun, {"key"}))};
+  }
   status.model = TextIn(from, {"model"});
   status.version = IntegerIn(from, {"version"});
   status.master_number =
@@ -196,6 +201,10 @@ std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
     patch.Set({"conditions"}, ConditionsJson(after.conditions, patch.memory()));
   }
   patch.Integer({"job"}, before.job, after.job);
+  const BegunSpec had = before.begun.value_or(BegunSpec()), has = after.begun.value_or(BegunSpec());
+  patch.Text({"begun", "statementSha256"}, had.statement_sha256, has.statement_sha256);
+  patch.Text({"begun", "secretName"}, had.source_secret, has.source_secret);
+  patch.Text({"begun", "key"}, had.source_key, has.source_key);
   patch.Text({"model"}, before.model, after.model);
   patch.Integer({"version"}, before.version, after.version);
   patch.Count({"master", "number"}, before.master_number, after.master_number);

@@ -55,10 +55,19 @@ struct Scaling {
 };
 inline constexpr size_t kScalingsKept = 20;
 
+// The parts of its spec that hold from when it is begun or refused, whatever the spec says later.
+struct BegunSpec {
+  std::string statement_sha256;  // hex
+  std::string source_secret, source_key;
+
+  bool operator==(const BegunSpec&) const = default;
+};
+
 struct TrainingJobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
   std::optional<int64_t> job;  // its number in the jobs table
+  std::optional<BegunSpec> begun = {};
   std::string model;
   std::optional<int64_t> version;  // of the model that was stored
   uint64_t master_number = 0;      // how many masters were started

@@ -64,6 +64,10 @@ bool IsLocked(const Status& status) {
   return !status.ok() && status.sqlstate() == "55P03";
 }
 
+bool IsSnapshotGone(const Status& status) {
+  return !status.ok() && status.sqlstate() == "72000";
+}
+
 bool IsUnavailableForNow(const Status& status) {
   return IsConnectionLost(status) || IsOutOfConnections(status) || IsLocked(status);
 }

@@ -23,6 +23,8 @@ bool IsOutOfConnections(const Status& status);
 bool IsLocked(const Status& status);
 // Any of the three.
 bool IsUnavailableForNow(const Status& status);
+// The snapshot of a dataset has ended with the connection that held it (72000).
+bool IsSnapshotGone(const Status& status);
 // What was not written may be written later: any of the three, or the disk is full (53100).
 bool MayBeWrittenLater(const Status& status);
 

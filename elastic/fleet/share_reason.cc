@@ -39,10 +39,6 @@ uint32_t MostThatFit(const ClusterState& state, const ClusterJob& job, uint32_t 
   return static_cast<uint32_t>(std::min<uint64_t>(fit, enough));
 }
 
-std::string CountWorkers(uint32_t count) {
-  return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
-}
-
 std::string WhyNone(const ClusterState& state, const ClusterJob& job) {
   if (state.nodes.empty()) {
     return "the cluster has no node";
@@ -57,6 +53,10 @@ std::string WhyNone(const ClusterState& state, const ClusterJob& job) {
 }
 
 }  // namespace
+
+std::string CountWorkers(int64_t count) {
+  return fmt::format("{} worker{}", count, count == 1 ? "" : "s");
+}
 
 std::string ReasonOfShare(const ClusterState& state, const AutoscalerOptions& options,
                           const ShareFacts& facts) {
@@ -92,7 +92,8 @@ std::string ReasonOfShare(const ClusterState& state, const AutoscalerOptions& op
   }
   const bool ends = job.rows_left && !job.throughput.empty() &&
                     *job.rows_left < ThroughputAt(job, workers) * options.payback_seconds;
-  return ends ? "it is nearly done" : "there is no room for more";
+  return ends ? "it ends before one more would have paid for its start"
+              : "there is no room for more";
 }
 
 }  // namespace sluice::elastic

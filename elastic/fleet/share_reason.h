@@ -17,6 +17,8 @@ struct ShareFacts {
   bool higher_priority_grows = false;  // a job of a higher priority starts workers
 };
 
+// "1 worker", "2 workers".
+std::string CountWorkers(int64_t count);
 // For people: "a service needs the room". Pure.
 std::string ReasonOfShare(const ClusterState& state, const AutoscalerOptions& options,
                           const ShareFacts& facts);

@@ -130,8 +130,10 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
       },
       job.progress, job.events);
   running = &host;
-  const Incarnation incarnation =
-      host.With([](Master& master, TimePoint now) { return master.Expect("worker", now); });
+  const Incarnation incarnation = host.With([](Master& master, TimePoint now) {
+    master.handover().Dismiss();  // this process has the weights and the rows
+    return master.Expect("worker", now);
+  });
   DirectMasterLink master(host, incarnation);
   DirectParameterLink parameters(*shard, *network, &clock);
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,

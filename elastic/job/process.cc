@@ -306,9 +306,12 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   PhaseClock clock(Phase::kStart);
   ASSIGN_OR_RETURN(ProcessConfig parsed, ParseConfig(bytes));
   ASSIGN_OR_RETURN(ProcessConfig config, Completed(std::move(parsed), false, stop));
-  ASSIGN_OR_RETURN(const HeldSnapshots held, HoldSnapshots(source, &config));
+  const Result<HeldSnapshots> held = HoldSnapshots(source, &config);
+  if (!held.ok() && !catalog::IsSnapshotGone(held.status())) {
+    return held.status();
+  }
   RemoteMaster::HeartbeatReport report;
-  if (held.train != nullptr) {
+  if (held.ok() && held->train != nullptr) {
     report.snapshot = config.dataset().snapshot();
     report.validation_snapshot = config.validation().snapshot();
     report.node = config.node();
@@ -328,9 +331,10 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
     }
   }
   const HeartbeatThread heartbeat(*master, reads, either, std::move(report));
-  Status status = Work(config, source, *master, reads, clock, either.get_token());
-  const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
-                     status.code() == Code::kUnimplemented;
+  Status status =
+      held.ok() ? Work(config, source, *master, reads, clock, either.get_token()) : held.status();
+  const bool final = !held.ok() || status.code() == Code::kInvalidArgument ||
+                     status.code() == Code::kNotFound || status.code() == Code::kUnimplemented;
   if (final) {
     // Repeated for errors before the first task; the master ends the job once.
     const Status told = master->Fail(Task(), status);

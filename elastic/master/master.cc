@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "catalog/sql/sqlstate.h"
+
 namespace sluice::elastic {
 namespace {
 
@@ -46,7 +48,7 @@ Master::Master(const Options& options, TimePoint now)
 }
 
 bool Master::Dismissed() const {
-  return finished() && (handover_.dismissed() || phase_ == Phase::kFailed || !rounds_.has_value());
+  return finished() && (handover_.dismissed() || phase_ == Phase::kFailed);
 }
 
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
@@ -183,6 +185,13 @@ Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now)
   return staleness_.MayBegin(worker, pushed);
 }
 
+bool Master::OthersTrain(Incarnation worker) const {
+  const auto& workers = pool_.members().workers();
+  return std::any_of(workers.begin(), workers.end(), [worker](const auto& each) {
+    return each.first != worker && each.second.committed;
+  });
+}
+
 Status Master::Fail(Incarnation worker, TaskId task, const Status& cause, TimePoint now) {
   if (finished()) {
     return Status();
@@ -190,6 +199,9 @@ Status Master::Fail(Incarnation worker, TaskId task, const Status& cause, TimePo
   RETURN_IF_ERROR(CheckMember(worker, now));
   if (FailForDatabase(worker, task, cause, now)) {
     return Status();
+  }
+  if (task == kNoTask && catalog::IsSnapshotGone(cause) && OthersTrain(worker)) {
+    return Status();  // they keep it themselves: only new workers find none
   }
   if (IsFinal(cause.code()) || IsEvaluation(task)) {
     Abort(cause);
@@ -315,14 +327,14 @@ Progress Master::Describe(TimePoint now) {
         static_cast<int64_t>(stage.share * static_cast<double>(progress.rows_total));
     return progress;
   }
-  if (progress.rows_per_second > 0) {
+  if (meter_.pace() > 0) {
     // The end of a job with early stopping is unknown: not before its patience is over.
     const Epoch all(options_.queue.epochs);
     const uint32_t last = std::min(early_stopping_.EarliestEnd().value_or(all), all).value();
     const int64_t rows = progress.rows_total / std::max<int64_t>(1, options_.queue.epochs) *
                          std::max(last, queue_.epoch().value());
-    progress.seconds_left = static_cast<double>(std::max<int64_t>(0, rows - progress.rows_done)) /
-                            progress.rows_per_second;
+    progress.seconds_left =
+        static_cast<double>(std::max<int64_t>(0, rows - progress.rows_done)) / meter_.pace();
   }
   return progress;
 }

@@ -235,9 +235,9 @@ class Master {
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
   void Adopt(Term term, const std::vector<std::string>& alive, TimePoint now);
 
-  // Workers may exit. Those of an all-reduce job have the weights until these are stored: they stay
-  // until they are stopped.
+  // Workers may exit: not before the job's weights are stored (WeightsHandover).
   bool Dismissed() const;
+  bool OthersTrain(Incarnation worker) const;
   Status CheckMember(Incarnation worker, TimePoint now);
   void Renew(Incarnation worker, TimePoint now);
   void Requeue(const std::vector<Task>& tasks);

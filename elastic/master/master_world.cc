@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "elastic/fleet/share_reason.h"
 #include "elastic/master/master.h"
 
 // The master of an all-reduce job: it regroups the workers, deals the lanes of a round to all of
@@ -60,7 +61,8 @@ void Master::TryRegroup(TimePoint now) {
     const Rendezvous::World& formed = rounds_->world();
     DropWorldCheckpoint("the workers regrouped while it was written", now);
     outbox_.AddEvent("world_formed",
-                     fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
+                     fmt::format("{}: {}, step {}", formed.id,
+                                 CountWorkers(static_cast<int64_t>(formed.members.size())),
                                  std::max<int64_t>(formed.closed, 0)));
   }
   if (const std::optional<RoundPosition> newest = rounds_->CloseNewest()) {

@@ -16,7 +16,13 @@ void ProgressMeter::Measure(const Totals& totals, TimePoint now) {
     return;
   }
   const double rate = static_cast<double>(totals.rows - measured_.rows) / seconds;
-  rate_ = rate_ == 0 ? rate : rate_ + kRateWeight * (rate - rate_);
+  const auto follow = [rate](double& average) {
+    average = average == 0 ? rate : average + kRateWeight * (rate - average);
+  };
+  follow(rate_);
+  if (rate > 0) {
+    follow(pace_);
+  }
   if (totals.weight > measured_.weight) {
     loss_ = (totals.loss - measured_.loss) / (totals.weight - measured_.weight);
   }

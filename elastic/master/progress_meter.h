@@ -16,6 +16,9 @@ class ProgressMeter {
   // The totals so far. A call too soon after the last one changes nothing.
   void Measure(const Totals& totals, TimePoint now);
   double rows_per_second() const { return rate_; }
+  // The same over the time in which rows were trained: while nothing is, what is left does not
+  // grow.
+  double pace() const { return pace_; }
   double loss() const { return loss_; }  // mean over the rows between the last two measurements
 
   void EndEpoch(const Totals& totals);
@@ -33,7 +36,7 @@ class ProgressMeter {
  private:
   TimePoint measured_at_;
   Totals measured_;
-  double rate_ = 0;
+  double rate_ = 0, pace_ = 0;
   double loss_ = 0;
   Totals epoch_start_;
   double epoch_loss_ = 0;

@@ -6,8 +6,9 @@
 
 namespace sluice::elastic {
 
-// The end of an all-reduce job, whose weights are in its workers' memory only: one of them delivers
-// these, and none may exit before they are stored. Pure; not thread-safe.
+// The end of a job, before which no worker exits: its weights may be in its workers' memory only
+// (an all-reduce job's; one of them delivers them), and a later master that is to store them may
+// find the job's snapshot with them only. Pure; not thread-safe.
 class WeightsHandover {
  public:
   void Deliver(models::NetworkWeights weights) { weights_ = std::move(weights); }

@@ -16,14 +16,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kLongestPause{1'600};
-constexpr std::string_view kSnapshotLost = "72000";
 
 }  // namespace
 
 bool IsTheDatabases(const Status& status) {
   const std::string_view state = status.sqlstate();
   return catalog::IsUnavailableForNow(status) || state.starts_with("40") ||
-         state.starts_with("58") || state == "57014" || state == kSnapshotLost;
+         state.starts_with("58") || state == "57014" || catalog::IsSnapshotGone(status);
 }
 
 DatabasePatience::DatabasePatience(double seconds, std::stop_token stop,
@@ -37,7 +36,7 @@ void DatabasePatience::Do(const std::function<Status()>& work) {
   for (std::chrono::milliseconds pause = kFirstPause;
        IsTheDatabases(status) && !stop_.stop_requested() && !ended();
        pause = std::min(2 * pause, kLongestPause)) {
-    const bool lost = status.sqlstate() == kSnapshotLost;
+    const bool lost = catalog::IsSnapshotGone(status);
     if (lost || SecondsBetween(failed, clock.Now()) >= seconds_) {
       const MutexLock lock(mutex_);
       error_ = lost ? std::move(status)

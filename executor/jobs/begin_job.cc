@@ -44,7 +44,7 @@ Result<std::unique_ptr<JobRecord>> BeginJob(Context& context, const std::string&
     }
     auto record =
         JobRecord::Adopt(context.catalog, std::move(made), context.stop, HandOverTo(context));
-    if (record->job().runner.place.starts_with(kPodsPlace)) {
+    if (record->job().runner.place.starts_with(kPodsPlace) || !context.request.empty()) {
       record->KeepProgress();
     }
     if (context.on_job) {

@@ -16,6 +16,10 @@ namespace {
 
 constexpr double kMicros = 1e6;
 
+bool IsSilent(const catalog::JobRunner& runner) {
+  return static_cast<double>(WallMicros() - runner.seen_micros) > kUnseenSeconds * kMicros;
+}
+
 bool IsGone(const catalog::JobRunner& runner) {
   if (runner.place.starts_with(kPodsPlace)) {
     return false;
@@ -24,7 +28,7 @@ bool IsGone(const catalog::JobRunner& runner) {
   if (state != ProcessState::kElsewhere) {
     return state == ProcessState::kGone;
   }
-  return static_cast<double>(WallMicros() - runner.seen_micros) > kUnseenSeconds * kMicros;
+  return IsSilent(runner);
 }
 
 // How often the job was taken over since its last checkpoint.
@@ -138,6 +142,10 @@ Status LeaveJobsOfThisPlace(catalog::JobStore& jobs) {
     }
   }
   return left;
+}
+
+bool IsSilentOnPods(const catalog::JobRunner& runner) {
+  return runner.place.starts_with(kPodsPlace) && IsSilent(runner);
 }
 
 Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job) {

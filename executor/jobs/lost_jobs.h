@@ -47,6 +47,9 @@ Status MarkLostJobs(catalog::JobStore& jobs);
 // For the first process of a container, which takes all others with it when it ends: their jobs
 // need not be silent for kUnseenSeconds before processes elsewhere continue them.
 Status LeaveJobsOfThisPlace(catalog::JobStore& jobs);
+// A job on pods of which nothing was heard for kUnseenSeconds: its masters wait for something, or
+// nobody is there who would start one, as in a namespace that was deleted.
+bool IsSilentOnPods(const catalog::JobRunner& runner);
 // Whether another process can continue the job with that number.
 Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job);
 

@@ -16,6 +16,12 @@ namespace {
 // Interval at which each waiting statement reads the row.
 constexpr std::chrono::milliseconds kRowLook{200};
 
+// "": there is none.
+Result<std::string> ProgressRecordOf(int64_t job, catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(auto records, jobs.Records(job, kProgressRecord));
+  return std::move(records[kProgressRecord]);
+}
+
 class RowListener final : public JobListener {
  public:
   RowListener(catalog::JobStore& jobs, int64_t job) : jobs_(jobs), job_(job) {}
@@ -66,14 +72,12 @@ class RowListener final : public JobListener {
       noticed_ = notice->first;
       return News(notice->second);
     }
-    ASSIGN_OR_RETURN(const auto records, jobs_.Records(job_, kProgressRecord));
-    const auto progress = records.find(kProgressRecord);
+    ASSIGN_OR_RETURN(const std::string progress, ProgressRecordOf(job_, jobs_));
     ProgressProto proto;
-    if (progress == records.end() || progress->second == told_ ||
-        !proto.ParseFromString(progress->second)) {
+    if (progress.empty() || progress == told_ || !proto.ParseFromString(progress)) {
       return News(Nothing());
     }
-    told_ = progress->second;
+    told_ = progress;
     return News(FromProto(proto));
   }
 
@@ -88,6 +92,13 @@ class RowListener final : public JobListener {
 
 std::unique_ptr<JobListener> ListenToRow(catalog::JobStore& jobs, int64_t job) {
   return std::make_unique<RowListener>(jobs, job);
+}
+
+Result<std::optional<elastic::Progress>> ProgressOf(int64_t job, catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(const std::string record, ProgressRecordOf(job, jobs));
+  ProgressProto proto;
+  return !record.empty() && proto.ParseFromString(record) ? std::optional(FromProto(proto))
+                                                          : std::nullopt;
 }
 
 }  // namespace sluice::executor

@@ -13,6 +13,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/fleet/share_reason.h"
 #include "elastic/job/fleet_job.h"
 #include "executor/executor.h"
 #include "executor/in_process/datasets.h"
@@ -266,8 +267,9 @@ class MasterKeeper final : public JobCluster {
     grant_ = grant;
     RecordWorkers();
     if (changes) {
-      job_.Event("workers_granted", fmt::format("the job may have {} workers{}{}", grant.workers,
-                                                grant.reason.empty() ? "" : ": ", grant.reason));
+      job_.Event("workers_granted",
+                 fmt::format("the job may have {}{}{}", elastic::CountWorkers(grant.workers),
+                             grant.reason.empty() ? "" : ": ", grant.reason));
       elastic::FleetEvent event;
       event.kind = elastic::FleetEvent::Kind::kGranted;
       event.workers = grant.workers;

@@ -21,14 +21,31 @@
 namespace sluice::executor {
 namespace {
 
-Status CancelSuspended(const catalog::Job& job, Context& context, catalog::JobStore& jobs) {
+// The end of a job of which no process runs that could be notified, as far as anybody knows: a
+// master that does run finds that its job is over.
+Status EndUnheard(const catalog::JobRunner& runner, int64_t job, const Status& outcome,
+                  Context& context, catalog::JobStore& jobs) {
+  RETURN_IF_ERROR(jobs.Abandon(job, WallMicros(), catalog::JobState::kCancelled, outcome.ToString(),
+                               AnswerBytes(outcome)));
+  if (context.cluster != nullptr) {
+    context.cluster->ForgetJob(runner);
+  }
+  return OkStatus();
+}
+
+Status CancelUnheard(const catalog::Job& job, Context& context, catalog::JobStore& jobs) {
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
-  const Status outcome = Cancelled("the job was cancelled while it was suspended");
-  RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kCancelled,
-                               outcome.ToString(), AnswerBytes(outcome)));
   for (const catalog::Job& one : running) {
-    if (one.id == job.id && context.cluster != nullptr) {
-      context.cluster->ForgetJob(one.runner);
+    if (one.id != job.id) {
+      continue;
+    }
+    if (job.state == catalog::JobState::kSuspended) {
+      return EndUnheard(one.runner, job.id,
+                        Cancelled("the job was cancelled while it was suspended"), context, jobs);
+    }
+    if (IsSilentOnPods(one.runner)) {
+      return EndUnheard(one.runner, job.id, Cancelled("the job was cancelled while it was silent"),
+                        context, jobs);
     }
   }
   return OkStatus();
@@ -44,9 +61,7 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
         .At(SpanOf(plan.place()));
   }
   RETURN_IF_ERROR(jobs->RequestCancel(job.id));
-  if (job.state == catalog::JobState::kSuspended) {  // no process of it runs that could be notified
-    RETURN_IF_ERROR(CancelSuspended(job, context, *jobs));
-  }
+  RETURN_IF_ERROR(CancelUnheard(job, context, *jobs));
   marked.Add(MarkLostJobs(*jobs));  // a job without a process is not notified
   if (!marked.ok()) {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());

@@ -34,6 +34,8 @@ constexpr int64_t kJobsShown = 20;
 // SHOW JOB: the last events that tell of epochs.
 constexpr std::ptrdiff_t kEpochEventsShown = 20;
 
+constexpr int64_t kMicrosAMinute = 60'000'000;
+
 double SecondsOf(const catalog::Job& job) {
   const int64_t end = job.finished_micros != 0 ? job.finished_micros : WallMicros();
   return static_cast<double>(end - job.started_micros) / 1e6;
@@ -96,7 +98,11 @@ std::map<std::string, std::string> PodsOf(const std::vector<catalog::JobEvent>& 
 std::string PlaceOf(const catalog::JobRunner& runner) {
   if (runner.place.starts_with(kPodsPlace)) {
     const std::string rest = runner.place.substr(kPodsPlace.size());
-    return fmt::format("pods in {}", rest.substr(0, rest.find('/')));
+    const std::string where = fmt::format("pods in {}", rest.substr(0, rest.find('/')));
+    return IsSilentOnPods(runner)
+               ? fmt::format("{}, silent for {} minutes", where,
+                             (WallMicros() - runner.seen_micros) / kMicrosAMinute)
+               : where;
   }
   return FindProcess({runner.place, runner.pid, runner.started}) == ProcessState::kElsewhere
              ? "another machine"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "elastic/fleet/share_reason.h"
 #include "executor/jobs/job_record.h"
 #include "executor/pods/job_status.h"
 #include "executor/pods/pod_job.h"
@@ -185,8 +186,9 @@ void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up,
   pods_->PreferNodes(std::move(nodes));
   const MutexLock lock(mutex_);
   if (workers != std::exchange(wanted_, workers)) {
-    job_.Event("workers_granted", fmt::format("the job may have {} workers{}{}", workers,
-                                              why.empty() ? "" : ": ", why));
+    job_.Event("workers_granted",
+               fmt::format("the job may have {}{}{}", elastic::CountWorkers(workers),
+                           why.empty() ? "" : ": ", why));
   }
   places_.Want(workers);
   give_up_ = std::move(give_up);
@@ -366,14 +368,14 @@ void JobFleet::Proceed() {
       events.push_back(std::move(granted));
       if (places_.crowded() != std::exchange(crowded_, places_.crowded())) {
         job_.Event(crowded_ ? "workers_withdrawn" : "workers_have_room",
-                   crowded_
-                       ? fmt::format("no node has room for more than {} workers; {} wait for it",
-                                     places_.Placed(Role::kWorker), JobPlaces::kMaxWaiting)
-                       : fmt::format("there is room for {} workers", *grant));
+                   crowded_ ? fmt::format("no node has room for more than {}; {} wait for it",
+                                          elastic::CountWorkers(places_.Placed(Role::kWorker)),
+                                          JobPlaces::kMaxWaiting)
+                            : fmt::format("there is room for {}", elastic::CountWorkers(*grant)));
       } else if (!crowded_ && (*grant < wanted_ || yielded_)) {
         yielded_ = *grant < wanted_;
         job_.Event(yielded_ ? "workers_give_way" : "servers_placed",
-                   fmt::format("the job goes on with {} workers", *grant));
+                   fmt::format("the job goes on with {}", elastic::CountWorkers(*grant)));
       }
       Count();
     }

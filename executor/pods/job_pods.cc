@@ -224,7 +224,8 @@ Status JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& 
   const std::string begins =
       fmt::format("term {}: {} pods of the job live", place_.term, endpoint.running.size());
   job.Event("master_started", begins);
-  status_.Event(place_.term > 1, place_.term > 1 ? "TookOver" : "Started", begins);
+  const bool took_over = place_.term > 1 && !resumed;
+  status_.Event(took_over, took_over ? "TookOver" : resumed ? "Resumed" : "Started", begins);
   endpoint.workers = asked.first;
   std::stop_source suspend;
   bool suspended = false;

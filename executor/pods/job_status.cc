@@ -280,14 +280,7 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
     status.most_workers = fixed_ ? std::min(most_, scaled) : scaled;
     status.can_suspend = checkpoints_;
   }
-  if (progress_.rows_total > 0) {
-    status.percent = std::clamp<int64_t>(100 * progress_.rows_done / progress_.rows_total, 0, 100);
-    status.seconds_left = static_cast<int64_t>(progress_.seconds_left);
-  }
-  if (progress_.rows_done > 0) {
-    status.loss = Rounded(progress_.loss);
-    status.rows_per_second = Rounded(progress_.rows_per_second);
-  }
+  FillProgress(progress_, status);
   const bool ended = ended_.id > 0;
   const uint32_t workers = ended ? 0 : pods_.workers;
   if (workers != status.running_workers && !ended) {
@@ -336,6 +329,17 @@ void JobStatus::FillEnd(k8s::TrainingJobStatus& status, const std::string& now) 
   status.ended = now;
   status.seconds_left = 0;
   SetEndConditions(ended_.state, ended_.model, ended_.error, now, status);
+}
+
+void FillProgress(const elastic::Progress& progress, k8s::TrainingJobStatus& status) {
+  if (progress.rows_total > 0) {
+    status.percent = std::clamp<int64_t>(100 * progress.rows_done / progress.rows_total, 0, 100);
+    status.seconds_left = static_cast<int64_t>(progress.seconds_left);
+  }
+  if (progress.rows_done > 0) {
+    status.loss = Rounded(progress.loss);
+    status.rows_per_second = Rounded(progress.rows_per_second);
+  }
 }
 
 void SetEndConditions(catalog::JobState state, const std::string& model, const std::string& error,

@@ -116,6 +116,8 @@ class JobStatus {
   std::jthread thread_;                         // last: uses the others
 };
 
+// How far it is.
+void FillProgress(const elastic::Progress& progress, k8s::TrainingJobStatus& status);
 // The conditions of a job that has ended, not suspended: Complete or Failed, and 100 per cent.
 // `error`: why it has failed or was cancelled.
 void SetEndConditions(catalog::JobState state, const std::string& model, const std::string& error,

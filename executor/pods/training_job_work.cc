@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
+#include "executor/pods/begun_spec.h"
 #include "executor/pods/job_status.h"
 #include "k8s/api_verbs.h"
 #include "k8s/rfc3339.h"
@@ -22,6 +24,8 @@ namespace {
 
 // Part of the names of this process's Events.
 constexpr size_t kInstanceSize = 8;
+// The reason of the condition Suspended of a job that cannot be.
+constexpr char kNotSuspended[] = "Refused";
 
 bool IsForLater(const Status& status) {
   return status.code() == Code::kUnavailable || catalog::IsUnavailableForNow(status);
@@ -29,6 +33,37 @@ bool IsForLater(const Status& status) {
 
 k8s::Owner OwnerOf(const k8s::Object& object) {
   return k8s::TrainingJobOwner(object.name, object.uid);
+}
+
+bool HasCondition(const k8s::TrainingJobStatus& status, std::string_view type,
+                  std::string_view reason) {
+  return std::any_of(status.conditions.begin(), status.conditions.end(),
+                     [&](const auto& each) { return each.type == type && each.reason == reason; });
+}
+
+// As its master would.
+void TellRow(const TrainingJobRow& row, bool suspend, k8s::TrainingJobStatus& status) {
+  const bool ended = catalog::HasEnded(row.job.state);
+  const std::string now = k8s::Rfc3339(ended ? row.job.finished_micros : WallMicros());
+  if (row.progress) {
+    FillProgress(*row.progress, status);
+  }
+  const std::string_view reason = ended ? "Ended" : "Training";
+  k8s::SetCondition(status, k8s::kConditionQueued, false, reason, "", now);
+  k8s::SetCondition(status, k8s::kConditionRunning, !ended, reason, "", now);
+  if (ended) {
+    status.ended = now;
+    status.seconds_left = 0;
+    status.model = row.job.model;
+    status.version = row.version;
+    SetEndConditions(row.job.state, row.job.model, row.job.error, now, status);
+  } else if (suspend) {
+    k8s::SetCondition(status, k8s::kConditionSuspended, false, kNotSuspended,
+                      "it trains in the gateway's pod, where it cannot be suspended: it goes on",
+                      now);
+  } else if (HasCondition(status, k8s::kConditionSuspended, kNotSuspended)) {
+    k8s::SetCondition(status, k8s::kConditionSuspended, false, "NotAsked", "", now);
+  }
 }
 
 }  // namespace
@@ -71,9 +106,9 @@ TrainingJobWork::TrainingJobWork(k8s::ApiClient& client, std::string namespace_n
                         fmt::format("gateway-{}", holder_.substr(0, kInstanceSize))}) {}
 
 Result<TrainingJobRequest> TrainingJobWork::RequestOf(const k8s::Object& object,
+                                                      const k8s::TrainingJobSpec& spec,
                                                       const std::stop_token& stop) {
-  TrainingJobRequest request{object.name, object.uid, {}, {}};
-  ASSIGN_OR_RETURN(request.spec, k8s::ParseTrainingJobSpec(object.json));
+  TrainingJobRequest request{object.name, object.uid, spec, {}};
   const k8s::ObjectAnswer secret =
       k8s::GetObject(client_, k8s::kSecrets, namespace_, request.spec.source_secret, stop);
   if (!secret.ok() && secret.fault != k8s::Fault::kNotFound) {
@@ -139,7 +174,9 @@ Result<TrainingJobWork::Begun> TrainingJobWork::Begin(const k8s::Object& object,
       HasEnded(now)) {
     return Begun();  // another gateway was faster
   }
-  const Result<TrainingJobRequest> request = RequestOf(claimed.object, stop);
+  const Result<k8s::TrainingJobSpec> spec = k8s::ParseTrainingJobSpec(claimed.object.json);
+  const Result<TrainingJobRequest> request = spec.ok() ? RequestOf(claimed.object, *spec, stop)
+                                                       : Result<TrainingJobRequest>(spec.status());
   const Result<int64_t> job =
       request.ok() ? BeginOnce(*request, stop) : Result<int64_t>(request.status());
   Begun begun;
@@ -171,6 +208,13 @@ Result<TrainingJobWork::Begun> TrainingJobWork::Begin(const k8s::Object& object,
     }
     const std::string time = k8s::Rfc3339(WallMicros());
     status.observed_generation = k8s::GenerationOf(current);
+    if (!begun.again) {
+      Status mistakes;  // it is refused for them
+      status.begun = BegunSpecOf(k8s::HoldingSpec(claimed.object.json, {}, &mistakes));
+    }
+    if (status.master_number == 0 && k8s::Holds(status, k8s::kConditionSuspended)) {
+      k8s::SetCondition(status, k8s::kConditionSuspended, false, "Resumed", "", time);
+    }
     if (!job.ok() && !begun.again) {
       status.ended = time;
       k8s::SetCondition(status, k8s::kConditionQueued, false, "Refused", "", time);
@@ -191,52 +235,50 @@ Result<TrainingJobWork::Begun> TrainingJobWork::Begin(const k8s::Object& object,
   return begun;
 }
 
-Status TrainingJobWork::WriteEnd(const k8s::Object& object, const std::stop_token& stop) {
+Status TrainingJobWork::TellJob(const k8s::Object& object, const k8s::TrainingJobSpec& spec,
+                                const std::stop_token& stop) {
   const k8s::Listing services = k8s::ListObjects(
       client_, {k8s::kServices, namespace_, fmt::format("{}={}", k8s::kJobLabel, object.uid)},
       stop);
   RETURN_IF_ERROR(services.status);
   ASSIGN_OR_RETURN(const k8s::TrainingJobStatus before, k8s::ParseTrainingJobStatus(object.json));
   if (!services.objects.empty() || !before.job) {
-    return OkStatus();  // its master will say how it ends
+    return OkStatus();  // its master tells all of this
   }
-  ASSIGN_OR_RETURN(const TrainingJobRequest request, RequestOf(object, stop));
+  ASSIGN_OR_RETURN(const TrainingJobRequest request, RequestOf(object, spec, stop));
   ASSIGN_OR_RETURN(const TrainingJobRow row, source_.find(request, *before.job, stop));
-  if (!catalog::HasEnded(row.job.state)) {
-    return OkStatus();
-  }
-  const auto end = [&](const k8s::Object&, k8s::TrainingJobStatus& status) {
+  bool refused = false;
+  const auto tell = [&](const k8s::Object&, k8s::TrainingJobStatus& status) {
+    refused = false;
     if (status.job != before.job || status.master_number > 0 || HasEnded(status)) {
       return;
     }
-    status.ended = k8s::Rfc3339(row.job.finished_micros);
-    status.model = row.job.model;
-    status.version = row.version;
-    k8s::SetCondition(status, k8s::kConditionQueued, false, "Ended", "", status.ended);
-    k8s::SetCondition(status, k8s::kConditionRunning, false, "Ended", "", status.ended);
-    SetEndConditions(row.job.state, row.job.model, row.job.error, status.ended, status);
+    const bool told = HasCondition(status, k8s::kConditionSuspended, kNotSuspended);
+    TellRow(row, spec.suspend, status);
+    refused = !told && HasCondition(status, k8s::kConditionSuspended, kNotSuspended);
   };
-  return k8s::ChangeTrainingJobStatus(client_, namespace_, object.name, object.uid, end, stop)
-      .status();
+  const auto told =
+      k8s::ChangeTrainingJobStatus(client_, namespace_, object.name, object.uid, tell, stop);
+  if (told.ok() && refused) {
+    events_.Record(OwnerOf(object), true, "NotSuspended",
+                   fmt::format("job {} trains in the gateway's pod, where it cannot be suspended: "
+                               "it goes on",
+                               *before.job));
+  }
+  return told.status();
 }
 
-Status TrainingJobWork::EndJob(const k8s::Object& object,
-                               const std::optional<TrainingJobRequest>& request, int64_t job,
-                               const Status& why, bool late, const std::stop_token& stop) {
-  TrainingJobRequest asked;
-  if (request) {
-    asked = *request;
-  } else {
-    ASSIGN_OR_RETURN(asked, RequestOf(object, stop));
-  }
-  ASSIGN_OR_RETURN(const bool here, source_.end(asked, job, why, stop));
+Status TrainingJobWork::EndJob(const k8s::Object& object, const TrainingJobRequest& request,
+                               int64_t job, const Status& why, bool late,
+                               const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const bool here, source_.end(request, job, why, stop));
   return here && late ? FailTrainingJob(client_, namespace_, OwnerOf(object), "DeadlineExceeded",
                                         why.message())
                       : OkStatus();
 }
 
-Status TrainingJobWork::TellSpec(const k8s::Object& object, const std::string& mistakes,
-                                 const std::stop_token& stop) {
+Status TrainingJobWork::TellSpec(const k8s::Object& object, const k8s::TrainingJobSpec& spec,
+                                 const std::string& mistakes, const std::stop_token& stop) {
   const int64_t generation = k8s::GenerationOf(object);
   const std::string message =
       mistakes.empty()
@@ -251,6 +293,9 @@ Status TrainingJobWork::TellSpec(const k8s::Object& object, const std::string& m
     const bool told = k8s::Holds(status, k8s::kConditionSpecInvalid);
     news = !mistakes.empty() && (!told || status.observed_generation != generation);
     status.observed_generation = generation;
+    if (status.job && !status.begun && mistakes.empty()) {  // of a statement
+      status.begun = BegunSpecOf(spec);
+    }
     if (!mistakes.empty() || told) {
       k8s::SetCondition(status, k8s::kConditionSpecInvalid, !mistakes.empty(),
                         mistakes.empty() ? "Mended" : "InvalidSpec", message,
@@ -263,6 +308,21 @@ Status TrainingJobWork::TellSpec(const k8s::Object& object, const std::string& m
     events_.Record(OwnerOf(object), true, "InvalidSpec", message);
   }
   return told.status();
+}
+
+Status TrainingJobWork::TellSuspended(const k8s::Object& object, const std::stop_token& stop) {
+  const auto tell = [](const k8s::Object& current, k8s::TrainingJobStatus& status) {
+    if (status.job || HasEnded(status)) {
+      return;
+    }
+    const std::string now = k8s::Rfc3339(WallMicros());
+    status.observed_generation = k8s::GenerationOf(current);
+    k8s::SetCondition(status, k8s::kConditionQueued, false, "Suspended", "", now);
+    k8s::SetCondition(status, k8s::kConditionSuspended, true, "NotBegun",
+                      "it begins when spec.suspend is false", now);
+  };
+  return k8s::ChangeTrainingJobStatus(client_, namespace_, object.name, object.uid, tell, stop)
+      .status();
 }
 
 Status TrainingJobWork::Delete(const k8s::Object& object, const std::stop_token& stop) {

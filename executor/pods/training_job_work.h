@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "catalog/job_store.h"
+#include "elastic/job/training_job.h"
 #include "k8s/api_client.h"
 #include "k8s/event_recorder.h"
 #include "k8s/object.h"
@@ -24,10 +25,11 @@ struct TrainingJobRequest {
   std::string source_url;  // from its Secret; errors about it never repeat any of it
 };
 
-// The row of such a job, and the version of the model that it has stored.
+// The row of such a job, the version of the model that it has stored, and how far it has come.
 struct TrainingJobRow {
   catalog::Job job;
   std::optional<int64_t> version;
+  std::optional<elastic::Progress> progress = {};
 };
 
 // What a gateway does for TrainingJobs, as the logins of their sources. Unavailable: try again
@@ -72,19 +74,24 @@ class TrainingJobWork {
   // Begins its job, unless another gateway has claimed it since `claim` was read.
   Result<Begun> Begin(const k8s::Object& object, const std::string& claim,
                       const std::stop_token& stop);
-  // Writes how its job has ended if that runs in the gateway's process, and has ended.
-  Status WriteEnd(const k8s::Object& object, const std::stop_token& stop);
-  // Ends its job if that runs in the gateway's process. `request`: as which it was begun; none: as
-  // the object says. `late`: its status is to say so.
-  Status EndJob(const k8s::Object& object, const std::optional<TrainingJobRequest>& request,
-                int64_t job, const Status& why, bool late, const std::stop_token& stop);
+  // As which its job was begun. `spec`: what holds of its spec.
+  Result<TrainingJobRequest> RequestOf(const k8s::Object& object, const k8s::TrainingJobSpec& spec,
+                                       const std::stop_token& stop);
+  // Writes of a job that runs in the gateway's process what a master would: how far it is, that it
+  // is not suspended, how it has ended.
+  Status TellJob(const k8s::Object& object, const k8s::TrainingJobSpec& spec,
+                 const std::stop_token& stop);
+  // Ends its job if that runs in the gateway's process. `late`: its status is to say so.
+  Status EndJob(const k8s::Object& object, const TrainingJobRequest& request, int64_t job,
+                const Status& why, bool late, const std::stop_token& stop);
   // Says what is wrong in its spec, or that nothing is (""), and that the gateway has read it.
-  Status TellSpec(const k8s::Object& object, const std::string& mistakes,
-                  const std::stop_token& stop);
+  Status TellSpec(const k8s::Object& object, const k8s::TrainingJobSpec& spec,
+                  const std::string& mistakes, const std::stop_token& stop);
+  // Says that it is suspended and has not begun.
+  Status TellSuspended(const k8s::Object& object, const std::stop_token& stop);
   Status Delete(const k8s::Object& object, const std::stop_token& stop);
 
  private:
-  Result<TrainingJobRequest> RequestOf(const k8s::Object& object, const std::stop_token& stop);
   Result<int64_t> BeginOnce(const TrainingJobRequest& request, const std::stop_token& stop);
 
   k8s::ApiClient& client_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "executor/pods/begun_spec.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
 #include "k8s/rfc3339.h"
@@ -27,6 +28,12 @@ constexpr int kMostFailures = 34;
 
 TimePoint After(TimePoint now, double seconds) {
   return now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+}
+
+// Since it ended; of a status without a time, since `seen`.
+double SecondsEnded(const k8s::TrainingJobStatus& status, TimePoint seen, TimePoint now) {
+  const std::optional<int64_t> ended = k8s::MicrosOf(status.ended);
+  return ended ? static_cast<double>(WallMicros() - *ended) / 1e6 : SecondsBetween(seen, now);
 }
 
 bool IsLate(const k8s::TrainingJobSpec& spec, const k8s::TrainingJobStatus& status) {
@@ -101,6 +108,7 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
   const MutexLock lock(mutex_);
   const bool fresh = !known_.contains(object.uid);
   Known& known = known_[object.uid];
+  const std::optional<k8s::BegunSpec> begun = known.status.begun;
   if (auto status = k8s::ParseTrainingJobStatus(object.json); status.ok()) {
     if (!fresh && status->job && HasEnded(*status) && !HasEnded(known.status)) {
       log::Record("trainingjob ended name={} job={} as={}", log::Field(object.name), *status->job,
@@ -110,11 +118,17 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
     known.status = *std::move(status);
   }
   const int64_t generation = k8s::GenerationOf(object);
-  if (fresh || generation != known.generation || generation == 0) {
+  const bool changed = fresh || generation != known.generation || generation == 0;
+  if (changed || known.status.begun != begun) {
     Status mistakes;
     known.spec = k8s::HoldingSpec(
         object.json, fresh ? std::nullopt : std::optional(std::move(known.spec)), &mistakes);
+    if (known.status.begun) {
+      HoldToBegun(*known.status.begun, known.spec, &mistakes);
+    }
     known.mistakes = AllMessages(mistakes);
+  }
+  if (changed) {
     known.generation = generation;
     known.due = {};  // what failed may have been mended
     known.failures = 0;
@@ -152,13 +166,23 @@ void TrainingJobs::OnDeleted(const std::string& uid) {
   changed_.notify_all();
 }
 
+bool TrainingJobs::HasNotBegun(const Known& known) const {
+  return hooks_.source.begin && !IsOfStatement(known.object) && !known.job_number().has_value() &&
+         !HasEnded(known.status);
+}
+
 bool TrainingJobs::IsToBegin(const Known& known, TimePoint now) const {
-  if (!hooks_.source.begin || IsOfStatement(known.object) || known.job_number().has_value() ||
-      HasEnded(known.status) || known.spec.suspend) {
+  if (!HasNotBegun(known) || known.spec.suspend) {
     return false;
   }
   return known.claim.empty() || known.claim == holder_ ||
          SecondsBetween(known.claimed, now) >= kClaimSeconds;
+}
+
+bool TrainingJobs::IsToldOfSpec(const Known& known) const {
+  return known.status.observed_generation == known.generation &&
+         k8s::Holds(known.status, k8s::kConditionSpecInvalid) != known.mistakes.empty() &&
+         (known.status.begun || !known.status.job || !known.mistakes.empty());
 }
 
 TrainingJobs::Need TrainingJobs::NeedOf(Known& known, TimePoint now) const {
@@ -172,8 +196,10 @@ TrainingJobs::Need TrainingJobs::NeedOf(Known& known, TimePoint now) const {
     known.request.reset();
     known.ended = known.ended == TimePoint{} ? now : known.ended;
     const std::optional<int64_t>& kept = known.spec.ttl_seconds_after_finished;
-    return kept && SecondsBetween(known.ended, now) >= static_cast<double>(*kept) ? Need::kDelete
-                                                                                  : Need::kNothing;
+    if (kept && SecondsEnded(known.status, known.ended, now) >= static_cast<double>(*kept)) {
+      return Need::kDelete;
+    }
+    return IsToldOfSpec(known) ? Need::kNothing : Need::kTellSpec;
   }
   known.ended = now;
   if (IsLate(known.spec, known.status)) {
@@ -182,15 +208,14 @@ TrainingJobs::Need TrainingJobs::NeedOf(Known& known, TimePoint now) const {
   if (IsToBegin(known, now)) {
     return Need::kBegin;
   }
-  const bool told = known.status.observed_generation == known.generation &&
-                    k8s::Holds(known.status, k8s::kConditionSpecInvalid) != known.mistakes.empty();
-  if (!told && (known.job_number() || known.spec.suspend)) {
+  if (HasNotBegun(known) && known.spec.suspend &&
+      !k8s::Holds(known.status, k8s::kConditionSuspended)) {
+    return Need::kTellSuspended;
+  }
+  if (!IsToldOfSpec(known) && (known.job_number() || known.spec.suspend)) {
     return Need::kTellSpec;
   }
-  return hooks_.source.find && HasNoMaster(known.status) &&
-                 k8s::Holds(known.status, k8s::kConditionQueued)
-             ? Need::kWriteEnd
-             : Need::kNothing;
+  return hooks_.source.find && HasNoMaster(known.status) ? Need::kTellJob : Need::kNothing;
 }
 
 std::vector<std::pair<std::string, TrainingJobs::Need>> TrainingJobs::TakeDue() {
@@ -283,20 +308,19 @@ Status TrainingJobs::Do(const Known& known, Need need, TrainingJobWork::Begun& b
       return OkStatus();
     }
     case Need::kTellSpec:
-      return work_.TellSpec(known.object, known.mistakes, stop);
-    case Need::kWriteEnd:
-      return work_.WriteEnd(known.object, stop);
+      return work_.TellSpec(known.object, known.spec, known.mistakes, stop);
+    case Need::kTellSuspended:
+      return work_.TellSuspended(known.object, stop);
+    case Need::kTellJob:
+      return work_.TellJob(known.object, known.spec, stop);
     case Need::kEndDeleted:
-      return !known.job_number() || !hooks_.source.end
-                 ? OkStatus()
-                 : work_.EndJob(known.object, known.request, *known.job_number(),
-                                Cancelled("its TrainingJob was deleted"), false, stop);
+      return EndJob(known, Cancelled("its TrainingJob was deleted"), false, stop);
     case Need::kEndLate: {
       const Status why = TooLate(*known.spec.active_deadline_seconds);
       hooks_.late(k8s::JobUidOf(known.object), why);
-      return !HasNoMaster(known.status) || IsOfStatement(known.object) || !hooks_.source.end
-                 ? OkStatus()
-                 : work_.EndJob(known.object, known.request, *known.status.job, why, true, stop);
+      return HasNoMaster(known.status) && !IsOfStatement(known.object)
+                 ? EndJob(known, why, true, stop)
+                 : OkStatus();
     }
     case Need::kDelete:
       return work_.Delete(known.object, stop);
@@ -304,6 +328,17 @@ Status TrainingJobs::Do(const Known& known, Need need, TrainingJobWork::Begun& b
       break;
   }
   return OkStatus();
+}
+
+Status TrainingJobs::EndJob(const Known& known, const Status& why, bool late,
+                            const std::stop_token& stop) {
+  if (!known.job_number() || !hooks_.source.end) {
+    return OkStatus();
+  }
+  const Result<TrainingJobRequest> request =
+      known.request ? *known.request : work_.RequestOf(known.object, known.spec, stop);
+  RETURN_IF_ERROR(request.status());
+  return work_.EndJob(known.object, *request, *known.job_number(), why, late, stop);
 }
 
 void TrainingJobs::Finish(const std::string& uid, const Status& done,

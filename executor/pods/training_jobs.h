@@ -24,11 +24,12 @@
 namespace sluice::executor {
 
 // The TrainingJobs of a namespace. Begins new ones, each once, whichever gateways there are; writes
-// errors into their status, and the end of those that run in the gateway's process (boosted trees),
-// which have no master; ends those that are deleted or late, and reports them; reports which are
-// suspended; deletes those that ended long ago. Of a spec that an edit has made wrong, what held
-// before still does, and the status says what is wrong. Several are worked on at once, so that a
-// database that does not answer holds up its own. Thread-safe.
+// errors into their status, and what becomes of those that run in the gateway's process (boosted
+// trees), which have no master; ends those that are deleted or late, and reports them; reports
+// which are suspended; deletes those that ended long ago. Of a spec that an edit has made wrong,
+// what held before still does, and the status says what is wrong; statement and source stay as it
+// was begun. Several are worked on at once, so that a database that does not answer holds up its
+// own. Thread-safe.
 class TrainingJobs {
  public:
   struct Hooks {
@@ -70,20 +71,34 @@ class TrainingJobs {
 
     std::optional<int64_t> job_number() const { return status.job ? status.job : job; }
   };
-  enum class Need { kNothing, kBegin, kTellSpec, kWriteEnd, kEndDeleted, kEndLate, kDelete };
+  enum class Need {
+    kNothing,
+    kBegin,
+    kTellSpec,
+    kTellSuspended,
+    kTellJob,
+    kEndDeleted,
+    kEndLate,
+    kDelete
+  };
   using KnownJobs = std::map<std::string, Known>;  // by uid
 
   TrainingJobs(k8s::ApiClient& client, std::string namespace_name, std::string holder, Hooks hooks);
   void OnChange(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void OnDeleted(const std::string& uid) REQUIRES(mutex_);
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
+  // Without regard to whether it is suspended, or claimed.
+  bool HasNotBegun(const Known& known) const;
   bool IsToBegin(const Known& known, TimePoint now) const;
+  bool IsToldOfSpec(const Known& known) const;
   Need NeedOf(Known& known, TimePoint now) const;
   // The most urgent ones for which there is a thread.
   std::vector<std::pair<std::string, Need>> TakeDue() REQUIRES(mutex_);
   void Work(const std::string& uid, Need need, const std::stop_token& stop) EXCLUDES(mutex_);
   Status Do(const Known& known, Need need, TrainingJobWork::Begun& begun,
             const std::stop_token& stop);
+  // The job of one that runs in the gateway's process.
+  Status EndJob(const Known& known, const Status& why, bool late, const std::stop_token& stop);
   void Finish(const std::string& uid, const Status& done, const TrainingJobWork::Begun& begun,
               bool ended) EXCLUDES(mutex_);
 

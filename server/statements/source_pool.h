@@ -118,6 +118,10 @@ class SourcePool {
   // URL's own.
   std::vector<std::pair<std::string, std::shared_ptr<catalog::Catalog>>> Catalogs() const
       EXCLUDES(mutex_);
+  // The catalog of a database, with the URL's own login; "": the URL's database. 42501: it is to
+  // have none.
+  Result<std::shared_ptr<catalog::Catalog>> CatalogOf(const std::string& database,
+                                                      const std::stop_token& stop) EXCLUDES(mutex_);
   // 28P01 and 28000: the database refuses the login, or it is too early for another try; 42501: the
   // database is to have no catalog. `stop` ends the waiting for a server (57014).
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
@@ -134,9 +138,6 @@ class SourcePool {
   Status RefuseLogin(const Login& login, Status why);
   // Only one that logged in recently, so that the server checks each password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
-  // The catalog of a database, with the URL's own login.
-  Result<std::shared_ptr<catalog::Catalog>> CatalogOf(const std::string& database,
-                                                      const std::stop_token& stop) EXCLUDES(mutex_);
   Result<std::unique_ptr<Opened>> OpenFor(const Login& login, const std::stop_token& stop);
   Result<std::string> RoleId(const std::string& role);
   void Release(std::unique_ptr<Opened> opened, bool used_directly);

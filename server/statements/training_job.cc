@@ -18,6 +18,7 @@
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/lost_jobs.h"
 #include "executor/local/detached_job.h"
+#include "executor/local/row_listener.h"
 #include "executor/pods/training_job_work.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
@@ -171,6 +172,7 @@ Result<executor::TrainingJobRow> FindRow(executor::Cluster& cluster,
   if (row.job.state == catalog::JobState::kRunning) {
     Session session(lease.source(), lease.catalog(), lease.catalog().principal().role, &cluster);
     RETURN_IF_ERROR(ResumeLostJobs(session));
+    ASSIGN_OR_RETURN(row.progress, executor::ProgressOf(job, lease.catalog().jobs()));
   }
   if (row.job.state == catalog::JobState::kSucceeded) {
     ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> live,

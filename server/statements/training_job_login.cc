@@ -60,17 +60,24 @@ Result<SourcePool::Lease> LogInFor(const executor::TrainingJobRequest& request, 
                                    const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const Login login,
                    TrainingJobLogin(request, sources.url(), sources.catalog().principal().role));
+  // The messages of the server and of libpq name the role, the database and the host.
+  const std::string& secret = request.spec.source_secret;
+  if (const Status own = sources.CatalogOf(login.database, stop).status(); !own.ok()) {
+    return Status(own.code(),
+                  fmt::format("spec.source: the gateway's own login, which keeps models and jobs, "
+                              "cannot use the database that the Secret '{}' names ({})",
+                              secret, own.sqlstate()))
+        .SqlState(own.sqlstate());
+  }
   auto lease = sources.Acquire(login, stop);
   if (lease.ok()) {
     return lease;
   }
-  // The messages of the server and of libpq name the role, the database and the host.
   const Status& why = lease.status();
   const bool later = catalog::IsUnavailableForNow(why);
   return Status(why.code(),
-                fmt::format("spec.source: the login in the Secret '{}' {} ({})",
-                            request.spec.source_secret, later ? "cannot be used now" : "is refused",
-                            why.sqlstate()))
+                fmt::format("spec.source: the login in the Secret '{}' {} ({})", secret,
+                            later ? "cannot be used now" : "is refused", why.sqlstate()))
       .SqlState(why.sqlstate());
 }
 

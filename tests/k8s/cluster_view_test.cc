@@ -317,6 +317,18 @@ TEST_F(ClusterViewTest, AQuotaGivesItsNamespaceAnotherShare) {
   }
 }
 
+// What is left takes as long as the master says, whatever the rate of the second in which it says
+// it.
+TEST_F(ClusterViewTest, AJobThatStallsIsNotNearlyDone) {
+  for (int i = 0; i < 30; ++i) {
+    Job("stalls", 1, 2, R"({"workers": {"running": 2}, "rowsPerSecond": 100, "secondsLeft": 300})");
+  }
+  Job("stalls", 1, 2, R"({"workers": {"running": 2}, "rowsPerSecond": 0.01, "secondsLeft": 300})");
+  const elastic::ClusterJob job = view_.Make().state.jobs[0];
+  ASSERT_FALSE(job.throughput.empty());
+  EXPECT_DOUBLE_EQ(job.rows_left.value_or(0), 300 * elastic::ThroughputAt(job, 2));
+}
+
 TEST_F(ClusterViewTest, ThroughputIsMeasuredWhereTheWorkersStayTheSame) {
   Node("n1", 8);
   const std::string two = R"({"workers": {"running": 2}, "rowsPerSecond": 100})";

@@ -17,6 +17,7 @@ TrainingJobStatus FullStatus() {
   status.observed_generation = 3;
   status.conditions = {{"Running", "True", "Trains", "", "2026-01-02T03:04:05Z", 3}};
   status.job = 7;
+  status.begun = BegunSpec{"0a1b", "shop", "source"};
   status.model = "m";
   status.version = 2;
   status.master_number = 2;

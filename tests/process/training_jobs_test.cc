@@ -300,6 +300,8 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
   EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
+  EXPECT_EQ(Reasons()["Resumed"], 1);
+  EXPECT_EQ(Reasons()["TookOver"], 0) << "no master was lost";
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 30 * kRowsTrained);
   ASSERT_TRUE(TrainHere("u", attributes).ok());
   EXPECT_EQ(Sha("m"), Sha("u"));

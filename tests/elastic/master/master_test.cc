@@ -25,8 +25,29 @@ TEST_F(MasterTest, EndsWhenEveryRowIsTrainedAndSaysWhatHappened) {
   EXPECT_EQ(outcome.epochs, 2U);
   EXPECT_DOUBLE_EQ(outcome.loss, 0.5);
   EXPECT_EQ(master_->outbox().TakeEpochEnds().size(), 2U);
-  const Result<MasterLink::Answer> answer = master_->Take(worker, true, {}, At(2));
-  EXPECT_EQ(answer->kind, MasterLink::Answer::Kind::kFinished);
+  EXPECT_EQ(master_->Take(worker, true, {}, At(2))->kind, MasterLink::Answer::Kind::kNothing)
+      << "it keeps the snapshot for a master that has yet to store the model";
+  master_->handover().Dismiss();
+  EXPECT_EQ(master_->Take(worker, true, {}, At(2))->kind, MasterLink::Answer::Kind::kFinished);
+}
+
+// Its replacement would not find it either, nor the next: nobody waits for eight of them.
+TEST_F(MasterTest, AWorkerThatFindsNoSnapshotEndsTheTrainingUnlessOthersKeepIt) {
+  Start();
+  const Task task = *Take(Worker(0));
+  TaskReport half;
+  half.task = task.id;
+  half.next_batch = BatchIndex(2);
+  half.rows = 50;
+  ASSERT_TRUE(master_->Report(Worker(0), half, At(1)).ok());
+  const Status gone = Status(Code::kFailedPrecondition, "the snapshot is gone").SqlState("72000");
+  ASSERT_TRUE(master_->Fail(Worker(1), kNoTask, gone, At(1)).ok());
+  EXPECT_FALSE(master_->finished());
+  master_->OnExit(started_[0].name, ExitClass::kPreempted, "exit code 137", At(1));
+  Collect();
+  ASSERT_TRUE(master_->Fail(Worker(1), kNoTask, gone, At(1)).ok());
+  EXPECT_TRUE(master_->finished());
+  EXPECT_EQ(master_->result().sqlstate(), "72000");
 }
 
 TEST_F(MasterTest, ALostWorkerIsReplacedAndItsRestGoesOn) {

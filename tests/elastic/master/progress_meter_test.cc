@@ -28,6 +28,19 @@ TEST(ProgressMeter, SaysRateAndLossSinceTheLastMeasurement) {
   EXPECT_DOUBLE_EQ(meter.loss(), 0.1) << "of the last rows that were trained";
 }
 
+// Nobody knows how long it lasts; what is left of the training is what it was.
+TEST(ProgressMeter, AStallIsNoPartOfThePace) {
+  ProgressMeter meter(At(0));
+  meter.Measure(TotalsOf(100, 50), At(1));
+  for (int second = 2; second < 60; ++second) {
+    meter.Measure(TotalsOf(100, 50), At(second));
+  }
+  EXPECT_LT(meter.rows_per_second(), 1e-6);
+  EXPECT_DOUBLE_EQ(meter.pace(), 100);
+  meter.Measure(TotalsOf(300, 80), At(60));
+  EXPECT_DOUBLE_EQ(meter.pace(), 150);
+}
+
 TEST(ProgressMeter, AMomentSaysNothing) {
   ProgressMeter meter(At(0));
   meter.Measure(TotalsOf(100, 50), At(0));

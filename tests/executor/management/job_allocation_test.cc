@@ -37,7 +37,7 @@ TEST_F(JobAllocationTest, EachChangeHasItsReason) {
   Has(1, 1);
   Has(1.2, 2);
   Has(1.4, 3);
-  Happens(60, "workers_granted", "the job may have 1 workers: a service needs the room");
+  Happens(60, "workers_granted", "the job may have 1 worker: a service needs the room");
   Happens(60.1, "task_requeued", "shard 7");
   Has(60.2, 2);
   Has(60.4, 1);
@@ -45,7 +45,7 @@ TEST_F(JobAllocationTest, EachChangeHasItsReason) {
   EXPECT_THAT(AllocationsOf(metrics_, events_),
               ElementsAre(Allocation{1 * kMicrosPerSecond, 3, ""},
                           Allocation{60 * kMicrosPerSecond + kMicrosPerSecond / 5, 1,
-                                     "the job may have 1 workers: a service needs the room"},
+                                     "the job may have 1 worker: a service needs the room"},
                           Allocation{90 * kMicrosPerSecond, 3, ""}));
 }
 

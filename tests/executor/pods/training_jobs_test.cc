@@ -1,26 +1,20 @@
 // TrainingJobs that users create, over a fake API server.
-#include "executor/pods/training_jobs.h"
-
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/base64.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "k8s/api_verbs.h"
-#include "k8s/training_job.h"
-#include "tests/k8s/tested_api_server.h"
+#include "tests/executor/pods/training_jobs_fixture.h"
 
 namespace sluice::executor {
 namespace {
@@ -30,173 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-constexpr int kLooks = 12'000;  // a minute of them
-constexpr char kIsSource[] = R"({"sluice.dev/source":"true"})";
-
-class TrainingJobsTest : public ::testing::Test {
- protected:
-  TrainingJobsTest() {
-    TrainingJobs::Hooks hooks;
-    hooks.source.begin = [this](const TrainingJobRequest& request,
-                                const std::stop_token&) -> Result<int64_t> {
-      if (during_) {
-        during_(request);
-      }
-      const MutexLock lock(mutex_);
-      begun_.push_back(request.source_url);
-      return int64_t{7};
-    };
-    hooks.source.find = [this](const TrainingJobRequest&, int64_t,
-                               const std::stop_token&) -> Result<TrainingJobRow> {
-      const MutexLock lock(mutex_);
-      return row_;
-    };
-    hooks.source.end = [this](const TrainingJobRequest& request, int64_t job, const Status& why,
-                              const std::stop_token&) -> Result<bool> {
-      const MutexLock lock(mutex_);
-      if (failing_ends_ > 0) {
-        --failing_ends_;
-        return Unavailable("the database does not answer");
-      }
-      ends_.push_back(
-          fmt::format("{} {} {}: {}", request.name, request.source_url, job, why.message()));
-      return true;
-    };
-    hooks.deleted = [](const std::string&) {};
-    hooks.suspended = [this](const std::string&, bool wanted, bool) { suspended_ = wanted; };
-    hooks.late = [](const std::string&, const Status&) {};
-    auto jobs =
-        TrainingJobs::Start(server_.client(), server_.namespace_name(), "gateway", hooks, {});
-    EXPECT_TRUE(jobs.ok()) << jobs.status().ToString();
-    jobs_ = *std::move(jobs);
-  }
-
-  void CreateSecret(const std::string& name, const std::string& labels, const std::string& value) {
-    const auto made = k8s::CreateAll(
-        server_.client(),
-        {{k8s::kSecrets, server_.namespace_name(),
-          fmt::format(R"({{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"{}",)"
-                      R"("labels":{}}},"data":{{"token":"{}"}}}})",
-                      name, labels, EncodeBase64(value))}},
-        {});
-    ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
-  }
-  void CreateJob(const std::string& name, const std::string& secret) {
-    k8s::TrainingJobSpec spec;
-    spec.statement = "SELECT * FROM t TO TRAIN DNNClassifier LABEL y INTO m";
-    spec.source_secret = secret;
-    spec.source_key = "token";
-    const auto made =
-        k8s::CreateAll(server_.client(),
-                       {{k8s::kTrainingJobs, server_.namespace_name(),
-                         k8s::BuildTrainingJob(server_.namespace_name(), name, spec)}},
-                       {});
-    ASSERT_TRUE(made.at(0).ok()) << made.at(0).status.ToString();
-  }
-  // The conditions that its status has, once there is one: "Failed True Refused MESSAGE".
-  std::string ConditionsOf(const std::string& name) {
-    for (int i = 0; i < kLooks; ++i) {
-      const auto found =
-          k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
-      std::string text;
-      for (const k8s::Condition& each :
-           k8s::ParseTrainingJobStatus(found.object.json).value().conditions) {
-        text += fmt::format("{} {} {} {}\n", each.type, each.status, each.reason, each.message);
-      }
-      if (!text.empty()) {
-        return text;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return "";
-  }
-  std::vector<std::string> Begun() {
-    const MutexLock lock(mutex_);
-    return begun_;
-  }
-
-  void Ends(catalog::JobState state, const std::string& error = "") {
-    const MutexLock lock(mutex_);
-    row_.job.state = state;
-    row_.job.model = "m";
-    row_.job.error = error;
-    row_.job.finished_micros = 1'700'000'000'000'000;
-    row_.version = 3;
-  }
-  k8s::TrainingJobStatus StatusOf(const std::string& name) {
-    const auto found =
-        k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
-    return k8s::ParseTrainingJobStatus(found.object.json).value();
-  }
-  bool IsSuspended() const { return suspended_; }
-  // As with `kubectl patch --type=merge`.
-  void Edit(const std::string& name, const std::string& patch) {
-    const auto edited = k8s::PatchObject(server_.client(), k8s::kTrainingJobs,
-                                         server_.namespace_name(), name, "", patch, {});
-    EXPECT_TRUE(edited.ok()) << edited.status.ToString();
-  }
-  void AwaitCondition(const std::string& name, const std::string& condition) {
-    for (int i = 0; i < kLooks && ConditionsOf(name).find(condition) == std::string::npos; ++i) {
-      server_.clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_THAT(ConditionsOf(name), HasSubstr(condition));
-  }
-  void AwaitEvent(const std::string& reason) {
-    const auto found = [&] {
-      const k8s::Listing events =
-          k8s::ListObjects(server_.client(), {k8s::kEvents, server_.namespace_name(), ""}, {});
-      return std::any_of(events.objects.begin(), events.objects.end(), [&](const auto& event) {
-        return event.json.find(fmt::format(R"("reason":"{}")", reason)) != std::string::npos;
-      });
-    };
-    for (int i = 0; i < kLooks && !found(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_TRUE(found()) << reason;
-  }
-  // Once there is one.
-  std::vector<std::string> AwaitEnds() {
-    for (int i = 0; i < kLooks; ++i) {
-      {
-        const MutexLock lock(mutex_);
-        if (!ends_.empty()) {
-          return ends_;
-        }
-      }
-      server_.clock().Advance(std::chrono::seconds(1));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return {};
-  }
-  void AwaitStart(const std::string& name) {
-    for (int i = 0; i < kLooks && StatusOf(name).started.empty(); ++i) {
-      server_.clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_NE(StatusOf(name).started, "") << name;
-  }
-  k8s::TrainingJobStatus AwaitEnd(const std::string& name) {
-    k8s::TrainingJobStatus status = StatusOf(name);
-    for (int i = 0; i < kLooks && status.ended.empty(); ++i) {
-      server_.clock().Advance(std::chrono::seconds(1));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      status = StatusOf(name);
-    }
-    return status;
-  }
-
-  k8s::TestedApiServer server_{false};
-  std::function<void(const TrainingJobRequest&)> during_;  // each begin
-  std::atomic<bool> suspended_ = false;                    // as reported last
-  Mutex mutex_;
-  TrainingJobRow row_ GUARDED_BY(mutex_);
-  std::vector<std::string> begun_ GUARDED_BY(mutex_);  // the sources of the jobs
-  std::vector<std::string> ends_ GUARDED_BY(mutex_);   // of jobs in the gateway's process
-  int failing_ends_ GUARDED_BY(mutex_) = 0;            // as many calls fail first
-  std::unique_ptr<TrainingJobs> jobs_;
-};
 
 TEST_F(TrainingJobsTest, ASecretWithTheLabelIsItsSource) {
   CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop\n");
@@ -322,30 +149,6 @@ TEST_F(TrainingJobsTest, AJobWithoutAMasterThatIsLateIsEnded) {
   EXPECT_THAT(ConditionsOf("trees"),
               AllOf(HasSubstr("Failed True DeadlineExceeded the training has taken longer than 1"),
                     HasSubstr("Queued False")));
-}
-
-// `kubectl scale` below the minimum, on a server that does not refuse that.
-TEST_F(TrainingJobsTest, AnEditThatIsWrongSaysSoAndLeavesTheRestInForce) {
-  CreateSecret("shop", kIsSource, "postgresql://ann:s3cret@db.example/shop");
-  CreateJob("trees", "shop");
-  AwaitStart("trees");
-  Edit("trees", R"({"spec":{"workers":{"min":2,"max":1}}})");
-  AwaitCondition("trees",
-                 "SpecInvalid True InvalidSpec spec.workers.min: 2 is more than "
-                 "spec.workers.max, 1");
-  EXPECT_EQ(StatusOf("trees").observed_generation, 2);
-  AwaitEvent("InvalidSpec");
-  Edit("trees", R"({"spec":{"suspend":true}})");
-  for (int i = 0; i < kLooks && !IsSuspended(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(IsSuspended());
-  Edit("trees", R"({"spec":{"workers":{"max":2}}})");
-  AwaitCondition("trees", "SpecInvalid False Mended");
-  EXPECT_EQ(StatusOf("trees").observed_generation, 4);
-  Edit("trees", R"({"spec":{"workers":{"max":1},"activeDeadlineSeconds":1}})");
-  EXPECT_NE(AwaitEnd("trees").ended, "");
-  EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Failed True DeadlineExceeded"));
 }
 
 // A gateway that has claimed it and is still at it, or one whose answer was lost.

@@ -1,5 +1,6 @@
 """Jobs on real nodes, disturbed at random for some minutes: `run chaos`. Not one of the tests."""
 import collections
+import json
 import os
 import random
 import time
@@ -40,8 +41,8 @@ class Chaos(JobsOnNodes):
         return self.begun + 60 * MINUTES - time.time()
 
     def disturb(self, job):
-        what = self.chance.choices(["worker", "ps", "master", "gateway", "restart", "cut", "drain"],
-                                   [8, 4, 4, 2, 1, 1, 2])[0]
+        what = self.chance.choices(["worker", "ps", "master", "gateway", "restart", "away", "cut", "drain", "edit"],
+                                   [8, 4, 4, 2, 1, 1, 1, 2, 4])[0]
         how = self.chance.choice([0, 1, 30])  # as by force, as by a hurried and by a patient kubectl
         names = self.names(job, what)
         node = self.chance.choice(self.nodes)[-1]
@@ -51,6 +52,10 @@ class Chaos(JobsOnNodes):
             self.end_pod(self.chance.choice(names), how)
         elif what == "restart":
             self.cluster.kubernetes("restart")
+        elif what == "away":
+            self.cluster.pause_api_server(self.chance.uniform(5, 30))
+        elif what == "edit":
+            self.edit(job)
         elif what == "cut":
             self.cluster.kubernetes("cut", node)
             time.sleep(self.chance.uniform(0, 20))
@@ -60,6 +65,16 @@ class Chaos(JobsOnNodes):
             self.cluster.kubectl("uncordon", f"node{node}")
         print(f"{time.time() - self.begun:5.0f} s: {what} {how if names else node}", flush=True)
         self.done[what] += 1
+
+    def edit(self, job):
+        """What changes the job's workers, and what is wrong and changes nothing."""
+        found = [each["metadata"]["name"] for each in self.cluster.objects("tj")
+                 if each.get("status", {}).get("job") == job.job]
+        spec = self.chance.choice([{"workers": {"max": 1}}, {"workers": {"max": 3}}, {"workers": {"min": 3, "max": 1}},
+                                   {"statement": "SELECT a, y FROM points TO TRAIN DNNClassifier LABEL y INTO other"},
+                                   {"source": {"secretName": "another"}}])
+        for name in found:
+            self.cluster.ours("patch", "tj", name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
     def names(self, job, what):
         if what == "gateway":

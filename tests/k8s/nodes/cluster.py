@@ -1,6 +1,7 @@
 """Nodes, Sluice's image and its gateway, installed as docs/kubernetes.md says."""
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -67,6 +68,16 @@ class Cluster:
             log.seek(at)
             if done.returncode != 0:
                 raise RuntimeError(f"scripts/kubernetes {' '.join(arguments)}: {log.read()}")
+
+    def pause_api_server(self, seconds):
+        """It accepts connections meanwhile, and says nothing."""
+        with open(os.path.dirname(self.config) + "/apiserver.pid") as file:
+            process = int(file.read())
+        os.kill(process, signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            os.kill(process, signal.SIGCONT)
 
     def kubectl(self, *arguments, check=True, stdin=None, timeout=900):
         return run("kubectl", "--kubeconfig", self.config, *arguments, check=check, stdin=stdin,

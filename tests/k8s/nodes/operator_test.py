@@ -1,6 +1,9 @@
 """What an operator does with kubectl, and what goes wrong in an installation."""
+import json
 import os
 import re
+import sys
+import time
 
 from cluster import until
 from jobs_on_nodes import TWO, JobsOnNodes
@@ -64,6 +67,29 @@ class AnOperator(JobsOnNodes):
         self.cluster.ours("delete", "tj", "deleted")
         self.assertEqual(job.ended(180), "CANCELLED", job.story())
         until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 300, "every pod is gone")
+
+    def test_trees_go_on_when_their_gateways_pod_is_deleted(self):
+        """They train in it; its process is the container's first, which says so when it ends."""
+        trees = ("SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+                 "train.num_boost_round=15000 LABEL y INTO ")
+        self.cluster.apply(training_job("trees", trees + "trees"))
+        job = Training(self.cluster, "trees")
+        until(lambda: self.condition("trees").keys() == {"Running"}, 60, "it trains")
+        begun = time.monotonic()
+        self.end_pod(self.cluster.gateway_pod()[0], 30)
+        job.happened("taken_over", 1, 120)
+        print(f"the next gateway continues the trees {time.monotonic() - begun:.0f} s after the deletion",
+              file=sys.stderr)
+        self.cluster.ours("patch", "tj", "trees", "--type=merge", "-p", json.dumps({"spec": {"statement": trees + "b"}}))
+        until(lambda: "spec.statement" in self.condition("trees").get("SpecInvalid", ""), 60, "it says that it cannot")
+        self.cluster.ours("wait", "--for=condition=Complete", "tj/trees", "--timeout=600s")
+        self.assertEqual((job.state, job.count("taken_over")), ("SUCCEEDED", 1), job.story())
+
+    def test_one_that_is_created_suspended_says_so(self):
+        self.cluster.apply(training_job("later", statement("later", 2), suspend=True))
+        self.cluster.ours("wait", "--for=condition=Suspended", "tj/later", "--timeout=60s")
+        self.cluster.ours("patch", "tj", "later", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+        self.cluster.ours("wait", "--for=condition=Complete", "tj/later", "--timeout=300s")
 
     def test_a_wrong_statement_is_a_condition_with_a_caret(self):
         self.cluster.apply(training_job("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m"))
