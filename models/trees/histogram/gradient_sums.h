@@ -15,16 +15,20 @@ struct alignas(16) GradientSum {
   int64_t gradient = 0;
   int64_t hessian = 0;
 
+  // Sums of another process may be nonsense: they wrap around.
   void Add(const GradientSum& other) {
-    gradient += other.gradient;
-    hessian += other.hessian;
+    gradient = Wrapped(static_cast<uint64_t>(gradient) + static_cast<uint64_t>(other.gradient));
+    hessian = Wrapped(static_cast<uint64_t>(hessian) + static_cast<uint64_t>(other.hessian));
   }
   void Subtract(const GradientSum& other) {
-    gradient -= other.gradient;
-    hessian -= other.hessian;
+    gradient = Wrapped(static_cast<uint64_t>(gradient) - static_cast<uint64_t>(other.gradient));
+    hessian = Wrapped(static_cast<uint64_t>(hessian) - static_cast<uint64_t>(other.hessian));
   }
   bool empty() const { return gradient == 0 && hessian == 0; }
   bool operator==(const GradientSum&) const = default;
+
+ private:
+  static int64_t Wrapped(uint64_t sum) { return static_cast<int64_t>(sum); }
 };
 
 // The sums of every bin of every column over the rows of a node.
