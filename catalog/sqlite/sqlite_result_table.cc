@@ -227,7 +227,9 @@ Status DropAbandonedStaging(SqliteConnection& connection, const std::string& in_
     if (mark && name == std::string(kStagingPrefix) + mark->token &&
         (FindProcess(mark->process) == ProcessState::kGone ||
          (IsThisProcess(mark->process) && !TablesInUse::OfThisProcess().Has(name)))) {
-      RETURN_IF_ERROR(connection.Run("DROP TABLE " + TableName{in_schema, name}.Quoted()));
+      // Its writer may have ended well since it was listed: then it has another name.
+      RETURN_IF_ERROR(
+          connection.Run("DROP TABLE IF EXISTS " + TableName{in_schema, name}.Quoted()));
     }
   }
   return OkStatus();

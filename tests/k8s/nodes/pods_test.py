@@ -2,6 +2,7 @@
 import api
 from cluster import until
 from jobs_on_nodes import JobsOnNodes
+from training import EPOCHS, Training, last_job, trees
 
 LONG = 60  # epochs of a job that has to outlive slow machinery
 
@@ -80,6 +81,25 @@ class PodsOnNodes(JobsOnNodes):
         for drain in drains:  # they wait until the API server has forgotten the pods, which takes up to a minute
             said = drain.communicate(timeout=450)[0]
             self.assertEqual(drain.returncode, 0, said)
+
+    def test_trees_are_one_model_whichever_pods_go(self):
+        self.expect(EPOCHS)  # makes the table
+        self.cluster.sql(trees("alone", "engine.strategy='local'"))
+        self.sha, self.rows = self.cluster.database.run(
+            "SELECT v.weights_sha256, j.rows_trained FROM sluice.model_versions v JOIN sluice.jobs j ON j.id = v.job "
+            "WHERE v.name = 'alone'")[0]
+        self.rows = int(self.rows)
+        after = last_job(self.cluster)
+        self.client = self.cluster.client(trees("grove", "engine.num_workers=2, engine.max_workers=2, engine.cpu=0.1"))
+        self.addCleanup(self.client.kill)
+        job = Training(self.cluster, "grove", after, self.client)
+        job.happened("worker_started", 2)
+        self.end_pod(job.pods("worker")[0][0])
+        job.happened("worker_lost")
+        self.end_pod(job.pods("master")[0][0])
+        job.happened("training_goes_on")
+        self.end_pod(job.pods("worker")[0][0])
+        self.expect_exact(job)
 
     def test_a_service_comes_first(self):
         job = self.begin("preempted", cpu=0.5, more="engine.num_workers=5, engine.min_workers=1, "

@@ -17,6 +17,12 @@ def statement(model, epochs, more="engine.num_workers=2, engine.max_workers=2, e
             f"{more} LABEL y INTO {model}")
 
 
+def trees(model, more):
+    """Long enough to be disturbed; the same bits wherever they grow."""
+    return (f"SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=400, subsample=0.8, "
+            f"{more} LABEL y INTO {model}")
+
+
 class Training:
     """One job, as its row and its events show it."""
 
