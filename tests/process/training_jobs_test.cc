@@ -18,10 +18,12 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr char kTrees[] =
-    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH tree_method='exact', "
+    "objective='binary:logistic', "
     "train.num_boost_round=3 LABEL y INTO m";
 constexpr char kLongTrees[] =
-    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
+    "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH tree_method='exact', "
+    "objective='binary:logistic', "
     "train.num_boost_round=50000 LABEL y INTO m";
 
 bool Runs(int64_t process) {
@@ -44,7 +46,7 @@ TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
   EXPECT_EQ(kubelet_->Count(k8s::kTrainingJobs), 1U);
 }
 
-// Boosted trees train in the gateway's process, where no master writes the status.
+// Trees of libxgboost train in the gateway's process, where no master writes the status.
 TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
   CreateTrainingJob("trees", kTrees);
   ASSERT_TRUE(
@@ -162,7 +164,8 @@ TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
     k8s::TrainingJobSpec spec;
     spec.statement =
         "SELECT i % 7 AS a, i % 2 AS y FROM generate_series(1, 400) AS t (i) TO TRAIN "
-        "xgboost.gbtree WITH objective='binary:logistic', train.num_boost_round=3 LABEL y INTO m";
+        "xgboost.gbtree WITH tree_method='exact', objective='binary:logistic', "
+        "train.num_boost_round=3 LABEL y INTO m";
     spec.source_secret = i < kLost ? "lost" : "shop";
     all.push_back({k8s::kTrainingJobs, where,
                    k8s::BuildTrainingJob(where, fmt::format("trees-{}", i), spec)});

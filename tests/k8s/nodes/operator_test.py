@@ -70,8 +70,8 @@ class AnOperator(JobsOnNodes):
 
     def test_trees_go_on_when_their_gateways_pod_is_deleted(self):
         """They train in it; its process is the container's first, which says so when it ends."""
-        trees = ("SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH objective='binary:logistic', "
-                 "train.num_boost_round=15000 LABEL y INTO ")
+        trees = ("SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH tree_method='exact', "
+                 "train.num_boost_round=8000 LABEL y INTO ")
         self.cluster.apply(training_job("trees", trees + "trees"))
         job = Training(self.cluster, "trees")
         until(lambda: self.condition("trees").keys() == {"Running"}, 60, "it trains")
