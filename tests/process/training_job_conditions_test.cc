@@ -17,7 +17,7 @@ using ::testing::Not;
 constexpr char kEndlessTrees[] =
     "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH tree_method='exact', "
     "objective='binary:logistic', "
-    "train.num_boost_round=50000 LABEL y INTO m";
+    "train.num_boost_round=10000 LABEL y INTO m";
 
 TEST_F(Pods, ATrainingJobOfTreesSaysHowFarItIsAndThatItCannotBeSuspended) {
   CreateTrainingJob("trees", kEndlessTrees);

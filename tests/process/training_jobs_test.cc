@@ -24,7 +24,7 @@ constexpr char kTrees[] =
 constexpr char kLongTrees[] =
     "SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH tree_method='exact', "
     "objective='binary:logistic', "
-    "train.num_boost_round=50000 LABEL y INTO m";
+    "train.num_boost_round=10000 LABEL y INTO m";
 
 bool Runs(int64_t process) {
   return kill(static_cast<pid_t>(process), 0) == 0;
