@@ -53,6 +53,7 @@ TEST_F(TrainingJobsTest, ItsBeginAndItsEndAreOnRecordAtEveryLevel) {
     if (found.fault == k8s::Fault::kNotFound) {
       break;
     }
+    server_.clock().Advance(std::chrono::milliseconds(100));  // it may look only every 2 s
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
