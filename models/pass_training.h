@@ -47,7 +47,7 @@ class PassSums {
   virtual Result<bool> Begin(const std::string& pass) = 0;
   // Whether Add needs the rows of a shard: else what is known of them is enough.
   virtual bool NeedsRows(int64_t shard) const = 0;
-  // Adds the answer of a shard. `training`, `held_out`: its rows; null if it does not NeedRows.
+  // Adds the answer of a shard. `training`, `held_out`: its rows; null unless it NeedsRows.
   virtual Status Add(int64_t shard, const FeatureBatch* training, const FeatureBatch* held_out) = 0;
   // The answer of all shards that were added since the pass began, or since the last Take; of
   // linear models, of the last shard.
