@@ -66,8 +66,8 @@ bool BeginsStream(const Socket& connection) {
 Result<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, const ServerLimits& limits,
     const std::shared_ptr<grpc::ServerCredentials>& credentials,
-    const std::function<void(grpc::ServerBuilder& builder)>& add_services,
-    Acceptor::HandOn streams) {
+    const std::function<void(grpc::ServerBuilder& builder)>& add_services, Acceptor::HandOn streams,
+    std::function<void(const Socket& connection)> accepted) {
   std::unique_ptr<RpcServer> server(new RpcServer());
   ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Listen(address));
   server->port_ = server->acceptor_->port();
@@ -80,10 +80,14 @@ Result<std::unique_ptr<RpcServer>> RpcServer::Start(
   if (server->server_ == nullptr) {
     return Unavailable(fmt::format("the {} cannot be started on {}", limits.name, address));
   }
-  server->acceptor_->Start([raw = server.get(), streams = std::move(streams)](Socket connection) {
+  server->acceptor_->Start([raw = server.get(), streams = std::move(streams),
+                            accepted = std::move(accepted)](Socket connection) {
     if (streams != nullptr && BeginsStream(connection)) {
       streams(std::move(connection));
       return;
+    }
+    if (accepted != nullptr) {
+      accepted(connection);
     }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
     parameters.fd = connection.Release();

@@ -36,11 +36,13 @@ class RpcServer {
  public:
   // `address` as for the Acceptor. `add_services` registers the services, and only needs to outlive
   // the call. `streams`: gets the connections that are message streams; none are accepted without.
+  // `accepted`: is shown each of the others, before gRPC gets it, on the acceptor's thread.
   static Result<std::unique_ptr<RpcServer>> Start(
       const std::string& address, const ServerLimits& limits,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
       const std::function<void(grpc::ServerBuilder& builder)>& add_services,
-      Acceptor::HandOn streams = nullptr);
+      Acceptor::HandOn streams = nullptr,
+      std::function<void(const Socket& connection)> accepted = nullptr);
   ~RpcServer();  // like Shutdown without a grace period
 
   int port() const { return port_; }

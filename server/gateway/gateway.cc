@@ -81,8 +81,9 @@ class GrpcGateway final : public Gateway {
   GrpcGateway(std::unique_ptr<SourcePool> sources, std::unique_ptr<executor::Cluster> cluster,
               const Config& config)
       : scripts_(std::move(sources), std::move(cluster), config),
-        gateway_service_(MakeGatewayService(scripts_, first_messages_)),
-        sqlflow_service_(MakeSqlflowService(scripts_, first_messages_)),
+        strangers_(Strangers::Limits()),
+        gateway_service_(MakeGatewayService(scripts_, first_messages_, strangers_)),
+        sqlflow_service_(MakeSqlflowService(scripts_, first_messages_, strangers_)),
         wire_statements_(MakeWireStatements(scripts_)) {}
 
   ~GrpcGateway() override { Shutdown(); }
@@ -101,11 +102,13 @@ class GrpcGateway final : public Gateway {
     limits.max_threads = static_cast<int>(config.max_statements) +
                          static_cast<int>(GatewayScripts::kMaxWaiting) + kSpareThreads;
     limits.max_idle_ms = kMaxIdleMs;
-    auto server = elastic::RpcServer::Start(config.grpc, limits, credentials,
-                                            [this](grpc::ServerBuilder& builder) {
-                                              builder.RegisterService(gateway_service_.get());
-                                              builder.RegisterService(sqlflow_service_.get());
-                                            });
+    auto server = elastic::RpcServer::Start(
+        config.grpc, limits, credentials,
+        [this](grpc::ServerBuilder& builder) {
+          builder.RegisterService(gateway_service_.get());
+          builder.RegisterService(sqlflow_service_.get());
+        },
+        nullptr, [this](const elastic::Socket& connection) { strangers_.Add(connection); });
     if (!server.ok()) {
       return Unavailable(
                  fmt::format("cannot listen on {}: {}", config.grpc, server.status().message()))
@@ -219,6 +222,7 @@ class GrpcGateway final : public Gateway {
 
   GatewayScripts scripts_;
   FirstMessages first_messages_;
+  Strangers strangers_;
   const std::unique_ptr<grpc::Service> gateway_service_;
   const std::unique_ptr<grpc::Service> sqlflow_service_;
   std::unique_ptr<elastic::RpcServer> server_;

@@ -43,15 +43,6 @@ grpc::Status ToGrpc(grpc::ServerContext* context, const Status& status) {
           status.ToString().substr(0, kLongestMessage)};
 }
 
-Result<Login> LoginOf(const grpc::ServerContext& context, bool encrypted) {
-  const auto& metadata = context.client_metadata();
-  const auto sent = metadata.find(kAuthorization);
-  return ReadLogin(sent == metadata.end()
-                       ? std::string_view()
-                       : std::string_view(sent->second.data(), sent->second.size()),
-                   context.peer(), encrypted);
-}
-
 class StreamSink final : public executor::ResultSink {
  public:
   explicit StreamSink(ClientStream& stream) : stream_(stream) {}
@@ -115,8 +106,8 @@ class StreamSink final : public executor::ResultSink {
 class GatewayService final
     : public v1::Gateway::WithSplitStreamingMethod_Run<v1::Gateway::Service> {
  public:
-  GatewayService(GatewayScripts& scripts, FirstMessages& first)
-      : scripts_(scripts), first_(first) {}
+  GatewayService(GatewayScripts& scripts, FirstMessages& first, Strangers& strangers)
+      : scripts_(scripts), first_(first), strangers_(strangers) {}
 
   grpc::Status StreamedRun(
       grpc::ServerContext* context,
@@ -124,8 +115,8 @@ class GatewayService final
     v1::RunRequest message;
     const v1::RunRequest* const request = &message;
     const auto run = [&]() -> Status {
+      ASSIGN_OR_RETURN(Login login, LoginOf(*context));
       RETURN_IF_ERROR(ReadRequest(context, call, first_, &message, &v1::RunRequest::script));
-      ASSIGN_OR_RETURN(Login login, LoginOf(*context, scripts_.encrypted()));
       const SteadyClock clock;
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       StreamSink sink(stream);
@@ -151,7 +142,7 @@ class GatewayService final
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest*,
                         v1::ListJobsResponse* response) override {
     const auto list = [&]() -> Status {
-      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context));
       return scripts_.Call(login, "SHOW JOBS", 0, [&](catalog::Catalog& catalog) -> Status {
         ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, catalog.jobs().List());
         for (const catalog::Job& job : jobs) {
@@ -179,7 +170,7 @@ class GatewayService final
       return OkStatus();
     };
     const auto get = [&]() -> Status {
-      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context));
       return scripts_.Call(login, fmt::format("SHOW JOB {}", id), id, read);
     };
     return ToGrpc(context, Guarded("Gateway.GetJob", get));
@@ -193,7 +184,7 @@ class GatewayService final
       return catalog.jobs().RequestCancel(id);
     };
     const auto cancel = [&]() -> Status {
-      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context));
       return scripts_.Call(login, fmt::format("CANCEL JOB {}", id), id, ask);
     };
     return ToGrpc(context, Guarded("Gateway.CancelJob", cancel));
@@ -203,7 +194,7 @@ class GatewayService final
                           v1::GetVersionResponse* response) override {
     const auto get = [&]() -> Status {
       response->set_version(kVersion);
-      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      ASSIGN_OR_RETURN(const Login login, SentLogin(*context, scripts_.encrypted()));
       response->set_wants_login(scripts_.sources().auth() != Auth::kTrust);
       if (response->wants_login()) {
         if (login.role.empty()) {
@@ -211,6 +202,7 @@ class GatewayService final
         }
         RETURN_IF_ERROR(scripts_.sources().Acquire(login).status());
       }
+      strangers_.Welcome(context->peer());
       response->set_source(scripts_.sources().url());
       return OkStatus();
     };
@@ -218,14 +210,44 @@ class GatewayService final
   }
 
  private:
+  Result<Login> LoginOf(const grpc::ServerContext& context) {
+    ASSIGN_OR_RETURN(Login login, SentLogin(context, scripts_.encrypted()));
+    RETURN_IF_ERROR(AdmitStranger(context, login, scripts_, strangers_));
+    return login;
+  }
+
   GatewayScripts& scripts_;
   FirstMessages& first_;
+  Strangers& strangers_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts, FirstMessages& first) {
-  return std::make_unique<GatewayService>(scripts, first);
+Result<Login> SentLogin(const grpc::ServerContext& context, bool encrypted) {
+  const auto& metadata = context.client_metadata();
+  const auto sent = metadata.find(kAuthorization);
+  return ReadLogin(sent == metadata.end()
+                       ? std::string_view()
+                       : std::string_view(sent->second.data(), sent->second.size()),
+                   context.peer(), encrypted);
+}
+
+Status AdmitStranger(const grpc::ServerContext& context, const Login& login,
+                     GatewayScripts& scripts, Strangers& strangers) {
+  const std::string peer = context.peer();
+  if (!strangers.IsStranger(peer)) {
+    return OkStatus();
+  }
+  if (scripts.sources().auth() != Auth::kTrust) {
+    RETURN_IF_ERROR(scripts.sources().Acquire(login).status());
+  }
+  strangers.Welcome(peer);
+  return OkStatus();
+}
+
+std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts, FirstMessages& first,
+                                                  Strangers& strangers) {
+  return std::make_unique<GatewayService>(scripts, first, strangers);
 }
 
 }  // namespace sluice::server

@@ -9,6 +9,7 @@
 #include "server/gateway/client_login_internal.h"
 #include "server/gateway/client_stream_internal.h"
 #include "server/gateway/first_messages.h"
+#include "server/gateway/strangers.h"
 #include "server/statements/statement.h"
 
 // Include after our own headers: Abseil tolerates macros of base/mutex.h that are already defined.
@@ -44,6 +45,13 @@ Status ReadRequest(grpc::ServerContext* context, grpc::ServerSplitStreamer<Reque
   return InvalidArgument("the request cannot be read: its texts are to be UTF-8").SqlState("22021");
 }
 
+// Whom a call comes from, by its metadata; nothing is checked.
+Result<Login> SentLogin(const grpc::ServerContext& context, bool encrypted);
+// Checks the login if the client's connection has had none yet, since only then it may send much.
+// Errors as for SourcePool::Acquire.
+Status AdmitStranger(const grpc::ServerContext& context, const Login& login,
+                     GatewayScripts& scripts, Strangers& strangers);
+
 // Tells the client's stream of statements that start, and of those that end well.
 template <typename Sink>
 StatementObserver ObserverFor(Sink& sink) {
@@ -59,7 +67,9 @@ StatementObserver ObserverFor(Sink& sink) {
 }
 
 // The two gRPC services over the same scripts. The arguments outlive them.
-std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts, FirstMessages& first);
-std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts, FirstMessages& first);
+std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts, FirstMessages& first,
+                                                  Strangers& strangers);
+std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts, FirstMessages& first,
+                                                  Strangers& strangers);
 
 }  // namespace sluice::server

@@ -209,8 +209,8 @@ size_t SeenEvents(const proto::FetchRequest& request) {
 class SqlflowService final
     : public proto::SQLFlow::WithSplitStreamingMethod_Run<proto::SQLFlow::Service> {
  public:
-  SqlflowService(GatewayScripts& scripts, FirstMessages& first)
-      : scripts_(scripts), first_(first) {}
+  SqlflowService(GatewayScripts& scripts, FirstMessages& first, Strangers& strangers)
+      : scripts_(scripts), first_(first), strangers_(strangers) {}
 
   grpc::Status StreamedRun(
       grpc::ServerContext* context,
@@ -218,6 +218,10 @@ class SqlflowService final
     proto::Request message;
     const proto::Request* const request = &message;
     const auto run = [&]() -> Status {
+      const bool trusted = scripts_.sources().auth() == Auth::kTrust;
+      if (trusted || context->client_metadata().contains(kAuthorization)) {
+        RETURN_IF_ERROR(LoginOf(*context, "").status());
+      }
       RETURN_IF_ERROR(ReadRequest(context, call, first_, &message, &proto::Request::stmts));
       ASSIGN_OR_RETURN(Login login, LoginOf(*context, request->session().db_conn_str()));
       const SteadyClock clock;
@@ -248,6 +252,11 @@ class SqlflowService final
   // The user and password from the data source that the client names, or else from the call. All
   // scripts run on this gateway's own source, so a client that names another one gets an error.
   Result<Login> LoginOf(const grpc::ServerContext& context, const std::string& data_source) {
+    ASSIGN_OR_RETURN(Login login, NamedLogin(context, data_source));
+    RETURN_IF_ERROR(AdmitStranger(context, login, scripts_, strangers_));
+    return login;
+  }
+  Result<Login> NamedLogin(const grpc::ServerContext& context, const std::string& data_source) {
     const std::string& served = scripts_.sources().url();
     if (scripts_.sources().auth() == Auth::kTrust) {
       RETURN_IF_ERROR(CheckSource(data_source, served));
@@ -258,12 +267,7 @@ class SqlflowService final
     if (!data_source.empty()) {
       return ReadSqlflowLogin(data_source, served, context.peer(), scripts_.encrypted());
     }
-    const auto& metadata = context.client_metadata();
-    const auto sent = metadata.find(kAuthorization);
-    return ReadLogin(sent == metadata.end()
-                         ? std::string_view()
-                         : std::string_view(sent->second.data(), sent->second.size()),
-                     context.peer(), scripts_.encrypted());
+    return SentLogin(context, scripts_.encrypted());
   }
 
   // The job's events since the client's last call; eof when the job has ended.
@@ -314,12 +318,14 @@ class SqlflowService final
 
   GatewayScripts& scripts_;
   FirstMessages& first_;
+  Strangers& strangers_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts, FirstMessages& first) {
-  return std::make_unique<SqlflowService>(scripts, first);
+std::unique_ptr<grpc::Service> MakeSqlflowService(GatewayScripts& scripts, FirstMessages& first,
+                                                  Strangers& strangers) {
+  return std::make_unique<SqlflowService>(scripts, first, strangers);
 }
 
 }  // namespace sluice::server

@@ -12,6 +12,7 @@
 #include "base/same_secret.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "catalog/key_login.h"
 #include "catalog/sha256.h"
 #include "catalog/source_url.h"
 #include "server/statements/login_name.h"
@@ -232,11 +233,18 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     return opened;
   }
   RETURN_IF_ERROR(Admit(login));
+  if (catalog::IsKeySecret(login.password)) {  // which no client has
+    return RefuseLogin(login);
+  }
   auto source = catalog::OpenDataSourceAs(url, login.role, login.password, stop);
   if (!source.ok()) {
     const std::string state = source.status().sqlstate();
     if (!state.starts_with("28")) {
       throttle_.Undecided(login.address, login.role);
+      if (state.starts_with("08")) {  // details are not for clients that have not logged in
+        log::Warn("nobody can log in: {}", source.status().ToString());
+        return Unavailable("the database cannot be reached").SqlState(state);
+      }
       return source.status();
     }
     return state == "28P01" ? RefuseLogin(login) : RefuseLogin(login, source.status());

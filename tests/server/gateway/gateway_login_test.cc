@@ -9,11 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "catalog/key_login.h"
 #include "server/gateway/client_login_internal.h"
 #include "server/gateway/gateway.grpc.pb.h"
 #include "server/gateway/sqlflow.grpc.pb.h"
 #include "tests/server/gateway/two_users.h"
 #include "tests/server/sluice_process.h"
+#include "tests/support/database_proxy.h"
 #include "tests/support/eventually.h"
 
 // Every user of a gateway logs in to the database, and acts there as that user.
@@ -85,6 +87,9 @@ TEST_F(GatewayLogin, AWrongPasswordIsTheServersOwnError) {
   EXPECT_EQ(wrong.message(), "password authentication failed for user \"" + ann_ + "\"");
   const Status other = LogIn(ann_, PasswordOf(bob_)).status();
   EXPECT_EQ(other.message(), wrong.message());
+  const Status keys = LogIn(ann_, std::string(catalog::kKeySecretPrefix) + "x:y").status();
+  EXPECT_EQ(keys.message(), wrong.message());
+  EXPECT_EQ(keys.sqlstate(), "28P01");
 
   const auto stub = v1::Gateway::NewStub(Channel());
   for (const std::string& sent :
@@ -98,6 +103,19 @@ TEST_F(GatewayLogin, AWrongPasswordIsTheServersOwnError) {
     const grpc::Status status = stub->ListJobs(&context, {}, &response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << sent;
   }
+}
+
+TEST_F(GatewayLogin, StrangersDoNotLearnWhereTheDatabaseIs) {
+  const std::string url = database_.url();
+  const size_t port = url.rfind(':') + 1, path = url.rfind('/');
+  testing::DatabaseProxy proxy(std::stoi(url.substr(port, path - port)));
+  config_.source = url.substr(0, port) + std::to_string(proxy.port()) + url.substr(path);
+  gateway_.reset();
+  Start();
+  proxy.Cut();
+  const Status told = LogIn("stranger", "guess").status();
+  EXPECT_EQ(told.message(), "the database cannot be reached");
+  EXPECT_EQ(told.sqlstate(), "08001");
 }
 
 TEST_F(GatewayLogin, NobodyIsLetInWithoutAPassword) {

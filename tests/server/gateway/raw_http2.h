@@ -35,14 +35,16 @@ class RawConnection {
   ~RawConnection() { Close(); }
 
   bool open() const { return descriptor_ >= 0; }
-  void Send(std::string_view bytes) const {
+  // False: the other side has closed it.
+  bool Send(std::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t sent = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) {
-        return;
+        return false;
       }
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
+    return true;
   }
   // Receives until the other side closes, or sends `until`, or is silent for `seconds`.
   std::string Receive(std::string_view until, int seconds) const {

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "elastic/transport/socket.h"
+
+namespace sluice::server {
+
+// The gRPC port's connections whose client has not logged in yet. gRPC 1.51 does not limit the
+// streams that a client opens and resets (HTTP/2's rapid reset, CVE-2023-44487), each of which
+// costs kilobytes, so the bytes that a connection may send before a login are limited here, of each
+// connection and of all together: who sends more is disconnected. Thread-safe.
+class Strangers {
+ public:
+  struct Limits {
+    // Of one connection: TLS's handshake, a call's headers, and what an HTTP/2 stream takes before
+    // the first message is read, or a whole message of SQLFlow, whose login is in it.
+    uint64_t bytes = uint64_t{128} << 10;
+    // For checks of health that never log in.
+    uint64_t bytes_a_second = uint64_t{1} << 10;
+    // Of all connections together: at once, and each second from then on.
+    uint64_t bytes_of_all = uint64_t{1} << 20;
+    // Connections; a new one replaces the oldest.
+    size_t most = 128;
+  };
+
+  explicit Strangers(Limits limits);
+  ~Strangers();
+  Strangers(const Strangers&) = delete;
+  Strangers& operator=(const Strangers&) = delete;
+
+  // A new connection. Those at local addresses are not limited.
+  void Add(const elastic::Socket& connection) EXCLUDES(mutex_);
+  // `peer`: the client's address, as gRPC spells it.
+  bool IsStranger(const std::string& peer) EXCLUDES(mutex_);
+  // The client has logged in: its connection may send as much as it likes.
+  void Welcome(const std::string& peer) EXCLUDES(mutex_);
+
+ private:
+  struct Stranger {
+    std::string peer;
+    elastic::Socket socket;  // another descriptor of the connection
+    TimePoint since;
+    uint64_t bytes = 0;  // received so far
+  };
+
+  void Watch(const std::stop_token& end) EXCLUDES(mutex_);
+  void Look() REQUIRES(mutex_);
+  void Disconnect(const Stranger& stranger) REQUIRES(mutex_);
+
+  const Limits limits_;
+  const SteadyClock clock_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::list<Stranger> strangers_ GUARDED_BY(mutex_);  // oldest first
+  double left_of_all_ GUARDED_BY(mutex_);             // of limits_.bytes_of_all
+  TimePoint looked_ GUARDED_BY(mutex_){0};
+  TimePoint told_ GUARDED_BY(mutex_){0};  // of a disconnection, in the log
+  std::jthread watcher_;                  // ends before the members that it uses
+};
+
+}  // namespace sluice::server
